@@ -2,18 +2,8 @@
 // ones: 40 columns (37 fields, three of them with a label, one with three lines), about 850 bytes of text,
 // much like an invoice. Also a connector that serves them as an ERP's connector would.
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import {
-  type Connector,
-  type FieldMetadata,
-  type FieldType,
-  hasLabel,
-  type LineReader,
-  type LineTotals,
-  type RecordPage,
-  type RecordTypeMetadata,
-  type SourceLine,
-  type SourceRecord,
-} from '../src/connectors/connector.ts';
+import { type Connector, type FieldMetadata, type FieldType, hasLabel, type LineReader, type RecordPage, type RecordTypeMetadata } from '../src/connectors/connector.ts';
+import type { LineTotals, SourceLine, SourceRecord } from '../src/connectors/source-records.ts';
 
 type OneValue = Exclude<FieldType, 'lines' | 'multiselect'>;
 const names: Readonly<Record<OneValue, string>> = {

@@ -39,7 +39,7 @@ import type { OpenedDatabase } from './open-database.ts';
 import { createDatabaseStats } from './operate/database-stats.ts';
 import { createReadinessCheck } from './operate/readiness.ts';
 import { startShutdownDeadline } from './operate/shutdown-deadline.ts';
-import { openWritePause } from './operate/write-pause.ts';
+import { openWritePause, type WritePause } from './operate/write-pause.ts';
 import { upgradeWarehousesAtStart } from './platform/api-schemas/upgrade-warehouses.ts';
 import { closeQueues, createReadEngine, publicMetrics, startUsageCounter } from './public/index.ts';
 
@@ -340,6 +340,62 @@ async function stopServing(
   log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'stopped');
 }
 
+type Checks = Omit<Parameters<typeof createReadinessCheck>[0], 'stopping'>;
+
+async function createChecks(
+  { db, clock, log, settings }: Ctx,
+  operators: ReturnType<typeof openOperatorPools>,
+  writes: WritePause<Background>,
+  sinceTickMs: () => number,
+): Promise<Checks> {
+  const { replicas, controlAvailability } = db;
+  const isTrusting = (): boolean =>
+    (controlAvailability.unreachableForMs() ?? Infinity) < settings.trustDuringOutageMs;
+  const states = { isTrusting, sinceTickMs, pauseState: writes.state };
+  const migrationStatus = await readMigrationStatus();
+  return { ...operators, ...states, replicas, migrationStatus, clock, log };
+}
+
+type Parts = {
+  readonly http: HttpServer;
+  readonly messages: ReturnType<typeof createMessageClasses>;
+  readonly writes: WritePause<Background>;
+  readonly onServed: OnServed | undefined;
+  readonly checked: Checks;
+  readonly close: () => Promise<unknown>;
+};
+
+/** Opens the port, answers requests and starts background work. */
+async function serve(
+  config: Config,
+  ctx: ReadingCtx,
+  { http, messages, writes, onServed, checked, close }: Parts,
+  demoOwner: DemoOwner | undefined,
+): Promise<Service> {
+  // No await from here to `attachApp`: a request that arrived in between would have no handler.
+  const { isPrivate, ...addresses } = await openPort(http.server, config);
+  const publicUrl = addresses.url.replace(/\/+$/, '');
+  const running: ReadingCtx = {
+    ...ctx,
+    settings: { ...ctx.settings, publicUrl, ownUrl: addresses.localUrl },
+  };
+  const seconds = { all: config.SHUTDOWN_SECONDS, drain: config.SHUTDOWN_DRAIN_SECONDS };
+  const [draining, stopping] = [new AbortController(), new AbortController()];
+  const usage = startUsageCounter(running);
+  const streams = { stopping: stopping.signal };
+  const offered = { demoOwner: isPrivate ? demoOwner : undefined };
+  const { TRUST_PROXY: trustProxy } = config;
+  const { reads } = ctx;
+  const options = { trustProxy, streams, reads, usage, messages, onServed, gate: writes.gate, ...offered };
+  const app = createApp(running, options);
+  const readiness = createReadinessCheck({ ...checked, stopping: draining.signal });
+  attachApp(http.server, serveProbes(readiness, ctx.log, app));
+  await writes.start(() => startBackground(running, ctx.reads));
+  const serving = { ctx: running, http, background: writes, draining, stopping, seconds };
+  const stop = () => stopServing(serving, () => usage.stop().then(close));
+  return { ctx: running, ...addresses, hasDemoSignIn: offered.demoOwner !== undefined, stop };
+}
+
 /**
  * Starts the service. `stop` finishes requests in progress and hands running syncs over to other processes,
  * within SHUTDOWN_SECONDS. Rejects with an Error when the database doesn't respond, another process has
@@ -357,9 +413,6 @@ export async function startService(
   const messages = createMessageClasses();
   const http = createHttpServer(ctx.log, messages, { maxConnections: config.HTTP_CONNECTIONS });
   const operators = openOperatorPools(config, opened);
-  const checked = { ...operators, replicas: ctx.db.replicas, migrationStatus: await readMigrationStatus() };
-  const isTrusting = (): boolean =>
-    (ctx.db.controlAvailability.unreachableForMs() ?? Infinity) < ctx.settings.trustDuringOutageMs;
   void warnOfPowers(operators, ctx.log);
   let monitored: Monitored | undefined;
   const closeAll = () => Promise.all([close(), operators.close(), monitored?.stop()]);
@@ -370,35 +423,13 @@ export async function startService(
     monitored = await startMonitoring(config, ctx, operators.control, sinceTickMs);
     const { onServed } = monitored;
     if (writes.state() === undefined) await upgradeWarehousesAtStart(ctx);
-    // No await from here to `attachApp`: a request that arrived in between would have no handler.
-    const { isPrivate, ...addresses } = await openPort(http.server, config);
-    const publicUrl = addresses.url.replace(/\/+$/, '');
-    const running: ReadingCtx = {
-      ...ctx,
-      settings: { ...ctx.settings, publicUrl, ownUrl: addresses.localUrl },
-    };
-    const seconds = { all: config.SHUTDOWN_SECONDS, drain: config.SHUTDOWN_DRAIN_SECONDS };
-    const [draining, stopping] = [new AbortController(), new AbortController()];
-    const usage = startUsageCounter(running);
-    const streams = { stopping: stopping.signal };
-    const options = {
-      trustProxy: config.TRUST_PROXY,
-      streams,
-      reads: ctx.reads,
-      usage,
-      messages,
-      onServed,
-      gate: writes.gate,
-    };
-    const offered = { demoOwner: isPrivate ? demoOwner : undefined };
-    const app = createApp(running, { ...options, ...offered });
-    const states = { isTrusting, sinceTickMs, pauseState: writes.state, stopping: draining.signal };
-    const readiness = createReadinessCheck({ ...checked, ...states, clock: ctx.clock, log: ctx.log });
-    attachApp(http.server, serveProbes(readiness, ctx.log, app));
-    await writes.start(() => startBackground(running, ctx.reads));
-    const serving = { ctx: running, http, background: writes, draining, stopping, seconds };
-    const stop = () => stopServing(serving, () => usage.stop().then(closeAll));
-    return { ctx: running, ...addresses, hasDemoSignIn: offered.demoOwner !== undefined, stop };
+    const checked = await createChecks(ctx, operators, writes, sinceTickMs);
+    return await serve(
+      config,
+      ctx,
+      { http, messages, writes, onServed, checked, close: closeAll },
+      demoOwner,
+    );
   } catch (error) {
     http.server.close();
     await closeAll();

@@ -146,16 +146,11 @@ function createPuts<V>(entries: LRUCache<string, Entry<V>> | undefined, { ttl, i
   return { put, outdate };
 }
 
-/** Rejects from `load` with the error of the read. */
-export function createCache<V>(options: CacheOptions<V>): Cache<V> {
-  const { counter = createHitCounter(), keyOf, isEarlier } = options;
-  const { clock, ms, joinsSlowReads = false }: NonNullable<CacheOptions<V>['ttl']> = options.ttl ?? forever;
-  const isFresh = (atMs: number): boolean =>
-    clock.monotonicMs() - atMs < (typeof ms === 'number' ? ms : ms());
-  const entries = createEntries<V>(options.maxBytes, options.bytesOf ?? jsonBytes);
-  const readings = createReadings<V>();
-  const { put, outdate } = createPuts(entries, options);
-
+function createFinds<V>(
+  entries: ReturnType<typeof createEntries<V>>,
+  isFresh: (atMs: number) => boolean,
+  counter: HitCounter,
+) {
   const freshEntry = (key: string): Entry<V> | undefined => {
     const entry = entries?.get(key);
     return entry !== undefined && isFresh(entry.readAtMs) ? entry : undefined;
@@ -165,12 +160,26 @@ export function createCache<V>(options: CacheOptions<V>): Cache<V> {
     if (entry !== undefined) counter.hits += 1;
     return entry?.value;
   };
+  const find = (key: string): V | undefined => {
+    const value = findFresh(key);
+    if (value === undefined) counter.misses += 1;
+    return value;
+  };
+  return { freshEntry, findFresh, find };
+}
+
+/** Rejects from `load` with the error of the read. */
+export function createCache<V>(options: CacheOptions<V>): Cache<V> {
+  const { counter = createHitCounter(), keyOf, isEarlier } = options;
+  const { clock, ms, joinsSlowReads = false }: NonNullable<CacheOptions<V>['ttl']> = options.ttl ?? forever;
+  const isFresh = (atMs: number): boolean =>
+    clock.monotonicMs() - atMs < (typeof ms === 'number' ? ms : ms());
+  const entries = createEntries<V>(options.maxBytes, options.bytesOf ?? jsonBytes);
+  const readings = createReadings<V>();
+  const { put, outdate } = createPuts(entries, options);
+  const { freshEntry, findFresh, find } = createFinds(entries, isFresh, counter);
   return {
-    find: (key) => {
-      const value = findFresh(key);
-      if (value === undefined) counter.misses += 1;
-      return value;
-    },
+    find,
     findFresh,
     findAny: (key) => entries?.get(key)?.value,
     load: (key, read) => {

@@ -252,12 +252,8 @@ export function openDb(
     announce: controlLiveness.check,
     close: async () => {
       await Promise.all([knex.destroy(), lookups.destroy(), pool.end(), exports.end()]);
-      // Last, because until then the monitors break connections that an unresponsive server keeps from
-      // closing.
-      await Promise.all([
-        controlLiveness.close(),
-        dataLiveness === controlLiveness ? undefined : dataLiveness.close(),
-      ]);
+      // Last: until then the monitors break connections that an unresponsive server keeps open.
+      await Promise.all([...new Set([controlLiveness, dataLiveness])].map((monitor) => monitor.close()));
     },
   };
 }

@@ -191,6 +191,16 @@ function createMove({ finder }: RoutedConfig, move: () => void): () => void {
   };
 }
 
+/** While the server is known to be unresponsive, the attempt fails right after pg made it. */
+function openSocket(
+  sockets: ReturnType<typeof createSocketRegister>,
+  state: ReturnType<typeof createState>,
+): Socket {
+  const socket = sockets.open();
+  if (state.isUnresponsive()) process.nextTick(() => socket.destroy(new UnresponsiveDatabase()));
+  return socket;
+}
+
 /**
  * Starts probing the server of `config` every `checkEveryMs`. Sockets from the returned object fail with
  * UnresponsiveDatabase.
@@ -208,10 +218,8 @@ export function monitorDatabaseLiveness(
   const onResponse = (): void => state.set(false);
   const prober = createProber(config, onConnect, { ...probing, onResponse, onUnsuitable: sockets.breakAll });
   const moveToOther = createMove(config, () => {
-    log?.warn(
-      { connections: sockets.count() },
-      'PostgreSQL is unresponsive: moving to another server of its address',
-    );
+    const connections = sockets.count();
+    log?.warn({ connections }, 'PostgreSQL is unresponsive: moving to another server of its address');
     sockets.breakAll();
     prober.breakConnection();
   });
@@ -224,8 +232,7 @@ export function monitorDatabaseLiveness(
     probing.onUnanswered?.(unanswered);
     if (unanswered >= minUnansweredToMove) moveToOther();
     const limit = state.isUnresponsive() ? maxChecksToConnect : maxUnansweredChecks;
-    // Counting starts halfway, so that bytes that arrived just before the server became unresponsive don't
-    // count.
+    // Bytes that arrived just before the server became unresponsive don't count.
     if (unanswered === Math.floor(limit / 2)) sockets.mark();
     if (unanswered < limit) return;
     // Some connections may still receive data, for example when only those opened earlier were lost.
@@ -234,13 +241,7 @@ export function monitorDatabaseLiveness(
   };
   const checking = startRecurring(checkEveryMs, check, nothing, { onBusy: onUnanswered });
   return {
-    openSocket: () => {
-      const socket = sockets.open();
-      // pg connects it in the same tick; while the server is known to be unresponsive, the attempt fails
-      // right after.
-      if (state.isUnresponsive()) process.nextTick(() => socket.destroy(new UnresponsiveDatabase()));
-      return socket;
-    },
+    openSocket: () => openSocket(sockets, state),
     check: checking.tick,
     close: async () => {
       const isChecking = checking.inProgress() !== undefined;

@@ -97,6 +97,18 @@ function signIn(
   });
 }
 
+const stopped = 'the service stopped';
+
+/** `begin` is called when the server wants the mail. */
+const streamOf = (raw: ComposedMail['raw'], begin: () => Promise<void>): Readable =>
+  Readable.from(
+    (async function* () {
+      await begin();
+      yield raw;
+    })(),
+    { objectMode: false },
+  );
+
 /**
  * SMTP and network failures are outcomes, not rejections. Rejects only before the connection is opened: for
  * an SMTP URL that can't be parsed (`sendMail` turns that into `deferred`).
@@ -122,18 +134,13 @@ export async function deliverBySmtp(
     clearTimeout(timer);
     timer = setTimeout(() => fail(new Error(reason)), ms);
   };
-  const stop = (): void =>
-    dataStarted ? setDeadline(limits.stopMs, 'the service stopped') : fail(new Error('the service stopped'));
-  const message = Readable.from(
-    (async function* () {
-      await options.beforeData();
-      if (ended || options.stop?.aborted === true) throw new Error('the service stopped');
-      dataStarted = true;
-      setDeadline(limits.dataMs, 'timed out');
-      yield mail.raw;
-    })(),
-    { objectMode: false },
-  );
+  const stop = (): void => (dataStarted ? setDeadline(limits.stopMs, stopped) : fail(new Error(stopped)));
+  const message = streamOf(mail.raw, async () => {
+    await options.beforeData();
+    if (ended || options.stop?.aborted === true) throw new Error(stopped);
+    dataStarted = true;
+    setDeadline(limits.dataMs, 'timed out');
+  });
   const send = (): void => {
     const envelope = { from: mail.envelope.from, to: [...mail.envelope.to], size: mail.raw.length };
     connection.send(envelope, message, (error) => (error === null ? resolve({ kind: 'sent' }) : fail(error)));

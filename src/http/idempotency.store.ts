@@ -50,6 +50,27 @@ const inScope = <T>(ctx: CallerCtx, route: Route, work: (tx: Tx) => Promise<T>):
 
 const ofKey = 'organization_id = ? and credential_id = ? and route_id = ? and key = ?';
 
+/** One that is a day old, or whose process lost its lease before it changed anything. */
+const mayBeTaken = ({ old, status, locked, done }: KeyRow): boolean =>
+  old || (status === null && !locked && done === null);
+
+async function answerHeld(
+  tx: Tx,
+  held: KeyRow,
+  keyValues: readonly string[],
+  hash: Buffer,
+  requestId: string,
+): Promise<Claim> {
+  if (!held.request_hash.equals(hash)) throw keyReused();
+  if (held.status !== null)
+    return { kind: 'stored', response: { status: held.status, body: held.body ?? undefined } };
+  if (held.locked || held.done === null) return { kind: 'busy' };
+  const response = toStoredResponse(responseLost(held.done), requestId);
+  if (response === null) throw responseLost(held.done);
+  await saveResponse(tx, keyValues, response.status, response.body);
+  return { kind: 'stored', response };
+}
+
 /**
  * Claims the key for this request, also from a process that lost its lease. Throws 422 when the key was used
  * for a different request, or when the first one was carried out but its response can't be stored.
@@ -77,17 +98,7 @@ export async function claimKey(
     );
     const held = rows[0];
     if (held === undefined) return { kind: 'busy' };
-    const isLost = held.status === null && !held.locked;
-    if (!held.old && !(isLost && held.done === null)) {
-      if (!held.request_hash.equals(hash)) throw keyReused();
-      if (held.status !== null)
-        return { kind: 'stored', response: { status: held.status, body: held.body ?? undefined } };
-      if (!isLost || held.done === null) return { kind: 'busy' };
-      const response = toStoredResponse(responseLost(held.done), ctx.requestId);
-      if (response === null) throw responseLost(held.done);
-      await saveResponse(tx, keyValues, response.status, response.body);
-      return { kind: 'stored', response };
-    }
+    if (!mayBeTaken(held)) return answerHeld(tx, held, keyValues, hash, ctx.requestId);
     await tx.raw(
       `update idempotency_keys set request_hash = ?, claim_id = ?, locked_until = clock_timestamp() + ? * interval '1 millisecond',
          status = null, body = null, done = null, created_at = now() where ${ofKey}`,

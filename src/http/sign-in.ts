@@ -144,32 +144,26 @@ const heldCookieOf = (publicUrl: string) =>
 
 type Handlers = { login: RequestHandler; callback: RequestHandler; logout: RequestHandler };
 
+function loginQueryOf(req: Request) {
+  const { data, error } = LoginQuery.safeParse(req.query, { error: validationMessage });
+  if (error === undefined) return { returnTo: data.returnTo, prompt: data.prompt };
+  throw new AppError('BAD_REQUEST', 'Invalid query parameters', {
+    details: toErrorDetails(error, 'query parameter'),
+  });
+}
+
 function handlersOf(ctx: Ctx, provider: IdentityProvider, failures: FailureLimit): Handlers {
   const { publicUrl } = ctx.settings;
   const [attemptName, sessionName] = [attemptCookieName(publicUrl), sessionCookieName(publicUrl)];
-  const secure = !isLoopbackHttp(publicUrl);
-  const attemptCookie = {
-    httpOnly: true,
-    sameSite: 'lax',
-    secure,
-    path: attemptCookiePath(publicUrl),
-  } as const;
   const heldCookie = heldCookieOf(publicUrl);
+  const attemptCookie = { ...heldCookie, path: attemptCookiePath(publicUrl) };
 
   /** Null while the provider is unreachable: then the person is signed out of this service only. */
   const findEndSessionUrl = (): Promise<URL | null> => provider.endSessionUrl().catch(() => null);
 
   return {
     async login(req, res) {
-      const query = LoginQuery.safeParse(req.query, { error: validationMessage });
-      if (!query.success)
-        throw new AppError('BAD_REQUEST', 'Invalid query parameters', {
-          details: toErrorDetails(query.error, 'query parameter'),
-        });
-      const { url, cookie } = await startSignIn(ctx, provider, {
-        returnTo: query.data.returnTo,
-        prompt: query.data.prompt,
-      });
+      const { url, cookie } = await startSignIn(ctx, provider, loginQueryOf(req));
       res.cookie(attemptName, cookie, { ...attemptCookie, maxAge: attemptTtlMs });
       res.redirect(302, url);
     },

@@ -85,10 +85,7 @@ async function discover(
     registration.id,
     { [client.clockSkew]: skewSeconds },
     clientAuthentication(registration),
-    {
-      execute,
-      timeout: timeoutSeconds,
-    },
+    { execute, timeout: timeoutSeconds },
   );
   // It must be the same text as in access tokens, or one person would become two users.
   if (found.serverMetadata().issuer !== issuer)
@@ -207,6 +204,22 @@ async function fetchProfile(
   return profileIn(claims);
 }
 
+/** Asks the provider for what the token lacks. */
+async function completeProfile(
+  ctx: ProviderCtx,
+  found: client.Configuration,
+  accessToken: string,
+  claims: client.IDToken,
+): Promise<Profile> {
+  const inToken = profileIn(claims);
+  if (inToken.verifiedEmail !== null && inToken.name !== null) return inToken;
+  const fetched = await fetchProfile(ctx, found, accessToken, claims.sub);
+  return {
+    verifiedEmail: inToken.verifiedEmail ?? fetched.verifiedEmail,
+    name: inToken.name ?? fetched.name,
+  };
+}
+
 /**
  * Creates the client. Rejects with 503 from its methods while the provider is unreachable, and with 400 from
  * `finish`: see `IdentityProvider`.
@@ -249,18 +262,10 @@ export function createIdentityProvider(ctx: ProviderCtx, oidc: Oidc, registratio
       const claims = tokens.claims();
       if (claims === undefined)
         throw refused('not_confirmed', 'The identity provider did not confirm this sign-in');
-      const inToken = profileIn(claims);
       return {
         issuer: oidc.issuer,
         subject: claims.sub,
-        profile: async () => {
-          if (inToken.verifiedEmail !== null && inToken.name !== null) return inToken;
-          const fetched = await fetchProfile(ctx, found, tokens.access_token, claims.sub);
-          return {
-            verifiedEmail: inToken.verifiedEmail ?? fetched.verifiedEmail,
-            name: inToken.name ?? fetched.name,
-          };
-        },
+        profile: () => completeProfile(ctx, found, tokens.access_token, claims),
       };
     },
 

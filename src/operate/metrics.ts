@@ -91,17 +91,7 @@ const rowsOf = <T>(
     parts(one).map(([labels, value]): Row => [{ [by]: name, ...labels }, value]),
   );
 
-function registerProcessMetrics(
-  registers: Registry[],
-  { version, pools, caches, queues: turns, sinceTickSeconds }: MetricSources,
-): void {
-  registerGauge(
-    registers,
-    'portal_build_info',
-    'Always 1; the labels contain the versions.',
-    ['version', 'node'],
-    () => [[{ version, node: process.version }, 1]],
-  );
+function registerPoolMetrics(registers: Registry[], pools: MetricSources['pools']): void {
   registerGauge(
     registers,
     'portal_pool_connections',
@@ -123,6 +113,20 @@ function registerProcessMetrics(
     ['pool'],
     () => rowsOf('pool', pools(), ({ waiting }) => [[{}, waiting]]),
   );
+}
+
+function registerProcessMetrics(
+  registers: Registry[],
+  { version, pools, caches, queues: turns, sinceTickSeconds }: MetricSources,
+): void {
+  registerGauge(
+    registers,
+    'portal_build_info',
+    'Always 1; the labels contain the versions.',
+    ['version', 'node'],
+    () => [[{ version, node: process.version }, 1]],
+  );
+  registerPoolMetrics(registers, pools);
   registerGauge(
     registers,
     'portal_turns',

@@ -67,6 +67,22 @@ function replicaState({ replicas }: Pick<ReadinessOptions, 'replicas'>): Record<
     : { replicas: inUse === replicas.length ? ok : `${inUse} of ${replicas.length} in use` };
 }
 
+/** A server that takes no writes is not the primary: a standby, or a primary that is being replaced. */
+async function serverState(pool: Pick<Pool, 'query'>): Promise<string> {
+  const { rows } = await pool.query<{ readOnly: boolean }>(
+    `select current_setting('transaction_read_only')::boolean as "readOnly"`,
+  );
+  return rows[0]?.readOnly === true ? readOnly : ok;
+}
+
+async function readMigrations({
+  control,
+  migrationStatus,
+}: Pick<ReadinessOptions, 'control' | 'migrationStatus'>): Promise<string> {
+  const { rows } = await control.query<{ name: string }>('select name from public.knex_migrations');
+  return statusTexts[migrationStatus(rows.map(({ name }) => name))];
+}
+
 /** The returned function never rejects. */
 export function createReadinessCheck(parts: ReadinessOptions): () => Promise<Readiness> {
   const { control, warehouse, clock, log } = parts;
@@ -83,22 +99,11 @@ export function createReadinessCheck(parts: ReadinessOptions): () => Promise<Rea
       return unreachable;
     }
   };
-  /** A server that takes no writes is not the primary: a standby, or a primary that is being replaced. */
-  const serverState = async (pool: Pick<Pool, 'query'>): Promise<string> => {
-    const { rows } = await pool.query<{ readOnly: boolean }>(
-      `select current_setting('transaction_read_only')::boolean as "readOnly"`,
-    );
-    return rows[0]?.readOnly === true ? readOnly : ok;
-  };
-  const migrationState = async (): Promise<string> => {
-    const { rows } = await control.query<{ name: string }>('select name from public.knex_migrations');
-    return statusTexts[parts.migrationStatus(rows.map(({ name }) => name))];
-  };
   const queryDatabase = async (): Promise<Record<string, string>> => {
     const [database, records, migrations, pending] = await Promise.all([
       reach('database', () => serverState(control)),
       warehouse === undefined ? ok : reach('warehouse', () => serverState(warehouse)),
-      migrationState().catch(() => 'unknown'),
+      readMigrations(parts).catch(() => 'unknown'),
       pendingTables(control).catch(() => ''),
     ]);
     const tables = pending === '' ? {} : { tables: `${tablesPending}${pending}` };

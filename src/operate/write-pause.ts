@@ -62,6 +62,13 @@ function createWriteCount() {
   return { count, waitUntilIdle };
 }
 
+async function findMove(db: Ctx['db']): Promise<Move | undefined> {
+  const { rows } = await db.control.raw<{ rows: Move[] }>(
+    `select id, moved_at is not null as moved from control_moves where side = 'from'`,
+  );
+  return rows[0];
+}
+
 /**
  * Reads the current state. `process` is this process's name in pg_stat_activity. Rejects with errors of the
  * database.
@@ -70,13 +77,7 @@ export async function openWritePause<B extends Work>(
   { db, log }: Pick<Ctx, 'db' | 'log'>,
   process: string,
 ): Promise<WritePause<B>> {
-  const findMove = async (): Promise<Move | undefined> =>
-    (
-      await db.control.raw<{ rows: Move[] }>(
-        `select id, moved_at is not null as moved from control_moves where side = 'from'`,
-      )
-    ).rows[0];
-  let move = await findMove();
+  let move = await findMove(db);
   let work: B | undefined;
   let startWork: (() => Promise<B>) | undefined;
   const { count, waitUntilIdle } = createWriteCount();
@@ -94,7 +95,7 @@ export async function openWritePause<B extends Work>(
   };
   const follow = async (): Promise<void> => {
     const before = state();
-    move = await findMove();
+    move = await findMove(db);
     if (state() !== before)
       log.warn(
         { state: state() ?? 'running' },

@@ -2,7 +2,7 @@
 // hold responses that the restored database never sent, and workers of the lost server may still believe that
 // they hold a run. Everything here is idempotent.
 import type { TenantCtx } from '../core/ctx.ts';
-import { inDataTransaction, inTransaction } from '../db/transaction.ts';
+import { inDataTransaction, inTransaction, type Tx } from '../db/transaction.ts';
 import { isNotSetUp, replaceEpochs } from '../warehouse/record-state.ts';
 import { tenantSchema, updateTenantSchema } from '../warehouse/tenant-schema.ts';
 import { revokeLeases } from './release.ts';
@@ -30,6 +30,25 @@ export async function resetWarehouseEpochs(ctx: TenantCtx): Promise<number> {
 
 export type RestoredRuns = { readonly released: number; readonly cancelled: number; readonly queued: number };
 
+async function cancelRuns(tx: Tx, organizationId: string, ids: readonly string[]): Promise<void> {
+  // The next tick of a scheduler deletes what they staged.
+  await tx('sync_runs')
+    .where({ organization_id: organizationId })
+    .whereIn('id', ids)
+    .update({
+      status: 'cancelled',
+      cancel_requested: true,
+      lease_until: null,
+      wake_at: null,
+      finished_at: tx.raw('clock_timestamp()'),
+    });
+  for (const id of ids)
+    await insertRunEvent(tx, organizationId, id, {
+      level: 'info',
+      message: 'cancelled because the database was restored from a backup',
+    });
+}
+
 /**
  * After a restore: cancels the runs that were in progress in the backup, except those that were being
  * published, which a worker finishes without the ERP; and queues a run, which compares everything, for each
@@ -37,7 +56,6 @@ export type RestoredRuns = { readonly released: number; readonly cancelled: numb
  */
 export async function restartSyncs(ctx: TenantCtx, before: Date): Promise<RestoredRuns> {
   return inTransaction(ctx, async (tx) => {
-    const own = { organization_id: ctx.organizationId };
     const open = await revokeLeases(tx, ctx.organizationId)
       .whereIn('status', ['running', 'waiting', 'publishing'])
       .where('queued_at', '<=', before)
@@ -48,24 +66,9 @@ export async function restartSyncs(ctx: TenantCtx, before: Date): Promise<Restor
       ]);
     const publishing = open.filter(({ status }) => status === 'publishing');
     const ended = open.filter(({ status }) => status !== 'publishing').map(({ id }) => id);
-    // The next tick of a scheduler deletes what they staged.
-    await tx('sync_runs')
-      .where(own)
-      .whereIn('id', ended)
-      .update({
-        status: 'cancelled',
-        cancel_requested: true,
-        lease_until: null,
-        wake_at: null,
-        finished_at: tx.raw('clock_timestamp()'),
-      });
-    for (const id of ended)
-      await insertRunEvent(tx, ctx.organizationId, id, {
-        level: 'info',
-        message: 'cancelled because the database was restored from a backup',
-      });
+    await cancelRuns(tx, ctx.organizationId, ended);
     const configs = await tx('sync_configs')
-      .where({ ...own, enabled: true })
+      .where({ organization_id: ctx.organizationId, enabled: true })
       .whereNull('paused_reason')
       .select<{ id: string; record_type: string; mode: 'incremental' | 'full' }[]>(
         'id',
@@ -77,12 +80,8 @@ export async function restartSyncs(ctx: TenantCtx, before: Date): Promise<Restor
       // The run that is still publishing records its own, older scan as the last one, so only a full run is
       // sure to compare everything.
       const wanted = publishing.some((run) => run.sync_config_id === id) ? 'full' : mode;
-      const queuedRun = await insertRun(tx, ctx.organizationId, {
-        sync_config_id: id,
-        record_type,
-        mode: wanted,
-        trigger: 'manual',
-      });
+      const run = { sync_config_id: id, record_type, mode: wanted, trigger: 'manual' as const };
+      const queuedRun = await insertRun(tx, ctx.organizationId, run);
       if (queuedRun !== undefined) queued += 1;
     }
     await tx.raw("select pg_notify('sync_runs', '')");

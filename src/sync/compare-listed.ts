@@ -1,7 +1,8 @@
 // Lists the changed records without reading them, and compares: every id must have been read. This finds
 // locked records, which no page returns and whose omission a total count doesn't reveal, and records whose
 // modification time lies an hour back.
-import type { ChangeCounts, Connector, IdRange, ListedRecord } from '../connectors/connector.ts';
+import type { ChangeCounts, Connector, IdRange } from '../connectors/connector.ts';
+import type { ListedRecord } from '../connectors/source-records.ts';
 import type { RecordColumn } from '../warehouse/columns.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { isValidId } from '../warehouse/validate-values.ts';

@@ -1,6 +1,7 @@
 // Decides whether a record in the ERP differs from the stored one: value by value, after both are written in
 // one canonical form. Pure.
-import { type RecordTypeMetadata, type ScannedRecord, scannedFields } from '../connectors/connector.ts';
+import { type RecordTypeMetadata, scannedFields } from '../connectors/connector.ts';
+import type { ScannedRecord } from '../connectors/source-records.ts';
 import { type ColumnType, type RecordColumn, sourceValue } from '../warehouse/columns.ts';
 
 /** `1.50` and `1.5` are the same number, and so are `-0` and `0`. */

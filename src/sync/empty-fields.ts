@@ -4,7 +4,7 @@
 // they are empty too, the stored values stay until the field is filled or an administrator accepts that it is
 // empty. A field that only some lines of a record lost is believed when it is missing in the second reading
 // too.
-import type { SourceRecord } from '../connectors/connector.ts';
+import type { SourceRecord } from '../connectors/source-records.ts';
 import { inDataTransaction } from '../db/transaction.ts';
 import { countRead, type Emptied, findEmptied } from '../warehouse/emptied-columns.ts';
 import { readRecordState, type StalePlan } from '../warehouse/record-state.ts';

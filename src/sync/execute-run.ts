@@ -220,9 +220,7 @@ async function reportStart(run: Run, { state, unreadable, fields }: PreparedRun)
       lease.runId,
       'warning',
       'the ERP no longer offers fields that the configuration selects',
-      {
-        fields: unreadable,
-      },
+      { fields: unreadable },
     );
   const { page, recordType, plan } = state;
   const stale = Object.entries(plan.stale);
@@ -289,28 +287,27 @@ async function readAndPublish(
   requests: RequestCounter,
   createConnector: CreateConnector,
 ): Promise<void> {
-  const { ctx, lease, signal } = run;
+  const { ctx, lease, signal, config } = run;
   const connector = await createConnectorOrFail(requests.ctx, createConnector);
   await updateTenantSchema(ctx, ctx.organizationId);
   const readable = await getReadableRecordType(run, connector);
   const { recordType } = readable;
-  const request = { recordType, configuredFields: run.config.fields, requestedMode: readable.mode };
+  const request = { recordType, configuredFields: config.fields, requestedMode: readable.mode };
   const prepared = await prepareRun(ctx, lease, request, {
     readClock: () => readErpClock(ctx, connector, signal),
     askFilled: (empty) => askFilled({ connector, recordType, signal }, empty),
   });
   await reportStart(run, prepared);
   const { fields, state: prior } = prepared;
-  const settings = ctx.settings.sync;
   const rules = {
     checkTypes: createTypeWatch({ ctx, connector, recordType, signal }),
     proveLines: createLineProver({ connector, recordType, fields, signal, state: prior }),
-    limits: settings,
+    limits: ctx.settings.sync,
   };
   const readPage = createPageReader(connector, rules, prior, {
     recordType,
     fields,
-    limit: settings.pageSize,
+    limit: ctx.settings.sync.pageSize,
     signal,
   });
   const reading: RunReadContext = {
@@ -322,7 +319,7 @@ async function readAndPublish(
     rules,
     recordType,
     prepared,
-    config: run.config,
+    config,
     requests,
     meter: createProgressMeter(ctx, recordType.name),
   };

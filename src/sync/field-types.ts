@@ -7,8 +7,8 @@ import {
   ErpError,
   type FieldMetadata,
   type RecordTypeMetadata,
-  type SourceRecord,
 } from '../connectors/connector.ts';
+import type { SourceRecord } from '../connectors/source-records.ts';
 import type { TenantCtx } from '../core/ctx.ts';
 import { describeRecordTypes } from './connection.ts';
 import { saveDescriptions } from './record-types.store.ts';
@@ -26,9 +26,7 @@ export const typesChanged = (recordType: string): ErpError =>
     'query',
     'FIELD_NOT_SYNCABLE',
     `Fields of ${recordType} have other types than when the metadata was read`,
-    {
-      fix: 'Run the sync again.',
-    },
+    { fix: 'Run the sync again.' },
   );
 
 /**

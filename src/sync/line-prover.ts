@@ -1,7 +1,8 @@
 // Proves that no line of a record was lost: a page of records is staged only after their lines were compared
 // with the ERP's own totals, one aggregate request per page. Records that differ are read again by id; what
 // still differs fails the run.
-import type { Connector, RecordPage, RecordTypeMetadata, SourceRecord } from '../connectors/connector.ts';
+import type { Connector, RecordPage, RecordTypeMetadata } from '../connectors/connector.ts';
+import type { SourceRecord } from '../connectors/source-records.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
 import {
   type ComparableLines,

@@ -1,14 +1,8 @@
 // Compares the lines of records with the ERP's own totals: how many lines there are, what their numbers sum
 // to, and when the latest of them changed. Lines that were just read are summed here; `stored-lines.ts` sums
 // those of the table.
-import type {
-  Connector,
-  LineReader,
-  LineTotals,
-  RecordTypeMetadata,
-  SourceLine,
-  SourceRecord,
-} from '../connectors/connector.ts';
+import type { Connector, LineReader, RecordTypeMetadata } from '../connectors/connector.ts';
+import type { LineTotals, SourceLine, SourceRecord } from '../connectors/source-records.ts';
 import type { LineField, RecordColumn } from '../warehouse/columns.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
 import { sumsUpTo } from './exact-sum.ts';

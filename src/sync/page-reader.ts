@@ -2,13 +2,8 @@
 // and encoded while the previous one is being written, so that neither the ERP nor PostgreSQL waits for the
 // other. At most one page is prefetched, and it has no effect until it is written in its turn.
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import type {
-  Connector,
-  PageRequest,
-  RecordPage,
-  RecordRejection,
-  SourceRecord,
-} from '../connectors/connector.ts';
+import type { Connector, PageRequest, RecordPage } from '../connectors/connector.ts';
+import type { RecordRejection, SourceRecord } from '../connectors/source-records.ts';
 import { type EncodedRecord, encodeRecord } from '../warehouse/encode.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
 import type { SizeLimits } from '../warehouse/size-limits.ts';

@@ -208,6 +208,13 @@ async function assertCurrent(
     throw new Error('a failover of the warehouse lost the last publish');
 }
 
+/** It ends the change tokens of all callers, so a field that returned is updated in place. */
+function needsFreshTable({ activeTable, rowCount }: RecordState, columns: readonly RecordColumn[]): boolean {
+  const isReturning = columns.some(({ state }) => state === 'returned');
+  const isLoading = columns.some(({ state }) => state === 'loading');
+  return activeTable === null || (rowCount >= rewriteThresholdRows && !isReturning && isLoading);
+}
+
 async function startRun(
   ctx: TenantCtx,
   lease: Lease,
@@ -220,12 +227,7 @@ async function startRun(
   const { name, idType } = request.recordType;
   const schema = tenantSchema(ctx.organizationId);
   const columns = writtenColumns(all);
-  // A fresh table ends the change tokens of all callers, so a field that returned is updated in place.
-  const isReturning = columns.some(({ state }) => state === 'returned');
-  const isLarge = before.rowCount >= rewriteThresholdRows;
-  const rewrites =
-    before.activeTable === null ||
-    (isLarge && !isReturning && columns.some(({ state }) => state === 'loading'));
+  const rewrites = needsFreshTable(before, columns);
   const { stale: empty, isFilledAgain } = await findStillEmpty(before, columns, askFilled);
   const { now: erpStartedAt, today } = await readClock();
   const highWater = await lowerHighWaterToErpClock(ctx, schema, before, erpStartedAt);
@@ -264,6 +266,21 @@ async function startRun(
   return state;
 }
 
+function canResume(
+  state: RunState | undefined,
+  columns: readonly RecordColumn[],
+  { filter, listedTypes }: RecordTypeMetadata,
+  before: RecordState,
+): state is RunState {
+  return (
+    state?.plan.provesPages === true &&
+    haveSameColumns(state.columns, columns) &&
+    isComparedTableCurrent(state, before) &&
+    isDeepStrictEqual(state.plan.filter ?? null, filter ?? null) &&
+    isDeepStrictEqual(state.plan.types ?? null, listedTypes ?? null)
+  );
+}
+
 /**
  * Resumes at the checkpoint when the run was started before and neither its columns nor the types of its
  * fields nor its filter nor the table it is compared with changed; otherwise, also when a version began it
@@ -292,15 +309,11 @@ export async function prepareRun(
   const fields = wantedFields(recordType, configuredFields).filter(({ name }) => !Object.hasOwn(stale, name));
   await recordDrift(ctx, schema, lease.runId, recordType);
   const all = await updateColumns(ctx, schema, before, fields, stale);
-  const resumes =
-    resumable?.plan.provesPages === true &&
-    haveSameColumns(resumable.columns, writtenColumns(all)) &&
-    isComparedTableCurrent(resumable, before) &&
-    isDeepStrictEqual(resumable.plan.filter ?? null, filter) &&
-    isDeepStrictEqual(resumable.plan.types ?? null, recordType.listedTypes ?? null);
   return {
     schema,
-    state: resumes ? resumable : await startRun(ctx, lease, request, before, all, stale, questions),
+    state: canResume(resumable, writtenColumns(all), recordType, before)
+      ? resumable
+      : await startRun(ctx, lease, request, before, all, stale, questions),
     fields: fields.map(({ name }) => name),
     unreadable: (configuredFields ?? []).filter(
       (name) => name !== 'id' && !Object.hasOwn(stale, name) && !fields.some((field) => field.name === name),

@@ -4,8 +4,8 @@ import {
   ErpError,
   type RecordPage,
   type RecordTypeMetadata,
-  type SourceRecord,
 } from '../connectors/connector.ts';
+import type { SourceRecord } from '../connectors/source-records.ts';
 import type { StagedPage } from '../warehouse/staging.ts';
 
 /** Bounded because the response contains all lines of these records. */
@@ -28,9 +28,7 @@ export function assertPageAdvances(
     'answer',
     'PAGE_WITHOUT_END',
     'The ERP reported that more records follow but named no record to continue from',
-    {
-      fix: "Run the sync again; if it fails again, report it to the ERP's support.",
-    },
+    { fix: "Run the sync again; if it fails again, report it to the ERP's support." },
   );
 }
 

@@ -1,7 +1,8 @@
 // The scan of an incremental run: compares the ERP's ids, modification times, volatile values and labels with
 // the local ones, range by range in id order. Records that are missing here or differ are fetched; records
 // that the ERP lacks are staged as absent. Never more than one page of either side is in memory.
-import type { ScannedRecord, ScanPage } from '../connectors/connector.ts';
+import type { ScanPage } from '../connectors/connector.ts';
+import type { ScannedRecord } from '../connectors/source-records.ts';
 import type { RecordColumn } from '../warehouse/columns.ts';
 import { publishedColumns } from '../warehouse/merge-rows.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
@@ -133,19 +134,12 @@ async function readScanPage(
   });
 }
 
-/**
- * Compares the next range, or evaluates the scan after the last range. Throws `ProofFailed` `COUNT_MISMATCH`
- * when the ERP counts other records than a second scan lists or lists records that can't be read, and what
- * the connector and `stageRunPage` throw.
- */
-export async function scanNextRange(reading: RunReadContext, state: RunState): Promise<RunState> {
-  if (state.plan.ended) return endScan(reading, state);
-  const { recordType, prepared } = reading;
-  const fields = fieldsToScan(recordType, prepared.fields);
-  const columns = columnsToCompare(publishedColumns(state), fields);
-  const page = await readScanPage(reading, state, fields);
-  assertPageAdvances(page, state.checkpoint);
-  assertAscendingPage(page, state);
+async function comparePage(
+  reading: RunReadContext,
+  state: RunState,
+  page: Awaited<ReturnType<typeof readScanPage>>,
+  columns: ReturnType<typeof columnsToCompare>,
+) {
   const localRecords = await readLocalRange(
     reading,
     state,
@@ -160,7 +154,23 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
     rejected: await filterRejectedInRun(reading, state, ids),
     returned: new Set(returned),
   };
-  const found = compareRange(range, columns, known);
+  return { range, found: compareRange(range, columns, known) };
+}
+
+/**
+ * Compares the next range, or evaluates the scan after the last range. Throws `ProofFailed` `COUNT_MISMATCH`
+ * when the ERP counts other records than a second scan lists or lists records that can't be read, and what
+ * the connector and `stageRunPage` throw.
+ */
+export async function scanNextRange(reading: RunReadContext, state: RunState): Promise<RunState> {
+  if (state.plan.ended) return endScan(reading, state);
+  const { recordType, prepared } = reading;
+  const fields = fieldsToScan(recordType, prepared.fields);
+  const columns = columnsToCompare(publishedColumns(state), fields);
+  const page = await readScanPage(reading, state, fields);
+  assertPageAdvances(page, state.checkpoint);
+  assertAscendingPage(page, state);
+  const { range, found } = await comparePage(reading, state, page, columns);
   if (state.checkpoint === null) await readOneWithLines(reading, range.erpRecords[0]?.id);
   const differing = new Set(found.fetch);
   const unread = await filterUnreadIds(

@@ -1,5 +1,6 @@
 // Asks the ERP whether fields that came empty in an earlier run are filled again.
-import type { Connector, RecordTypeMetadata, SourceRecord } from '../connectors/connector.ts';
+import type { Connector, RecordTypeMetadata } from '../connectors/connector.ts';
+import type { SourceRecord } from '../connectors/source-records.ts';
 import { type RecordColumn, sourceValue } from '../warehouse/columns.ts';
 import type { Emptied } from '../warehouse/emptied-columns.ts';
 import type { RecordState, StaleField, StalePlan } from '../warehouse/record-state.ts';

@@ -1,13 +1,8 @@
 // What a connector answers, limited to what PostgreSQL can hold: ids, cursors and modification times become
 // parameters of many statements, each of which would fail for a record that no retry makes storable. Such a
 // record is rejected with its id. Values are checked where rows are encoded, in `encode.ts`.
-import type {
-  Connector,
-  LineReader,
-  RecordRejection,
-  RecordTypeMetadata,
-  ScannedRecord,
-} from '../connectors/connector.ts';
+import type { Connector, LineReader, RecordTypeMetadata } from '../connectors/connector.ts';
+import type { RecordRejection, ScannedRecord } from '../connectors/source-records.ts';
 import { isTime } from '../core/calendar.ts';
 import { isValidId, maxIdLength, toStorableText } from '../warehouse/validate-values.ts';
 

@@ -5,12 +5,9 @@ import {
   type FieldMetadata,
   type FieldType,
   hasLabel,
-  idsKey,
-  namesKey,
   type RecordTypeMetadata,
-  type SourceRecord,
-  type SourceValue,
 } from '../connectors/connector.ts';
+import { idsKey, namesKey, type SourceRecord, type SourceValue } from '../connectors/source-records.ts';
 
 export type ColumnType =
   | 'text'

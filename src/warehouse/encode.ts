@@ -4,7 +4,7 @@
 // that none needs escaping or rejecting; all other records are encoded cell by cell.
 import { createHash, hash as digest } from 'node:crypto';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import type { SourceLine, SourceRecord, SourceValue } from '../connectors/connector.ts';
+import type { SourceLine, SourceRecord, SourceValue } from '../connectors/source-records.ts';
 import { dayPattern, isDay, isTime, timePattern } from '../core/calendar.ts';
 import {
   type ColumnType,

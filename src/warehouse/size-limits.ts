@@ -1,7 +1,7 @@
 // How large a field and a record may be. Everything that is stored can be served, and what is served costs
 // all callers memory and time, so a larger record is rejected when it is read. Sizes are bytes of UTF-8;
 // lines count as their JSON, with the names of their fields. Pure.
-import type { RecordRejection, SourceLine, SourceRecord } from '../connectors/connector.ts';
+import type { RecordRejection, SourceLine, SourceRecord } from '../connectors/source-records.ts';
 import { type RecordColumn, sourceValue } from './columns.ts';
 import { partTitle } from './validate-values.ts';
 

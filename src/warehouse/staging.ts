@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { RecordRejection } from '../connectors/connector.ts';
+import type { RecordRejection } from '../connectors/source-records.ts';
 import { sqlState } from '../db/pg-errors.ts';
 import { columnValues, copyCell, type EncodedRecord, emptyCell, plainValues, rowColumns } from './encode.ts';
 import { LostLease, noRunId, type RunPlan, type RunState, usesFreshTable } from './run-state-row.ts';

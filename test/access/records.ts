@@ -1,6 +1,7 @@
 // The random records of a company: each belongs to a customer, and every value of which there are many says
 // whose it is.
-import type { FieldType, SourceLine, SourceRecord } from '../../src/connectors/connector.ts';
+import type { FieldType } from '../../src/connectors/connector.ts';
+import type { SourceLine, SourceRecord } from '../../src/connectors/source-records.ts';
 import { field, type MemoryErp, memoryErp } from '../sync/fixture.ts';
 import type { FieldKind } from './model.ts';
 import type { Random } from './random.ts';

@@ -1,7 +1,8 @@
 // Invalid records that an ERP may send: each is rejected with its reason, the run is partial, and the rest is
 // available. First over HTTP, through the connector; then from a connector that does not validate.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Connector, SourceRecord } from '../../src/connectors/connector.ts';
+import type { Connector } from '../../src/connectors/connector.ts';
+import type { SourceRecord } from '../../src/connectors/source-records.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { saveAccount } from '../../src/sync/record-types.store.ts';
 import {

@@ -12,11 +12,9 @@ import {
   type FieldType,
   type LineReader,
   type PageRequest,
-  type RecordRejection,
   type RecordTypeMetadata,
-  type SourceLine,
-  type SourceRecord,
 } from '../../src/connectors/connector.ts';
+import type { RecordRejection, SourceLine, SourceRecord } from '../../src/connectors/source-records.ts';
 import type { Ctx, TenantCtx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
 import { openKnex } from '../../src/db/connect.ts';

@@ -2,7 +2,8 @@
 // and an interrupted proof is resumed at its checkpoint. With responses that a real account doesn't give at a
 // chosen moment.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Connector, SourceLine } from '../../src/connectors/connector.ts';
+import type { Connector } from '../../src/connectors/connector.ts';
+import type { SourceLine } from '../../src/connectors/source-records.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import type { RunRow } from '../../src/sync/runs.store.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';

@@ -1,7 +1,7 @@
 // How large a field and a record may be: a larger record is rejected with its reason, and what was stored of
 // it before stays.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { SourceRecord } from '../../src/connectors/connector.ts';
+import type { SourceRecord } from '../../src/connectors/source-records.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';

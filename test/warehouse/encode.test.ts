@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SourceRecord } from '../../src/connectors/connector.ts';
+import type { SourceRecord } from '../../src/connectors/source-records.ts';
 import type { ColumnType, RecordColumn } from '../../src/warehouse/columns.ts';
 import {
   copyCell,

@@ -1,7 +1,7 @@
 // Moves the records of one organization to another node, while it is read and synced.
 import { z } from 'zod';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
-import { argument, defineCommand, option, RefusedCommand } from '../command.ts';
+import { type Admin, argument, defineCommand, option, RefusedCommand } from '../command.ts';
 import { auditOperatorIn, getNamedOrganization } from '../operator.ts';
 import { reasonOf } from './checks.ts';
 import { addressOf, OneAddress } from './cluster.ts';
@@ -22,23 +22,7 @@ respond. When the command is interrupted, the move may still be completed: \`lis
   async run(admin, { organization: slugOrId, to }) {
     const organization = await getNamedOrganization(admin, slugOrId);
     const nodes = await getClusterNodes(admin);
-    const target = nodes.find(({ address }) => address === to);
-    const others = nodes.filter(({ takesRecords }) => takesRecords).map(({ address }) => address);
-    if (target === undefined)
-      throw new RefusedCommand(
-        `${to} is not a node of this cluster. Nodes that take records: ${others.join(', ')}`,
-      );
-    if (!target.takesRecords)
-      throw new RefusedCommand(`${to} takes no records. Nodes that do: ${others.join(', ')}`);
-    const placement = (await listPlacements(admin.owner)).find(({ id }) => id === organization.id);
-    if (placement !== undefined && placement.warehouse !== 'current')
-      throw new RefusedCommand(
-        `${organization.slug} is on the former server: \`move-to-citus\` brings it to the cluster first.`,
-      );
-    if (placement === undefined || placement.node === null)
-      throw new RefusedCommand(
-        `${organization.slug} has no tables yet: Citus chooses the node when they are created.`,
-      );
+    const { target, placement } = await findMove(admin, nodes, organization, to);
     const from = nodes.find(({ id }) => id === placement.node)?.address ?? String(placement.node);
     if (from === to)
       return {
@@ -73,3 +57,30 @@ respond. When the command is interrupted, the move may still be completed: \`lis
     };
   },
 });
+
+/** Throws RefusedCommand where the organization can't be moved to this node. */
+async function findMove(
+  admin: Admin,
+  nodes: Awaited<ReturnType<typeof getClusterNodes>>,
+  organization: Awaited<ReturnType<typeof getNamedOrganization>>,
+  to: string,
+) {
+  const target = nodes.find(({ address }) => address === to);
+  const others = nodes.filter(({ takesRecords }) => takesRecords).map(({ address }) => address);
+  if (target === undefined)
+    throw new RefusedCommand(
+      `${to} is not a node of this cluster. Nodes that take records: ${others.join(', ')}`,
+    );
+  if (!target.takesRecords)
+    throw new RefusedCommand(`${to} takes no records. Nodes that do: ${others.join(', ')}`);
+  const placement = (await listPlacements(admin.owner)).find(({ id }) => id === organization.id);
+  if (placement !== undefined && placement.warehouse !== 'current')
+    throw new RefusedCommand(
+      `${organization.slug} is on the former server: \`move-to-citus\` brings it to the cluster first.`,
+    );
+  if (placement === undefined || placement.node === null)
+    throw new RefusedCommand(
+      `${organization.slug} has no tables yet: Citus chooses the node when they are created.`,
+    );
+  return { target, placement };
+}

@@ -7,8 +7,8 @@ import {
   type ConnectorCtx,
   type ConnectorKind,
   ErpError,
-  type ListedRecord,
 } from '../connector.ts';
+import type { ListedRecord } from '../source-records.ts';
 import { readAccountFacts } from './account-facts.ts';
 import { type Authorizer, createOauth2Authorizer } from './auth.ts';
 import { monitorClockSkew } from './clock-skew.ts';
@@ -60,7 +60,6 @@ function createNetsuiteConnector(
   const limiter = ctx.erpLimits.of(`${origin} ${account}`, ctx.settings.erp.concurrency);
   const http = createNetsuiteHttp({ ctx, origin, authorizer, limiter });
   const suiteql = createSuiteql(http);
-  const { readRecords, scanRecords } = createRecordReader(suiteql, ctx.settings.erp.maxPageCharacters);
   return {
     test: (signal) =>
       testNetsuiteConnection(
@@ -77,6 +76,23 @@ function createNetsuiteConnector(
     count: (recordType, signal, range) => countRecords(suiteql, recordType, signal, range),
     estimateRead: (request) => estimateRead(suiteql, request),
     countChanged: (request) => countChanged(suiteql, request),
+    ...createReads(suiteql, ctx.settings.erp.maxPageCharacters),
+    deletedSince: ({ recordType, since, signal }) =>
+      readDeletions(suiteql, getDefinition(recordType), since, signal),
+    filterMoved: (request) => filterMoved(suiteql, request),
+    listIds: (request) => listIds(suiteql, request),
+    types: createTypeChecks(suiteql),
+    lines: createLineReader(suiteql),
+    payments: createPaymentWriter(http, suiteql),
+  };
+}
+
+function createReads(
+  suiteql: Suiteql,
+  maxPageCharacters: number,
+): Pick<Connector, 'readPage' | 'readByIds' | 'scan'> {
+  const { readRecords, scanRecords } = createRecordReader(suiteql, maxPageCharacters);
+  return {
     async readPage({ recordType, fields, afterId, changedSince, limit, signal }) {
       const plan = planRead(recordType, fields);
       if (changedSince !== null) requireModifiedField(recordType);
@@ -97,13 +113,6 @@ function createNetsuiteConnector(
       const wanted = distinctIds(selection.ids);
       return wanted.length === 0 ? emptyPage : scanRecords(plan, { ids: wanted }, maxRowsPerQuery, signal);
     },
-    deletedSince: ({ recordType, since, signal }) =>
-      readDeletions(suiteql, getDefinition(recordType), since, signal),
-    filterMoved: (request) => filterMoved(suiteql, request),
-    listIds: (request) => listIds(suiteql, request),
-    types: createTypeChecks(suiteql),
-    lines: createLineReader(suiteql),
-    payments: createPaymentWriter(http, suiteql),
   };
 }
 

@@ -2,7 +2,8 @@
 // time of day, and which of its columns a role sees isn't known for certain. So a row is left out only when
 // it clearly belongs to another record type: before a deletion is applied the record is looked up by id, and
 // one lookup too many costs little.
-import { type DeletedRecord, type Deletions, ErpError } from '../connector.ts';
+import { ErpError } from '../connector.ts';
+import type { DeletedRecord, Deletions } from '../source-records.ts';
 import type { ReadDefinition } from './definition.ts';
 import { erpError } from './errors.ts';
 import { toQueryRefusal } from './probe.ts';

@@ -41,30 +41,28 @@ type Parts = {
   readonly limiter: Limiter;
 };
 
-/** Its methods reject with `ErpError`, or with the signal's reason once that is aborted. */
-export function createNetsuiteHttp({ ctx, origin, authorizer, limiter }: Parts): NetsuiteHttp {
+const createAttempt = ({ ctx, origin, authorizer }: Omit<Parts, 'limiter'>) => {
   const limits = {
     timeoutMs: ctx.settings.erp.requestTimeoutMs,
     maxBytes: ctx.settings.erp.maxResponseBytes,
   };
-
-  const attempt = async (
-    request: NetsuiteRequest,
-  ): Promise<{ response: GuardedResponse; authorization: string }> => {
-    const url = `${origin}/services/rest/${request.path}`;
-    const authorization = await authorizer.authorize({ method: request.method, url, signal: request.signal });
-    const headers = { accept: 'application/json', ...request.headers, authorization };
-    const body = request.body === undefined ? {} : { body: request.body };
+  return async ({ method, path, body, headers, signal }: NetsuiteRequest) => {
+    const url = `${origin}/services/rest/${path}`;
+    const authorization = await authorizer.authorize({ method, url, signal });
     const response = await ctx.fetch(url, {
-      method: request.method,
-      headers,
-      ...body,
+      method,
+      headers: { accept: 'application/json', ...headers, authorization },
+      ...(body !== undefined && { body }),
       ...limits,
-      signal: request.signal,
+      signal,
     });
     return { response, authorization };
   };
+};
 
+/** Its methods reject with `ErpError`, or with the signal's reason once that is aborted. */
+export function createNetsuiteHttp({ ctx, origin, authorizer, limiter }: Parts): NetsuiteHttp {
+  const attempt = createAttempt({ ctx, origin, authorizer });
   const attemptWithFreshLogin = async (request: NetsuiteRequest): Promise<GuardedResponse> => {
     const first = await attempt(request);
     if (first.response.status !== 401) return first.response;

@@ -1,7 +1,8 @@
 // What NetSuite itself says about the lines of records, by aggregate queries: how many there are, what they
 // sum to, and which changed. The engine proves with it that no line was lost. So an answer is either exact or
 // an error; nothing in it is skipped or repaired.
-import type { LineReader, LineTotals, RecordTypeMetadata } from '../connector.ts';
+import type { LineReader, RecordTypeMetadata } from '../connector.ts';
+import type { LineTotals } from '../source-records.ts';
 import type { LinesDefinition, ReadDefinition } from './definition.ts';
 import { erpError, inconsistentResponse, rethrowHiddenLines } from './errors.ts';
 import {

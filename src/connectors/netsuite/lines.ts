@@ -1,7 +1,8 @@
 // Reads all lines of a page of records, in as many queries as necessary, and sorts them into line order. A
 // record's lines are returned only when all of them were read. While NetSuite works on one query, the rows of
 // the previous one are processed.
-import type { ErpError, SourceLine } from '../connector.ts';
+import type { ErpError } from '../connector.ts';
+import type { SourceLine } from '../source-records.ts';
 import { queriedColumns } from './display-fields.ts';
 import { addEntryNames } from './entry-names.ts';
 import { erpError, inconsistentResponse, rethrowHiddenLines } from './errors.ts';
@@ -56,7 +57,6 @@ export async function readLinesOfRecords(
   { maxLines, maxCharacters, maxRecordCharacters }: LineLimits,
   signal: AbortSignal,
 ): Promise<LineSets> {
-  const { definition, modifiedField } = plan;
   const kept = new Map<string, PartialLineSet>();
   const readLine = createLineParser(lines.columns);
   const columns = queriedColumns(lines.columns);
@@ -65,26 +65,12 @@ export async function readLinesOfRecords(
   let count = 0;
   let characters = 0;
   let recordCharacters = 0;
-  const query = ({ begin, end, after }: Chunk): Promise<SuiteqlResult> => {
-    const remaining = ids.slice(begin, end);
-    const parents = after === null ? remaining : remaining.filter((id) => compareIds(id, after.parent) >= 0);
-    return suiteql
-      .query(
-        linesQuery(definition, lines.definition, columns, {
-          parents,
-          after,
-          withModified: modifiedField !== null,
-        }),
-        maxRowsPerQuery,
-        signal,
-      )
-      .catch(rethrowHiddenLines);
-  };
+  const query = (chunk: Chunk) => queryLines(suiteql, plan, { ...lines, columns }, ids, chunk, signal);
   let pending = ids.length === 0 ? null : query(chunk);
   let done = 0;
   while (pending !== null && chunk !== null) {
     const current: Chunk = chunk;
-    const page: SuiteqlResult = await pending;
+    const page = await pending;
     const { rows, last } = takeOrderedLines(page, current, ids, lines.definition);
     count += rows.length;
     characters += page.characters;
@@ -97,7 +83,7 @@ export async function readLinesOfRecords(
     const isEnough = done > 0 && (count >= maxLines || characters >= maxCharacters);
     chunk = last === null ? nextChunk(current.end, ids.length, count) : { ...current, after: last };
     pending = isEnough || chunk === null ? null : query(chunk);
-    pending?.catch(() => undefined); // awaited in the next round; if this round throws first, it must not be an unhandled rejection
+    pending?.catch(() => undefined); // if this round throws first
     for (const row of await addEntryNames(suiteql, columns, rows, signal)) addLine(kept, row, readLine);
   }
   return {
@@ -106,6 +92,21 @@ export async function readLinesOfRecords(
     spanning,
     characters,
   };
+}
+
+function queryLines(
+  suiteql: Suiteql,
+  { definition, modifiedField }: ReadPlan,
+  lines: Pick<LinesPlan, 'definition'> & { readonly columns: ReturnType<typeof queriedColumns> },
+  ids: readonly string[],
+  { begin, end, after }: Chunk,
+  signal: AbortSignal,
+): Promise<SuiteqlResult> {
+  const remaining = ids.slice(begin, end);
+  const parents = after === null ? remaining : remaining.filter((id) => compareIds(id, after.parent) >= 0);
+  const part = { parents, after, withModified: modifiedField !== null };
+  const query = linesQuery(definition, lines.definition, lines.columns, part);
+  return suiteql.query(query, maxRowsPerQuery, signal).catch(rethrowHiddenLines);
 }
 
 const tooManyLines = (parent: string, characters: number): ErpError =>

@@ -64,6 +64,19 @@ export async function describeRecordTypes(
   );
 }
 
+const headOf = ({ name, label, table }: RecordTypeDefinition) =>
+  ({ name, label, table, idType: 'integer', family: curatedFamily(table), custom: false }) as const;
+
+function describeHidden(definition: RecordTypeDefinition, message: string): RecordTypeMetadata {
+  const reason = `The role of this connection cannot read ${definition.label.toLowerCase()} records: ${message}`;
+  return {
+    ...headOf(definition),
+    ...{ source: 'probe', reason, openWhen: null, modifiedField: null, linesModifiedField: null },
+    shownAs: { number: null, name: null, date: null, amount: null },
+    fields: definition.columns.map((column) => toField(column, reason)),
+  };
+}
+
 /**
  * `siblings`: record types of the same table that are described, too; their columns are probed in the same
  * queries.
@@ -74,28 +87,14 @@ async function describeRecordType(
   siblings: readonly RecordTypeDefinition[],
 ): Promise<RecordTypeMetadata> {
   const { suiteql, signal } = account;
-  const { name, label, table } = definition;
-  const described = {
-    ...{ name, label, table },
-    idType: 'integer' as const,
-    family: curatedFamily(table),
-    custom: false,
-  };
+  const { table } = definition;
   const from = `${table} t${definition.filter === null ? '' : ` WHERE ${definition.filter}`}`;
   const rows = await readFirstRows(account, { from, alias: 't', key: definition.key });
   const hidden =
     rows.length > 0
       ? null
       : rethrowOutage(await findRefusal(suiteql, probeQuery(definition, idColumn), signal));
-  if (hidden !== null) {
-    const reason = `The role of this connection cannot read ${label.toLowerCase()} records: ${hidden.error.message}`;
-    return {
-      ...described,
-      ...{ source: 'probe', reason, openWhen: null, modifiedField: null, linesModifiedField: null },
-      shownAs: { number: null, name: null, date: null, amount: null },
-      fields: definition.columns.map((column) => toField(column, reason)),
-    };
-  }
+  if (hidden !== null) return describeHidden(definition, hidden.error.message);
   const custom = await findCustomFields(account, definition);
   const own = bodyFields(custom, definition);
   const runProbe: ProbeQuery<ColumnDefinition> = (columns) =>
@@ -114,7 +113,7 @@ async function describeRecordType(
   const fields = [...known, ...unlisted];
   const source = custom.source === null ? 'probe' : `${custom.source}+probe`;
   return {
-    ...{ ...described, source, reason: null, currencyField: firstReadable(fields, ['currency']) },
+    ...{ ...headOf(definition), source, reason: null, currencyField: firstReadable(fields, ['currency']) },
     openWhen: openWhen(definition, [...fields, ...lines]),
     modifiedField: firstReadable(fields, [modifiedFieldOf(definition)]),
     linesModifiedField: linesModifiedField(definition.lines, lines[0]),

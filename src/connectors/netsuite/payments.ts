@@ -9,6 +9,7 @@ import type {
   PaymentOrder,
   PaymentRecord,
   PaymentWriter,
+  RefundOrder,
   RefundRecord,
 } from '../payment-writer.ts';
 import { inconsistentResponse } from './errors.ts';
@@ -76,16 +77,7 @@ export function createPaymentWriter(http: NetsuiteHttp, suiteql: Suiteql): Payme
     },
     readPayment,
     async createPayment(order, signal) {
-      const { amount, account, applications } = order;
-      const target =
-        account === null ? { undepFunds: true } : { undepFunds: false, account: { id: account } };
-      const apply = applications.length === 0 ? {} : { apply: { items: applications.map(lineOf) } };
-      const body = {
-        ...headerOf(order, await currencyOf(order.currency, signal)),
-        payment: exactNumber(amount),
-        ...target,
-        ...apply,
-      };
+      const body = paymentBody(order, await currencyOf(order.currency, signal));
       return create('customerPayment', body, signal);
     },
     async updateApplications(paymentId, applications, signal) {
@@ -104,17 +96,7 @@ export function createPaymentWriter(http: NetsuiteHttp, suiteql: Suiteql): Payme
       return record === null ? null : refundOf(record);
     },
     async createRefund(order, signal) {
-      const { amount, account, method, paymentId } = order;
-      const source = {
-        ...(account === null ? {} : { account: { id: account } }),
-        ...(method === null ? {} : { paymentMethod: { id: method } }),
-      };
-      const apply = { items: [lineOf({ invoiceId: paymentId, amount })] };
-      return create(
-        'customerRefund',
-        { ...headerOf(order, await currencyOf(order.currency, signal)), ...source, apply },
-        signal,
-      );
+      return create('customerRefund', refundBody(order, await currencyOf(order.currency, signal)), signal);
     },
   };
 }
@@ -127,6 +109,20 @@ const headerOf = (
   externalId,
   memo,
   ...(currency === null ? {} : { currency: { id: currency } }),
+});
+
+const paymentBody = (order: PaymentOrder, currency: string | null): object => ({
+  ...headerOf(order, currency),
+  payment: exactNumber(order.amount),
+  ...(order.account === null ? { undepFunds: true } : { undepFunds: false, account: { id: order.account } }),
+  ...(order.applications.length > 0 && { apply: { items: order.applications.map(lineOf) } }),
+});
+
+const refundBody = (order: RefundOrder, currency: string | null): object => ({
+  ...headerOf(order, currency),
+  ...(order.account !== null && { account: { id: order.account } }),
+  ...(order.method !== null && { paymentMethod: { id: order.method } }),
+  apply: { items: [lineOf({ invoiceId: order.paymentId, amount: order.amount })] },
 });
 
 const isZero = (amount: string): boolean => /^0*(?:\.0*)?$/.test(amount);

@@ -1,7 +1,7 @@
 // Describes a record type that a customer's query defines. NetSuite runs the query several times: for its
 // columns and their values, for what its key and modification time must fulfil, and as a sync will read it.
 import { isDeepStrictEqual } from 'node:util';
-import type { ErpError, RecordTypeMetadata } from '../connector.ts';
+import type { ErpError, FieldMetadata, RecordTypeMetadata } from '../connector.ts';
 import { type QuerySource, querySourceRefusals, type Reading } from '../discovery.ts';
 import type { RowSource } from './definition.ts';
 import { customPrefixes, readCustomFields } from './discovery/account-lists.ts';
@@ -62,28 +62,23 @@ export async function describeQuery(
     modifiedColumn,
     last: lastFields,
   });
+  assertReadable(fields, modifiedColumn);
+  const described: RecordTypeMetadata = {
+    ...{ name: source.name, label: source.label, table: 'query', source: 'query', idType: 'integer' },
+    ...{ family: 'query', custom: true, reason: null, reading: readingOf(source) },
+    ...{ fields, openWhen: null, modifiedField: modifiedColumn, linesModifiedField: null },
+    shownAs: { number: null, name: null, date: null, amount: null },
+    definition: { ...definition, filter: null, lines: null, deletedAs: [] } satisfies StoredDefinition,
+  };
+  return withListedTypes(described, listed);
+}
+
+function assertReadable(fields: readonly FieldMetadata[], modifiedColumn: string | null): void {
   if (!fields.some(({ name, syncable }) => syncable && name !== 'id'))
     throw unsuitable('query', 'The query has no column besides its key that can be read');
   const modified = fields.find(({ name }) => name === modifiedColumn);
   if (modifiedColumn !== null && (modified?.type !== 'time' || !modified.syncable))
     throw unsuitable('modifiedColumn', `${modifiedColumn} ${notATime(modified)}`);
-  const described: RecordTypeMetadata = {
-    ...{
-      name: source.name,
-      label: source.label,
-      table: 'query',
-      source: 'query',
-      idType: 'integer',
-      family: 'query',
-      custom: true,
-    },
-    ...{ fields, openWhen: null, modifiedField: modifiedColumn, linesModifiedField: null },
-    shownAs: { number: null, name: null, date: null, amount: null },
-    reading: readingOf(source),
-    reason: null,
-    definition: { ...definition, filter: null, lines: null, deletedAs: [] } satisfies StoredDefinition,
-  };
-  return withListedTypes(described, listed);
 }
 
 const notATime = (field: { readonly type: string; readonly reason: string | null } | undefined): string => {

@@ -4,7 +4,8 @@
 //
 // The exported functions reject with `ErpError`, or with the signal's reason once that is aborted.
 import { mapInTurns } from '../../core/turns.ts';
-import type { RecordPage, RecordRejection, ScannedRecord, ScanPage, SourceRecord } from '../connector.ts';
+import type { RecordPage, ScanPage } from '../connector.ts';
+import type { RecordRejection, ScannedRecord, SourceRecord } from '../source-records.ts';
 import { queriedColumns } from './display-fields.ts';
 import { addEntryNames } from './entry-names.ts';
 import { inconsistentResponse } from './errors.ts';
@@ -283,11 +284,7 @@ function readHeader(
     return { id, record: { id, code: 'VALUE_UNREADABLE', message: read.problem, values: read.values } };
   return {
     id,
-    record: {
-      id,
-      modifiedAt: modifiedField === null ? null : (read.values[modifiedField] ?? null),
-      ...read,
-    },
+    record: { id, modifiedAt: modifiedField === null ? null : (read.values[modifiedField] ?? null), ...read },
   };
 }
 

@@ -1,14 +1,8 @@
 // Converts the rows of a response to values, strictly. Ids that are missing or out of order discredit the
 // whole response; any other problem concerns a single row. Lines come by the hundred thousand, so they are
 // built in one pass and with one object shape.
-import {
-  hasLabel,
-  idsKey,
-  namesKey,
-  type SourceLine,
-  type SourceRecord,
-  type SourceValue,
-} from '../connector.ts';
+import { hasLabel } from '../connector.ts';
+import { idsKey, namesKey, type SourceLine, type SourceRecord, type SourceValue } from '../source-records.ts';
 import type { ReadColumn } from './display-fields.ts';
 import { inconsistentResponse } from './errors.ts';
 import { entryNamesKey, labelKey, type RecordSelection, type SuiteqlColumn, valueKey } from './queries.ts';

@@ -7,6 +7,7 @@ import {
   streamText,
   type TextStreamPart,
   type ToolSet,
+  type TypedToolCall,
   tool,
 } from 'ai';
 import type { Clock } from '../../core/clock.ts';
@@ -101,6 +102,26 @@ function tokensLeft({ request: { limits }, usage }: AnswerState): number {
 const outputLimitReached = (limits: ModelRequest['limits']): ModelError =>
   limitReached(`The answer exceeded its limit of ${limits.outputTokens} output tokens`);
 
+const callOf = ({ toolCallId, toolName, input, invalid }: TypedToolCall<ToolSet>): ToolCall => ({
+  id: toolCallId,
+  name: toolName,
+  input,
+  problem:
+    invalid === true
+      ? 'Invalid tool call: the tool must exist, and its input must be JSON that matches its schema'
+      : undefined,
+});
+
+const fetchForCall = async (
+  state: AnswerState,
+  call: { isAnswered: boolean },
+  ...request: Parameters<AnswerState['fetch']>
+): Promise<Response> => {
+  const response = await state.fetch(...request);
+  call.isAnswered = response.ok;
+  return response;
+};
+
 /** One call of the model. Throws ModelErrors and whatever the library throws. */
 async function* runStep(state: AnswerState): AsyncGenerator<ModelEvent, Step, undefined> {
   const { request, messages, provider, signal, tools } = state;
@@ -108,11 +129,7 @@ async function* runStep(state: AnswerState): AsyncGenerator<ModelEvent, Step, un
   const call = { sentBytes: sentBytes(state), receivedBytes: 0, maxOutputTokens, isAnswered: false };
   state.call = call;
   const result = streamText({
-    model: provider.languageModel(async (input, init) => {
-      const response = await state.fetch(input, init);
-      call.isAnswered = response.ok;
-      return response;
-    }),
+    model: provider.languageModel((input, init) => fetchForCall(state, call, input, init)),
     system: request.instructions,
     messages,
     tools,
@@ -134,15 +151,7 @@ async function* runStep(state: AnswerState): AsyncGenerator<ModelEvent, Step, un
     } else if (part.type === 'tool-call') {
       if (calls.length === maxListedCalls)
         throw limitReached(`The model called more than ${maxListedCalls} tools in one step`);
-      calls.push({
-        id: part.toolCallId,
-        name: part.toolName,
-        input: part.input,
-        problem:
-          part.invalid === true
-            ? 'Invalid tool call: the tool must exist, and its input must be JSON that matches its schema'
-            : undefined,
-      });
+      calls.push(callOf(part));
     } else if (part.type === 'finish-step') {
       state.usage = addUsage(state.usage, usableUsage(part.usage, call));
       state.call = undefined;
@@ -152,11 +161,8 @@ async function* runStep(state: AnswerState): AsyncGenerator<ModelEvent, Step, un
   if (ended === undefined || !ended.hasReason) throw answerCutOff();
   if (ended.reason === 'length') throw outputLimitReached(request.limits);
   const assistantMessages = (await result.response).messages.filter(({ role }) => role === 'assistant');
-  return {
-    calls,
-    messages: assistantMessages,
-    reason: ended.reason === 'content-filter' ? 'declined' : 'complete',
-  };
+  const reason = ended.reason === 'content-filter' ? 'declined' : 'complete';
+  return { calls, messages: assistantMessages, reason };
 }
 
 /**

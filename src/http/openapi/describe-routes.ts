@@ -163,19 +163,17 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
   };
 }
 
-/** The OpenAPI document of the routes. Throws when no example can be generated for a schema. */
-export function describeRoutes(
-  routes: readonly AnyRoute[],
-  base: {
-    title: string;
-    version: string;
-    description: string;
-    serverUrl: string;
-    sessionCookie: string;
-    groups: Readonly<Record<RouteGroup, string>>;
-  },
-): Json {
-  const builder = OpenApiBuilder.create()
+type DocumentBase = {
+  title: string;
+  version: string;
+  description: string;
+  serverUrl: string;
+  sessionCookie: string;
+  groups: Readonly<Record<RouteGroup, string>>;
+};
+
+const createBuilder = (base: DocumentBase): OpenApiBuilder =>
+  OpenApiBuilder.create()
     .addOpenApiVersion('3.0.3')
     .addInfo({
       title: base.title,
@@ -198,6 +196,10 @@ export function describeRoutes(
         'The session cookie set by signing in at /auth/login. Requests that change something must send the `Origin` of this service.',
     })
     .addSchema('ErrorResponse', errorSchema);
+
+/** The OpenAPI document of the routes. Throws when no example can be generated for a schema. */
+export function describeRoutes(routes: readonly AnyRoute[], base: DocumentBase): Json {
+  const builder = createBuilder(base);
   for (const [name, header] of Object.entries(componentHeaders)) builder.addHeader(name, header);
   for (const [name, response] of Object.entries(componentResponses)) builder.addResponse(name, response);
   const used = new Set(routes.map(({ group }) => group));

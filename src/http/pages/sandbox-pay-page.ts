@@ -149,6 +149,25 @@ function comesFromHere(req: Request, publicUrl: string): boolean {
 
 const tokenOf = ({ params }: Request): string => String(params['token']);
 
+/**
+ * Pays or cancels. After a decline, or when the session can no longer be paid, `next` is the page itself,
+ * which shows its state; reloading it submits nothing again.
+ */
+async function payOrCancel(
+  ctx: Ctx,
+  req: Request,
+): Promise<{ session: PaySession; next: string } | undefined> {
+  const given: Record<string, unknown> = req.body ?? {};
+  const isCanceling = given['do'] === 'cancel';
+  const result = isCanceling
+    ? await cancelPaySession(ctx, tokenOf(req))
+    : await payByCard(ctx, tokenOf(req), String(given['card']));
+  if (result === undefined) return undefined;
+  const { session, outcome } = result;
+  if (outcome !== 'done') return { session, next: req.originalUrl };
+  return { session, next: isCanceling ? session.cancelUrl : session.successUrl };
+}
+
 function createPages(ctx: Ctx, failures: FailureLimit, stylesheets: readonly string[]): Router {
   const refuse = (res: Response, status: number, heading: string, text: string): void => {
     setHeaders(res, undefined);
@@ -187,17 +206,10 @@ function createPages(ctx: Ctx, failures: FailureLimit, stylesheets: readonly str
           'This request did not come from the payment page',
           'Nothing was paid. Open the payment page and choose a card there.',
         );
-      const given: Record<string, unknown> = req.body ?? {};
-      const isCanceling = given['do'] === 'cancel';
-      const result = isCanceling
-        ? await cancelPaySession(ctx, tokenOf(req))
-        : await payByCard(ctx, tokenOf(req), String(given['card']));
-      if (result === undefined) return unknown(req, res);
-      setHeaders(res, result.session);
-      // After a decline, or when the session can no longer be paid, the page shows its state; reloading it
-      // submits nothing again.
-      if (result.outcome !== 'done') return res.redirect(303, req.originalUrl);
-      return res.redirect(303, isCanceling ? result.session.cancelUrl : result.session.successUrl);
+      const submitted = await payOrCancel(ctx, req);
+      if (submitted === undefined) return unknown(req, res);
+      setHeaders(res, submitted.session);
+      return res.redirect(303, submitted.next);
     },
   );
   address.all((_req, res) => {

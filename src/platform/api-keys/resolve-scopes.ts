@@ -247,27 +247,38 @@ function resolveRows(
   const resolved = conditions.map((condition, index): RowCondition => {
     const { source, type } = scopableSource(chosen, condition.field) ?? { source: '', type: null };
     if (isNamed)
-      reportOthers(
+      reportInapplicable(
+        name,
         targets.filter((target) => target.endpoint.recordType !== recordType || !hasSource(target, source)),
+        report,
         index,
       );
     return { field: condition.field, source, in: readValues(condition, type, `${at}[${index}]`, report) };
   });
   if (isNamed && conditions.length === 0)
-    reportOthers(targets.filter(({ endpoint }) => endpoint.recordType !== recordType));
-  return { recordType, conditions: resolved };
-
-  /** Named versions to which the scope would not apply. */
-  function reportOthers(others: readonly ScopeTarget[], index?: number): void {
-    if (others.length === 0) return;
-    const versions = others.map(({ version }) => version).join(', ');
-    const reason = `${name} has another record type there, or the field is not scopable`;
-    report(
-      index === undefined ? at : `${at}[${index}].field`,
-      'not_scopable',
-      `The row scope would not apply to ${versions}: ${reason}`,
+    reportInapplicable(
+      name,
+      targets.filter(({ endpoint }) => endpoint.recordType !== recordType),
+      report,
     );
-  }
+  return { recordType, conditions: resolved };
+}
+
+/** Named versions to which the scope would not apply. */
+function reportInapplicable(
+  name: string,
+  others: readonly ScopeTarget[],
+  report: Report,
+  index?: number,
+): void {
+  if (others.length === 0) return;
+  const versions = others.map(({ version }) => version).join(', ');
+  const reason = `${name} has another record type there, or the field is not scopable`;
+  report(
+    index === undefined ? `rows.${name}` : `rows.${name}[${index}].field`,
+    'not_scopable',
+    `The row scope would not apply to ${versions}: ${reason}`,
+  );
 }
 
 /** No version has all fields of the conditions as scopable ones. */

@@ -7,7 +7,7 @@ import { startLeaseRenewal } from '../../core/lease.ts';
 import { type Recurring, startRecurring } from '../../core/recurring.ts';
 import { isOnFormerServer } from '../../db/former-warehouse.ts';
 import { isTransientError } from '../../db/pg-errors.ts';
-import { inTransaction } from '../../db/transaction.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
@@ -117,6 +117,27 @@ export const getPublication = (ctx: RequestCtx, id: string) =>
 const isRunning = ({ status, publication }: store.ApiSchemaRow): boolean =>
   status === 'draft' && publication?.status === 'running';
 
+type Content = Pick<Parameters<typeof describeVersion>[0], 'endpoints' | 'bindings' | 'previous'>;
+
+async function goLive(
+  tx: Tx,
+  ctx: TenantCtx,
+  row: store.ApiSchemaRow,
+  content: Content,
+  proof: Publication['proof'],
+  publishedBy: string | null,
+): Promise<void> {
+  const { id, version, name, notes } = row;
+  const serverUrl = ctx.settings.configuredUrl;
+  const openapi = describeVersion({ ...content, version, name, notes, draft: false, serverUrl });
+  await ensureMaskSecret(tx, ctx, content.endpoints);
+  const warnings = await warnOfTaggedFields(tx, ctx.organizationId, row);
+  const progress = { step: 'live', done: 1, total: 1 };
+  const publication: Publication = { status: 'succeeded', progress, problems: [], proof, warnings };
+  const published = { bindings: content.bindings, openapi, publication, published_by: publishedBy };
+  await store.markPublished(tx, ctx.organizationId, id, published);
+}
+
 async function publishDraft(
   ctx: TenantCtx,
   row: store.ApiSchemaRow,
@@ -141,55 +162,16 @@ async function publishDraft(
       previous === null || unready.length > 0 ? [] : compareVersions(previous, { ...document, bindings });
     const { pairs, records } = proof;
     const against = previous?.version ?? null;
-    await store.saveReport(tx, ctx.organizationId, id, {
-      revision,
-      against,
-      changes,
-      pairs,
-      records,
-      proof: summary,
-    });
+    const report = { revision, against, changes, pairs, records, proof: summary };
+    await store.saveReport(tx, ctx.organizationId, id, report);
     const problems = [...unready, ...tooSlow];
     if (problems.length > 0) {
       const step = unready.length > 0 ? 'checking' : 'trying its reads';
-      await store.updateRunningPublication(
-        tx,
-        ctx.organizationId,
-        id,
-        revision,
-        failed(step, problems, summary),
-      );
+      const publication = failed(step, problems, summary);
+      await store.updateRunningPublication(tx, ctx.organizationId, id, revision, publication);
       return;
     }
-    const { version, name, notes } = row;
-    const { endpoints } = document;
-    const serverUrl = ctx.settings.configuredUrl;
-    const openapi = describeVersion({
-      version,
-      name,
-      notes,
-      draft: false,
-      serverUrl,
-      endpoints,
-      bindings,
-      previous,
-    });
-    await ensureMaskSecret(tx, ctx, document.endpoints);
-    const warnings = await warnOfTaggedFields(tx, ctx.organizationId, row);
-    const progress = { step: 'live', done: 1, total: 1 };
-    const publication: Publication = {
-      status: 'succeeded',
-      progress,
-      problems: [],
-      proof: summary,
-      warnings,
-    };
-    await store.markPublished(tx, ctx.organizationId, id, {
-      bindings,
-      openapi,
-      publication,
-      published_by: publishedBy,
-    });
+    await goLive(tx, ctx, row, { ...document, bindings, previous }, summary, publishedBy);
   });
 }
 

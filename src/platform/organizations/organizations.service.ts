@@ -140,6 +140,16 @@ async function getRow(tx: Tx, id: string): Promise<store.OrganizationRow> {
   return row;
 }
 
+function nextStepOf(credential: string, active: boolean, isPending: boolean): string | null {
+  const choose =
+    credential === 'session' ? 'Choose it with POST /whoami/active-organization, or name' : 'Name';
+  const steps = [
+    ...(active ? [] : [`${choose} it in the header x-organization-id of each request.`]),
+    ...(isPending ? [pendingNote] : []),
+  ];
+  return steps.length === 0 ? null : steps.join(' ');
+}
+
 /**
  * The creator becomes the owner. A session without an active organization switches to the new one. Throws 422
  * `limit_reached` when the person already belongs to the maximum number of organizations, 422 `taken` when
@@ -181,15 +191,9 @@ export async function createOwnOrganization(ctx: CallerCtx, input: NewOrganizati
     },
   );
   const row = await inTransaction({ db: ctx.db, organizationId: created.id }, (tx) => getRow(tx, created.id));
-  const choose =
-    credential.kind === 'session' ? 'Choose it with POST /whoami/active-organization, or name' : 'Name';
   if (created.pending !== null)
     ctx.log.warn({ err: created.pending }, 'the tables of a new organization are pending');
-  const steps = [
-    ...(active ? [] : [`${choose} it in the header x-organization-id of each request.`]),
-    ...(created.pending === null ? [] : [pendingNote]),
-  ];
-  return { ...view(row), active, nextStep: steps.length === 0 ? null : steps.join(' ') };
+  return { ...view(row), active, nextStep: nextStepOf(credential.kind, active, created.pending !== null) };
 }
 
 /** A person sees every organization they belong to; an API key sees its own. */

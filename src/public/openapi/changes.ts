@@ -46,11 +46,7 @@ const pageOf = (items: oas31.ReferenceObject): oas31.SchemaObject => ({
   type: 'object',
   required: ['data', 'next', 'hasMore'],
   properties: {
-    data: {
-      type: 'array',
-      maxItems: 1_000,
-      items,
-    },
+    data: { type: 'array', maxItems: 1_000, items },
     next: { type: 'string', description: 'Pass it as `since` in the next request.' },
     hasMore: { type: 'boolean', description: 'Whether more changes are available now.' },
   },

@@ -163,10 +163,7 @@ function findColumn(
       `${path}.source`,
       'unknown_source',
       `${recordType.label} has no synced field of this name.`,
-      {
-        wanted: source,
-        known,
-      },
+      { wanted: source, known },
     );
   }
   return undefined;

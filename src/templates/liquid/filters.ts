@@ -132,25 +132,7 @@ const valuesOf = (
       : ((yield* map.call(context, list, property) as Generator<unknown, unknown[]>) as unknown[]);
   };
 
-/**
- * All allowed filters by name. `now` is RFC 3339. `strict`: impossible calculations are problems. Throws an
- * Error at once if liquidjs lacks one of them, as a new version might.
- */
-export function filtersFor(
-  as: 'html' | 'text',
-  now: string,
-  strict: boolean,
-): Map<string, FilterImplOptions> {
-  const originals = filters as unknown as Readonly<Record<string, Handler>>;
-  const original = (name: string): Handler => {
-    const found = originals[name];
-    if (found === undefined) throw new Error(`liquidjs has no filter ${name}`);
-    return found;
-  };
-  const escaped: Handler = (value) => escapeHtml(textOf(value));
-  const onceEscaped: Handler = (value) => escapeHtml(textOf(value)).replaceAll(/&amp;(#?\w{1,10};)/g, '&$1');
-  const newlineToBr: Handler = (value) =>
-    as === 'html' ? escapeHtml(textOf(value)).replaceAll(/\r?\n/g, '<br>\n') : textOf(value);
+function listFilters(original: (name: string) => Handler): Record<'sum' | 'sort' | 'uniq', Handler> {
   const readValues = valuesOf(original('map'));
   const sum: Handler = function* (value, property) {
     return sumOf(yield* readValues(this, value, property));
@@ -171,15 +153,35 @@ export function filtersFor(
       ...new Map(items.map((item) => [item instanceof ExactNumber ? item.toString() : item, item])).values(),
     ];
   };
+  return { sum, sort, uniq };
+}
+
+/**
+ * All allowed filters by name. `now` is RFC 3339. `strict`: impossible calculations are problems. Throws an
+ * Error at once if liquidjs lacks one of them, as a new version might.
+ */
+export function filtersFor(
+  as: 'html' | 'text',
+  now: string,
+  strict: boolean,
+): Map<string, FilterImplOptions> {
+  const originals = filters as unknown as Readonly<Record<string, Handler>>;
+  const original = (name: string): Handler => {
+    const found = originals[name];
+    if (found === undefined) throw new Error(`liquidjs has no filter ${name}`);
+    return found;
+  };
+  const escaped: Handler = (value) => escapeHtml(textOf(value));
+  const onceEscaped: Handler = (value) => escapeHtml(textOf(value)).replaceAll(/&amp;(#?\w{1,10};)/g, '&$1');
+  const newlineToBr: Handler = (value) =>
+    as === 'html' ? escapeHtml(textOf(value)).replaceAll(/\r?\n/g, '<br>\n') : textOf(value);
   const raw = (handler: Handler) => ({ handler: charged(handler), raw: true });
   return new Map<string, FilterImplOptions>([
     ...allowedFilters.map((name) => [name, charged(original(name))] as const),
     ...Object.entries(calculations).map(
       ([name, calculate]) => [name, charged(calculated(calculate, strict))] as const,
     ),
-    ['sum', charged(sum)],
-    ['sort', charged(sort)],
-    ['uniq', charged(uniq)],
+    ...Object.entries(listFilters(original)).map(([name, filter]) => [name, charged(filter)] as const),
     ['date', charged(dateOf(now, original('date')))],
     ['number', charged(number)],
     ['escape', raw(escaped)],

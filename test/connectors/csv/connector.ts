@@ -9,11 +9,9 @@ import {
   type FieldMetadata,
   type FieldType,
   type RecordPage,
-  type RecordRejection,
   type RecordTypeMetadata,
-  type SourceRecord,
-  type SourceValue,
 } from '../../../src/connectors/connector.ts';
+import type { RecordRejection, SourceRecord, SourceValue } from '../../../src/connectors/source-records.ts';
 
 // What is stored for a connection.
 export const CsvSettings = z.strictObject({ url: z.url() });

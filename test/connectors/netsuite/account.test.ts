@@ -6,14 +6,9 @@ import { type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
 import { Client } from 'pg';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import type {
-  Connector,
-  RecordPage,
-  RecordTypeMetadata,
-  SourceLine,
-  SourceRecord,
-} from '../../../src/connectors/connector.ts';
+import type { Connector, RecordPage, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
+import type { SourceLine, SourceRecord } from '../../../src/connectors/source-records.ts';
 import { createAccountLimits } from '../../../src/core/account-limits.ts';
 import { createCertificate } from '../../../src/core/certificate.ts';
 import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';

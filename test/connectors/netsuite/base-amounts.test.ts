@@ -1,7 +1,8 @@
 // Amounts of transactions in their own currency and in the base currency of their subsidiary, both as the
 // account's ledger has them.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RecordTypeMetadata, SourceRecord } from '../../../src/connectors/connector.ts';
+import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
+import type { SourceRecord } from '../../../src/connectors/source-records.ts';
 import { type LoadedAccount, startLoadedAccount } from './loaded-account.ts';
 
 const { signal } = new AbortController();

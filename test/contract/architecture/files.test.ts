@@ -10,10 +10,6 @@ const written = [...programs, ...tools, ...web];
 /** Longer since lines have at most 110 columns, and to be divided. */
 const tooLong = {
   functions: [
-    'src/operate/metrics.ts registerProcessMetrics',
-    'src/operate/write-pause.ts openWritePause',
-    'src/platform/api-schemas/publication.ts publishDraft',
-    'src/platform/api-schemas/publication.ts (unnamed)',
     'packages/netsuite-simulator/src/account.ts runAccount',
     'packages/netsuite-simulator/src/sign-in/integrations.ts createIntegrations',
     'packages/netsuite-simulator/src/sign-in/token-credentials.ts loadTokenCredentials',
@@ -27,7 +23,7 @@ const tooLong = {
     'web/console/src/screens/record-types/edit-fields.tsx EditFields',
     'web/console/src/screens/schemas/resource-view.tsx ResourceView',
   ],
-  files: ['src/connectors/connector.ts'],
+  files: [] as string[],
 };
 
 describe('functions', () => {

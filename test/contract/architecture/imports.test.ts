@@ -19,7 +19,7 @@ const mayImport: Record<string, Record<string, Access>> = {
   // The mail queue hands mails to the gateway.
   mail: { core: 'all', db: 'all', gateways: ['compose-mail.ts', 'mail-outcome.ts', 'mail.ts'] },
   // The warehouse turns the connectors' field types and values into columns, and uses nothing else of them.
-  warehouse: { core: 'all', db: 'all', connectors: ['connector.ts', 'discovery.ts'] },
+  warehouse: { core: 'all', db: 'all', connectors: ['connector.ts', 'discovery.ts', 'source-records.ts'] },
   // Authentication, and the only writer of the audit log.
   identity: { core: 'all', db: 'all' },
   // Renders plain data into text in a worker thread that has access to nothing else.
@@ -33,7 +33,7 @@ const mayImport: Record<string, Record<string, Access>> = {
     db: 'all',
     warehouse: 'all',
     mail: 'door',
-    connectors: ['connector.ts', 'discovery.ts', 'kinds.ts'],
+    connectors: ['connector.ts', 'discovery.ts', 'kinds.ts', 'source-records.ts'],
   },
   // API keys are looked up as on the management interface; it reads the warehouse's tables.
   public: { core: 'all', db: 'all', warehouse: 'all', identity: 'all' },
@@ -57,7 +57,7 @@ const mayImport: Record<string, Record<string, Access>> = {
       'payments/providers.ts',
     ],
     // The contract, with its error messages, and the hostnames of an account.
-    connectors: ['connector.ts', 'discovery.ts', 'payment-writer.ts', 'netsuite/connection.ts'],
+    connectors: ['connector.ts', 'discovery.ts', 'payment-writer.ts', 'source-records.ts', 'netsuite/connection.ts'],
   },
   // Health, metrics and shutdown of the process; no feature depends on it.
   operate: { core: 'all', http: ['health.ts', 'served.ts'] },

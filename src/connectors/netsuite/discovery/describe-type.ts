@@ -159,34 +159,34 @@ function unreadable(
   });
   return {
     ...{ name, label, table, family, reason, custom: isCustom(family) },
-    ...{
-      source: schema === null ? 'probe' : 'catalogue+probe',
-      idType: 'integer',
-      openWhen: null,
-      modifiedField: null,
-    },
-    ...{
-      linesModifiedField: null,
-      shownAs: nothingShown,
-      fields: (schema?.body ?? []).filter((each) => isColumnName(each.name)).map(toField),
-    },
+    source: schema === null ? 'probe' : 'catalogue+probe',
+    idType: 'integer',
+    openWhen: null,
+    modifiedField: null,
+    linesModifiedField: null,
+    shownAs: nothingShown,
+    fields: (schema?.body ?? []).filter((each) => isColumnName(each.name)).map(toField),
   };
 }
 
 const isCustom = (family: RecordFamily): boolean => family.startsWith('custom');
 
-async function describeFound(account: Account, found: Found): Promise<RecordTypeMetadata> {
-  const { name, label, table, family, key, filter, rows, schema, known } = found;
-  const ownId = key.length > 1 || key[0]?.column !== 'id' ? { ownId: 'id' } : {};
-  const parent =
-    known?.parent === undefined
-      ? null
-      : { table: known.parent.table, key: known.parent.key, column: known.parent.column };
-  const stored: StoredDefinition = {
-    ...{ table, filter, key, parent, renamed: ownId, lines: null },
-    modified: known?.parent === undefined ? null : { column: known.parent.modified, from: 'parent' },
+/** Without lines, and with the modification time only where the parent has it. */
+function storedHeader(found: Found): StoredDefinition {
+  const { table, filter, key, known } = found;
+  const { parent = null } = known ?? {};
+  return {
+    ...{ table, filter, key, lines: null },
+    parent: parent && { table: parent.table, key: parent.key, column: parent.column },
+    renamed: key.length > 1 || key[0]?.column !== 'id' ? { ownId: 'id' } : {},
+    modified: parent && { column: parent.modified, from: 'parent' },
     deletedAs: deletionNames(found),
   };
+}
+
+async function describeFound(account: Account, found: Found): Promise<RecordTypeMetadata> {
+  const { name, label, table, family, rows, schema, known } = found;
+  const stored = storedHeader(found);
   const columns = await findCandidates(account.lists, table, schema?.body ?? [], rows);
   const candidates = withKey(columns, stored, known);
   const header = await describeHeader(account, stored, name, rows, candidates);
@@ -203,19 +203,17 @@ async function describeFound(account: Account, found: Found): Promise<RecordType
   const definition: StoredDefinition = {
     ...stored,
     modified,
-    renamed: fields.some((field) => field.name === 'ownId') ? ownId : {},
+    renamed: fields.some((field) => field.name === 'ownId') ? stored.renamed : {},
     lines: linesKey,
   };
   const open = isDocument ? await openWhen(account, stored, header, rows) : openRows(family, header);
   return {
     ...{ name, label, table, family, custom: isCustom(family), reason: null, definition },
-    ...{
-      source: sourceOf(found),
-      idType: 'integer',
-      fields,
-      shownAs: shownAs(header),
-      currencyField: currencyField(header),
-    },
+    source: sourceOf(found),
+    idType: 'integer',
+    fields,
+    shownAs: shownAs(header),
+    currencyField: currencyField(header),
     modifiedField:
       modified === null ? null : modified.from === 'parent' ? parentModifiedField : modified.column,
     linesModifiedField: linesKey?.modified ?? null,

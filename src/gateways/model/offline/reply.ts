@@ -44,6 +44,18 @@ async function describe(tools: Tools, resource: Resource): Promise<string> {
 const readingText = ({ kind, limit, order, field, groupBy, period, resource, filters }: Reading): string =>
   `- ${[kind, limit, order, field?.name, groupBy?.name, period].filter(Boolean).join(' ')}: ${resource.many}${where(filters)}`;
 
+const aboutText = (names: readonly string[], resources: readonly Resource[]): string =>
+  [`I can answer questions about: ${names.join(', ')}.`, ...resources.slice(0, 1).flatMap(examplesFor)].join(
+    '\n',
+  );
+
+const isReading = (one: Reading | Unclear): one is Reading => !(one instanceof Unclear);
+
+const isMentioned = (text: string, resource: string): boolean =>
+  [resource.toLowerCase(), ...Object.values(bothNumbers(wordsOf(resource)))].some((noun) =>
+    ` ${text} `.includes(` ${noun} `),
+  );
+
 /**
  * `today` is YYYY-MM-DD. Rejects with ToolFailed when a tool fails, and with Unclear for what can't be
  * computed.
@@ -51,18 +63,11 @@ const readingText = ({ kind, limit, order, field, groupBy, period, resource, fil
 export async function replyTo(tools: Tools, text: string, today: string): Promise<OfflineReply> {
   const names = await tools.resources();
   const question = normalize(text.slice(0, maxCharacters + 1), today);
-  const isMentioned = (name: string): boolean =>
-    [name.toLowerCase(), ...Object.values(bothNumbers(wordsOf(name)))].some((noun) =>
-      ` ${question.text} `.includes(` ${noun} `),
-    );
-  const mentioned = names.filter(isMentioned).slice(0, maxResources);
+  const mentioned = names.filter((name) => isMentioned(question.text, name)).slice(0, maxResources);
   // "Who owes most?" and "is 563614 paid?" don't say which resource they are about.
   const shown = mentioned.length > 0 ? mentioned : names.slice(0, maxResources);
   const resources = await Promise.all(shown.map(tools.describe));
-  const about = [
-    `I can answer questions about: ${names.join(', ')}.`,
-    ...resources.slice(0, 1).flatMap(examplesFor),
-  ].join('\n');
+  const about = aboutText(names, resources);
   if (overview.test(question.text)) return { text: about, isAnswer: true };
   const decline = (reason: string): OfflineReply => ({ text: reason, isAnswer: false });
   if (text.length > maxCharacters)
@@ -71,13 +76,11 @@ export async function replyTo(tools: Tools, text: string, today: string): Promis
     (await Promise.all(list.map((resource) => interpret({ tools, resource }, question)))).flat();
   const first = await read(resources);
   // "The top customers by revenue" are computed from others.
-  const others = first.every((one) => one instanceof Unclear)
+  const others = !first.some(isReading)
     ? names.filter((name) => !shown.includes(name)).slice(0, maxResources)
     : [];
   const found = [...first, ...(await read(await Promise.all(others.map(tools.describe))))];
-  const readings = new Map(
-    found.flatMap((one) => (one instanceof Unclear ? [] : [[readingText(one), one] as const])),
-  );
+  const readings = new Map(found.filter(isReading).map((one) => [readingText(one), one]));
   const [reading] = readings.values();
   if (readings.size > 1) return decline(['Which one do you mean?', ...readings.keys()].join('\n'));
   if (reading?.kind === 'describe') return { text: await describe(tools, reading.resource), isAnswer: true };

@@ -23,7 +23,7 @@ import type { SandboxPaymentRow, SandboxRefundRow } from './ledger.store.ts';
 import * as ledger from './ledger.store.ts';
 import { endSession } from './pay-session.ts';
 import { windowEnd } from './payout-days.ts';
-import { findTestCard } from './test-cards.ts';
+import { findTestCard, type TestCard } from './test-cards.ts';
 import { assertWebhookSignature, signatureHeader } from './webhook-signature.ts';
 
 const money = (amountMinor: string | bigint, currency: string): Money => ({
@@ -120,6 +120,39 @@ async function expireCheckout(
   return snapshot;
 }
 
+function assertNotExceeded(
+  payment: Pick<SandboxPaymentRow, 'amount_minor'>,
+  existing: readonly SandboxRefundRow[],
+  amountMinor: bigint,
+): void {
+  const refunded = existing
+    .filter(({ state }) => state !== 'FAILED')
+    .reduce((sum, { amount_minor }) => sum + BigInt(amount_minor), 0n);
+  if (refunded + amountMinor > BigInt(payment.amount_minor))
+    throw new ProviderError('too-much-refunded', 'The refunds would exceed the payment');
+}
+
+function refundRowOf(
+  { clock, settings }: TenantCtx,
+  sessionId: string,
+  order: ProviderRefundOrder,
+  card: TestCard,
+): SandboxRefundRow {
+  const { delayMs: laterMs, payoutEveryMs } = settings.sandbox;
+  const now = clock.now();
+  const isDone = card.refunds === 'at-once';
+  return {
+    id: ledger.createSandboxId('re'),
+    session_id: sessionId,
+    refund_id: order.refundId,
+    amount_minor: order.amount.amountMinor.toString(),
+    reason: order.reason,
+    state: isDone ? 'SUCCEEDED' : 'PENDING',
+    failure: null,
+    due_at: isDone ? windowEnd(now, payoutEveryMs) : new Date(now.getTime() + laterMs),
+  };
+}
+
 async function createRefund(
   ctx: TenantCtx,
   account: ProviderAccount,
@@ -127,7 +160,6 @@ async function createRefund(
 ): Promise<RefundSnapshot> {
   const { organizationId } = ctx;
   const now = ctx.clock.now();
-  const { delayMs: laterMs, payoutEveryMs } = ctx.settings.sandbox;
   return inTransaction(ctx, async (tx) => {
     const payment = await ledger.lockPayment(tx, organizationId, {
       account_id: account.id,
@@ -148,22 +180,8 @@ async function createRefund(
         return toRefundSnapshot(known, payment.currency);
       throw new ProviderError('rejected', 'This refund was already created with another amount');
     }
-    const refunded = existing
-      .filter(({ state }) => state !== 'FAILED')
-      .reduce((sum, { amount_minor }) => sum + BigInt(amount_minor), 0n);
-    if (refunded + order.amount.amountMinor > BigInt(payment.amount_minor))
-      throw new ProviderError('too-much-refunded', 'The refunds would exceed the payment');
-    const isDone = card.refunds === 'at-once';
-    const row: SandboxRefundRow = {
-      id: ledger.createSandboxId('re'),
-      session_id: payment.id,
-      refund_id: order.refundId,
-      amount_minor: order.amount.amountMinor.toString(),
-      reason: order.reason,
-      state: isDone ? 'SUCCEEDED' : 'PENDING',
-      failure: null,
-      due_at: isDone ? windowEnd(now, payoutEveryMs) : new Date(now.getTime() + laterMs),
-    };
+    assertNotExceeded(payment, existing, order.amount.amountMinor);
+    const row = refundRowOf(ctx, payment.id, order, card);
     await ledger.insertRefund(tx, payment, row);
     await ledger.queueEvent(tx, organizationId, account.id, {
       type: 'refund.created',

@@ -1,6 +1,7 @@
 // Open amounts of invoices. They are read from the ERP itself, since synced data may be minutes old. Synced
 // data is used only when the caller allows it and the ERP does not respond.
-import { ErpError, type RecordTypeMetadata, type SourceValue } from '../../../connectors/connector.ts';
+import { ErpError, type RecordTypeMetadata } from '../../../connectors/connector.ts';
+import type { SourceValue } from '../../../connectors/source-records.ts';
 import type { RequestCtx } from '../../../core/ctx.ts';
 import { AppError, invalid, unavailable } from '../../../core/errors.ts';
 import { parseExact } from '../../../core/exact-json.ts';

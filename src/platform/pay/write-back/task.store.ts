@@ -40,6 +40,17 @@ type PaymentRow = {
   provider_payment_id: string | null;
 };
 
+function findPayment(tx: Tx, organizationId: string, id: string): Promise<PaymentRow | undefined> {
+  return tx('pay_payments')
+    .where({ organization_id: organizationId, id })
+    .first<PaymentRow | undefined>(
+      'customer_id',
+      'currency',
+      'provider_payment_id',
+      tx.raw('received_minor::text'),
+    );
+}
+
 /** Undefined when there is nothing to write, because the write-back was disabled in the meantime. */
 export async function findWriteBackTask(
   tx: Tx,
@@ -48,14 +59,7 @@ export async function findWriteBackTask(
 ): Promise<WriteBackTask | undefined> {
   const ofOrganization = { organization_id: organizationId };
   const settings = WriteBack.parse((await findPayConfig(tx, organizationId))?.write_back ?? false);
-  const payment = await tx('pay_payments')
-    .where({ ...ofOrganization, id: due.payment_id })
-    .first<PaymentRow | undefined>(
-      'customer_id',
-      'currency',
-      'provider_payment_id',
-      tx.raw('received_minor::text'),
-    );
+  const payment = await findPayment(tx, organizationId, due.payment_id);
   if (settings === false || payment === undefined) return undefined;
   const rows: { record_id: string; amount_minor: string }[] = await tx('pay_payment_invoices')
     .where({ ...ofOrganization, payment_id: due.payment_id })
