@@ -1,5 +1,5 @@
 // A small organization with invoices in its warehouse and a published version, and the public interface in
-// front of it.
+// front of it: `openSite` gives all of it, the other functions its parts.
 import express, { type Express } from 'express';
 import supertest from 'supertest';
 import type { Ctx, ReadEngine, ReadingCtx } from '../../src/core/ctx.ts';
@@ -26,6 +26,8 @@ import {
 import type { RecordColumn } from '../../src/warehouse/columns.ts';
 import { createRecordTable } from '../../src/warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { type TestDatabaseOptions, testDatabase } from '../setup/database.ts';
+import { makeKey, makeOrganization } from '../setup/organization.ts';
 
 const column = (
   field: string,
@@ -145,18 +147,11 @@ export async function loadInvoices(
     await createRecordTable(client, schema, table, idType, columns);
     await insertInvoices(ctx, organizationId, table, rows);
     for (const [position, held] of columns.entries()) {
+      const { column: name, field, part, type, state, lineFields } = held;
       await client.query(
         `insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, line_fields, position)
          values ('invoice', $1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
-        [
-          held.column,
-          held.field,
-          held.part,
-          held.type,
-          held.state,
-          JSON.stringify(held.lineFields),
-          position,
-        ],
+        [name, field, part, type, state, JSON.stringify(lineFields), position],
       );
     }
     epochs += 1;
@@ -179,27 +174,15 @@ export async function insertInvoices(
   table: string,
   rows: readonly InvoiceRow[],
 ): Promise<void> {
-  const list = rows.map((row) => [
-    row.id,
-    row.tranid ?? null,
-    row.status ?? null,
-    row.total ?? null,
-    row.seq ?? null,
-    row.paid ?? null,
-    row.trandate ?? null,
-    row.lastmodified ?? null,
-    row.entity ?? null,
-    row.entityName ?? null,
-    row.lines ?? null,
-  ]);
-  const columnAt = (index: number) => list.map((row) => row[index]);
+  const names = ['id', 'tranid', 'status', 'total', 'seq', 'paid', 'trandate', 'lastmodified'] as const;
+  const more = ['entity', 'entityName', 'lines'] as const;
   await ctx.db.data.query(
     `insert into ${tenantSchema(organizationId)}.${table} (id, generation, content_hash, f_tranid, f_status, f_total, f_seq, f_paid, f_trandate, f_lastmodified,
        f_entity, l_entity, f_lines)
      select i, 1, '\\x00', a, b, c::numeric, d::bigint, e::boolean, f::date, g::timestamptz, h, j, k::jsonb
      from unnest($1::${await idTypeOf(ctx, organizationId, table)}[], $2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
        as r(i, a, b, c, d, e, f, g, h, j, k)`,
-    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(columnAt),
+    [...names, ...more].map((name) => rows.map((row) => row[name] ?? null)),
   );
 }
 
@@ -316,6 +299,67 @@ export const callerOf =
     supertest(app)
       .get(`/api/public${path}`)
       .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organizationId, ...headers });
+
+export type Get = ReturnType<typeof callerOf>;
+type OrganizationOptions = {
+  readonly rows?: readonly InvoiceRow[];
+  readonly idType?: 'integer' | 'text';
+  readonly columns?: readonly RecordColumn[];
+  /** Published in this order; by default `v1` with the usual invoices. */
+  readonly versions?: readonly PublishOptions[];
+};
+
+/** A new organization, and callers of the public interface for it. */
+export async function openOrganization(ctx: Ctx, app: Express, options: OrganizationOptions = {}) {
+  const { rows = [], idType, columns, versions = [{}] } = options;
+  const { id: organizationId, ownerId } = await makeOrganization(ctx);
+  const schema = tenantSchema(organizationId);
+  const table = await loadInvoices(ctx, organizationId, rows, idType, columns);
+  for (const version of versions) await publishVersion(ctx, organizationId, version);
+  const key = (scopes: Parameters<typeof makeKey>[2] = {}) => makeKey(ctx, organizationId, scopes);
+  const callerWith = async (scopes?: Parameters<typeof makeKey>[2], on = app): Promise<Get> =>
+    callerOf(on, { secret: (await key(scopes)).secret, organizationId });
+  return {
+    organizationId,
+    ownerId,
+    schema,
+    table,
+    tenant: { ...ctx, organizationId },
+    key,
+    /** Calls with a new key of these scopes. */
+    callerWith,
+    /** Calls with a key without limits. */
+    get: await callerWith(),
+    publish: (version: PublishOptions) => publishVersion(ctx, organizationId, version),
+    /** Runs SQL in which `$wh` is the schema of the warehouse and `$t` the first table of invoices. */
+    sql: async <T extends object = Record<string, unknown>>(text: string, values: readonly unknown[] = []) =>
+      (
+        await ctx.db.data.query<T>(text.replaceAll('$wh', schema).replaceAll('$t', `${schema}.${table}`), [
+          ...values,
+        ])
+      ).rows,
+    /** Runs within the organization's rows, as the service does. */
+    inTransaction: <T>(work: Parameters<typeof inTransaction<T>>[1]) =>
+      inTransaction({ db: ctx.db, organizationId }, work),
+  };
+}
+
+export type Site = Awaited<ReturnType<typeof openSite>>;
+/** A database of its own with one organization, and the public interface in front of it. */
+export async function openSite({
+  settings,
+  clock,
+  ...options
+}: TestDatabaseOptions & OrganizationOptions = {}) {
+  const database = await testDatabase({ ...(settings && { settings }), ...(clock && { clock }) });
+  const app = publicApp(database.ctx);
+  return {
+    ...database,
+    app,
+    ...(await openOrganization(database.ctx, app, options)),
+    another: (other: OrganizationOptions = {}) => openOrganization(database.ctx, app, other),
+  };
+}
 
 export const idsOf = (response: { body: { data: { id: string }[] } }): string[] =>
   response.body.data.map(({ id }) => id);

@@ -55,36 +55,20 @@ export async function loadCustomers(
   const client = await ctx.db.data.connect();
   try {
     await createRecordTable(client, schema, table, idType, customerColumns);
-    const values = rows.map(({ id, name, segment, credit, since, parent, lines }) => [
-      id,
-      name,
-      segment,
-      credit,
-      since,
-      parent,
-      lines,
-    ]);
-    const listOf = (index: number) => values.map((row) => row[index] ?? null);
+    const names = ['id', 'name', 'segment', 'credit', 'since', 'parent', 'lines'] as const;
     await client.query(
       `insert into ${schema}.${table} (id, generation, content_hash, f_name, f_segment, f_credit, f_since, f_parent, f_lines)
        select i, 1, '\\x00', a, b, c::numeric, d::timestamptz, e::bigint, f::jsonb
        from unnest($1::${idType === 'integer' ? 'bigint' : 'text'}[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
          as r(i, a, b, c, d, e, f)`,
-      [0, 1, 2, 3, 4, 5, 6].map(listOf),
+      names.map((name) => rows.map((row) => row[name] ?? null)),
     );
     for (const [position, held] of customerColumns.entries()) {
+      const { column: name, field, part, type, state, lineFields } = held;
       await client.query(
         `insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, line_fields, position)
          values ('customer', $1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
-        [
-          held.column,
-          held.field,
-          held.part,
-          held.type,
-          held.state,
-          JSON.stringify(held.lineFields),
-          position,
-        ],
+        [name, field, part, type, state, JSON.stringify(lineFields), position],
       );
     }
     await client.query(

@@ -14,19 +14,11 @@ import {
   listStatement,
   recordStatement,
 } from '../../../src/public/read/sql.ts';
-import { bindDocument } from '../../../src/public/version/bind.ts';
-import { compileSchema } from '../../../src/public/version/compile.ts';
-import { narrowEndpoint, readWhole } from '../../../src/public/version/narrow.ts';
-import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
-import { invoiceColumns } from '../fixture.ts';
+import { narrowEndpoint } from '../../../src/public/version/narrow.ts';
+import { compileInvoices } from '../compiled.ts';
 import { rowsOf, scopedInvoices } from './fixture.ts';
 
-const document = SchemaDocument.parse({ endpoints: [scopedInvoices] });
-const bindings = bindDocument(document, {
-  invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true },
-});
-const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
-if (endpoint === undefined) throw new Error('no endpoint');
+const { endpoint, whole } = compileInvoices(scopedInvoices);
 const narrow = (...layers: Partial<AccessLayer>[]) =>
   narrowEndpoint(endpoint, {
     layers: layers.map((layer) => ({ ...unlimitedLayer, ...layer })),
@@ -35,7 +27,6 @@ const narrow = (...layers: Partial<AccessLayer>[]) =>
 const acme = narrow({ rows: rowsOf(['acme']) });
 const birch = narrow({ rows: rowsOf(['birch']) });
 const both = narrow({ rows: rowsOf(['acme', 'birch']) });
-const whole = readWhole(endpoint);
 const ref = { schema: 'wh_x', table: 'invoice_1' };
 const planOf = (of: typeof whole, query = '') => planList(of, parseQuery(query));
 

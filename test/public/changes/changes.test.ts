@@ -256,20 +256,6 @@ describe('GET /{version}/{resource}/changes', () => {
     );
   });
 
-  it('has the same access rules as the list', async () => {
-    const scoped = async (scopes: Parameters<typeof makeKey>[2]) =>
-      callerOf(app, {
-        secret: (await makeKey(database.ctx, world.organizationId, scopes)).secret,
-        organizationId: world.organizationId,
-      });
-    await (await scoped({ resources: ['others'] }))('/v1/things/changes').expect(403);
-    await (await scoped({ versions: ['v2'] }))('/v1/things/changes').expect(403);
-    await (await scoped({ resources: ['things'] }))('/v1/things/changes').expect(200);
-    await get('/v1/nothing/changes').expect(404);
-    await get('/v9/things/changes').expect(404);
-    await get('/v1/things/changes/1').expect(404);
-  });
-
   it('410 once tombstones since the token are pruned, but not for clients that already received them', async () => {
     const early = await page(null);
     world.erp.put(30);

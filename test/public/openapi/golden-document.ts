@@ -7,11 +7,9 @@ import { bindDocument } from '../../../src/public/version/bind.ts';
 import { compileSchema } from '../../../src/public/version/compile.ts';
 import { readableEndpoints } from '../../../src/public/version/narrow.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
-import { invoiceColumns, invoicesEndpoint } from '../fixture.ts';
+import { availableInvoices } from '../compiled.ts';
+import { invoicesEndpoint } from '../fixture.ts';
 
-const available = {
-  invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoiceColumns, hasData: true },
-};
 const marked: Record<string, object> = {
   customer: { scopable: true, mask: 'last4', tags: ['personal'] },
   modified: { as: 'string', mask: 'year' },
@@ -44,7 +42,7 @@ const document = SchemaDocument.parse({
  * masked.
  */
 export function describeGolden(): string {
-  const bindings = bindDocument(document, available);
+  const bindings = bindDocument(document, availableInvoices());
   const previous = { version: 'v1', endpoints: document.endpoints.slice(1), bindings };
   const text = describeVersion({
     version: 'v2',

@@ -2,20 +2,16 @@
 // of the description.
 import type { oas31 } from 'openapi3-ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { openDescribed } from '../described.ts';
-import { callerOf, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
+import { type Get, openSite, type Site } from '../fixture.ts';
 import { describeTargets } from '../related.ts';
 import { parties, richInvoices, richTargets } from './richer-document.ts';
 
-let database: TestDatabase;
-let get: ReturnType<typeof callerOf>;
+let site: Site;
 let text: string;
+const get: Get = (path, headers) => site.get(path, headers);
 
 beforeAll(async () => {
-  database = await testDatabase();
-  const { id: organizationId } = await makeOrganization(database.ctx);
   const rows = Array.from({ length: 12 }, (_, index) => ({
     id: index + 1,
     tranid: `INV-${index + 1}`,
@@ -29,16 +25,12 @@ beforeAll(async () => {
     entityName: `Customer ${index % 3}`,
     lines: `[{"item":"${index % 4}","quantity":${index}.5}]`,
   }));
-  await loadInvoices(database.ctx, organizationId, rows);
-  await describeTargets(database.ctx, organizationId, richTargets);
-  await publishVersion(database.ctx, organizationId, { endpoints: [richInvoices, parties] });
-  get = callerOf(publicApp(database.ctx), {
-    organizationId,
-    secret: (await makeKey(database.ctx, organizationId)).secret,
-  });
+  site = await openSite({ rows, versions: [] });
+  await describeTargets(site.ctx, site.organizationId, richTargets);
+  await site.publish({ endpoints: [richInvoices, parties] });
   ({ text } = await get('/openapi/v1').expect(200));
 });
-afterAll(() => database.close());
+afterAll(() => site.close());
 
 const parametersOf = (path: string): oas31.ParameterObject[] => JSON.parse(text).paths[path].get.parameters;
 

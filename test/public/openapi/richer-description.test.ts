@@ -14,15 +14,12 @@ import { bindDocument } from '../../../src/public/version/bind.ts';
 import { compileSchema } from '../../../src/public/version/compile.ts';
 import { readableEndpoints } from '../../../src/public/version/narrow.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
-import { invoiceColumns } from '../fixture.ts';
+import { availableInvoices } from '../compiled.ts';
 import { parties, richInvoices } from './richer-document.ts';
 
-const available = {
-  invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoiceColumns, hasData: true },
-};
 const parse = (list: readonly unknown[], money: object = {}) => {
   const { endpoints } = SchemaDocument.parse({ endpoints: list });
-  const bindings = bindDocument({ endpoints }, available);
+  const bindings = bindDocument({ endpoints }, availableInvoices());
   const { invoice } = bindings;
   return {
     endpoints,
@@ -268,15 +265,6 @@ describe('the description of a summary', () => {
 });
 
 describe('the description for a reader of a part', () => {
-  it('names neither a resource that it may not read nor the relation to it', () => {
-    const { text, body } = restricted([richInvoices, parties], { resources: ['invoices'] });
-    expect(text).not.toMatch(/buyer|part(y|ies)/i);
-    expect(parameter(body, 'invoices', 'expand')).toBeUndefined();
-    expect(body.paths).toHaveProperty('/v2/invoices/summary');
-    const both = restricted([richInvoices, parties], { resources: ['invoices', 'parties'] });
-    expect(schemaOf(both.body, 'Invoice').properties).toHaveProperty('buyer');
-  });
-
   it('has the aggregates, groups, sorts, searched fields and filters of its fields alone', () => {
     const { text, body } = restricted([richInvoices, parties], {
       fields: { invoices: ['number', 'date', 'customer'] },
@@ -298,18 +286,6 @@ describe('the description for a reader of a part', () => {
       'count',
       'min',
     ]);
-  });
-
-  it('has no search, groups or results of masked fields', () => {
-    const fields = richInvoices.fields.map((field) =>
-      field.name === 'customer' || field.name === 'number' ? { ...field, mask: 'hash' } : field,
-    );
-    const { body } = restricted([{ ...richInvoices, fields, search: ['number'] }, parties], {}, false);
-    expect(parameter(body, 'invoices', 'q')).toBeUndefined();
-    expect(valuesOf(body, 'invoices/summary', 'by')).not.toContain('customer');
-    expect(parameter(body, 'invoices/summary', 'count_distinct')).toBeUndefined();
-    expect(parameter(body, 'invoices', 'expand')).toBeUndefined();
-    expect(schemaOf(body, 'Invoice').properties).not.toHaveProperty('buyer');
   });
 
   it('is valid OpenAPI 3.1', async () => {

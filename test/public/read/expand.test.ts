@@ -1,19 +1,9 @@
 // Related records in lists and records: each is what a separate request of the same reader for it returns, or
 // null.
-import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RowScopes } from '../../../src/core/record-access.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import {
-  callerOf,
-  type InvoiceRow,
-  invoicesEndpoint,
-  loadInvoices,
-  publicApp,
-  publishVersion,
-} from '../fixture.ts';
+import { testClock } from '../../setup/database.ts';
+import { type Get, type InvoiceRow, invoicesEndpoint, openSite, type Site } from '../fixture.ts';
 import {
   allTargets,
   type CustomerRow,
@@ -22,34 +12,12 @@ import {
   loadCustomers,
   relatedInvoices,
 } from '../related.ts';
+import { createRandom } from './summary-fixture.ts';
 
-/** A small generator with a seed, so that a failure can be repeated. */
-function createRandom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-const random = createRandom(20_261_123);
-const pick = <T>(from: readonly T[]): T => from[random(from.length)] as T;
+const { below: random, pick } = createRandom(20_261_123);
 
-const oddIds = [
-  null,
-  '',
-  '0',
-  '007',
-  ' 7',
-  '7 ',
-  '+7',
-  '7.0',
-  '1e1',
-  '-3',
-  'abc',
-  '9223372036854775807',
-  '9223372036854775808',
-  '99999999999999999999',
-];
+const oddTexts = [null, '', '0', '007', ' 7', '7 ', '+7', '7.0', '1e1', '-3', 'abc'];
+const oddIds = [...oddTexts, '9223372036854775807', '9223372036854775808', '99999999999999999999'];
 const customerIds = ['-3', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9223372036854775807'];
 const customers: CustomerRow[] = customerIds.map((id, index) => ({
   id,
@@ -122,58 +90,49 @@ const keys = {
   },
 } as const;
 type KeyName = keyof typeof keys;
-type Get = ReturnType<typeof callerOf>;
+type Scopes = Parameters<Site['callerWith']>[0];
 type Body = Record<string, unknown> & { id: string };
+type Embedding = Readonly<Record<'buyer' | 'payer', { readonly name: string } | null>>;
 
 const clock = testClock();
-let database: TestDatabase;
-let organizationId: string;
-let schema: string;
-let app: Express;
-const secrets = new Map<KeyName, string>();
-const as = (name: KeyName, on: Express = app): Get =>
-  callerOf(on, { secret: secrets.get(name) ?? '', organizationId });
+let site: Site;
+const callers = new Map<KeyName, Get>();
+const as = (name: KeyName): Get => callers.get(name) ?? site.get;
 
 beforeAll(async () => {
-  database = await testDatabase({ clock });
-  organizationId = (await makeOrganization(database.ctx)).id;
-  schema = tenantSchema(organizationId);
-  await loadInvoices(database.ctx, organizationId, invoices);
-  await loadCustomers(database.ctx, organizationId, customers);
-  await describeTargets(database.ctx, organizationId, allTargets);
-  await publishVersion(database.ctx, organizationId, { endpoints: [relatedInvoices, customersEndpoint] });
-  await publishVersion(database.ctx, organizationId, {
-    version: 'v2',
-    endpoints: [relatedInvoices, maskedCustomers],
-  });
-  await publishVersion(database.ctx, organizationId, {
-    version: 'v3',
-    endpoints: [maskedInvoices, customersEndpoint],
-  });
-  await publishVersion(database.ctx, organizationId, {
-    version: 'v4',
-    endpoints: [oldInvoices, customersEndpoint],
-  });
-  for (const [name, scopes] of Object.entries(keys)) {
-    const { secret } = await makeKey(
-      database.ctx,
-      organizationId,
-      structuredClone(scopes) as Parameters<typeof makeKey>[2],
-    );
-    secrets.set(name as KeyName, secret);
-  }
-  app = publicApp(database.ctx);
+  site = await openSite({ clock, rows: invoices, versions: [] });
+  await loadCustomers(site.ctx, site.organizationId, customers);
+  await describeTargets(site.ctx, site.organizationId, allTargets);
+  await site.publish({ endpoints: [relatedInvoices, customersEndpoint] });
+  await site.publish({ version: 'v2', endpoints: [relatedInvoices, maskedCustomers] });
+  await site.publish({ version: 'v3', endpoints: [maskedInvoices, customersEndpoint] });
+  await site.publish({ version: 'v4', endpoints: [oldInvoices, customersEndpoint] });
+  for (const [name, scopes] of Object.entries(keys))
+    callers.set(name as KeyName, await site.callerWith(structuredClone(scopes) as Scopes));
 });
-afterAll(() => database.close());
+afterAll(() => site.close());
+
+/** Another organization with these records, whose customers have ids of that type. */
+async function another(rows: InvoiceRow[], others: CustomerRow[], idType?: 'text'): Promise<Get> {
+  const { organizationId, publish, get } = await site.another({ rows, versions: [] });
+  await loadCustomers(site.ctx, organizationId, others, idType);
+  const { customer, invoice } = allTargets;
+  await describeTargets(site.ctx, organizationId, idType === undefined ? { customer, invoice } : { invoice });
+  const [buyer] = relations;
+  const byText = [
+    { ...invoicesEndpoint, relations: [buyer] },
+    { ...customersEndpoint, relations: undefined },
+  ];
+  await publish({ endpoints: idType === undefined ? [relatedInvoices, customersEndpoint] : byText });
+  return get;
+}
 
 /** Makes the new generation known: what was read before is no longer trusted. */
-const forget = () => clock.advance(database.ctx.settings.cacheTtlMs + 1);
 const bump = async (recordType: string, set = ''): Promise<void> => {
-  await database.ctx.db.data.query(
-    `update ${schema}.record_state set generation = generation + 1${set} where record_type = $1`,
-    [recordType],
-  );
-  forget();
+  await site.sql(`update $wh.record_state set generation = generation + 1${set} where record_type = $1`, [
+    recordType,
+  ]);
+  clock.advance(site.ctx.settings.cacheTtlMs + 1);
 };
 
 const relations = relatedInvoices.relations;
@@ -245,91 +204,45 @@ describe('expand', () => {
   });
 
   it('embeds the same under ids that are texts', async () => {
-    const other = (await makeOrganization(database.ctx)).id;
     const texts = ['a', 'A', 'ä', 'a/b', '7', '007'];
-    await loadInvoices(
-      database.ctx,
-      other,
-      [...texts, 'b', '', null].map((entity, index) => ({ id: index + 1, entity, tranid: String(index) })),
-    );
-    await loadCustomers(
-      database.ctx,
-      other,
+    const rows = [...texts, 'b', '', null].map((entity, index) => ({ id: index + 1, entity }));
+    const get = await another(
+      rows,
       texts.map((id) => ({ id, name: `Name of ${id}` })),
       'text',
     );
-    await describeTargets(database.ctx, other, { invoice: { entity: 'customer' } });
-    const [{ name, ...buyer } = { name: '' }] = relations;
-    const endpoints = [
-      { ...invoicesEndpoint, relations: [{ name, ...buyer }] },
-      { ...customersEndpoint, relations: undefined },
-    ];
-    await publishVersion(database.ctx, other, { endpoints });
-    const get = callerOf(app, { secret: (await makeKey(database.ctx, other)).secret, organizationId: other });
     const { body } = await get('/v1/invoices?expand=buyer').expect(200);
-    expect(body.data.map((record: { buyer: { name: string } | null }) => record.buyer?.name ?? null)).toEqual(
-      [...texts.map((id) => `Name of ${id}`), null, null, null],
-    );
-  });
-
-  it('excludes withheld related records', async () => {
-    const query = '/v1/invoices?pageSize=100&expand=buyer';
-    const before = (await as('retail')(query).expect(200)).body.data as {
-      customer: string;
-      buyer: object | null;
-    }[];
-    const shown = before.find(({ buyer }) => buyer !== null);
-    await database.ctx.db.data.query(
-      `insert into ${schema}.withheld_records (record_type, id) values ('customer', $1)`,
-      [shown?.customer],
-    );
-    await bump('customer');
-    const after = (await as('retail')(query).expect(200)).body.data as typeof before;
-    expect(after).toEqual(
-      before.map((record) => (record.customer === shown?.customer ? { ...record, buyer: null } : record)),
-    );
-    await database.ctx.db.data.query(`delete from ${schema}.withheld_records`);
-    await bump('customer');
+    expect(body.data.map(({ buyer }: Embedding) => buyer?.name ?? null)).toEqual([
+      ...texts.map((id) => `Name of ${id}`),
+      null,
+      null,
+      null,
+    ]);
   });
 
   it('comes in pieces when the embedded records are large', async () => {
-    const other = (await makeOrganization(database.ctx)).id;
     const name = 'x'.repeat(40_000);
-    await loadInvoices(
-      database.ctx,
-      other,
-      Array.from({ length: 50 }, (_, index) => ({ id: index + 1, entity: String(index % 3), status: '1' })),
-    );
-    await loadCustomers(database.ctx, other, [
+    const rows = Array.from({ length: 50 }, (_, at) => ({ id: at + 1, entity: String(at % 3), status: '1' }));
+    const get = await another(rows, [
       { id: 1, name },
       { id: 2, name: name.repeat(16) },
     ]);
-    await describeTargets(database.ctx, other, allTargets);
-    await publishVersion(database.ctx, other, { endpoints: [relatedInvoices, customersEndpoint] });
-    const get = callerOf(app, { secret: (await makeKey(database.ctx, other)).secret, organizationId: other });
     const { body } = await get('/v1/invoices?pageSize=50&expand=payer,buyer&fields=id').expect(200);
     const sizes = [undefined, name.length, 16 * name.length];
-    expect(
-      body.data.map((record: Record<string, { name: string } | null>) => [
-        record['buyer']?.name.length,
-        record['payer']?.name.length,
-      ]),
-    ).toEqual(Array.from({ length: 50 }, (_, index) => [sizes[index % 3], name.length]));
-    const one = await get('/v1/invoices/2?expand=buyer,payer').expect(200);
-    expect([one.body.data.buyer.name.length, one.body.data.payer.name.length]).toEqual(
-      [16 * name.length, name.length].toReversed().map(() => name.length),
+    expect(body.data.map(({ buyer, payer }: Embedding) => [buyer?.name.length, payer?.name.length])).toEqual(
+      rows.map((_row, at) => [sizes[at % 3], name.length]),
     );
+    const one = await get('/v1/invoices/2?expand=buyer,payer').expect(200);
+    expect(one.body.data).toMatchObject({ buyer: { name }, payer: { name } });
     expect((await get('/v1/invoices/3?expand=buyer').expect(200)).body.data.buyer.name).toBe(name.repeat(16));
   });
 });
 
-/** Other tests replace it. */
-async function customerTable(): Promise<string> {
-  const { rows } = await database.ctx.db.data.query(
-    `select active_table from ${schema}.record_state where record_type = 'customer'`,
-  );
-  return rows[0].active_table;
-}
+/** The table of the customers; other tests replace it. */
+const customerTable = async (): Promise<string> =>
+  (await site.sql("select active_table from $wh.record_state where record_type = 'customer'"))[0]?.[
+    'active_table'
+  ] as string;
 
 describe('the freshness of embedded records', () => {
   it('changes the entity tag with the related records alone, and is that of the oldest', async () => {
@@ -337,30 +250,19 @@ describe('the freshness of embedded records', () => {
       const get = as('whole');
       const first = await get(path).expect(200);
       const etag = first.headers['etag'] ?? '';
-      const { rows } = await database.ctx.db.data.query(
-        `select generation::text from ${schema}.record_state where record_type = 'invoice'`,
-      );
-      expect([first.headers['x-data-synced-at'], first.headers['x-data-generation']]).toEqual([
-        '2026-02-01T08:00:00Z',
-        rows[0]?.generation,
-      ]);
+      const generationOf = "select generation::text from $wh.record_state where record_type = 'invoice'";
+      const generation = (await site.sql(generationOf))[0]?.['generation'];
+      const fresh = { 'x-data-synced-at': '2026-02-01T08:00:00Z', 'x-data-generation': generation };
       const again = await get(path, { 'if-none-match': etag }).expect(304);
-      expect([again.headers['x-data-synced-at'], again.headers['x-data-generation']]).toEqual([
-        '2026-02-01T08:00:00Z',
-        rows[0]?.generation,
-      ]);
-      expect(
-        (await get(path.replace('expand=buyer,parent', ''), { 'if-none-match': etag }).expect(200)).headers[
-          'x-data-synced-at'
-        ],
-      ).toBe('2026-03-01T08:00:00Z');
-      await database.ctx.db.data.query(
-        `update ${schema}."${await customerTable()}" set f_name = f_name || '!' where id = 1`,
-      );
+      for (const { headers } of [first, again]) expect(headers).toMatchObject(fresh);
+      await get(path.replace('expand=buyer,parent', ''), { 'if-none-match': etag })
+        .expect(200)
+        .expect('x-data-synced-at', '2026-03-01T08:00:00Z');
+      await site.sql(`update $wh."${await customerTable()}" set f_name = f_name || '!' where id = 1`);
       await bump('customer');
       const changed = await get(path, { 'if-none-match': etag }).expect(200);
       expect(changed.headers['etag']).not.toBe(etag);
-      expect(changed.headers['x-data-generation']).toBe(rows[0]?.generation);
+      expect(changed.headers['x-data-generation']).toBe(generation);
       await get(path, { 'if-none-match': changed.headers['etag'] ?? '' }).expect(304);
       await bump('invoice');
       await get(path, { 'if-none-match': changed.headers['etag'] ?? '' }).expect(200);
@@ -376,32 +278,10 @@ describe('the freshness of embedded records', () => {
     await get(path, { 'if-none-match': headers['etag'] ?? '' }).expect(304);
   });
 
-  it('does not let readers of other related records share an answer', async () => {
-    for (const path of [
-      '/v1/invoices?pageSize=100&expand=buyer',
-      '/v1/invoices?pageSize=100&%65xpan%64=buyer',
-    ]) {
-      const answers = [];
-      for (const key of ['whole', 'retail', 'onlyInvoices', 'whole'] as const)
-        answers.push(await as(key)(path).expect(200));
-      const [whole, retail, none, again] = answers;
-      expect(new Set([whole, retail, none].map((answer) => answer?.headers['etag'])).size).toBe(3);
-      expect(again?.text).toBe(whole?.text);
-      expect(none?.body.data.every(({ buyer }: { buyer: unknown }) => buyer === null)).toBe(true);
-    }
-  });
-
   it('names stale fields of related records after the relation, and refuses when a field of their scope is stale', async () => {
-    const stale = (field: string) =>
-      JSON.stringify({
-        [field]: {
-          since: '2026-02-10T08:00:00Z',
-          syncedAt: '2026-01-01T08:00:00Z',
-          reason: 'unreadable',
-          message: 'Hidden',
-        },
-      });
-    await bump('customer', `, stale_fields = '${stale('segment')}'`);
+    const times = { since: '2026-02-10T08:00:00Z', syncedAt: '2026-01-01T08:00:00Z' };
+    const stale = { segment: { ...times, reason: 'unreadable', message: 'Hidden' } };
+    await bump('customer', `, stale_fields = '${JSON.stringify(stale)}'`);
     const answer = await as('whole')('/v1/invoices?expand=buyer').expect(200);
     expect(answer.headers['x-data-stale-fields']).toBe('buyer.segment; since="2026-02-10T08:00:00Z"');
     expect(answer.headers['x-data-synced-at']).toBe('2026-01-01T08:00:00Z');
@@ -416,15 +296,12 @@ describe('the freshness of embedded records', () => {
     const path = '/v1/invoices?pageSize=100&expand=buyer';
     await as('whole')(path).expect(200);
     const former = await customerTable();
-    await loadCustomers(
-      database.ctx,
-      organizationId,
-      customers.map((row) => ({ ...row, name: 'moved' })),
-    );
-    await database.ctx.db.data.query(`drop table ${schema}."${former}"`);
+    const moved = customers.map((row) => ({ ...row, name: 'moved' }));
+    await loadCustomers(site.ctx, site.organizationId, moved);
+    await site.sql(`drop table $wh."${former}"`);
     // Another page: the state in the cache still names the table that is gone.
     const { body } = await as('whole')(`${path}&sort=number`).expect(200);
-    const names = body.data.flatMap(({ buyer }: { buyer: { name: string } | null }) => buyer?.name ?? []);
+    const names = body.data.flatMap(({ buyer }: Embedding) => buyer?.name ?? []);
     expect([names.length > 10, new Set(names)]).toEqual([true, new Set(['moved'])]);
   });
 });
@@ -457,19 +334,14 @@ describe('a request that expand refuses', () => {
       await as('unmasked')(path).expect(200);
     }
     await as('whole')('/v3/invoices?expand=payer').expect(200);
-    const limited = await makeKey(database.ctx, organizationId, {
-      fields: { invoices: ['number', 'status'] },
-    });
-    const get = callerOf(app, { secret: limited.secret, organizationId });
-    expect((await get('/v1/invoices?expand=buyer').expect(400)).body.error.details[0].code).toBe(
-      'unknown_relation',
-    );
-    await get('/v1/invoices?expand=payer').expect(200);
-    const none = await makeKey(database.ctx, organizationId, { fields: { invoices: ['number'] } });
-    const { body } = await callerOf(app, { secret: none.secret, organizationId })(
-      '/v1/invoices?expand=buyer',
-    ).expect(400);
-    expect(body.error.details[0].code).toBe('unknown_parameter');
+    const limited = await site.callerWith({ fields: { invoices: ['number', 'status'] } });
+    await limited('/v1/invoices?expand=payer').expect(200);
+    const none = await site.callerWith({ fields: { invoices: ['number'] } });
+    for (const [get, code] of [
+      [limited, 'unknown_relation'],
+      [none, 'unknown_parameter'],
+    ] as const)
+      expect((await get('/v1/invoices?expand=buyer').expect(400)).body.error.details[0].code).toBe(code);
   });
 
   it('names only the relations that the description shows to the reader', async () => {
@@ -493,11 +365,8 @@ describe('a request that expand refuses', () => {
       expect((await message(name, '/v1/invoices?expant=buyer')).includes('"expand"')).toBe(names.length > 0);
     }
     expect(await shown('onlyInvoices')).toEqual(['parent']);
-    const { secret } = await makeKey(database.ctx, organizationId, {
-      resources: ['invoices'],
-      fields: { invoices: ['number', 'customer'] },
-    });
-    const get = callerOf(app, { secret, organizationId });
+    const fields = { invoices: ['number', 'customer'] };
+    const get = await site.callerWith({ resources: ['invoices'], fields });
     for (const path of ['/v1/invoices?expand=bayer', '/v1/invoices/1?expand=bayer', '/v1/invoices?expant=b'])
       expect((await get(path).expect(400)).body.error.message).not.toMatch(
         /buyer|"expand" takes|Did you mean/,

@@ -1,27 +1,15 @@
 // The plan of PostgreSQL for the count of a list, over a table that has the indexes of the version.
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { countStatement } from '../../../src/public/export/export-sql.ts';
-import { indexesOf } from '../../../src/public/read/indexes.ts';
 import { planList } from '../../../src/public/read/plan.ts';
 import { boundedRanges, reachesOf, rowsOnPage, sortedRanges } from '../../../src/public/read/ranges.ts';
 import { parseQuery } from '../../../src/public/read/request.ts';
 import { listStatement } from '../../../src/public/read/sql.ts';
-import { bindDocument } from '../../../src/public/version/bind.ts';
-import { compileSchema } from '../../../src/public/version/compile.ts';
-import { readWhole } from '../../../src/public/version/narrow.ts';
-import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { richLineColumns } from '../fixture.ts';
+import { compileInvoices } from '../compiled.ts';
+import { richLineColumns, type Site } from '../fixture.ts';
 
-function endpointOf(definition: object) {
-  const document = SchemaDocument.parse({ endpoints: [definition] });
-  const bindings = bindDocument(document, {
-    invoice: { label: 'Invoice', idType: 'integer', columns: richLineColumns, hasData: true },
-  });
-  const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
-  if (endpoint === undefined) throw new Error('no endpoint');
-  return { endpoint: readWhole(endpoint), indexes: indexesOf(document, bindings).get('invoice') ?? [] };
-}
+const endpointOf = (definition: object) => compileInvoices(definition, richLineColumns);
 
 type Explained = {
   readonly ctx: Ctx;
@@ -40,7 +28,7 @@ export async function countBlocks(
   total?: number,
 ): Promise<number> {
   const ref = { schema: tenantSchema(organizationId), table };
-  const plan = planList(endpointOf(definition).endpoint, parseQuery(query));
+  const plan = planList(endpointOf(definition).whole, parseQuery(query));
   const { rows: counted } = await ctx.db.data.query<{ n: number }>(
     `select count(*)::int as n from ${ref.schema}.${table}`,
   );
@@ -78,16 +66,13 @@ export async function createIndexes({ ctx, organizationId, table, definition }: 
  * each step has the number of its rows. Everything is rolled back.
  */
 export async function explainCount(
-  ctx: Ctx,
-  organizationId: string,
-  table: string,
+  { ctx, schema, table }: Pick<Site, 'ctx' | 'schema' | 'table'>,
   definition: object,
   query: string,
   { analyze } = { analyze: false },
 ): Promise<string> {
-  const { endpoint, indexes } = endpointOf(definition);
-  const schema = tenantSchema(organizationId);
-  const { text, values } = countStatement({ schema, table }, planList(endpoint, parseQuery(query)));
+  const { whole, indexes } = endpointOf(definition);
+  const { text, values } = countStatement({ schema, table }, planList(whole, parseQuery(query)));
   const client = await ctx.db.data.connect();
   try {
     await client.query('begin');

@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { callerOf, type InvoiceRow, idsOf, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
+import { type Get, type InvoiceRow, idsOf, openSite, type Site } from '../fixture.ts';
 
 const rows: InvoiceRow[] = [
   {
@@ -51,18 +49,12 @@ const rows: InvoiceRow[] = [
   },
 ];
 
-let database: TestDatabase;
-let get: ReturnType<typeof callerOf>;
-
+let site: Site;
+const get: Get = (path, headers) => site.get(path, headers);
 beforeAll(async () => {
-  database = await testDatabase();
-  const { id } = await makeOrganization(database.ctx);
-  await loadInvoices(database.ctx, id, rows);
-  await publishVersion(database.ctx, id);
-  const { secret } = await makeKey(database.ctx, id);
-  get = callerOf(publicApp(database.ctx), { secret, organizationId: id });
+  site = await openSite({ rows });
 });
-afterAll(() => database.close());
+afterAll(() => site.close());
 
 describe('GET /{version}/{resource}', () => {
   it('200 with the pagination envelope and every published field', async () => {
@@ -75,38 +67,21 @@ describe('GET /{version}/{resource}', () => {
         '"modified":"2026-01-31T23:59:59.999999Z","customer":"7","customerName":"ÉCLAIR & Söhne",' +
         '"lines":[{"item":"11","itemName":"Bolt","quantity":2.50},{"item":"12","itemName":null,"quantity":"12345678901234567890"}]}',
     );
-    expect(response.body.data[1]).toMatchObject({
-      total: '12345678901234567890',
-      modified: '2026-02-01T00:00:00Z',
-      lines: [],
-      customerName: null,
-    });
-    expect(response.body.data[2]).toMatchObject({
-      total: -0.1,
-      totalText: '-0.10',
-      seq: null,
-      paid: null,
-      date: null,
-      modified: null,
-      lines: null,
-    });
-    expect(response.body.data[3]).toMatchObject({ number: 'Z\\"\u2028', seq: 9007199254740992, total: null });
+    const nothing = { seq: null, paid: null, date: null, modified: null, lines: null };
+    expect(response.body.data.slice(1)).toMatchObject([
+      { total: '12345678901234567890', modified: '2026-02-01T00:00:00Z', lines: [], customerName: null },
+      { total: -0.1, totalText: '-0.10', ...nothing },
+      { number: 'Z\\"\u2028', seq: 9007199254740992, total: null },
+    ]);
   });
 
+  // Others are compared for any data in walk.test.ts and pages.test.ts.
   it.each([
-    ['status=open', '1'],
     ['status=', '3'],
-    ['status=open&status=paid', '1 2'],
     ['status_not=open', '2 3 10'],
     ['status_not=open&status_not=paid', '3 10'],
-    ['status_null=true', '10'],
     ['status_null=false', '1 2 3'],
     ['id=3&id=10&id=999', '3 10'],
-    ['number_contains=NV-', '1 2'],
-    ['number_contains=inv_', '3'],
-    ['number_contains=03%25', '3'],
-    ['number_starts_with=INV', '1 2 3'],
-    ['number_starts_with=%25', ''],
     ['number_contains=Z%5C%22', '10'],
     ['customerName_contains=%C3%A9cl', '1'],
     ['customerName_starts_with=%C3%89clair', '1'],
@@ -124,7 +99,6 @@ describe('GET /{version}/{resource}', () => {
     ['paid=true&paid=false', '1 2 10'],
     ['paid_null=true', '3'],
     ['date=2026-01-31', '1'],
-    ['date_after=2026-01-31', '2'],
     ['date_before=2026-01-31', '10'],
     ['date_gte=2026-01-31', '1 2'],
     ['date_lte=2026-01-31', '1 10'],
@@ -141,8 +115,6 @@ describe('GET /{version}/{resource}', () => {
     ['modified_lte=9999-12-31', '1 2 10'],
     ['date_gte=0001-01-01', '1 2 10'],
     ['modified_gte=0001-01-01', '1 2 10'],
-    ['date_after=2026-01-30&status=open', '1'],
-    ['status=unknown', ''],
   ])('filters by %s', async (query, ids) => {
     const response = await get(`/v1/invoices?${query}`).expect(200);
     expect(idsOf(response)).toEqual(ids === '' ? [] : ids.split(' '));
@@ -150,23 +122,8 @@ describe('GET /{version}/{resource}', () => {
     expect(response.body.pagination.totalPages).toBe(response.body.data.length === 0 ? 0 : 1);
   });
 
-  it.each([
-    ['', '1 2 3 10'],
-    ['order=desc', '10 3 2 1'],
-    ['sort=date', '10 1 2 3'],
-    ['sort=date&order=desc', '2 1 10 3'],
-    ['sort=status', '3 1 2 10'],
-    ['sort=status&order=desc', '2 1 3 10'],
-    ['sort=number', '1 2 10 3'],
-    ['sort=paid', '1 2 10 3'],
-    ['sort=paid&order=desc', '10 2 1 3'],
-    ['sort=total', '3 1 2 10'],
-    ['sort=modified&order=asc', '10 1 2 3'],
-  ])('sorts by "%s", nulls last and the id as tie-break', async (query, ids) => {
-    expect(idsOf(await get(`/v1/invoices?${query}`).expect(200))).toEqual(ids.split(' '));
-    expect(idsOf(await get(`/v1/invoices?${query}&pageSize=1&page=3`).expect(200))).toEqual([
-      ids.split(' ')[2],
-    ]);
+  it('sorts text by code point', async () => {
+    expect(idsOf(await get('/v1/invoices?sort=number').expect(200))).toEqual(['1', '2', '10', '3']);
   });
 
   it('returns only the requested fields, in the order of the definition', async () => {
@@ -175,19 +132,6 @@ describe('GET /{version}/{resource}', () => {
     expect((await get('/v1/invoices?fields=id&pageSize=1').expect(200)).text).toContain(
       '"data":[{"id":"1"}]',
     );
-  });
-
-  it('a page beyond the end is empty, with the exact total', async () => {
-    expect((await get('/v1/invoices?pageSize=3&page=2').expect(200)).body).toMatchObject({
-      data: [{ id: '10' }],
-      pagination: { total: 4, page: 2, pageSize: 3, totalPages: 2 },
-    });
-    for (const query of ['page=3&pageSize=3', 'page=2147483647&pageSize=100', 'page=9&number_null=false']) {
-      expect((await get(`/v1/invoices?${query}`).expect(200)).body).toMatchObject({
-        data: [],
-        pagination: { total: 4 },
-      });
-    }
   });
 
   it('links the neighbouring pages', async () => {
@@ -221,10 +165,10 @@ describe('GET /{version}/{resource}/{id}', () => {
     );
   });
 
-  it.each(['999', 'abc', '02', '1.0', '%00', '%ED%A0%80', '99999999999999999999', '-', '1%202', '%E0%A4%A'])(
-    '404 for the id %s',
-    async (id) => {
+  it('404 for ids that no record has, and for other spellings of ids', async () => {
+    for (const id of ['999', 'abc', '02', '1.0', '-0', '%2B1', '1e0', '-', '1%202', '%EF%BC%91'])
       await get(`/v1/invoices/${id}`).expect(404);
-    },
-  );
+    for (const id of ['%00', '%ED%A0%80', '%E0%A4%A', '9223372036854775808'])
+      await get(`/v1/invoices/${id}`).expect(404);
+  });
 });

@@ -3,25 +3,17 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readOr } from '../../../src/public/read/filters.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import {
-  callerOf,
-  idsOf,
-  invoicesEndpoint,
-  loadInvoices,
-  publicApp,
-  publishVersion,
-  richLineColumns,
-} from '../fixture.ts';
+import { type Get, idsOf, type Site } from '../fixture.ts';
 import { explainCount } from './explain.ts';
 import {
   compares,
   folded,
   type Invoice,
+  idsInLines,
+  openSelection,
   parameter,
   randomInvoices,
+  selectableAs,
   selectableInvoices,
 } from './selection-oracle.ts';
 
@@ -32,92 +24,47 @@ const withheld: ReadonlySet<string> = new Set(
     .filter(({ status }) => status === 'open')
     .flatMap(({ id }, index) => (index % 2 === 1 ? [String(id)] : [])),
 );
-const masked = {
-  ...selectableInvoices,
-  name: 'masked',
-  fields: selectableInvoices.fields.map((field) =>
-    field.name === 'number' ? { ...field, mask: 'last4' } : field,
-  ),
-  search: ['customerName'],
-};
-const scoped = {
-  ...selectableInvoices,
-  name: 'scoped',
-  fields: selectableInvoices.fields.map((field) =>
-    field.name === 'status' ? { ...field, scopable: true } : field,
-  ),
-};
+const masked = { ...selectableAs('masked', ['number'], { mask: 'last4' }), search: ['customerName'] };
+const scoped = selectableAs('scoped', ['status'], { scopable: true });
 const withStatus = (wanted: string) => invoices.flatMap(({ id, status }) => (status === wanted ? [id] : []));
 const someIds = [...withStatus('open').slice(0, 4), ...withStatus('paid').slice(0, 4)];
-let database: TestDatabase;
-let organizationId: string;
-let table: string;
-let get: ReturnType<typeof callerOf>;
+let site: Site;
 /** Reads open invoices only. */
-let getOpen: ReturnType<typeof callerOf>;
+let getOpen: Get;
+const get: Get = (path, headers) => site.get(path, headers);
 
 beforeAll(async () => {
-  database = await testDatabase();
-  ({ id: organizationId } = await makeOrganization(database.ctx));
-  table = await loadInvoices(database.ctx, organizationId, invoices, 'integer', richLineColumns);
-  const plain = { ...invoicesEndpoint, name: 'plain' };
-  await publishVersion(database.ctx, organizationId, {
-    endpoints: [selectableInvoices, plain, masked, scoped],
-  });
-  const app = publicApp(database.ctx);
-  const { secret } = await makeKey(database.ctx, organizationId);
-  get = callerOf(app, { secret, organizationId });
+  site = await openSelection(invoices, [masked, scoped]);
   const conditions = [{ field: 'status', source: 'status', in: ['open'] }];
-  const limited = await makeKey(database.ctx, organizationId, {
-    rows: { resources: { scoped: { recordType: 'invoice', conditions } }, others: false },
-  });
-  getOpen = callerOf(app, { secret: limited.secret, organizationId });
-  await database.ctx.db.data.query(
-    `insert into ${tenantSchema(organizationId)}.withheld_records (record_type, id) select 'invoice', unnest($1::text[])`,
-    [[...withheld]],
-  );
+  const rows = { resources: { scoped: { recordType: 'invoice', conditions } }, others: false };
+  getOpen = await site.callerWith({ rows });
+  await site.sql("insert into $wh.withheld_records (record_type, id) select 'invoice', unnest($1::text[])", [
+    [...withheld],
+  ]);
 });
-afterAll(() => database.close());
+afterAll(() => site.close());
 
 type Condition = { readonly filter: string; readonly operator: string; readonly value: string };
 
+const of = (
+  filter: string,
+  operators: readonly string[],
+  values: readonly string[],
+): fc.Arbitrary<Condition> =>
+  fc.record({
+    filter: fc.constant(filter),
+    operator: fc.constantFrom(...operators),
+    value: fc.constantFrom(...values),
+  });
 const condition: fc.Arbitrary<Condition> = fc.oneof(
-  fc.record({
-    filter: fc.constant('status'),
-    operator: fc.constantFrom('eq', 'not'),
-    value: fc.constantFrom('open', 'paid', 'a,b', '(x)', 'say "hi"', 'x:y'),
-  }),
-  fc.constant({ filter: 'status', operator: 'eq', value: '' }),
-  fc.record({
-    filter: fc.constant('status'),
-    operator: fc.constant('null'),
-    value: fc.constantFrom('true', 'false'),
-  }),
-  fc.record({
-    filter: fc.constant('total'),
-    operator: fc.constantFrom('eq', 'gt', 'gte', 'lt', 'lte'),
-    value: fc.constantFrom('-1', '0', '1.5', '1000', '1000.005'),
-  }),
-  fc.record({
-    filter: fc.constant('date'),
-    operator: fc.constantFrom('after', 'before', 'gte', 'lte', 'eq'),
-    value: fc.constantFrom('2026-01-30', '2026-01-31', '2026-02-01'),
-  }),
-  fc.record({
-    filter: fc.constant('number'),
-    operator: fc.constant('contains'),
-    value: fc.constantFrom('inv', 'SÖHNE', '100%', 'v-0'),
-  }),
-  fc.record({
-    filter: fc.constant('lines.quantity'),
-    operator: fc.constantFrom('gt', 'lt'),
-    value: fc.constantFrom('1', '5'),
-  }),
-  fc.record({
-    filter: fc.constant('id'),
-    operator: fc.constant('eq'),
-    value: fc.constantFrom('1', '2', '3', '999'),
-  }),
+  of('status', ['eq', 'not'], ['open', 'paid', 'a,b', '(x)', 'say "hi"', 'x:y']),
+  of('status', ['eq'], ['']),
+  of('status', ['null'], ['true', 'false']),
+  of('total', ['eq', 'gt', 'gte', 'lt', 'lte'], ['-1', '0', '1.5', '1000', '1000.005']),
+  of('date', ['after', 'before', 'gte', 'lte', 'eq'], ['2026-01-30', '2026-01-31', '2026-02-01']),
+  of('number', ['contains'], ['inv', 'SÖHNE', '100%', 'v-0']),
+  of('lines.quantity', ['gt', 'lt'], ['1', '5']),
+  of('id', ['eq'], ['1', '2', '3', '999']),
 );
 
 function matches({ filter, operator, value }: Condition, invoice: Invoice): boolean {
@@ -142,6 +89,9 @@ function matches({ filter, operator, value }: Condition, invoice: Invoice): bool
   return filter === 'total' ? compares(operator, Number(own), Number(value)) : compares(operator, own, value);
 }
 
+const hasBolt = ({ tranid, entityName }: Invoice): boolean =>
+  [tranid, entityName].some((text) => folded(text ?? '').includes('bolt'));
+
 /** Quoted where it must be, and sometimes where it need not. */
 const written = ({ filter, operator, value }: Condition, quotes: boolean): string =>
   `${filter}:${operator}:${quotes || /[,()"]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value}`;
@@ -155,10 +105,8 @@ describe('or', () => {
         fc.constantFrom('', '&status_not=paid', '&q=bolt'),
         async (conditions, quotes, rest) => {
           const query = `${parameter('or', `(${conditions.map((each) => written(each, quotes)).join()})`)}${rest}`;
-          const passes = ({ status, tranid, entityName }: Invoice): boolean =>
-            rest === '&q=bolt'
-              ? [tranid, entityName].some((text) => folded(text ?? '').includes('bolt'))
-              : rest === '' || status !== 'paid';
+          const passes = (invoice: Invoice): boolean =>
+            rest === '&q=bolt' ? hasBolt(invoice) : rest === '' || invoice.status !== 'paid';
           const expected = invoices
             .filter((invoice) => passes(invoice) && conditions.some((each) => matches(each, invoice)))
             .map(({ id }) => String(id))
@@ -170,7 +118,7 @@ describe('or', () => {
             total: expected.length,
           });
           const exported = await get(`/v1/invoices?${query}`, { accept: 'application/x-ndjson' }).expect(200);
-          expect(exported.text.split('\n').filter((text) => text !== '')).toHaveLength(expected.length);
+          expect(idsInLines(exported.text)).toHaveLength(expected.length);
         },
       ),
       { numRuns: 80 },
@@ -211,12 +159,12 @@ describe('or', () => {
   });
 
   it('400 when it is repeated, and where the version does not declare it', async () => {
-    const twice = await get('/v1/invoices?or=(status:eq:a,status:eq:b)&or=(status:eq:a,status:eq:b)').expect(
-      400,
-    );
-    expect(twice.body.error.details).toMatchObject([{ path: 'or', code: 'repeated_parameter' }]);
-    const plain = await get('/v1/plain?or=(status:eq:a,status:eq:b)').expect(400);
-    expect(plain.body.error.details).toMatchObject([{ path: 'or', code: 'unknown_parameter' }]);
+    const or = 'or=(status:eq:a,status:eq:b)';
+    for (const [path, code] of [
+      [`/v1/invoices?${or}&${or}`, 'repeated_parameter'],
+      [`/v1/plain?${or}`, 'unknown_parameter'],
+    ] as const)
+      expect((await get(path).expect(400)).body.error.details).toMatchObject([{ path: 'or', code }]);
   });
 
   it('403 for a masked field', async () => {
@@ -229,10 +177,7 @@ describe('or', () => {
     ['or=(status:eq:paid,total:gte:0)', ({ total }) => Number(total ?? -1) >= 0],
     ['or=(status:eq:paid,status:null:true)', () => false],
     [`or=(${someIds.map((id) => `id:eq:${id}`).join()})`, ({ id }) => someIds.includes(id)],
-    [
-      'q=bolt',
-      ({ tranid, entityName }) => [tranid, entityName].some((text) => folded(text ?? '').includes('bolt')),
-    ],
+    ['q=bolt', hasBolt],
     [
       'lines.quantity_gt=1',
       ({ parsed }) => parsed?.some(({ quantity }) => Number(quantity ?? 0) > 1) === true,
@@ -249,7 +194,7 @@ describe('or', () => {
     const whole = idsOf(await get(`/v1/scoped?${query}&status=open&pageSize=100`).expect(200));
     expect(whole.sort()).toEqual([...matching].sort());
     const exported = await getOpen(`/v1/scoped?${query}`, { accept: 'application/x-ndjson' }).expect(200);
-    expect(exported.text.split('\n').filter((text) => text !== '')).toHaveLength(open.length);
+    expect(idsInLines(exported.text)).toHaveLength(open.length);
   });
 
   it('reads any text in linear time, and nothing but what was written', () => {
@@ -271,13 +216,8 @@ describe('or', () => {
   });
 
   it('is read through the indexes of its filters', async () => {
-    const plan = await explainCount(
-      database.ctx,
-      organizationId,
-      table,
-      selectableInvoices,
-      'or=(status:eq:open,total:gt:1,lines.item:eq:11)',
-    );
+    const query = 'or=(status:eq:open,total:gt:1,lines.item:eq:11)';
+    const plan = await explainCount(site, selectableInvoices, query);
     expect(plan).toContain('BitmapOr');
     expect(plan.match(/Index Cond/g)).toHaveLength(3);
   });

@@ -2,59 +2,27 @@
 // filters and under any sort.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import {
-  callerOf,
-  idsOf,
-  invoicesEndpoint,
-  loadInvoices,
-  publicApp,
-  publishVersion,
-  richLineColumns,
-} from '../fixture.ts';
+import { type Get, idsOf, type Site } from '../fixture.ts';
 import { explainCount } from './explain.ts';
 import {
   folded,
   type Invoice,
+  openSelection,
   parameter,
   randomInvoices,
+  selectableAs,
   selectableInvoices,
   words,
 } from './selection-oracle.ts';
 
 const invoices = randomInvoices(90);
-const maskedSearch = {
-  ...selectableInvoices,
-  name: 'masked',
-  fields: selectableInvoices.fields.map((field) =>
-    field.name === 'number' ? { ...field, mask: 'last4' } : field,
-  ),
-  search: ['number'],
-};
-let database: TestDatabase;
-let organizationId: string;
-let table: string;
-let get: ReturnType<typeof callerOf>;
-let getLimited: ReturnType<typeof callerOf>;
-
+const masked = { ...selectableAs('masked', ['number'], { mask: 'last4' }), search: ['number'] };
+let site: Site;
+const get: Get = (path, headers) => site.get(path, headers);
 beforeAll(async () => {
-  database = await testDatabase();
-  ({ id: organizationId } = await makeOrganization(database.ctx));
-  table = await loadInvoices(database.ctx, organizationId, invoices, 'integer', richLineColumns);
-  const plain = { ...invoicesEndpoint, name: 'plain' };
-  await publishVersion(database.ctx, organizationId, {
-    endpoints: [selectableInvoices, plain, maskedSearch],
-  });
-  const app = publicApp(database.ctx);
-  const { secret } = await makeKey(database.ctx, organizationId);
-  get = callerOf(app, { secret, organizationId });
-  const limited = await makeKey(database.ctx, organizationId, {
-    fields: { invoices: ['customerName', 'status'] },
-  });
-  getLimited = callerOf(app, { secret: limited.secret, organizationId });
+  site = await openSelection(invoices, [masked]);
 });
-afterAll(() => database.close());
+afterAll(() => site.close());
 
 const has = (text: string | null | undefined, q: string): boolean =>
   typeof text === 'string' && folded(text).includes(folded(q));
@@ -73,11 +41,7 @@ const idsWhere = (test: (invoice: Invoice) => boolean): string[] =>
     .sort();
 
 it('of a version that was published before texts were folded is in lower case', async () => {
-  await publishVersion(database.ctx, organizationId, {
-    version: 'v2',
-    endpoints: [selectableInvoices],
-    without: 'foldsText',
-  });
+  await site.publish({ version: 'v2', endpoints: [selectableInvoices], without: 'foldsText' });
   const total = async (path: string) =>
     (await get(`${path}${parameter('q', 'ΜΑΡΙΑΣ')}`).expect(200)).body.pagination.total;
   const [before, now] = [await total('/v2/invoices?'), await total('/v1/invoices?')];
@@ -128,15 +92,17 @@ describe('q', () => {
   });
 
   it('400 when it is too short, empty or repeated, and where the version does not declare it', async () => {
-    const codes = async (path: string) =>
-      (await get(path).expect(400)).body.error.details.map(({ code }: { code: string }) => code);
-    expect(await codes('/v1/invoices?q=ab')).toEqual(['out_of_range']);
-    expect(await codes('/v1/invoices?q=')).toEqual(['empty_value']);
-    expect(await codes('/v1/invoices?q=abc&q=abd')).toEqual(['repeated_parameter']);
-    expect(await codes('/v1/plain?q=abc')).toEqual(['unknown_parameter']);
+    for (const [path, code] of [
+      ['/v1/invoices?q=ab', 'out_of_range'],
+      ['/v1/invoices?q=', 'empty_value'],
+      ['/v1/invoices?q=abc&q=abd', 'repeated_parameter'],
+      ['/v1/plain?q=abc', 'unknown_parameter'],
+    ] as const)
+      expect((await get(path).expect(400)).body.error.details).toMatchObject([{ code }]);
   });
 
   it('searches only fields that the reader may see, and 403 when all of them are masked', async () => {
+    const getLimited = await site.callerWith({ fields: { invoices: ['customerName', 'status'] } });
     const ids = idsOf(await getLimited('/v1/invoices?q=inv&pageSize=100').expect(200)).sort();
     expect(ids).toEqual(idsWhere(({ entityName }) => has(entityName, 'inv')));
     const refused = await get('/v1/masked?q=inv').expect(403);
@@ -144,7 +110,7 @@ describe('q', () => {
   });
 
   it('is read through the indexes of its fields', async () => {
-    const plan = await explainCount(database.ctx, organizationId, table, selectableInvoices, 'q=bolt');
+    const plan = await explainCount(site, selectableInvoices, 'q=bolt');
     expect(plan).toContain('BitmapOr');
     expect(plan.match(/Index Cond: \(lower/g)).toHaveLength(2);
   });

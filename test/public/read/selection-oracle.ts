@@ -1,7 +1,7 @@
 // Random invoices with lines, a version that declares every way to select and sort them, and what each way
 // means, computed in memory.
 import fc from 'fast-check';
-import { type InvoiceRow, invoicesEndpoint } from '../fixture.ts';
+import { type InvoiceRow, invoicesEndpoint, openSite, richLineColumns } from '../fixture.ts';
 
 export type Line = Readonly<Record<string, string | number | boolean>>;
 export type Invoice = InvoiceRow & { readonly id: number; readonly parsed: readonly Line[] | null };
@@ -116,8 +116,6 @@ export const selectableInvoices = {
   ],
 };
 
-/** A way to select: the text of the request, and whether an invoice matches. */
-
 export const parameter = (name: string, value: string): string =>
   `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
 
@@ -140,3 +138,23 @@ export const compares = (operator: string, value: number | string, other: number
   if (operator === 'lt' || operator === 'before') return value < other;
   return operator === 'gte' ? value >= other : value <= other;
 };
+
+/** Such a resource under another name, in which the fields of these names are declared like this. */
+export const selectableAs = (name: string, names: readonly string[], declared: object) => ({
+  ...selectableInvoices,
+  name,
+  fields: selectableInvoices.fields.map((field) =>
+    names.includes(field.name) ? { ...field, ...declared } : field,
+  ),
+});
+
+/** An organization with these invoices, and a version of `invoices`, `plain`, which declares no more than filters, and more. */
+export const openSelection = (rows: readonly Invoice[], more: readonly object[] = []) =>
+  openSite({
+    rows,
+    columns: richLineColumns,
+    versions: [{ endpoints: [selectableInvoices, { ...invoicesEndpoint, name: 'plain' }, ...more] }],
+  });
+
+export const idsInLines = (text: string): string[] =>
+  text.split('\n').flatMap((line) => (line === '' ? [] : [(JSON.parse(line) as { id: string }).id]));

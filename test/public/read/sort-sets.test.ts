@@ -2,56 +2,29 @@
 // filtered and paged.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { indexesOf } from '../../../src/public/read/indexes.ts';
 import { planList } from '../../../src/public/read/plan.ts';
 import { plainRanges } from '../../../src/public/read/ranges.ts';
 import { parseQuery } from '../../../src/public/read/request.ts';
 import { listStatement } from '../../../src/public/read/sql.ts';
-import { bindDocument } from '../../../src/public/version/bind.ts';
-import { compileSchema } from '../../../src/public/version/compile.ts';
-import { readWhole } from '../../../src/public/version/narrow.ts';
-import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { compileInvoices } from '../compiled.ts';
+import { type Get, idsOf, richLineColumns, type Site } from '../fixture.ts';
 import {
-  callerOf,
-  idsOf,
-  invoicesEndpoint,
-  loadInvoices,
-  publicApp,
-  publishVersion,
-  richLineColumns,
-} from '../fixture.ts';
-import { type Invoice, randomInvoices, selectableInvoices } from './selection-oracle.ts';
+  type Invoice,
+  idsInLines,
+  openSelection,
+  randomInvoices,
+  selectableAs,
+  selectableInvoices,
+} from './selection-oracle.ts';
 
 const invoices = randomInvoices(90);
-const masked = {
-  ...selectableInvoices,
-  name: 'masked',
-  fields: selectableInvoices.fields.map((field) =>
-    field.name.startsWith('total') ? { ...field, mask: 'hash' } : field,
-  ),
-};
-let database: TestDatabase;
-let organizationId: string;
-let table: string;
-let get: ReturnType<typeof callerOf>;
-let getLimited: ReturnType<typeof callerOf>;
-
+const masked = selectableAs('masked', ['total', 'totalText'], { mask: 'hash' });
+let site: Site;
+const get: Get = (path, headers) => site.get(path, headers);
 beforeAll(async () => {
-  database = await testDatabase();
-  ({ id: organizationId } = await makeOrganization(database.ctx));
-  table = await loadInvoices(database.ctx, organizationId, invoices, 'integer', richLineColumns);
-  const plain = { ...invoicesEndpoint, name: 'plain' };
-  await publishVersion(database.ctx, organizationId, { endpoints: [selectableInvoices, plain, masked] });
-  const app = publicApp(database.ctx);
-  const { secret } = await makeKey(database.ctx, organizationId);
-  get = callerOf(app, { secret, organizationId });
-  const limited = await makeKey(database.ctx, organizationId, { fields: { invoices: ['date', 'status'] } });
-  getLimited = callerOf(app, { secret: limited.secret, organizationId });
+  site = await openSelection(invoices, [masked]);
 });
-afterAll(() => database.close());
+afterAll(() => site.close());
 
 const keyValueOf = (invoice: Invoice, key: string): string | number | null => {
   if (key === 'total') return typeof invoice.total === 'string' ? Number(invoice.total) : null;
@@ -103,9 +76,7 @@ describe('sort by several keys', () => {
           const exported = await get(`/v1/invoices?sort=${sort}${filter}`, {
             accept: 'application/x-ndjson',
           }).expect(200);
-          const ids = exported.text
-            .split('\n')
-            .flatMap((text) => (text === '' ? [] : [(JSON.parse(text) as { id: string }).id]));
+          const ids = idsInLines(exported.text);
           expect({ sort, filter, ids }).toEqual({ sort, filter, ids: expected });
         },
       ),
@@ -144,32 +115,26 @@ describe('sort by several keys', () => {
       expect(refused.body.error.details).toMatchObject([{ path: 'sort', code: 'field_masked' }]);
     }
     await get('/v1/masked?sort=-date').expect(200);
+    const getLimited = await site.callerWith({ fields: { invoices: ['date', 'status'] } });
     await getLimited('/v1/invoices?sort=date,-total').expect(400);
     await getLimited('/v1/invoices?sort=-date').expect(200);
   });
 
   it('walks the index of the combination', async () => {
-    const document = SchemaDocument.parse({ endpoints: [selectableInvoices] });
-    const bindings = bindDocument(document, {
-      invoice: { label: 'Invoice', idType: 'integer', columns: richLineColumns, hasData: true },
-    });
-    const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get(
-      'invoices',
-    );
-    if (endpoint === undefined) throw new Error('no endpoint');
-    const schema = tenantSchema(organizationId);
-    const client = await database.ctx.db.data.connect();
+    const { whole, indexes } = compileInvoices(selectableInvoices, richLineColumns);
+    const { schema, table } = site;
+    const client = await site.ctx.db.data.connect();
     try {
       await client.query('begin');
       await client.query(
         `insert into ${schema}.${table} (id, generation, content_hash, f_status, f_total, f_trandate)
          select n, 1, '', 'open', n % 7, date '2020-01-01' + n % 2000 from generate_series(1000, 20999) as n`,
       );
-      for (const { method, expression } of indexesOf(document, bindings).get('invoice') ?? [])
+      for (const { method, expression } of indexes)
         await client.query(`create index on ${schema}.${table} using ${method} (${expression})`);
       await client.query(`analyze ${schema}.${table}`);
       for (const sort of ['date,-total', '-status,date,total', '-date,-total']) {
-        const plan = planList(readWhole(endpoint), parseQuery(`sort=${sort}`));
+        const plan = planList(whole, parseQuery(`sort=${sort}`));
         const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), false);
         const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${write()}`, [
           ...values,

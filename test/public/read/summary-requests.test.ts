@@ -1,10 +1,9 @@
-// What requests for summaries are refused, what a reader reaches with them, and how they are answered.
+// What requests for summaries are refused, and how they are answered. What a reader reaches: test/access.
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { compareVersions } from '../../../src/public/version/compare.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { rowsOf } from '../access/fixture.ts';
 import { callerOf, loadInvoices, publishVersion } from '../fixture.ts';
@@ -132,73 +131,6 @@ describe('requests for a summary', () => {
   });
 });
 
-describe('the reach of a summary', () => {
-  it('is the row scope of the key', async () => {
-    const scoped = await site.callerWith({ rows: rowsOf(['c1', 'c2']) });
-    const { body } = await scoped('/v1/invoices/summary?sum=total&by=customer&count=true').expect(200);
-    const expected =
-      await site.inSql(`select f_entity as customer, count(*)::int as count, sum(f_total)::text as total from $t
-      where f_entity in ('c1', 'c2') group by 1 order by 1`);
-    expect(body.data).toEqual(expected.map(({ total, ...row }) => ({ ...row, sum: { total } })));
-    const outside = await scoped('/v1/invoices/summary?count=true&customer=c3').expect(200);
-    expect(outside.body.data).toEqual([{ count: 0 }]);
-  });
-
-  it('leaves out withheld records', async () => {
-    const scoped = await site.callerWith({ rows: rowsOf(['c4']) });
-    const schema = tenantSchema(site.organizationId);
-    const before = (await scoped('/v1/invoices/summary')).body.data[0].count;
-    const [{ id } = {}] = await site.inSql(
-      "select id::text from $t where f_entity = 'c4' order by id limit 1",
-    );
-    await site.database.ctx.db.data.query(
-      `insert into ${schema}.withheld_records (record_type, id) values ('invoice', $1)`,
-      [id],
-    );
-    await site.publish();
-    expect((await scoped('/v1/invoices/summary')).body.data).toEqual([{ count: before - 1 }]);
-    await site.database.ctx.db.data.query(`delete from ${schema}.withheld_records`);
-    await site.publish();
-  });
-
-  it('is the fields of the key: others do not exist', async () => {
-    const limited = await site.callerWith({ fields: { invoices: ['number', 'paid'] } });
-    for (const query of ['sum=total', 'by=date.month', 'by=status', 'total_gt=1'])
-      expect((await limited(`/v1/invoices/summary?${query}`)).status, query).toBe(400);
-    expect((await limited('/v1/invoices/summary?sum=total')).body.error.message).not.toContain('seq');
-    expect((await limited('/v1/invoices/summary?by=paid')).body.total).toBe(3);
-  });
-});
-
-describe('a masked field', () => {
-  it('is not aggregated, grouped or sorted by', async () => {
-    const fields = summarizedInvoices.fields.map((field) =>
-      field.name === 'total'
-        ? { ...field, mask: 'hash' }
-        : field.name === 'date'
-          ? { ...field, mask: 'year' }
-          : field,
-    );
-    await publishVersion(site.database.ctx, site.organizationId, {
-      version: 'v4',
-      endpoints: [{ ...summarizedInvoices, fields: fields.filter(({ name }) => name !== 'totalText') }],
-    });
-    const masked = await site.callerWith({});
-    for (const query of [
-      'sum=total',
-      'by=date.month',
-      'by=total',
-      'count=true&sort=-sum.total',
-      'total_gt=5',
-    ]) {
-      const { status, body } = await masked(`/v4/invoices/summary?${query}`);
-      expect([status, body.error?.details[0].code], query).toEqual([403, 'field_masked']);
-    }
-    const unmasked = await site.callerWith({ unmasked: true });
-    await unmasked('/v4/invoices/summary?sum=total&status=USD').expect(200);
-  });
-});
-
 describe('the answer', () => {
   it('is kept for a generation, with an entity tag', async () => {
     const address = '/v1/invoices/summary?sum=total&by=paid';
@@ -320,25 +252,5 @@ describe('the answer', () => {
         .set({ authorization: `Bearer ${caller.secret}`, 'x-tenant-id': site.organizationId, accept });
       expect([status, text ?? '', headers['etag']]).toEqual([200, '', expect.any(String)]);
     }
-  });
-
-  it('is refused while the ERP does not deliver a field of the row scope', async () => {
-    const scoped = await site.callerWith({ rows: rowsOf(['c1']) });
-    const stale = JSON.stringify({ entity: { since: '2026-03-01T00:00:00Z', syncedAt: null } });
-    const setStale = (text: string) =>
-      site.database.ctx.db.data.query(
-        `update ${tenantSchema(site.organizationId)}.record_state set stale_fields = $1`,
-        [text],
-      );
-    await setStale(stale);
-    await site.publish();
-    for (const accept of ['application/json', 'application/x-ndjson'])
-      expect((await scoped('/v1/invoices/summary', { accept })).status, accept).toBe(503);
-    expect((await site.get('/v1/invoices/summary')).headers['x-data-stale-fields']).toContain(
-      'customer; since=',
-    );
-    await setStale('{}');
-    await site.publish();
-    await scoped('/v1/invoices/summary').expect(200);
   });
 });

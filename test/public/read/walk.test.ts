@@ -1,30 +1,13 @@
-// Properties for any data: walking the pages meets each record once, filters agree with a plain reading of
-// their meaning, and the indexes that publishing builds are the ones that the statements use.
-import type { Express } from 'express';
+// Filters on texts agree with a plain reading of their meaning for any data, and the indexes that publishing
+// builds are the ones that the statements use. Pages, sorts and other filters: pages.test.ts.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { indexesOf } from '../../../src/public/read/indexes.ts';
 import { planList } from '../../../src/public/read/plan.ts';
 import { plainRanges } from '../../../src/public/read/ranges.ts';
 import { parseQuery } from '../../../src/public/read/request.ts';
 import { listStatement } from '../../../src/public/read/sql.ts';
-import { bindDocument } from '../../../src/public/version/bind.ts';
-import { compileSchema } from '../../../src/public/version/compile.ts';
-import { readWhole } from '../../../src/public/version/narrow.ts';
-import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import {
-  callerOf,
-  type InvoiceRow,
-  idsOf,
-  invoiceColumns,
-  invoicesEndpoint,
-  loadInvoices,
-  publicApp,
-  publishVersion,
-} from '../fixture.ts';
+import { compileInvoices } from '../compiled.ts';
+import { type Get, type InvoiceRow, idsOf, openSite, type Site } from '../fixture.ts';
 
 // Few distinct values, so that there are ties, and nulls, and letters that sort differently by code point and
 // by locale.
@@ -41,50 +24,12 @@ const rows: InvoiceRow[] = Array.from({ length: 67 }, (_, index) => ({
   lastmodified: pick(['2026-01-31T00:00:00Z', '2026-01-31T23:59:59.999999Z', '2026-02-01T00:00:00Z'], index),
 }));
 
-let database: TestDatabase;
-let organizationId: string;
-let table: string;
-let app: Express;
-let get: ReturnType<typeof callerOf>;
-
+let site: Site;
+const get: Get = (path) => site.get(path);
 beforeAll(async () => {
-  database = await testDatabase();
-  ({ id: organizationId } = await makeOrganization(database.ctx));
-  table = await loadInvoices(database.ctx, organizationId, rows);
-  await publishVersion(database.ctx, organizationId);
-  const { secret } = await makeKey(database.ctx, organizationId);
-  app = publicApp(database.ctx);
-  get = callerOf(app, { secret, organizationId });
+  site = await openSite({ rows });
 });
-afterAll(() => database.close());
-
-describe('a walk over the pages', () => {
-  it.each([...invoicesEndpoint.sorts, ''])('meets each record once, sorted by "%s"', async (sort) => {
-    for (const order of ['asc', 'desc']) {
-      for (const pageSize of [1, 7, 66, 67]) {
-        if (pageSize === 1 && sort !== 'number') continue;
-        const seen: string[] = [];
-        let next: string | undefined =
-          `/v1/invoices?pageSize=${pageSize}&order=${order}${sort === '' ? '' : `&sort=${sort}`}`;
-        while (next !== undefined) {
-          const response: Awaited<ReturnType<typeof get>> = await get(next).expect(200);
-          seen.push(...idsOf(response));
-          next = /<\/api\/public([^>]*)>; rel="next"/.exec(String(response.headers['link']))?.[1];
-        }
-        expect(seen.length).toBe(67);
-        expect(new Set(seen).size).toBe(67);
-      }
-    }
-  });
-
-  it('orders text by code point', async () => {
-    const { body } = await get(
-      '/v1/invoices?sort=number&pageSize=100&number_null=false&fields=number',
-    ).expect(200);
-    const numbers = body.data.map(({ number }: { number: string }) => number);
-    expect(numbers).toEqual([...numbers].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
-  });
-});
+afterAll(() => site.close());
 
 describe('filters', () => {
   const folded = (text: string) => text.toLowerCase();
@@ -128,16 +73,8 @@ describe('filters', () => {
 
 describe('text ids', () => {
   it('are ordered by code point and found in their exact spelling', async () => {
-    const organization = await makeOrganization(database.ctx);
-    await loadInvoices(
-      database.ctx,
-      organization.id,
-      ['b', 'a/b', 'É', '01', '1', 'Z', "o'x"].map((id) => ({ id })),
-      'text',
-    );
-    await publishVersion(database.ctx, organization.id);
-    const { secret } = await makeKey(database.ctx, organization.id);
-    const call = callerOf(publicApp(database.ctx), { secret, organizationId: organization.id });
+    const ids = ['b', 'a/b', 'É', '01', '1', 'Z', "o'x"];
+    const { get: call } = await site.another({ rows: ids.map((id) => ({ id })), idType: 'text' });
     expect(idsOf(await call('/v1/invoices').expect(200))).toEqual(['01', '1', 'Z', 'a/b', 'b', "o'x", 'É']);
     for (const id of ['01', 'a/b', 'É', "o'x"])
       expect((await call(`/v1/invoices/${encodeURIComponent(id)}`).expect(200)).body.data.id).toBe(id);
@@ -146,68 +83,17 @@ describe('text ids', () => {
   });
 });
 
-describe('tenants', () => {
-  it('never see each other, though versions, resources and ids are equal', async () => {
-    const companies = await Promise.all(
-      ['one', 'two', 'three'].map(async (name) => {
-        const { id } = await makeOrganization(database.ctx);
-        await loadInvoices(database.ctx, id, [
-          { id: 1, tranid: name, status: 'open' },
-          { id: 2, tranid: name, status: 'paid' },
-        ]);
-        await publishVersion(database.ctx, id);
-        return {
-          name,
-          call: callerOf(app, { secret: (await makeKey(database.ctx, id)).secret, organizationId: id }),
-        };
-      }),
-    );
-    const paths = [
-      '/v1/invoices',
-      '/v1/invoices/1',
-      '/v1/invoices?status=open',
-      '/v1/invoices?number_contains=two',
-    ];
-    await Promise.all(
-      Array.from({ length: 8 }, async () => {
-        for (const { name, call } of companies) {
-          for (const path of paths) {
-            const { text } = await call(path).expect(200);
-            for (const other of companies)
-              expect(text.includes(`"number":"${other.name}"`)).toBe(
-                other.name === name && !(path.includes('two') && name !== 'two'),
-              );
-          }
-        }
-      }),
-    );
-  });
-});
-
-/** The endpoint as a published version has it, and its indexes. */
-function compiledInvoices() {
-  const document = SchemaDocument.parse({
-    endpoints: [{ ...invoicesEndpoint, defaultSort: { field: 'date', order: 'desc' } }],
-  });
-  const bindings = bindDocument(document, {
-    invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true },
-  });
-  const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get('invoices');
-  if (endpoint === undefined) throw new Error('no endpoint');
-  return { endpoint, indexes: indexesOf(document, bindings).get('invoice') ?? [] };
-}
-
 describe('plans', () => {
   it('are generic only when an index holds the list as one range, whatever the values', async () => {
-    const { endpoint, indexes } = compiledInvoices();
-    const schema = tenantSchema(organizationId);
-    const client = await database.ctx.db.data.connect();
+    const { whole, indexes } = compileInvoices({ defaultSort: { field: 'date', order: 'desc' } });
+    const { schema, table } = site;
+    const client = await site.ctx.db.data.connect();
     // The coordinator counts its own plan, which names a node and is generic after five; the node plans each
     // statement with its values.
     const onCitus = inject('nodes').length > 1;
     const neverGeneric = onCitus ? expect.any(Number) : 0;
     const statementOf = (query: string) => {
-      const plan = planList(readWhole(endpoint), parseQuery(query));
+      const plan = planList(whole, parseQuery(query));
       const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), false);
       return { text: write(), values: [...values] };
     };
@@ -268,18 +154,11 @@ describe('plans', () => {
 
 describe('the indexes of a version', () => {
   it('are used by the statements of its filters and sorts', async () => {
-    const document = SchemaDocument.parse({ endpoints: [invoicesEndpoint] });
-    const bindings = bindDocument(document, {
-      invoice: { label: 'Invoice', idType: 'integer', columns: invoiceColumns, hasData: true },
-    });
-    const endpoint = compileSchema({ id: 'x', version: 'v1', bindings, ...document }).endpoints.get(
-      'invoices',
-    );
-    if (endpoint === undefined) throw new Error('no endpoint');
-    const schema = tenantSchema(organizationId);
-    const client = await database.ctx.db.data.connect();
+    const { whole, indexes } = compileInvoices();
+    const { schema, table } = site;
+    const client = await site.ctx.db.data.connect();
     const scanned = async (query: string): Promise<string> => {
-      const plan = planList(readWhole(endpoint), parseQuery(query));
+      const plan = planList(whole, parseQuery(query));
       const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), true);
       const { rows: lines } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${write()}`, [
         ...values,
@@ -291,11 +170,8 @@ describe('the indexes of a version', () => {
       await client.query("begin; set local citus.propagate_set_commands = 'local'");
       await client.query('set local enable_seqscan = off');
       await client.query('set local enable_sort = off');
-      for (const [index, { method, expression }] of (
-        indexesOf(document, bindings).get('invoice') ?? []
-      ).entries()) {
+      for (const [index, { method, expression }] of indexes.entries())
         await client.query(`create index i_${index} on ${schema}.${table} using ${method} (${expression})`);
-      }
       await client.query(`analyze ${schema}.${table}`);
       expect(await scanned('number_contains=INV')).toMatch(/Index Cond: \(lower\(upper\(.*f_tranid.* ~~ /);
       expect(await scanned('customerName_starts_with=INV')).toMatch(

@@ -8,58 +8,37 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { attachApp, createHttpServer } from '../../../src/http/server/server.ts';
 import { generateApiKey } from '../../../src/identity/api-key.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import {
-  type Caller,
-  callerOf,
-  invoicesEndpoint,
-  loadInvoices,
-  publicApp,
-  publishVersion,
-} from '../fixture.ts';
+import { type Caller, type Get, invoicesEndpoint, openSite, type Site } from '../fixture.ts';
 
-let database: TestDatabase;
+let site: Site;
 let app: Express;
 let caller: Caller;
-let get: ReturnType<typeof callerOf>;
-let other: Caller;
+let other: Awaited<ReturnType<Site['another']>>;
+const get: Get = (path, headers) => site.get(path, headers);
 
 beforeAll(async () => {
-  database = await testDatabase();
-  const { ctx } = database;
-  const organization = await makeOrganization(ctx);
-  await loadInvoices(ctx, organization.id, [
-    {
-      id: 1,
-      tranid: 'INV-1',
-      trandate: '2026-01-31',
-      total: '0.0000001',
-      seq: '100000',
-      lastmodified: '2026-01-31T10:00:00.123456Z',
-    },
-    { id: 2, tranid: 'INV-2' },
-  ]);
-  await publishVersion(ctx, organization.id);
-  await publishVersion(ctx, organization.id, { version: 'v2', status: 'retired' });
-  await publishVersion(ctx, organization.id, { version: 'v3', status: 'draft' });
-  await publishVersion(ctx, organization.id, {
-    version: 'v4',
-    endpoints: [{ ...invoicesEndpoint, maxPageSize: 1000 }],
+  const times = { trandate: '2026-01-31', lastmodified: '2026-01-31T10:00:00.123456Z' };
+  site = await openSite({
+    rows: [
+      { id: 1, tranid: 'INV-1', total: '0.0000001', seq: '100000', ...times },
+      { id: 2, tranid: 'INV-2' },
+    ],
+    versions: [
+      {},
+      { version: 'v2', status: 'retired' },
+      { version: 'v3', status: 'draft' },
+      { version: 'v4', endpoints: [{ ...invoicesEndpoint, maxPageSize: 1000 }] },
+    ],
   });
-  caller = { organizationId: organization.id, secret: (await makeKey(ctx, organization.id)).secret };
-  const neighbour = await makeOrganization(ctx);
-  await loadInvoices(ctx, neighbour.id, [{ id: 77, tranid: 'SECRET' }]);
-  await publishVersion(ctx, neighbour.id);
-  await publishVersion(ctx, neighbour.id, {
-    version: 'v9',
-    endpoints: [{ ...invoicesEndpoint, name: 'bills' }],
+  const bills = { ...invoicesEndpoint, name: 'bills' };
+  other = await site.another({
+    rows: [{ id: 77, tranid: 'SECRET' }],
+    versions: [{}, { version: 'v9', endpoints: [bills] }],
   });
-  other = { organizationId: neighbour.id, secret: (await makeKey(ctx, neighbour.id)).secret };
-  app = publicApp(ctx);
-  get = callerOf(app, caller);
+  ({ app } = site);
+  caller = { organizationId: site.organizationId, secret: (await site.key()).secret };
 });
-afterAll(() => database.close());
+afterAll(() => site.close());
 
 const reasonOf = (response: { body: { error: { details?: { code: string }[] } } }) =>
   response.body.error.details?.[0]?.code;
@@ -71,6 +50,7 @@ describe('the order of the checks', () => {
     ['an empty key', { authorization: 'Bearer ' }],
     ['a mistyped key', { authorization: `Bearer psk_${'a'.repeat(49)}` }],
     ['a huge key', { authorization: `Bearer ${'a'.repeat(7_000)}` }],
+    ['an unknown key', { authorization: `Bearer ${generateApiKey().secret}` }],
   ])('401 first: %s', async (_, headers) => {
     const response = await supertest(app)
       .get('/api/public/v1/nothing?bogus=1')
@@ -80,28 +60,24 @@ describe('the order of the checks', () => {
     expect(response.headers['www-authenticate']).toBe('Bearer');
   });
 
-  it('a credential after several spaces is read', async () => {
-    await get('/v1/invoices', { authorization: `Bearer   ${caller.secret}` }).expect(200);
-  });
-
-  it('401 for a well-formed unknown key', async () => {
-    await callerOf(app, { ...caller, secret: generateApiKey().secret })('/v1/invoices').expect(401);
-  });
-
   it('400 without a tenant header and for a malformed one, before any other check', async () => {
-    const call = (tenant?: string) =>
-      supertest(app)
-        .get('/api/public/v8/nothing?bogus=1')
-        .set({
-          authorization: `Bearer ${caller.secret}`,
-          ...(tenant !== undefined && { 'x-tenant-id': tenant }),
-        });
-    expect(reasonOf(await call().expect(400))).toBe('tenant_missing');
-    expect(reasonOf(await call('').expect(400))).toBe('tenant_missing');
-    expect(reasonOf(await call('acme').expect(400))).toBe('tenant_malformed');
-    expect(reasonOf(await call(`${caller.organizationId}, ${caller.organizationId}`).expect(400))).toBe(
-      'tenant_malformed',
-    );
+    const authorization = `Bearer   ${caller.secret}`;
+    for (const [headers, code] of [
+      [{}, 'tenant_missing'],
+      [{ 'x-tenant-id': '' }, 'tenant_missing'],
+      [{ 'x-tenant-id': 'acme' }, 'tenant_malformed'],
+      [{ 'x-tenant-id': `${caller.organizationId}, ${caller.organizationId}` }, 'tenant_malformed'],
+    ] as const) {
+      const path = '/api/public/v8/nothing?bogus=1';
+      expect(
+        reasonOf(
+          await supertest(app)
+            .get(path)
+            .set({ authorization, ...headers })
+            .expect(400),
+        ),
+      ).toBe(code);
+    }
   });
 
   it("403 for another tenant's id and for one that doesn't exist, with the same message", async () => {
@@ -116,51 +92,19 @@ describe('the order of the checks', () => {
   });
 
   it('403 for a version or resource outside the scopes, whether it exists or not, before 404', async () => {
-    const { secret } = await makeKey(database.ctx, caller.organizationId, {
-      versions: ['v1'],
-      resources: ['invoices'],
-    });
-    const scoped = callerOf(app, { ...caller, secret });
-    await scoped('/v1/invoices').expect(200);
-    await scoped('/v1/invoices/1').expect(200);
-    for (const path of [
-      '/v2/invoices',
-      '/v3/invoices',
-      '/v8/invoices',
-      '/v1/bills',
-      '/v1/bills/1',
-      '/openapi/v2',
-      '/openapi/v3?draft=true',
-    ]) {
+    const scoped = await site.callerWith({ versions: ['v1'], resources: ['invoices'] });
+    for (const path of ['/v1/invoices', '/v1/invoices/1', '/openapi/v1']) await scoped(path).expect(200);
+    const resources = ['/v2/invoices', '/v3/invoices', '/v8/invoices', '/v1/bills', '/v1/bills/1'];
+    for (const path of [...resources, '/openapi/v2', '/openapi/v3?draft=true'])
       expect((await scoped(path).expect(403)).body.error.code).toBe('FORBIDDEN');
-    }
-    await scoped('/openapi/v1').expect(200);
   });
 
   it("404 for an unknown version, resource, record, another tenant's, or a draft, with the same message and before 400", async () => {
     const paths = [
-      '/v8/invoices',
-      '/v0/invoices',
-      '/V1/invoices',
-      '/latest/invoices',
-      '/v9/bills',
-      '/v3/invoices',
-      '/v1/bills',
-      '/v1/Invoices',
-      '/v1/__proto__',
-      '/v1/invoices/77',
-      '/v1/invoices/0',
-      '/v1/invoices/x%2Fy',
-      '/v1/inv%E0/1',
-      '/v1',
-      '/v1/',
-      '/v1/invoices/1/lines',
-      '/v1//1',
-      '/openapi/v8',
-      '/openapi/v3',
-      '/openapi',
-      '/openapi/v1/other',
-      '/v1/invoices/77?fields=bogus',
+      ...['/v8/invoices', '/v0/invoices', '/V1/invoices', '/latest/invoices', '/v9/bills', '/v3/invoices'],
+      ...['/v1/bills', '/v1/Invoices', '/v1/__proto__', '/v1/inv%E0/1', '/v1', '/v1/', '/v1//1'],
+      ...['/v1/invoices/77', '/v1/invoices/0', '/v1/invoices/x%2Fy', '/v1/invoices/1/lines'],
+      ...['/openapi/v8', '/openapi/v3', '/openapi', '/openapi/v1/other', '/v1/invoices/77?fields=bogus'],
     ];
     const bodies = await Promise.all(
       paths.map(
@@ -193,96 +137,59 @@ describe('the order of the checks', () => {
       expect(response.body.error.code).toBe('BAD_REQUEST');
     }
   });
-
-  it('406 when JSON is not accepted', async () => {
-    await get('/v1/invoices', { accept: 'text/html' }).expect(406);
-    await get('/v1/invoices/1', { accept: 'application/json;q=0, */*' }).expect(406);
-    for (const accept of ['*/*', 'application/*', 'text/html, application/json;q=0.5', ''])
-      await get('/v1/invoices', { accept }).expect(200);
-  });
 });
 
 describe('400 for parameters', () => {
   it.each([
     ['page=0', 'page', 'out_of_range'],
-    ['page=-1', 'page', 'out_of_range'],
-    ['page=1e2', 'page', 'out_of_range'],
     ['page=1.0', 'page', 'out_of_range'],
-    ['page=01', 'page', 'out_of_range'],
-    ['page=%31x', 'page', 'out_of_range'],
     ['page=1&page=1', 'page', 'repeated_parameter'],
     ['page=', 'page', 'empty_value'],
-    ['page', 'page', 'empty_value'],
-    ['page=99999999999999999999', 'page', 'out_of_range'],
     ['page=+1', 'page', 'out_of_range'],
     ['pageSize=101', 'pageSize', 'out_of_range'],
     ['pageSize=0', 'pageSize', 'out_of_range'],
-    ['pageSize=NaN', 'pageSize', 'out_of_range'],
-    ['pageSize=%D9%A1', 'pageSize', 'out_of_range'],
     ['sort=customer', 'sort', 'unknown_sort'],
-    ['sort=id', 'sort', 'unknown_sort'],
     ['sort=', 'sort', 'empty_value'],
     ['sort=date&sort=date', 'sort', 'repeated_parameter'],
     ['sort=__proto__', 'sort', 'unknown_sort'],
     ['order=DESC', 'order', 'invalid_value'],
-    ['order=', 'order', 'empty_value'],
     ['fields=', 'fields', 'empty_value'],
-    ['fields=nummber', 'fields', 'unknown_field'],
     ['fields=number,', 'fields', 'unknown_field'],
-    ['fields=lines.item', 'fields', 'unknown_field'],
     ['fields=number&fields=status', 'fields', 'repeated_parameter'],
     ['bogus=1', 'bogus', 'unknown_parameter'],
     ['number[]=1', 'number[]', 'unknown_parameter'],
-    ['number[eq]=1', 'number[eq]', 'unknown_parameter'],
     ['=1', '', 'unknown_parameter'],
-    ['Status=x', 'Status', 'unknown_parameter'],
     ['status_contains=abc', 'status_contains', 'unknown_parameter'],
     ['customer=7', 'customer', 'unknown_parameter'],
     ['draft=true', 'draft', 'unknown_parameter'],
     ['__proto__=1', '__proto__', 'unknown_parameter'],
-    ['constructor=1', 'constructor', 'unknown_parameter'],
     ['number_contains=ab', 'number_contains', 'out_of_range'],
-    ['number_contains=', 'number_contains', 'empty_value'],
     ['number_contains=abc&number_contains=abc', 'number_contains', 'repeated_parameter'],
     ['number_contains=%F0%9F%98%80a', 'number_contains', 'out_of_range'],
     ['number_starts_with=', 'number_starts_with', 'empty_value'],
-    ['status_not=', 'status_not', 'empty_value'],
     ['status_null=yes', 'status_null', 'invalid_value'],
     ['status_null=', 'status_null', 'empty_value'],
     ['date=2026-02-30', 'date', 'invalid_value'],
-    ['date=2026-1-1', 'date', 'invalid_value'],
+    ['date=2026-01-01%0A', 'date', 'invalid_value'],
     ['date=0000-01-01', 'date', 'invalid_value'],
-    ['date=10000-01-01', 'date', 'invalid_value'],
     ['date=2026-01-31T00:00:00Z', 'date', 'invalid_value'],
-    ['date=infinity', 'date', 'invalid_value'],
     ['date=', 'date', 'empty_value'],
-    ['date=today', 'date', 'invalid_value'],
     ['date=1900-02-29', 'date', 'invalid_value'],
     ['modified=2026-01-31T24:00:00Z', 'modified', 'invalid_value'],
     ['modified=2026-01-31T10:00:00', 'modified', 'invalid_value'],
-    ['modified=2026-01-31T10:00:60Z', 'modified', 'invalid_value'],
     ['modified=2026-01-31T10:00:00+01:00', 'modified', 'invalid_value'],
-    ['modified=2026-02-29T10:00:00Z', 'modified', 'invalid_value'],
-    ['modified=-infinity', 'modified', 'invalid_value'],
     ['modified=2026-01-31T10:00:00%2B99:00', 'modified', 'invalid_value'],
     ['total=1e400', 'total', 'out_of_range'],
-    ['total=1e', 'total', 'invalid_value'],
     ['total=1e-400', 'total', 'out_of_range'],
     ['seq=1e-1', 'seq', 'invalid_value'],
     ['seq=1e%2B21', 'seq', 'out_of_range'],
-    ['total=NaN', 'total', 'invalid_value'],
-    ['total=Infinity', 'total', 'invalid_value'],
     ['total=1,5', 'total', 'invalid_value'],
-    ['total=0x10', 'total', 'invalid_value'],
     [`total=${'9'.repeat(101)}`, 'total', 'out_of_range'],
-    ['total=.5', 'total', 'invalid_value'],
     ['seq=1.5', 'seq', 'invalid_value'],
     ['seq=9223372036854775808', 'seq', 'out_of_range'],
-    ['seq=-9223372036854775809', 'seq', 'out_of_range'],
     [`seq=${'1'.repeat(5000)}`, 'seq', 'out_of_range'],
     ['seq_gt=%20', 'seq_gt', 'invalid_value'],
     ['paid=1', 'paid', 'invalid_value'],
-    ['paid=T', 'paid', 'invalid_value'],
     ['id=abc', 'id', 'invalid_value'],
     ['id=99999999999999999999', 'id', 'out_of_range'],
     ['id=', 'id', 'empty_value'],
@@ -290,8 +197,6 @@ describe('400 for parameters', () => {
     ['number_contains=abc%00', 'number_contains', 'illegal_character'],
     ['a%00b=1', 'ab', 'illegal_character'],
     ['status=%ED%A0%80', '', 'malformed_escape'],
-    ['status=%', '', 'malformed_escape'],
-    ['status=%zz', '', 'malformed_escape'],
     ['status=%C3%28', '', 'malformed_escape'],
     [Array.from({ length: 101 }, (_, id) => `id=${id}`).join('&'), 'id', 'too_many_values'],
     [Array.from({ length: 101 }, (_, index) => `status=${index}`).join('&'), 'status', 'too_many_values'],
@@ -308,7 +213,7 @@ describe('400 for parameters', () => {
     const ids = Array.from({ length: 100 }, (_, id) => `id=${id}`).join('&');
     for (const query of [
       ids,
-      'pageSize=100',
+      'pageSize=100&page=2147483647',
       'seq=-9223372036854775808',
       `total=-${'9'.repeat(99)}`,
       `total=0.${'0'.repeat(97)}1`,
@@ -339,60 +244,32 @@ describe('400 for parameters', () => {
   });
 
   it('names the bounds and the nearest allowed name, and every problem at once', async () => {
-    expect((await get('/v1/invoices?pageSize=500').expect(400)).body.error.message).toBe(
-      '"pageSize" must be a whole number from 1 to 100',
-    );
-    expect((await get('/v1/invoices?statsu=open').expect(400)).body.error.message).toContain(
-      'Did you mean "status"?',
-    );
-    expect((await get('/v1/invoices?date_afer=2026-01-01').expect(400)).body.error.message).toContain(
-      'Did you mean "date_after"?',
-    );
+    for (const [query, text] of [
+      ['pageSize=500', '"pageSize" must be a whole number from 1 to 100'],
+      ['statsu=open', 'Did you mean "status"?'],
+      ['date_afer=2026-01-01', 'Did you mean "date_after"?'],
+    ])
+      expect((await get(`/v1/invoices?${query}`).expect(400)).body.error.message).toContain(text);
     const { body } = await get('/v1/invoices?page=0&sort=x&bogus=1&date=x').expect(400);
-    expect(body.error.details.map(({ path }: { path: string }) => path)).toEqual([
-      'bogus',
-      'page',
-      'sort',
-      'date',
-    ]);
-  });
-
-  it('a single record accepts only `fields`', async () => {
-    for (const query of ['page=1', 'status=x', 'sort=date', 'fields=bogus', 'fields='])
-      await get(`/v1/invoices/1?${query}`).expect(400);
+    expect(body.error.details).toMatchObject(['bogus', 'page', 'sort', 'date'].map((path) => ({ path })));
+    await get('/v1/invoices/1?page=1').expect(400);
   });
 
   it('never responds 5xx, whatever the parameters', async () => {
     const names = [
-      'page',
-      'pageSize',
-      'sort',
-      'order',
-      'fields',
-      'id',
+      ...['page', 'pageSize', 'sort', 'order', 'fields', 'id'],
       ...invoicesEndpoint.filters.flatMap(({ field, operators }) =>
         operators.map((operator) => (operator === 'eq' ? field : `${field}_${operator}`)),
       ),
     ];
     const value = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 30 }),
+      fc.constantFrom('', '%', '_', '\\', "'", '"', '\u0000', '\uffff', 'NaN', '-0', '1e400', 'infinity'),
       fc.constantFrom(
-        '',
-        '%',
-        '_',
-        '\\',
-        "'",
-        '"',
-        '\u0000',
-        '\uffff',
-        'NaN',
-        '-0',
-        '1e400',
-        '2026-02-30',
-        '9999-12-31',
-        'infinity',
         'true',
         'null',
+        '2026-02-30',
+        '9999-12-31',
         '9223372036854775807',
         '-9223372036854775809',
       ),
@@ -428,7 +305,7 @@ describe('400 for parameters', () => {
   });
 
   it('rejects raw bytes in the URL, and accepts an absolute URL as a proxy sends it', async () => {
-    const { server } = createHttpServer(database.ctx.log);
+    const { server } = createHttpServer(site.ctx.log);
     attachApp(server, app);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -454,24 +331,7 @@ describe('400 for parameters', () => {
 
   it('never responds 5xx, whatever the raw URL', async () => {
     const raw = fc.string({
-      unit: fc.constantFrom(
-        '%',
-        '0',
-        'E',
-        'v',
-        '1',
-        '/',
-        '?',
-        '&',
-        '=',
-        '+',
-        ';',
-        '.',
-        '[',
-        ']',
-        'invoices',
-        'status',
-      ),
+      unit: fc.constantFrom(...'%0Ev1/?&=+;.[]', 'invoices', 'status'),
       maxLength: 12,
     });
     await fc.assert(

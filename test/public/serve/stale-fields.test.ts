@@ -5,18 +5,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { fullAccess } from '../../../src/core/record-access.ts';
 import { recordToolsOf } from '../../../src/public/index.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type Api, apiOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import {
-  callerOf,
-  invoicesEndpoint,
-  loadInvoices,
-  publicApp,
-  publishVersion,
-  withReads,
-} from '../fixture.ts';
+import { invoicesEndpoint, openSite, publicApp, type Site, withReads } from '../fixture.ts';
 
 const syncedAt = '2026-03-01T08:00:00Z';
 const stale = (since: string, of: string | null = '2026-02-20T08:00:00Z') => ({
@@ -25,43 +15,34 @@ const stale = (since: string, of: string | null = '2026-02-20T08:00:00Z') => ({
   reason: 'unreadable',
   message: 'Hidden',
 });
-const narrow = {
-  ...invoicesEndpoint,
-  name: 'numbers',
-  fields: [{ name: 'number', source: 'tranid' }],
-  filters: [],
-  sorts: [],
-};
+const number = { name: 'number', source: 'tranid' };
+const narrow = { ...invoicesEndpoint, name: 'numbers', fields: [number], filters: [], sorts: [] };
 const manyNames = Array.from({ length: 200 }, (_, index) => ({
   name: `aRatherLongNameForTheStatus${index}`,
   source: 'status',
 }));
-const wide = { ...narrow, name: 'wide', fields: [{ name: 'number', source: 'tranid' }, ...manyNames] };
+const wide = { ...narrow, name: 'wide', fields: [number, ...manyNames] };
 
-let database: TestDatabase;
-let organizationId: string;
-let secret: string;
+let site: Site;
 let app: Express;
 let api: Api;
 beforeAll(async () => {
-  database = await testDatabase({ settings: { cacheTtlMs: 20 } });
-  ({ id: organizationId } = await makeOrganization(database.ctx));
-  await loadInvoices(database.ctx, organizationId, [{ id: 1, tranid: 'a', entity: '7', entityName: 'Ann' }]);
-  await publishVersion(database.ctx, organizationId, { endpoints: [invoicesEndpoint, narrow, wide] });
-  ({ secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'] }));
-  app = createApp(database.ctx);
-  api = apiOf(app, secret);
+  site = await openSite({
+    settings: { cacheTtlMs: 20 },
+    rows: [{ id: 1, tranid: 'a', entity: '7', entityName: 'Ann' }],
+    versions: [{ endpoints: [invoicesEndpoint, narrow, wide] }],
+  });
+  app = createApp(site.ctx);
+  api = apiOf(app, (await site.key({ permissions: ['write'] })).secret);
 });
-afterAll(() => database.close());
+afterAll(() => site.close());
 beforeEach(() => setStale({}));
 
 const setStale = (fields: object) =>
-  database.ctx.db.data.query(`update ${tenantSchema(organizationId)}.record_state set stale_fields = $1`, [
-    JSON.stringify(fields),
-  ]);
+  site.sql('update $wh.record_state set stale_fields = $1', [JSON.stringify(fields)]);
 /** Of a process that has just started. */
 const freshnessAt = async (path: string): Promise<(string | undefined)[]> => {
-  const { headers } = await callerOf(publicApp(database.ctx), { secret, organizationId })(path).expect(200);
+  const { headers } = await (await site.callerWith({}, publicApp(site.ctx)))(path).expect(200);
   return [headers['x-data-synced-at'], headers['x-data-stale-fields']];
 };
 
@@ -95,7 +76,7 @@ describe('the public interface', () => {
   });
 
   it('reports within the time for which a process trusts its memory, without a new generation', async () => {
-    const get = callerOf(app, { secret, organizationId });
+    const get = await site.callerWith({}, app);
     const before = await get('/v1/invoices').expect(200);
     await setStale({ total: stale('2026-02-26T08:00:00Z') });
     await expect
@@ -155,8 +136,8 @@ describe('a view', () => {
 describe('a tool for language models', () => {
   it('names the stale fields with the freshness of its result', async () => {
     await setStale({ total: stale('2026-02-26T08:00:00Z') });
-    const tools = recordToolsOf(withReads(database.ctx));
-    const tenant = { ...database.ctx, organizationId };
+    const tools = recordToolsOf(withReads(site.ctx));
+    const { tenant } = site;
     const access = { reads: fullAccess, masks: 'own' as const, maxCharacters: 100_000 };
     const since = '2026-02-26T08:00:00Z';
     const expected = {
@@ -175,11 +156,7 @@ describe('a tool for language models', () => {
       await tools.aggregate(tenant, access, { ...at, orderBy: 'count', limit: 20 }),
     ];
     for (const result of results) expect(JSON.parse(result).freshness).toEqual(expected);
-    expect(
-      JSON.parse(await tools.query(tenant, access, { version: 'v1', resource: 'numbers' })).freshness,
-    ).toEqual({
-      generation: '1',
-      syncedAt,
-    });
+    const numbers = await tools.query(tenant, access, { version: 'v1', resource: 'numbers' });
+    expect(JSON.parse(numbers).freshness).toEqual({ generation: '1', syncedAt });
   });
 });

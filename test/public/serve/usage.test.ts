@@ -4,48 +4,41 @@ import type { Express } from 'express';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { openKnex } from '../../../src/db/connect.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import { startUsageCounter, type UsageCounter } from '../../../src/public/index.ts';
 import { startService } from '../../../src/service.ts';
-import { type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { callerOf, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
+import { testClock } from '../../setup/database.ts';
+import { makeOrganization } from '../../setup/organization.ts';
+import { callerOf, openSite, publicApp, type Site } from '../fixture.ts';
 
 const clock = testClock();
-let database: TestDatabase;
-let organizationId: string;
+let site: Site;
 let app: Express;
 let usage: UsageCounter;
 let key: { id: string; secret: string };
 
 beforeAll(async () => {
-  database = await testDatabase({ clock, settings: { cacheTtlMs: 0 } });
-  organizationId = (await makeOrganization(database.ctx)).id;
-  await loadInvoices(database.ctx, organizationId, [{ id: 1 }, { id: 2 }]);
-  await publishVersion(database.ctx, organizationId);
-  await publishVersion(database.ctx, organizationId, { version: 'v2', status: 'retired' });
-  usage = startUsageCounter(database.ctx, { flushEveryMs: 3_600_000 });
-  app = publicApp(database.ctx, usage);
-  key = await makeKey(database.ctx, organizationId);
+  const versions = [{}, { version: 'v2', status: 'retired' }];
+  site = await openSite({ clock, settings: { cacheTtlMs: 0 }, rows: [{ id: 1 }, { id: 2 }], versions });
+  usage = startUsageCounter(site.ctx, { flushEveryMs: 3_600_000 });
+  app = publicApp(site.ctx, usage);
+  key = await site.key();
 });
 afterAll(async () => {
   await usage.stop();
-  await database.close();
+  await site.close();
 });
 
 const call = (path: string, headers: Record<string, string> = {}) =>
-  callerOf(app, { secret: key.secret, organizationId })(path, headers);
-const counted = () =>
-  inTransaction({ db: database.ctx.db, organizationId }, async (tx) => {
-    const rows = await tx('api_key_usage')
-      .where({ api_key_id: key.id })
-      .orderBy(['day', 'version', 'resource'])
-      .select('*');
-    return rows.map(
-      (row) =>
-        `${row.day} ${row.version}/${row.resource} ${row.succeeded} ${row.not_modified} ${row.refused} ${row.failed}`,
-    );
-  });
+  callerOf(app, { secret: key.secret, organizationId: site.organizationId })(path, headers);
+const usageOf = (apiKeyId: string) =>
+  site.inTransaction((tx) =>
+    tx('api_key_usage').where({ api_key_id: apiKeyId }).orderBy(['day', 'version', 'resource']).select('*'),
+  );
+const counted = async () =>
+  (await usageOf(key.id)).map(
+    (row) =>
+      `${row.day} ${row.version}/${row.resource} ${row.succeeded} ${row.not_modified} ${row.refused} ${row.failed}`,
+  );
 
 it('counts each call once, by its target and its status, and adds up', async () => {
   const { headers } = await call('/v1/invoices');
@@ -68,7 +61,7 @@ it('counts each call once, by its target and its status, and adds up', async () 
   await usage.flush();
   expect(await counted()).toEqual(first);
 
-  const other = startUsageCounter(database.ctx);
+  const other = startUsageCounter(site.ctx);
   clock.advance(86_400_000);
   for (const one of [usage, other])
     one.record({ apiKeyId: key.id, version: 'v1', resource: 'invoices' }, 503);
@@ -77,34 +70,30 @@ it('counts each call once, by its target and its status, and adds up', async () 
 });
 
 it('counts a refused call by the version and the resource that it names, where they exist', async () => {
-  const scoped = await makeKey(database.ctx, organizationId, { versions: ['v2'], resources: ['customers'] });
-  const named = await makeKey(database.ctx, organizationId, { resources: ['customers'] });
-  const other = await makeOrganization(database.ctx);
-  const refused = async (secret: string, path: string, headers: Record<string, string> = {}) =>
-    (await callerOf(app, { secret, organizationId })(path, headers)).status;
-  expect(await refused(scoped.secret, '/v1/invoices')).toBe(403);
-  expect(await refused(scoped.secret, '/v1/invoices/1')).toBe(403);
-  expect(await refused(scoped.secret, '/v77/invoices')).toBe(403);
-  expect(await refused(scoped.secret, '/openapi/v1')).toBe(403);
-  expect(await refused(named.secret, '/v1/invoices')).toBe(403);
-  expect(await refused(named.secret, '/v1/made-up')).toBe(403);
-  expect(await refused(named.secret, '/v1/invoices', { 'x-tenant-id': other.id })).toBe(403);
-  expect(await refused(named.secret, '/v1/invoices', { 'x-tenant-id': '' })).toBe(400);
+  const scoped = await site.key({ versions: ['v2'], resources: ['customers'] });
+  const named = await site.key({ resources: ['customers'] });
+  const { organizationId } = site;
+  const tenant = (await makeOrganization(site.ctx)).id;
+  for (const [{ secret }, path, status, headers] of [
+    [scoped, '/v1/invoices', 403],
+    [scoped, '/v1/invoices/1', 403],
+    [scoped, '/v77/invoices', 403],
+    [scoped, '/openapi/v1', 403],
+    [named, '/v1/invoices', 403],
+    [named, '/v1/made-up', 403],
+    [named, '/v1/invoices', 403, { 'x-tenant-id': tenant }],
+    [named, '/v1/invoices', 400, { 'x-tenant-id': '' }],
+  ] as const)
+    await callerOf(app, { secret, organizationId })(path, headers).expect(status);
   await usage.flush();
   const rowsOf = async ({ id }: { id: string }) =>
-    inTransaction({ db: database.ctx.db, organizationId }, async (tx) => {
-      const rows = await tx('api_key_usage')
-        .where({ api_key_id: id })
-        .orderBy(['version', 'resource'])
-        .select('*');
-      return rows.map((row) => `${row.version}/${row.resource} ${row.succeeded} ${row.refused}`);
-    });
+    (await usageOf(id)).map((row) => `${row.version}/${row.resource} ${row.succeeded} ${row.refused}`);
   expect(await rowsOf(scoped)).toEqual(['/ 0 1', 'v1/ 0 1', 'v1/invoices 0 2']);
   expect(await rowsOf(named)).toEqual(['v1/ 0 1', 'v1/invoices 0 3']);
 });
 
 it('keeps counts that could not be written, and continues counting meanwhile', async () => {
-  const admin = openKnex(database.address, null, 1);
+  const admin = openKnex(site.address, null, 1);
   const grown = async (): Promise<number> =>
     (await counted())
       .filter((row) => row.includes('v9/'))
@@ -135,12 +124,12 @@ it('is complete after shutdown', async () => {
   const today = () => new Date().toISOString().slice(0, 10);
   const days = [today()];
   const service = await startService(config, {
-    control: database.service,
-    data: database.service,
-    owner: database.address,
+    control: site.service,
+    data: site.service,
+    owner: site.address,
     embedded: undefined,
   });
-  const headers = { authorization: `Bearer ${key.secret}`, 'x-tenant-id': organizationId };
+  const headers = { authorization: `Bearer ${key.secret}`, 'x-tenant-id': site.organizationId };
   const { status } = await fetch(`${service.localUrl}/api/public/v1/invoices`, { headers });
   await service.stop();
   expect(status).toBe(200);
@@ -151,7 +140,7 @@ it('is complete after shutdown', async () => {
 });
 
 it('bounds the unwritten rows, and ignores a deleted key', async () => {
-  const small = startUsageCounter(database.ctx, { maxWaitingRows: 2 });
+  const small = startUsageCounter(site.ctx, { maxWaitingRows: 2 });
   small.record({ apiKeyId: '018f0000-0000-7000-8000-000000000000', version: 'v8', resource: 'a' }, 200);
   small.record({ apiKeyId: key.id, version: 'v8', resource: 'a' }, 200);
   small.record({ apiKeyId: key.id, version: 'v8', resource: 'b' }, 200);
@@ -160,42 +149,26 @@ it('bounds the unwritten rows, and ignores a deleted key', async () => {
 });
 
 it('is kept for thirteen months', async () => {
+  const { control } = site.ctx.db;
   const [{ recent }] = (
-    await database.ctx.db.control.raw(
-      "select ((now() at time zone 'UTC')::date - interval '12 months')::date as recent",
-    )
+    await control.raw("select ((now() at time zone 'UTC')::date - interval '12 months')::date as recent")
   ).rows;
-  await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
-    tx('api_key_usage').insert(
-      ['2020-01-01', recent].map((day) => ({
-        organization_id: organizationId,
-        api_key_id: key.id,
-        day,
-        version: 'v7',
-        resource: '',
-      })),
-    ),
+  const used = { organization_id: site.organizationId, api_key_id: key.id, version: 'v7', resource: '' };
+  await site.inTransaction((tx) =>
+    tx('api_key_usage').insert(['2020-01-01', recent].map((day) => ({ ...used, day }))),
   );
-  await database.ctx.db.control.raw('select prune_api_key_usage()');
+  await site.ctx.db.control.raw('select prune_api_key_usage()');
   expect((await counted()).filter((row) => row.includes('v7/'))).toEqual([`${recent} v7/ 0 0 0 0`]);
 });
 
 it('counts by the subject of the token: the first 1,000 of a key and day by name, however many writes they come in', async () => {
-  const [busy, quiet] = [
-    await makeKey(database.ctx, organizationId),
-    await makeKey(database.ctx, organizationId),
-  ];
-  const counter = startUsageCounter(database.ctx, { flushEveryMs: 3_600_000 });
+  const [busy, quiet] = [await site.key(), await site.key()];
+  const counter = startUsageCounter(site.ctx, { flushEveryMs: 3_600_000 });
   const record = (apiKeyId: string, subject?: string, resource = 'invoices') =>
     counter.record({ apiKeyId, version: 'v1', resource, ...(subject !== undefined && { subject }) }, 200);
   const subjects = async (apiKeyId: string) => {
-    const rows = await inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
-      tx('api_key_usage')
-        .where({ api_key_id: apiKeyId })
-        .select<{ subject: string; succeeded: string }[]>('subject', 'succeeded'),
-    );
     const sums = new Map<string, number>();
-    for (const { subject, succeeded } of rows)
+    for (const { subject, succeeded } of await usageOf(apiKeyId))
       sums.set(subject, (sums.get(subject) ?? 0) + Number(succeeded));
     return sums;
   };

@@ -9,6 +9,7 @@ import { validateDocument } from '../../../src/public/version/validate.ts';
 import type { RecordColumn } from '../../../src/warehouse/columns.ts';
 import { invoiceColumns, invoicesEndpoint } from '../fixture.ts';
 
+const text = { part: 'value', type: 'text', lineFields: null } as const;
 const available: Available = {
   invoice: {
     label: 'Invoice',
@@ -16,12 +17,12 @@ const available: Available = {
     hasData: true,
     columns: [
       ...invoiceColumns,
-      { column: 'f_memo', field: 'memo', part: 'value', type: 'text', state: 'loading', lineFields: null },
-      { column: 'f_gone', field: 'gone', part: 'value', type: 'text', state: 'vanished', lineFields: null },
-      { column: 'f_hidden', field: 'hidden', part: 'value', type: 'text', state: 'stale', lineFields: null },
-      { column: 'f_back', field: 'back', part: 'value', type: 'text', state: 'returned', lineFields: null },
-      { column: 'f_moved', field: 'moved', part: 'value', type: 'text', state: 'replaced', lineFields: null },
-      { column: 'f_moved_2', field: 'moved', part: 'value', type: 'number', state: 'live', lineFields: null },
+      { ...text, column: 'f_memo', field: 'memo', state: 'loading' },
+      { ...text, column: 'f_gone', field: 'gone', state: 'vanished' },
+      { ...text, column: 'f_hidden', field: 'hidden', state: 'stale' },
+      { ...text, column: 'f_back', field: 'back', state: 'returned' },
+      { ...text, column: 'f_moved', field: 'moved', state: 'replaced' },
+      { ...text, column: 'f_moved_2', field: 'moved', state: 'live', type: 'number' },
     ],
   },
   customer: { label: 'Customer', idType: 'text', hasData: false, columns: [] },
@@ -53,29 +54,25 @@ describe('SchemaDocument', () => {
       defaultSort: null,
       maxPageSize: 100,
     });
-    const refused: unknown[] = [
-      { endpoints: [{ ...endpoint(), extra: 1 }] },
-      { endpoints: Array.from({ length: 101 }, () => endpoint()) },
-      { endpoints: [endpoint({ fields: [] })] },
-      {
-        endpoints: [
-          endpoint({
-            fields: Array.from({ length: 501 }, (_, index) => ({ name: `f${index}`, source: 'tranid' })),
-          }),
-        ],
-      },
-      { endpoints: [endpoint({ maxPageSize: 1001 })] },
-      { endpoints: [endpoint({ maxPageSize: 0 })] },
-      { endpoints: [endpoint({ filters: [{ field: 'number', operators: ['like'] }] })] },
-      { endpoints: [endpoint({ filters: [{ field: 'number', operators: [] }] })] },
-      { endpoints: [endpoint({ defaultSort: { field: 'number', order: 'up' } })] },
-      { endpoints: [], extra: true },
-    ];
-    for (const given of refused) expect(SchemaDocument.safeParse(given).success).toBe(false);
+    const many = Array.from({ length: 501 }, (_, index) => ({ name: `f${index}`, source: 'tranid' }));
+    for (const changes of [
+      { extra: 1 },
+      { fields: [] },
+      { fields: many },
+      { maxPageSize: 1001 },
+      { maxPageSize: 0 },
+      { filters: [{ field: 'number', operators: ['like'] }] },
+      { filters: [{ field: 'number', operators: [] }] },
+      { defaultSort: { field: 'number', order: 'up' } },
+    ])
+      expect(() => document(endpoint(changes)), JSON.stringify(changes)).toThrow();
+    expect(() => document(...Array.from({ length: 101 }, () => endpoint()))).toThrow();
+    expect(SchemaDocument.safeParse({ endpoints: [], extra: true }).success).toBe(false);
   });
 });
 
 describe('validateDocument', () => {
+  const reserved = ['id', 'page', 'pageSize', 'sort', 'order', 'fields', 'since', 'limit', 'draft'];
   it('accepts a complete definition', () => {
     expect(found(document(invoicesEndpoint))).toEqual([]);
   });
@@ -99,15 +96,7 @@ describe('validateDocument', () => {
     ],
     [
       'reserved names',
-      document(
-        endpoint(
-          fields(
-            ...['id', 'page', 'pageSize', 'sort', 'order', 'fields', 'since', 'limit', 'draft'].map(
-              (name): [string, string] => [name, 'tranid'],
-            ),
-          ),
-        ),
-      ),
+      document(endpoint(fields(...reserved.map((name): [string, string] => [name, 'tranid'])))),
       Array.from({ length: 9 }, (_, index) => `save endpoints[0].fields[${index}].name reserved_name`),
     ],
     [
@@ -287,20 +276,6 @@ describe('compileSchema', () => {
   const doc = document(invoicesEndpoint);
   const bindings = bindDocument(doc, available);
 
-  it('maps each parameter to a column and an operator', () => {
-    const compiled = compileSchema({ id: 'x', version: 'v1', bindings, ...doc }).endpoints.get('invoices');
-    expect(compiled?.filters.get('date_after')).toEqual({
-      name: 'date_after',
-      field: 'date',
-      operator: 'after',
-      column: { column: 'f_trandate', type: 'date' },
-    });
-    expect(compiled?.filters.get('id')?.column).toEqual({ column: 'id', type: 'integer' });
-    expect(compiled?.filters.has('date_gt')).toBe(false);
-    expect(compiled?.fields.map(({ name }) => name)).toEqual(invoicesEndpoint.fields.map(({ name }) => name));
-    expect(compiled?.defaultSort).toEqual({ column: { column: 'id', type: 'integer' }, order: 'asc' });
-  });
-
   it('is frozen', () => {
     const compiled = compileSchema({ id: 'x', version: 'v1', bindings, ...doc }).endpoints.get('invoices');
     expect(
@@ -309,17 +284,11 @@ describe('compileSchema', () => {
   });
 
   it('throws for an incompletely bound definition', () => {
-    expect(() => compileSchema({ id: 'x', version: 'v1', bindings: {}, ...doc })).toThrow(
-      'lacks the binding',
-    );
-    expect(() =>
-      compileSchema({
-        id: 'x',
-        version: 'v1',
-        bindings: { invoice: { idType: 'integer', columns: {} } },
-        ...doc,
-      }),
-    ).toThrow('lacks the binding of "tranid"');
+    const compile = (given: typeof bindings) =>
+      compileSchema({ id: 'x', version: 'v1', bindings: given, ...doc });
+    expect(() => compile({})).toThrow('lacks the binding');
+    const unbound = { invoice: { idType: 'integer', columns: {} } } as const;
+    expect(() => compile(unbound)).toThrow('lacks the binding of "tranid"');
   });
 
   it('lists the indexes for its filters and sorts, each once', () => {
@@ -353,10 +322,6 @@ describe('compareVersions', () => {
     compareVersions(bound(...before), bound(...after)).map(
       ({ path, code, breaking }) => `${path} ${code}${breaking ? ' !' : ''}`,
     );
-
-  it('finds no changes between equal versions', () => {
-    expect(changes([invoicesEndpoint], [{ ...invoicesEndpoint, description: 'other words' }])).toEqual([]);
-  });
 
   it('marks breaking changes', () => {
     expect(changes([endpoint(), endpoint({ name: 'old' })], [endpoint(), endpoint({ name: 'new' })])).toEqual(

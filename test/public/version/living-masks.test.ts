@@ -1,37 +1,30 @@
 // The masks of living versions, and the secret from which the keys of hashes are derived, over HTTP and in
 // the database.
-import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { ensureMaskSecret, findLivingMasks, SchemaDocument } from '../../../src/public/index.ts';
 import { findMaskSecret } from '../../../src/public/version/mask-secret.ts';
 import { maskedSql } from '../../../src/public/version/masks.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { callerOf, loadInvoices, publicApp, publishVersion, withReads } from '../fixture.ts';
+import { makeOrganization } from '../../setup/organization.ts';
+import { openSite, type Site, withReads } from '../fixture.ts';
 
 const invoices = (...fields: object[]) => ({ name: 'invoices', recordType: 'invoice', fields });
 const masked = (source: string, mask: string) => ({ name: source, source, mask });
 
-let database: TestDatabase;
+let site: Site;
 let tenant: TenantCtx;
-let app: Express;
 
 beforeAll(async () => {
-  database = await testDatabase();
-  const { id } = await makeOrganization(database.ctx);
-  tenant = { ...database.ctx, organizationId: id };
-  app = publicApp(database.ctx);
-  await loadInvoices(database.ctx, id, [
-    { id: 1, tranid: 'INV-000017', total: '1234567.50', trandate: '2026-03-04', entity: '1042' },
-  ]);
+  const rows = [{ id: 1, tranid: 'INV-000017', total: '1234567.50', trandate: '2026-03-04', entity: '1042' }];
+  site = await openSite({ rows, versions: [] });
+  ({ tenant } = site);
 });
-afterAll(() => database.close());
+afterAll(() => site.close());
 
 /** The masks that a process without cached ones finds. */
 const livingMasks = async (of: TenantCtx = tenant) => {
-  const found = await findLivingMasks({ ...withReads(database.ctx), organizationId: of.organizationId });
+  const found = await findLivingMasks({ ...withReads(site.ctx), organizationId: of.organizationId });
   return Object.fromEntries(
     [...found].map(([type, ofType]) => [
       type,
@@ -54,11 +47,7 @@ describe('findLivingMasks', () => {
       fields: [{ name: 'item', source: 'item', mask: 'last4' }],
     };
     const publish = (version: string, status: string, ...fields: object[]) =>
-      publishVersion(database.ctx, tenant.organizationId, {
-        version,
-        status,
-        endpoints: [invoices(...fields)],
-      });
+      site.publish({ version, status, endpoints: [invoices(...fields)] });
     await publish('v1', 'published', masked('total', 'last4'), { name: 'number', source: 'tranid' });
     await publish('v2', 'deprecated', masked('trandate', 'year'), lines);
     await publish('v3', 'draft', masked('tranid', 'hash'));
@@ -75,14 +64,14 @@ describe('findLivingMasks', () => {
   });
 
   it('knows nothing of other organizations', async () => {
-    const { id } = await makeOrganization(database.ctx);
+    const { id } = await makeOrganization(site.ctx);
     expect(await livingMasks({ ...tenant, organizationId: id })).toEqual({});
   });
 });
 
 describe('the mask secret', () => {
   it('is made once, encrypted, only where a version needs it, bound to its organization, and again when it is lost', async () => {
-    const { id } = await makeOrganization(database.ctx);
+    const { id } = await makeOrganization(site.ctx);
     const other = { ...tenant, organizationId: id };
     const ensure = (mask: string) => {
       const { endpoints } = SchemaDocument.parse({ endpoints: [invoices(masked('total', mask))] });
@@ -112,26 +101,17 @@ describe('the mask secret', () => {
       v5: [masked('entity', 'hash'), masked('tranid', 'hash')],
       v6: [{ name: 'customer', source: 'entity', mask: 'hash' }],
     }))
-      await publishVersion(database.ctx, tenant.organizationId, {
-        version,
-        endpoints: [invoices(...fields)],
-      });
-    const { secret } = await makeKey(database.ctx, tenant.organizationId);
-    const read = async (version: string) =>
-      (await callerOf(app, { secret, organizationId: tenant.organizationId })(`/${version}/invoices/1`)).body
-        .data;
+      await site.publish({ version, endpoints: [invoices(...fields)] });
+    const read = async (version: string) => (await site.get(`/${version}/invoices/1`)).body.data;
     const [before, after] = [await read('v5'), await read('v6')];
     expect(before.entity).toMatch(/^[0-9a-f]{64}$/);
     expect(after.customer).toBe(before.entity);
     expect(before.tranid).not.toBe(before.entity);
     const masks = (
-      await findLivingMasks({ ...withReads(database.ctx), organizationId: tenant.organizationId })
+      await findLivingMasks({ ...withReads(site.ctx), organizationId: tenant.organizationId })
     ).get('invoice');
     const mask = masks?.get('entity');
     if (mask === undefined) throw new Error('the field is not masked');
-    const { rows } = await database.ctx.db.data.query<{ hash: string }>(
-      `select ${maskedSql("'1042'", mask)} as hash`,
-    );
-    expect(rows[0]?.hash).toBe(before.entity);
+    expect(await site.sql(`select ${maskedSql("'1042'", mask)} as hash`)).toEqual([{ hash: before.entity }]);
   });
 });
