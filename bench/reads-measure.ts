@@ -118,6 +118,24 @@ async function fetchEtag(requestSet: RequestSet, path: string): Promise<string> 
   return response.headers.get('etag') ?? '';
 }
 
+type Run = (server: RunningServer, kind: Kind, connections: number) => ReturnType<typeof measureLoad>;
+type Compared = Readonly<Record<'baseline' | 'uncached', RunningServer>>;
+
+/** Each kind of request to both servers, in one order or the other. */
+async function runKinds(
+  run: Run,
+  { baseline, uncached }: Compared,
+  connections: number,
+  baselineFirst: boolean,
+) {
+  const runBoth = async (kind: Kind) => {
+    const before = baselineFirst ? await run(baseline, kind, connections) : undefined;
+    const service = await run(uncached, kind, connections);
+    return { service, baseline: before ?? (await run(baseline, kind, connections)) };
+  };
+  return { list: await runBoth('list'), single: await runBoth('single') };
+}
+
 export async function measureRounds(bench: Bench): Promise<Round[]> {
   const { invoices, folder, rounds, ms } = bench;
   const headers = headersOf(invoices);
@@ -131,44 +149,19 @@ export async function measureRounds(bench: Bench): Promise<Round[]> {
     const baseline = await started(startBaseline(await createBaselineConfig(bench)));
     const uncached = await started(startService(folder, { environment: { BODY_CACHE_MB: '0' } }));
     const caching = await started(startService(folder));
-    const requestsTo = (server: RunningServer, kind: Kind): RequestSet => ({
-      url: server.url,
-      headers,
-      paths: paths[kind],
-    });
-    const run = (server: RunningServer, kind: Kind, connections: number) =>
+    const requestsTo = ({ url }: RunningServer, kind: Kind) => ({ url, headers, paths: paths[kind] });
+    const run: Run = (server, kind, connections) =>
       measureLoad(server.pid, requestsTo(server, kind), connections, ms);
-    const runBoth = async (kind: Kind, connections: number, baselineFirst: boolean) => {
-      if (baselineFirst) {
-        const baselineLoad = await run(baseline, kind, connections);
-        return { service: await run(uncached, kind, connections), baseline: baselineLoad };
-      }
-      return {
-        service: await run(uncached, kind, connections),
-        baseline: await run(baseline, kind, connections),
-      };
-    };
     for (const kind of kinds)
       for (const server of servers) await measureLoad(server.pid, requestsTo(server, kind), 16, warmUpMs);
     const path = listPaths[3] ?? '';
     const etag = await fetchEtag(requestsTo(caching, 'list'), path);
-    const conditional: RequestSet = {
-      url: caching.url,
-      headers: { ...headers, 'If-None-Match': etag },
-      paths: [path],
-    };
+    const conditional = { url: caching.url, headers: { ...headers, 'If-None-Match': etag }, paths: [path] };
     const results: Round[] = [];
     for (let round = 0; round < rounds; round += 1) {
-      const baselineFirst = round % 2 === 1;
       results.push({
-        at16: {
-          list: await runBoth('list', 16, baselineFirst),
-          single: await runBoth('single', 16, baselineFirst),
-        },
-        at64: {
-          list: await runBoth('list', 64, baselineFirst),
-          single: await runBoth('single', 64, baselineFirst),
-        },
+        at16: await runKinds(run, { baseline, uncached }, 16, round % 2 === 1),
+        at64: await runKinds(run, { baseline, uncached }, 64, round % 2 === 1),
         cached: await run(caching, 'list', 16),
         notModified: await measureLoad(caching.pid, conditional, 16, ms, 304),
       });

@@ -1,7 +1,7 @@
 // Syncs every record type of an account with the profile `single`: the requests of discovery, the time and
 // memory of the first load, and the requests of the nine record types that the connector knows by name.
 // Usage: npm run bench -- record-types
-import type { NetsuiteAccountOptions } from 'netsuite-simulator';
+import type { NetsuiteAccount, NetsuiteAccountOptions } from 'netsuite-simulator';
 import { Pool } from 'pg';
 import { z } from 'zod';
 import { createManagementClient, type ManagementCall } from '../demo/management-client.ts';
@@ -156,6 +156,23 @@ async function measureLoad(organization: Organization): Promise<Line[]> {
 
 const catalogueTypes = 700;
 
+/** The next answer with the list of types has `catalogueTypes` of them. */
+function extendCatalogue(
+  account: Pick<NetsuiteAccount, 'injectFault'>,
+  own: readonly { readonly name: string }[],
+): void {
+  const more = Array.from({ length: catalogueTypes - own.length }, (_, index) => ({
+    name: `customrecord_bench_${index}`,
+  }));
+  const items = [...own, ...more].map(({ name }) => ({ name, links: [] }));
+  account.injectFault({
+    path: /metadata-catalog(\?|$)/,
+    times: 1,
+    status: 200,
+    body: { items, links: [] },
+  });
+}
+
 /**
  * Lists the types of an account with as many entries in its catalogue, and describes the record types that
  * the connector knows by name, as refreshing the metadata does.
@@ -188,17 +205,7 @@ async function measureDiscovery(ctx: Ctx, admin: NetsuiteAccountOptions['admin']
       { consumerSecret, tokenSecret },
     );
     const { signal } = new AbortController();
-    const own = (await connector.discover?.(signal)) ?? [];
-    const more = Array.from({ length: catalogueTypes - own.length }, (_, index) => ({
-      name: `customrecord_bench_${index}`,
-    }));
-    const items = [...own, ...more].map(({ name }) => ({ name, links: [] }));
-    account.injectFault({
-      path: /metadata-catalog(\?|$)/,
-      times: 1,
-      status: 200,
-      body: { items, links: [] },
-    });
+    extendCatalogue(account, (await connector.discover?.(signal)) ?? []);
     requests = 0;
     const heads = await connector.discover?.(signal);
     const listing = requests;

@@ -110,6 +110,13 @@ const mapValues = async <K extends string, T>(
   return Object.fromEntries(entries) as Record<K, T>;
 };
 
+async function findPostmaster(admin: RicherBench['admin']): Promise<number> {
+  const { rows } = await admin.query<{ pid: number }>(
+    "select split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int as pid",
+  );
+  return rows[0]?.pid ?? Number.NaN;
+}
+
 export async function measureRicher(bench: RicherBench): Promise<RicherRound[]> {
   const { folder, invoices, rounds, ms } = bench;
   const headers = headersOf(invoices);
@@ -126,10 +133,7 @@ export async function measureRicher(bench: RicherBench): Promise<RicherRound[]> 
     const kept = [paths.plain[0] ?? '', first['summary by status']] as const;
     for (const list of Object.values(paths)) await load(uncached, list);
     for (const path of kept) await load(caching, [path]);
-    const { rows } = await bench.admin.query<{ pid: number }>(
-      "select split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int as pid",
-    );
-    const postmaster = rows[0]?.pid ?? Number.NaN;
+    const postmaster = await findPostmaster(bench.admin);
     const loadKind = async (kind: Kind) => {
       const before = serverCpuSeconds(postmaster);
       const found = await load(uncached, paths[kind]);

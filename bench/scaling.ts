@@ -93,6 +93,56 @@ async function measureStart(folder: string): Promise<number> {
   return service.startedMs;
 }
 
+const line = (measure: string, value: number, unit: string, digits = 1): Line => ({
+  measure,
+  goal: null,
+  unit,
+  values: [value],
+  digits,
+});
+
+function tickLines(ticks: Awaited<ReturnType<typeof measureTicks>>, scheduled: number): Line[] {
+  const configs = `${scheduled * configsEach} configs`;
+  return [
+    line(`tick that queues ${configs}, all due`, ticks.due.ms, ' ms', 0),
+    line('… CPU time of Node.js', ticks.due.cpuMs, ' ms', 0),
+    line('… longest time the event loop was blocked', ticks.due.maxBlockedMs, ' ms'),
+    line(`tick over ${configs} of which none is due`, ticks.idle.ms, ' ms', 0),
+    line('… CPU time of Node.js', ticks.idle.cpuMs, ' ms', 0),
+    line('… longest time the event loop was blocked', ticks.idle.maxBlockedMs, ' ms'),
+    line(
+      `claim of a run among ${scheduled * configsEach} that are queued`,
+      ticks.claim.ms / claims,
+      ' ms',
+      2,
+    ),
+  ];
+}
+
+type Size = Awaited<ReturnType<typeof sizeOf>>;
+
+/** `ms`: to create and load all of them. */
+const organizationLines = (ms: number, before: Size, after: Size, organizations: number): Line[] => [
+  line(
+    `organization with one record type of ${records} records: created and loaded`,
+    ms / organizations,
+    ' ms',
+    0,
+  ),
+  line('… its size on disk', (after.megabytes - before.megabytes) / organizations, ' MB', 2),
+  line('… its tables and indexes', (after.relations - before.relations) / organizations, '', 0),
+];
+
+const connectionLines = (backend: Awaited<ReturnType<typeof measureBackend>>, withData: number): Line[] => [
+  line('memory of a new connection', backend.before, ' MB'),
+  line(
+    `… growth per schema after reading from ${withData}`,
+    (1024 * (backend.after - backend.before)) / withData,
+    ' KB',
+    0,
+  ),
+];
+
 async function measure(
   folder: string,
   database: Database,
@@ -101,15 +151,7 @@ async function measure(
 ): Promise<Line[]> {
   const { ctx } = database;
   const organizations: SyncOrganization[] = [];
-  const line = (measure: string, value: number, unit: string, digits = 1): Line => ({
-    measure,
-    goal: null,
-    unit,
-    values: [value],
-    digits,
-  });
   const ticks = await measureTicks(database, scheduled);
-  const configs = `${scheduled * configsEach} configs`;
   const [sizeBefore, startBefore] = [await sizeOf(database), await measureStart(folder)];
   const made = await timed(async () => organizations.push(...(await createOrganizations(ctx, withData))));
   const sizeAfter = await sizeOf(database);
@@ -124,40 +166,15 @@ async function measure(
     database.admin.query('analyze pg_class; analyze pg_attribute; analyze pg_index'),
   );
   const startAfter = await measureStart(folder);
-  const perOrganization = (total: number): number => total / withData;
   return [
-    line(`tick that queues ${configs}, all due`, ticks.due.ms, ' ms', 0),
-    line('… CPU time of Node.js', ticks.due.cpuMs, ' ms', 0),
-    line('… longest time the event loop was blocked', ticks.due.maxBlockedMs, ' ms'),
-    line(`tick over ${configs} of which none is due`, ticks.idle.ms, ' ms', 0),
-    line('… CPU time of Node.js', ticks.idle.cpuMs, ' ms', 0),
-    line('… longest time the event loop was blocked', ticks.idle.maxBlockedMs, ' ms'),
-    line(
-      `claim of a run among ${scheduled * configsEach} that are queued`,
-      ticks.claim.ms / claims,
-      ' ms',
-      2,
-    ),
+    ...tickLines(ticks, scheduled),
     line('run that finds nothing new, sequentially, without the ERP', idle.ms / idle.runs, ' ms'),
     line('… CPU time of Node.js', idle.cpuMs / idle.runs, ' ms'),
     line('… CPU time of PostgreSQL', idle.postgresMs / idle.runs, ' ms'),
-    line(
-      `organization with one record type of ${records} records: created and loaded`,
-      perOrganization(made.ms),
-      ' ms',
-      0,
-    ),
-    line('… its size on disk', perOrganization(sizeAfter.megabytes - sizeBefore.megabytes), ' MB', 2),
-    line('… its tables and indexes', perOrganization(sizeAfter.relations - sizeBefore.relations), '', 0),
-    line('hourly pruning of tombstones, per organization', perOrganization(tombstones.ms), ' ms', 2),
-    line('hourly check of indexes, per organization', perOrganization(indexes.ms), ' ms', 2),
-    line('memory of a new connection', backend.before, ' MB'),
-    line(
-      `… growth per schema after reading from ${withData}`,
-      (1024 * (backend.after - backend.before)) / withData,
-      ' KB',
-      0,
-    ),
+    ...organizationLines(made.ms, sizeBefore, sizeAfter, withData),
+    line('hourly pruning of tombstones, per organization', tombstones.ms / withData, ' ms', 2),
+    line('hourly check of indexes, per organization', indexes.ms / withData, ' ms', 2),
+    ...connectionLines(backend, withData),
     line(`ANALYZE of the catalogue with ${sizeAfter.relations} relations`, analyzed.ms, ' ms', 0),
     line('start to first response, no organizations', startBefore, ' ms', 0),
     line(`start to first response, ${withData} organizations`, startAfter, ' ms', 0),

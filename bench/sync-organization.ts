@@ -66,6 +66,23 @@ async function createConfig(
   return configId;
 }
 
+async function queueRun(
+  tenant: Parameters<typeof inTransaction>[0],
+  configId: string,
+  mode: RunRow['mode'],
+): Promise<string> {
+  const run = await inTransaction(tenant, (tx) =>
+    insertRun(tx, tenant.organizationId, {
+      sync_config_id: configId,
+      record_type: recordType.name,
+      mode,
+      trigger: 'manual',
+    }),
+  );
+  if (run === undefined) throw new Error('A run is already queued');
+  return run.id;
+}
+
 export async function createSyncOrganization(ctx: Ctx, indexes = threeIndexes): Promise<SyncOrganization> {
   const { id: organizationId, key } = await createBenchOrganization(ctx);
   const tenant = { db: ctx.db, organizationId };
@@ -76,18 +93,7 @@ export async function createSyncOrganization(ctx: Ctx, indexes = threeIndexes): 
     if (found === undefined) throw new Error(`Run ${runId} doesn't exist`);
     return found;
   };
-  const queue = async (mode: RunRow['mode']): Promise<string> => {
-    const run = await inTransaction(tenant, (tx) =>
-      insertRun(tx, organizationId, {
-        sync_config_id: configId,
-        record_type: recordType.name,
-        mode,
-        trigger: 'manual',
-      }),
-    );
-    if (run === undefined) throw new Error('A run is already queued');
-    return run.id;
-  };
+  const queue = (mode: RunRow['mode']) => queueRun(tenant, configId, mode);
   return {
     organizationId,
     key,

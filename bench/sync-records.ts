@@ -2,7 +2,15 @@
 // ones: 40 columns (37 fields, three of them with a label, one with three lines), about 850 bytes of text,
 // much like an invoice. Also a connector that serves them as an ERP's connector would.
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import { type Connector, type FieldMetadata, type FieldType, hasLabel, type LineReader, type RecordPage, type RecordTypeMetadata } from '../src/connectors/connector.ts';
+import {
+  type Connector,
+  type FieldMetadata,
+  type FieldType,
+  hasLabel,
+  type LineReader,
+  type RecordPage,
+  type RecordTypeMetadata,
+} from '../src/connectors/connector.ts';
 import type { LineTotals, SourceLine, SourceRecord } from '../src/connectors/source-records.ts';
 
 type OneValue = Exclude<FieldType, 'lines' | 'multiselect'>;
@@ -249,11 +257,8 @@ const createLineReader = (
   },
 });
 
-export function createBenchConnector(
-  current: () => RecordSource,
-  { onPage, onCount }: Hooks = {},
-): Connector {
-  const pageOf = async (ids: readonly number[], hasMore: boolean): Promise<RecordPage> => {
+function createPages(current: () => RecordSource, onPage: Hooks['onPage']) {
+  return async (ids: readonly number[], hasMore: boolean): Promise<RecordPage> => {
     const rows = current();
     const records: SourceRecord[] = [];
     let sinceMs = performance.now();
@@ -267,6 +272,13 @@ export function createBenchConnector(
     onPage?.(page);
     return page;
   };
+}
+
+export function createBenchConnector(
+  current: () => RecordSource,
+  { onPage, onCount }: Hooks = {},
+): Connector {
+  const pageOf = createPages(current, onPage);
   const existingIds = (ids: readonly string[]): number[] =>
     ids
       .map(Number)

@@ -162,6 +162,13 @@ const readingText = (api: string, headers: string): string =>
 export const consoleText = ({ url, hasDemoSignIn }: Pick<Service, 'url' | 'hasDemoSignIn'>): string =>
   `The console is at ${url}${hasDemoSignIn ? '   (its first page signs you in)' : ''}`;
 
+const agentText = (platform: string, managing: string, agentId: DemoFile['agentId']): string =>
+  `Ask the agent (docs/agents.md has more):
+
+  CONVERSATION=$(${managing} '${platform}/agents/${agentId}/conversations' -d '{}' | sed 's/.*"id":"\\([^"]*\\)","agentId.*/\\1/') \\
+    && ${managing} -N -H 'Accept: text/event-stream' "${platform}/conversations/$CONVERSATION/messages" -d '{"content":"How many invoices are open?"}'
+`;
+
 function welcomeText(
   file: DemoFile,
   token: CustomerToken | undefined,
@@ -188,11 +195,7 @@ Try it:
 ${readingText(api, headers)}
   curl -H 'Authorization: Bearer ${managementKey}' '${baseUrl}/api/platform/v1/whoami'
 ${customerText(file, token)}
-Ask the agent (docs/agents.md has more):
-
-  CONVERSATION=$(${managing} '${platform}/agents/${agentId}/conversations' -d '{}' | sed 's/.*"id":"\\([^"]*\\)","agentId.*/\\1/') \\
-    && ${managing} -N -H 'Accept: text/event-stream' "${platform}/conversations/$CONVERSATION/messages" -d '{"content":"How many invoices are open?"}'
-
+${agentText(platform, managing, agentId)}
 Pay an invoice on a test page: docs/pay.md has the commands.
 
 Mails (such as invitations) are written to ${dataDir}/outbox as .eml files.
@@ -268,6 +271,23 @@ const demoSettings = (settings: Settings, oidc: Settings['oidc'], erpHost: strin
   sync: { ...settings.sync, leaseMs: 4_000, renewMs: 1_000, retryBaseMs: 500, retryMaxMs: 5_000 },
 });
 
+const openAccount = (
+  life: Lifecycle,
+  ...[opened, config, known, progress]: Parameters<typeof startAccount>
+): Promise<NetsuiteAccount> =>
+  life.open(
+    () =>
+      startAccount(opened, config, known, progress).catch(async (error: unknown) => {
+        throw error instanceof AccountInUse ? await describeRival(config, known) : error;
+      }),
+    (running) => running.stop(),
+  );
+
+const replayText = (daysLeft: number): string =>
+  daysLeft === 0
+    ? 'The data hold no more days: no new transactions from now on.\n'
+    : `The account enters one more day of transactions each minute, and the scheduled syncs load it: ${daysLeft} days to come.\n`;
+
 /**
  * Starts everything, sets the organization up until v1 is served, and prints what to try. `life` closes what
  * was opened. Throws `CannotRun` when another process runs the demo in this folder, and an Error when
@@ -285,13 +305,7 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
     const own = { DATA_DIR: config.DATA_DIR };
     const opened = await life.open(() => openDatabase(own), closeDatabase);
     const known = await readDemoFile(config.DATA_DIR);
-    const account = await life.open(
-      () =>
-        startAccount(opened, config, known, progress).catch(async (error: unknown) => {
-          throw error instanceof AccountInUse ? await describeRival(config, known) : error;
-        }),
-      (running) => running.stop(),
-    );
+    const account = await openAccount(life, opened, config, known, progress);
     const identityProvider = await life.open(
       () => startDemoIdentityProvider(config, known),
       (running) => running.stop(),
@@ -311,11 +325,7 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
     await writeDemoFile(config.DATA_DIR, file);
     console.log(`\n${consoleText(service)}`);
     console.log(welcomeText(file, customerToken, identityProvider, config.DATA_DIR));
-    console.log(
-      account.daysLeft() === 0
-        ? 'The data hold no more days: no new transactions from now on.\n'
-        : `The account enters one more day of transactions each minute, and the scheduled syncs load it: ${account.daysLeft()} days to come.\n`,
-    );
+    console.log(replayText(account.daysLeft()));
     account.startReplay();
   } finally {
     progress.end();

@@ -155,9 +155,30 @@ const readsOnly = (grant: KoaContextWithOIDC['oidc']['entities']['Grant']): bool
     grant?.getResourceScope(resource).split(' ').includes(readScope),
   );
 
+/** Who signs in, and what access tokens say of them. */
+function claimsFor(
+  people: ProviderContext['people'],
+  agentFor: ProviderContext['agentFor'],
+): Pick<Configuration, 'findAccount' | 'extraTokenClaims'> {
+  const find = (id: string | undefined) => people.find((person) => person.id === id);
+  return {
+    findAccount: (_ctx, id) => {
+      const person = find(id);
+      return person === undefined ? undefined : { accountId: id, claims: () => claimsOf(person) };
+    },
+    // Access tokens carry the email of the person. An agent's token carries the email and subject of the
+    // person it acts for, as that person's own token would.
+    extraTokenClaims: (_ctx, token) => {
+      const person = find(token.kind === 'ClientCredentials' ? agentFor : token.accountId);
+      return person === undefined
+        ? undefined
+        : { email: person.email, email_verified: person.emailVerified ?? true };
+    },
+  };
+}
+
 function configurationOf(context: ProviderContext): Configuration {
   const { people, secrets, clients, agentFor, nowMs, portalUrl } = context;
-  const find = (id: string | undefined) => people.find((person) => person.id === id);
   const policy = contentSecurityPolicy(portalUrl);
   return {
     adapter: createMemoryAdapter(nowMs, clients),
@@ -174,19 +195,8 @@ function configurationOf(context: ProviderContext): Configuration {
     clientBasedCORS: (_ctx, origin, client) =>
       client.redirectUris?.some((uri) => new URL(uri).origin === origin) ?? false,
     interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
-    findAccount: (_ctx, id) => {
-      const person = find(id);
-      return person === undefined ? undefined : { accountId: id, claims: () => claimsOf(person) };
-    },
     loadExistingGrant: findGrant,
-    // Access tokens carry the email of the person. An agent's token carries the email and subject of the
-    // person it acts for, as that person's own token would.
-    extraTokenClaims: (_ctx, token) => {
-      const person = find(token.kind === 'ClientCredentials' ? agentFor : token.accountId);
-      return person === undefined
-        ? undefined
-        : { email: person.email, email_verified: person.emailVerified ?? true };
-    },
+    ...claimsFor(people, agentFor),
     formats: {
       customizers: {
         jwt: ({ oidc }, token, jwt) => {

@@ -200,81 +200,110 @@ const DEFAULT_FEATURES: Features = {
   tokenBasedAuthentication: true,
 };
 
+async function loadRole(
+  setup: AccountDatabase['setup'],
+  features: Features,
+  profile: ProfileName | undefined,
+): Promise<RoleVisibility> {
+  const role = createRoleVisibility(features, profile);
+  role.setCustomFields(await listCustomFields(setup));
+  return role;
+}
+
+type SignInParts = Pick<NetsuiteAccountOptions, 'accountId'> & {
+  clock: AuthenticationClock;
+  switches: Switches;
+  features: Features;
+};
+
+async function createSignIn(
+  setup: AccountDatabase['setup'],
+  { accountId, clock, switches, features }: SignInParts,
+) {
+  const credentials = await loadTokenCredentials(setup, systemClock);
+  const isOn = () => features.tokenBasedAuthentication;
+  const check = createTokenBasedCheck({ accountId, clock, credentials, switches, isOn });
+  const tokens = createAccessTokens(clock, accountId, check);
+  return { credentials, tokens, integrations: createIntegrations(setup, clock) };
+}
+
+type BookParts = {
+  profile: ProfileName | undefined;
+  switches: Switches;
+  audit: ReturnType<typeof createAuditTrail>;
+};
+
+/** Loads the data folder, and prepares entering the days that it holds back. */
+async function openBooks(
+  setup: AccountDatabase['setup'],
+  options: NetsuiteAccountOptions,
+  { profile, switches, audit }: BookParts,
+) {
+  const { dataFolder: folder, replayFrom } = options;
+  const { onProgress = () => undefined, onDay = () => undefined } = options;
+  const load = await loadFolder(setup, { folder, replayFrom, profile, onProgress });
+  const time = await loadBusinessTime(setup, systemClock, load.startsAt);
+  return { time, replay: await createReplay({ pool: setup, time, switches, audit, onDay }) };
+}
+
+type AppParts = BookParts &
+  Pick<ControlParts, 'governance' | 'tokens' | 'integrations' | 'daysLeft'> & {
+    role: RoleVisibility;
+    faults: FaultInjector;
+    timeZone: string;
+    dateFormat: ReturnType<typeof getDateFormat>;
+    /** That of the sign-in, and that of the records. */
+    clock: AuthenticationClock;
+    accountClock: ReturnType<typeof createAccountClock>;
+  };
+
+function createApp(
+  { accountId, control, datasets = DEFAULT_DATASETS }: NetsuiteAccountOptions,
+  database: AccountDatabase,
+  parts: AppParts,
+) {
+  const { profile, switches, audit, role, faults, governance, clock, tokens, integrations } = parts;
+  const { timeZone, dateFormat, accountClock, daysLeft } = parts;
+  const query = {
+    pool: database.reader,
+    role,
+    switches,
+    timeZone,
+    dateFormat,
+    businessTime: accountClock.now,
+  };
+  const writes = { pool: database.setup, timeZone, switches, businessTime: accountClock.now, profile };
+  const misbehaviour = control && createMisbehaviour(accountId, query, writes, systemClock);
+  const recordApp = createRecordApp({ query, writes, audit });
+  const jobs = createAsyncJobs({ app: recordApp, switches, clock: systemClock, now: accountClock.now });
+  const shared = { accountId, governance, tokens, integrations, query, writes, misbehaviour };
+  const app = createAccountApp({ ...shared, clock, audit, faults, jobs, datasets });
+  const controlParts = { ...shared, clock: accountClock, daysLeft };
+  return { app, jobs, controlParts };
+}
+
 async function runAccount(
   options: NetsuiteAccountOptions,
   database: AccountDatabase,
   timeZone: string,
   format: ReturnType<typeof getDateFormat>,
 ): Promise<NetsuiteAccount> {
-  const {
-    accountId,
-    dataFolder: folder,
-    replayFrom,
-    onProgress = () => undefined,
-    onDay = () => undefined,
-  } = options;
+  const { accountId } = options;
   const profile = parseProfile(options.profile);
-  const load = await loadFolder(database.setup, { folder, replayFrom, profile, onProgress });
   const audit = createAuditTrail(systemClock);
   const switches = createSwitches(options.switches);
-  const time = await loadBusinessTime(database.setup, systemClock, load.startsAt);
-  const replay = await createReplay({ pool: database.setup, time, switches, audit, onDay });
+  const { time, replay } = await openBooks(database.setup, options, { profile, switches, audit });
   const features = { ...DEFAULT_FEATURES, oneWorld: profile === 'oneworld', ...options.features };
-  const role = createRoleVisibility(features, profile);
-  role.setCustomFields(await listCustomFields(database.setup));
+  const role = await loadRole(database.setup, features, profile);
   const faults = createFaultInjector(audit);
   const governance = createGovernance(switches, options);
   const clock = createAuthenticationClock(systemClock);
-  const credentials = await loadTokenCredentials(database.setup, systemClock);
-  const isOn = () => features.tokenBasedAuthentication;
-  const tokens = createAccessTokens(
-    clock,
-    accountId,
-    createTokenBasedCheck({ accountId, clock, credentials, switches, isOn }),
-  );
-  const integrations = createIntegrations(database.setup, clock);
+  const signIn = { accountId, clock, switches, features };
+  const { credentials, tokens, integrations } = await createSignIn(database.setup, signIn);
   const accountClock = createAccountClock(time.now);
-  const query = {
-    pool: database.reader,
-    role,
-    switches,
-    timeZone,
-    dateFormat: format,
-    businessTime: accountClock.now,
-  };
-  const writes = { pool: database.setup, timeZone, switches, businessTime: accountClock.now, profile };
-  const misbehaviour = options.control && createMisbehaviour(accountId, query, writes, systemClock);
-  const jobs = createAsyncJobs({
-    app: createRecordApp({ query, writes, audit }),
-    switches,
-    clock: systemClock,
-    now: accountClock.now,
-  });
-  const served = { jobs, datasets: options.datasets ?? DEFAULT_DATASETS, misbehaviour };
-  const app = createAccountApp({
-    accountId,
-    clock,
-    audit,
-    faults,
-    tokens,
-    integrations,
-    governance,
-    query,
-    writes,
-    ...served,
-  });
-  const { daysLeft } = replay;
-  const controlParts = {
-    accountId,
-    misbehaviour,
-    query,
-    writes,
-    clock: accountClock,
-    governance,
-    tokens,
-    integrations,
-    daysLeft,
-  };
+  const parts = { profile, audit, switches, role, faults, governance, clock, tokens, integrations };
+  const served = { timeZone, dateFormat: format, accountClock, daysLeft: replay.daysLeft, ...parts };
+  const { app, jobs, controlParts } = createApp(options, database, served);
   const { url, control, stop } = await openListeners(app, controlParts, options);
   return {
     url,

@@ -58,12 +58,7 @@ export function createGovernance(
   let [load, loadedAtMs] = [NO_LOAD, 0];
   const inFlight = new Map<string, number>(); // by allocated integration; '' holds all others together
   const concurrencyOf = (others: readonly OtherIntegration[]): number => {
-    const elapsedMs = clock.now().getTime() - loadedAtMs;
-    return others.reduce(
-      (sum, other) =>
-        sum + Math.min(concurrencyAt(other.steps, elapsedMs), other.limit ?? Number.POSITIVE_INFINITY),
-      0,
-    );
+    return concurrencyAfter(others, clock.now().getTime() - loadedAtMs);
   };
   const unallocated = (): number => Math.max(0, limit - allocatedBy(load));
   return {
@@ -86,11 +81,7 @@ export function createGovernance(
       latencyMs = wantedMs;
     },
     setLoad(wanted) {
-      const allocated = allocatedBy(wanted);
-      if (allocated > 0 && allocated >= limit)
-        throw new RangeError(
-          `${allocated} of the account's concurrency limit of ${limit} are allocated; at least 1 must stay unallocated.`,
-        );
+      assertUnallocated(wanted, limit);
       [load, loadedAtMs] = [wanted, clock.now().getTime()];
     },
     load: () => load,
@@ -103,6 +94,20 @@ export function createGovernance(
       return { ...account, integrationConcurrencyLimit: own, integrationLimitType: 'integrationSpecific' };
     },
   };
+}
+
+const concurrencyAfter = (others: readonly OtherIntegration[], elapsedMs: number): number =>
+  others.reduce(
+    (sum, { steps, limit }) => sum + Math.min(concurrencyAt(steps, elapsedMs), limit ?? Infinity),
+    0,
+  );
+
+function assertUnallocated(wanted: Load, limit: number): void {
+  const allocated = allocatedBy(wanted);
+  if (allocated > 0 && allocated >= limit)
+    throw new RangeError(
+      `${allocated} of the account's concurrency limit of ${limit} are allocated; at least 1 must stay unallocated.`,
+    );
 }
 
 const isUnallocated = (other: OtherIntegration): boolean => other.limit === undefined;

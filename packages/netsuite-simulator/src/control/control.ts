@@ -80,11 +80,7 @@ export function createControl(parts: ControlParts) {
     },
     setRole: (body: z.output<typeof RoleBody>) => setRole(parts, body),
     setLoad: (body: z.output<typeof LoadBody>) => putLoad(governance, body),
-    async revokeCertificates() {
-      const revoked = await parts.integrations.revokeAllCertificates();
-      parts.tokens.revokeAll();
-      return { revoked };
-    },
+    revokeCertificates: () => revokeCertificates(parts),
     setClock({ stepSeconds, at, timeZone: zone }: z.output<typeof ClockBody>) {
       if (zone !== undefined) setTimeZone(zone);
       if (at !== undefined) clock.set(new Date(at));
@@ -94,6 +90,12 @@ export function createControl(parts: ControlParts) {
     setUp: { accountId: parts.accountId, accountUrl: parts.accountUrl, integrations: parts.integrations },
     fieldParts: () => ({ pool: writes.pool, timeZone: writes.timeZone, role }),
   };
+}
+
+async function revokeCertificates({ integrations, tokens }: ControlParts) {
+  const revoked = await integrations.revokeAllCertificates();
+  tokens.revokeAll();
+  return { revoked };
 }
 
 /** What the body doesn't have stays as it is. */
@@ -106,18 +108,23 @@ function setRole(
   role.setRestrictions(parsed);
 }
 
-function createRecordControl({ clock, misbehaviour, query, writes }: ControlParts) {
-  const { role } = query;
-  /**
-   * Runs an edit, before which the present books are kept for stale answers, unless such answers are being
-   * given.
-   */
-  const edit = async <T>(work: (client: PoolClient, now: Date) => Promise<T>): Promise<T> => {
+/**
+ * Runs an edit, before which the present books are kept for stale answers, unless such answers are being
+ * given.
+ */
+function createEdit({ clock, misbehaviour, writes }: ControlParts) {
+  return async <T>(work: (client: PoolClient, now: Date) => Promise<T>): Promise<T> => {
     const isStale = misbehaviour.faults.list().some(({ fault }) => fault.stalePage);
     if (!isStale) await misbehaviour.earlier.keep();
     const now = new Date(Math.floor(clock.now().getTime() / 1000) * 1000);
     return inWriteTransaction(writes.pool, writes.timeZone, (client) => work(client, now));
   };
+}
+
+function createRecordControl(parts: ControlParts) {
+  const { query } = parts;
+  const { role } = query;
+  const edit = createEdit(parts);
   const get = async (table: RecordTable['table'], id: string): Promise<TrueRecord> => {
     const found = await inSnapshot(query, (client) => findRecord(client, role, table, id));
     if (!found) throw notFound(`The account has no ${table.name} with the id ${id}.`);

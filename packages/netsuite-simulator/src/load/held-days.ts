@@ -68,6 +68,32 @@ export const STARTS_AT = `SELECT ${closingOf('CASE WHEN c.at::date = b.day THEN 
   (SELECT max(at) AS at FROM (SELECT max(lastmodifieddate) FROM ledger.transaction UNION ALL SELECT max(lastmodifieddate) FROM ledger.customer
     UNION ALL SELECT max(lastmodifieddate) FROM ledger.item) m(at)) c`;
 
+const holdReferenced = (cut: string): string[] =>
+  REFERENCED.flatMap(({ table, created, referencesIn }) => [
+    `CREATE TABLE held.${table}touch AS SELECT day, id, max(at) AS at FROM (
+         SELECT n.day, n.id, LEAST(n.at, b.lastmodifieddate) FROM (${referencesIn('held')}) n(day, id, at) JOIN ledger.${table} b ON b.id = n.id
+         UNION ALL SELECT lastmodifieddate::date, id, lastmodifieddate FROM ledger.${table} WHERE lastmodifieddate >= ${cut}) c(day, id, at)
+       GROUP BY day, id`,
+    `CREATE TABLE held.${table} AS
+       SELECT LEAST(b.${created}::date, (SELECT min(n.day) FROM held.${table}touch n WHERE n.id = b.id)) AS day, b.* FROM ledger.${table} b
+       WHERE b.${created} >= ${cut} AND NOT EXISTS (SELECT FROM (${referencesIn('ledger')}) n(day, id, at) WHERE n.id = b.id)`,
+    ...holdBelonging(table),
+    `DELETE FROM ledger.${table} b USING held.${table} h WHERE b.id = h.id`,
+    `UPDATE held.${table} SET lastmodifieddate = LEAST(${created}, lastmodifieddate)`,
+    `UPDATE ledger.${table} b SET lastmodifieddate = LEAST(b.lastmodifieddate, GREATEST(b.${created}, n.at))
+       FROM ledger.${table} x LEFT JOIN (SELECT id, max(at) AS at FROM (${referencesIn('ledger')}) n(day, id, at) GROUP BY id) n ON n.id = x.id
+       WHERE x.id = b.id AND b.lastmodifieddate >= ${cut}`,
+  ]);
+
+const holdDays = (from: string, dated: readonly string[]): string =>
+  `CREATE TABLE held.day AS WITH change AS (
+       SELECT day, lastmodifieddate AS at FROM held.transaction UNION ALL SELECT day, NULL FROM held.application
+       ${dated.map((table) => `UNION ALL SELECT day, lastmodified FROM held.${table}`).join(' ')} UNION ALL SELECT day, at FROM held.customertouch
+       UNION ALL SELECT day, at FROM held.itemtouch UNION ALL SELECT day, NULL FROM held.customer UNION ALL SELECT day, NULL FROM held.item)
+     SELECT d::date AS day, (SELECT min(at) FROM change c WHERE c.day = d AND at::date = d) AS firstchange,
+       ${closingOf('(SELECT max(at) FROM change c WHERE c.day = d AND at::date = d)', 'd::date')} AS closing
+     FROM (SELECT max(day) AS lastday FROM change) e, generate_series(${from === 'infinity' ? 'lastday' : `DATE '${from}'`}, lastday, '1 day') d`;
+
 /**
  * Statements that move everything changed on or after `from` (YYYY-MM-DD, or `infinity` to hold nothing back)
  * out of the books. The files don't say when a customer or item last changed before that day; the last
@@ -91,28 +117,8 @@ export function holdBackStatements(from: string, profile: ProfileName | undefine
     `CREATE TABLE held.transaction AS SELECT t.lastmodifieddate::date AS day, t.* FROM ledger.transaction t WHERE lastmodifieddate >= ${cut}`,
     ...holdBelonging('transaction'),
     'DELETE FROM ledger.transaction t USING held.transaction h WHERE t.id = h.id',
-    ...REFERENCED.flatMap(({ table, created, referencesIn }) => [
-      `CREATE TABLE held.${table}touch AS SELECT day, id, max(at) AS at FROM (
-         SELECT n.day, n.id, LEAST(n.at, b.lastmodifieddate) FROM (${referencesIn('held')}) n(day, id, at) JOIN ledger.${table} b ON b.id = n.id
-         UNION ALL SELECT lastmodifieddate::date, id, lastmodifieddate FROM ledger.${table} WHERE lastmodifieddate >= ${cut}) c(day, id, at)
-       GROUP BY day, id`,
-      `CREATE TABLE held.${table} AS
-       SELECT LEAST(b.${created}::date, (SELECT min(n.day) FROM held.${table}touch n WHERE n.id = b.id)) AS day, b.* FROM ledger.${table} b
-       WHERE b.${created} >= ${cut} AND NOT EXISTS (SELECT FROM (${referencesIn('ledger')}) n(day, id, at) WHERE n.id = b.id)`,
-      ...holdBelonging(table),
-      `DELETE FROM ledger.${table} b USING held.${table} h WHERE b.id = h.id`,
-      `UPDATE held.${table} SET lastmodifieddate = LEAST(${created}, lastmodifieddate)`,
-      `UPDATE ledger.${table} b SET lastmodifieddate = LEAST(b.lastmodifieddate, GREATEST(b.${created}, n.at))
-       FROM ledger.${table} x LEFT JOIN (SELECT id, max(at) AS at FROM (${referencesIn('ledger')}) n(day, id, at) GROUP BY id) n ON n.id = x.id
-       WHERE x.id = b.id AND b.lastmodifieddate >= ${cut}`,
-    ]),
-    `CREATE TABLE held.day AS WITH change AS (
-       SELECT day, lastmodifieddate AS at FROM held.transaction UNION ALL SELECT day, NULL FROM held.application
-       ${dated.map((table) => `UNION ALL SELECT day, lastmodified FROM held.${table}`).join(' ')} UNION ALL SELECT day, at FROM held.customertouch
-       UNION ALL SELECT day, at FROM held.itemtouch UNION ALL SELECT day, NULL FROM held.customer UNION ALL SELECT day, NULL FROM held.item)
-     SELECT d::date AS day, (SELECT min(at) FROM change c WHERE c.day = d AND at::date = d) AS firstchange,
-       ${closingOf('(SELECT max(at) FROM change c WHERE c.day = d AND at::date = d)', 'd::date')} AS closing
-     FROM (SELECT max(day) AS lastday FROM change) e, generate_series(${from === 'infinity' ? 'lastday' : `DATE '${from}'`}, lastday, '1 day') d`,
+    ...holdReferenced(cut),
+    holdDays(from, dated),
     ...[...HELD_TABLES, 'customertouch', 'itemtouch']
       .filter((table) => profile !== undefined || !DATED.includes(table))
       .map((table) => `CREATE INDEX ON held.${table} (day)`),

@@ -59,13 +59,13 @@ const viewStatements = (profile: ProfileName | undefined, fields: readonly Custo
 const FILE_TABLES = DATA_FILES.map(({ table }) => `ledger.${table}`).join(', ');
 const LOAD_LOCK = 7_311_001; // an advisory lock key that nothing else in this database uses
 
-/**
- * Loads the folder unless the database holds the same data. Rejects with DataFolderError, which names file
- * and line, and with RangeError when `replayFrom` is not a day; the database is then unchanged.
- */
-export async function loadFolder(pool: Pool, options: LoadOptions): Promise<LoadOutcome> {
-  const from = parseReplayFrom(options.replayFrom);
-  const { folder, profile } = options;
+type Checksums = { data: string; views: string };
+
+async function checksumsOf(
+  folder: string,
+  profile: ProfileName | undefined,
+  from: string,
+): Promise<Checksums> {
   const [ddl, views] = [
     [LEDGER_TABLES, LIST_TABLES, ...LEDGER_KEYS, ...LEDGER_INDEXES],
     viewStatements(profile, PROFILE_FIELDS),
@@ -76,7 +76,26 @@ export async function loadFolder(pool: Pool, options: LoadOptions): Promise<Load
     ...profileStatements(profile),
     ...derivationSteps(from, profile),
   ]);
-  const viewsChecksum = checksum([data, ...LEDGER_ADDITIONS, ...views]);
+  return { data, views: checksum([data, ...LEDGER_ADDITIONS, ...views]) };
+}
+
+async function storeLoaded(client: PoolClient, { data, views }: Checksums, startsAt: Date | undefined) {
+  await client.query('DELETE FROM setup.loaded');
+  await client.query('INSERT INTO setup.loaded (data, views, startsat) VALUES ($1, $2, $3)', [
+    data,
+    views,
+    startsAt,
+  ]);
+}
+
+/**
+ * Loads the folder unless the database holds the same data. Rejects with DataFolderError, which names file
+ * and line, and with RangeError when `replayFrom` is not a day; the database is then unchanged.
+ */
+export async function loadFolder(pool: Pool, options: LoadOptions): Promise<LoadOutcome> {
+  const from = parseReplayFrom(options.replayFrom);
+  const { folder, profile } = options;
+  const checksums = await checksumsOf(folder, profile, from);
   const client = await pool.connect();
   let lost: Error | undefined;
   try {
@@ -85,19 +104,14 @@ export async function loadFolder(pool: Pool, options: LoadOptions): Promise<Load
     await client.query(`SET LOCAL TimeZone = '${DATA_TIME_ZONE}'`);
     const found = await client.query<{ data: string; views: string }>('SELECT data, views FROM setup.loaded');
     const present = found.rows[0];
-    const loaded = present?.data !== data;
+    const loaded = present?.data !== checksums.data;
     if (loaded) await fillLedger(client, options, from);
-    if (loaded || present.views !== viewsChecksum) {
+    if (loaded || present.views !== checksums.views) {
       await createViews(client, profile);
       const { rows: starts } = await client.query<{ startsat: Date }>(
         loaded ? STARTS_AT : 'SELECT startsat FROM setup.loaded',
       );
-      await client.query('DELETE FROM setup.loaded');
-      await client.query('INSERT INTO setup.loaded (data, views, startsat) VALUES ($1, $2, $3)', [
-        data,
-        viewsChecksum,
-        starts[0]?.startsat,
-      ]);
+      await storeLoaded(client, checksums, starts[0]?.startsat);
     }
     // The business time of the previous data no longer applies.
     if (loaded) await client.query('DELETE FROM setup.setting WHERE name = $1', [BUSINESS_OFFSET]);

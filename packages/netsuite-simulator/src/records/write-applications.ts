@@ -33,16 +33,8 @@ export async function applyLines(
   }
 }
 
-async function applyLine(change: RecordChange, { values, path }: WrittenLine): Promise<void> {
-  const { client, type, id, now } = change;
-  const named = values.get('previousdoc');
-  if (typeof named !== 'string') throw missingValues([DOC.title]);
-  const doc = await resolveReference(client, DOC, named, `${path}.doc`);
-  await client.query('DELETE FROM ledger.application WHERE credit = $1 AND invoice = $2 AND NOT isbyrule', [
-    id,
-    doc,
-  ]);
-  if (values.get('apply') === 'F') return;
+/** What of the document is still due, compared with the amount to apply. */
+async function findOpen({ client, type, id }: RecordChange, doc: string, amount: unknown) {
   // A payment without an amount and a refund aren't limited by their total, which is set afterwards.
   const { rows } = await client.query<{
     amount: string;
@@ -60,9 +52,22 @@ async function applyLine(change: RecordChange, { values, path }: WrittenLine): P
      CROSS JOIN LATERAL (SELECT COALESCE($3::numeric,
        CASE WHEN p.foreigntotal = 0 OR p.type = 'CustRfnd' THEN o.due ELSE LEAST(o.due, o.left) END) AS amount) g
      WHERE i.id = $1 AND i.type = ANY($4)`,
-    [doc, id, values.get('foreignamount') ?? null, type.applies ?? []],
+    [doc, id, amount, type.applies ?? []],
   );
-  const [open] = rows;
+  return rows[0];
+}
+
+async function applyLine(change: RecordChange, { values, path }: WrittenLine): Promise<void> {
+  const { client, type, id, now } = change;
+  const named = values.get('previousdoc');
+  if (typeof named !== 'string') throw missingValues([DOC.title]);
+  const doc = await resolveReference(client, DOC, named, `${path}.doc`);
+  await client.query('DELETE FROM ledger.application WHERE credit = $1 AND invoice = $2 AND NOT isbyrule', [
+    id,
+    doc,
+  ]);
+  if (values.get('apply') === 'F') return;
+  const open = await findOpen(change, doc, values.get('foreignamount') ?? null);
   if (!open?.isopen)
     throw USER_ERRORS.notOpen(
       doc,

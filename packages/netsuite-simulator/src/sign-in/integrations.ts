@@ -60,23 +60,7 @@ export function createIntegrations(pool: Pool, clock: Clock): Integrations {
     async uploadCertificate(clientId, certificatePem) {
       if (!(await exists(clientId)))
         throw new RangeError('The account has no integration with this client id.');
-      const certificate = parseValidCertificate(certificatePem, clock.now());
-      const { rows } = await pool.query<{ count: string }>(
-        `SELECT count(*) FROM setup.certificate
-        WHERE client_id = $1 AND revoked_at IS NULL AND not_after > $2`,
-        [clientId, clock.now()],
-      );
-      if (Number(rows[0]?.count) >= MAX_ACTIVE_CERTIFICATES) {
-        throw new RangeError(
-          `An integration may have at most ${MAX_ACTIVE_CERTIFICATES} active certificates. Revoke one first.`,
-        );
-      }
-      const certificateId = randomBytes(32).toString('base64url');
-      await pool.query(
-        'INSERT INTO setup.certificate (certificate_id, client_id, pem, not_after, created_at) VALUES ($1, $2, $3, $4, $5)',
-        [certificateId, clientId, certificate.toString(), new Date(certificate.validTo), clock.now()],
-      );
-      return { certificateId };
+      return storeCertificate(pool, clock.now(), clientId, certificatePem);
     },
     async revokeCertificate(certificateId) {
       const { rowCount } = await pool.query(
@@ -92,26 +76,48 @@ export function createIntegrations(pool: Pool, clock: Clock): Integrations {
       );
       return rowCount ?? 0;
     },
-    async findCertificate(certificateId) {
-      const { rows } = await pool.query<{
-        client_id: string;
-        pem: string;
-        not_after: Date;
-        revoked_at: Date | null;
-      }>('SELECT client_id, pem, not_after, revoked_at FROM setup.certificate WHERE certificate_id = $1', [
-        certificateId,
-      ]);
-      const row = rows[0];
-      return (
-        row && {
-          clientId: row.client_id,
-          pem: row.pem,
-          notAfter: row.not_after,
-          revoked: row.revoked_at !== null,
-        }
-      );
-    },
+    findCertificate: (certificateId) => findCertificate(pool, certificateId),
   };
+}
+
+async function storeCertificate(pool: Pool, now: Date, clientId: string, certificatePem: string) {
+  const certificate = parseValidCertificate(certificatePem, now);
+  const { rows } = await pool.query<{ count: string }>(
+    `SELECT count(*) FROM setup.certificate
+    WHERE client_id = $1 AND revoked_at IS NULL AND not_after > $2`,
+    [clientId, now],
+  );
+  if (Number(rows[0]?.count) >= MAX_ACTIVE_CERTIFICATES) {
+    throw new RangeError(
+      `An integration may have at most ${MAX_ACTIVE_CERTIFICATES} active certificates. Revoke one first.`,
+    );
+  }
+  const certificateId = randomBytes(32).toString('base64url');
+  await pool.query(
+    'INSERT INTO setup.certificate (certificate_id, client_id, pem, not_after, created_at) VALUES ($1, $2, $3, $4, $5)',
+    [certificateId, clientId, certificate.toString(), new Date(certificate.validTo), now],
+  );
+  return { certificateId };
+}
+
+async function findCertificate(pool: Pool, certificateId: string): Promise<KnownCertificate | undefined> {
+  const { rows } = await pool.query<{
+    client_id: string;
+    pem: string;
+    not_after: Date;
+    revoked_at: Date | null;
+  }>('SELECT client_id, pem, not_after, revoked_at FROM setup.certificate WHERE certificate_id = $1', [
+    certificateId,
+  ]);
+  const row = rows[0];
+  return (
+    row && {
+      clientId: row.client_id,
+      pem: row.pem,
+      notAfter: row.not_after,
+      revoked: row.revoked_at !== null,
+    }
+  );
 }
 
 async function listIntegrations(pool: Pool): Promise<ListedIntegration[]> {

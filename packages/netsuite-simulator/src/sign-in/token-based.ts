@@ -39,6 +39,13 @@ export const oauthRealm = (accountId: string): string => accountId.toUpperCase()
 
 class LoginFailure extends Error {}
 
+type Failed = { count: number; lockedUntilMs: number };
+
+const failedAgain = (failed: Failed | undefined, nowMs: number): Failed => {
+  const count = (failed?.count ?? 0) + 1;
+  return { count: count % MAX_FAILURES, lockedUntilMs: count === MAX_FAILURES ? nowMs + LOCK_MS : 0 };
+};
+
 /** The check throws RestError 401 when the call isn't signed as it must be or the feature is off. */
 export function createTokenBasedCheck({
   accountId,
@@ -48,7 +55,7 @@ export function createTokenBasedCheck({
   isOn,
 }: Parts): TokenBasedCheck {
   const nonces = createNonceLedger();
-  const failures = new Map<string, { count: number; lockedUntilMs: number }>();
+  const failures = new Map<string, Failed>();
   const challenge = () =>
     switches.challengesTba ? { 'www-authenticate': `OAuth realm="${oauthRealm(accountId)}"` } : {};
 
@@ -68,11 +75,7 @@ export function createTokenBasedCheck({
       failures.delete(token.tokenId);
       return token.consumerKey;
     } catch (error) {
-      const count = (failed?.count ?? 0) + 1;
-      failures.set(token.tokenId, {
-        count: count % MAX_FAILURES,
-        lockedUntilMs: count === MAX_FAILURES ? nowMs + LOCK_MS : 0,
-      });
+      failures.set(token.tokenId, failedAgain(failed, nowMs));
       throw error;
     }
   };

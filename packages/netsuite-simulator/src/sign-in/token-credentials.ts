@@ -42,24 +42,30 @@ type Row = {
 
 const random = (): string => randomBytes(32).toString('hex');
 
+const toKnownToken = (row: Row): KnownToken => ({
+  name: row.name,
+  consumerKey: row.consumer_key,
+  consumerSecret: row.consumer_secret,
+  tokenId: row.token_id,
+  tokenSecret: row.token_secret,
+  isRevoked: row.revoked,
+  isIntegrationEnabled: row.integration_on,
+});
+
+type Secrets = Pick<KnownToken, 'consumerKey' | 'consumerSecret' | 'tokenId' | 'tokenSecret'>;
+
+async function insertToken(pool: Pool, token: Secrets, name: string, now: Date): Promise<void> {
+  await pool.query(
+    `INSERT INTO setup.token (token_id, token_secret, consumer_key, consumer_secret, name, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+    [token.tokenId, token.tokenSecret, token.consumerKey, token.consumerSecret, name, now],
+  );
+}
+
 /** Loads all credentials. `revoke` and `setIntegrationEnabled` reject with RangeError for unknown values. */
 export async function loadTokenCredentials(pool: Pool, clock: Clock): Promise<TokenCredentialsStore> {
   const { rows } = await pool.query<Row>(`SELECT name, consumer_key, consumer_secret, token_id, token_secret,
     revoked_at IS NOT NULL AS revoked, integration_on FROM setup.token`);
-  const known = new Map<string, KnownToken>(
-    rows.map((row) => [
-      row.token_id,
-      {
-        name: row.name,
-        consumerKey: row.consumer_key,
-        consumerSecret: row.consumer_secret,
-        tokenId: row.token_id,
-        tokenSecret: row.token_secret,
-        isRevoked: row.revoked,
-        isIntegrationEnabled: row.integration_on,
-      },
-    ]),
-  );
+  const known = new Map(rows.map((row) => [row.token_id, toKnownToken(row)]));
   const ofConsumer = (consumerKey: string): KnownToken[] =>
     [...known.values()].filter((token) => token.consumerKey === consumerKey);
   return {
@@ -71,17 +77,7 @@ export async function loadTokenCredentials(pool: Pool, clock: Clock): Promise<To
         tokenSecret: random(),
         ...fixed,
       };
-      await pool.query(
-        `INSERT INTO setup.token (token_id, token_secret, consumer_key, consumer_secret, name, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-        [
-          created.tokenId,
-          created.tokenSecret,
-          created.consumerKey,
-          created.consumerSecret,
-          name,
-          clock.now(),
-        ],
-      );
+      await insertToken(pool, created, name, clock.now());
       known.set(created.tokenId, { ...created, name, isRevoked: false, isIntegrationEnabled: true });
       return created;
     },

@@ -95,6 +95,33 @@ export type RoleVisibility = {
   setCustomFields(fields: readonly CustomField[]): void;
 };
 
+function createRowsSql(
+  known: ReturnType<typeof createKnownTables>['known'],
+  mayFind: (table: string) => boolean,
+  restrictions: () => Restrictions,
+  hiddenRows: () => Hidden['rows'],
+): RoleVisibility['rowsSql'] {
+  const rowsSql: RoleVisibility['rowsSql'] = (name, conditions = [], purpose = 'read') => {
+    const restricted = restrictionConditions({ restrictions: restrictions(), known, mayFind }, name, purpose);
+    const all = [
+      ...conditions,
+      ...hiddenRowConditions(name, hiddenRows()),
+      ...restricted,
+      ...ofSeenRecords(known(name), rowsSql),
+    ];
+    return all.length === 0 ? viewOf(name) : `(SELECT * FROM ${viewOf(name)} WHERE ${all.join(' AND ')})`;
+  };
+  return rowsSql;
+}
+
+const isHidden = ({ tables, columns }: Hidden, table: string, column: string): boolean =>
+  tables.includes(table) || columns[table]?.includes(column) === true;
+
+function kindOfUnseen(name: string, table: unknown, profile: ProfileName | undefined): 'unseen' | 'unknown' {
+  const unavailable = profile === undefined ? UNAVAILABLE_TABLES : UNAVAILABLE_IN_PROFILES;
+  return table !== undefined || unavailable.has(name) ? 'unseen' : 'unknown';
+}
+
 /**
  * Everything of the enabled features is visible at first. `setVisible` and `setColumnVisible` throw
  * RangeError for unknown names.
@@ -112,30 +139,15 @@ export function createRoleVisibility(features: Features, profile?: ProfileName):
     parts.isEnabled('', column) && owner.shows(table, column) && !hidden.columns[table]?.includes(column);
   const canFind = (name: string): boolean =>
     parts.isEnabled(name) && owner.shows(name) && !hidden.tables.includes(name) && mayFind(name);
-  const rowsSql: RoleVisibility['rowsSql'] = (name, conditions = [], purpose = 'read') => {
-    const restricted = restrictionConditions(
-      { restrictions: access.restrictions(), known: tables.known, mayFind },
-      name,
-      purpose,
-    );
-    const all = [
-      ...conditions,
-      ...hiddenRowConditions(name, hidden.rows),
-      ...restricted,
-      ...ofSeenRecords(tables.known(name), rowsSql),
-    ];
-    return all.length === 0 ? viewOf(name) : `(SELECT * FROM ${viewOf(name)} WHERE ${all.join(' AND ')})`;
-  };
+  const rowsSql = createRowsSql(tables.known, mayFind, access.restrictions, () => hidden.rows);
   return {
     ...tables,
     ...parts,
     ...access,
     find(name) {
       const table = tables.known(name);
-      if (table !== undefined && canFind(name) && (table.of === undefined || canFind(table.of)))
-        return { kind: 'table', table };
-      const unavailable = profile === undefined ? UNAVAILABLE_TABLES : UNAVAILABLE_IN_PROFILES;
-      return { kind: table !== undefined || unavailable.has(name) ? 'unseen' : 'unknown' };
+      const isSeen = table !== undefined && canFind(name) && (table.of === undefined || canFind(table.of));
+      return isSeen ? { kind: 'table', table } : { kind: kindOfUnseen(name, table, profile) };
     },
     columns({ name, columns }) {
       const known =
@@ -151,10 +163,7 @@ export function createRoleVisibility(features: Features, profile?: ProfileName):
     isRowHidden: (table, id) => hidden.rows[table]?.includes(id) ?? false,
     setVisible: owner.setVisible,
     setColumnVisible: owner.setColumnVisible,
-    isInCatalog: (table, column = '') =>
-      parts.isEnabled(table, column) &&
-      !hidden.tables.includes(table) &&
-      !hidden.columns[table]?.includes(column),
+    isInCatalog: (table, column = '') => parts.isEnabled(table, column) && !isHidden(hidden, table, column),
     hidden: () => hidden,
     setHidden(wanted) {
       hidden = wanted;
