@@ -50,11 +50,11 @@ const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && 'type' in value && 'start' in value;
 
 /**
- * With the functions inside other functions, whose lines count in both. A function is named by what it is
- * assigned to.
+ * With the functions inside other functions, whose lines and characters count in both. A function is named
+ * by what it is assigned to.
  */
-export function functionsOf({ file, text }: Source): { name: string; lines: number }[] {
-  const found: { name: string; lines: number }[] = [];
+export function functionsOf({ file, text }: Source) {
+  const found: { name: string; lines: number; characters: number }[] = [];
   const visit = (node: Node, name: string): void => {
     if (
       node.type === 'FunctionDeclaration' ||
@@ -62,7 +62,8 @@ export function functionsOf({ file, text }: Source): { name: string; lines: numb
       node.type === 'ArrowFunctionExpression'
     ) {
       const own = node.type === 'ArrowFunctionExpression' ? name : (node.id?.name ?? name);
-      found.push({ name: own, lines: text.slice(node.start, node.end).split('\n').length });
+      const body = text.slice(node.start, node.end);
+      found.push({ name: own, lines: body.split('\n').length, characters: body.length });
     }
     const assigned =
       node.type === 'VariableDeclarator'

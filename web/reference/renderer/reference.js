@@ -51,6 +51,22 @@ export function hideReference(container) {
   container.hidden = true;
 }
 
+/** Ctrl+K or Cmd+K. */
+function searchOnKey(event, search) {
+  if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  search();
+}
+
+function focusHeading(container, content, operation, isFirst) {
+  const heading =
+    operation === null ? content.querySelector('h2') : document.getElementById(`title-${operation}`);
+  if (!isFirst || operation !== null) heading.focus({ preventScroll: true });
+  if (operation !== null) heading.scrollIntoView({ block: 'start' });
+  // The form for credentials may be above the reference.
+  else if (!isFirst) scrollTo({ top: document.getElementById('access').hidden ? 0 : container.offsetTop });
+}
+
 /** Shows a document read by `readDescription` in `container`. */
 export function showReference(container, model, access, headers = new Headers()) {
   const content = make('div', { id: 'content' });
@@ -71,7 +87,7 @@ export function showReference(container, model, access, headers = new Headers())
   function show(isFirst) {
     const at = fragment().get('at') ?? 'guide';
     const resource = resourceOf(at);
-    const operation = resource !== undefined && resource.name !== at ? at : null;
+    const operation = resource && resource.name !== at ? at : null;
     const summary = resource?.operations.find(({ id }) => id === operation)?.summary;
     if (shown !== (resource ?? null)) {
       access.removeListeners();
@@ -84,12 +100,7 @@ export function showReference(container, model, access, headers = new Headers())
     }
     list.mark(resource?.name ?? 'guide', operation);
     document.title = `${summary ?? resource?.title ?? 'Guide'} · ${access.title}`;
-    const heading =
-      operation === null ? content.querySelector('h2') : document.getElementById(`title-${operation}`);
-    if (!isFirst || operation !== null) heading.focus({ preventScroll: true });
-    if (operation !== null) heading.scrollIntoView({ block: 'start' });
-    // The form for credentials may be above the reference.
-    else if (!isFirst) scrollTo({ top: document.getElementById('access').hidden ? 0 : container.offsetTop });
+    focusHeading(container, content, operation, isFirst);
   }
 
   const main = make('div', { class: 'main', tabindex: -1 }, banner(access, headers), content);
@@ -99,12 +110,10 @@ export function showReference(container, model, access, headers = new Headers())
   listening = new AbortController();
   const { signal } = listening;
   addEventListener('hashchange', () => show(false), { signal });
-  const toSearch = (event) => {
-    if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return;
-    event.preventDefault();
+  const search = () => {
     setMenu(true);
     list.focus();
   };
-  addEventListener('keydown', toSearch, { signal });
+  addEventListener('keydown', (event) => searchOnKey(event, search), { signal });
   show(true);
 }

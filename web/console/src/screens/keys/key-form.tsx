@@ -51,6 +51,27 @@ const withChosen = (names: readonly string[], chosen: readonly string[]): string
   ...new Set([...names, ...chosen]),
 ];
 
+const expiryFields: FieldSpec<keyof Values>[] = [
+  {
+    name: 'expires',
+    label: 'Expires',
+    options: [
+      ['', 'Never'],
+      ['30', 'In 30 days'],
+      ['90', 'In 90 days'],
+      ['365', 'In a year'],
+      ['date', 'On a date'],
+    ],
+  },
+  {
+    name: 'date',
+    kind: 'date',
+    label: 'Last day',
+    required: true,
+    when: ({ expires }) => expires === 'date',
+  },
+];
+
 function fieldsOf(known: readonly Version[], values: Values, limited: boolean): FieldSpec<keyof Values>[] {
   const [versions, resources] = [splitList(values.versions), splitList(values.resources)];
   const living = livingOf(known);
@@ -94,24 +115,7 @@ function fieldsOf(known: readonly Version[], values: Values, limited: boolean): 
       ],
       when: () => !limited,
     },
-    {
-      name: 'expires',
-      label: 'Expires',
-      options: [
-        ['', 'Never'],
-        ['30', 'In 30 days'],
-        ['90', 'In 90 days'],
-        ['365', 'In a year'],
-        ['date', 'On a date'],
-      ],
-    },
-    {
-      name: 'date',
-      kind: 'date',
-      label: 'Last day',
-      required: true,
-      when: ({ expires }) => expires === 'date',
-    },
+    ...expiryFields,
   ];
 }
 

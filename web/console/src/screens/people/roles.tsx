@@ -24,11 +24,22 @@ const showRole = (id: string | null): void => setQuery({ role: id, edit: null },
 type EditorProps = { role?: Role; roles: readonly Role[]; permissions: readonly PermissionEntry[] };
 type Values = Readonly<Record<'name' | 'description' | 'from', string>>;
 
+async function saveRole(
+  role: Role | undefined,
+  body: { name: string; description: string; permissions: never[] },
+): Promise<Role | undefined> {
+  const id = organizationId();
+  const { data } =
+    role === undefined
+      ? await api.POST(rolesPath, { params: { path: { id } }, body })
+      : await api.PATCH(rolePath, { params: { path: { id, roleId: role.id } }, body });
+  return data;
+}
+
 /** Changes a role, or makes one that starts with the permissions of another. */
 function RoleEditor({ role, roles, permissions }: EditorProps) {
   const [granted, setGranted] = useState<ReadonlySet<string>>(new Set(role?.permissions));
   const [from, setFrom] = useState('');
-  const id = organizationId();
   const grant = (permission: string, has: boolean): void =>
     setGranted((before) =>
       has ? new Set(before).add(permission) : new Set([...before].filter((one) => one !== permission)),
@@ -39,13 +50,9 @@ function RoleEditor({ role, roles, permissions }: EditorProps) {
     setGranted(new Set(roles.find((one) => one.id === values.from)?.permissions));
   };
   const save = async ({ name, description }: Values): Promise<void> => {
-    const body = { name, description, permissions: [...granted] as never[] };
-    const { data } =
-      role === undefined
-        ? await api.POST(rolesPath, { params: { path: { id } }, body })
-        : await api.PATCH(rolePath, { params: { path: { id, roleId: role.id } }, body });
+    const saved = await saveRole(role, { name, description, permissions: [...granted] as never[] });
     await invalidate(rolesPath);
-    showRole(data?.id ?? null);
+    showRole(saved?.id ?? null);
   };
   return (
     <Section title={role === undefined ? 'New role' : `Edit ${role.name}`}>

@@ -143,6 +143,24 @@ const EditButton = ({ config, label }: { config: PayConfig; label: string }) =>
     </FormButton>
   );
 
+function factsOf(config: PayConfig): Parameters<typeof Facts>[0]['facts'] {
+  const { enabled, provider, hasCredentials, credentialHint, currency, invoices, writeBack } = config;
+  const { recordType, ...fieldNames } = invoices ?? usualInvoices;
+  return [
+    ['State', <WordBadge state={enabled ? ['good', 'Accepts checkouts'] : ['calm', 'No new checkouts']} />],
+    ['Provider', provider],
+    ['Secret', hasCredentials && `Stored${credentialHint === null ? '' : `, ends with ${credentialHint}`}`],
+    ['Currency', currency],
+    ['Invoices', invoices && `${recordType}: ${Object.values(fieldNames).filter(Boolean).join(', ')}`],
+    [
+      'Written to the ERP',
+      writeBack
+        ? `Yes, account ${writeBack.account ?? 'of undeposited funds'}`
+        : 'No: people enter payments by hand',
+    ],
+  ];
+}
+
 /** The tab of the configuration. */
 export function PayConfiguration() {
   const { data: config, error, reload } = useGet('/pay/config');
@@ -153,48 +171,14 @@ export function PayConfiguration() {
         <EditButton config={config} label="Set up payments" />
       </Empty>
     );
-  const {
-    lastError,
-    enabled,
-    provider,
-    hasCredentials,
-    credentialHint,
-    currency,
-    invoices,
-    writeBack,
-    webhookUrl,
-  } = config;
-  const { recordType, ...fieldNames } = invoices ?? usualInvoices;
+  const { lastError, webhookUrl } = config;
   return (
     <Section title="Configuration" actions={<EditButton config={config} label="Edit" />}>
       <div class="stack">
         {lastError !== null && (
           <p class="note warn">The last query for changes at the provider failed: {lastError}</p>
         )}
-        <Facts
-          facts={[
-            [
-              'State',
-              <WordBadge state={enabled ? ['good', 'Accepts checkouts'] : ['calm', 'No new checkouts']} />,
-            ],
-            ['Provider', provider],
-            [
-              'Secret',
-              hasCredentials && `Stored${credentialHint === null ? '' : `, ends with ${credentialHint}`}`,
-            ],
-            ['Currency', currency],
-            [
-              'Invoices',
-              invoices && `${recordType}: ${Object.values(fieldNames).filter(Boolean).join(', ')}`,
-            ],
-            [
-              'Written to the ERP',
-              writeBack
-                ? `Yes, account ${writeBack.account ?? 'of undeposited funds'}`
-                : 'No: people enter payments by hand',
-            ],
-          ]}
-        />
+        <Facts facts={factsOf(config)} />
         {webhookUrl !== null && (
           <div>
             <p class="fine">Register this webhook address at the provider.</p>

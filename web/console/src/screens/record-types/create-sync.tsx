@@ -85,16 +85,41 @@ const MoreSettings = ({ type, settings: { name, subsidiaries, recipients }, set 
   </details>
 );
 
+const initialSettings = (type: RecordType): Settings => ({
+  name: type.label.slice(0, 120),
+  all: false,
+  subsidiaries: '',
+  recipients: '',
+  starts: true,
+  schedule: firstSchedule,
+});
+
+type FieldsChoiceProps = {
+  all: boolean;
+  count: string;
+  readable: string;
+  onChange: (all: boolean) => void;
+};
+
+const FieldsChoice = ({ all, count, readable, onChange }: FieldsChoiceProps) => (
+  <Select
+    label="Fields"
+    value={String(all)}
+    onChange={(value) => onChange(value === 'true')}
+    options={[
+      ['false', `The ${count}`],
+      ['true', `All ${readable}`],
+    ]}
+    hint={
+      all
+        ? 'Fields that the account adds later are synced too.'
+        : 'The proposed fields are chosen. Change them in the list.'
+    }
+  />
+);
+
 export function CreateSync({ type, choice }: { type: RecordType; choice: FieldChoice }) {
-  const initial = {
-    name: type.label.slice(0, 120),
-    all: false,
-    subsidiaries: '',
-    recipients: '',
-    starts: true,
-    schedule: firstSchedule,
-  };
-  const [settings, setSettings] = useKept<Settings>(keptSettings(type.name), initial);
+  const [settings, setSettings] = useKept<Settings>(keptSettings(type.name), initialSettings(type));
   const [asks, setAsks] = useState(false);
   const set = (changes: Partial<Settings>): void => setSettings({ ...settings, ...changes });
   const { all, schedule, starts } = settings;
@@ -107,20 +132,7 @@ export function CreateSync({ type, choice }: { type: RecordType; choice: FieldCh
         action={{ busy: false, error: undefined, submit: () => setAsks(true) }}
         label="Estimate and create"
       >
-        <Select
-          label="Fields"
-          value={String(all)}
-          onChange={(value) => set({ all: value === 'true' })}
-          options={[
-            ['false', `The ${count}`],
-            ['true', `All ${readable}`],
-          ]}
-          hint={
-            all
-              ? 'Fields that the account adds later are synced too.'
-              : 'The proposed fields are chosen. Change them in the list.'
-          }
-        />
+        <FieldsChoice all={all} count={count} readable={readable} onChange={(next) => set({ all: next })} />
         <ScheduleFields value={schedule} onChange={(next) => set({ schedule: next })} />
         <MoreSettings type={type} settings={settings} set={set} />
         <Check label="Start the first load now" checked={starts} onChange={(next) => set({ starts: next })} />

@@ -23,15 +23,18 @@ const Change = ({ names, what, children }: { names: readonly string[]; what: str
     </p>
   );
 
-export function EditFields({
-  sync,
-  choice,
-  stored,
-}: {
-  sync: Sync;
-  choice: FieldChoice;
-  stored: readonly string[];
-}) {
+type Props = { sync: Sync; choice: FieldChoice; stored: readonly string[] };
+
+async function saveFields(sync: Sync, choice: FieldChoice, starts: boolean): Promise<void> {
+  const path = { id: sync.id };
+  await api.PATCH('/sync-configs/{id}', { params: { path }, body: { fields: fieldsToRead(choice) } });
+  if (starts && may('sync:create'))
+    await api.POST('/sync-configs/{id}/trigger', { params: { path }, body: { mode: 'full' } });
+  keep(keptChoice(sync.recordType), undefined);
+  await invalidate('/sync-configs', '/netsuite/metadata/{recordType}');
+}
+
+export function EditFields({ sync, choice, stored }: Props) {
   const [starts, setStarts] = useState(true);
   const chosen = choice.chosen.value;
   const read = withId(stored);
@@ -39,14 +42,7 @@ export function EditFields({
   const removed = [...read].filter((name) => !chosen.has(name));
   const isChanged = added.length + removed.length > 0;
   const isAll = sync.fields === '*';
-  const save = async (): Promise<void> => {
-    const path = { id: sync.id };
-    await api.PATCH('/sync-configs/{id}', { params: { path }, body: { fields: fieldsToRead(choice) } });
-    if (starts && added.length > 0 && may('sync:create'))
-      await api.POST('/sync-configs/{id}/trigger', { params: { path }, body: { mode: 'full' } });
-    keep(keptChoice(sync.recordType), undefined);
-    await invalidate('/sync-configs', '/netsuite/metadata/{recordType}');
-  };
+  const save = () => saveFields(sync, choice, starts && added.length > 0);
   return (
     <div class="stack">
       <h2>{sync.name}</h2>

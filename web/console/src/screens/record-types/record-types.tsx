@@ -14,6 +14,13 @@ import { useCatalogue } from './catalogue.ts';
 import { Plan } from './plan.tsx';
 import { TypeList } from './type-table.tsx';
 
+const Lead = ({ count, at }: { count: number; at: string | null }) => (
+  <>
+    {countOf(count, 'record type')} of the account, read <Time at={at} relative />. Open one to choose its
+    fields, or mark several to sync all of their fields.
+  </>
+);
+
 export function RecordTypes() {
   const read = useCatalogue();
   const { data: catalogue, error, reload } = read;
@@ -29,13 +36,7 @@ export function RecordTypes() {
         {label}
       </button>
     );
-  const lead = isListed && (
-    <>
-      {countOf(catalogue.heads.length, 'record type')} of the account, read{' '}
-      <Time at={catalogue.refreshedAt} relative />. Open one to choose its fields, or mark several to sync all
-      of their fields.
-    </>
-  );
+  const lead = isListed && <Lead count={catalogue.heads.length} at={catalogue.refreshedAt} />;
   return (
     <Page title="Record types" lead={lead} actions={isListed && refreshButton('Refresh from NetSuite', '')}>
       {refresh.busy && (

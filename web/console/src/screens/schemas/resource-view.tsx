@@ -31,43 +31,58 @@ type Props = {
 /** How many sources are offered at once; searching finds the others. */
 const maxOffered = 100;
 
+type ToolbarProps = {
+  label: string;
+  text: string;
+  setText: (text: string) => void;
+  show: string;
+  setShow: (show: string) => void;
+};
+
+/** Which fields to show. */
+const Toolbar = ({ label, text, setText, show, setShow }: ToolbarProps) => (
+  <div class="toolbar">
+    <div class="grow">
+      <Input label={`Find a field of ${label}`} type="search" value={text} onChange={setText} />
+    </div>
+    <Select label="Show" value={show} onChange={setShow} options={shows} />
+  </div>
+);
+
+/** What the table doesn't show. */
+const Rest = ({ shown, offered }: { shown: number; offered: number }) => (
+  <>
+    {shown + offered === 0 && <p class="muted">No field matches.</p>}
+    {offered > maxOffered && <p class="fine">and {offered - maxOffered} more: search to find them</p>}
+  </>
+);
+
+const focusRow = (row: Spot): void => document.getElementById(`${rowId(row)}-settings`)?.focus();
+
 export function ResourceView({ id, document, index, validation, change }: Props) {
   const endpoint = document[index];
   const { recordType = '' } = endpoint ?? {};
-  const readable = may('record:read') && endpoint !== undefined;
-  const read = useGet(readable ? '/api-schema/{id}/sources/{recordType}' : null, {
-    path: { id, recordType },
-  });
+  const address = endpoint && may('record:read') ? '/api-schema/{id}/sources/{recordType}' : null;
+  const { data: sources, error, reload } = useGet(address, { path: { id, recordType } });
   const [text, setText] = useState('');
   const [show, setShow] = useState('published');
   const [opened, setOpened] = useState<Spot | null>(null);
   if (endpoint === undefined) return null;
-  const sources = read.data;
   const { placed } = validation;
-  const set = (next: Endpoint): void => change(document.with(index, next));
+  const set = (next: Endpoint) => change(document.with(index, next));
   const props = { document, index, endpoint, sources, placed, change, set };
   const { shown, offered } = select(endpoint, sources, placed, text, show);
   const close = (): void => {
-    if (opened !== null) globalThis.document.getElementById(`${rowId(opened)}-settings`)?.focus();
+    if (opened !== null) focusRow(opened);
     setOpened(null);
   };
   return (
     <div class="schema-editor">
       <section aria-label={endpoint.name}>
-        <div class="toolbar">
-          <div class="grow">
-            <Input
-              label={`Find a field of ${sources?.label ?? recordType}`}
-              type="search"
-              value={text}
-              onChange={setText}
-            />
-          </div>
-          <Select label="Show" value={show} onChange={setShow} options={shows} />
-        </div>
+        <Toolbar label={sources?.label ?? recordType} {...{ text, setText, show, setShow }} />
         <Count endpoint={endpoint} sources={sources} />
         <Faults messages={placed.get(index)} />
-        {read.error?.status !== 404 && <Problem error={read.error} retry={() => void read.reload()} />}
+        {error?.status !== 404 && <Problem error={error} retry={() => void reload()} />}
         <FieldTable
           {...props}
           shown={shown}
@@ -75,10 +90,7 @@ export function ResourceView({ id, document, index, validation, change }: Props)
           opened={opened}
           open={setOpened}
         />
-        {shown.length + offered.length === 0 && <p class="muted">No field matches.</p>}
-        {offered.length > maxOffered && (
-          <p class="fine">and {offered.length - maxOffered} more: search to find them</p>
-        )}
+        <Rest shown={shown.length} offered={offered.length} />
         <details class="schema-settings">
           <summary>Settings of {endpoint.name}</summary>
           <ResourceSettings {...props} />
