@@ -2,7 +2,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { invitationWorld, type World } from '../platform/invitations/fixture.ts';
+import { type InvitationSite, openInvitationSite } from '../platform/invitations/fixture.ts';
 import {
   connectChromium,
   listen,
@@ -15,14 +15,14 @@ import {
   type Visit,
 } from './chromium.ts';
 
-let world: World;
+let world: InvitationSite;
 let site: Site;
 let browser: Browser;
 let visits: Visit[] = [];
 let count = 0;
 
 beforeAll(async () => {
-  world = await invitationWorld();
+  world = await openInvitationSite();
   // Sessions are accepted from the page's own origin only, which is known once the site listens.
   const settings = { ...world.ctx.settings };
   site = await listen(createApp({ ...world.ctx, settings }));

@@ -3,7 +3,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { subscriptionWorld, type World } from '../platform/subscriptions/fixture.ts';
+import { openSubscriptionSite, type SubscriptionSite } from '../platform/subscriptions/fixture.ts';
 import { loadInvoices } from '../public/fixture.ts';
 import {
   accessibilityViolations,
@@ -18,7 +18,7 @@ import {
   type Visit,
 } from './chromium.ts';
 
-let world: World;
+let world: SubscriptionSite;
 let site: Site;
 let browser: Browser;
 let visits: Visit[] = [];
@@ -42,7 +42,7 @@ const invoices = Array.from({ length: 120 }, (_, index) => ({
 }));
 
 beforeAll(async () => {
-  world = await subscriptionWorld();
+  world = await openSubscriptionSite();
   await loadInvoices(world.ctx, world.organization.id, invoices);
   site = await listen(createApp(world.ctx));
   browser = await connectChromium();

@@ -8,10 +8,9 @@ import jwt from 'jsonwebtoken';
 import Provider from 'oidc-provider';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
-import { apiOf, codesOf } from '../setup/api.ts';
+import { apiOf } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
+import { makeMember, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
 
 const audience = 'https://portal.example.test/api/platform/v1';
@@ -148,9 +147,6 @@ function forge({ claims = {}, header = {}, key: signer = key, algorithm = 'RS256
 }
 const call = (token: string, headers: Record<string, string> = {}, served = app) =>
   apiOf(served, token)('get', '/whoami', undefined, headers);
-/** An operation on the caller's organization. */
-const read = (token: string, headers: Record<string, string> = {}) =>
-  apiOf(app, token)('get', '/teams', undefined, headers);
 const linkedSubjects = async () => {
   const { rows } = await database.ctx.db.control.raw(
     "select (find_identity(?, s)).email, s from unnest(array['agent', 'fresh', 'other']) s",
@@ -187,31 +183,6 @@ describe('a token of the provider', () => {
     await until(
       async () => (await call(await issue('agent'))).body.metrics.monthlyActiveUsers === 1 || undefined,
     );
-  });
-
-  it('yields the same identity as a key of that person', async () => {
-    const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
-    const [byToken, byKey] = [
-      (await call(await issue('agent'))).body,
-      (await apiOf(app, secret)('get', '/whoami')).body,
-    ];
-    // Only a key has scopes; without `unmasked` in them, it can't use that permission.
-    expect([byToken.scopes, byKey.scopes]).toEqual([
-      null,
-      expect.objectContaining({ versions: [], rows: null, unmasked: false }),
-    ]);
-    expect(byToken.permissions.filter((one: string) => !byKey.permissions.includes(one))).toEqual([
-      'unmasked:read',
-    ]);
-    const same = ({
-      credential: _credential,
-      metrics: _metrics,
-      scopes: _scopes,
-      permissions: _permissions,
-      ...rest
-    }: typeof byToken) => rest;
-    expect(same(byToken)).toEqual(same(byKey));
-    expect(Object.keys(byToken).sort()).toEqual(Object.keys(byKey).sort());
   });
 
   it('is never linked to a person who already has another subject of that issuer', async () => {
@@ -251,30 +222,6 @@ describe('a token of the provider', () => {
     expect((await call(token, {}, asking)).body.user.id).toBe(member.id);
     userinfo = { status: 500, body: {} };
     expect((await call(token, {}, asking)).status).toBe(200);
-  });
-});
-
-describe('x-organization-id', () => {
-  it('selects one of several organizations and never gives access to a foreign one', async () => {
-    const token = forge();
-    const foreign = await makeOrganization(database.ctx);
-    expect((await call(token)).body.organization.id).toBe(organization.id);
-    const refused = await call(token, { 'x-organization-id': foreign.id });
-    expect([refused.body.organization, refused.body.nextStep.code]).toEqual([null, 'not_a_member']);
-    for (const id of [foreign.id, 'none'])
-      expect((await read(token, { 'x-organization-id': id })).status).toBe(403);
-    const second = await makeOrganization(database.ctx, { ownerEmail: 'ada@example.test' });
-    const unclear = await read(token);
-    expect([unclear.status, codesOf(unclear)]).toEqual([400, ['organization_needed']]);
-    expect((await call(token)).body.nextStep.code).toBe('organization_needed');
-    expect((await call(token, { 'x-organization-id': second.id })).body.organization.id).toBe(second.id);
-    expect((await call(token, { 'x-organization-id': organization.id })).body.organization.id).toBe(
-      organization.id,
-    );
-    await inTransaction({ db: database.ctx.db, organizationId: second.id }, (tx) =>
-      tx('memberships').delete(),
-    );
-    expect((await call(token)).body.organization.id).toBe(organization.id);
   });
 });
 

@@ -6,7 +6,7 @@ import type { Ctx, TenantCtx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { enqueueMail, layoutMail, startMailSender } from '../../src/mail/index.ts';
 import { operatorOf } from '../admin/fixture.ts';
-import { subscriptionWorld, type World } from '../platform/subscriptions/fixture.ts';
+import { openSubscriptionSite, type SubscriptionSite } from '../platform/subscriptions/fixture.ts';
 import { testSettings } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import { type MailServer, startMailServer } from '../setup/smtp.ts';
@@ -157,7 +157,7 @@ it('on a standby, what sends fails as every write does, so that its connection i
 
 describe('a subscription slot', () => {
   /** A subscription whose only slot of the day is this minute. */
-  async function subscribed(world: World): Promise<string> {
+  async function subscribed(world: SubscriptionSite): Promise<string> {
     const now = new Date();
     const { id } = await world.subscribe({
       viewId: await world.view(),
@@ -169,14 +169,14 @@ describe('a subscription slot', () => {
     );
     return id;
   }
-  const tick = async (world: World): Promise<void> => {
+  const tick = async (world: SubscriptionSite): Promise<void> => {
     const runner = world.run({ pollMs: 3_600_000 });
     await runner.tick();
     await runner.stop();
   };
 
   it('that was sent by lost commits is shown as unknown, not sent again, and can be sent by hand', async () => {
-    const world = await subscriptionWorld({ database });
+    const world = await openSubscriptionSite({ database });
     stops.push(world.close);
     const id = await subscribed(world);
     await database.ctx.db.control.raw('select note_server_timeline()');
@@ -205,7 +205,7 @@ describe('a subscription slot', () => {
   });
 
   it('whose creation survived is unknown as well, and one after the failover is sent', async () => {
-    const world = await subscriptionWorld({ database });
+    const world = await openSubscriptionSite({ database });
     stops.push(world.close);
     const id = await subscribed(world);
     const hanging = world.run({

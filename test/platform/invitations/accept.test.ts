@@ -7,50 +7,50 @@ import { openKnex } from '../../../src/db/connect.ts';
 import { apiOf, codesOf } from '../../setup/api.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { invitationWorld, type World } from './fixture.ts';
+import { type InvitationSite, openInvitationSite } from './fixture.ts';
 
-let world: World;
+let site: InvitationSite;
 let admin: Knex;
 beforeAll(async () => {
-  world = await invitationWorld();
-  admin = openKnex(world.database.address, null, 1);
+  site = await openInvitationSite();
+  admin = openKnex(site.database.address, null, 1);
 });
 afterAll(async () => {
   await admin.destroy();
-  await world.close();
+  await site.close();
 });
 
 const membershipOf = (userId: string) =>
-  world.as(world.organization.id, (tx) =>
+  site.as(site.organization.id, (tx) =>
     tx('memberships as m')
       .join('roles as r', 'r.id', 'm.role_id')
       .where('m.user_id', userId)
       .first<{ name: string } | undefined>('r.name'),
   );
 const changeInvitation = (id: string, columns: object) =>
-  world.as(world.organization.id, (tx) => tx('invitations').where({ id }).update(columns));
+  site.as(site.organization.id, (tx) => tx('invitations').where({ id }).update(columns));
 
 describe('POST /invitations/accept', () => {
   it('makes the person a member with the role, writes an audit entry, and activates the organization in their session', async () => {
-    const { id } = await world.invite('joins@example.test', 'editor');
-    const person = await world.signIn('joins@example.test');
-    const before = await apiOf(world.app, null)('get', '/whoami', undefined, person.headers);
+    const { id } = await site.invite('joins@example.test', 'editor');
+    const person = await site.signIn('joins@example.test');
+    const before = await apiOf(site.app, null)('get', '/whoami', undefined, person.headers);
     expect([before.status, before.body.organization]).toEqual([200, null]);
-    const answer = await world.accept(await world.tokenOf('joins@example.test'), person.headers);
+    const answer = await site.accept(await site.tokenOf('joins@example.test'), person.headers);
     expect([answer.status, answer.body]).toEqual([
       200,
       {
-        organization: { id: world.organization.id, slug: world.organization.slug, name: 'Aster & Sons' },
-        role: { id: await world.roleId('editor'), name: 'editor' },
+        organization: { id: site.organization.id, slug: site.organization.slug, name: 'Aster & Sons' },
+        role: { id: await site.roleId('editor'), name: 'editor' },
       },
     ]);
-    const who = await apiOf(world.app, null)('get', '/whoami', undefined, person.headers);
+    const who = await apiOf(site.app, null)('get', '/whoami', undefined, person.headers);
     expect(who.body).toMatchObject({
       user: { id: person.id },
-      organization: { id: world.organization.id },
+      organization: { id: site.organization.id },
       membership: { role: { name: 'editor' } },
     });
-    const audit = await world.as(world.organization.id, (tx) =>
+    const audit = await site.as(site.organization.id, (tx) =>
       tx('audit_log').where({ target_id: id, action: 'invitation.accept' }).first(),
     );
     expect(audit).toMatchObject({
@@ -61,51 +61,48 @@ describe('POST /invitations/accept', () => {
       ip: '127.0.0.1',
     });
     expect(audit.request_id).toBe(answer.headers['x-request-id']);
-    expect((await world.owner('get', `${world.invitations}/${id}`)).body.status).toBe('accepted');
+    expect((await site.owner('get', `${site.invitations}/${id}`)).body.status).toBe('accepted');
   });
 
   it('keeps the active organization of a session, and compares addresses without case', async () => {
-    const other = await makeOrganization(world.ctx, { ownerEmail: 'Both.Sides@example.test' });
-    await world.invite('both.sides@EXAMPLE.test');
-    const session = await makeSession(world.ctx, other.ownerId, other.id);
-    expect((await world.accept(await world.tokenOf('both.sides@example.test'), session.headers)).status).toBe(
+    const other = await makeOrganization(site.ctx, { ownerEmail: 'Both.Sides@example.test' });
+    await site.invite('both.sides@EXAMPLE.test');
+    const session = await makeSession(site.ctx, other.ownerId, other.id);
+    expect((await site.accept(await site.tokenOf('both.sides@example.test'), session.headers)).status).toBe(
       200,
     );
-    const who = await apiOf(world.app, null)('get', '/whoami', undefined, session.headers);
+    const who = await apiOf(site.app, null)('get', '/whoami', undefined, session.headers);
     expect(who.body.organization.id).toBe(other.id);
     expect(await membershipOf(other.ownerId)).toEqual({ name: 'viewer' });
   });
 
   it('422 the second time; one of several concurrent requests succeeds', async () => {
-    await world.invite('eager@example.test');
-    const token = await world.tokenOf('eager@example.test');
-    const person = await world.signIn('eager@example.test');
-    const answers = await Promise.all(Array.from({ length: 5 }, () => world.accept(token, person.headers)));
+    await site.invite('eager@example.test');
+    const token = await site.tokenOf('eager@example.test');
+    const person = await site.signIn('eager@example.test');
+    const answers = await Promise.all(Array.from({ length: 5 }, () => site.accept(token, person.headers)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 422, 422, 422, 422]);
-    const again = await world.accept(token, person.headers);
+    const again = await site.accept(token, person.headers);
     expect([again.status, codesOf(again)]).toEqual([422, ['already_accepted']]);
-    const audit = await world.as(world.organization.id, (tx) =>
+    const audit = await site.as(site.organization.id, (tx) =>
       tx('audit_log').where({ action: 'invitation.accept', actor_id: person.id }),
     );
     expect(audit).toHaveLength(1);
   });
 
   it('404 for an unknown token', async () => {
-    const person = await world.signIn('guess@example.test');
-    const unknown = await world.accept('A'.repeat(43), person.headers);
+    const person = await site.signIn('guess@example.test');
+    const unknown = await site.accept('A'.repeat(43), person.headers);
     expect([unknown.status, unknown.body.error.code]).toEqual([404, 'NOT_FOUND']);
   });
 
   it('403 for another address, open or closed, without naming that address', async () => {
-    const { id } = await world.invite('hers@example.test');
-    const token = await world.tokenOf('hers@example.test');
-    const thief = await world.signIn('thief@example.test');
-    for (const prepare of [
-      async () => undefined,
-      () => world.owner('delete', `${world.invitations}/${id}`),
-    ]) {
+    const { id } = await site.invite('hers@example.test');
+    const token = await site.tokenOf('hers@example.test');
+    const thief = await site.signIn('thief@example.test');
+    for (const prepare of [async () => undefined, () => site.owner('delete', `${site.invitations}/${id}`)]) {
       await prepare();
-      const answer = await world.accept(token, thief.headers);
+      const answer = await site.accept(token, thief.headers);
       expect([answer.status, codesOf(answer)]).toEqual([403, ['other_address']]);
       expect(JSON.stringify(answer.body)).not.toMatch(/hers@|Aster/);
     }
@@ -113,46 +110,46 @@ describe('POST /invitations/accept', () => {
   });
 
   it('422 when it has expired', async () => {
-    const { id } = await world.invite('slow@example.test');
-    const token = await world.tokenOf('slow@example.test');
+    const { id } = await site.invite('slow@example.test');
+    const token = await site.tokenOf('slow@example.test');
     await changeInvitation(id, { expires_at: new Date(Date.now() - 1) });
-    const person = await world.signIn('slow@example.test');
-    expect(codesOf(await world.accept(token, person.headers))).toEqual(['expired']);
+    const person = await site.signIn('slow@example.test');
+    expect(codesOf(await site.accept(token, person.headers))).toEqual(['expired']);
     expect(await membershipOf(person.id)).toBeUndefined();
   });
 
   it('422 for an existing member, whose role stays', async () => {
-    await world.invite('inside@example.test', 'owner');
-    const token = await world.tokenOf('inside@example.test');
-    const person = await world.signIn('inside@example.test');
-    const viewer = await world.roleId('viewer');
-    await world.as(world.organization.id, (tx) =>
+    await site.invite('inside@example.test', 'owner');
+    const token = await site.tokenOf('inside@example.test');
+    const person = await site.signIn('inside@example.test');
+    const viewer = await site.roleId('viewer');
+    await site.as(site.organization.id, (tx) =>
       tx('memberships').insert({
-        organization_id: world.organization.id,
+        organization_id: site.organization.id,
         user_id: person.id,
         role_id: viewer,
       }),
     );
-    expect(codesOf(await world.accept(token, person.headers))).toEqual(['already_member']);
+    expect(codesOf(await site.accept(token, person.headers))).toEqual(['already_member']);
     expect(await membershipOf(person.id)).toEqual({ name: 'viewer' });
   });
 });
 
 describe('an invitation whose sender', () => {
   async function invitedBy(role: string | readonly string[], roleId: string, email: string) {
-    const sender = await makeMember(world.ctx, world.organization.id, role);
+    const sender = await makeMember(site.ctx, site.organization.id, role);
     const api = apiOf(
-      world.app,
-      (await makeKey(world.ctx, world.organization.id, { permissions: ['write'], createdBy: sender.id }))
+      site.app,
+      (await makeKey(site.ctx, site.organization.id, { permissions: ['write'], createdBy: sender.id }))
         .secret,
     );
-    const answer = await api('post', world.invitations, { email, roleId });
+    const answer = await api('post', site.invitations, { email, roleId });
     expect(answer.status, JSON.stringify(answer.body)).toBe(201);
-    const person = await world.signIn(email);
+    const person = await site.signIn(email);
     return {
       senderId: sender.id,
       id: answer.body.id as string,
-      accept: async () => world.accept(await world.tokenOf(email), person.headers),
+      accept: async () => site.accept(await site.tokenOf(email), person.headers),
       person,
     };
   }
@@ -160,41 +157,39 @@ describe('an invitation whose sender', () => {
   it('left is no longer valid until someone else resends it', async () => {
     const { senderId, id, accept, person } = await invitedBy(
       'admin',
-      await world.roleId('viewer'),
+      await site.roleId('viewer'),
       'left@example.test',
     );
-    await world.as(world.organization.id, (tx) => tx('memberships').where({ user_id: senderId }).delete());
+    await site.as(site.organization.id, (tx) => tx('memberships').where({ user_id: senderId }).delete());
     expect(codesOf(await accept())).toEqual(['no_longer_valid']);
     expect(await membershipOf(person.id)).toBeUndefined();
-    await world.owner('post', `${world.invitations}/${id}/resend`);
-    expect((await world.accept(await world.tokenOf('left@example.test', 2), person.headers)).status).toBe(
-      200,
-    );
+    await site.owner('post', `${site.invitations}/${id}/resend`);
+    expect((await site.accept(await site.tokenOf('left@example.test', 2), person.headers)).status).toBe(200);
   });
 
   it('was demoted is no longer valid', async () => {
     const { senderId, accept } = await invitedBy(
       'admin',
-      await world.roleId('editor'),
+      await site.roleId('editor'),
       'demoted@example.test',
     );
-    const viewer = await world.roleId('viewer');
-    await world.as(world.organization.id, (tx) =>
+    const viewer = await site.roleId('viewer');
+    await site.as(site.organization.id, (tx) =>
       tx('memberships').where({ user_id: senderId }).update({ role_id: viewer }),
     );
     expect(codesOf(await accept())).toEqual(['no_longer_valid']);
   });
 
   it('lacks a permission that the role got since is no longer valid', async () => {
-    const roleId = await world.makeRole(['team:read']);
+    const roleId = await site.makeRole(['team:read']);
     const { accept } = await invitedBy(['invitation:create', 'team:read'], roleId, 'widened@example.test');
-    await world.as(world.organization.id, (tx) =>
+    await site.as(site.organization.id, (tx) =>
       tx('roles')
         .where({ id: roleId })
         .update({ permissions: ['team:read', 'api-key:create'] }),
     );
     expect(codesOf(await accept())).toEqual(['no_longer_valid']);
-    await world.as(world.organization.id, (tx) =>
+    await site.as(site.organization.id, (tx) =>
       tx('roles')
         .where({ id: roleId })
         .update({ permissions: ['team:read'] }),
@@ -205,13 +200,13 @@ describe('an invitation whose sender', () => {
   it('is being demoted concurrently: acceptance waits for the outcome', async () => {
     const { senderId, accept, person } = await invitedBy(
       'admin',
-      await world.roleId('editor'),
+      await site.roleId('editor'),
       'moment@example.test',
     );
-    const viewer = await world.roleId('viewer');
-    await world.tokenOf('moment@example.test');
+    const viewer = await site.roleId('viewer');
+    await site.tokenOf('moment@example.test');
     let answer: ReturnType<typeof accept> | undefined;
-    await world.as(world.organization.id, async (tx) => {
+    await site.as(site.organization.id, async (tx) => {
       await tx('memberships').where({ user_id: senderId }).update({ role_id: viewer });
       answer = accept();
       await until(async () => {
@@ -230,14 +225,14 @@ describe('a concurrent acceptance and revocation', () => {
   it('end as accepted or as revoked, never in between', async () => {
     for (let round = 0; round < 8; round += 1) {
       const email = `torn-${round}@example.test`;
-      const { id } = await world.invite(email);
-      const token = await world.tokenOf(email);
-      const person = await world.signIn(email);
+      const { id } = await site.invite(email);
+      const token = await site.tokenOf(email);
+      const person = await site.signIn(email);
       const [accepted, revoked] = await Promise.all([
-        world.accept(token, person.headers),
-        world.owner('delete', `${world.invitations}/${id}`),
+        site.accept(token, person.headers),
+        site.owner('delete', `${site.invitations}/${id}`),
       ]);
-      const { status } = (await world.owner('get', `${world.invitations}/${id}`)).body;
+      const { status } = (await site.owner('get', `${site.invitations}/${id}`)).body;
       const member = (await membershipOf(person.id)) !== undefined;
       expect([accepted.status, revoked.status, status, member]).toEqual(
         status === 'accepted' ? [200, 422, 'accepted', true] : [422, 204, 'revoked', false],

@@ -1,47 +1,15 @@
-// An organization that invites people, a real mail server, and people who read their mail and accept.
-import type { Express } from 'express';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { createLog } from '../../../src/core/log.ts';
-import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { startMailSender } from '../../../src/mail/index.ts';
-import { type Answer, type Api, apiOf } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
+import { apiOf } from '../../setup/api.ts';
+import { testDatabase, testSettings } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization, makePerson, makeSession } from '../../setup/organization.ts';
-import { type MailServer, startMailServer } from '../../setup/smtp.ts';
+import { startMailServer } from '../../setup/smtp.ts';
 import { until } from '../../setup/until.ts';
 
-export type World = {
-  readonly ctx: Ctx;
-  readonly database: TestDatabase;
-  readonly app: Express;
-  readonly mails: MailServer;
-  readonly sender: QueueWorker;
-  /** All log lines. */
-  readonly lines: string[];
-  readonly organization: { id: string; slug: string; ownerId: string };
-  /** A key of the owner. */
-  readonly owner: Api;
-  readonly invitations: string;
-  as<T>(organizationId: string, work: (tx: Tx) => Promise<T>): Promise<T>;
-  roleId(name: string, organizationId?: string): Promise<string>;
-  makeRole(permissions: readonly string[]): Promise<string>;
-  /** A management key of a member with this role. */
-  memberApi(role: string | readonly string[]): Promise<{ id: string; api: Api }>;
-  invite(email: string, role?: string): Promise<{ id: string; email: string }>;
-  /** The token in the newest mail to the address, after `count` mails to it have arrived. */
-  tokenOf(email: string, count?: number): Promise<string>;
-  accept(token: string, headers: Record<string, string>): Promise<Answer>;
-  /** Signs the person in, creating them if unknown. */
-  signIn(
-    email: string,
-    activeOrganization?: string | null,
-  ): Promise<{ id: string; sessionId: string; headers: Record<string, string> }>;
-  close(): Promise<void>;
-};
-
-export async function invitationWorld(): Promise<World> {
+export async function openInvitationSite() {
   const mails = await startMailServer();
   const settings = {
     publicUrl: 'http://portal.example.test',
@@ -57,8 +25,9 @@ export async function invitationWorld(): Promise<World> {
   const sender = startMailSender(ctx, { pollMs: 100 });
   const organization = await makeOrganization(ctx, { name: 'Aster & Sons' });
   const owner = apiOf(app, (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret);
-  const as: World['as'] = (organizationId, work) => inTransaction({ db: ctx.db, organizationId }, work);
-  const roleId: World['roleId'] = (name, organizationId = organization.id) =>
+  const as = <T>(organizationId: string, work: (tx: Tx) => Promise<T>): Promise<T> =>
+    inTransaction({ db: ctx.db, organizationId }, work);
+  const roleId = (name: string, organizationId = organization.id): Promise<string> =>
     as(organizationId, async (tx) => (await tx('roles').where({ name }).first<{ id: string }>('id')).id);
   const invitations = `/organizations/${organization.id}/invitations`;
   const arrived = (email: string) => mails.delivered.filter(({ to }) => to.includes(email));
@@ -68,13 +37,15 @@ export async function invitationWorld(): Promise<World> {
     app,
     mails,
     sender,
+    /** All log lines. */
     lines,
     organization,
+    /** A key of the owner. */
     owner,
     invitations,
     as,
     roleId,
-    makeRole: async (permissions) => {
+    makeRole: async (permissions: readonly string[]): Promise<string> => {
       const { id } = await makeMember(ctx, organization.id, permissions);
       return as(
         organization.id,
@@ -82,7 +53,8 @@ export async function invitationWorld(): Promise<World> {
           (await tx('memberships').where({ user_id: id }).first<{ role_id: string }>('role_id')).role_id,
       );
     },
-    memberApi: async (role) => {
+    /** A management key of a member with this role. */
+    memberApi: async (role: string | readonly string[]) => {
       const { id } = await makeMember(ctx, organization.id, role);
       return {
         id,
@@ -92,19 +64,22 @@ export async function invitationWorld(): Promise<World> {
         ),
       };
     },
-    invite: async (email, role = 'viewer') => {
+    invite: async (email: string, role = 'viewer'): Promise<{ id: string; email: string }> => {
       const answer = await owner('post', invitations, { email, roleId: await roleId(role) });
       if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
       return answer.body;
     },
-    tokenOf: async (email, count = 1) => {
+    /** The token in the newest mail to the address, after `count` mails to it have arrived. */
+    tokenOf: async (email: string, count = 1): Promise<string> => {
       const found = await until(async () => (arrived(email).length >= count ? arrived(email) : undefined));
       const token = /#token=([A-Za-z0-9_-]{43})\n/.exec(found.at(-1)?.mail.text ?? '')?.[1];
       if (token === undefined) throw new Error('the mail holds no token');
       return token;
     },
-    accept: (token, headers) => apiOf(app, null)('post', '/invitations/accept', { token }, headers),
-    signIn: async (email, activeOrganization = null) => {
+    accept: (token: string, headers: Record<string, string>) =>
+      apiOf(app, null)('post', '/invitations/accept', { token }, headers),
+    /** Signs the person in, creating them if unknown. */
+    signIn: async (email: string, activeOrganization: string | null = null) => {
       const person = await makePerson(ctx, email);
       const session = await makeSession(ctx, person.id, activeOrganization);
       return { id: person.id, sessionId: session.id, headers: session.headers };
@@ -116,3 +91,4 @@ export async function invitationWorld(): Promise<World> {
     },
   };
 }
+export type InvitationSite = Awaited<ReturnType<typeof openInvitationSite>>;

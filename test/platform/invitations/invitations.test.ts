@@ -6,42 +6,42 @@ import { openKnex } from '../../../src/db/connect.ts';
 import { apiOf, codesOf } from '../../setup/api.ts';
 import { makeMember, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { invitationWorld, type World } from './fixture.ts';
+import { type InvitationSite, openInvitationSite } from './fixture.ts';
 
-let world: World;
+let site: InvitationSite;
 beforeAll(async () => {
-  world = await invitationWorld();
+  site = await openInvitationSite();
 });
-afterAll(() => world.close());
+afterAll(() => site.close());
 
 const auditOf = (targetId: string) =>
-  world.as(world.organization.id, (tx) =>
+  site.as(site.organization.id, (tx) =>
     tx('audit_log').where({ target_id: targetId }).orderBy('at').pluck('action'),
   );
 
 describe('POST /organizations/{id}/invitations', () => {
   it('201, and a mail with the link, as text and as HTML for small and dark screens', async () => {
-    const answer = await world.owner('post', world.invitations, {
+    const answer = await site.owner('post', site.invitations, {
       email: 'New.Person@Example.test',
-      roleId: await world.roleId('editor'),
+      roleId: await site.roleId('editor'),
     });
     expect(answer.status).toBe(201);
     expect(answer.body).toEqual({
       id: expect.any(String),
       email: 'new.person@example.test',
-      roleId: await world.roleId('editor'),
-      role: { id: await world.roleId('editor'), name: 'editor' },
+      roleId: await site.roleId('editor'),
+      role: { id: await site.roleId('editor'), name: 'editor' },
       status: 'pending',
       expiresAt: expect.any(String),
       createdAt: expect.any(String),
-      invitedBy: { id: world.organization.ownerId, email: expect.any(String), name: expect.any(String) },
+      invitedBy: { id: site.organization.ownerId, email: expect.any(String), name: expect.any(String) },
       delivery: { status: 'queued', error: null },
     });
     const days = (Date.parse(answer.body.expiresAt) - Date.now()) / 86_400_000;
     expect(days).toBeGreaterThan(6.99);
     expect(days).toBeLessThanOrEqual(7);
-    const token = await world.tokenOf('new.person@example.test');
-    const mail = world.mails.delivered.at(-1)?.mail;
+    const token = await site.tokenOf('new.person@example.test');
+    const mail = site.mails.delivered.at(-1)?.mail;
     const link = `http://portal.example.test/invitations/accept#token=${token}`;
     expect(mail).toMatchObject({ subject: 'Invitation to Aster & Sons' });
     expect(mail?.text).toContain(link);
@@ -49,31 +49,31 @@ describe('POST /organizations/{id}/invitations', () => {
     expect(mail?.html).toContain('Aster &amp; Sons');
     expect(mail?.html).toMatch(/prefers-color-scheme:\s*dark/);
     await until(async () => {
-      const shown = await world.owner('get', `${world.invitations}/${answer.body.id}`);
+      const shown = await site.owner('get', `${site.invitations}/${answer.body.id}`);
       return shown.body.delivery.status === 'sent' ? true : undefined;
     });
     expect(await auditOf(answer.body.id)).toEqual(['invitation.create']);
   });
 
   it('keeps the token only in the mail: in no table, log line or response', async () => {
-    const made = await world.invite('secret@example.test');
-    const token = await world.tokenOf('secret@example.test');
-    const again = await world.owner(
+    const made = await site.invite('secret@example.test');
+    const token = await site.tokenOf('secret@example.test');
+    const again = await site.owner(
       'post',
-      `${world.invitations}/${made.id}/resend`,
+      `${site.invitations}/${made.id}/resend`,
       {},
       { 'idempotency-key': 'resend-secret' },
     );
-    const second = await world.tokenOf('secret@example.test', 2);
-    const person = await world.signIn('secret@example.test');
-    const accepted = await apiOf(world.app, null)(
+    const second = await site.tokenOf('secret@example.test', 2);
+    const person = await site.signIn('secret@example.test');
+    const accepted = await apiOf(site.app, null)(
       'post',
       '/invitations/accept',
       { token: second },
       { ...person.headers, 'idempotency-key': 'accept-secret' },
     );
     expect([again.status, accepted.status]).toEqual([200, 200]);
-    const admin = openKnex(world.database.address, null, 1);
+    const admin = openKnex(site.database.address, null, 1);
     try {
       const { rows } = await admin.raw(
         "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'",
@@ -88,113 +88,113 @@ describe('POST /organizations/{id}/invitations', () => {
     } finally {
       await admin.destroy();
     }
-    const listed = await world.owner('get', world.invitations);
-    const shown = world.lines.join('') + JSON.stringify([made, again.body, accepted.body, listed.body]);
-    expect(world.lines.length).toBeGreaterThan(3);
+    const listed = await site.owner('get', site.invitations);
+    const shown = site.lines.join('') + JSON.stringify([made, again.body, accepted.body, listed.body]);
+    expect(site.lines.length).toBeGreaterThan(3);
     for (const hidden of [token, second]) expect(shown).not.toContain(hidden);
   });
 
   it('renews the open invitation of an address with the new role; the old link stops working', async () => {
-    const first = await world.invite('twice@example.test', 'viewer');
-    const old = await world.tokenOf('twice@example.test');
-    const answer = await world.owner('post', world.invitations, {
+    const first = await site.invite('twice@example.test', 'viewer');
+    const old = await site.tokenOf('twice@example.test');
+    const answer = await site.owner('post', site.invitations, {
       email: 'TWICE@example.test',
-      roleId: await world.roleId('editor'),
+      roleId: await site.roleId('editor'),
     });
     expect([answer.status, answer.body.id, answer.body.role.name]).toEqual([201, first.id, 'editor']);
-    const fresh = await world.tokenOf('twice@example.test', 2);
-    const person = await world.signIn('twice@example.test');
-    expect((await world.accept(old, person.headers)).status).toBe(404);
-    expect((await world.accept(fresh, person.headers)).body.role.name).toBe('editor');
+    const fresh = await site.tokenOf('twice@example.test', 2);
+    const person = await site.signIn('twice@example.test');
+    expect((await site.accept(old, person.headers)).status).toBe(404);
+    expect((await site.accept(fresh, person.headers)).body.role.name).toBe('editor');
     expect(await auditOf(first.id)).toEqual(['invitation.create', 'invitation.resend', 'invitation.accept']);
   });
 
   it('creates one invitation for concurrent requests', async () => {
-    const roleId = await world.roleId('viewer');
+    const roleId = await site.roleId('viewer');
     const answers = await Promise.all(
       Array.from({ length: 5 }, () =>
-        world.owner('post', world.invitations, { email: 'race@example.test', roleId }),
+        site.owner('post', site.invitations, { email: 'race@example.test', roleId }),
       ),
     );
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201]);
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
-    expect((await world.owner('get', `${world.invitations}?q=race@`)).body.pagination.total).toBe(1);
+    expect((await site.owner('get', `${site.invitations}?q=race@`)).body.pagination.total).toBe(1);
   });
 
   it('422 for a member, ignoring the case of the address', async () => {
-    const member = await makeMember(world.ctx, world.organization.id, 'viewer');
-    const answer = await world.owner('post', world.invitations, {
+    const member = await makeMember(site.ctx, site.organization.id, 'viewer');
+    const answer = await site.owner('post', site.invitations, {
       email: member.email.toUpperCase(),
-      roleId: await world.roleId('viewer'),
+      roleId: await site.roleId('viewer'),
     });
     expect([answer.status, codesOf(answer)]).toEqual([422, ['already_member']]);
   });
 
   it('422 for an unknown role and for a role of another organization', async () => {
-    const other = await makeOrganization(world.ctx);
-    for (const roleId of [createId(), await world.roleId('viewer', other.id)]) {
-      const answer = await world.owner('post', world.invitations, { email: 'x@example.test', roleId });
+    const other = await makeOrganization(site.ctx);
+    for (const roleId of [createId(), await site.roleId('viewer', other.id)]) {
+      const answer = await site.owner('post', site.invitations, { email: 'x@example.test', roleId });
       expect([answer.status, codesOf(answer)]).toEqual([422, ['unknown_role']]);
     }
   });
 
   it('403 for a role with a permission that the caller does not have', async () => {
-    const { api } = await world.memberApi([
+    const { api } = await site.memberApi([
       'invitation:create',
       'invitation:update',
       'invitation:read',
       'team:read',
     ]);
-    const weaker = await world.makeRole(['team:read']);
-    const stronger = await world.makeRole(['team:read', 'team:create']);
-    expect(
-      (await api('post', world.invitations, { email: 'weak@example.test', roleId: weaker })).status,
-    ).toBe(201);
-    const refused = await api('post', world.invitations, { email: 'strong@example.test', roleId: stronger });
+    const weaker = await site.makeRole(['team:read']);
+    const stronger = await site.makeRole(['team:read', 'team:create']);
+    expect((await api('post', site.invitations, { email: 'weak@example.test', roleId: weaker })).status).toBe(
+      201,
+    );
+    const refused = await api('post', site.invitations, { email: 'strong@example.test', roleId: stronger });
     expect([refused.status, refused.body.error.message, codesOf(refused)]).toEqual([
       403,
       'You cannot grant what you do not hold',
       ['escalation'],
     ]);
-    const admin = await world.memberApi('admin');
+    const admin = await site.memberApi('admin');
     expect(
       (
-        await admin.api('post', world.invitations, {
+        await admin.api('post', site.invitations, {
           email: 'o@example.test',
-          roleId: await world.roleId('owner'),
+          roleId: await site.roleId('owner'),
         })
       ).status,
     ).toBe(403);
     expect(
       (
-        await admin.api('post', world.invitations, {
+        await admin.api('post', site.invitations, {
           email: 'o@example.test',
-          roleId: await world.roleId('admin'),
+          roleId: await site.roleId('admin'),
         })
       ).status,
     ).toBe(201);
     // Nor by resending an invitation of someone with more permissions.
-    const made = await world.invite('boss@example.test', 'owner');
-    expect((await api('post', `${world.invitations}/${made.id}/resend`)).status).toBe(403);
+    const made = await site.invite('boss@example.test', 'owner');
+    expect((await api('post', `${site.invitations}/${made.id}/resend`)).status).toBe(403);
     expect(
       (
-        await api('post', world.invitations, {
+        await api('post', site.invitations, {
           email: 'boss@example.test',
-          roleId: await world.roleId('owner'),
+          roleId: await site.roleId('owner'),
         })
       ).status,
     ).toBe(403);
   });
 
   it('keeps a role from being deleted while an open invitation grants it', async () => {
-    const roleId = await world.makeRole(['team:read']);
-    await world.as(world.organization.id, (tx) => tx('memberships').where({ role_id: roleId }).delete());
-    const made = (await world.owner('post', world.invitations, { email: 'kept@example.test', roleId })).body;
-    const remove = () => world.as(world.organization.id, (tx) => tx('roles').where({ id: roleId }).delete());
+    const roleId = await site.makeRole(['team:read']);
+    await site.as(site.organization.id, (tx) => tx('memberships').where({ role_id: roleId }).delete());
+    const made = (await site.owner('post', site.invitations, { email: 'kept@example.test', roleId })).body;
+    const remove = () => site.as(site.organization.id, (tx) => tx('roles').where({ id: roleId }).delete());
     await expect(remove()).rejects.toThrow('open_invitation_uses_role');
-    await world.owner('delete', `${world.invitations}/${made.id}`);
+    await site.owner('delete', `${site.invitations}/${made.id}`);
     expect(await remove()).toBe(1);
-    expect((await world.owner('get', `${world.invitations}/${made.id}`)).body).toMatchObject({
+    expect((await site.owner('get', `${site.invitations}/${made.id}`)).body).toMatchObject({
       role: { id: roleId },
       status: 'revoked',
     });
@@ -204,20 +204,18 @@ describe('POST /organizations/{id}/invitations', () => {
 describe('GET /organizations/{id}/invitations', () => {
   it('finds by status and part of the address, newest first', async () => {
     const [a, b, c] = [
-      await world.invite('find-a@example.test'),
-      await world.invite('find-b@example.test'),
-      await world.invite('find-c@example.test'),
+      await site.invite('find-a@example.test'),
+      await site.invite('find-b@example.test'),
+      await site.invite('find-c@example.test'),
     ];
-    await world.owner('delete', `${world.invitations}/${b.id}`);
-    await world.as(world.organization.id, (tx) =>
+    await site.owner('delete', `${site.invitations}/${b.id}`);
+    await site.as(site.organization.id, (tx) =>
       tx('invitations')
         .where({ id: c.id })
         .update({ expires_at: new Date(Date.now() - 1_000) }),
     );
     const ids = async (query: string) =>
-      (await world.owner('get', `${world.invitations}?${query}`)).body.data.map(
-        ({ id }: { id: string }) => id,
-      );
+      (await site.owner('get', `${site.invitations}?${query}`)).body.data.map(({ id }: { id: string }) => id);
     expect(await ids('q=FIND-')).toEqual([c.id, b.id, a.id]);
     expect(await ids('q=find-&status=pending')).toEqual([a.id]);
     expect(await ids('q=find-&status=revoked')).toEqual([b.id]);
@@ -226,13 +224,13 @@ describe('GET /organizations/{id}/invitations', () => {
   });
 
   it('reports the state of the mail, and redacts what a mail server quotes of it', async () => {
-    const { id } = await world.invite('bounced@example.test');
+    const { id } = await site.invite('bounced@example.test');
     // The mail server refuses the next mail of any sender, so no other mail may be in transit.
-    await world.sender.waitUntilIdle();
-    world.mails.refuseNext.push({ code: 550, text: 'no such person http://portal.example.test/x#token=abc' });
-    await world.owner('post', `${world.invitations}/${id}/resend`);
+    await site.sender.waitUntilIdle();
+    site.mails.refuseNext.push({ code: 550, text: 'no such person http://portal.example.test/x#token=abc' });
+    await site.owner('post', `${site.invitations}/${id}/resend`);
     const shown = await until(async () => {
-      const { delivery } = (await world.owner('get', `${world.invitations}/${id}`)).body;
+      const { delivery } = (await site.owner('get', `${site.invitations}/${id}`)).body;
       return delivery.status === 'failed' ? delivery : undefined;
     });
     expect(shown.error).toContain('no such person');
@@ -240,107 +238,105 @@ describe('GET /organizations/{id}/invitations', () => {
   });
 
   it('still names the sender after they left', async () => {
-    const { id, api } = await world.memberApi('admin');
+    const { id, api } = await site.memberApi('admin');
     const made = (
-      await api('post', world.invitations, {
+      await api('post', site.invitations, {
         email: 'orphan@example.test',
-        roleId: await world.roleId('viewer'),
+        roleId: await site.roleId('viewer'),
       })
     ).body;
-    await world.as(world.organization.id, async (tx) => {
+    await site.as(site.organization.id, async (tx) => {
       await tx('api_keys').where({ created_by: id }).delete();
       await tx('memberships').where({ user_id: id }).delete();
     });
-    expect((await world.owner('get', `${world.invitations}/${made.id}`)).body.invitedBy.id).toBe(id);
+    expect((await site.owner('get', `${site.invitations}/${made.id}`)).body.invitedBy.id).toBe(id);
   });
 });
 
 describe('POST …/{invitationId}/resend and DELETE', () => {
   it('extend an expired invitation by seven days', async () => {
-    const { id } = await world.invite('late@example.test');
-    await world.tokenOf('late@example.test');
-    await world.as(world.organization.id, (tx) =>
+    const { id } = await site.invite('late@example.test');
+    await site.tokenOf('late@example.test');
+    await site.as(site.organization.id, (tx) =>
       tx('invitations')
         .where({ id })
         .update({ expires_at: new Date(Date.now() - 1_000) }),
     );
-    const answer = await world.owner('post', `${world.invitations}/${id}/resend`);
+    const answer = await site.owner('post', `${site.invitations}/${id}/resend`);
     expect([answer.status, answer.body.status, answer.body.delivery.status]).toEqual([
       200,
       'pending',
       'queued',
     ]);
-    const person = await world.signIn('late@example.test');
-    expect((await world.accept(await world.tokenOf('late@example.test', 2), person.headers)).status).toBe(
-      200,
-    );
+    const person = await site.signIn('late@example.test');
+    expect((await site.accept(await site.tokenOf('late@example.test', 2), person.headers)).status).toBe(200);
     for (const [method, path, code] of [
-      ['post', `${world.invitations}/${id}/resend`, 'accepted'],
-      ['delete', `${world.invitations}/${id}`, 'accepted'],
+      ['post', `${site.invitations}/${id}/resend`, 'accepted'],
+      ['delete', `${site.invitations}/${id}`, 'accepted'],
     ] as const) {
-      const refused = await world.owner(method, path);
+      const refused = await site.owner(method, path);
       expect([refused.status, codesOf(refused)]).toEqual([422, [code]]);
     }
   });
 
   it('revoke permanently: the link stops working, the address can be invited again, revoking twice adds one audit entry', async () => {
-    const { id } = await world.invite('gone@example.test');
-    const token = await world.tokenOf('gone@example.test');
-    expect((await world.owner('delete', `${world.invitations}/${id}`)).status).toBe(204);
-    expect((await world.owner('delete', `${world.invitations}/${id}`)).status).toBe(204);
+    const { id } = await site.invite('gone@example.test');
+    const token = await site.tokenOf('gone@example.test');
+    expect((await site.owner('delete', `${site.invitations}/${id}`)).status).toBe(204);
+    expect((await site.owner('delete', `${site.invitations}/${id}`)).status).toBe(204);
     expect(await auditOf(id)).toEqual(['invitation.create', 'invitation.revoke']);
-    const person = await world.signIn('gone@example.test');
-    expect(codesOf(await world.accept(token, person.headers))).toEqual(['revoked']);
-    expect(codesOf(await world.owner('post', `${world.invitations}/${id}/resend`))).toEqual(['revoked']);
-    expect((await world.invite('gone@example.test')).id).not.toBe(id);
+    const person = await site.signIn('gone@example.test');
+    expect(codesOf(await site.accept(token, person.headers))).toEqual(['revoked']);
+    expect(codesOf(await site.owner('post', `${site.invitations}/${id}/resend`))).toEqual(['revoked']);
+    expect((await site.invite('gone@example.test')).id).not.toBe(id);
   });
 
   it('429 after five mails to one address within an hour; other addresses are not affected', async () => {
-    const { id } = await world.invite('pestered@example.test');
+    const { id } = await site.invite('pestered@example.test');
     for (let count = 2; count <= 5; count += 1) {
-      await world.tokenOf('pestered@example.test', count - 1);
-      expect((await world.owner('post', `${world.invitations}/${id}/resend`)).status).toBe(200);
+      await site.tokenOf('pestered@example.test', count - 1);
+      expect((await site.owner('post', `${site.invitations}/${id}/resend`)).status).toBe(200);
     }
-    await world.tokenOf('pestered@example.test', 5);
-    const refused = await world.owner('post', `${world.invitations}/${id}/resend`);
+    await site.tokenOf('pestered@example.test', 5);
+    const refused = await site.owner('post', `${site.invitations}/${id}/resend`);
     expect([refused.status, refused.headers['retry-after']]).toEqual([429, '3600']);
-    await world.invite('unmolested@example.test');
-    await world.as(world.organization.id, (tx) =>
+    await site.invite('unmolested@example.test');
+    await site.as(site.organization.id, (tx) =>
       tx.raw("update outgoing_mails set created_at = created_at - interval '61 minutes'"),
     );
-    expect((await world.owner('post', `${world.invitations}/${id}/resend`)).status).toBe(200);
+    expect((await site.owner('post', `${site.invitations}/${id}/resend`)).status).toBe(200);
   });
 
   it('withdraw a mail that was not sent yet', async () => {
-    await world.sender.stop();
-    const { id } = await world.invite('recalled@example.test');
+    await site.sender.stop();
+    const { id } = await site.invite('recalled@example.test');
     const mailIds = () =>
-      world.as(world.organization.id, (tx) =>
+      site.as(site.organization.id, (tx) =>
         tx('outgoing_mails').where({ recipient: 'recalled@example.test' }).pluck('id'),
       );
     const before = await mailIds();
-    await world.owner('post', `${world.invitations}/${id}/resend`);
+    await site.owner('post', `${site.invitations}/${id}/resend`);
     const after = await mailIds();
     expect([before.length, after.length, after.includes(before[0])]).toEqual([1, 1, false]);
-    await world.owner('delete', `${world.invitations}/${id}`);
+    await site.owner('delete', `${site.invitations}/${id}`);
     expect(await mailIds()).toEqual([]);
-    expect((await world.owner('get', `${world.invitations}/${id}`)).body.delivery).toBeNull();
+    expect((await site.owner('get', `${site.invitations}/${id}`)).body.delivery).toBeNull();
   });
 });
 
 describe('invited', () => {
   it('is true for an address while its invitation is open, ignoring case', async () => {
     const invited = async (email: string) =>
-      (await world.ctx.db.control.raw('select invited(?) as yes', [email])).rows[0].yes;
+      (await site.ctx.db.control.raw('select invited(?) as yes', [email])).rows[0].yes;
     expect(await invited('asked@example.test')).toBe(false);
-    const { id } = await world.invite('asked@example.test');
+    const { id } = await site.invite('asked@example.test');
     expect(await invited('Asked@Example.test')).toBe(true);
     const set = (columns: object) =>
-      world.as(world.organization.id, (tx) => tx('invitations').where({ id }).update(columns));
+      site.as(site.organization.id, (tx) => tx('invitations').where({ id }).update(columns));
     await set({ expires_at: new Date(Date.now() - 1_000) });
     expect(await invited('asked@example.test')).toBe(false);
     await set({ expires_at: new Date(Date.now() + 60_000) });
-    await world.owner('delete', `${world.invitations}/${id}`);
+    await site.owner('delete', `${site.invitations}/${id}`);
     expect(await invited('asked@example.test')).toBe(false);
   });
 });

@@ -36,36 +36,6 @@ export const configBody = (given: object = {}) => ({
 });
 export const returns = { successUrl: 'http://127.0.0.1:1/paid', cancelUrl: 'http://127.0.0.1:1/no' };
 
-export type Desk = {
-  readonly books: Books;
-  readonly app: Express;
-  readonly ctx: TenantCtx;
-  readonly api: Api;
-  /** Secret of the API key that `api` uses. */
-  readonly secret: string;
-  readonly lines: string[];
-  accountId: string;
-  /** Throws unless the response is a success. */
-  call(...args: Parameters<Api>): Promise<Answer['body']>;
-  checkOut(invoices: readonly object[], given?: object): Promise<Answer['body']>;
-  pay(checkout: { url: string }, card?: string): Promise<unknown>;
-  giveUp(checkout: { url: string }): Promise<unknown>;
-  /** Posts a signed webhook event, as the sandbox does. */
-  deliverEvent(event: object, headers?: Record<string, string>): Promise<supertest.Response>;
-  /**
-   * Runs the due tasks and those of these subjects ('' for the account's own), then writes due documents into
-   * the ERP.
-   */
-  work(...subjects: readonly string[]): Promise<void>;
-  paymentOf(checkout: { paymentId: string }): Promise<Answer['body']>;
-  /** Stores an invoice in the warehouse, as the last sync would have. */
-  sync(id: string, due: string): Promise<unknown>;
-  /** As if the last run had rejected the invoice's current state. */
-  reject(id: string): Promise<unknown>;
-  sql<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
-  stop(): Promise<void>;
-};
-
 /** Creates the warehouse as after a complete run, with the fields that payments read. */
 export async function setWarehouse(ctx: TenantCtx): Promise<void> {
   await createTenantSchema(ctx, ctx.organizationId);
@@ -96,29 +66,32 @@ function createDesk(
   { books, ctx, app, api, secret, lines }: DeskParts,
   payWork: QueueWorker,
   writeBack: QueueWorker,
-): Desk {
+) {
   const sql = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction(ctx, work);
-  const call: Desk['call'] = async (...args) => {
+  const call = async (...args: Parameters<Api>): Promise<Answer['body']> => {
     const answer = await api(...args);
     if (answer.status >= 300)
       throw new Error(`${args[0]} ${args[1]}: ${answer.status} ${JSON.stringify(answer.body)}`);
     return answer.body;
   };
-  const desk: Desk = {
+  const desk = {
     books,
     app,
     ctx,
     api,
+    /** Secret of the API key that `api` uses. */
     secret,
     lines,
     accountId: '',
+    /** Throws unless the response is a success. */
     call,
     sql,
-    checkOut: (invoices, given = {}) =>
+    checkOut: (invoices: readonly object[], given: object = {}) =>
       call('post', '/pay/checkout', { customerId: '1', invoices, ...returns, ...given }),
-    pay: (checkout, card = 'approved') => payByCard(ctx, tokenOf(checkout), card),
-    giveUp: (checkout) => cancelPaySession(ctx, tokenOf(checkout)),
-    deliverEvent: async (event, headers) => {
+    pay: (checkout: { url: string }, card = 'approved') => payByCard(ctx, tokenOf(checkout), card),
+    giveUp: (checkout: { url: string }) => cancelPaySession(ctx, tokenOf(checkout)),
+    /** Posts a signed webhook event, as the sandbox does. */
+    deliverEvent: async (event: object, headers?: Record<string, string>): Promise<supertest.Response> => {
       const body = Buffer.from(JSON.stringify(event));
       const signed = { [signatureHeader]: signWebhook(ctx, desk.accountId, body) };
       return supertest(app)
@@ -126,7 +99,11 @@ function createDesk(
         .set({ 'content-type': 'application/json', ...signed, ...headers })
         .send(body.toString());
     },
-    work: async (...subjects) => {
+    /**
+     * Runs the due tasks and those of these subjects ('' for the account's own), then writes due documents
+     * into the ERP.
+     */
+    work: async (...subjects: readonly string[]) => {
       await sql((tx) =>
         tx('pay_tasks')
           .whereIn('subject', subjects)
@@ -136,14 +113,16 @@ function createDesk(
       await payWork.waitUntilIdle();
       await writeBack.waitUntilIdle();
     },
-    paymentOf: ({ paymentId }) => call('get', `/pay/payments/${paymentId}`),
-    sync: (id, due) =>
+    paymentOf: ({ paymentId }: { paymentId: string }) => call('get', `/pay/payments/${paymentId}`),
+    /** Stores an invoice in the warehouse, as the last sync would have. */
+    sync: (id: string, due: string) =>
       ctx.db.data.query(
         `insert into ${tenantSchema(ctx.organizationId)}.invoice_1 values ($1::bigint, 'INV', $2, '1', '1', 'GBP')
          on conflict (id) do update set c2 = excluded.c2`,
         [id, due],
       ),
-    reject: (id) =>
+    /** As if the last run had rejected the invoice's current state. */
+    reject: (id: string) =>
       ctx.db.data.query(
         `insert into ${tenantSchema(ctx.organizationId)}.rejections (record_type, id, code, message, run_id) values ('invoice', $1, 'X', 'x', $2)`,
         [id, createId()],
@@ -156,6 +135,8 @@ function createDesk(
   };
   return desk;
 }
+
+export type Desk = ReturnType<typeof createDesk>;
 
 export async function openDesk(): Promise<Desk> {
   const books = await openBooks();

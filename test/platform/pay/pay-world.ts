@@ -57,31 +57,6 @@ export type PaymentLine = {
   readonly recorded: { readonly applied: number; readonly unapplied: number };
 };
 
-export type PayWorld = {
-  readonly books: Books;
-  readonly stripe: StripeServer;
-  readonly api: Api;
-  readonly clock: MovedClock;
-  deliver(event: object): Promise<Answer>;
-  /** Creates a record in the ERP as a person would; returns its id. Rejects when the ERP refuses it. */
-  byHand(type: 'invoice' | 'customerPayment', body: object): Promise<string>;
-  /**
-   * Stops the background workers wherever they are, and starts another application and workers on the same
-   * database.
-   */
-  restart(): Promise<void>;
-  /** Runs all waiting tasks now, without polling Stripe for all changes. */
-  work(): Promise<void>;
-  /** Runs tasks until none is left. */
-  rest(): Promise<void>;
-  /** Does by hand what the service requests for a returned refund that is already in the ERP. */
-  undoWhatCameBack(): Promise<void>;
-  lines(): Promise<PaymentLine[]>;
-  /** Every status change in the database: table, id, before, after. */
-  moves(): Promise<{ of: string; id: string; before: string; after: string }[]>;
-  stop(): Promise<void>;
-};
-
 const watchStatuses = `
   create table moves (at bigserial, of text, id uuid, before text, after text);
   create function note_move() returns trigger language plpgsql security definer as $$ begin
@@ -93,7 +68,7 @@ const watchStatuses = `
   create trigger watched after update on pay_payouts for each row execute function note_move();`;
 
 /** `database`: another one than usual, which `stop` closes. */
-export async function openPayWorld(database?: TestDatabase): Promise<PayWorld> {
+export async function openPayWorld(database?: TestDatabase) {
   const clock = movedClock();
   const [books, stripe] = await Promise.all([openBooks(database), startStripe({ clock })]);
   // Enough for the test's own requests in addition to the service, which enforces its own limit.
@@ -231,16 +206,17 @@ export async function openPayWorld(database?: TestDatabase): Promise<PayWorld> {
   return {
     books,
     stripe,
+    /** Does by hand what the service requests for a returned refund that is already in the ERP. */
     undoWhatCameBack,
     clock: {
       ...clock,
-      advance: (ms) => {
+      advance: (ms: number): void => {
         clock.advance(ms);
         books.erp.account.setAuthenticationTime(clock.now());
       },
     },
-    api: (...call) => apiOf(app, secret)(...call),
-    deliver: async (event) => {
+    api: (...call: Parameters<Api>) => apiOf(app, secret)(...call),
+    deliver: async (event: object): Promise<Answer> => {
       // The clock may advance while the event is in transit, which makes its signature too old; then send it
       // again, as Stripe does. After many such 400 responses the service responds 429.
       for (let attempt = 1; ; attempt += 1) {
@@ -249,7 +225,12 @@ export async function openPayWorld(database?: TestDatabase): Promise<PayWorld> {
         if (![400, 429].includes(answer.status) || attempt === 5) return answer;
       }
     },
-    byHand,
+    /** Creates a record in the ERP as a person would; returns its id. Rejects when the ERP refuses it. */
+    byHand: (type: 'invoice' | 'customerPayment', body: object): Promise<string> => byHand(type, body),
+    /**
+     * Stops the background workers wherever they are, and starts another application and workers on the same
+     * database.
+     */
     restart: () => {
       // Serialized: with two restarts at once, the first one's workers would keep running, unknown to `rest`.
       restarting = restarting.then(async () => {
@@ -259,9 +240,12 @@ export async function openPayWorld(database?: TestDatabase): Promise<PayWorld> {
       });
       return restarting;
     },
+    /** Runs all waiting tasks now, without polling Stripe for all changes. */
     work: () => work(),
+    /** Runs tasks until none is left. */
     rest,
     lines: () => readLines(books, stripe),
+    /** Every status change in the database: table, id, before, after. */
     moves: () =>
       asSuperuser(address, async (client) => {
         const { rows } = await client.query<{ of: string; id: string; before: string; after: string }>(
@@ -276,6 +260,8 @@ export async function openPayWorld(database?: TestDatabase): Promise<PayWorld> {
     },
   };
 }
+
+export type PayWorld = Awaited<ReturnType<typeof openPayWorld>>;
 
 type StoredLine = {
   id: string;

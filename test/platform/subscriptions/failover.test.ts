@@ -3,15 +3,15 @@
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { openKnex } from '../../../src/db/connect.ts';
-import { minuteMs, subscriptionWorld, type World } from './fixture.ts';
+import { minuteMs, openSubscriptionSite, type SubscriptionSite } from './fixture.ts';
 
-let world: World;
+let site: SubscriptionSite;
 let admin: Knex;
 let viewId: string;
 beforeAll(async () => {
-  world = await subscriptionWorld();
-  admin = openKnex(world.database.address, null, 1);
-  viewId = await world.view();
+  site = await openSubscriptionSite();
+  admin = openKnex(site.database.address, null, 1);
+  viewId = await site.view();
 });
 afterEach(async () => {
   await admin('server_timelines').delete();
@@ -19,13 +19,13 @@ afterEach(async () => {
 });
 afterAll(async () => {
   await admin.destroy();
-  await world.close();
+  await site.close();
 });
 
 /** Times in minutes from now. */
 async function failover(usedUntil: number, seenAt: number): Promise<void> {
   const [used, seen] = [usedUntil, seenAt].map(
-    (minutes) => new Date(world.clock.now().getTime() + minutes * minuteMs),
+    (minutes) => new Date(site.clock.now().getTime() + minutes * minuteMs),
   );
   await admin('server_timelines').insert({ timeline: '000000AA', alive_at: used });
   await admin('server_timelines').insert({
@@ -37,23 +37,23 @@ async function failover(usedUntil: number, seenAt: number): Promise<void> {
 }
 /** The slots that a tick creates, and the status of each one's delivery. */
 async function slotsOf(id: string): Promise<[slot: string, status: string][]> {
-  const runner = world.run({ pollMs: 60 * minuteMs });
+  const runner = site.run({ pollMs: 60 * minuteMs });
   await runner.tick();
   await runner.stop();
-  return (await world.deliveries(id)).map(({ slot, status }) => [slot, status]);
+  return (await site.deliveries(id)).map(({ slot, status }) => [slot, status]);
 }
 const minute = (from: number): string =>
-  new Date(world.clock.now().getTime() + from * minuteMs).toISOString().replace('.000', '');
+  new Date(site.clock.now().getTime() + from * minuteMs).toISOString().replace('.000', '');
 
 it('a slot that was due before the new timeline was seen is unknown', async () => {
-  const { id } = await world.subscribe({ viewId });
+  const { id } = await site.subscribe({ viewId });
   await failover(-1, 1);
   expect(await slotsOf(id)).toEqual([[minute(0), 'unknown']]);
 });
 
 it('so is the last one before it when a later slot is due as well, which is sent', async () => {
-  const { id } = await world.subscribe({ viewId });
-  world.clock.advance(10 * minuteMs);
+  const { id } = await site.subscribe({ viewId });
+  site.clock.advance(10 * minuteMs);
   await failover(-4, -2);
   expect(await slotsOf(id)).toEqual([
     [minute(0), 'queued'],
@@ -62,12 +62,12 @@ it('so is the last one before it when a later slot is due as well, which is sent
 });
 
 it('one that was due long before the service last used the earlier timeline is made up for as after any downtime', async () => {
-  const { id } = await world.subscribe({ viewId });
+  const { id } = await site.subscribe({ viewId });
   await failover(6, 8);
   expect(await slotsOf(id)).toEqual([[minute(0), 'queued']]);
 });
 
 it('without a failover nothing is unknown', async () => {
-  const { id } = await world.subscribe({ viewId });
+  const { id } = await site.subscribe({ viewId });
   expect(await slotsOf(id)).toEqual([[minute(0), 'queued']]);
 });

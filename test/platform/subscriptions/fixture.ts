@@ -1,7 +1,3 @@
-// Fixture: an organization with invoices, a view of them, a real mail server, and a clock that the test
-// advances. The clock starts an hour ahead of the machine's, so that every minute of it is later than the
-// creation of the subscriptions.
-import type { Express } from 'express';
 import supertest from 'supertest';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
@@ -15,16 +11,10 @@ import {
   startSubscriptions,
 } from '../../../src/platform/subscriptions/runner.ts';
 import { type InvoiceRow, loadInvoices, withReads } from '../../public/fixture.ts';
-import { type Answer, type Api, apiOf } from '../../setup/api.ts';
-import {
-  type TestClock,
-  type TestDatabase,
-  testClock,
-  testDatabase,
-  testSettings,
-} from '../../setup/database.ts';
+import { type Answer, apiOf } from '../../setup/api.ts';
+import { type TestDatabase, testClock, testDatabase, testSettings } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
-import { type Delivered, type MailServer, startMailServer } from '../../setup/smtp.ts';
+import { type Delivered, startMailServer } from '../../setup/smtp.ts';
 import { until } from '../../setup/until.ts';
 
 export const minuteMs = 60_000;
@@ -102,44 +92,8 @@ export type Delivery = {
   records: number;
 };
 
-export type World = {
-  readonly ctx: Ctx;
-  readonly database: TestDatabase;
-  readonly clock: TestClock;
-  readonly app: Express;
-  readonly mails: MailServer;
-  readonly lines: string[];
-  readonly organization: { id: string; ownerId: string };
-  readonly owner: Api;
-  as<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
-  /** Starts another runner on the same database; `close` stops it. */
-  run(options?: RunnerOptions, ctx?: Ctx): SubscriptionRunner;
-  /**
-   * Starts a mail sender with long timeouts by default: a mail whose final response is late would get the
-   * status `unknown`.
-   */
-  send(smtpUrl?: string, shorter?: { readonly envelopeMs?: number; readonly dataMs?: number }): QueueWorker;
-  stopSenders(): Promise<void>;
-  member(role: string | readonly string[]): Promise<{ id: string; api: Api }>;
-  view(body?: object, api?: Api): Promise<string>;
-  subscribe(body: { viewId: string } & Record<string, unknown>, api?: Api): Promise<{ id: string }>;
-  deliveries(id: string): Promise<Delivery[]>;
-  /** Waits until the deliveries have these statuses, in any order. */
-  settled(id: string, statuses: readonly string[]): Promise<Delivery[]>;
-  mailsTo(address: string): Delivered[];
-  /** The address in the List-Unsubscribe header of the newest mail to this address. */
-  linkOf(address: string): string;
-  visit(
-    method: 'get' | 'post',
-    link: string,
-    headers?: Record<string, string>,
-    body?: string,
-  ): Promise<Answer>;
-  close(): Promise<void>;
-};
-
 /** `database`: another one, with the machine's clock, which the caller closes. */
-export async function subscriptionWorld(given: { readonly database?: TestDatabase } = {}): Promise<World> {
+export async function openSubscriptionSite(given: { readonly database?: TestDatabase } = {}) {
   const clock = testClock(startOfClock());
   const mails = await startMailServer();
   const settings = {
@@ -163,9 +117,9 @@ export async function subscriptionWorld(given: { readonly database?: TestDatabas
     if (answer.status !== status) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
     return answer.body;
   };
-  const deliveries: World['deliveries'] = async (id) =>
+  const deliveries = async (id: string): Promise<Delivery[]> =>
     expectStatus(await owner('get', `/subscriptions/${id}/deliveries?pageSize=100`), 200).data;
-  const mailsTo: World['mailsTo'] = (address) => mails.delivered.filter(({ to }) => to.includes(address));
+  const mailsTo = (address: string): Delivered[] => mails.delivered.filter(({ to }) => to.includes(address));
   return {
     ctx,
     database,
@@ -175,14 +129,20 @@ export async function subscriptionWorld(given: { readonly database?: TestDatabas
     lines,
     organization,
     owner,
-    as: (work) => inTransaction({ db: ctx.db, organizationId: organization.id }, work),
-    run: (options = {}, own = ctx) => {
+    as: <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
+      inTransaction({ db: ctx.db, organizationId: organization.id }, work),
+    /** Starts another runner on the same database; `close` stops it. */
+    run: (options: RunnerOptions = {}, own = ctx): SubscriptionRunner => {
       const runner = startSubscriptions(withReads(own), { pollMs: 100, ...options });
       runners.push(runner);
       return runner;
     },
-    send: (smtpUrl = mails.url, shorter = {}) => {
-      const limits = { connectMs: 30_000, envelopeMs: 30_000, dataMs: 30_000, stopMs: 200, ...shorter };
+    /**
+     * Starts a mail sender with long timeouts: a mail whose final response is late would get the status
+     * `unknown`.
+     */
+    send: (smtpUrl = mails.url): QueueWorker => {
+      const limits = { connectMs: 30_000, envelopeMs: 30_000, dataMs: 30_000, stopMs: 200 };
       const sender = startMailSender(
         { ...ctx, settings: { ...ctx.settings, mail: { ...ctx.settings.mail, smtpUrl } } },
         { pollMs: 50, leaseMs: 60_000, retryDelaysMs: Array.from({ length: 50 }, () => 50), limits },
@@ -194,7 +154,7 @@ export async function subscriptionWorld(given: { readonly database?: TestDatabas
       for (const sender of senders) await sender.stop();
       senders = [];
     },
-    member: async (role) => {
+    member: async (role: string | readonly string[]) => {
       const { id } = await makeMember(ctx, organization.id, role);
       return {
         id,
@@ -204,7 +164,7 @@ export async function subscriptionWorld(given: { readonly database?: TestDatabas
         ),
       };
     },
-    view: async (body = {}, api = owner) => {
+    view: async (body: object = {}, api = owner): Promise<string> => {
       const columns = ['tranid', 'entity.name', 'trandate', 'total'];
       const sort = [{ field: 'tranid', direction: 'asc' }];
       return expectStatus(
@@ -212,7 +172,10 @@ export async function subscriptionWorld(given: { readonly database?: TestDatabas
         201,
       ).id;
     },
-    subscribe: async (body, api = owner) =>
+    subscribe: async (
+      body: { viewId: string } & Record<string, unknown>,
+      api = owner,
+    ): Promise<{ id: string }> =>
       expectStatus(
         await api('post', '/subscriptions', {
           schedule: '* * * * *',
@@ -222,7 +185,8 @@ export async function subscriptionWorld(given: { readonly database?: TestDatabas
         201,
       ),
     deliveries,
-    settled: (id, statuses) =>
+    /** Waits until the deliveries have these statuses, in any order. */
+    settled: (id: string, statuses: readonly string[]): Promise<Delivery[]> =>
       until(async () => {
         const found = await deliveries(id);
         const wanted = [...statuses].sort().join();
@@ -236,13 +200,19 @@ export async function subscriptionWorld(given: { readonly database?: TestDatabas
         throw new Error(`not ${statuses.join()}: ${JSON.stringify(await deliveries(id))}`);
       }),
     mailsTo,
-    linkOf: (address) =>
+    /** The address in the List-Unsubscribe header of the newest mail to this address. */
+    linkOf: (address: string): string =>
       /^<([^>]+)>$/.exec(
         mailsTo(address)
           .at(-1)
           ?.mail.headers.find(({ key }) => key === 'list-unsubscribe')?.value ?? '',
       )?.[1] ?? '',
-    visit: async (method, link, headers = {}, body) => {
+    visit: async (
+      method: 'get' | 'post',
+      link: string,
+      headers: Record<string, string> = {},
+      body?: string,
+    ): Promise<Answer> => {
       const request = supertest(app)[method](link.replace(settings.publicUrl, '')).set(headers);
       return body === undefined ? request : request.send(body);
     },
@@ -254,3 +224,6 @@ export async function subscriptionWorld(given: { readonly database?: TestDatabas
     },
   };
 }
+export type SubscriptionSite = Awaited<ReturnType<typeof openSubscriptionSite>>;
+/** The names by which test/access knows them. */
+export { openSubscriptionSite as subscriptionWorld, type SubscriptionSite as World };

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
 import { codesOf } from '../../setup/api.ts';
-import { minuteMs, subscriptionWorld, type World } from './fixture.ts';
+import { minuteMs, openSubscriptionSite, type SubscriptionSite } from './fixture.ts';
 
 const masks: Record<string, string> = {
   customerName: 'hash',
@@ -18,30 +18,30 @@ const endpoint = {
   ),
 };
 
-let world: World;
+let site: SubscriptionSite;
 let viewId: string;
 beforeAll(async () => {
-  world = await subscriptionWorld();
-  await publishVersion(world.ctx, world.organization.id, { endpoints: [endpoint] });
-  viewId = await world.view({ visibility: 'organization' });
+  site = await openSubscriptionSite();
+  await publishVersion(site.ctx, site.organization.id, { endpoints: [endpoint] });
+  viewId = await site.view({ visibility: 'organization' });
 });
-afterAll(() => world.close());
+afterAll(() => site.close());
 
 async function deliver(): Promise<void> {
-  world.mails.delivered.length = 0;
-  const runner = world.run({ pollMs: 60 * minuteMs });
+  site.mails.delivered.length = 0;
+  const runner = site.run({ pollMs: 60 * minuteMs });
   await runner.tick();
   await runner.stop();
-  world.send();
+  site.send();
 }
 const secrets = /Ann|=1\+1|01-31|02-01|1,?234[.]50|15[.]30|67890[.]10/;
 
 describe('a mail', () => {
   it('shows masked values in HTML and plain text, amounts too', async () => {
-    const { id } = await world.subscribe({ viewId });
+    const { id } = await site.subscribe({ viewId });
     await deliver();
-    await world.settled(id, ['sent']);
-    const { html = '', text = '' } = world.mailsTo('ada@example.test')[0]?.mail ?? {};
+    await site.settled(id, ['sent']);
+    const { html = '', text = '' } = site.mailsTo('ada@example.test')[0]?.mail ?? {};
     for (const part of [html, text]) {
       expect(part).toContain('INV-1');
       expect(part).toContain('****');
@@ -49,18 +49,18 @@ describe('a mail', () => {
       expect(part).not.toMatch(secrets);
       expect(part).not.toContain('NaN');
     }
-    await world.owner('delete', `/subscriptions/${id}`);
+    await site.owner('delete', `/subscriptions/${id}`);
   });
 
   it('attaches a masked CSV file', async () => {
-    const { id } = await world.subscribe({ viewId, format: 'csv', recipients: ['csv@example.test'] });
+    const { id } = await site.subscribe({ viewId, format: 'csv', recipients: ['csv@example.test'] });
     await deliver();
-    await world.settled(id, ['sent']);
-    const [file] = world.mailsTo('csv@example.test')[0]?.mail.attachments ?? [];
+    await site.settled(id, ['sent']);
+    const [file] = site.mailsTo('csv@example.test')[0]?.mail.attachments ?? [];
     const csv = Buffer.from(file?.content as ArrayBuffer).toString('utf8');
     expect(csv).toMatch(/^1,INV-1,[0-9a-f]{64},2026,\*\*\*\*\r$/m);
     expect(csv).not.toMatch(secrets);
-    await world.owner('delete', `/subscriptions/${id}`);
+    await site.owner('delete', `/subscriptions/${id}`);
   });
 });
 
@@ -68,28 +68,28 @@ describe('record:read', () => {
   const rights = ['view:read', 'subscription:create', 'subscription:read', 'subscription:update'];
 
   it('is needed to create a subscription, and to change one of someone else', async () => {
-    const { api } = await world.member(rights);
+    const { api } = await site.member(rights);
     const body = { viewId, schedule: '* * * * *', recipients: ['eve@example.test'] };
     const refused = await api('post', '/subscriptions', body);
     expect([refused.status, codesOf(refused)]).toEqual([403, ['record_read_needed']]);
-    const keeper = await world.member([...rights, 'member:update']);
-    const { id } = await world.subscribe({ viewId });
+    const keeper = await site.member([...rights, 'member:update']);
+    const { id } = await site.subscribe({ viewId });
     expect(
       codesOf(await keeper.api('patch', `/subscriptions/${id}`, { recipients: ['eve@example.test'] })),
     ).toEqual(['record_read_needed']);
-    await world.owner('delete', `/subscriptions/${id}`);
+    await site.owner('delete', `/subscriptions/${id}`);
   });
 
   it('when its owner loses it, nothing is sent and the subscription is disabled', async () => {
-    const maker = await world.member([...rights, 'record:read']);
-    const { id } = await world.subscribe({ viewId }, maker.api);
-    await world.as(async (tx) => {
+    const maker = await site.member([...rights, 'record:read']);
+    const { id } = await site.subscribe({ viewId }, maker.api);
+    await site.as(async (tx) => {
       const { role_id: roleId } = await tx('memberships').where({ user_id: maker.id }).first('role_id');
       await tx('roles').where({ id: roleId }).update({ permissions: rights });
     });
     await deliver();
-    await world.settled(id, ['failed']);
-    expect(world.mails.delivered).toEqual([]);
+    await site.settled(id, ['failed']);
+    expect(site.mails.delivered).toEqual([]);
     expect((await maker.api('get', `/subscriptions/${id}`)).body).toMatchObject({
       enabled: false,
       disabledReason: { code: 'view_hidden' },
@@ -106,11 +106,11 @@ it('a mail that shows some of the records links a file that is masked for everyo
     tranid: `INV-${n + 1}`,
     entityName: 'Ann',
   }));
-  await loadInvoices(world.ctx, world.organization.id, rows);
-  const { id } = await world.subscribe({ viewId });
+  await loadInvoices(site.ctx, site.organization.id, rows);
+  const { id } = await site.subscribe({ viewId });
   await deliver();
-  await world.settled(id, ['sent']);
-  const { html = '', text = '' } = world.mailsTo('ada@example.test')[0]?.mail ?? {};
+  await site.settled(id, ['sent']);
+  const { html = '', text = '' } = site.mailsTo('ada@example.test')[0]?.mail ?? {};
   for (const part of [html, text])
     expect(part).toContain(`/api/platform/v1/views/${viewId}/records?masked=true`);
 });

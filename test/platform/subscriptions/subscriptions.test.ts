@@ -4,15 +4,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadInvoices } from '../../public/fixture.ts';
 import { apiOf, codesOf } from '../../setup/api.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { subscriptionWorld, type World } from './fixture.ts';
+import { openSubscriptionSite, type SubscriptionSite } from './fixture.ts';
 
-let world: World;
+let site: SubscriptionSite;
 let viewId: string;
 beforeAll(async () => {
-  world = await subscriptionWorld();
-  viewId = await world.view({ visibility: 'organization' });
+  site = await openSubscriptionSite();
+  viewId = await site.view({ visibility: 'organization' });
 });
-afterAll(() => world.close());
+afterAll(() => site.close());
 
 const rights = [
   'record:read',
@@ -26,14 +26,14 @@ const rights = [
 ];
 const validInput = { schedule: '0 7 * * 1-5', timezone: 'Europe/London', recipients: ['ada@example.test'] };
 async function tick(): Promise<void> {
-  const runner = world.run();
+  const runner = site.run();
   await runner.tick();
   await runner.stop();
 }
 
 describe('POST /subscriptions', () => {
   it('201 with defaults, the next run in its time zone, and addresses in lower case', async () => {
-    const { status, body } = await world.owner('post', '/subscriptions', {
+    const { status, body } = await site.owner('post', '/subscriptions', {
       ...validInput,
       viewId,
       recipients: ['Ada@Example.test', 'bob@example.test'],
@@ -42,7 +42,7 @@ describe('POST /subscriptions', () => {
     expect(body).toMatchObject({
       viewId,
       view: { id: viewId, name: 'Open invoices' },
-      owner: { id: world.organization.ownerId },
+      owner: { id: site.organization.ownerId },
       format: 'html',
       templateId: null,
       enabled: true,
@@ -73,7 +73,7 @@ describe('POST /subscriptions', () => {
     ['a template for csv', { format: 'csv', templateId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' }, 'not_html'],
     ['a view that does not exist', { viewId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' }, 'unknown_view'],
   ])('422 for %s', async (_name, change, code) => {
-    const answer = await world.owner('post', '/subscriptions', { ...validInput, viewId, ...change });
+    const answer = await site.owner('post', '/subscriptions', { ...validInput, viewId, ...change });
     expect([answer.status, codesOf(answer)]).toEqual([422, [code]]);
   });
 });
@@ -81,17 +81,17 @@ describe('POST /subscriptions', () => {
 describe('access to a subscription', () => {
   it('is visible to its owner and to people who see the view; its owner and people with member:update may change it', async () => {
     const [maker, other, third] = [
-      await world.member(rights),
-      await world.member(rights),
-      await world.member(rights),
+      await site.member(rights),
+      await site.member(rights),
+      await site.member(rights),
     ];
-    const secret = await world.view({ name: 'Secret' }, maker.api);
+    const secret = await site.view({ name: 'Secret' }, maker.api);
     expect(codesOf(await other.api('post', '/subscriptions', { ...validInput, viewId: secret }))).toEqual([
       'unknown_view',
     ]);
     const [hidden, shared] = [
-      await world.subscribe({ viewId: secret }, maker.api),
-      await world.subscribe({ viewId }, maker.api),
+      await site.subscribe({ viewId: secret }, maker.api),
+      await site.subscribe({ viewId }, maker.api),
     ];
     expect((await maker.api('get', '/subscriptions')).body.data.map(({ id }: { id: string }) => id)).toEqual(
       expect.arrayContaining([hidden.id, shared.id]),
@@ -110,23 +110,23 @@ describe('access to a subscription', () => {
     expect(codesOf(await third.api('patch', `/subscriptions/${shared.id}`, { enabled: false }))).toEqual([
       'subscription_owner_needed',
     ]);
-    expect(
-      (await world.owner('patch', `/subscriptions/${shared.id}`, { enabled: false })).body,
-    ).toMatchObject({
-      enabled: false,
-      disabledReason: null,
-      nextRunAt: null,
-      owner: { id: maker.id },
-    });
+    expect((await site.owner('patch', `/subscriptions/${shared.id}`, { enabled: false })).body).toMatchObject(
+      {
+        enabled: false,
+        disabledReason: null,
+        nextRunAt: null,
+        owner: { id: maker.id },
+      },
+    );
   });
 
   it("403 when a caller without view:read changes someone else's subscription, whose mails are read with the owner's right", async () => {
-    const maker = await world.member(rights);
-    const { id } = await world.subscribe({ viewId, recipients: ['ada@example.test'] }, maker.api);
+    const maker = await site.member(rights);
+    const { id } = await site.subscribe({ viewId, recipients: ['ada@example.test'] }, maker.api);
     const managing = ['member:update', 'subscription:read', 'subscription:update'];
     const [blind, manager] = [
-      await world.member(managing),
-      await world.member([...managing, 'view:read', 'record:read']),
+      await site.member(managing),
+      await site.member([...managing, 'view:read', 'record:read']),
     ];
     const change = { recipients: ['blind@example.test'] };
     const refused = await blind.api('patch', `/subscriptions/${id}`, change);
@@ -134,7 +134,7 @@ describe('access to a subscription', () => {
       403,
       'Missing required permission: view:read',
     ]);
-    expect((await world.owner('get', `/subscriptions/${id}`)).body.recipients).toMatchObject([
+    expect((await site.owner('get', `/subscriptions/${id}`)).body.recipients).toMatchObject([
       { email: 'ada@example.test' },
     ]);
     expect((await manager.api('patch', `/subscriptions/${id}`, change)).status).toBe(200);
@@ -143,19 +143,19 @@ describe('access to a subscription', () => {
 
 describe('a subscription is disabled', () => {
   it('by deleting its view, immediately; it can be enabled with another view', async () => {
-    const deletedView = await world.view({ name: 'Going' });
-    const { id } = await world.subscribe({ viewId: deletedView });
-    expect((await world.owner('delete', `/views/${deletedView}`)).status).toBe(204);
+    const deletedView = await site.view({ name: 'Going' });
+    const { id } = await site.subscribe({ viewId: deletedView });
+    expect((await site.owner('delete', `/views/${deletedView}`)).status).toBe(204);
     const address = `/subscriptions/${id}`;
-    expect((await world.owner('get', address)).body).toMatchObject({
+    expect((await site.owner('get', address)).body).toMatchObject({
       enabled: false,
       view: null,
       nextRunAt: null,
       disabledReason: { code: 'view_deleted' },
     });
-    expect(codesOf(await world.owner('post', `${address}/send`))).toEqual(['view_deleted']);
-    expect(codesOf(await world.owner('patch', address, { enabled: true }))).toEqual(['view_not_seen']);
-    expect((await world.owner('patch', address, { viewId, enabled: true })).body).toMatchObject({
+    expect(codesOf(await site.owner('post', `${address}/send`))).toEqual(['view_deleted']);
+    expect(codesOf(await site.owner('patch', address, { enabled: true }))).toEqual(['view_not_seen']);
+    expect((await site.owner('patch', address, { viewId, enabled: true })).body).toMatchObject({
       enabled: true,
       disabledReason: null,
       viewId,
@@ -163,27 +163,27 @@ describe('a subscription is disabled', () => {
   });
 
   it('when its owner leaves; the person who enables it becomes the owner', async () => {
-    const leaver = await world.member(rights);
-    const { id } = await world.subscribe({ viewId }, leaver.api);
-    const members = `/organizations/${world.organization.id}/members`;
-    expect((await world.owner('delete', `${members}/${leaver.id}?keys=revoke`)).status).toBe(204);
-    expect((await world.owner('get', `/subscriptions/${id}`)).body).toMatchObject({
+    const leaver = await site.member(rights);
+    const { id } = await site.subscribe({ viewId }, leaver.api);
+    const members = `/organizations/${site.organization.id}/members`;
+    expect((await site.owner('delete', `${members}/${leaver.id}?keys=revoke`)).status).toBe(204);
+    expect((await site.owner('get', `/subscriptions/${id}`)).body).toMatchObject({
       enabled: false,
       owner: null,
       disabledReason: { code: 'owner_left' },
     });
-    expect((await world.owner('patch', `/subscriptions/${id}`, { enabled: true })).body).toMatchObject({
+    expect((await site.owner('patch', `/subscriptions/${id}`, { enabled: true })).body).toMatchObject({
       enabled: true,
       disabledReason: null,
-      owner: { id: world.organization.ownerId },
+      owner: { id: site.organization.ownerId },
     });
-    await world.owner('delete', `/subscriptions/${id}`);
+    await site.owner('delete', `/subscriptions/${id}`);
   });
 
   it('when its owner no longer sees the view: the slot fails with that message, and nothing is read', async () => {
-    const [maker, other] = [await world.member(rights), await world.member(rights)];
-    const shared = await world.view({ name: 'Shared', visibility: 'organization' }, maker.api);
-    const { id } = await world.subscribe({ viewId: shared }, other.api);
+    const [maker, other] = [await site.member(rights), await site.member(rights)];
+    const shared = await site.view({ name: 'Shared', visibility: 'organization' }, maker.api);
+    const { id } = await site.subscribe({ viewId: shared }, other.api);
     expect(
       (await maker.api('patch', `/views/${shared}`, { visibility: 'private', name: 'Whom to dismiss' }))
         .status,
@@ -209,9 +209,9 @@ describe('a subscription is disabled', () => {
     expect(codesOf(await other.api('patch', `/subscriptions/${id}`, { enabled: true }))).toEqual([
       'view_not_seen',
     ]);
-    const audit = await world.owner(
+    const audit = await site.owner(
       'get',
-      `/organizations/${world.organization.id}/audit-log?action=subscription.disable`,
+      `/organizations/${site.organization.id}/audit-log?action=subscription.disable`,
     );
     expect(audit.body.data).toMatchObject([{ target: { id }, changes: { disabledReason: 'view_hidden' } }]);
   });
@@ -219,13 +219,13 @@ describe('a subscription is disabled', () => {
 
 describe('POST /subscriptions/{id}/send', () => {
   it('202 with the deliveries of a new slot, the same slot for a repeated key, and 429 after ten an hour', async () => {
-    const { id } = await world.subscribe({
+    const { id } = await site.subscribe({
       viewId,
       schedule: '0 0 1 1 *',
       recipients: ['ada@example.test', 'bob@example.test'],
     });
     const once = { 'idempotency-key': 'send-once' };
-    const first = await world.owner('post', `/subscriptions/${id}/send`, undefined, once);
+    const first = await site.owner('post', `/subscriptions/${id}/send`, undefined, once);
     expect([first.status, first.body.deliveries.length]).toEqual([202, 2]);
     expect(first.body.deliveries[0]).toMatchObject({
       trigger: 'manual',
@@ -233,60 +233,60 @@ describe('POST /subscriptions/{id}/send', () => {
       records: null,
       slot: first.body.slot,
     });
-    const again = await world.owner('post', `/subscriptions/${id}/send`, undefined, once);
+    const again = await site.owner('post', `/subscriptions/${id}/send`, undefined, once);
     expect([again.headers['idempotency-replayed'], again.body]).toEqual(['true', first.body]);
     for (let n = 2; n <= 10; n += 1)
-      expect((await world.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
-    const refused = await world.owner('post', `/subscriptions/${id}/send`);
+      expect((await site.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
+    const refused = await site.owner('post', `/subscriptions/${id}/send`);
     expect([refused.status, refused.headers['retry-after']]).toEqual([429, '3600']);
-    const { body } = await world.owner('get', `/subscriptions/${id}/deliveries?status=queued&pageSize=5`);
+    const { body } = await site.owner('get', `/subscriptions/${id}/deliveries?status=queued&pageSize=5`);
     expect([body.pagination.total, body.data.length]).toEqual([20, 5]);
-    expect(new Set((await world.deliveries(id)).map(({ messageId }) => messageId)).size).toBe(20);
-    expect((await world.owner('delete', `/subscriptions/${id}`)).status).toBe(204);
-    expect((await world.owner('get', `/subscriptions/${id}`)).status).toBe(404);
+    expect(new Set((await site.deliveries(id)).map(({ messageId }) => messageId)).size).toBe(20);
+    expect((await site.owner('delete', `/subscriptions/${id}`)).status).toBe(204);
+    expect((await site.owner('get', `/subscriptions/${id}`)).status).toBe(404);
   });
 });
 
 describe('deliveries', () => {
   it('are deleted after 90 days, links after two years; the last slot of the schedule is kept', async () => {
-    const { id } = await world.subscribe({ viewId });
+    const { id } = await site.subscribe({ viewId });
     await tick();
     const old = "now() - interval '91 days'";
-    const before = await world.as((tx) =>
+    const before = await site.as((tx) =>
       tx('subscription_slots').where({ subscription_id: id }).first('slot'),
     );
-    await world.as((tx) =>
+    await site.as((tx) =>
       tx.raw(
         `update subscription_deliveries set created_at = ${old} where slot_id in (select id from subscription_slots where subscription_id = ?)`,
         [id],
       ),
     );
-    await world.as((tx) =>
+    await site.as((tx) =>
       tx.raw(`update subscription_slots set created_at = ${old} where subscription_id = ?`, [id]),
     );
-    await world.ctx.db.control.raw('select prune_subscriptions()');
-    expect(await world.deliveries(id)).toEqual([]);
+    await site.ctx.db.control.raw('select prune_subscriptions()');
+    expect(await site.deliveries(id)).toEqual([]);
     expect(
-      await world.as((tx) => tx('subscription_slots').where({ subscription_id: id }).first('slot')),
+      await site.as((tx) => tx('subscription_slots').where({ subscription_id: id }).first('slot')),
     ).toEqual(before);
     await tick();
-    expect(await world.deliveries(id)).toEqual([]);
+    expect(await site.deliveries(id)).toEqual([]);
   });
 });
 
 describe('another organization', () => {
   it('can be deleted with views, templates and subscriptions that refer to each other', async () => {
-    const { id, slug } = await makeOrganization(world.ctx);
-    await loadInvoices(world.ctx, id, []);
-    const api = apiOf(world.app, (await makeKey(world.ctx, id, { permissions: ['write'] })).secret);
+    const { id, slug } = await makeOrganization(site.ctx);
+    await loadInvoices(site.ctx, id, []);
+    const api = apiOf(site.app, (await makeKey(site.ctx, id, { permissions: ['write'] })).secret);
     const template = await api('post', '/portal/templates', {
       key: 'mail',
       kind: 'email',
       subject: 'x',
       body: 'x',
     });
-    const own = await world.view({ visibility: 'organization' }, api);
-    const made = await world.subscribe({ viewId: own, templateId: template.body.id }, api);
+    const own = await site.view({ visibility: 'organization' }, api);
+    const made = await site.subscribe({ viewId: own, templateId: template.body.id }, api);
     expect((await api('post', `/subscriptions/${made.id}/send`)).status).toBe(202);
     expect((await api('delete', `/organizations/${id}?confirm=${slug}`)).status).toBe(204);
   });

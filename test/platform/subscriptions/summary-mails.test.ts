@@ -1,12 +1,12 @@
 // Mails of a view with a summary: its rows in the mail and in templates, exact and per currency.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadInvoices } from '../../public/fixture.ts';
-import { minuteMs, subscriptionWorld, type World } from './fixture.ts';
+import { minuteMs, openSubscriptionSite, type SubscriptionSite } from './fixture.ts';
 
-let world: World;
+let site: SubscriptionSite;
 beforeAll(async () => {
-  world = await subscriptionWorld();
-  await loadInvoices(world.ctx, world.organization.id, [
+  site = await openSubscriptionSite();
+  await loadInvoices(site.ctx, site.organization.id, [
     {
       id: 1,
       tranid: 'A',
@@ -36,7 +36,7 @@ beforeAll(async () => {
     },
     { id: 4, tranid: 'D', total: '5', trandate: null, entity: '2', entityName: 'JPY', status: null },
   ]);
-  await world.as((tx) =>
+  await site.as((tx) =>
     tx('erp_record_types').update({
       description: JSON.stringify({
         name: 'invoice',
@@ -51,22 +51,22 @@ beforeAll(async () => {
     }),
   );
 });
-afterAll(() => world.close());
+afterAll(() => site.close());
 
 async function mailOf(
   summary: object,
   given: object = {},
 ): Promise<{ subject?: string; html: string; text: string }> {
-  world.mails.delivered.length = 0;
-  const viewId = await world.view({ name: 'Totals', columns: ['tranid'], sort: [], summary });
-  const { id } = await world.subscribe({ viewId, ...given });
-  const runner = world.run({ pollMs: 60 * minuteMs });
+  site.mails.delivered.length = 0;
+  const viewId = await site.view({ name: 'Totals', columns: ['tranid'], sort: [], summary });
+  const { id } = await site.subscribe({ viewId, ...given });
+  const runner = site.run({ pollMs: 60 * minuteMs });
   await runner.tick();
   await runner.stop();
-  world.send();
-  await world.settled(id, ['sent']);
-  const { subject = '', html = '', text = '' } = world.mailsTo('ada@example.test')[0]?.mail ?? {};
-  await world.owner('delete', `/subscriptions/${id}`);
+  site.send();
+  await site.settled(id, ['sent']);
+  const { subject = '', html = '', text = '' } = site.mailsTo('ada@example.test')[0]?.mail ?? {};
+  await site.owner('delete', `/subscriptions/${id}`);
   return { subject, html: html || '', text };
 }
 
@@ -95,7 +95,7 @@ describe('a mail of a view with a summary', () => {
   });
 
   it('gives its rows to a template', async () => {
-    const template = await world.owner('post', '/portal/templates', {
+    const template = await site.owner('post', '/portal/templates', {
       ...{ key: 'totals', kind: 'email', subject: '{{ view.name }}: {{ total }}' },
       body: '<ul>{% for row in rows %}<li>{{ row.cells | join: "|" }}</li>{% endfor %}</ul>{% for column in columns %}[{{ column.label }}]{% endfor %}',
     });
@@ -111,19 +111,19 @@ describe('a mail of a view with a summary', () => {
   });
 
   it('attaches the records, not the rows, as CSV', async () => {
-    const viewId = await world.view({
+    const viewId = await site.view({
       name: 'Totals',
       columns: ['tranid'],
       sort: [],
       summary: { groups: [{ field: 'status' }] },
     });
-    const { id } = await world.subscribe({ viewId, format: 'csv', recipients: ['csv@example.test'] });
-    const runner = world.run({ pollMs: 60 * minuteMs });
+    const { id } = await site.subscribe({ viewId, format: 'csv', recipients: ['csv@example.test'] });
+    const runner = site.run({ pollMs: 60 * minuteMs });
     await runner.tick();
     await runner.stop();
-    world.send();
-    await world.settled(id, ['sent']);
-    const { subject, attachments } = world.mailsTo('csv@example.test')[0]?.mail ?? {};
+    site.send();
+    await site.settled(id, ['sent']);
+    const { subject, attachments } = site.mailsTo('csv@example.test')[0]?.mail ?? {};
     expect(subject).toBe('Totals: 4 records');
     expect(Buffer.from(attachments?.[0]?.content as ArrayBuffer).toString('utf8')).toContain(
       '1,A\r\n2,B\r\n',

@@ -1,40 +1,40 @@
 // The unsubscribe link of a mail: one POST unsubscribes one recipient, and only they can undo it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { subscriptionWorld, type World } from './fixture.ts';
+import { openSubscriptionSite, type SubscriptionSite } from './fixture.ts';
 
-let world: World;
+let site: SubscriptionSite;
 let viewId: string;
 beforeAll(async () => {
-  world = await subscriptionWorld();
-  viewId = await world.view();
-  world.send();
+  site = await openSubscriptionSite();
+  viewId = await site.view();
+  site.send();
 });
-afterAll(() => world.close());
+afterAll(() => site.close());
 
 let made = 0;
 /** Creates a subscription with two recipients and one sent slot; `link` is the first recipient's. */
 async function sent() {
   made += 1;
   const [ada, bob] = [`ada-${made}@example.test`, `bob-${made}@example.test`];
-  const { id } = await world.subscribe({ viewId, schedule: '0 0 1 1 *', recipients: [ada, bob] });
+  const { id } = await site.subscribe({ viewId, schedule: '0 0 1 1 *', recipients: [ada, bob] });
   await deliver(id, ['sent', 'sent']);
-  return { id, ada, bob, link: world.linkOf(ada) };
+  return { id, ada, bob, link: site.linkOf(ada) };
 }
 async function deliver(id: string, statuses: readonly string[]): Promise<void> {
-  expect((await world.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
-  const runner = world.run();
+  expect((await site.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
+  const runner = site.run();
   await runner.tick();
   await runner.stop();
-  await world.settled(id, statuses);
+  await site.settled(id, statuses);
 }
 const recipientsOf = async (id: string): Promise<Record<string, string>> => {
-  const { body } = await world.owner('get', `/subscriptions/${id}`);
+  const { body } = await site.owner('get', `/subscriptions/${id}`);
   return Object.fromEntries(
     body.recipients.map(({ email, status }: { email: string; status: string }) => [email, status]),
   );
 };
 const post = (link: string, body: string, type: string | undefined) =>
-  world.visit(
+  site.visit(
     'post',
     link,
     type === undefined ? {} : { 'content-type': type },
@@ -45,7 +45,7 @@ const tokenOf = (link: string): string => new URL(link).searchParams.get('token'
 describe('the unsubscribe link', () => {
   it('GET shows the recipient, the subscription and a button, and changes nothing', async () => {
     const { id, ada, link } = await sent();
-    const page = await world.visit('get', link);
+    const page = await site.visit('get', link);
     expect([page.status, page.type]).toEqual([200, 'text/html']);
     expect(page.text).toContain(`Aster &amp; Sons sends mails like “Open invoices” to ${ada}.`);
     expect(page.text).toMatch(
@@ -81,26 +81,26 @@ describe('the unsubscribe link', () => {
     const again = await post(link, body, type);
     expect([again.status, again.text]).toEqual([200, response.text]);
     await deliver(id, ['sent', 'sent', 'sent', 'skipped']);
-    expect(world.mailsTo(ada)).toHaveLength(1);
-    expect((await world.visit('get', link)).text).toContain('You are unsubscribed');
+    expect(site.mailsTo(ada)).toHaveLength(1);
+    expect((await site.visit('get', link)).text).toContain('You are unsubscribed');
   });
   it('can be undone only by its own button, which is audited like unsubscribing', async () => {
     const { id, ada, link } = await sent();
-    const page = await world.visit('post', link);
+    const page = await site.visit('post', link);
     expect(page.text).toContain(`action="/unsubscribe/undo?token=${tokenOf(link)}"`);
-    await world.owner('patch', `/subscriptions/${id}`, {
+    await site.owner('patch', `/subscriptions/${id}`, {
       recipients: [ada.toUpperCase(), 'new@example.test'],
     });
     expect(await recipientsOf(id)).toEqual({ [ada]: 'unsubscribed', 'new@example.test': 'active' });
-    await world.owner('patch', `/subscriptions/${id}`, { recipients: ['new@example.test'] });
-    await world.owner('patch', `/subscriptions/${id}`, { recipients: [ada] });
+    await site.owner('patch', `/subscriptions/${id}`, { recipients: ['new@example.test'] });
+    await site.owner('patch', `/subscriptions/${id}`, { recipients: [ada] });
     expect(await recipientsOf(id)).toEqual({ [ada]: 'unsubscribed' });
-    const back = await world.visit('post', link.replace('/unsubscribe?', '/unsubscribe/undo?'));
+    const back = await site.visit('post', link.replace('/unsubscribe?', '/unsubscribe/undo?'));
     expect(back.text).toMatch(/sends mails like “[^”]+” to/);
     expect(await recipientsOf(id)).toEqual({ [ada]: 'active' });
-    const { body } = await world.owner(
+    const { body } = await site.owner(
       'get',
-      `/organizations/${world.organization.id}/audit-log?targetId=${id}&pageSize=3`,
+      `/organizations/${site.organization.id}/audit-log?targetId=${id}&pageSize=3`,
     );
     const rows = body.data.map((row: { action: string; actor: { email: string } | null }) => row.action);
     expect(rows).toContain('subscription.resubscribe');
@@ -108,20 +108,20 @@ describe('the unsubscribe link', () => {
 
   it('cancels the queued mail of that recipient, and no other one', async () => {
     const { id, ada, bob, link } = await sent();
-    await world.stopSenders();
+    await site.stopSenders();
     await deliver(id, ['sent', 'sent', 'queued', 'queued']);
-    await world.visit('post', link);
-    world.send();
-    const found = await world.settled(id, ['sent', 'sent', 'sent', 'skipped']);
+    await site.visit('post', link);
+    site.send();
+    const found = await site.settled(id, ['sent', 'sent', 'sent', 'skipped']);
     expect(found.find(({ status }) => status === 'skipped')?.recipient).toBe(ada);
-    expect([world.mailsTo(ada).length, world.mailsTo(bob).length]).toEqual([1, 2]);
+    expect([site.mailsTo(ada).length, site.mailsTo(bob).length]).toEqual([1, 2]);
   });
 
   it('shows when the recipient was removed from the list, and 404 for an unknown link or a deleted subscription', async () => {
     const { id, ada, bob, link } = await sent();
-    await world.owner('patch', `/subscriptions/${id}`, { recipients: [bob] });
-    expect((await world.visit('get', link)).text).toContain(`has removed ${ada} from the list`);
-    expect((await world.owner('delete', `/subscriptions/${id}`)).status).toBe(204);
+    await site.owner('patch', `/subscriptions/${id}`, { recipients: [bob] });
+    expect((await site.visit('get', link)).text).toContain(`has removed ${ada} from the list`);
+    expect((await site.owner('delete', `/subscriptions/${id}`)).status).toBe(204);
     for (const address of [
       link,
       link.slice(0, -1),
@@ -129,7 +129,7 @@ describe('the unsubscribe link', () => {
       `${link}&token=x`,
     ])
       for (const method of ['get', 'post'] as const) {
-        const { status, text } = await world.visit(method, address);
+        const { status, text } = await site.visit(method, address);
         expect([method, address, status]).toEqual([method, address, 404]);
         expect(text).toContain('Unknown link');
       }
@@ -137,10 +137,10 @@ describe('the unsubscribe link', () => {
 
   it('is only in its mail: in no row and no log line', async () => {
     const { link } = await sent();
-    await world.visit('get', link);
-    await world.visit('post', link);
-    expect(world.lines.some((line) => line.includes('"/unsubscribe"'))).toBe(true);
-    expect(world.lines.join('')).not.toContain(tokenOf(link));
+    await site.visit('get', link);
+    await site.visit('post', link);
+    expect(site.lines.some((line) => line.includes('"/unsubscribe"'))).toBe(true);
+    expect(site.lines.join('')).not.toContain(tokenOf(link));
     for (const table of [
       'subscription_links',
       'subscription_recipients',
@@ -148,7 +148,7 @@ describe('the unsubscribe link', () => {
       'outgoing_mails',
       'audit_log',
     ]) {
-      const { rows } = await world.as((tx) =>
+      const { rows } = await site.as((tx) =>
         tx.raw(`select string_agg(t::text, ' ') as text from ${table} t`),
       );
       expect(rows[0].text).not.toContain(tokenOf(link));

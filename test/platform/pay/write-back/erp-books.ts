@@ -5,7 +5,7 @@ import { createServer, request as httpRequest, type IncomingMessage } from 'node
 import type { AddressInfo } from 'node:net';
 import { createDataFolder, signIn } from '../../../../packages/netsuite-simulator/test/test-account.ts';
 import { inTransaction, type Tx } from '../../../../src/db/transaction.ts';
-import { type ErpState, listErpStates } from '../../../../src/platform/pay/ledger/erp-states.store.ts';
+import { listErpStates } from '../../../../src/platform/pay/ledger/erp-states.store.ts';
 import {
   enqueueErpDocument,
   retryErpDocuments,
@@ -61,53 +61,6 @@ async function startProxy(target: string): Promise<Wire> {
   };
   return wire;
 }
-
-export type Books = {
-  readonly erp: Erp;
-  readonly wire: Wire;
-  readonly database: TestDatabase;
-  readonly organizationId: string;
-  /** The connection as stored, with its secrets. */
-  readonly connection: { readonly settings: object; readonly secrets: object };
-  as<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
-  /** Creates an invoice over this amount; returns its id. */
-  invoice(pence: number, customer?: string): Promise<string>;
-  /** Inserts a payment that has just succeeded, with these amounts per invoice; returns its id. */
-  pay(
-    invoices: readonly (readonly [id: string, pence: number])[],
-    options?: { customer?: string },
-  ): Promise<string>;
-  /**
-   * Inserts a payment of another organization without an ERP connection; returns a function that reads its
-   * state.
-   */
-  neighbour(): Promise<() => Promise<ErpState | undefined>>;
-  /** Inserts a refund that has just succeeded; returns its id. */
-  refund(paymentId: string, pence: number): Promise<string>;
-  setWriteBack(writeBack: object | false): Promise<unknown>;
-  /** The payment's state in the ERP, with `unapplied` in pence. */
-  state(paymentId: string): Promise<object>;
-  /** Requests another attempt, as a person would; returns the number of documents. */
-  retry(paymentId: string): Promise<number>;
-  /** Makes all pending documents due now. */
-  makeDue(): Promise<unknown>;
-  /** Queries the account's ledger. */
-  ledger<Row extends object>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
-  /** The open amount of each invoice, in pence. */
-  open(...invoices: readonly string[]): Promise<number[]>;
-  /**
-   * A payment in the account's ledger: number of records, and total, applied and refunded amounts in pence,
-   * and number of refunds.
-   */
-  inErp(
-    paymentId: string,
-  ): Promise<Readonly<Record<'payments' | 'total' | 'applied' | 'refunded' | 'refunds', number>>>;
-  /** Creates a customer; returns its id. */
-  customer(): Promise<string>;
-  /** Writes into the account as a person would, not as the service; returns the new record's id. */
-  byHand(method: string, path: string, body?: object): Promise<string>;
-  stop(): Promise<void>;
-};
 
 type Owner = { organizationId: string; account: string };
 
@@ -170,7 +123,7 @@ const paymentTotals = `SELECT count(DISTINCT p.id) AS payments, round(max(p.fore
   WHERE p.type = 'CustPymt' AND p.externalid = $1`;
 
 /** `given`: another database than usual, which `stop` closes. */
-export async function openBooks(given?: TestDatabase): Promise<Books> {
+export async function openBooks(given?: TestDatabase) {
   const files = await createDataFolder();
   const [erp, database] = await Promise.all([startErp(files.folder), given ?? testDatabase()]);
   const wire = await startProxy(erp.account.url);
@@ -206,18 +159,26 @@ export async function openBooks(given?: TestDatabase): Promise<Books> {
     wire,
     database,
     organizationId,
+    /** The connection as stored, with its secrets. */
     connection,
     as,
+    /** Queries the account's ledger. */
     ledger,
+    /** Writes into the account as a person would, not as the service; returns the new record's id. */
     byHand,
-    open: async (...ids) => {
+    /** The open amount of each invoice, in pence. */
+    open: async (...ids: readonly string[]): Promise<number[]> => {
       const rows = await ledger<{ id: string; due: string }>(
         'SELECT id::text, round(foreignamountunpaid * 100)::text AS due FROM ledger.transaction WHERE id = ANY($1)',
         [ids],
       );
       return ids.map((id) => Number(rows.find((row) => row.id === id)?.due));
     },
-    inErp: async (paymentId) => {
+    /**
+     * A payment in the account's ledger: number of records, and total, applied and refunded amounts in pence,
+     * and number of refunds.
+     */
+    inErp: async (paymentId: string) => {
       const [row] = await ledger<Record<string, string>>(paymentTotals, [`portal-payment-${paymentId}`]);
       const pence = (name: string): number => Number(row?.[name]);
       return {
@@ -228,15 +189,22 @@ export async function openBooks(given?: TestDatabase): Promise<Books> {
         refunds: pence('refunds'),
       };
     },
-    customer: () =>
+    /** Creates a customer; returns its id. */
+    customer: (): Promise<string> =>
       byHand('POST', 'customer', { companyName: `Customer ${randomUUID()}`, subsidiary: { id: '1' } }),
-    invoice: (pence, customer = '1') =>
+    /** Creates an invoice over this amount; returns its id. */
+    invoice: (pence: number, customer = '1'): Promise<string> =>
       byHand('POST', 'invoice', {
         entity: { id: customer },
         item: { items: [{ item: '10', amount: pence / 100 }] },
       }),
-    pay: (invoices, { customer = '1' } = {}) =>
+    /** Inserts a payment that has just succeeded, with these amounts per invoice; returns its id. */
+    pay: (invoices: readonly (readonly [id: string, pence: number])[], { customer = '1' } = {}) =>
       as((tx) => insertPayment(tx, { organizationId, account, customer }, invoices)),
+    /**
+     * Inserts a payment of another organization without an ERP connection; returns a function that reads its
+     * state.
+     */
     neighbour: async () => {
       const other = await makeOrganization(ctx);
       const asOther = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
@@ -248,7 +216,8 @@ export async function openBooks(given?: TestDatabase): Promise<Books> {
       });
       return async () => (await asOther((tx) => listErpStates(tx, other.id, [id]))).get(id);
     },
-    refund: (paymentId, pence) =>
+    /** Inserts a refund that has just succeeded; returns its id. */
+    refund: (paymentId: string, pence: number): Promise<string> =>
       as(async (tx) => {
         const id = randomUUID();
         await tx('pay_refunds').insert({
@@ -261,15 +230,19 @@ export async function openBooks(given?: TestDatabase): Promise<Books> {
         await enqueueErpDocument(tx, { organizationId, paymentId, refundId: id });
         return id;
       }),
-    setWriteBack: (writeBack) =>
+    setWriteBack: (writeBack: object | false) =>
       as((tx) => tx('pay_configs').update({ write_back: JSON.stringify(writeBack) })),
-    state: async (paymentId) => {
+    /** The payment's state in the ERP, with `unapplied` in pence. */
+    state: async (paymentId: string): Promise<object> => {
       const state = (await as((tx) => listErpStates(tx, organizationId, [paymentId]))).get(paymentId);
       if (state === undefined) return { status: 'OFF' };
       const { unappliedMinor, ...rest } = state;
       return { ...rest, unapplied: Number(unappliedMinor) };
     },
-    retry: (paymentId) => as((tx) => retryErpDocuments(tx, organizationId, paymentId)),
+    /** Requests another attempt, as a person would; returns the number of documents. */
+    retry: (paymentId: string): Promise<number> =>
+      as((tx) => retryErpDocuments(tx, organizationId, paymentId)),
+    /** Makes all pending documents due now. */
     makeDue: () =>
       as((tx) =>
         tx('pay_erp_documents')
@@ -288,8 +261,10 @@ export async function openBooks(given?: TestDatabase): Promise<Books> {
   };
 }
 
-function callByHand({ account }: Erp, token: string): Books['byHand'] {
-  return async (method, path, sent) => {
+export type Books = Awaited<ReturnType<typeof openBooks>>;
+
+function callByHand({ account }: Erp, token: string) {
+  return async (method: string, path: string, sent?: object): Promise<string> => {
     const headers = { authorization: `Bearer ${token}` };
     const init = sent === undefined ? { method, headers } : { method, headers, body: JSON.stringify(sent) };
     const response = await fetch(`${account.url}/services/rest/record/v1/${path}`, init);
