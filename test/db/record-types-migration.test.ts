@@ -27,20 +27,10 @@ const field = (name: string, reason: string | null = null) => ({
   syncable: reason === null,
   reason,
 });
-const readable = {
-  name: 'invoice',
-  label: 'Invoice',
-  table: 'transaction',
-  source: 'probe',
-  fields: [field('id'), field('x', 'It is gone')],
-};
-const hidden = {
-  name: 'vendor',
-  label: 'Vendor',
-  table: 'vendor',
-  source: 'probe',
-  fields: [field('id', 'No permission')],
-};
+const invoice = { name: 'invoice', label: 'Invoice', table: 'transaction', source: 'probe' };
+const readable = { ...invoice, fields: [field('id'), field('x', 'It is gone')] };
+const vendor = { name: 'vendor', label: 'Vendor', table: 'vendor', source: 'probe' };
+const hidden = { ...vendor, fields: [field('id', 'No permission')] };
 const refreshedAt = new Date('2026-03-02T10:00:00Z');
 
 it('moves the record types of an organization, with what a list shows of them', async () => {
@@ -60,28 +50,16 @@ it('moves the record types of an organization, with what a list shows of them', 
 
   const { rows, total } = await listHeads(ctx, {}, { page: 1, pageSize: 10 });
   expect(total).toBe(2);
-  const common = { custom: false, source: 'probe' };
+  const ofInvoice = { family: 'transaction', custom: false, syncable: true, reason: null };
+  const ofVendor = { family: 'entity', custom: false, syncable: false, reason: 'No permission' };
   expect(rows).toEqual([
-    {
-      ...{ name: 'invoice', label: 'Invoice', table: 'transaction', family: 'transaction', ...common },
-      ...{ syncable: true, reason: null, fieldCount: 2, syncableFieldCount: 1 },
-    },
-    {
-      ...{ name: 'vendor', label: 'Vendor', table: 'vendor', family: 'entity', ...common },
-      ...{ syncable: false, reason: 'No permission', fieldCount: 1, syncableFieldCount: 0 },
-    },
+    { ...invoice, ...ofInvoice, fieldCount: 2, syncableFieldCount: 1 },
+    { ...vendor, ...ofVendor, fieldCount: 1, syncableFieldCount: 0 },
   ]);
   const stored = await readRecordTypes(ctx, ['invoice', 'vendor', 'item']);
-  expect(
-    [...stored.values()].map(({ description, describedAt, isOutdated }) => [
-      description,
-      describedAt,
-      isOutdated,
-    ]),
-  ).toEqual([
-    [readable, refreshedAt, false],
-    [hidden, refreshedAt, false],
-  ]);
+  expect([...stored.values()]).toMatchObject(
+    [readable, hidden].map((description) => ({ description, describedAt: refreshedAt, isOutdated: false })),
+  );
   expect(await readMetadataStatus(ctx)).toEqual({ refreshedAt, lastError: null, account: null });
 
   const asBefore = former(organizationId, [readable]);

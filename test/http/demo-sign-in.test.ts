@@ -51,14 +51,9 @@ describe('POST /auth/demo', () => {
     expect(audited).toHaveLength(1);
   });
 
-  it('signs in for a browser that says which site asks', async () => {
-    const response = await click(demo, { ...own, 'sec-fetch-site': 'same-origin' });
-    expect([response.status, response.headers['location']]).toEqual([303, '/console']);
-  });
-
   it('ends the session that the browser had', async () => {
     const before = await makeSession(database.ctx, organization.ownerId, organization.id);
-    const response = await click(demo, { ...own, cookie: before.cookie });
+    const response = await click(demo, { ...own, cookie: before.cookie, 'sec-fetch-site': 'same-origin' });
     expect(sessionOf(response)).not.toBe('');
     await supertest(demo).get('/api/platform/v1/whoami').set({ cookie: before.cookie }).expect(401);
   });

@@ -78,28 +78,14 @@ describe('an address at which there is nothing', () => {
 
   it('keeps the status and headers of the error', async () => {
     const [page, body] = [await open('/api/public/v9/nothing'), await open('/api/public/v9/nothing', '*/*')];
-    const {
-      'content-length': _pageLength,
-      'content-security-policy': _policy,
-      'x-request-id': _pageId,
-      ...ofPage
-    } = page.headers;
-    const {
-      'content-length': _length,
-      'content-security-policy': _default,
-      'x-request-id': _id,
-      date,
-      ...ofBody
-    } = body.headers;
-    expect([page.status, ofPage]).toEqual([
-      401,
-      { ...ofBody, date: expect.any(String), 'content-type': 'text/html; charset=utf-8' },
-    ]);
-    expect([ofBody['www-authenticate'], ofBody['strict-transport-security'], date]).toEqual([
-      'Bearer',
-      expect.any(String),
-      expect.any(String),
-    ]);
+    const own = ['content-length', 'content-security-policy', 'content-type', 'date', 'x-request-id'];
+    const shared = ({ headers }: typeof page) =>
+      Object.fromEntries(Object.entries(headers).filter(([name]) => !own.includes(name)));
+    expect([page.status, shared(page)]).toEqual([401, shared(body)]);
+    expect(shared(page)).toMatchObject({
+      'www-authenticate': 'Bearer',
+      'strict-transport-security': expect.any(String),
+    });
   });
 
   it('does not repeat what the link says', async () => {
@@ -136,16 +122,10 @@ describe('an address for which there is no session', () => {
   };
 
   it('is reached by signing in, where a session can read it', async () => {
-    const records = `${base}/views/${createId()}/records`;
-    expect(await actionsOn(records)).toEqual([
-      401,
-      ['Sign in', `/auth/login?returnTo=${encodeURIComponent(records)}`],
-    ]);
-    const given = `${base}/teams?q=%22%3E%3Cb%3E&page=1`;
-    expect(await actionsOn(given)).toEqual([
-      401,
-      ['Sign in', `/auth/login?returnTo=${encodeURIComponent(given)}`],
-    ]);
+    for (const path of [`${base}/views/${createId()}/records`, `${base}/teams?q=%22%3E%3Cb%3E&page=1`]) {
+      const signIn = `/auth/login?returnTo=${encodeURIComponent(path)}`;
+      expect(await actionsOn(path)).toEqual([401, ['Sign in', signIn]]);
+    }
     expect(await actionsOn('/api/public/v9/nothing')).toEqual([401]);
   });
 });

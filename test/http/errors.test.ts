@@ -169,34 +169,18 @@ describe('malicious bodies', () => {
   });
 
   it.each(['a\0b', '\ud800', 'x\udc00x'])('422 for the text %j in any field', async (text) => {
-    const connection = {
-      accountId: '1234567',
-      authentication: {
-        method: 'tba',
-        consumerKey: text,
-        tokenId: 'x',
-        consumerSecret: text,
-        tokenSecret: text,
-      },
+    const texts = { consumerKey: text, consumerSecret: text, tokenSecret: text };
+    const authentication = { method: 'tba', tokenId: 'x', ...texts };
+    const endpoint = {
+      name: 'a',
+      recordType: text,
+      description: text,
+      fields: [{ name: 'x', source: text }],
     };
     const bodies: [Parameters<Api>[0], string, object][] = [
       ['post', '/api-keys', { name: text }],
-      ['post', '/api-schema', { notes: text }],
-      [
-        'post',
-        '/api-schema',
-        {
-          endpoints: [
-            { name: 'a', recordType: text, description: text, fields: [{ name: 'x', source: text }] },
-          ],
-        },
-      ],
-      ['put', '/netsuite/connection', connection],
-      [
-        'put',
-        '/netsuite/connection',
-        { ...connection, baseUrl: `https://1234567.suitetalk.api.netsuite.com${text}` },
-      ],
+      ['post', '/api-schema', { notes: text, endpoints: [endpoint] }],
+      ['put', '/netsuite/connection', { accountId: '1234567', authentication }],
       ['post', '/sync-configs', { name: 'x', recordType: 'invoice', schedule: text, timezone: text }],
     ];
     for (const [method, path, body] of bodies) {
@@ -213,19 +197,18 @@ describe('malicious bodies', () => {
 
   it('422 for numbers out of range', async () => {
     const { body } = await owner('post', '/api-keys', { name: 'numbers' });
-    for (const number of ['1e999', '-1e999', '9007199254740993', '0.5', '1e-400', '-0.1', '"1"', '[]'])
-      expect([
-        number,
-        (await owner('post', `/api-keys/${body.id}/rotate`, `{"gracePeriodSeconds":${number}}`)).status,
-      ]).toEqual([number, number === '1e-400' ? 201 : 422]);
+    const rotate = (number: string) =>
+      owner('post', `/api-keys/${body.id}/rotate`, `{"gracePeriodSeconds":${number}}`);
+    for (const number of ['1e999', '-1e999', '9007199254740993', '0.5', '-0.1', '"1"', '[]'])
+      expect([number, (await rotate(number)).status]).toEqual([number, 422]);
+    expect((await rotate('1e-400')).status).toBe(201);
   });
 
   it('422 for keys that name prototypes, and no prototype is polluted', async () => {
     for (const key of ['__proto__', 'constructor', 'prototype', 'toString']) {
-      expect((await owner('post', '/api-keys', `{"name":"x","${key}":{"polluted":true}}`)).status).toBe(422);
-      expect(
-        (await owner('post', '/api-keys', `{"name":"x","scopes":{"${key}":{"polluted":true}}}`)).status,
-      ).toBe(422);
+      const polluting = `"${key}":{"polluted":true}`;
+      for (const body of [`{"name":"x",${polluting}}`, `{"name":"x","scopes":{${polluting}}}`])
+        expect((await owner('post', '/api-keys', body)).status).toBe(422);
       expect((await owner('get', `/api-keys?${key}=1`)).status).toBe(400);
     }
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();

@@ -4,18 +4,9 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { saveAccount } from '../../src/sync/record-types.store.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { field } from '../sync/fixture.ts';
-import {
-  type Caller,
-  callerOf,
-  type InvoiceRow,
-  invoicesEndpoint,
-  loadInvoices,
-  publicApp,
-  publishVersion,
-} from './fixture.ts';
+import { type InvoiceRow, invoicesEndpoint, openSite, publicApp, type Site } from './fixture.ts';
+import { answersText } from './golden-answers.ts';
 
 const line = (item: string, quantity: number) => ({
   item,
@@ -161,13 +152,9 @@ const addresses = [
 
 const kept = (): string => readFileSync(new URL('golden/everything.txt', import.meta.url), 'utf8');
 
-let database: TestDatabase;
-let caller: Caller;
+let site: Site;
 beforeAll(async () => {
-  database = await testDatabase({ settings: { cacheTtlMs: 0 } });
-  const { ctx } = database;
-  const organizationId = (await makeOrganization(ctx)).id;
-  await loadInvoices(ctx, organizationId, rows);
+  site = await openSite({ settings: { cacheTtlMs: 0 }, rows, versions: [] });
   const fields = [
     { ...field('total', 'number'), currency: 'status' },
     { ...field('entity', 'reference'), target: 'invoice' },
@@ -187,28 +174,18 @@ beforeAll(async () => {
     shownAs: { number: null, name: null, date: null, amount: null },
   };
   const unknown = { hasSubsidiaries: null, hasCurrencies: true, baseCurrency: null, accountingBooks: null };
-  await saveAccount(
-    { ...ctx, organizationId },
-    { described: [{ ...type, ...shown }], listed: [], account: { ...unknown, utcOffsetMinutes: 60 } },
-  );
-  await publishVersion(ctx, organizationId, { endpoints });
-  caller = { secret: (await makeKey(ctx, organizationId)).secret, organizationId };
+  await saveAccount(site.tenant, {
+    described: [{ ...type, ...shown }],
+    listed: [],
+    account: { ...unknown, utcOffsetMinutes: 60 },
+  });
+  await site.publish({ endpoints });
 });
-afterAll(() => database.close());
+afterAll(() => site.close());
 
-async function answers(): Promise<string> {
-  const app = publicApp(database.ctx);
-  const texts: string[] = [];
-  for (const address of addresses) {
-    const [path = '', accept = 'application/json'] = address.split('#');
-    const { status, text, headers } = await callerOf(app, caller)(path, { accept }).buffer(true);
-    const shown = text.replace(/"requestId":"[^"]*"/, '"requestId":"…"');
-    texts.push(
-      `${address}\n${status} ${headers['content-type']}\n${headers['link'] ?? 'no links'}\n${shown}\n`,
-    );
-  }
-  return texts.join('\n');
-}
+/** Of a process without cached answers. */
+const answers = async (): Promise<string> =>
+  answersText(await site.callerWith({}, publicApp(site.ctx)), addresses);
 
 describe('a version that declares everything', () => {
   it('returns the stored responses', async () => {
@@ -216,25 +193,11 @@ describe('a version that declares everything', () => {
   });
 
   it('still does after the account moved to another zone and lost its currencies, and a later version declares nothing', async () => {
-    await saveAccount(
-      { ...database.ctx, organizationId: caller.organizationId },
-      {
-        described: [],
-        listed: [],
-        account: {
-          hasSubsidiaries: null,
-          hasCurrencies: false,
-          baseCurrency: null,
-          accountingBooks: null,
-          utcOffsetMinutes: -300,
-        },
-      },
-    );
-    await publishVersion(database.ctx, caller.organizationId, {
-      version: 'v2',
-      endpoints: [invoicesEndpoint],
-    });
-    await callerOf(publicApp(database.ctx), caller)('/v2/invoices/summary').expect(404);
+    const known = { hasSubsidiaries: null, hasCurrencies: false, baseCurrency: null, accountingBooks: null };
+    const account = { ...known, utcOffsetMinutes: -300 };
+    await saveAccount(site.tenant, { described: [], listed: [], account });
+    await site.publish({ version: 'v2', endpoints: [invoicesEndpoint] });
+    await site.get('/v2/invoices/summary').expect(404);
     expect(await answers()).toBe(kept());
   });
 });

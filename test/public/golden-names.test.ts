@@ -3,9 +3,8 @@
 // existed; do not regenerate the file.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { type Caller, callerOf, loadInvoices, publicApp, publishVersion } from './fixture.ts';
+import { openSite, type Site } from './fixture.ts';
+import { answersText } from './golden-answers.ts';
 
 const endpoint = {
   name: 'summary',
@@ -91,35 +90,19 @@ const addresses = [
 
 const kept = (): string => readFileSync(new URL('golden/names.txt', import.meta.url), 'utf8');
 
-let database: TestDatabase;
-let caller: Caller;
+let site: Site;
 beforeAll(async () => {
-  database = await testDatabase({ settings: { cacheTtlMs: 0 } });
-  const organizationId = (await makeOrganization(database.ctx)).id;
-  await loadInvoices(database.ctx, organizationId, rows, 'text');
-  await publishVersion(database.ctx, organizationId, { endpoints: [endpoint] });
-  caller = { secret: (await makeKey(database.ctx, organizationId)).secret, organizationId };
+  site = await openSite({ rows, idType: 'text', versions: [{ endpoints: [endpoint] }] });
 });
-afterAll(() => database.close());
+afterAll(() => site.close());
 
 describe('a version whose fields have the names of later parameters', () => {
   it('returns the stored responses', async () => {
-    const app = publicApp(database.ctx);
-    const answers: string[] = [];
-    for (const address of addresses) {
-      const { status, text, headers } = await callerOf(app, caller)(address);
-      answers.push(
-        `${address}\n${status} ${headers['content-type']}\n${text.replace(/"requestId":"[^"]*"/, '"requestId":"…"')}\n`,
-      );
-    }
-    expect(answers.join('\n')).toBe(kept());
+    expect(await answersText(site.get, addresses, false)).toBe(kept());
   });
 
   it('returns its lists as exports', async () => {
-    const { text } = await callerOf(publicApp(database.ctx), caller)(
-      '/v1/summary?fields=q,or,sum,by&sort=sum',
-      { accept: 'text/csv' },
-    );
+    const { text } = await site.get('/v1/summary?fields=q,or,sum,by&sort=sum', { accept: 'text/csv' });
     expect(text).toBe(
       'id,q,or,sum,by\r\na,INV-002,Open,3,2026-02-28\r\nsummary,INV-001,(a:eq:b),10.50,2026-01-31\r\nchanged,x,,,\r\n',
     );

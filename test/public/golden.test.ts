@@ -3,19 +3,9 @@
 // promise; do not regenerate the file. Only the message of an error, which is documented as free text, may be
 // edited.
 import { readFileSync } from 'node:fs';
-import type { Express } from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
-import {
-  callerOf,
-  type InvoiceRow,
-  invoicesEndpoint,
-  loadInvoices,
-  publicApp,
-  publishVersion,
-} from './fixture.ts';
+import { type InvoiceRow, invoicesEndpoint, loadInvoices, openSite, type Site } from './fixture.ts';
+import { answersText } from './golden-answers.ts';
 
 const line = (item: string, quantity: number) => ({
   item,
@@ -83,39 +73,17 @@ const addresses = [
 
 const kept = readFileSync(new URL('golden/v1.txt', import.meta.url), 'utf8');
 
-let database: TestDatabase;
-let organizationId: string;
-let app: Express;
-let secret: string;
-
+let site: Site;
 beforeAll(async () => {
-  database = await testDatabase({ settings: { cacheTtlMs: 0 } });
-  organizationId = (await makeOrganization(database.ctx)).id;
-  await loadInvoices(database.ctx, organizationId, rows);
-  await publishVersion(database.ctx, organizationId);
-  app = publicApp(database.ctx);
-  ({ secret } = await makeKey(database.ctx, organizationId));
+  site = await openSite({ settings: { cacheTtlMs: 0 }, rows });
 });
-afterAll(() => database.close());
+afterAll(() => site.close());
 
-async function answers(): Promise<string> {
-  const texts: string[] = [];
-  for (const address of addresses) {
-    const { status, text, headers } = await callerOf(app, { secret, organizationId })(address);
-    const shown = text.replace(/"requestId":"[^"]*"/, '"requestId":"…"');
-    texts.push(
-      `${address}\n${status} ${headers['content-type']}\n${headers['link'] ?? 'no links'}\n${shown}\n`,
-    );
-  }
-  return texts.join('\n');
-}
+const answers = (): Promise<string> => answersText(site.get, addresses);
 const described = async () => {
-  const { text, headers } = await callerOf(app, { secret, organizationId })('/openapi/v1');
+  const { text, headers } = await site.get('/openapi/v1');
   return [text, headers['etag']];
 };
-const inWarehouse = (sql: string) =>
-  database.ctx.db.data.query(sql.replaceAll('$schema', tenantSchema(organizationId)));
-
 describe('a published version', () => {
   it('returns the stored responses', async () => {
     expect(await answers()).toBe(kept);
@@ -123,20 +91,16 @@ describe('a published version', () => {
 
   it('still does after fields vanished or changed type, a table swap, and later versions', async () => {
     const description = await described();
-    await inWarehouse(
-      `update $schema.record_columns set state = 'vanished' where field in ('status', 'entity')`,
-    );
-    await inWarehouse(`update $schema.record_columns set state = 'replaced' where field = 'total'`);
-    await inWarehouse(
-      `insert into $schema.record_columns (record_type, column_name, field, part, type, state, position)
+    await site.sql(`update $wh.record_columns set state = 'vanished' where field in ('status', 'entity')`);
+    await site.sql(`update $wh.record_columns set state = 'replaced' where field = 'total'`);
+    await site.sql(
+      `insert into $wh.record_columns (record_type, column_name, field, part, type, state, position)
        values ('invoice', 'f_total_2', 'total', 'value', 'text', 'live', 90), ('invoice', 'f_memo', 'memo', 'value', 'text', 'live', 91)`,
     );
-    const table = await loadInvoices(database.ctx, organizationId, rows);
-    await inWarehouse(
-      `alter table $schema.${table} add f_total_2 text collate "C", add f_memo text collate "C"`,
-    );
-    await inWarehouse(`update $schema.${table} set f_total_2 = 'ten', f_memo = 'new'`);
-    await publishVersion(database.ctx, organizationId, {
+    const table = await loadInvoices(site.ctx, site.organizationId, rows);
+    await site.sql(`alter table $wh.${table} add f_total_2 text collate "C", add f_memo text collate "C"`);
+    await site.sql(`update $wh.${table} set f_total_2 = 'ten', f_memo = 'new'`);
+    await site.publish({
       version: 'v2',
       endpoints: [
         {
@@ -151,7 +115,7 @@ describe('a published version', () => {
         },
       ],
     });
-    const later = await callerOf(app, { secret, organizationId })('/v2/invoices/1').expect(200);
+    const later = await site.get('/v2/invoices/1').expect(200);
     expect(later.body.data).toEqual({ id: '1', total: 'ten', number: 'new' });
     expect(await answers()).toBe(kept);
     expect(await described()).toEqual(description);

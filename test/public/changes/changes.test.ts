@@ -186,15 +186,8 @@ describe('GET /{version}/{resource}/changes', () => {
     for (const coding of ['identity', 'gzip']) {
       const ask = () => get('/v1/things/changes?limit=8', { 'accept-encoding': coding }).expect(200);
       const [first, second] = [await ask(), await ask()];
-      for (const name of [
-        'etag',
-        'link',
-        'content-encoding',
-        'content-length',
-        'x-data-generation',
-        'x-data-synced-at',
-      ])
-        expect([name, second.headers[name]]).toEqual([name, first.headers[name]]);
+      const { date: _date, 'x-request-id': _id, ...kept } = first.headers;
+      expect(second.headers).toMatchObject(kept);
       expect(second.headers['link']).toContain(second.body.next);
       expect(second.text).toBe(first.text);
     }
@@ -231,15 +224,13 @@ describe('GET /{version}/{resource}/changes', () => {
         'since=',
         'limit=1&limit=2',
         'page=1',
-        'fields=name',
         'Since=x',
-        'sort=id',
       ].map((query) => get(`/v1/things/changes?${query}`)),
     ];
     for (const request of wrong)
       expect([(await request).status, (await request).body.error.details[0].path]).toEqual([
         400,
-        expect.stringMatching(/^(since|limit|page|fields|Since|sort)$/),
+        expect.stringMatching(/^(since|limit|page|Since)$/),
       ]);
     await fc.assert(
       fc.asyncProperty(
@@ -318,27 +309,18 @@ describe('GET /{version}/{resource}/changes', () => {
       Buffer.from(signed, 'base64url').toString(),
     ) as unknown[];
     const binding = JSON.stringify(['changes', world.organizationId, 'v1', 'things']);
-    const older = database.ctx.keyring.sign(
-      JSON.stringify([epochMark, floor, generation, kind, id]),
-      binding,
-    );
+    const named = JSON.stringify([epochMark, floor, generation, kind, id]);
+    const older = database.ctx.keyring.sign(named, binding);
     expect((await page(older)).next).toBe(next);
   });
 
   it('supports text ids, and a record with the id "changes"', async () => {
     const { world: texts, get: ask } = await openWorld();
-    await loadInvoices(
-      database.ctx,
-      texts.organizationId,
-      ['b', 'changes', 'É', '01', "o'x"].map((id) => ({ id })),
-      'text',
-    );
-    await publishVersion(database.ctx, texts.organizationId, {
-      version: 'v3',
-      endpoints: [
-        { name: 'invoices', recordType: 'invoice', fields: [{ name: 'number', source: 'tranid' }] },
-      ],
-    });
+    const rows = ['b', 'changes', 'É', '01', "o'x"].map((id) => ({ id }));
+    await loadInvoices(database.ctx, texts.organizationId, rows, 'text');
+    const fields = [{ name: 'number', source: 'tranid' }];
+    const endpoints = [{ name: 'invoices', recordType: 'invoice', fields }];
+    await publishVersion(database.ctx, texts.organizationId, { version: 'v3', endpoints });
     await texts.query(
       `insert into ${texts.schema}.tombstones (record_type, id, generation) values ('invoice', 'a"b', 1), ('invoice', 'zz', 1)`,
     );

@@ -11,21 +11,28 @@ import { openDb, openKnex } from '../../../src/db/connect.ts';
 import { adoptMessageClasses, createMessageClasses } from '../../../src/http/driver/message-classes.ts';
 import { createSlowReaderCheck } from '../../../src/public/export/slow-reader.ts';
 import { startUsageCounter, type UsageCounter } from '../../../src/public/index.ts';
-import { createFairQueue } from '../../../src/public/load/fair-queue.ts';
 import { fetchAndStoreMetadata } from '../../../src/sync/connection.ts';
 import { applyColumnChanges, dropRetiredTables } from '../../../src/warehouse/table.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { makeKey } from '../../setup/organization.ts';
+import { readToClose } from '../../setup/sockets.ts';
 import { until } from '../../setup/until.ts';
 import { field, memoryErp, noSignal, syncWorld } from '../../sync/fixture.ts';
-import { type Caller, callerOf, idsOf, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
+import {
+  type Caller,
+  callerOf,
+  idsOf,
+  loadInvoices,
+  openSite,
+  publicApp,
+  publishVersion,
+  type Site,
+} from '../fixture.ts';
 
 // More than the buffers of a connection hold, so that a client that does not read blocks the whole pipeline.
 const count = 3_000;
 const characters = 10_000;
 
-let database: TestDatabase;
+let database: Site;
 let admin: ReturnType<typeof openKnex>;
 let usage: UsageCounter;
 let caller: Caller;
@@ -47,19 +54,17 @@ async function fill(): Promise<string> {
 
 beforeAll(async () => {
   // A list that waited for the client of an export would get 503 here; nothing else takes that long.
-  database = await testDatabase({ settings: { readTimeoutMs: 30_000 } });
+  database = await openSite({ settings: { readTimeoutMs: 30_000 } });
   admin = openKnex(database.address, null, 2);
   usage = startUsageCounter(database.ctx, { flushEveryMs: 3_600_000 });
-  const { id } = await makeOrganization(database.ctx);
-  caller = { organizationId: id, secret: (await makeKey(database.ctx, id)).secret };
-  schema = tenantSchema(id);
+  caller = { organizationId: database.organizationId, secret: (await database.key()).secret };
+  ({ schema } = database);
   table = await fill();
-  await publishVersion(database.ctx, id);
 });
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
   for (const server of servers.splice(0)) server.close();
-  await until(async () => ((await backends()).length === 0 ? true : undefined));
+  await until(async () => (await backends()).length === 0);
   lines.length = 0;
 });
 afterAll(async () => {
@@ -102,15 +107,6 @@ async function ask(port: number, query = '?fields=number', more = '', as = calle
   return { socket, head: first.toString().split('\r\n\r\n')[0] ?? '' };
 }
 
-/** Reads the rest; resolves with all of it when the connection is closed. */
-async function rest(socket: Socket): Promise<string> {
-  const chunks: Buffer[] = [];
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  const closed = new Promise((resolve) => socket.once('close', resolve));
-  socket.resume();
-  await closed;
-  return Buffer.concat(chunks).toString();
-}
 const endsCleanly = (text: string): boolean => text.endsWith('0\r\n\r\n');
 
 const backends = async (): Promise<{ pid: number; wait: string | null }[]> =>
@@ -141,7 +137,7 @@ describe('a client', () => {
     const { socket, head } = await ask(await serve(), '?fields=number', 'Connection: close\r\n');
     expect(head).toContain(`X-Total-Count: ${count}`);
     await stalled(1);
-    const text = await rest(socket);
+    const text = await readToClose(socket);
     expect(endsCleanly(text)).toBe(true);
     expect(text.length).toBeGreaterThan(count * characters - 200_000);
   });
@@ -159,7 +155,7 @@ describe('a client', () => {
     const next = await asked;
     await stalled(1);
     next.socket.destroy();
-    await until(async () => ((await backends()).length === 0 ? true : undefined));
+    await until(async () => (await backends()).length === 0);
     expect(lines.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
   });
 
@@ -176,7 +172,7 @@ describe('a client', () => {
       return waiting.rows.length > 0 ? true : undefined;
     });
     gone.destroy();
-    await until(async () => (logged('request').length > 0 ? true : undefined));
+    await until(async () => logged('request').length > 0);
     await holder.rollback();
     // A client that connects now and takes the same way is handled after the one that disconnected.
     const headers = { authorization: `Bearer ${caller.secret}`, 'x-tenant-id': caller.organizationId };
@@ -209,15 +205,14 @@ describe('a client', () => {
       const text = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like ?";
       return (await admin.raw<{ rows: unknown[] }>(text, [like])).rows.length;
     };
-    const counting = (wanted: number) =>
-      until(async () => ((await waiting('select count(%')) === wanted ? true : undefined));
+    const counting = (wanted: number) => until(async () => (await waiting('select count(%')) === wanted);
     await counting(1);
     const headers = { authorization: `Bearer ${caller.secret}`, 'x-tenant-id': caller.organizationId };
     const asList = () => fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?number=counted`, { headers });
     expect((await asList()).status).toBe(503);
     current = ctx.db.data;
     const list = asList();
-    await until(async () => ((await waiting('%row_to_json%')) === 1 ? true : undefined));
+    await until(async () => (await waiting('%row_to_json%')) === 1);
     leaving.destroy();
     await counting(0);
     await holder.rollback();
@@ -241,15 +236,10 @@ describe('a client', () => {
     const { socket } = await ask(port);
     const more = [ask(port), ask(port)];
     expect((await Promise.race(more)).head).toMatch(/^HTTP\/1.1 503 /);
-    const { id } = await makeOrganization(database.ctx);
-    const other = { organizationId: id, secret: (await makeKey(database.ctx, id)).secret };
-    await loadInvoices(database.ctx, id, [{ id: 1 }]);
-    await publishVersion(database.ctx, id);
-    const headers = {
-      authorization: `Bearer ${other.secret}`,
-      'x-tenant-id': id,
-      accept: 'application/x-ndjson',
-    };
+    const other = await database.another({ rows: [{ id: 1 }] });
+    const { secret } = await other.key();
+    const own = { authorization: `Bearer ${secret}`, 'x-tenant-id': other.organizationId };
+    const headers = { ...own, accept: 'application/x-ndjson' };
     const asked = await fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?fields=number`, { headers });
     expect(await asked.text()).toBe('{"id":"1","number":null}\n');
     socket.destroy();
@@ -262,11 +252,11 @@ describe('a client', () => {
   it('that reads too slowly, or for too long, is cut off, which counts as a failure', async () => {
     const before = await failures();
     const slow = await ask(await serve({ maxSlowMs: 100, minBytesPerSecond: 1_000_000_000 }));
-    await until(async () => (logged('export was cut off').length === 1 ? true : undefined));
-    expect(endsCleanly(await rest(slow.socket))).toBe(false);
+    await until(async () => logged('export was cut off').length === 1);
+    expect(endsCleanly(await readToClose(slow.socket))).toBe(false);
     const long = await ask(await serve({ maxDurationMs: 4_000 }));
-    await until(async () => (logged('export was cut off').length === 2 ? true : undefined));
-    expect(endsCleanly(await rest(long.socket))).toBe(false);
+    await until(async () => logged('export was cut off').length === 2);
+    expect(endsCleanly(await readToClose(long.socket))).toBe(false);
     expect(logged('export was cut off').map(({ reason }) => reason)).toEqual(['slow caller', 'time limit']);
     expect((await failures()) - before).toBe(2);
   });
@@ -319,7 +309,7 @@ describe('while an export stalls', () => {
     expect(await dropRetiredTables(database.ctx.db.control, schema, 0)).toBe(0);
     swapping = false;
     await reading;
-    expect(endsCleanly(await rest(socket))).toBe(true);
+    expect(endsCleanly(await readToClose(socket))).toBe(true);
     expect(await dropRetiredTables(database.ctx.db.control, schema, 0)).toBe(1);
   });
 
@@ -329,13 +319,10 @@ describe('while an export stalls', () => {
     for (let id = 1; id <= records; id += 1) world.erp.put(id, { name: 'x'.repeat(2_500) });
     expect(await world.sync()).toMatchObject({ status: 'succeeded' });
     const fields = [{ name: 'name', source: 'name' }];
-    await publishVersion(database.ctx, world.organizationId, {
-      endpoints: [{ name: 'things', recordType: 'thing', fields }],
-    });
-    const reader = {
-      organizationId: world.organizationId,
-      secret: (await makeKey(database.ctx, world.organizationId)).secret,
-    };
+    const { organizationId } = world;
+    const endpoints = [{ name: 'things', recordType: 'thing', fields }];
+    await publishVersion(database.ctx, organizationId, { endpoints });
+    const reader = { organizationId, secret: (await makeKey(database.ctx, organizationId)).secret };
     const port = await serve();
     const before = await ask(port, '', '', reader, 'things');
     await stalled(1);
@@ -368,18 +355,18 @@ describe('while an export stalls', () => {
     // The run has finished, and the stalled client is still connected.
     await stalled(1);
     expect(logged('export was cut off')).toHaveLength(1);
-    await until(async () => (generations.at(-1) === 2 ? true : undefined));
+    await until(async () => generations.at(-1) === 2);
     syncing = false;
     await reading;
     expect(generations[0]).toBe(1);
     // A client that follows the changes of the old table must start over.
     const { body } = await get(`/v1/things/changes?since=${changes}`).expect(410);
     expect(body.error.message).toContain('have been reloaded');
-    expect(endsCleanly(await rest(before.socket))).toBe(false);
+    expect(endsCleanly(await readToClose(before.socket))).toBe(false);
     const { socket, head } = await during.promise;
     expect(head).toContain(`X-Total-Count: ${records}`);
     expect(await dropRetiredTables(database.ctx.db.control, world.schema, 0)).toBe(0);
-    const text = await rest(socket);
+    const text = await readToClose(socket);
     expect(endsCleanly(text)).toBe(true);
     expect(text.match(/"id":"\d+"/g)?.length).toBeGreaterThan(records - 100);
     expect(await dropRetiredTables(database.ctx.db.control, world.schema, 0)).toBe(1);
@@ -388,91 +375,18 @@ describe('while an export stalls', () => {
   it('a writer that needs its table gets it soon: the export is cut off', async () => {
     const { socket } = await ask(await serve());
     await stalled(1);
-    const added = {
-      column: 'f_new',
-      field: 'new',
-      part: 'value',
-      type: 'text',
-      state: 'loading',
-      lineFields: null,
-    } as const;
-    await applyColumnChanges(
-      database.ctx.db.control,
-      schema,
-      'invoice',
-      [table],
-      { added: [added], changed: [] },
-      99,
-    );
+    const column = { column: 'f_new', field: 'new', part: 'value', type: 'text' } as const;
+    const changes = { added: [{ ...column, state: 'loading', lineFields: null } as const], changed: [] };
+    await applyColumnChanges(database.ctx.db.control, schema, 'invoice', [table], changes, 99);
     expect(logged('export was cut off')).toMatchObject([{ reason: 'a writer waits for its table' }]);
-    expect(endsCleanly(await rest(socket))).toBe(false);
+    expect(endsCleanly(await readToClose(socket))).toBe(false);
     const another = await ask(await serve());
     await stalled(1);
     await database.ctx.db.control.transaction(async (tx) => {
       await tx.raw("set local lock_timeout = '60s'");
       await tx.raw(`alter table ${schema}.${table} drop column f_new`);
     });
-    expect(endsCleanly(await rest(another.socket))).toBe(false);
-  });
-});
-
-describe('createFairQueue', () => {
-  const never = new AbortController().signal;
-  it('grants permits in order, drops aborted waiters, and rejects when too many wait or the wait takes too long', async () => {
-    const turns = createFairQueue({ maxRunning: 1, maxWaiting: 3, maxWaitMs: 20 }, 'exports');
-    const first = await turns.acquireUnlessAborted('a', never);
-    const leaving = new AbortController();
-    const second = turns.acquireUnlessAborted('a', leaving.signal);
-    const third = turns.acquireUnlessAborted('a', never);
-    await expect(turns.acquireUnlessAborted('a', never)).rejects.toMatchObject({
-      status: 503,
-      headers: { 'Retry-After': '30' },
-    });
-    leaving.abort();
-    expect(await second).toBeUndefined();
-    first?.();
-    const end = await third;
-    expect(end).toBeTypeOf('function');
-    await expect(turns.acquireUnlessAborted('a', never)).rejects.toMatchObject({ status: 503 });
-    end?.();
-    expect(await turns.acquireUnlessAborted('a', never)).toBeTypeOf('function');
-  });
-
-  it('rejects all waiters at once when it is closed, and everyone who would have to wait later', async () => {
-    const turns = createFairQueue({ maxRunning: 1, maxWaiting: 3, maxWaitMs: 3_600_000 }, 'exports');
-    const end = await turns.acquireUnlessAborted('a', never);
-    const waiting = turns.acquireUnlessAborted('b', never);
-    expect(turns.stats()).toEqual({ running: 1, waiting: 1 });
-    turns.close();
-    await expect(waiting).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '2' } });
-    await expect(turns.acquireUnlessAborted('c', never)).rejects.toMatchObject({ status: 503 });
-    end?.();
-    expect(turns.stats()).toEqual({ running: 0, waiting: 0 });
-  });
-
-  it('is fair: the owner with the fewest running jobs is next, and no owner has more than half of the permits or of the queue', async () => {
-    const turns = createFairQueue({ maxRunning: 2, maxWaiting: 6, maxWaitMs: 10_000 }, 'exports');
-    const order: string[] = [];
-    const ends = new Map<string, () => void>();
-    const ask = (owner: string, name: string) =>
-      turns.acquireUnlessAborted(owner, never).then((end) => {
-        order.push(name);
-        if (end !== undefined) ends.set(name, end);
-      });
-    const asked = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].map((name) => ask(name.charAt(0), name));
-    await expect(turns.acquireUnlessAborted('a', never)).rejects.toMatchObject({ status: 503 });
-    await Promise.all([asked[0], asked[4]]);
-    for (const [ending, begun] of [
-      ['a1', 6],
-      ['b1', 1],
-      ['c1', 5],
-      ['a2', 2],
-      ['a3', 3],
-    ] as const) {
-      ends.get(ending)?.();
-      await asked[begun];
-    }
-    expect(order).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4']);
+    expect(endsCleanly(await readToClose(another.socket))).toBe(false);
   });
 });
 

@@ -5,7 +5,6 @@ import { createApp } from '../../../src/app.ts';
 import { openKnex } from '../../../src/db/connect.ts';
 import { generateApiKey } from '../../../src/identity/api-key.ts';
 import { createConcurrencyLimit } from '../../../src/public/load/admission.ts';
-import { createFairQueue } from '../../../src/public/load/fair-queue.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { apiOf } from '../../setup/api.ts';
 import { type TestDatabase, testClock, testDatabase, testSettings } from '../../setup/database.ts';
@@ -47,9 +46,7 @@ beforeAll(async () => {
   for (const caller of [busy, other]) await lists(caller).expect(200);
   // The use of each key is recorded by then: a pending write would wait behind a lock among those that are
   // counted.
-  await until(async () =>
-    (await admin('api_keys').whereNull('last_used_at').select('id')).length === 0 ? true : undefined,
-  );
+  await until(async () => (await admin('api_keys').whereNull('last_used_at').select('id')).length === 0);
 });
 afterAll(async () => {
   await admin.destroy();
@@ -74,8 +71,7 @@ async function lock(table: string): Promise<() => Promise<void>> {
   onTestFinished(unlock);
   return unlock;
 }
-const untilWaiting = (table: string, count: number) =>
-  until(async () => ((await waitingFor(table)) === count ? true : undefined));
+const untilWaiting = (table: string, count: number) => until(async () => (await waitingFor(table)) === count);
 
 describe('more reads than connections', () => {
   it('a bounded number waits and the rest gets 503 with Retry-After, while other organizations, management and syncs continue', async () => {
@@ -88,7 +84,7 @@ describe('more reads than connections', () => {
       if (answer.status === 503) refused.push(answer);
       return answer;
     });
-    await until(async () => (refused.length === 10 ? true : undefined));
+    await until(async () => refused.length === 10);
     await untilWaiting(busyTable, 4);
     expect(refused[0]?.headers['retry-after']).toBe('1');
     expect(refused[0]?.body.error).toMatchObject({
@@ -113,7 +109,7 @@ describe('more reads than connections', () => {
       if (status === 503) refused.push(status);
       return status;
     });
-    await until(async () => (refused.length === 5 ? true : undefined));
+    await until(async () => refused.length === 5);
     await untilWaiting('api_keys', 1);
     const known = lists(busy).then(({ status }) => status);
     await untilWaiting('api_keys', 2);
@@ -146,19 +142,4 @@ describe('createConcurrencyLimit', () => {
     await take('one');
     await expect(take('one')).rejects.toMatchObject(refusal);
   });
-});
-
-it('waitUntilIdle resolves when nothing runs, and after the given time at the latest', async () => {
-  const queue = createFairQueue({ maxRunning: 2, maxWaiting: 2, maxWaitMs: 1_000 }, 'reads');
-  expect(queue.waitUntilIdle(60_000)).toBeUndefined();
-  const ends = [await queue.acquire('a'), await queue.acquire('b')];
-  let isQuiet = false;
-  const quiet = queue.waitUntilIdle(60_000)?.then(() => {
-    isQuiet = true;
-  });
-  ends[0]?.();
-  await queue.waitUntilIdle(1);
-  expect(isQuiet).toBe(false);
-  ends[1]?.();
-  await quiet;
 });

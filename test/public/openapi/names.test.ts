@@ -30,20 +30,9 @@ describe('singularOf', () => {
     expect(singularOf(plural)).toBe(singular);
   });
 
-  it.each([
-    'invoice',
-    'status',
-    'address',
-    'analysis',
-    'news',
-    'series',
-    'inventory',
-    'gas',
-    'a1',
-    '2024',
-    'constructor',
-  ])('keeps %s', (word) => {
-    expect(singularOf(word)).toBe(word);
+  it('keeps words that are singular, and others than English nouns', () => {
+    const words = ['invoice', 'status', 'address', 'analysis', 'news', 'series', 'inventory', 'gas', '2024'];
+    for (const word of [...words, 'a1', 'constructor']) expect(singularOf(word)).toBe(word);
   });
 });
 
@@ -110,20 +99,9 @@ describe('endpointNames', () => {
   });
 
   it('is unique, legal and deterministic for any resources', () => {
-    const stems = [
-      'invoice',
-      'invoices',
-      'invoice-',
-      'invoice-changes',
-      'invoice-pages',
-      'invoices-record',
-      'page',
-      'a-1',
-      'a1',
-      'a--1',
-      'error-response',
-    ];
-    const name = fc.oneof(fc.constantFrom(...stems), fc.stringMatching(/^[a-z][a-z0-9-]{0,62}$/));
+    const stems = ['invoice', 'invoices', 'invoice-', 'invoice-changes', 'invoice-pages', 'invoices-record'];
+    const others = ['page', 'a-1', 'a1', 'a--1', 'error-response'];
+    const name = fc.oneof(fc.constantFrom(...stems, ...others), fc.stringMatching(/^[a-z][a-z0-9-]{0,62}$/));
     fc.assert(
       fc.property(fc.uniqueArray(name, { maxLength: 100 }), (resources) => {
         const reserved = ['ErrorResponse', 'Pagination'];

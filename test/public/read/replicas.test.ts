@@ -7,32 +7,15 @@ import { fullAccess } from '../../../src/core/record-access.ts';
 import { openDb } from '../../../src/db/connect.ts';
 import { openReplicas } from '../../../src/db/replicas.ts';
 import { engineOf } from '../../../src/public/engine.ts';
-import {
-  bindDocument,
-  publicMetrics,
-  readAvailable,
-  recordsOf,
-  SchemaDocument,
-} from '../../../src/public/index.ts';
+import { publicMetrics, recordsOf } from '../../../src/public/index.ts';
 import { wholeText } from '../../../src/public/read/rows.ts';
 import { readSummary } from '../../../src/public/read/summary.ts';
 import { planSummary } from '../../../src/public/read/summary-plan.ts';
-import { compileSchema } from '../../../src/public/version/compile.ts';
-import { readWhole } from '../../../src/public/version/narrow.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
+import { testClock } from '../../setup/database.ts';
 import { startOptionDroppingProxy } from '../../setup/option-dropping-proxy.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import {
-  bumpGeneration,
-  callerOf,
-  invoicesEndpoint,
-  loadInvoices,
-  publicApp,
-  publishVersion,
-  withReads,
-} from '../fixture.ts';
+import { compileInvoices } from '../compiled.ts';
+import { bumpGeneration, loadInvoices, openSite, publicApp, type Site, withReads } from '../fixture.ts';
 import {
   allTargets,
   customersEndpoint,
@@ -50,15 +33,13 @@ const query = {
 };
 const never = new AbortController().signal;
 
-let database: TestDatabase;
+let database: Site;
 let tenant: TenantCtx;
-let table: string;
 const closing: (() => unknown)[] = [];
 
 beforeAll(async () => {
-  database = await testDatabase();
-  tenant = { ...database.ctx, organizationId: (await makeOrganization(database.ctx)).id };
-  table = await loadInvoices(database.ctx, tenant.organizationId, records);
+  database = await openSite({ rows: records, versions: [] });
+  ({ tenant } = database);
 });
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
@@ -66,7 +47,7 @@ afterEach(async () => {
 afterAll(() => database.close());
 
 /** The primary is reached through an address of its own, which `cut` closes. */
-async function openSite(clock: Clock, maxDurationMs = 60_000) {
+async function openReplicaSite(clock: Clock, maxDurationMs = 60_000) {
   const address = await startOptionDroppingProxy(database.service, []);
   const onPrimary = { ...database.service, host: address.host, port: address.port };
   const db = openDb(onPrimary, onPrimary, { control: 1, data: 2, exports: 2 }, 5_000);
@@ -76,7 +57,7 @@ async function openSite(clock: Clock, maxDurationMs = 60_000) {
   closing.push(close);
   const [replica] = all;
   if (replica === undefined) throw new Error('no replica');
-  await until(async () => (replica.isInUse() ? true : undefined));
+  await until(async () => replica.isInUse());
   const settings = { ...database.ctx.settings, exports: { ...database.ctx.settings.exports, maxDurationMs } };
   const ctx = { ...database.ctx, clock, settings, db: { ...db, replicas: all } };
   return {
@@ -92,7 +73,7 @@ const lent = ({ totalCount, idleCount }: { totalCount: number; idleCount: number
 
 describe('an export', () => {
   it('returns the connection to the replica when the primary can not be asked which state is current', async () => {
-    const site = await openSite(testClock());
+    const site = await openReplicaSite(testClock());
     expect((await site.reads.list(tenant, query, { page: 1, pageSize: 5 }, fullAccess)).total).toBe(
       records.length,
     );
@@ -103,16 +84,10 @@ describe('an export', () => {
   });
 
   it('that exceeds its time limit on the replica is not repeated on the primary', async () => {
-    const name = `${tenantSchema(tenant.organizationId)}."${table}"`;
-    const { data } = database.ctx.db;
-    await data.query(`create policy slow on ${name} using (pg_sleep(1)::text = '')`);
-    await data.query(`alter table ${name} enable row level security, force row level security`);
-    closing.push(() =>
-      data
-        .query(`alter table ${name} disable row level security`)
-        .then(() => data.query(`drop policy slow on ${name}`)),
-    );
-    const site = await openSite(systemClock, 1_000);
+    await database.sql("create policy slow on $t using (pg_sleep(1)::text = '')");
+    await database.sql('alter table $t enable row level security, force row level security');
+    closing.push(() => database.sql('alter table $t disable row level security'));
+    const site = await openReplicaSite(systemClock, 1_000);
     let onPrimary = 0;
     site.db.exports.on('acquire', () => {
       onPrimary += 1;
@@ -129,21 +104,15 @@ describe('an export', () => {
 });
 
 describe('a summary', () => {
-  const summarized = { ...invoicesEndpoint, groups: ['status', 'number'] };
   const readSummaries = async () => {
-    const site = await openSite(testClock());
+    const site = await openReplicaSite(testClock());
     const ctx = { ...site.tenant, db: { ...site.db, replicas: [site.replica] } };
-    const document = SchemaDocument.parse({ endpoints: [summarized] });
-    const bindings = bindDocument(document, await readAvailable(tenant));
-    const endpoint = compileSchema({ ...document, bindings, id: 'v', version: 'v1' }).endpoints.get(
-      'invoices',
-    );
-    if (endpoint === undefined) throw new Error('no endpoint');
+    const { whole } = compileInvoices({ groups: ['status', 'number'] });
     const reads = withReads(ctx);
     const ask = (by: string, value: string) =>
       readSummary(
         engineOf(reads).readerOf(tenant.organizationId),
-        planSummary(readWhole(endpoint), new Map([[by, [value]]])),
+        planSummary(whole, new Map([[by, [value]]])),
       );
     return { ask, answeredBy: () => publicMetrics(reads).reads };
   };
@@ -153,9 +122,7 @@ describe('a summary', () => {
     expect(await ask('by', 'status')).toMatchObject({ rows: '{"status":"open","count":40}', total: 1 });
     expect(answeredBy()).toMatchObject({ primary: 0, 1: 1 });
     await bumpGeneration(database.ctx, tenant.organizationId, records.length);
-    await database.ctx.db.data.query(
-      `update ${tenantSchema(tenant.organizationId)}."${table}" set f_tranid = id || repeat('x', 20000)`,
-    );
+    await database.sql("update $t set f_tranid = id || repeat('x', 20000)");
     const { rows, total } = await (await readSummaries()).ask('by', 'number');
     expect([typeof rows, JSON.parse(`[${wholeText(rows)}]`).length, total]).toEqual(['object', 40, 40]);
   });
@@ -164,18 +131,17 @@ describe('a summary', () => {
 describe('a list that embeds related records', () => {
   it('is answered by a replica only when the primary confirms the states of the related records too', async () => {
     const { organizationId } = tenant;
-    const customersTable = `${tenantSchema(organizationId)}.${await loadCustomers(database.ctx, organizationId, [{ id: 7, name: 'Ann' }])}`;
+    const customersTable = await loadCustomers(database.ctx, organizationId, [{ id: 7, name: 'Ann' }]);
     await loadInvoices(database.ctx, organizationId, [{ id: 1, entity: '7' }]);
     await describeTargets(database.ctx, organizationId, allTargets);
-    await publishVersion(database.ctx, organizationId, { endpoints: [relatedInvoices, customersEndpoint] });
-    const { secret } = await makeKey(database.ctx, organizationId);
-    const site = await openSite(testClock());
+    await database.publish({ endpoints: [relatedInvoices, customersEndpoint] });
+    const site = await openReplicaSite(testClock());
     const reading = withReads({
       ...database.ctx,
       db: { ...site.db, replicas: [site.replica] },
       clock: testClock(),
     });
-    const get = callerOf(publicApp(reading, undefined, reading.reads), { secret, organizationId });
+    const get = await database.callerWith({}, publicApp(reading, undefined, reading.reads));
     const answered = (): Readonly<Record<string, number>> => publicMetrics(reading).reads;
     const buyersOf = async (query: string) => {
       const { body } = await get(`/v1/invoices?expand=buyer${query}`).expect(200);
@@ -184,9 +150,9 @@ describe('a list that embeds related records', () => {
     expect(await buyersOf('')).toEqual(['Ann']);
     expect(answered()).toEqual({ primary: 0, 1: 1 });
     const publishCustomer = (name: string) =>
-      database.ctx.db.data.query(
-        `with renamed as (update ${customersTable} set f_name = '${name}')
-         update ${tenantSchema(organizationId)}.record_state set generation = generation + 1 where record_type = 'customer'`,
+      database.sql(
+        `with renamed as (update $wh.${customersTable} set f_name = '${name}')
+         update $wh.record_state set generation = generation + 1 where record_type = 'customer'`,
       );
     // Newer than what this process knows of the primary, which confirms it.
     await publishCustomer('Bea');
