@@ -39,13 +39,18 @@ async function start(
   closing.push(site.stop);
   return { ...site, url: `${site.url}${base}` };
 }
-async function follow(url: string, runId: string, headers: Record<string, string> = {}): Promise<OpenStream> {
-  const stream = await openStream(`${url}/sync-runs/${runId}/events`, {
-    authorization: `Bearer ${key.secret}`,
-    ...headers,
-  });
+async function followAs(headers: Record<string, string>, url: string, runId: string): Promise<OpenStream> {
+  const stream = await openStream(`${url}/sync-runs/${runId}/events`, headers);
   closing.push(stream.close);
   return stream;
+}
+const follow = (url: string, runId: string, headers: Record<string, string> = {}) =>
+  followAs({ authorization: `Bearer ${key.secret}`, ...headers }, url, runId);
+/** A stream that follows a run in the queue. */
+async function followQueued(options?: StreamOptions) {
+  const site = await start(options);
+  const runId = await world.queue();
+  return { ...site, runId, stream: await follow(site.url, runId) };
 }
 const isLog = ({ event }: StreamEvent): boolean => event === 'log';
 const messagesOf = (events: readonly StreamEvent[]): string[] =>
@@ -68,11 +73,8 @@ describe('following a run', () => {
     const stream = await follow(url, runId);
     expect(stream.response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
     expect(stream.response.headers.get('cache-control')).toBe('no-store');
-    expect(await stream.next()).toMatchObject({
-      event: 'run',
-      id: undefined,
-      data: { id: runId, status: 'queued', progress: null },
-    });
+    const queued = { id: runId, status: 'queued', progress: null };
+    expect(await stream.next()).toMatchObject({ event: 'run', id: undefined, data: queued });
     // The run stops after its first page until the stream has shown it.
     const seen = stream.until(
       ({ event, data }) => event === 'run' && (data as { progress: unknown }).progress !== null,
@@ -84,10 +86,8 @@ describe('following a run', () => {
     const events = [...(await seen), ...(await stream.rest())];
     await driven;
     expect(messagesOf(events)).toEqual(['reading started', 'run succeeded']);
-    expect(events.at(-1)).toMatchObject({
-      event: 'end',
-      data: { status: 'succeeded', counts: { inserted: 5 } },
-    });
+    const end = { status: 'succeeded', counts: { inserted: 5 } };
+    expect(events.at(-1)).toMatchObject({ event: 'end', data: end });
     expect(events.filter(({ event }) => event === 'end')).toHaveLength(1);
     const progress = expect.objectContaining({ phase: 'reading' });
     const data = expect.objectContaining({ status: 'running', progress });
@@ -112,11 +112,7 @@ describe('following a run', () => {
     const { id } = await world.sync();
     const person = await makeMember(database.ctx, world.organizationId, ['sync:read']);
     const { cookie } = await makeSession(database.ctx, person.id, world.organizationId);
-    const read = async (headers: Record<string, string>) => {
-      const stream = await openStream(`${url}/sync-runs/${id}/events`, headers);
-      closing.push(stream.close);
-      return stream.rest();
-    };
+    const read = async (headers: Record<string, string>) => (await followAs(headers, url, id)).rest();
     const events = await read({ cookie });
     expect(events.map(({ event }) => event)).toEqual(['log', 'log', 'end']);
     // It reconnects with the last id, and then knows each line.
@@ -144,9 +140,7 @@ describe('following a run', () => {
   });
 
   it('never skips an event that another one overtook: they are written one after the other', async () => {
-    const { url } = await start();
-    const runId = await world.queue();
-    const stream = await follow(url, runId);
+    const { runId, stream } = await followQueued();
     let overtaking: Promise<void> | undefined;
     await inTransaction(world.tenant, async (tx) => {
       await tx('sync_runs').where({ id: runId }).update({ attempt: 1 });
@@ -168,27 +162,19 @@ describe('following a run', () => {
   });
 
   it('polls for changes without a notification', async () => {
-    const { url } = await start({ ...slowPolling, pollMs: 50 });
-    const runId = await world.queue();
-    const stream = await follow(url, runId);
+    const { runId, stream } = await followQueued({ ...slowPolling, pollMs: 50 });
     await stream.next();
     await asAdmin(database, async (admin) => {
       await admin.raw('alter table sync_run_events disable trigger tell_followers');
-      await admin('sync_run_events').insert({
-        organization_id: world.organizationId,
-        run_id: runId,
-        level: 'info',
-        message: 'silent',
-      });
+      const event = { run_id: runId, level: 'info', message: 'silent' };
+      await admin('sync_run_events').insert({ organization_id: world.organizationId, ...event });
       await admin.raw('alter table sync_run_events enable trigger tell_followers');
     });
     expect(messagesOf(await stream.until(isLog))).toEqual(['silent']);
   });
 
   it('sends heartbeat comments, so that the connection is known to be alive', async () => {
-    const { url } = await start({ ...slowPolling, heartbeatMs: 20 });
-    const runId = await world.queue();
-    const stream = await follow(url, runId);
+    const { runId, stream } = await followQueued({ ...slowPolling, heartbeatMs: 20 });
     const waiting = stream.until(isLog);
     await until(async () => stream.comments.length >= 3);
     await writeLog(runId, 'still there');
@@ -210,9 +196,7 @@ describe('one listening connection', () => {
   });
 
   it('may break without losing events', async () => {
-    const { url } = await start();
-    const runId = await world.queue();
-    const stream = await follow(url, runId);
+    const { runId, stream } = await followQueued();
     await stream.next();
     const [pid] = await until(async () => {
       const pids = await listening();
@@ -250,22 +234,21 @@ describe('before the first event', () => {
       expect(await statusAndType(url, run, headers)).toEqual([status, json]);
   });
 
-  it.each([
-    ['*/*', json],
-    ['application/json', json],
-    ['text/event-stream;q=0.5, application/json', json],
-    ['text/event-stream, */*', 'text/event-stream'],
-  ])('Accept: %s gets %s', async (accept, type) => {
+  it('Accept decides whether it is a stream', async () => {
     const { url } = await start();
     const runId = await world.queue();
-    expect(await statusAndType(url, runId, { accept })).toEqual([200, type]);
+    for (const [accept, type] of [
+      ['*/*', json],
+      ['text/event-stream;q=0.5, application/json', json],
+      ['text/event-stream, */*', 'text/event-stream'],
+    ] as const)
+      expect(await statusAndType(url, runId, { accept })).toEqual([200, type]);
   });
 });
 
 describe('a stream ends', () => {
   it('soon after its key is revoked', async () => {
-    const { url } = await start({ ...slowPolling, recheckMs: 50 });
-    const stream = await follow(url, await world.queue());
+    const { stream } = await followQueued({ ...slowPolling, recheckMs: 50 });
     await stream.next();
     await inTransaction(world.tenant, (tx) =>
       tx('api_keys').where({ id: key.id }).update({ revoked_at: tx.fn.now() }),
@@ -287,9 +270,7 @@ describe('a stream ends', () => {
 
   it('cleanly when the service stops, and new ones get 503', async () => {
     const stopping = new AbortController();
-    const { url } = await start({ ...slowPolling, stopping: stopping.signal });
-    const runId = await world.queue();
-    const stream = await follow(url, runId);
+    const { url, runId, stream } = await followQueued({ ...slowPolling, stopping: stopping.signal });
     await stream.next();
     stopping.abort();
     expect(await stream.rest()).toEqual([]);
@@ -327,11 +308,10 @@ async function openLine(port: number): Promise<{ port: number; vanish(): void }>
   const ends: Socket[] = [];
   const line = createServer((near) => {
     const far = connect(port, '127.0.0.1');
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const)
+    const forward = (from: Socket, to: Socket) =>
       ends.push(from.on('error', () => undefined).on('data', (bytes) => to.write(bytes)));
+    forward(near, far);
+    forward(far, near);
   });
   line.listen(0, '127.0.0.1');
   await once(line, 'listening');
@@ -365,9 +345,8 @@ describe('the maximum duration of a stream', () => {
     const seen: StreamEvent[] = [];
     const readOne = async (): Promise<void> => {
       const last = seen.findLast(({ id }) => id !== undefined)?.id;
-      seen.push(
-        ...(await (await follow(url, runId, last === undefined ? {} : { 'last-event-id': last })).rest()),
-      );
+      const stream = await follow(url, runId, last === undefined ? {} : { 'last-event-id': last });
+      seen.push(...(await stream.rest()));
     };
     for (const line of ['one', 'two', 'three']) {
       await writeLog(runId, line);
@@ -400,21 +379,20 @@ describe('the open streams of one credential', () => {
   it('count for its organization as well, but for sessions', async () => {
     const { url } = await start({ ...slowPolling, perOrganization: 2 });
     const runId = await world.queue();
-    const another = async () => ({
-      authorization: `Bearer ${(await makeKey(database.ctx, world.organizationId)).secret}`,
-    });
-    const [first] = [await follow(url, runId, await another()), await follow(url, runId, await another())];
-    const third = await follow(url, runId, await another());
+    const followByAnother = async () => {
+      const { secret } = await makeKey(database.ctx, world.organizationId);
+      return followAs({ authorization: `Bearer ${secret}` }, url, runId);
+    };
+    const [first] = [await followByAnother(), await followByAnother()];
+    const third = await followByAnother();
     expect(third.response.status).toBe(429);
     expect(JSON.parse(third.errorBody).error.details).toMatchObject([
       { code: 'too_many_streams', message: /organization/ },
     ]);
     const { id } = await makeMember(database.ctx, world.organizationId, 'viewer');
     const { headers } = await makeSession(database.ctx, id, world.organizationId);
-    const person = await openStream(`${url}/sync-runs/${runId}/events`, headers);
-    closing.push(person.close);
-    expect(person.response.status).toBe(200);
+    expect((await followAs(headers, url, runId)).response.status).toBe(200);
     first.close();
-    await until(async () => (await follow(url, runId, await another())).response.status === 200);
+    await until(async () => (await followByAnother()).response.status === 200);
   });
 });

@@ -9,7 +9,7 @@ import { enterVersions } from '../../../src/platform/api-schemas/shown-columns.t
 import { pruneTombstones } from '../../../src/sync/retention.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
-import { field, memoryErp, noSignal, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
+import { field, memoryErp, noSignal, syncWorld } from '../../sync/fixture.ts';
 import { callerOf, publicApp, publishVersion } from '../fixture.ts';
 
 type Get = ReturnType<typeof callerOf>;
@@ -36,8 +36,10 @@ const endpoint = {
   sorts: ['name'],
 };
 
-/** A row scope on `things`, by the name of the source. */
-const rowsOf = (conditions: Record<string, readonly string[]>): RowScopes => ({
+/** The values to show, by the name of the source. */
+type Conditions = Readonly<Record<string, readonly string[]>>;
+/** A row scope on `things`. */
+const rowsOf = (conditions: Conditions): RowScopes => ({
   resources: {
     things: {
       recordType: 'thing',
@@ -54,12 +56,7 @@ const rowsOf = (conditions: Record<string, readonly string[]>): RowScopes => ({
 let database: TestDatabase;
 let app: Express;
 
-type World = {
-  world: SyncWorld;
-  scoped: (conditions: Record<string, readonly string[]> | null, more?: object) => Promise<Get>;
-};
-
-async function openWorld(): Promise<World> {
+async function openFeed() {
   const world = await syncWorld(database.ctx, memoryErp(fields));
   world.erp.deleted = new Map();
   world.erp.put(1, { customer: 'A', region: '1' });
@@ -68,13 +65,15 @@ async function openWorld(): Promise<World> {
   await enterVersions(world.tenant);
   return {
     world,
-    scoped: async (conditions, more = {}) => {
-      const scopes = { ...(conditions !== null && { rows: rowsOf(conditions) }), ...more };
-      const { secret } = await makeKey(database.ctx, world.organizationId, scopes);
+    scoped: async (conditions: Conditions | null): Promise<Get> => {
+      const rows = conditions === null ? {} : { rows: rowsOf(conditions) };
+      const { secret } = await makeKey(database.ctx, world.organizationId, rows);
       return callerOf(app, { secret, organizationId: world.organizationId });
     },
   };
 }
+
+type Feed = Awaited<ReturnType<typeof openFeed>>;
 
 beforeAll(async () => {
   database = await testDatabase({ settings: { cacheTtlMs: 0 } });
@@ -99,7 +98,7 @@ const expired = [410, 'since', 'token_expired'];
 type Row = { customer: string | null; region: string | null; generation: number; withheld: boolean };
 type History = ReadonlyMap<string, Row>[];
 
-const matches = (conditions: Record<string, readonly string[]>, id: string, row: Row | undefined): boolean =>
+const matches = (conditions: Conditions, id: string, row: Row | undefined): boolean =>
   row !== undefined &&
   !row.withheld &&
   Object.entries(conditions).every(([source, values]) => {
@@ -111,11 +110,7 @@ const matches = (conditions: Record<string, readonly string[]>, id: string, row:
  * The changes that a client of the scope must get which has everything up to the generation `seen`.
  * `history[g]` is generation g.
  */
-function expectedChanges(
-  history: History,
-  conditions: Record<string, readonly string[]>,
-  seen: number,
-): string[] {
+function expectedChanges(history: History, conditions: Conditions, seen: number): string[] {
   const last = history.length - 1;
   const ids = new Set(history.flatMap((rows) => [...(rows?.keys() ?? [])]));
   const isIn = (id: string, generation: number) => matches(conditions, id, history[generation]?.get(id));
@@ -144,14 +139,14 @@ function expectedChanges(
 type Stored = { id: string; generation: string; f_customer: string | null; f_region: string | null };
 
 describe('GET /{version}/{resource}/changes under a row scope', () => {
-  let world: World['world'];
-  let scoped: World['scoped'];
+  let world: Feed['world'];
+  let scoped: Feed['scoped'];
   beforeAll(async () => {
-    ({ world, scoped } = await openWorld());
+    ({ world, scoped } = await openFeed());
   });
 
   it('follows the scoped list over random histories, for every scope', async () => {
-    const scopes = [
+    const scopes: Conditions[] = [
       { customer: ['A'] },
       { customer: ['A', 'B'] },
       { customer: ['B'], region: ['1', '2'] },
@@ -161,8 +156,8 @@ describe('GET /{version}/{resource}/changes under a row scope', () => {
     const all = await scoped(null);
     const clients = await Promise.all(
       scopes.map(async (conditions) => ({
-        conditions: conditions as Record<string, readonly string[]>,
-        get: await scoped(conditions as Record<string, readonly string[]>),
+        conditions,
+        get: await scoped(conditions),
         copy: new Map<string, Thing | null>(),
         since: null as string | null,
         seen: 0,
@@ -272,15 +267,15 @@ describe('GET /{version}/{resource}/changes under a row scope', () => {
 });
 
 describe('a token of the change feed', () => {
-  let world: World['world'];
-  let scoped: World['scoped'];
+  let world: Feed['world'];
+  let scoped: Feed['scoped'];
   beforeAll(async () => {
-    ({ world, scoped } = await openWorld());
+    ({ world, scoped } = await openFeed());
     for (const id of [2, 3, 4]) world.erp.put(id, { customer: 'A', region: '1' });
     await world.sync();
   });
 
-  it('reports a move as one delete to the former scope and one upsert to the new one, and nothing that happens to it afterwards', async () => {
+  it('reports a move as one delete to the former scope and one upsert to the new one, and nothing afterwards', async () => {
     const [a, b] = [await scoped({ customer: ['A'] }), await scoped({ customer: ['B'] })];
     const [heldA, heldB] = [(await page(a, null)).next, (await page(b, null)).next];
     world.erp.put(2, { customer: 'B', region: '1' });
@@ -384,7 +379,7 @@ describe('a token of the change feed', () => {
   });
 
   it('works before the first sync after an update of the service', async () => {
-    const { world: older, scoped: scopedOlder } = await openWorld();
+    const { world: older, scoped: scopedOlder } = await openFeed();
     const get = await scopedOlder({ id: ['1'] });
     await older.query(
       `alter table ${older.schema}.record_state drop column scope_columns, drop column scope_pruned`,

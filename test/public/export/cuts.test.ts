@@ -119,7 +119,7 @@ const backends = async (): Promise<{ pid: number; wait: string | null }[]> =>
 const stalled = (wanted: number) =>
   until(async () => {
     const found = (await backends()).filter(({ wait }) => wait === 'ClientWrite');
-    return found.length === wanted ? found : undefined;
+    return found.length === wanted && found;
   });
 /** Number of calls counted as failed so far. */
 async function failures(): Promise<number> {
@@ -129,8 +129,12 @@ async function failures(): Promise<number> {
   );
   return Number(rows[0]?.failed);
 }
-const logged = (message: string) =>
-  lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
+const entries = () => lines.map((line) => JSON.parse(line));
+const logged = (message: string) => entries().filter(({ msg }) => msg === message);
+const headersOf = (of: Caller) => ({
+  authorization: `Bearer ${of.secret}`,
+  'x-tenant-id': of.organizationId,
+});
 
 describe('a client', () => {
   it('that stalls uses no more memory, and gets the rest when it reads again', async () => {
@@ -144,10 +148,7 @@ describe('a client', () => {
 
   it('that disconnects frees its connection and permit at once', async () => {
     const port = await serve({ maxRunning: 1, maxWaiting: 1 });
-    for (let round = 0; round < 5; round += 1) {
-      const { socket } = await ask(port);
-      socket.destroy();
-    }
+    for (let round = 0; round < 5; round += 1) (await ask(port)).socket.destroy();
     const { socket } = await ask(port);
     await stalled(1);
     const asked = ask(port);
@@ -156,7 +157,7 @@ describe('a client', () => {
     await stalled(1);
     next.socket.destroy();
     await until(async () => (await backends()).length === 0);
-    expect(lines.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
+    expect(entries().filter(({ level }) => level >= 40)).toEqual([]);
   });
 
   it('that disconnects before its request is parsed takes no permit and no place in the queue', async () => {
@@ -169,21 +170,19 @@ describe('a client', () => {
       const waiting = await admin.raw(
         "select 1 from pg_locks where not granted and relation = 'api_keys'::regclass",
       );
-      return waiting.rows.length > 0 ? true : undefined;
+      return waiting.rows.length > 0;
     });
     gone.destroy();
     await until(async () => logged('request').length > 0);
     await holder.rollback();
     // A client that connects now and takes the same way is handled after the one that disconnected.
-    const headers = { authorization: `Bearer ${caller.secret}`, 'x-tenant-id': caller.organizationId };
-    expect(
-      (await fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?pageSize=1`, { headers })).status,
-    ).toBe(200);
+    const list = `http://127.0.0.1:${port}/api/public/v1/invoices?pageSize=1`;
+    expect((await fetch(list, { headers: headersOf(caller) })).status).toBe(200);
     const next = ask(port);
     await new Promise((resolve) => setTimeout(resolve, 200));
     held.socket.destroy();
     expect((await next).head).toMatch(/^HTTP\/1.1 200 /);
-    expect(lines.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
+    expect(entries().filter(({ level }) => level >= 40)).toEqual([]);
   });
 
   it('whose records are still being counted delays no list, and fails none when it disconnects', async () => {
@@ -207,7 +206,7 @@ describe('a client', () => {
     };
     const counting = (wanted: number) => until(async () => (await waiting('select count(%')) === wanted);
     await counting(1);
-    const headers = { authorization: `Bearer ${caller.secret}`, 'x-tenant-id': caller.organizationId };
+    const headers = headersOf(caller);
     const asList = () => fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?number=counted`, { headers });
     expect((await asList()).status).toBe(503);
     current = ctx.db.data;
@@ -238,8 +237,7 @@ describe('a client', () => {
     expect((await Promise.race(more)).head).toMatch(/^HTTP\/1.1 503 /);
     const other = await database.another({ rows: [{ id: 1 }] });
     const { secret } = await other.key();
-    const own = { authorization: `Bearer ${secret}`, 'x-tenant-id': other.organizationId };
-    const headers = { ...own, accept: 'application/x-ndjson' };
+    const headers = { ...headersOf({ ...other, secret }), accept: 'application/x-ndjson' };
     const asked = await fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?fields=number`, { headers });
     expect(await asked.text()).toBe('{"id":"1","number":null}\n');
     socket.destroy();
@@ -272,8 +270,8 @@ describe('a failure', () => {
       socket.resume();
       await expect(ended).rejects.toMatchObject({ code: 'ECONNRESET' });
       const [failure] = await until(async () => {
-        const found = lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 50);
-        return found.length > 0 ? found : undefined;
+        const found = entries().filter(({ level }) => level === 50);
+        return found.length > 0 && found;
       });
       expect(failure).toMatchObject({ err: { message: expect.stringContaining('terminat') } });
     },
