@@ -27,15 +27,17 @@ afterAll(() => site.close());
 const claimsOf = (token = ''): Record<string, unknown> =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
 
-/** Registers a client without the scope that the service advertises. */
-async function register(issuer: string, metadata: OAuthClientMetadata): Promise<OAuthClientInformation> {
-  const response = await fetch(`${issuer}/reg`, {
+const postClient = (issuer: string, metadata: object) =>
+  fetch(`${issuer}/reg`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(metadata),
   });
-  return (await response.json()) as OAuthClientInformation;
-}
+/** Registers a client without the scope that the service advertises. */
+const register = async (issuer: string, metadata: OAuthClientMetadata) =>
+  (await postClient(issuer, metadata)).json() as Promise<OAuthClientInformation>;
+const postToken = (form: Record<string, string>, headers: Record<string, string> = {}) =>
+  fetch(`${site.provider.issuer}/token`, { method: 'POST', headers, body: new URLSearchParams(form) });
 
 /** The address at which a client asks the provider for a code; a change of undefined removes a parameter. */
 async function authorizationUrl(
@@ -115,15 +117,12 @@ describe('a client that registers itself', () => {
     const asked = await authorizationUrl({ scope: 'openid portal:read' }, auth);
     const callback = await openBrowser().throughProvider(asked.href, 'person', callbackPath);
     await openMcpClient(url, auth).transport.finishAuth(new URL(callback).searchParams);
-    const response = await fetch(`${site.provider.issuer}/token`, {
-      method: 'POST',
-      body: new URLSearchParams({
-        grant_type: 'refresh_token',
-        client_id: auth.kept.client.client_id,
-        refresh_token: auth.kept.tokens?.refresh_token ?? '',
-        scope: 'openid',
-        resource: url,
-      }),
+    const response = await postToken({
+      grant_type: 'refresh_token',
+      client_id: auth.kept.client.client_id,
+      refresh_token: auth.kept.tokens?.refresh_token ?? '',
+      scope: 'openid',
+      resource: url,
     });
     const { access_token: token } = (await response.json()) as { access_token?: string };
     expect(claimsOf(token)).toMatchObject({ sub: 'person', scope: 'portal:read' });
@@ -179,30 +178,21 @@ describe('a client that registers itself', () => {
 
   it('gets no token with the verifier of another', async () => {
     const auth = selfRegistering();
-    const callback = await openBrowser().throughProvider(
-      (await authorizationUrl({}, auth)).href,
-      'person',
-      callbackPath,
-    );
+    const asked = await authorizationUrl({}, auth);
+    const callback = await openBrowser().throughProvider(asked.href, 'person', callbackPath);
     auth.saveCodeVerifier('x'.repeat(43));
-    await expect(
-      openMcpClient(url, auth).transport.finishAuth(new URL(callback).searchParams),
-    ).rejects.toThrow();
+    const finishing = openMcpClient(url, auth).transport.finishAuth(new URL(callback).searchParams);
+    await expect(finishing).rejects.toThrow();
     expect(auth.kept.tokens).toBeUndefined();
   });
 });
 
 describe('the provider', () => {
   it('gives no tokens without a person to clients that registered themselves', async () => {
-    const response = await fetch(`${site.provider.issuer}/reg`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ redirect_uris: [], response_types: [], grant_types: ['client_credentials'] }),
-    });
-    expect([response.status, await response.json()]).toEqual([
-      400,
-      expect.objectContaining({ error: 'invalid_client_metadata' }),
-    ]);
+    const metadata = { redirect_uris: [], response_types: [], grant_types: ['client_credentials'] };
+    const response = await postClient(site.provider.issuer, metadata);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: 'invalid_client_metadata' });
   });
 
   it('keeps registered clients across restarts, the latest hundred', async () => {
@@ -228,14 +218,9 @@ describe('the provider', () => {
     try {
       const first = await start();
       const ids: string[] = [];
-      for (let n = 0; n < 101; n += 1) {
-        const metadata = {
-          redirect_uris: [redirectUri],
-          application_type: 'native' as const,
-          token_endpoint_auth_method: 'none',
-        };
-        ids.push((await register(first.issuer, metadata)).client_id);
-      }
+      const native = { application_type: 'native', token_endpoint_auth_method: 'none' } as const;
+      for (let n = 0; n < 101; n += 1)
+        ids.push((await register(first.issuer, { redirect_uris: [redirectUri], ...native })).client_id);
       await first.stop();
       const second = await start();
       const known = await Promise.all(
@@ -259,18 +244,13 @@ describe('the provider', () => {
       );
     const auth = selfRegistering({ redirect_uris: ['http://localhost:6274/oauth/callback'] });
     await authorizationUrl({}, auth);
+    const form = {
+      grant_type: 'authorization_code',
+      client_id: auth.kept.client?.client_id ?? '',
+      code: 'x',
+    };
     const ask = async (origin: string) =>
-      (
-        await fetch(`${site.provider.issuer}/token`, {
-          method: 'POST',
-          headers: { origin },
-          body: new URLSearchParams({
-            grant_type: 'authorization_code',
-            client_id: auth.kept.client?.client_id ?? '',
-            code: 'x',
-          }),
-        })
-      ).headers.get('access-control-allow-origin');
+      (await postToken(form, { origin })).headers.get('access-control-allow-origin');
     expect(await ask('http://localhost:6274')).toBe('http://localhost:6274');
     expect(await ask('https://evil.example')).toBeNull();
   });

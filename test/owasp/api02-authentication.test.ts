@@ -39,7 +39,7 @@ beforeEach(forget);
 const whoami = `${platformBase}/whoami`;
 const mcpBody = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
 /** The response of each entry point to these headers. */
-async function doors(headers: Record<string, string>): Promise<number[]> {
+async function statusesOf(headers: Record<string, string>): Promise<number[]> {
   const asked = [
     fetch(`${site.origin}${whoami}`, { headers }),
     fetch(`${site.origin}/mcp`, {
@@ -75,18 +75,18 @@ function changed(header: object, claims: object = {}, sign?: (input: string) => 
 
 describe('a nearly valid credential', () => {
   it('is rejected everywhere; valid ones are accepted', async () => {
-    expect(await doors(bearer(key))).toEqual([200, 200, 404]);
-    expect(await doors(bearer(token))).toEqual([200, 200, 401]);
+    expect(await statusesOf(bearer(key))).toEqual([200, 200, 404]);
+    expect(await statusesOf(bearer(token))).toEqual([200, 200, 401]);
     const flipped = (text: string, at: number) =>
       text.slice(0, at) + (text[at] === 'a' ? 'b' : 'a') + text.slice(at + 1);
     const altered = [key.slice(0, -1), `${key}a`, flipped(key, key.length - 1), flipped(key, 10)];
     const respelled = [key.replace('psk_', ''), key.replace('psk_', 'PSK_'), `${key},${key}`, `${key}%00`];
     const invented = ['psk_', `psk_${'0'.repeat(8_000)}`, "psk_' or true --"];
     for (const wrong of [...altered, ...respelled, ...invented])
-      expect([wrong, await doors(bearer(wrong))]).toEqual([wrong, [401, 401, 401]]);
+      expect([wrong, await statusesOf(bearer(wrong))]).toEqual([wrong, [401, 401, 401]]);
     for (const authorization of [key, `Basic ${btoa(`${key}:`)}`, `Bearer ${key} ${key}`, 'Bearer'])
-      expect([authorization, await doors({ authorization })]).toEqual([authorization, [401, 401, 401]]);
-    expect(await doors({ 'x-api-key': key })).toEqual([401, 401, 401]);
+      expect([authorization, await statusesOf({ authorization })]).toEqual([authorization, [401, 401, 401]]);
+    expect(await statusesOf({ 'x-api-key': key })).toEqual([401, 401, 401]);
   });
 
   it('as a token: no other algorithm, key, audience, issuer, type or time', async () => {
@@ -110,7 +110,8 @@ describe('a nearly valid credential', () => {
       changed({}, { sub: 'grace' }),
       `${token.split('.').slice(0, 2).join('.')}.`,
     ];
-    for (const wrong of forged) expect([wrong, await doors(bearer(wrong))]).toEqual([wrong, [401, 401, 401]]);
+    for (const wrong of forged)
+      expect([wrong, await statusesOf(bearer(wrong))]).toEqual([wrong, [401, 401, 401]]);
   });
 });
 
@@ -177,7 +178,7 @@ describe('a session', () => {
     const first = browser.session();
     await browser.signIn(site.origin, 'ada');
     expect(new Set([planted, first, browser.session()]).size).toBe(3);
-    expect(await doors({ cookie: `portal_session=${planted}` })).toEqual([401, 401, 401]);
+    expect(await statusesOf({ cookie: `portal_session=${planted}` })).toEqual([401, 401, 401]);
     for (const line of set) expect(line).toMatch(/; Path=\/auth; .*HttpOnly; .*SameSite=Lax/);
     expect(set.length).toBeGreaterThan(0);
   });

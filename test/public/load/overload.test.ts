@@ -104,7 +104,7 @@ describe('more reads than connections', () => {
     clock.advance(database.ctx.settings.cacheTtlMs + 1);
     const unlock = await lock('api_keys');
     const refused: number[] = [];
-    const strangers = Array.from({ length: 12 }, async () => {
+    const withoutCredential = Array.from({ length: 12 }, async () => {
       const { status } = await lists({ ...busy, secret: generateApiKey().secret });
       if (status === 503) refused.push(status);
       return status;
@@ -117,7 +117,7 @@ describe('more reads than connections', () => {
     expect((await database.ctx.db.control.raw('select 1 as one')).rows).toEqual([{ one: 1 }]);
     await unlock();
     expect(await known).toBe(200);
-    expect((await Promise.all(strangers)).filter((status) => status === 401)).toHaveLength(7);
+    expect((await Promise.all(withoutCredential)).filter((status) => status === 401)).toHaveLength(7);
   });
 });
 

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { compareVersions } from '../../../src/public/version/compare.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { makeKey } from '../../setup/organization.ts';
 import { rowsOf } from '../access/fixture.ts';
-import { callerOf, loadInvoices, publishVersion } from '../fixture.ts';
+import { openOrganization } from '../fixture.ts';
 import { summarizedInvoices } from './summary-fixture.ts';
 import { openSummarySite, type SummarySite } from './summary-site.ts';
 
@@ -94,12 +94,11 @@ describe('requests for a summary', () => {
   it('mean a record where the version declares no summary', async () => {
     await site.get('/v3/invoices/summary').expect(404);
     await site.get('/v3/invoices?sum=total').expect(400);
-    const organization = (await makeOrganization(site.database.ctx)).id;
-    await loadInvoices(site.database.ctx, organization, [{ id: 'summary', tranid: 'of text ids' }], 'text');
-    await publishVersion(site.database.ctx, organization);
-    await publishVersion(site.database.ctx, organization, { version: 'v2', endpoints: [summarizedInvoices] });
-    const { secret } = await makeKey(site.database.ctx, organization);
-    const other = callerOf(site.app, { secret, organizationId: organization });
+    const { get: other } = await openOrganization(site.database.ctx, site.app, {
+      rows: [{ id: 'summary', tranid: 'of text ids' }],
+      idType: 'text',
+      versions: [{}, { version: 'v2', endpoints: [summarizedInvoices] }],
+    });
     expect((await other('/v1/invoices/summary')).body.data).toMatchObject({
       id: 'summary',
       number: 'of text ids',

@@ -1,24 +1,19 @@
 // An organization with random invoices, whose versions declare summaries: v1 is published before the account
 // is known, v2 after it, and v3 is as versions were before summaries.
-import type { Express } from 'express';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { createReadEngine, publicMetrics } from '../../../src/public/index.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type TestClock, type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
 import {
   bumpGeneration,
-  callerOf,
+  type Get,
   type InvoiceRow,
   invoicesEndpoint,
-  loadInvoices,
+  openOrganization,
   publicApp,
-  publishVersion,
 } from '../fixture.ts';
 import { randomInvoices, summarizedInvoices } from './summary-fixture.ts';
 
 export type Row = Record<string, unknown>;
-type Get = ReturnType<typeof callerOf>;
 
 /** Of the account that v2 knows. */
 export const utcOffsetMinutes = 330;
@@ -41,59 +36,42 @@ async function describeAccount(database: TestDatabase, id: string, hasCurrencies
   });
 }
 
-export type SummarySite = {
-  readonly database: TestDatabase;
-  readonly organizationId: string;
-  readonly app: Express;
-  /** With an unlimited key. */
-  readonly get: Get;
-  callerWith(scopes: Parameters<typeof makeKey>[2]): Promise<Get>;
-  /** Runs SQL in which `$t` is the table of the invoices. */
-  inSql(sql: string): Promise<Row[]>;
-  /**
-   * Another organization with these invoices and the version v1; `hasCurrencies` is as its account has it, if
-   * that is known.
-   */
-  organizationWith(own: readonly InvoiceRow[], hasCurrencies?: boolean): Promise<Get>;
-  /** The number of statements that read records, so far. */
-  statementsRun(): number;
-  /** As a run publishes, a second after the last read. */
-  publish(): Promise<void>;
-};
-
-export async function openSummarySite(): Promise<SummarySite> {
-  const clock: TestClock = testClock();
+export type SummarySite = Awaited<ReturnType<typeof openSummarySite>>;
+export async function openSummarySite() {
+  const clock = testClock();
   const database = await testDatabase({ clock, settings: { maxAnswerBytes: 2 ** 21 } });
   const { ctx } = database;
-  const organizationId = (await makeOrganization(ctx)).id;
-  const table = `${tenantSchema(organizationId)}.${await loadInvoices(ctx, organizationId, rows)}`;
-  await publishVersion(ctx, organizationId, { endpoints: [summarizedInvoices] });
-  await describeAccount(database, organizationId, true);
-  await publishVersion(ctx, organizationId, { version: 'v2', endpoints: [summarizedInvoices] });
-  await publishVersion(ctx, organizationId, { version: 'v3', endpoints: [invoicesEndpoint] });
   const reads = createReadEngine(ctx);
   const app = publicApp(ctx, undefined, reads);
-  const callerWith: SummarySite['callerWith'] = async (wanted) =>
-    callerOf(app, { secret: (await makeKey(ctx, organizationId, wanted)).secret, organizationId });
+  const versions = [{ endpoints: [summarizedInvoices] }];
+  const organization = await openOrganization(ctx, app, { rows, versions });
+  const { organizationId } = organization;
+  await describeAccount(database, organizationId, true);
+  await organization.publish({ version: 'v2', endpoints: [summarizedInvoices] });
+  await organization.publish({ version: 'v3', endpoints: [invoicesEndpoint] });
   return {
+    ...organization,
     database,
-    organizationId,
     app,
-    get: await callerWith({}),
-    callerWith,
-    inSql: async (sql) => (await ctx.db.data.query<Row>(sql.replaceAll('$t', table))).rows,
-    organizationWith: async (own, hasCurrencies) => {
-      const { id } = await makeOrganization(ctx);
-      await loadInvoices(ctx, id, own);
-      if (hasCurrencies !== undefined) await describeAccount(database, id, hasCurrencies);
-      await publishVersion(ctx, id, { endpoints: [summarizedInvoices] });
-      return callerOf(app, { secret: (await makeKey(ctx, id)).secret, organizationId: id });
+    /** Runs SQL in which `$t` is the table of the invoices. */
+    inSql: organization.sql<Row>,
+    /**
+     * Calls another organization with these invoices and the version v1; `hasCurrencies` is as its account
+     * has it, if that is known.
+     */
+    organizationWith: async (own: readonly InvoiceRow[], hasCurrencies?: boolean): Promise<Get> => {
+      const other = await openOrganization(ctx, app, { rows: own, versions: [] });
+      if (hasCurrencies !== undefined) await describeAccount(database, other.organizationId, hasCurrencies);
+      await other.publish({ endpoints: [summarizedInvoices] });
+      return other.get;
     },
-    statementsRun: () => {
+    /** The number of statements that read records, so far. */
+    statementsRun: (): number => {
       const { hits = 0, misses = 0 } = publicMetrics({ reads }).caches['statements'] ?? {};
       return hits + misses;
     },
-    publish: async () => {
+    /** As a run publishes, a second after the last read. */
+    publish: async (): Promise<void> => {
       await bumpGeneration(ctx, organizationId, rows.length);
       clock.advance(ctx.settings.cacheTtlMs + 1);
     },

@@ -238,7 +238,6 @@ describe('describe', () => {
     const { fields } = value.fields.find(({ name }: { name: string }) => name === 'lines');
     expect(fields).toContainEqual({ name: 'quantity', type: 'number', filters: ['lines.quantity_gt'] });
     const old = JSON.parse(await call('describe', { version: 'v2' }));
-    expect(Object.keys(old)).not.toEqual(expect.arrayContaining(['aggregates']));
     for (const name of ['aggregates', 'groups', 'relations', 'search', 'or', 'sortSets'])
       expect(old).not.toHaveProperty(name);
   });
@@ -246,26 +245,14 @@ describe('describe', () => {
 
 describe('the tools of agents', () => {
   it('take search, or, expand and sort sets as well', async () => {
-    const own = createVersionTools(tools, site.tenant, {
-      version: 'v1',
-      reads: fullAccess,
-      maxCharacters: 100_000,
-    });
+    const access = { version: 'v1', reads: fullAccess, maxCharacters: 100_000 };
+    const own = createVersionTools(tools, site.tenant, access);
     const run = async (name: string, input: object) =>
       JSON.parse((await own.find((tool) => tool.name === name)?.run(input)) ?? '{}');
-    const asked = {
-      resource: 'invoices',
-      q: 'inv',
-      or: { status: 'USD', seq_gt: 3 },
-      sort: 'paid,-total',
-      expand: ['buyer'],
-    };
+    const narrowed = { resource: 'invoices', q: 'inv', or: { status: 'USD', seq_gt: 3 } };
+    const asked = { ...narrowed, sort: 'paid,-total', expand: ['buyer'] };
     expect((await run('query', asked)).data).toEqual(JSON.parse(await call('query', asked)).data);
-    const { count } = await run('aggregate', {
-      resource: 'invoices',
-      q: 'inv',
-      or: { status: 'USD', seq_gt: 3 },
-    });
+    const { count } = await run('aggregate', narrowed);
     expect(count).toBe((await run('query', asked)).pagination.total);
   });
 });

@@ -160,31 +160,16 @@ describe('compareVersions', () => {
 
   it('describes masks and scopable fields, and which of their changes break clients', () => {
     const path = 'invoices.fields.customerId';
-    expect(changes({}, { mask: 'hash' })).toEqual([
-      {
-        path,
-        code: 'changed',
-        breaking: true,
-        message: 'The field customerId of invoices changed: mask (none → hash)',
-      },
-    ]);
+    const changed = (at: string, breaking: boolean, says: string) => [
+      { path: at, code: 'changed', breaking, message: `The field customerId of invoices ${says}` },
+    ];
+    expect(changes({}, { mask: 'hash' })).toEqual(changed(path, true, 'changed: mask (none → hash)'));
     expect(changes({ mask: 'hash' }, { mask: 'last4' })).toMatchObject([{ path, breaking: true }]);
-    expect(changes({}, scopable)).toEqual([
-      {
-        path: `${path}.scopable`,
-        code: 'changed',
-        breaking: false,
-        message: 'The field customerId of invoices can be named by row scopes',
-      },
-    ]);
-    expect(changes(scopable, { scopable: false })).toEqual([
-      {
-        path: `${path}.scopable`,
-        code: 'changed',
-        breaking: true,
-        message: 'The field customerId of invoices can no longer be named by row scopes',
-      },
-    ]);
+    const ofScopes = `${path}.scopable`;
+    expect(changes({}, scopable)).toEqual(changed(ofScopes, false, 'can be named by row scopes'));
+    expect(changes(scopable, { scopable: false })).toEqual(
+      changed(ofScopes, true, 'can no longer be named by row scopes'),
+    );
     expect(changes({ tags: ['personal'] }, { scopable: false })).toEqual([]);
   });
 
