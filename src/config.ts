@@ -27,17 +27,11 @@ export class BadEnvironment extends Error {
 
 type Given = Readonly<Record<string, string>>;
 
-const isSet =
-  (given: Given) =>
-  (name: keyof Environment): boolean =>
-    given[name] !== undefined;
-
 function checkProduction(given: Given): string[] {
-  const has = isSet(given);
-  const problems: string[] = [];
-  if (given['NODE_ENV'] !== 'production') return problems;
+  if (given['NODE_ENV'] !== 'production') return [];
   const needed = ['DATABASE_URL', 'ENCRYPTION_KEY', 'PUBLIC_URL'] as const;
-  problems.push(...needed.filter((name) => !has(name)).map((name) => `${name}: is required in production`));
+  const missing = needed.filter((name) => given[name] === undefined);
+  const problems = missing.map((name) => `${name}: is required in production`);
   if (schemaOf('ALLOW_PRIVATE_ERP_HOSTS').safeParse(given['ALLOW_PRIVATE_ERP_HOSTS']).data === true)
     problems.push('ALLOW_PRIVATE_ERP_HOSTS: is not allowed in production');
   if (encryptionKeys.safeParse(given['ENCRYPTION_KEY'] ?? '').data?.some(isTrivialKey) === true)
@@ -45,20 +39,14 @@ function checkProduction(given: Given): string[] {
   return problems;
 }
 
-function checkSignIn(given: Given): string[] {
-  const has = isSet(given);
+function checkProviders(given: Given): string[] {
+  const has = (name: keyof Environment): boolean => given[name] !== undefined;
   const problems: string[] = [];
   const oidc = (['OIDC_ISSUER', 'OIDC_AUDIENCE', 'OIDC_JWKS_URI'] as const).filter(has).length;
   if ((oidc !== 0 && oidc !== 3) || (oidc === 0 && has('OIDC_USERINFO_URI')))
     problems.push('OIDC_ISSUER, OIDC_AUDIENCE, OIDC_JWKS_URI: must be set together');
   if ((has('OIDC_CLIENT_ID') && oidc === 0) || (has('OIDC_CLIENT_SECRET') && !has('OIDC_CLIENT_ID')))
     problems.push('OIDC_CLIENT_ID: requires OIDC_ISSUER, and OIDC_CLIENT_SECRET requires OIDC_CLIENT_ID');
-  return problems;
-}
-
-function checkModels(given: Given): string[] {
-  const has = isSet(given);
-  const problems: string[] = [];
   for (const [provider, needed] of [
     ['anthropic/', 'ANTHROPIC_API_KEY'],
     ['openai-compatible/', 'OPENAI_COMPATIBLE_URL'],
@@ -70,9 +58,13 @@ function checkModels(given: Given): string[] {
   return problems;
 }
 
-function checkPlainHttp(given: Given): string[] {
-  const has = isSet(given);
-  const problems: string[] = [];
+/**
+ * Checks that involve several variables. It works on the raw texts, so that these problems are reported
+ * together with the others.
+ */
+function crossChecks(given: Given): string[] {
+  const has = (name: keyof Environment): boolean => given[name] !== undefined;
+  const problems = [...checkProduction(given), ...checkProviders(given)];
   if (given['STRIPE_API_URL']?.startsWith('http:') === true && !isLoopbackHttp(given['STRIPE_API_URL']))
     problems.push('STRIPE_API_URL: must be an https URL, unless it is on this machine');
   // Plain http would expose keys, tokens and cookies, and allow forging the keys that verify tokens.
@@ -84,17 +76,6 @@ function checkPlainHttp(given: Given): string[] {
   for (const name of [...secret, ...more])
     if (given[name]?.toLowerCase().startsWith('http:') === true && !isLoopbackHttp(given[name]))
       problems.push(`${name}: must be an https URL, unless it is on this machine`);
-  return problems;
-}
-
-/**
- * Checks that involve several variables. It works on the raw texts, so that these problems are reported
- * together with the others.
- */
-function crossChecks(given: Given): string[] {
-  const has = isSet(given);
-  const checks = [checkProduction, checkSignIn, checkModels, checkPlainHttp];
-  const problems = checks.flatMap((check) => check(given));
   const [drain, all] = (['SHUTDOWN_DRAIN_SECONDS', 'SHUTDOWN_SECONDS'] as const).map((name) =>
     z.number().safeParse(schemaOf(name).safeParse(given[name]).data),
   );

@@ -340,28 +340,12 @@ async function stopServing(
   log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'stopped');
 }
 
-type Checks = Omit<Parameters<typeof createReadinessCheck>[0], 'stopping'>;
-
-async function createChecks(
-  { db, clock, log, settings }: Ctx,
-  operators: ReturnType<typeof openOperatorPools>,
-  writes: WritePause<Background>,
-  sinceTickMs: () => number,
-): Promise<Checks> {
-  const { replicas, controlAvailability } = db;
-  const isTrusting = (): boolean =>
-    (controlAvailability.unreachableForMs() ?? Infinity) < settings.trustDuringOutageMs;
-  const states = { isTrusting, sinceTickMs, pauseState: writes.state };
-  const migrationStatus = await readMigrationStatus();
-  return { ...operators, ...states, replicas, migrationStatus, clock, log };
-}
-
 type Parts = {
   readonly http: HttpServer;
   readonly messages: ReturnType<typeof createMessageClasses>;
   readonly writes: WritePause<Background>;
   readonly onServed: OnServed | undefined;
-  readonly checked: Checks;
+  readonly checked: Omit<Parameters<typeof createReadinessCheck>[0], 'stopping'>;
   readonly close: () => Promise<unknown>;
 };
 
@@ -375,10 +359,8 @@ async function serve(
   // No await from here to `attachApp`: a request that arrived in between would have no handler.
   const { isPrivate, ...addresses } = await openPort(http.server, config);
   const publicUrl = addresses.url.replace(/\/+$/, '');
-  const running: ReadingCtx = {
-    ...ctx,
-    settings: { ...ctx.settings, publicUrl, ownUrl: addresses.localUrl },
-  };
+  const settings = { ...ctx.settings, publicUrl, ownUrl: addresses.localUrl };
+  const running: ReadingCtx = { ...ctx, settings };
   const seconds = { all: config.SHUTDOWN_SECONDS, drain: config.SHUTDOWN_DRAIN_SECONDS };
   const [draining, stopping] = [new AbortController(), new AbortController()];
   const usage = startUsageCounter(running);
@@ -413,6 +395,7 @@ export async function startService(
   const messages = createMessageClasses();
   const http = createHttpServer(ctx.log, messages, { maxConnections: config.HTTP_CONNECTIONS });
   const operators = openOperatorPools(config, opened);
+  const migrationStatus = await readMigrationStatus();
   void warnOfPowers(operators, ctx.log);
   let monitored: Monitored | undefined;
   const closeAll = () => Promise.all([close(), operators.close(), monitored?.stop()]);
@@ -421,15 +404,14 @@ export async function startService(
     const writes = await openWritePause<Background>(ctx, shownName(processName));
     const sinceTickMs = (): number => writes.work()?.scheduler.sinceTickMs() ?? 0;
     monitored = await startMonitoring(config, ctx, operators.control, sinceTickMs);
-    const { onServed } = monitored;
     if (writes.state() === undefined) await upgradeWarehousesAtStart(ctx);
-    const checked = await createChecks(ctx, operators, writes, sinceTickMs);
-    return await serve(
-      config,
-      ctx,
-      { http, messages, writes, onServed, checked, close: closeAll },
-      demoOwner,
-    );
+    const { db, clock, log: ctxLog, settings } = ctx;
+    const isTrusting = (): boolean =>
+      (db.controlAvailability.unreachableForMs() ?? Infinity) < settings.trustDuringOutageMs;
+    const states = { isTrusting, sinceTickMs, pauseState: writes.state, migrationStatus };
+    const checked = { ...operators, ...states, replicas: db.replicas, clock, log: ctxLog };
+    const parts = { http, messages, writes, onServed: monitored.onServed, checked, close: closeAll };
+    return await serve(config, ctx, parts, demoOwner);
   } catch (error) {
     http.server.close();
     await closeAll();

@@ -132,11 +132,7 @@ function entriesOf({ input }: Command): Entry[] {
       value,
       positional,
       description = '',
-    } = (schema.meta() ?? {}) as {
-      value?: string;
-      positional?: boolean;
-      description?: string;
-    };
+    } = (schema.meta() ?? {}) as { value?: string; positional?: boolean; description?: string };
     const shown =
       positional === true ? `<${value}>` : `--${toDashes(name)}${value === undefined ? '' : ` <${value}>`}`;
     const optional = schema.safeParse(undefined).success;
@@ -197,9 +193,7 @@ export function parseCommandArguments(
   ]);
   const read = command.input.safeParse(
     Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
-    {
-      error: validationMessage,
-    },
+    { error: validationMessage },
   );
   if (read.success) return { input: read.data, json: json === true };
   const displayName = (name: string): string => entries.find((entry) => entry.name === name)?.shown ?? name;

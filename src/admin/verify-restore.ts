@@ -147,9 +147,7 @@ async function readEarlier(file: string): Promise<Earlier> {
   } catch (error) {
     throw new RefusedCommand(
       `${file} is not a report of this command. Create one with: npm run --silent admin -- verify-restore --json > ${file}`,
-      {
-        cause: error,
-      },
+      { cause: error },
     );
   }
 }

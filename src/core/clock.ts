@@ -6,7 +6,4 @@ export type Clock = {
   monotonicMs(): number;
 };
 
-export const systemClock: Clock = {
-  now: () => new Date(),
-  monotonicMs: () => performance.now(),
-};
+export const systemClock: Clock = { now: () => new Date(), monotonicMs: () => performance.now() };

@@ -100,14 +100,10 @@ function signIn(
 const stopped = 'the service stopped';
 
 /** `begin` is called when the server wants the mail. */
-const streamOf = (raw: ComposedMail['raw'], begin: () => Promise<void>): Readable =>
-  Readable.from(
-    (async function* () {
-      await begin();
-      yield raw;
-    })(),
-    { objectMode: false },
-  );
+async function* bytesOf(raw: ComposedMail['raw'], begin: () => Promise<void>) {
+  await begin();
+  yield raw;
+}
 
 /**
  * SMTP and network failures are outcomes, not rejections. Rejects only before the connection is opened: for
@@ -130,18 +126,19 @@ export async function deliverBySmtp(
     const failure = error instanceof Error ? error : new Error(errorMessage(error));
     resolve(dataStarted ? classifyAfterData(failure) : classifyBeforeData(failure));
   };
-  const setDeadline = (ms: number, reason: string): void => {
+  const setDeadline = (ms: number, reason: string) => {
     clearTimeout(timer);
     timer = setTimeout(() => fail(new Error(reason)), ms);
   };
-  const stop = (): void => (dataStarted ? setDeadline(limits.stopMs, stopped) : fail(new Error(stopped)));
-  const message = streamOf(mail.raw, async () => {
+  const stop = () => (dataStarted ? setDeadline(limits.stopMs, stopped) : fail(new Error(stopped)));
+  const begin = async () => {
     await options.beforeData();
     if (ended || options.stop?.aborted === true) throw new Error(stopped);
     dataStarted = true;
     setDeadline(limits.dataMs, 'timed out');
-  });
-  const send = (): void => {
+  };
+  const message = Readable.from(bytesOf(mail.raw, begin), { objectMode: false });
+  const send = () => {
     const envelope = { from: mail.envelope.from, to: [...mail.envelope.to], size: mail.raw.length };
     connection.send(envelope, message, (error) => (error === null ? resolve({ kind: 'sent' }) : fail(error)));
   };

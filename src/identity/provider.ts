@@ -211,13 +211,10 @@ async function completeProfile(
   accessToken: string,
   claims: client.IDToken,
 ): Promise<Profile> {
-  const inToken = profileIn(claims);
-  if (inToken.verifiedEmail !== null && inToken.name !== null) return inToken;
+  const known = profileIn(claims);
+  if (known.verifiedEmail !== null && known.name !== null) return known;
   const fetched = await fetchProfile(ctx, found, accessToken, claims.sub);
-  return {
-    verifiedEmail: inToken.verifiedEmail ?? fetched.verifiedEmail,
-    name: inToken.name ?? fetched.name,
-  };
+  return { verifiedEmail: known.verifiedEmail ?? fetched.verifiedEmail, name: known.name ?? fetched.name };
 }
 
 /**

@@ -95,9 +95,7 @@ const expiredSignIn = (): AppError =>
   new AppError(
     'BAD_REQUEST',
     'This sign-in was not started in this browser, took too long, or is already finished',
-    {
-      details: [{ path: '', code: 'sign_in_expired', message: startAgain }],
-    },
+    { details: [{ path: '', code: 'sign_in_expired', message: startAgain }] },
   );
 
 /**

@@ -75,10 +75,7 @@ async function serverState(pool: Pick<Pool, 'query'>): Promise<string> {
   return rows[0]?.readOnly === true ? readOnly : ok;
 }
 
-async function readMigrations({
-  control,
-  migrationStatus,
-}: Pick<ReadinessOptions, 'control' | 'migrationStatus'>): Promise<string> {
+async function readMigrations({ control, migrationStatus }: ReadinessOptions): Promise<string> {
   const { rows } = await control.query<{ name: string }>('select name from public.knex_migrations');
   return statusTexts[migrationStatus(rows.map(({ name }) => name))];
 }

@@ -102,34 +102,20 @@ const lookupCache = ({ clock, settings: { cacheBytes, cacheTtlMs } }: EngineCtx)
   ttl: { clock, ms: cacheTtlMs },
 });
 
-function createSharedReader(ctx: EngineCtx, reads: Semaphore, cacheCounters: CacheCounters): SharedReader {
+function createSharedReader(ctx: EngineCtx, reads: Semaphore, counters: CacheCounters): SharedReader {
   const { clock, settings } = ctx;
   const { cacheBytes } = settings;
   const { largeReads, largeStatements } = createLargeReadQueues(settings);
-  const statements = createStatementRunner(
-    ctx.db.data,
-    reads,
-    cacheBytes.statements,
-    undefined,
-    cacheCounters.statements,
-  );
-  const replicas = createReplicaReads(
-    ctx.db.replicas,
-    statements,
-    () => createReplicaQueue(ctx),
-    cacheBytes.lookups,
-  );
+  const { statements: maxBytes, lookups } = cacheBytes;
+  const statements = createStatementRunner(ctx.db.data, reads, maxBytes, undefined, counters.statements);
+  const replicas = createReplicaReads(ctx.db.replicas, statements, () => createReplicaQueue(ctx), lookups);
   return {
     db: ctx.db,
     clock,
     log: ctx.log,
-    states: createCache({
-      ...lookupCache(ctx),
-      counter: cacheCounters.generations,
-      isEarlier: isEarlierData,
-    }),
-    totals: createTotalCache(cacheBytes.totals, cacheCounters.totals),
-    anchors: createAnchorCache(cacheBytes.anchors, settings.anchorEvery, cacheCounters.anchors),
+    states: createCache({ ...lookupCache(ctx), counter: counters.generations, isEarlier: isEarlierData }),
+    totals: createTotalCache(cacheBytes.totals, counters.totals),
+    anchors: createAnchorCache(cacheBytes.anchors, settings.anchorEvery, counters.anchors),
     scanLimit: scanLimitWithoutTotal(settings),
     queue: reads,
     maxAnswerBytes: settings.maxAnswerBytes,

@@ -37,10 +37,7 @@ export async function readDeletionFeed(
         lease.runId,
         'warning',
         "the ERP's list of deletions can't be read; deletions are found by comparing ids",
-        {
-          reason: feed.reason,
-          fix: feed.fix,
-        },
+        { reason: feed.reason, fix: feed.fix },
       );
     return saveStep(reading, state, {
       plan: { feed: 'hidden', ...addFacts(state, 'feed', { available: false }) },

@@ -58,11 +58,7 @@ export async function readStoredRecords(ctx: TenantCtx): Promise<(recordType: st
     read: RollingRead | undefined,
     records: number,
     syncedAt: string | null,
-  ): StoredRecords => ({
-    records,
-    syncedAt,
-    fullRead: describeFullRead(read, records, fullReadDays),
-  });
+  ): StoredRecords => ({ records, syncedAt, fullRead: describeFullRead(read, records, fullReadDays) });
   try {
     const reads = await readRollingReads(ctx.db.data, schema);
     const { rows } = await ctx.db.data.query<{

@@ -79,9 +79,7 @@ async function dropOversizedIndexes(
     state.runId,
     'warning',
     'dropped an index because a value is too long for it; filters on that field are slower',
-    {
-      indexes: dropped,
-    },
+    { indexes: dropped },
   );
   return true;
 }

@@ -206,8 +206,6 @@ export function assertAscendingPage(
     'answer',
     'PAGE_OUT_OF_ORDER',
     `The ERP returned record ${toStorableText(early.id, 200)} on a page that starts after ${checkpoint}`,
-    {
-      fix: 'Run the sync again; if it fails again, report it to the operator of this service.',
-    },
+    { fix: 'Run the sync again; if it fails again, report it to the operator of this service.' },
   );
 }

@@ -93,12 +93,7 @@ const metadataFix = 'No action is needed: the metadata is read again before the 
 /** The error that administrators see for a failure: code, message and what to do. */
 export function describeFailure(error: unknown): RunError {
   if (isStaleMetadata(error))
-    return {
-      code: 'METADATA_CHANGED',
-      message: error.message,
-      fix: metadataFix,
-      staleMetadata: true,
-    };
+    return { code: 'METADATA_CHANGED', message: error.message, fix: metadataFix, staleMetadata: true };
   if (error instanceof ErpError || error instanceof RunFailed)
     return { code: error.code, message: error.message, fix: error.fix };
   if (error instanceof TablesPending)

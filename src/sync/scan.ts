@@ -140,13 +140,8 @@ async function comparePage(
   page: Awaited<ReturnType<typeof readScanPage>>,
   columns: ReturnType<typeof columnsToCompare>,
 ) {
-  const localRecords = await readLocalRange(
-    reading,
-    state,
-    columns,
-    page.hasMore ? page.lastId : null,
-    recordsPerScanPage,
-  );
+  const upTo = page.hasMore ? page.lastId : null;
+  const localRecords = await readLocalRange(reading, state, columns, upTo, recordsPerScanPage);
   const range = cutRange(page, localRecords, state.plan.idType);
   const ids = [...range.erpRecords.map(({ id }) => id), ...range.unreadable];
   const returned = await filterUnreadIds(reading, state, [...(await filterProposedIds(reading, state, ids))]);

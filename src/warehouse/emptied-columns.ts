@@ -111,19 +111,14 @@ function differingRows(
 }
 
 /** Of each part, in how many of the pairs of rows it came empty, and of line fields, in how many partly. */
-async function countEmptied(
-  client: PoolClient,
-  state: RunState,
-  parts: readonly ColumnPart[],
-  pairs: string,
-) {
+async function countEmptied(client: PoolClient, runId: string, parts: readonly ColumnPart[], pairs: string) {
   const conditions = parts.flatMap((part) => [
     { part, partly: false, condition: cameEmptySql(part) },
     ...(part.lineField === null ? [] : [{ part, partly: true, condition: lostSomeSql(part) }]),
   ]);
   const { rows } = await client.query<{ counts: string[] }>(
     `select array[${conditions.map(({ condition }) => `count(*) filter (where ${condition})`).join(', ')}]::text[] as counts ${pairs}`,
-    [state.runId],
+    [runId],
   );
   return conditions.map((each, index) => ({ ...each, count: Number(rows[0]?.counts[index] ?? 0) }));
 }
@@ -156,7 +151,9 @@ export async function findEmptied(
   );
   if (Number(counted.rows[0]?.n ?? 0) < minRows) return [];
   const pairs = differingRows(schema, state, active, parts);
-  const found = (await countEmptied(client, state, parts, pairs)).filter(({ count }) => count >= minRows);
+  const found = (await countEmptied(client, state.runId, parts, pairs)).filter(
+    ({ count }) => count >= minRows,
+  );
   const whole = new Set(found.filter(({ part }) => part.lineField === null).map(({ part }) => part.column));
   const emptied = new Set(found.filter(({ partly }) => !partly).map(({ part }) => part));
   const modifiedAt = modifiedAtSql(state, modifiedField);

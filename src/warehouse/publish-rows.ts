@@ -5,14 +5,13 @@ import { systemColumns } from './columns.ts';
 import { settleDeletions } from './deletion-proposals.ts';
 import type { DeletionRules } from './deletions.ts';
 import { insertNew, noContentHash, publishedColumns, updateChanged } from './merge-rows.ts';
-import type { FormerEpoch, ShownColumns } from './record-state.ts';
 import { type RunState, usesFreshTable } from './run-state-row.ts';
 import {
   forgetScopeChanges,
   keepChangedValues,
   keepDeletedValues,
+  type LockedState,
   releaseRead,
-  type ScopeColumns,
   type ScopeWork,
   updateWithheld,
 } from './scope-changes.ts';
@@ -27,19 +26,7 @@ export type PublishRules = DeletionRules & {
   readonly settleMs: number;
 };
 
-export type Current = {
-  generation: string;
-  row_count: string;
-  active_table: string | null;
-  shown_columns: ShownColumns | null;
-  scope_columns: ScopeColumns;
-  epoch: string | null;
-  timeline: string | null;
-  former_epochs: readonly FormerEpoch[];
-  /** The timeline of the server that has the records, and the time there at which this transaction began. */
-  here: string;
-  now: string;
-};
+export type Current = Omit<LockedState, 'id_type'> & { row_count: string };
 type Deleted = { deleted: number; held: number; proposalId: string | null };
 type Changed = Deleted & {
   inserted: number;

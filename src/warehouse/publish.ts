@@ -148,10 +148,7 @@ async function showNewColumns({ client, schema, state }: PublishContext): Promis
 }
 
 /** Writes the outcome, and deletes what the run staged. */
-async function closeRun(
-  { client, schema, state }: PublishContext,
-  outcome: PublishOutcome,
-): Promise<PublishOutcome> {
+async function closeRun({ client, schema, state }: PublishContext, outcome: PublishOutcome) {
   await client.query(`update ${schema}.run_state set outcome = $2, updated_at = now() where run_id = $1`, [
     state.runId,
     JSON.stringify(outcome),

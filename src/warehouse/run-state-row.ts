@@ -234,23 +234,19 @@ async function retireUnlessActive(client: PoolClient, schema: string, table: str
 }
 
 /** What this run's earlier attempts and ended runs of the record type staged. */
-async function deleteStaged(
-  client: PoolClient,
-  schema: string,
-  state: Pick<RunState, 'runId' | 'recordType'>,
-) {
-  await client.query(`delete from ${schema}.${quoteIdentifier(stagingTable(state.recordType))}`);
+async function deleteStaged(client: PoolClient, schema: string, recordType: string, runId: string) {
+  await client.query(`delete from ${schema}.${quoteIdentifier(stagingTable(recordType))}`);
   for (const table of tablesOfRuns)
-    await client.query(`delete from ${schema}.${table} where record_type = $1`, [state.recordType]);
+    await client.query(`delete from ${schema}.${table} where record_type = $1`, [recordType]);
   // Rejections of this run's earlier attempt: the records are rejected again, or they can be stored now.
   await client.query(`update ${schema}.rejections set run_id = $3 where record_type = $1 and run_id = $2`, [
-    state.recordType,
-    state.runId,
+    recordType,
+    runId,
     noRunId,
   ]);
   await client.query(
     `delete from ${schema}.run_state where record_type = $1 and run_id <> $2 and updated_at < now() - interval '1 day'`,
-    [state.recordType, state.runId],
+    [recordType, runId],
   );
 }
 
@@ -285,7 +281,7 @@ export async function initRunState(
   const abandoned = before.rows[0] === undefined ? undefined : stateOf(before.rows[0]);
   if (abandoned !== undefined && usesFreshTable(abandoned))
     await retireUnlessActive(client, schema, abandoned.targetTable);
-  await deleteStaged(client, schema, state);
+  await deleteStaged(client, schema, state.recordType, state.runId);
 }
 
 /**

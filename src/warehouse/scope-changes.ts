@@ -194,7 +194,8 @@ export async function forgetScopeChanges({ client, schema, recordType }: ScopedT
   await client.query(`delete from ${schema}.scope_changes where record_type = $1`, [recordType]);
 }
 
-type Recording = {
+/** A row of `record_state`, locked. */
+export type LockedState = {
   generation: string;
   active_table: string | null;
   id_type: RunState['plan']['idType'];
@@ -203,6 +204,7 @@ type Recording = {
   epoch: string | null;
   timeline: string | null;
   former_epochs: readonly FormerEpoch[];
+  /** The timeline of the server that has the records, and the time there at which this transaction began. */
   here: string;
   now: string;
 };
@@ -217,7 +219,7 @@ export async function startScopeColumns(
   schema: string,
   recordType: string,
 ): Promise<void> {
-  const { rows } = await client.query<Recording>(
+  const { rows } = await client.query<LockedState>(
     `select generation, active_table, id_type, shown_columns, scope_columns, epoch, timeline, former_epochs, ${timelineSql} as here, now()::text as now
      from ${schema}.record_state where record_type = $1 for update`,
     [recordType],
@@ -231,24 +233,14 @@ export async function startScopeColumns(
   );
   const added = columns.filter((column) => !Object.hasOwn(state.scope_columns, column));
   if (added.length === 0) return;
-  const {
-    active_table: active,
-    generation: before,
-    epoch,
-    timeline,
-    former_epochs: formerEpochs,
-    here,
-    now,
-  } = state;
+  const { active_table: active, generation: before, former_epochs: formerEpochs, here, now } = state;
+  const current = { epoch: state.epoch, timeline: state.timeline, formerEpochs };
   const next = (BigInt(before) + 1n).toString();
   const work = { client, schema, recordType, idType: state.id_type, columns, generation: next, now };
   const withheld =
     active === null ? 0 : await withhold({ ...work, table: `${schema}.${quoteIdentifier(active)}` }, 'true');
   const generation = withheld > 0 ? next : before;
-  const lineage =
-    withheld > 0
-      ? lineageOn(here, { epoch, timeline, formerEpochs }, before)
-      : { epoch, timeline, formerEpochs };
+  const lineage = withheld > 0 ? lineageOn(here, current, before) : current;
   await client.query(
     `update ${schema}.record_state set scope_columns = $2, generation = $3, epoch = $4, timeline = $5, former_epochs = $6 where record_type = $1`,
     [

@@ -21,8 +21,7 @@ respond. When the command is interrupted, the move may still be completed: \`lis
   }),
   async run(admin, { organization: slugOrId, to }) {
     const organization = await getNamedOrganization(admin, slugOrId);
-    const nodes = await getClusterNodes(admin);
-    const { target, placement } = await findMove(admin, nodes, organization, to);
+    const { nodes, target, placement } = await findMove(admin, organization, to);
     const from = nodes.find(({ id }) => id === placement.node)?.address ?? String(placement.node);
     if (from === to)
       return {
@@ -59,12 +58,8 @@ respond. When the command is interrupted, the move may still be completed: \`lis
 });
 
 /** Throws RefusedCommand where the organization can't be moved to this node. */
-async function findMove(
-  admin: Admin,
-  nodes: Awaited<ReturnType<typeof getClusterNodes>>,
-  organization: Awaited<ReturnType<typeof getNamedOrganization>>,
-  to: string,
-) {
+async function findMove(admin: Admin, organization: { id: string; slug: string }, to: string) {
+  const nodes = await getClusterNodes(admin);
   const target = nodes.find(({ address }) => address === to);
   const others = nodes.filter(({ takesRecords }) => takesRecords).map(({ address }) => address);
   if (target === undefined)
@@ -82,5 +77,5 @@ async function findMove(
     throw new RefusedCommand(
       `${organization.slug} has no tables yet: Citus chooses the node when they are created.`,
     );
-  return { target, placement };
+  return { nodes, target, placement };
 }

@@ -204,10 +204,7 @@ const transactionType = ({
   ...parts,
   columns: withTargets(
     withAmounts(withAmounts(withDisplayStatus(columns), 'currency', amounts), null, ['basetotalaftertaxes']),
-    {
-      entity: 'customer',
-      employee: 'employee',
-    },
+    { entity: 'customer', employee: 'employee' },
   ),
   shownAs: { number: ['tranid'], name: ['entity'], date: ['trandate'], amount: ['foreigntotal'] },
   table: 'transaction',

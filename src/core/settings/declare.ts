@@ -81,22 +81,12 @@ export const setting = <N extends string, E>(
   type: z.ZodType<E>,
   fallback = '',
   ...description: string[]
-): Setting<N, E, E> => ({
-  kind: 'setting',
-  name,
-  type,
-  fallback,
-  description,
-  convert: (given) => given,
-});
+): Setting<N, E, E> => ({ kind: 'setting', name, type, fallback, description, convert: (given) => given });
 /** The setting in another unit or form than its variable. */
 export const converted = <N extends string, E, V>(
   from: Setting<N, E, unknown>,
   convert: (given: E) => V,
-): Setting<N, E, V> => ({
-  ...from,
-  convert,
-});
+): Setting<N, E, V> => ({ ...from, convert });
 export const inMs = <N extends string>(seconds: Setting<N, number, number>) =>
   converted(seconds, (given) => given * 1_000);
 export const inBytes = <N extends string>(megabytes: Setting<N, number, number>) =>

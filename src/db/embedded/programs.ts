@@ -48,9 +48,7 @@ export async function findPrograms(
     if (account === undefined)
       throw new Error(
         `The PostgreSQL from npm doesn't run on this machine: ${String(error)}. Repair it, ${ownDatabaseAdvice}.`,
-        {
-          cause: error,
-        },
+        { cause: error },
       );
   }
   // As root the usual reason is a checkout under /root, which `nobody` can't enter.

@@ -149,10 +149,7 @@ function comesFromHere(req: Request, publicUrl: string): boolean {
 
 const tokenOf = ({ params }: Request): string => String(params['token']);
 
-/**
- * Pays or cancels. After a decline, or when the session can no longer be paid, `next` is the page itself,
- * which shows its state; reloading it submits nothing again.
- */
+/** `next` is the page itself unless that was done: it shows its state, and reloading it submits nothing again. */
 async function payOrCancel(
   ctx: Ctx,
   req: Request,

@@ -95,12 +95,7 @@ export const definePersonRoute = <
 
 export const definePublicRoute = (
   spec: Omit<PublicRoute, 'access' | 'params' | 'maxBodyBytes'>,
-): PublicRoute => ({
-  ...spec,
-  access: 'public',
-  params: undefined,
-  maxBodyBytes: undefined,
-});
+): PublicRoute => ({ ...spec, access: 'public', params: undefined, maxBodyBytes: undefined });
 
 /**
  * Receives another service's events, signed over the raw body. A 400 or 404 of its handler counts as a failed

@@ -235,50 +235,31 @@ function resolveRows(
     return none;
   }
   const { recordType } = chosen.endpoint;
-  const others = targets
-    .filter(({ endpoint }) => endpoint.recordType !== recordType)
-    .map(({ version }) => version);
+  const others = targets.filter(({ endpoint }) => endpoint.recordType !== recordType);
   if (!isNamed && others.length > 0)
     report(
       at,
       'ambiguous_resource',
-      `${name} has another record type in ${others.join(', ')}. Name the versions in scopes.versions`,
+      `${name} has another record type in ${versionsOf(others)}. Name the versions in scopes.versions`,
     );
   const resolved = conditions.map((condition, index): RowCondition => {
     const { source, type } = scopableSource(chosen, condition.field) ?? { source: '', type: null };
-    if (isNamed)
-      reportInapplicable(
-        name,
-        targets.filter((target) => target.endpoint.recordType !== recordType || !hasSource(target, source)),
-        report,
-        index,
-      );
+    const lacking = targets.filter((target) => others.includes(target) || !hasSource(target, source));
+    if (isNamed) reportInapplicable(`${at}[${index}].field`, name, lacking, report);
     return { field: condition.field, source, in: readValues(condition, type, `${at}[${index}]`, report) };
   });
-  if (isNamed && conditions.length === 0)
-    reportInapplicable(
-      name,
-      targets.filter(({ endpoint }) => endpoint.recordType !== recordType),
-      report,
-    );
+  if (isNamed && conditions.length === 0) reportInapplicable(at, name, others, report);
   return { recordType, conditions: resolved };
 }
 
+const versionsOf = (targets: readonly ScopeTarget[]): string =>
+  targets.map(({ version }) => version).join(', ');
+
 /** Named versions to which the scope would not apply. */
-function reportInapplicable(
-  name: string,
-  others: readonly ScopeTarget[],
-  report: Report,
-  index?: number,
-): void {
+function reportInapplicable(at: string, name: string, others: readonly ScopeTarget[], report: Report) {
   if (others.length === 0) return;
-  const versions = others.map(({ version }) => version).join(', ');
   const reason = `${name} has another record type there, or the field is not scopable`;
-  report(
-    index === undefined ? `rows.${name}` : `rows.${name}[${index}].field`,
-    'not_scopable',
-    `The row scope would not apply to ${versions}: ${reason}`,
-  );
+  report(at, 'not_scopable', `The row scope would not apply to ${versionsOf(others)}: ${reason}`);
 }
 
 /** No version has all fields of the conditions as scopable ones. */

@@ -54,10 +54,7 @@ function usageQuery(
     .where({ organization_id: organizationId, api_key_id: keyId })
     .whereRaw(
       `day >= coalesce(:from::date, coalesce(:to::date, ${today}) - ${defaultDays - 1}) and day <= coalesce(:to::date, ${today})`,
-      {
-        from: from ?? null,
-        to: to ?? null,
-      },
+      { from: from ?? null, to: to ?? null },
     )
     .groupBy(...groupBy)
     .select(...groupBy, ...kinds.map((kind) => tx.raw('sum(??)::bigint as ??', [kind, kind])));

@@ -17,11 +17,7 @@ type Published = store.ApiSchemaRow & { readonly bindings: NonNullable<store.Api
 function summarizeWithTooSlowReads(ctx: TenantCtx, proof: Proof, { endpoints }: Published): ProofSummary {
   const summary = summarizeProof(proof, endpoints, ctx.settings.proof.warnMs);
   const tooSlow = findTooSlowReads(proof, endpoints, ctx.settings.readTimeoutMs).map(
-    ({ path, code, message }) => ({
-      path,
-      code,
-      message,
-    }),
+    ({ path, code, message }) => ({ path, code, message }),
   );
   return { ...summary, warnings: [...tooSlow, ...summary.warnings] };
 }

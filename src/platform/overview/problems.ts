@@ -16,9 +16,7 @@ const problem = (
   title: string,
   action: string,
   target: Target,
-): OverviewProblem => ({
-  ...{ severity, kind, title, action, target },
-});
+): OverviewProblem => ({ ...{ severity, kind, title, action, target } });
 
 const count = (number: number, one: string, several = `${one}s`): string =>
   `${number.toLocaleString('en')} ${number === 1 ? one : several}`;
@@ -299,10 +297,7 @@ export const domainProblems = (rows: readonly DomainRow[]): OverviewProblem[] =>
       'domain_failing',
       `The hostname ${hostname} could not be verified`,
       'Set its DNS record, then verify it again.',
-      {
-        type: 'domain',
-        id,
-      },
+      { type: 'domain', id },
     ),
   );
 

@@ -104,9 +104,7 @@ export const sendSubscription = (ctx: RequestCtx, id: string) =>
       throw new AppError(
         'RATE_LIMIT_EXCEEDED',
         `Rate limit exceeded: a subscription can be sent on request at most ${maxManualSlotsPerHour} times an hour`,
-        {
-          headers: { 'Retry-After': '3600' },
-        },
+        { headers: { 'Retry-After': '3600' } },
       );
     const limitMessage = await dailyLimitMessage(tx, ctx);
     if (limitMessage !== undefined)

@@ -147,9 +147,7 @@ export const SyncRun = z
 
 export const TriggeredSyncRun = SyncRun.extend({
   coalesced: z.boolean().describe('True when this run was already open'),
-}).meta({
-  id: 'TriggeredSyncRun',
-});
+}).meta({ id: 'TriggeredSyncRun' });
 
 const gapReason = z
   .enum(['unreadable', 'empty'])

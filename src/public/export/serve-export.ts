@@ -45,10 +45,7 @@ const contentTypes: Readonly<Record<ExportType, string>> = {
 };
 const rowWriters: Readonly<
   Record<ExportType, (columns: readonly CellColumn[], options: { readonly withMark: boolean }) => RowWriter>
-> = {
-  'application/x-ndjson': createJsonLinesWriter,
-  'text/csv': createCsvWriter,
-};
+> = { 'application/x-ndjson': createJsonLinesWriter, 'text/csv': createCsvWriter };
 
 /** What is streamed. */
 export type ExportContent = {

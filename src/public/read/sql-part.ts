@@ -16,11 +16,7 @@ export const createCondition = (
   variant: string,
   values: readonly unknown[],
   text: (bind: Bind) => string,
-): WrittenCondition => ({
-  variant,
-  values,
-  text,
-});
+): WrittenCondition => ({ variant, values, text });
 
 /** The operators that compare with one value. */
 export const comparisons = { after: '>', gt: '>', before: '<', lt: '<', gte: '>=', lte: '<=' } as const;

@@ -91,9 +91,7 @@ export const createReport = (problems: QueryProblem[]): Report =>
   Object.assign(
     (path: string, code: string, message: string, passing = false) =>
       void problems.push({ path, code, message, passing }),
-    {
-      suggest: createSuggestions(),
-    },
+    { suggest: createSuggestions() },
   );
 /** By source, `lines.<field>` for a field of lines: how the caller sees its values. */
 export type QueryMasks = ReadonlyMap<string, FieldMask>;

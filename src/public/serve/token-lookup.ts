@@ -110,11 +110,9 @@ function createVerifiers(ctx: LookupCtx, runLookup: RunLookup, ms: () => number)
  * refusal isn't cached, since anyone can make up any number of tokens. `load` rejects with 401.
  */
 export function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => number): KeyLookup {
+  const { tokens: maxBytes } = ctx.settings.cacheBytes;
   /** By hash. */
-  const known = createCache<KnownToken>({
-    maxBytes: ctx.settings.cacheBytes.tokens,
-    bytesOf: () => knownTokenBytes,
-  });
+  const known = createCache<KnownToken>({ maxBytes, bytesOf: () => knownTokenBytes });
   const verifiers = createVerifiers(ctx, runLookup, ms);
   const states = createKeyStates(ctx, runLookup, ms);
   const find = (credential: string, hashed: string): FoundApiKey | undefined => {

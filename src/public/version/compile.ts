@@ -199,10 +199,14 @@ export function compileSchema(content: SchemaContent): CompiledSchema {
 
 export const idColumn = (idType: 'integer' | 'text'): CompiledColumn => ({ column: 'id', type: idType });
 
+type ColumnOf = (name: string) => CompiledColumn;
+type FieldOf = (name: string) => ValueField;
+type GetEndpoint = (name: string) => CompiledEndpoint;
+
 function compileEndpoint(
   endpoint: EndpointDefinition,
   { id: version, bindings, maskSecret }: SchemaContent,
-  getEndpoint: (name: string) => CompiledEndpoint,
+  getEndpoint: GetEndpoint,
 ): CompiledEndpoint {
   const binding = getOwn(bindings, endpoint.recordType);
   const columns = columnsByField(endpoint, binding);
@@ -243,13 +247,9 @@ function compileEndpoint(
   });
 }
 
-function filtersOf(
-  endpoint: EndpointDefinition,
-  id: CompiledColumn,
-  columnOf: (name: string) => CompiledColumn,
-): CompiledEndpoint['filters'] {
+function filtersOf({ filters: declared }: EndpointDefinition, id: CompiledColumn, columnOf: ColumnOf) {
   const filters: FilterParameter[] = [{ name: 'id', field: 'id', column: id, operator: 'eq' }];
-  for (const { field, operators } of endpoint.filters) {
+  for (const { field, operators } of declared) {
     for (const operator of operators)
       filters.push({ name: field + suffixOf(operator), field, column: columnOf(field), operator });
   }
@@ -257,16 +257,12 @@ function filtersOf(
 }
 
 /** By source, the columns that row scopes may name in addition to the id. */
-const scopableOf = ({ fields }: EndpointDefinition, columnOf: (name: string) => CompiledColumn) =>
+const scopableOf = ({ fields }: EndpointDefinition, columnOf: ColumnOf) =>
   fields.flatMap(({ name, source, scopable }) =>
     scopable === true ? [[source, columnOf(name)] as const] : [],
   );
 
-const relationsOf = (
-  { relations = [] }: EndpointDefinition,
-  fieldOf: (name: string) => ValueField,
-  getEndpoint: (name: string) => CompiledEndpoint,
-): CompiledEndpoint['relations'] =>
+const relationsOf = ({ relations = [] }: EndpointDefinition, fieldOf: FieldOf, getEndpoint: GetEndpoint) =>
   new Map(
     relations.map(({ name, field, resource }) => [
       name,
@@ -277,7 +273,7 @@ const relationsOf = (
 function summaryOf(
   { aggregates = [], groups = [] }: EndpointDefinition,
   binding: RecordTypeBinding,
-  fieldOf: (name: string) => ValueField,
+  fieldOf: FieldOf,
 ): CompiledSummary | null {
   const { utcOffsetMinutes = 0, limitNeedsGroups = false } = binding;
   if (aggregates.length + groups.length === 0) return null;

@@ -59,14 +59,9 @@ export function checkFieldNames(endpoint: EndpointDefinition, path: string, repo
 }
 
 function checkFieldName(name: string, path: string, report: Report): void {
-  if (!fieldName.test(name)) {
-    report(
-      'save',
-      path,
-      'illegal_name',
-      'A field name must have 1 to 63 characters: a lower-case letter, then letters, digits or underscores',
-    );
-  }
+  const rule = 'a lower-case letter, then letters, digits or underscores';
+  if (!fieldName.test(name))
+    report('save', path, 'illegal_name', `A field name must have 1 to 63 characters: ${rule}`);
 }
 
 const stillLoading = [

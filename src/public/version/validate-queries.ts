@@ -152,10 +152,7 @@ function checkSorts(target: Target, path: string): void {
       `${path}.defaultSort.field`,
       'not_a_sort',
       'The default sort must be one of the declared sorts.',
-      {
-        wanted: defaultSort.field,
-        known: () => endpoint.sorts,
-      },
+      { wanted: defaultSort.field, known: () => endpoint.sorts },
     );
   }
 }

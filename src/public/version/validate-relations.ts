@@ -48,10 +48,7 @@ export function checkRelations(
         `${at}.resource`,
         'unknown_resource',
         'A relation must name an endpoint of this document.',
-        {
-          wanted: relation.resource,
-          known,
-        },
+        { wanted: relation.resource, known },
       );
     }
     if (field !== undefined && target !== undefined) checkTarget(type, field, target, at, report);

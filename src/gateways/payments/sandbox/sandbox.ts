@@ -120,18 +120,6 @@ async function expireCheckout(
   return snapshot;
 }
 
-function assertNotExceeded(
-  payment: Pick<SandboxPaymentRow, 'amount_minor'>,
-  existing: readonly SandboxRefundRow[],
-  amountMinor: bigint,
-): void {
-  const refunded = existing
-    .filter(({ state }) => state !== 'FAILED')
-    .reduce((sum, { amount_minor }) => sum + BigInt(amount_minor), 0n);
-  if (refunded + amountMinor > BigInt(payment.amount_minor))
-    throw new ProviderError('too-much-refunded', 'The refunds would exceed the payment');
-}
-
 function refundRowOf(
   { clock, settings }: TenantCtx,
   sessionId: string,
@@ -180,15 +168,15 @@ async function createRefund(
         return toRefundSnapshot(known, payment.currency);
       throw new ProviderError('rejected', 'This refund was already created with another amount');
     }
-    assertNotExceeded(payment, existing, order.amount.amountMinor);
+    const refunded = existing
+      .filter(({ state }) => state !== 'FAILED')
+      .reduce((sum, { amount_minor }) => sum + BigInt(amount_minor), 0n);
+    if (refunded + order.amount.amountMinor > BigInt(payment.amount_minor))
+      throw new ProviderError('too-much-refunded', 'The refunds would exceed the payment');
     const row = refundRowOf(ctx, payment.id, order, card);
     await ledger.insertRefund(tx, payment, row);
-    await ledger.queueEvent(tx, organizationId, account.id, {
-      type: 'refund.created',
-      kind: 'session',
-      objectId: payment.id,
-      at: now,
-    });
+    const event = { type: 'refund.created', kind: 'session', objectId: payment.id, at: now } as const;
+    await ledger.queueEvent(tx, organizationId, account.id, event);
     return toRefundSnapshot(row, payment.currency);
   });
 }

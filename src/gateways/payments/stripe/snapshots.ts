@@ -63,10 +63,7 @@ const failureOf = (
   code: string | null | undefined,
   message: string | null | undefined,
   otherwise: string,
-): Failure => ({
-  code: code ?? 'unknown',
-  message: (message ?? otherwise).slice(0, maxFailureLength),
-});
+): Failure => ({ code: code ?? 'unknown', message: (message ?? otherwise).slice(0, maxFailureLength) });
 
 const refundStates: Readonly<Record<string, RefundState>> = {
   pending: 'PENDING',

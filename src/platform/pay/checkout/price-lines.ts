@@ -21,11 +21,7 @@ const detailAt = (
   field: keyof RequestedInvoice,
   code: string,
   message: string,
-): ErrorDetail => ({
-  path: `invoices[${index}].${field}`,
-  code,
-  message,
-});
+): ErrorDetail => ({ path: `invoices[${index}].${field}`, code, message });
 
 /** Checks one requested invoice against the ERP's state, before amounts in flight are subtracted. */
 function checkLine(

@@ -26,10 +26,7 @@ const are = (payments: readonly unknown[]): string => (payments.length === 1 ? '
 
 const tableOf = (payments: readonly AlertedPayment[]): RecordTable => ({
   columns: ['Payment', 'Amount', 'Customer', 'Invoices', 'State', 'What happened', 'What to do'].map(
-    (label) => ({
-      label,
-      numeric: false,
-    }),
+    (label) => ({ label, numeric: false }),
   ),
   rows: payments.map(({ id, amount, customerId, invoiceNumbers, erp: { status, problem } }) => [
     ...[id, amount, customerId, invoiceNumbers.join(', '), states[status]],
