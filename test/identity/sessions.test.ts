@@ -1,82 +1,63 @@
 // Sessions: how long they last, how they end, and that a cookie alone can't change anything from another
 // site.
-import type { Express } from 'express';
-import type { Knex } from 'knex';
 import supertest from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createApp } from '../../src/app.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { createId } from '../../src/core/id.ts';
-import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { apiOf, base, codesOf } from '../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../setup/organization.ts';
 import { sessionApi } from '../setup/sessions.ts';
 import { until } from '../setup/until.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
-let database: TestDatabase;
-let admin: Knex;
-let app: Express;
-let organization: { id: string; slug: string; ownerId: string };
+const org = useOrganization({ name: 'Acme' });
 
-beforeAll(async () => {
-  database = await testDatabase();
-  admin = openKnex(database.address, null, 1);
-  app = createApp(database.ctx);
-  organization = await makeOrganization(database.ctx, { name: 'Acme' });
-});
-afterAll(async () => {
-  await admin.destroy();
-  await database.close();
-});
 beforeEach(async () => {
-  await database.ctx.db.control.raw('delete from rate_limits');
-  await admin('sessions').delete();
+  await org.ctx.db.control.raw('delete from rate_limits');
+  await org.admin('sessions').delete();
 });
 
-const signedIn = async (userId = organization.ownerId, organizationId: string | null = organization.id) => {
-  const session = await makeSession(database.ctx, userId, organizationId);
-  return { ...session, api: sessionApi(app, session.token) };
+const signedIn = async (userId = org.owner.id, organizationId: string | null = org.id) => {
+  const session = await makeSession(org.ctx, userId, organizationId);
+  return { ...session, api: sessionApi(org.app, session.token) };
 };
 /** The use of a session is recorded in the background, after the response. */
 const isNoted = (id: string) =>
   until(async () =>
-    admin('sessions')
+    org
+      .admin('sessions')
       .where({ id })
       .whereRaw("last_seen_at > now() - interval '1 minute'")
       .first<object | undefined>('id'),
   );
-const audit = (organizationId = organization.id) =>
-  admin('audit_log')
+const audit = (organizationId = org.id) =>
+  org
+    .admin('audit_log')
     .where('organization_id', organizationId)
     .select<Record<string, unknown>[]>()
     .orderBy('at');
 /** Another organization of the same owner. */
 async function secondOrganization(): Promise<{ id: string; slug: string; ownerId: string }> {
-  const second = await makeOrganization(database.ctx, { name: 'Second' });
-  await inTransaction({ db: database.ctx.db, organizationId: second.id }, async (tx) => {
+  const second = await makeOrganization(org.ctx, { name: 'Second' });
+  await inTransaction({ db: org.ctx.db, organizationId: second.id }, async (tx) => {
     const role = await tx('roles').where({ name: 'viewer' }).first<{ id: string }>('id');
-    await tx('memberships').insert({
-      organization_id: second.id,
-      user_id: organization.ownerId,
-      role_id: role.id,
-    });
+    await tx('memberships').insert({ organization_id: second.id, user_id: org.owner.id, role_id: role.id });
   });
   return second;
 }
 const leave = (organizationId: string) =>
-  inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
-    tx('memberships').where('user_id', organization.ownerId).delete(),
+  inTransaction({ db: org.ctx.db, organizationId }, (tx) =>
+    tx('memberships').where('user_id', org.owner.id).delete(),
   );
 
 describe('a session', () => {
   it('is stored as a hash and ends when idle for 12 hours or after 7 days, by the database’s clock', async () => {
     expect(readConfig({}).settings.session).toEqual({ idleMs: 12 * 3_600_000, absoluteMs: 7 * 86_400_000 });
     const { id, token, api } = await signedIn();
-    expect(JSON.stringify(await admin('sessions').where({ id }).first())).not.toContain(token);
+    expect(JSON.stringify(await org.admin('sessions').where({ id }).first())).not.toContain(token);
     const at = (seen: string, made: string) =>
-      admin.raw(
+      org.admin.raw(
         `update sessions set last_seen_at = now() - interval '${seen}', created_at = now() - interval '${made}' where id = '${id}'`,
       );
     for (const [seen, made, status] of [
@@ -93,27 +74,29 @@ describe('a session', () => {
 
   it('is deleted by pruning only after it has ended', async () => {
     const [alive, idle, old] = [await signedIn(), await signedIn(), await signedIn()];
-    await admin.raw(
+    await org.admin.raw(
       `update sessions set last_seen_at = now() - interval '11 hours 59 minutes' where id = '${alive.id}'`,
     );
-    await admin.raw(
+    await org.admin.raw(
       `update sessions set last_seen_at = now() - interval '12 hours 1 minute' where id = '${idle.id}'`,
     );
-    await admin.raw(
+    await org.admin.raw(
       `update sessions set created_at = now() - interval '7 days 1 minute' where id = '${old.id}'`,
     );
-    await admin('used_sign_ins').insert([
-      { state_hash: Buffer.from('old'), used_at: admin.raw("now() - interval '61 minutes'") },
-      { state_hash: Buffer.from('new') },
-    ]);
-    await database.ctx.db.control.raw('select prune_expired()');
-    expect(await admin('sessions').pluck('id')).toEqual([alive.id]);
-    expect((await admin('used_sign_ins').pluck('state_hash')).map(String)).toEqual(['new']);
+    await org
+      .admin('used_sign_ins')
+      .insert([
+        { state_hash: Buffer.from('old'), used_at: org.admin.raw("now() - interval '61 minutes'") },
+        { state_hash: Buffer.from('new') },
+      ]);
+    await org.ctx.db.control.raw('select prune_expired()');
+    expect(await org.admin('sessions').pluck('id')).toEqual([alive.id]);
+    expect((await org.admin('used_sign_ins').pluck('state_hash')).map(String)).toEqual(['new']);
   });
 
   it('continues while it is used', async () => {
     const { id, api } = await signedIn();
-    await admin.raw(`update sessions set last_seen_at = now() - interval '11 hours' where id = '${id}'`);
+    await org.admin.raw(`update sessions set last_seen_at = now() - interval '11 hours' where id = '${id}'`);
     await api('get', '/whoami');
     await isNoted(id);
   });
@@ -130,7 +113,7 @@ describe('a session', () => {
     ['no pair', ';;;portal_session'],
     ['an inherited name', '__proto__=x; constructor=y'],
   ])('401 for a cookie that is %s', async (_name, cookie) => {
-    const answer = await supertest(app)
+    const answer = await supertest(org.app)
       .get(`${base}/whoami`)
       .set('cookie', Buffer.from(cookie, 'utf8').toString('latin1'));
     expect([answer.status, answer.body.error.code]).toEqual([401, 'UNAUTHORIZED']);
@@ -138,7 +121,7 @@ describe('a session', () => {
 
   it('of two cookies the valid one counts, because a sibling domain may have set the other; 401 for two valid ones', async () => {
     const [mine, other] = [await signedIn(), await signedIn()];
-    const asking = (cookie: string) => supertest(app).get(`${base}/whoami`).set('cookie', cookie);
+    const asking = (cookie: string) => supertest(org.app).get(`${base}/whoami`).set('cookie', cookie);
     for (const planted of ['x', 'a'.repeat(43), 'é'.repeat(43), '']) {
       const cookies = [`portal_session=${mine.token}`, `portal_session=${encodeURIComponent(planted)}`];
       for (const cookie of [cookies, cookies.toReversed()]) {
@@ -159,18 +142,15 @@ describe('a session', () => {
 
   it('an Authorization header takes precedence, even an invalid one', async () => {
     const { token, api } = await signedIn();
-    const key = await makeKey(database.ctx, organization.id);
+    const key = await makeKey(org.ctx, org.id);
     expect(
       (await api('get', '/whoami', undefined, { authorization: `Bearer ${key.secret}` })).body.credential,
-    ).toEqual({
-      kind: 'api-key',
-      id: key.id,
-    });
+    ).toEqual({ kind: 'api-key', id: key.id });
     for (const authorization of ['Bearer psk_wrong', 'Bearer x', 'Basic abc', ''])
       expect([
         authorization,
         (
-          await supertest(app)
+          await supertest(org.app)
             .get(`${base}/whoami`)
             .set({ authorization, cookie: `portal_session=${token}` })
         ).status,
@@ -179,20 +159,20 @@ describe('a session', () => {
 
   it('is not accepted by the public interface', async () => {
     const { token } = await signedIn();
-    const answer = await supertest(app)
+    const answer = await supertest(org.app)
       .get('/api/public/v1/invoices')
-      .set({ cookie: `portal_session=${token}`, 'x-tenant-id': organization.id });
+      .set({ cookie: `portal_session=${token}`, 'x-tenant-id': org.id });
     expect(answer.status).toBe(401);
   });
 });
 
 describe('a request with a session that may change data', () => {
   const create = (token: string, headers: Record<string, string>) =>
-    sessionApi(app, token, null)('post', '/api-keys', { name: 'x' }, headers);
+    sessionApi(org.app, token, null)('post', '/api-keys', { name: 'x' }, headers);
 
   it('403 unless it comes from a page of this service', async () => {
     const { token } = await signedIn();
-    const before = (await admin('api_keys').pluck('id')).length;
+    const before = (await org.admin('api_keys').pluck('id')).length;
     for (const headers of [
       {},
       { origin: 'https://evil.example' },
@@ -206,16 +186,16 @@ describe('a request with a session that may change data', () => {
       expect([headers, answer.status, codesOf(answer)]).toEqual([headers, 403, ['foreign_origin']]);
       expect(answer.headers['ratelimit']).toBeDefined();
     }
-    expect((await admin('api_keys').pluck('id')).length).toBe(before);
+    expect((await org.admin('api_keys').pluck('id')).length).toBe(before);
     expect((await create(token, { origin: 'http://127.0.0.1' })).status).toBe(201);
   });
 
   it('reads without an Origin, and a key needs none', async () => {
     const { token } = await signedIn();
-    expect((await sessionApi(app, token, null)('get', '/api-keys')).status).toBe(200);
-    expect((await sessionApi(app, token, 'https://evil.example')('get', '/api-keys')).status).toBe(200);
-    const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
-    const withKey = apiOf(app, secret);
+    expect((await sessionApi(org.app, token, null)('get', '/api-keys')).status).toBe(200);
+    expect((await sessionApi(org.app, token, 'https://evil.example')('get', '/api-keys')).status).toBe(200);
+    const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'] });
+    const withKey = apiOf(org.app, secret);
     expect(
       (
         await withKey(
@@ -232,10 +212,12 @@ describe('a request with a session that may change data', () => {
 describe('GET /whoami/sessions', () => {
   it('lists the active sessions of the caller, newest first, and marks the current one', async () => {
     const [first, second, dead] = [await signedIn(), await signedIn(), await signedIn()];
-    await admin.raw(`update sessions set last_seen_at = now() - interval '13 hours' where id = '${dead.id}'`);
-    const member = await makeMember(database.ctx, organization.id, 'viewer');
+    await org.admin.raw(
+      `update sessions set last_seen_at = now() - interval '13 hours' where id = '${dead.id}'`,
+    );
+    const member = await makeMember(org.ctx, org.id, 'viewer');
     await signedIn(member.id);
-    await admin.raw(
+    await org.admin.raw(
       `update sessions set created_at = now() - interval '6 days 23 hours' where id = '${first.id}'`,
     );
     const { body } = await second.api('get', '/whoami/sessions');
@@ -276,7 +258,7 @@ describe('DELETE /whoami/sessions', () => {
       action: 'session.end',
       target_id: lost.id,
       credential_id: mine.id,
-      actor_id: organization.ownerId,
+      actor_id: org.owner.id,
     });
     expect((await mine.api('delete', `/whoami/sessions/${lost.id}`)).status).toBe(404);
     expect((await mine.api('delete', `/whoami/sessions/${mine.id}`)).status).toBe(204);
@@ -285,7 +267,7 @@ describe('DELETE /whoami/sessions', () => {
 
   it('404 for another person’s session, which stays unchanged', async () => {
     const mine = await signedIn();
-    const member = await makeMember(database.ctx, organization.id, 'viewer');
+    const member = await makeMember(org.ctx, org.id, 'viewer');
     const theirs = await signedIn(member.id);
     const [foreign, unknown] = [
       await mine.api('delete', `/whoami/sessions/${theirs.id}`),
@@ -301,13 +283,13 @@ describe('DELETE /whoami/sessions', () => {
     const [mine, here, there, nowhere] = [
       await signedIn(),
       await signedIn(),
-      await signedIn(organization.ownerId, second.id),
-      await signedIn(organization.ownerId, null),
+      await signedIn(org.owner.id, second.id),
+      await signedIn(org.owner.id, null),
     ];
-    const member = await makeMember(database.ctx, organization.id, 'viewer');
+    const member = await makeMember(org.ctx, org.id, 'viewer');
     const theirs = await signedIn(member.id);
     expect((await mine.api('delete', '/whoami/sessions')).status).toBe(204);
-    expect((await admin('sessions').orderBy('created_at').pluck('id')).sort()).toEqual(
+    expect((await org.admin('sessions').orderBy('created_at').pluck('id')).sort()).toEqual(
       [mine.id, theirs.id].sort(),
     );
     expect((await audit()).at(-1)).toMatchObject({ action: 'session.end', target_id: here.id });
@@ -320,7 +302,7 @@ describe('DELETE /whoami/sessions', () => {
 
   it('writes no audit row in an organization that the person has left', async () => {
     const second = await secondOrganization();
-    const [mine, there] = [await signedIn(), await signedIn(organization.ownerId, second.id)];
+    const [mine, there] = [await signedIn(), await signedIn(org.owner.id, second.id)];
     await leave(second.id);
     expect((await mine.api('delete', `/whoami/sessions/${there.id}`)).status).toBe(204);
     expect(await audit(second.id)).toEqual([]);
@@ -341,10 +323,10 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
       );
     expect(await rolesOf()).toEqual([
       [second.id, 'viewer', false],
-      [organization.id, 'owner', true],
+      [org.id, 'owner', true],
     ]);
     expect(await rolesOf('?q=SECO')).toEqual([[second.id, 'viewer', false]]);
-    expect(await rolesOf('?pageSize=1&page=2')).toEqual([[organization.id, 'owner', true]]);
+    expect(await rolesOf('?pageSize=1&page=2')).toEqual([[org.id, 'owner', true]]);
     expect(await rolesOf('?page=9')).toEqual([]);
     const chosen = await api('post', '/whoami/active-organization', { organizationId: second.id });
     expect([chosen.status, chosen.body]).toEqual([
@@ -364,31 +346,31 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     expect((await audit(second.id)).at(-1)).toMatchObject({
       action: 'session.choose-organization',
       target_id: id,
-      changes: { organizationId: { from: organization.id, to: second.id } },
+      changes: { organizationId: { from: org.id, to: second.id } },
     });
     // A request meant for that organization must not take effect in the remaining one.
     await leave(second.id);
     const lost = await api('post', '/teams', { name: 'meant for the second' });
     expect([lost.status, codesOf(lost)]).toEqual([400, ['organization_needed']]);
-    await api('post', '/whoami/active-organization', { organizationId: organization.id });
-    expect((await api('get', '/whoami')).body.organization.id).toBe(organization.id);
+    await api('post', '/whoami/active-organization', { organizationId: org.id });
+    expect((await api('get', '/whoami')).body.organization.id).toBe(org.id);
   });
 
   it('422 for an organization that is not the person’s, as for an unknown one', async () => {
     const { api, id } = await signedIn();
-    const foreign = await makeOrganization(database.ctx);
+    const foreign = await makeOrganization(org.ctx);
     for (const organizationId of [foreign.id, createId()]) {
       const answer = await api('post', '/whoami/active-organization', { organizationId });
       expect([answer.status, codesOf(answer)]).toEqual([422, ['not_a_member']]);
     }
-    expect((await admin('sessions').where({ id }).first()).active_organization_id).toBe(organization.id);
+    expect((await org.admin('sessions').where({ id }).first()).active_organization_id).toBe(org.id);
     expect(await audit(foreign.id)).toEqual([]);
   });
 
   it('shows a key only its own organization', async () => {
     const second = await secondOrganization();
-    const { secret } = await makeKey(database.ctx, second.id, { createdBy: organization.ownerId });
-    const { body } = await apiOf(app, secret)('get', '/whoami/organizations');
+    const { secret } = await makeKey(org.ctx, second.id, { createdBy: org.owner.id });
+    const { body } = await apiOf(org.app, secret)('get', '/whoami/organizations');
     expect(body.data).toEqual([
       {
         id: second.id,

@@ -1,22 +1,18 @@
-// The Stripe provider with Stripe's own library, against a server that implements the used part of Stripe's
-// API.
-import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { createId } from '../../../src/core/id.ts';
-import { currencyDigits, type Money } from '../../../src/core/money.ts';
+import type { Money } from '../../../src/core/money.ts';
 import {
   type CheckoutOrder,
   type PaymentProvider,
   type PaymentSnapshot,
   ProviderError,
 } from '../../../src/gateways/payments/provider.ts';
-import { fromStripeAmount, toStripeAmount } from '../../../src/gateways/payments/stripe/amounts.ts';
 import { StripeSecrets } from '../../../src/gateways/payments/stripe/secrets.ts';
 import { stripe as stripeKind } from '../../../src/gateways/payments/stripe/stripe.ts';
 import { type TestClock, testClock, testSettings } from '../../setup/database.ts';
-import type { Refund, Session } from '../../setup/stripe/objects.ts';
-import { type Fault, type StripeServer, startStripe } from '../../setup/stripe/server.ts';
+import type { Session } from '../../setup/stripe/objects.ts';
+import { type StripeServer, startStripe } from '../../setup/stripe/server.ts';
 
 const clock: TestClock = testClock();
 const signal = new AbortController().signal;
@@ -86,9 +82,6 @@ const refused = async (work: Promise<unknown>): Promise<ProviderError> => {
   );
   if (!(error instanceof ProviderError)) throw new Error(`no ProviderError: ${error}`);
   return error;
-};
-const next = (...faults: Fault[]): void => {
-  server.fault = () => faults.shift();
 };
 const sessions = (): Session[] => server.ledger.all<Session>('checkout.session');
 
@@ -390,249 +383,5 @@ describe('a payout', () => {
     const made = server.ledger.payOut('gbp', false);
     const { entries, amount } = (await provider.findPayout(made?.id ?? '', signal)) ?? {};
     expect(entries).toEqual([{ kind: 'other', paymentId: null, providerRefundId: null, amount }]);
-  });
-});
-
-describe('listChangedSince', () => {
-  const changes = async (since: Date): Promise<string[]> => {
-    const found: string[] = [];
-    for await (const { id } of provider.listChangedSince(since, signal)) found.push(id);
-    return found;
-  };
-
-  it('yields the oldest change first, over all pages, without objects of others', async () => {
-    clock.advance(60_000);
-    const since = clock.now();
-    const neighbour = await open(createId(), server.secrets);
-    server.ledger.pay((await neighbour.createCheckout(orderOf(), signal)).id, 'succeeds');
-    const ids: string[] = [];
-    for (let made = 0; made < 60; made += 1) ids.push((await paid()).sessionId);
-    const payout = server.ledger.payOut('gbp');
-    const found = await changes(since);
-    expect(found.filter((id) => id.startsWith('cs_'))).toEqual(ids);
-    expect(found.at(-1)).toBe(payout?.id);
-    expect(found.filter((id) => id.startsWith('pi_'))).toHaveLength(60);
-    expect(server.requests.filter(({ path }) => path === '/v1/events').length).toBeGreaterThan(1);
-    clock.advance(1_000);
-    expect(await changes(clock.now())).toEqual([]);
-  });
-
-  it('lists an unpaid checkout, which no event reports, when the last check was an hour ago', async () => {
-    clock.advance(2 * 3_600_000);
-    const since = clock.now();
-    const { sessionId } = await checkout();
-    expect(await changes(since)).toEqual([]);
-    clock.advance(3_600_000);
-    expect(await changes(since)).toContain(sessionId);
-  });
-
-  it('lists by creation time where events are no longer kept', async () => {
-    clock.advance(60_000);
-    const since = clock.now();
-    const { sessionId, providerPaymentId } = await paid();
-    server.ledger.refund({ payment_intent: providerPaymentId });
-    const payout = server.ledger.payOut('gbp');
-    clock.advance(40 * 86_400_000);
-    server.ledger.events.length = 0;
-    // All payments were refunded, so nothing was left to pay out.
-    expect(payout).toBeNull();
-    expect(await changes(since)).toEqual([sessionId, providerPaymentId]);
-  });
-});
-
-describe('an event', () => {
-  const read = (sent: { body: string; headers: Record<string, string> }) =>
-    provider.parseEvent(Buffer.from(sent.body), sent.headers);
-  const reason = (sent: { body: string; headers: Record<string, string> }): string => {
-    try {
-      read(sent);
-    } catch (error) {
-      return error instanceof ProviderError ? error.kind : String(error);
-    }
-    return 'taken';
-  };
-
-  it('names the object that it concerns', async () => {
-    const { sessionId, providerPaymentId } = await paid();
-    const desk = server.ledger.refund({ payment_intent: providerPaymentId, amount: 100 });
-    const payout = server.ledger.payOut('gbp');
-    const events = server.ledger.events
-      .slice(-6)
-      .map((event) => [event.type, read(server.signed(event)).concerns]);
-    const payment = { kind: 'payment', id: providerPaymentId };
-    expect(desk.payment_intent).toBe(providerPaymentId);
-    expect(events).toEqual([
-      ['charge.succeeded', payment],
-      ['payment_intent.succeeded', payment],
-      ['checkout.session.completed', { kind: 'session', id: sessionId }],
-      ['refund.created', payment],
-      ['charge.refunded', payment],
-      ['payout.created', { kind: 'payout', id: payout?.id }],
-    ]);
-  });
-
-  it('of a connected account, of another type or without an object is irrelevant; a thin event is not', () => {
-    const event = {
-      id: 'evt_1',
-      object: 'event',
-      type: 'payout.paid',
-      data: { object: { id: 'po_1', object: 'payout' } },
-    };
-    expect(read(server.signed(event)).concerns).toEqual({ kind: 'payout', id: 'po_1' });
-    expect(read(server.signed({ ...event, account: 'acct_1' })).concerns).toBeNull();
-    expect(
-      read(server.signed({ ...event, data: { object: { id: 'cus_1', object: 'customer' } } })).concerns,
-    ).toBeNull();
-    expect(read(server.signed({ ...event, data: undefined })).concerns).toBeNull();
-    const thin = {
-      id: 'evt_2',
-      object: 'v2.core.event',
-      type: 'v1.payout.paid',
-      related_object: { id: 'po_2', type: 'payout' },
-    };
-    expect(read(server.signed(thin)).concerns).toEqual({ kind: 'payout', id: 'po_2' });
-  });
-
-  it('is irrelevant when it concerns a payment of another program or organization on the account', async () => {
-    await paid();
-    const stranger = await open(createId(), server.secrets);
-    const sent = server.ledger.events.slice(-3).map((event) => server.signed(event));
-    for (const { body, headers } of sent)
-      expect(stranger.parseEvent(Buffer.from(body), headers).concerns).toBeNull();
-    // A refund doesn't show to which organization its payment belongs.
-    const refund = {
-      id: 'evt_1',
-      object: 'event',
-      type: 'refund.created',
-      data: { object: { id: 're_1', object: 'refund', payment_intent: 'pi_1' } },
-    };
-    expect(read(server.signed(refund)).concerns).toEqual({ kind: 'payment', id: 'pi_1' });
-  });
-
-  it('is accepted with a signature over exactly these bytes that is not older than five minutes', async () => {
-    const sent = server.signed({ id: 'evt_1', object: 'event', type: 'payout.paid' }, 299);
-    expect(reason(sent)).toBe('taken');
-    expect(reason({ ...sent, body: sent.body.replace('evt_1', 'evt_2') })).toBe('bad-signature');
-    expect(reason({ ...sent, body: `${sent.body} ` })).toBe('bad-signature');
-    expect(reason({ ...sent, body: '' })).toBe('bad-signature');
-    expect(reason({ ...sent, headers: {} })).toBe('bad-signature');
-    expect(reason({ ...sent, headers: { 'stripe-signature': 't=1,v1=' } })).toBe('bad-signature');
-    expect(reason(server.signed({ id: 'evt_1' }, 301))).toBe('bad-signature');
-    clock.advance(2_000);
-    expect(reason(sent)).toBe('bad-signature');
-    const other = await startStripe({ clock });
-    expect(reason(other.signed({ id: 'evt_1', type: 'payout.paid' }))).toBe('bad-signature');
-    await other.stop();
-    expect(reason(server.signed({ id: 7 }))).toBe('malformed-answer');
-  });
-});
-
-describe('a failure', () => {
-  it.each([
-    ['rate-limit', 'rate-limited'],
-    ['error-before', 'unavailable'],
-    ['error-after', 'unavailable'],
-    ['cut-before', 'unavailable'],
-    ['cut-after', 'unavailable'],
-    ['half-answer', 'unavailable'],
-    ['not-json', 'malformed-answer'],
-    ['empty-object', 'malformed-answer'],
-  ] as const)('by %s is called %s, and tells no secret', async (fault, kind) => {
-    next(fault);
-    const error = await refused(provider.createCheckout(orderOf(), signal));
-    expect(error.kind).toBe(kind);
-    expect(error.retryAfterMs).toBe(fault === 'rate-limit' ? 7_000 : null);
-    expect(`${error.message} ${String(error.cause)}`).not.toMatch(/sk_|whsec_/);
-  });
-
-  it('after the effect leaves one session and one refund when the call is repeated', async () => {
-    const order = orderOf();
-    next('cut-after');
-    await refused(provider.createCheckout(order, signal));
-    const { id } = await provider.createCheckout(order, signal);
-    expect(
-      sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId),
-    ).toHaveLength(1);
-    server.ledger.pay(id, 'succeeds');
-    const providerPaymentId = (await snapshotOf(id)).providerPaymentId ?? '';
-    const refund = { refundId: createId(), providerPaymentId, amount: pounds(1_00n), reason: null };
-    server.fault = ({ method }) => (method === 'POST' ? 'error-after' : undefined);
-    await refused(provider.createRefund(refund, signal));
-    expect((await provider.createRefund(refund, signal)).state).toBe('SUCCEEDED');
-    expect(
-      server.ledger
-        .all<Refund>('refund')
-        .filter(({ payment_intent }) => payment_intent === providerPaymentId),
-    ).toHaveLength(1);
-  });
-
-  it('is retried as often as configured, with the same idempotency key', async () => {
-    const patient = await open(accountId, server.secrets, { retries: 1 });
-    next('cut-after');
-    const order = orderOf();
-    await patient.createCheckout(order, signal);
-    expect(server.requests.map(({ headers }) => headers['idempotency-key'])).toEqual(
-      Array(2).fill(`checkout-${order.checkoutId}`),
-    );
-    expect(
-      sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId),
-    ).toHaveLength(1);
-  });
-
-  it('may be an abort by the caller, or a response that does not come', async () => {
-    server.fault = () => 'stall';
-    const leaving = new AbortController();
-    const asked = refused(provider.checkCredentials(leaving.signal));
-    await server.stalled;
-    leaving.abort();
-    expect((await asked).kind).toBe('aborted');
-    const hasty = await open(accountId, server.secrets, { timeoutMs: 50 });
-    expect((await refused(hasty.checkCredentials(signal))).kind).toBe('unavailable');
-  });
-});
-
-describe('amounts', () => {
-  it.each([
-    ['GBP', 12_50n, 1250],
-    ['JPY', 500n, 500],
-    ['KWD', 5_120n, 5120],
-    ['KWD', 5_124n, undefined],
-    ['ISK', 5n, 500],
-    ['UGX', 5n, 500],
-    ['HUF', 10_45n, 1045],
-    ['MGA', 5_00n, 5],
-    ['MGA', 5_20n, undefined],
-    ['IQD', 1_000n, 100],
-    ['GBP', 10n ** 17n, undefined],
-  ])('%s %d is %d in Stripe’s units', (currency, amountMinor, expected) => {
-    const convert = () => toStripeAmount({ amountMinor, currency });
-    if (expected === undefined) expect(convert).toThrow(ProviderError);
-    else
-      expect([convert(), fromStripeAmount(expected, currency.toLowerCase())]).toEqual([
-        expected,
-        { amountMinor, currency },
-      ]);
-  });
-
-  it('survive the conversion to Stripe and back in every currency, or are refused', () => {
-    const money = fc.record({
-      amountMinor: fc.bigInt(0n, 10n ** 12n),
-      currency: fc.constantFrom(...Intl.supportedValuesOf('currency')),
-    });
-    fc.assert(
-      fc.property(money, (given) => {
-        // Whole amounts that end in zeros are accepted in every currency.
-        const whole = {
-          ...given,
-          amountMinor: given.amountMinor * 10n ** BigInt(currencyDigits(given.currency)),
-        };
-        expect(fromStripeAmount(toStripeAmount(whole), whole.currency.toLowerCase())).toEqual(whole);
-        try {
-          expect(fromStripeAmount(toStripeAmount(given), given.currency.toLowerCase())).toEqual(given);
-        } catch (error) {
-          expect(error).toBeInstanceOf(ProviderError);
-        }
-      }),
-    );
   });
 });

@@ -1,32 +1,15 @@
-// Payments through the API: configuration, checkouts that never ask for more than is due, webhook events and
-// missed events, refunds, payouts. The provider is the sandbox with its own ledger; the ERP is the simulated
-// account.
-import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { createId } from '../../../src/core/id.ts';
 import { payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
-import { type Answer, apiOf, base, codesOf } from '../../setup/api.ts';
-import { configBody, type Desk, eventOf, mapping, openDesk, returns } from './desk.ts';
+import { apiOf, base, codesOf, problemsOf } from '../../setup/api.ts';
+import { configBody, type Desk, mapping, openDesk, returns } from './desk.ts';
 
 let desk: Desk;
 beforeAll(async () => {
   desk = await openDesk();
 });
 afterAll(() => desk.stop());
-
-const problemsOf = (answer: Answer): string[][] =>
-  (answer.body.error?.details ?? []).map(({ path, code }: { path: string; code: string }) => [path, code]);
-const tryCheckOut = (invoices: readonly object[], given: object = {}) =>
-  desk.api('post', '/pay/checkout', { customerId: '1', invoices, ...returns, ...given });
-const session = (paymentId: string) =>
-  desk.sql((tx) =>
-    tx('pay_payments')
-      .where({ id: paymentId })
-      .first<{ session_id: string; status: string }>('session_id', 'status'),
-  );
-const outcomesOf = (eventId: string) =>
-  desk.sql((tx) => tx('pay_events').where({ event_id: eventId }).pluck('outcome'));
 
 describe('PUT /pay/config', () => {
   it('returns no secrets, checks the mapping against synced fields, and stores nothing when something is not valid', async () => {
@@ -47,15 +30,15 @@ describe('PUT /pay/config', () => {
         invoices: { ...mapping, number: 'tranid.name', amountDue: 'entity', customer: 'missing' },
       }),
     ).toEqual([
-      ['invoices.number', 'unknown_source'],
-      ['invoices.amountDue', 'type_misfits'],
-      ['invoices.customer', 'unknown_source'],
+      'invoices.number unknown_source',
+      'invoices.amountDue type_misfits',
+      'invoices.customer unknown_source',
     ]);
     expect(await put({ invoices: { ...mapping, recordType: 'constructor' } })).toEqual([
-      ['invoices.recordType', 'unknown_record_type'],
+      'invoices.recordType unknown_record_type',
     ]);
-    expect(await put({ currency: 'XXX' })).toEqual([['currency', 'unknown_currency']]);
-    expect(await put({ secrets: { cardNumber: '4242' } })).toEqual([['secrets.cardNumber', 'unknown_field']]);
+    expect(await put({ currency: 'XXX' })).toEqual(['currency unknown_currency']);
+    expect(await put({ secrets: { cardNumber: '4242' } })).toEqual(['secrets.cardNumber unknown_field']);
     expect(
       (await desk.api('put', '/pay/config', configBody({ provider: 'stripe' }))).body.error.details,
     ).toMatchObject([
@@ -97,7 +80,7 @@ describe('the sandbox, when an operator has not allowed it', () => {
     const ctx = { ...desk.ctx, settings: { ...settings, sandbox: { ...settings.sandbox, allowed: false } } };
     const refused = apiOf(createApp(ctx), desk.secret);
     expect(problemsOf(await refused('put', '/pay/config', configBody()))).toEqual([
-      ['provider', 'provider_not_offered'],
+      'provider provider_not_offered',
     ]);
     expect(
       codesOf(
@@ -105,256 +88,6 @@ describe('the sandbox, when an operator has not allowed it', () => {
       ),
     ).toEqual(['provider_not_offered']);
     expect(await payByCard(ctx, open.url.split('/').at(-1), 'approved')).toBeUndefined();
-  });
-});
-
-describe('POST /pay/checkout', () => {
-  it('asks for the open amount, and no other checkout asks for it again', async () => {
-    const [first, second] = [await desk.books.invoice(10_000), await desk.books.invoice(2_550)];
-    const both = await desk.checkOut([{ recordId: first, amount: '40' }, { recordId: second }]);
-    expect(both).toMatchObject({
-      status: 'PENDING',
-      amount: '65.50',
-      currency: 'GBP',
-      url: expect.stringContaining('/pay/sandbox/'),
-    });
-    expect(await desk.call('get', `/pay/checkouts/${both.id}`)).toEqual(both);
-    const more = await tryCheckOut([{ recordId: first, amount: '60.01' }, { recordId: second }]);
-    expect([more.status, problemsOf(more)]).toEqual([
-      422,
-      [
-        ['invoices[0].amount', 'more_than_due'],
-        ['invoices[1].recordId', 'in_flight'],
-      ],
-    ]);
-    expect(more.body.error.details[0].message).toContain('60.00 GBP');
-    expect((await desk.checkOut([{ recordId: first }])).amount).toBe('60.00');
-    await desk.giveUp(both);
-    await desk.work(both.paymentId);
-    const { status, failure, invoices } = await desk.paymentOf(both);
-    expect([status, failure.code, invoices[0]]).toEqual([
-      'CANCELED',
-      'canceled_by_payer',
-      { recordId: first, number: expect.any(String), amount: '40.00' },
-    ]);
-    expect((await desk.call('get', `/pay/checkouts/${both.id}`)).url).toBeNull();
-    expect((await desk.checkOut([{ recordId: first }])).amount).toBe('40.00');
-  });
-
-  it('accepts only one of several concurrent checkouts for the same amount', async () => {
-    const id = await desk.books.invoice(5_000);
-    const answers = await Promise.all(Array.from({ length: 5 }, () => tryCheckOut([{ recordId: id }])));
-    expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422, 422]);
-    const parts = await desk.books.invoice(5_000);
-    const some = await Promise.all(
-      Array.from({ length: 5 }, () => tryCheckOut([{ recordId: parts, amount: '20' }])),
-    );
-    expect(some.map(({ status }) => status).sort()).toEqual([201, 201, 422, 422, 422]);
-  });
-
-  it('422 for invoices, amounts and URLs that are not valid, with path and code for each', async () => {
-    const id = await desk.books.invoice(1_000);
-    const foreign = await desk.books.invoice(1_000, await desk.books.customer());
-    const paid = await desk.checkOut([{ recordId: id, amount: '0.01' }]);
-    expect(paid.amount).toBe('0.01');
-    const refused = await tryCheckOut([
-      { recordId: '999999999' },
-      { recordId: foreign },
-      { recordId: id, amount: '1.001' },
-      { recordId: id },
-      { recordId: 'x’); drop' },
-    ]);
-    expect(problemsOf(refused)).toEqual([
-      ['invoices[0].recordId', 'unknown_invoice'],
-      ['invoices[1].recordId', 'unknown_invoice'],
-      ['invoices[2].amount', 'invalid_amount'],
-      ['invoices[3].recordId', 'duplicate'],
-      ['invoices[4].recordId', 'unknown_invoice'],
-    ]);
-    for (const amount of ['0', '-1', '1e1', ''])
-      expect([amount, codesOf(await tryCheckOut([{ recordId: id, amount }]))]).toEqual([
-        amount,
-        ['invalid_amount'],
-      ]);
-    const cancelUrl = 'https://shop.acme.example.evil.example/';
-    expect(problemsOf(await tryCheckOut([{ recordId: id }], { cancelUrl }))).toEqual([
-      ['cancelUrl', 'foreign_address'],
-    ]);
-    for (const end of [
-      '@shop.acme.example/',
-      'acme.example/\r\nSet-Cookie: a=b',
-      'acme.example/a b',
-      'acme\u200b.example',
-    ])
-      for (const name of ['successUrl', 'cancelUrl']) {
-        const answer = await tryCheckOut([{ recordId: id }], { [name]: `https://${end}` });
-        expect([end, problemsOf(answer)[0]]).toEqual([end, [name, 'custom']]);
-      }
-  });
-
-  it('uses synced amounts only when allowed and the ERP is unavailable', async () => {
-    const id = await desk.books.invoice(3_000);
-    await desk.sync(id, '12.3400');
-    expect((await desk.checkOut([{ recordId: id, amount: '1' }], { allowStale: true })).amount).toBe('1.00');
-    await desk.sql((tx) =>
-      tx('erp_connections').update({
-        settings: tx.raw(`jsonb_set(settings, '{baseUrl}', '"http://127.0.0.1:9"')`),
-      }),
-    );
-    try {
-      const down = await tryCheckOut([{ recordId: id }]);
-      expect([down.status, down.headers['retry-after']]).toEqual([503, expect.any(String)]);
-      expect((await desk.checkOut([{ recordId: id, amount: '11.33' }], { allowStale: true })).amount).toBe(
-        '11.33',
-      );
-      await desk.reject(id);
-      expect((await tryCheckOut([{ recordId: id, amount: '0.01' }], { allowStale: true })).status).toBe(503);
-      const many = Array.from({ length: 110 }, (_, index) => String(900_000 + index));
-      await Promise.all(many.map((recordId) => desk.sync(recordId, '1.01')));
-      const all = await desk.checkOut(
-        many.map((recordId) => ({ recordId })),
-        { allowStale: true },
-      );
-      expect(all.amount).toBe('111.10');
-    } finally {
-      await desk.sql((tx) =>
-        tx('erp_connections').update({
-          settings: tx.raw("jsonb_set(settings, '{baseUrl}', to_jsonb(?::text))", [desk.books.wire.url]),
-        }),
-      );
-    }
-  });
-
-  it('expires an abandoned checkout, whether or not the provider knows it', async () => {
-    const [heard, unheard] = [await desk.books.invoice(700), await desk.books.invoice(800)];
-    const [one, two] = [
-      await desk.checkOut([{ recordId: heard }]),
-      await desk.checkOut([{ recordId: unheard }]),
-    ];
-    await desk.sql(async (tx) => {
-      // As if the process had died before it stored the response, and before it sent the request.
-      await tx('pay_payments').whereIn('id', [one.paymentId, two.paymentId]).update({ session_id: null });
-      await tx('sandbox_payments').where({ payment_id: two.paymentId }).delete();
-    });
-    await desk.work(one.paymentId, two.paymentId);
-    expect([(await desk.paymentOf(one)).status, (await desk.paymentOf(two)).status]).toEqual([
-      'CANCELED',
-      'CANCELED',
-    ]);
-    expect(await desk.pay(one)).toMatchObject({ outcome: 'refused' });
-    expect((await desk.checkOut([{ recordId: heard }, { recordId: unheard }])).amount).toBe('15.00');
-  });
-
-  it('expires an overdue checkout at the provider, unless it was paid at the last moment', async () => {
-    const [late, paid] = [await desk.books.invoice(900), await desk.books.invoice(950)];
-    const [one, two] = [await desk.checkOut([{ recordId: late }]), await desk.checkOut([{ recordId: paid }])];
-    await desk.pay(two);
-    await desk.sql((tx) =>
-      tx('pay_checkouts')
-        .whereIn('id', [one.id, two.id])
-        .update({ expires_at: new Date(0) }),
-    );
-    expect(await desk.call('get', `/pay/checkouts/${one.id}`)).toMatchObject({
-      status: 'PENDING',
-      url: null,
-    });
-    await desk.work(one.paymentId, two.paymentId);
-    expect([(await desk.paymentOf(one)).status, (await desk.paymentOf(two)).status]).toEqual([
-      'CANCELED',
-      'SUCCEEDED',
-    ]);
-  });
-});
-
-describe('webhook events', () => {
-  const url = (end: string) => `${base}/pay/webhooks/${end}`;
-
-  it('are processed once, in any order and number, by querying the provider', async () => {
-    const id = await desk.books.invoice(1_200);
-    const checkout = await desk.checkOut([{ recordId: id }]);
-    await desk.pay(checkout, 'insufficient-funds');
-    const { session_id: sessionId } = await session(checkout.paymentId);
-    const event = eventOf('session', sessionId);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => desk.deliverEvent(event)));
-    expect(answers.map(({ status, body }) => [status, body])).toEqual(
-      answers.map(() => [200, { received: true }]),
-    );
-    await desk.work();
-    expect(await desk.paymentOf(checkout)).toMatchObject({
-      status: 'PENDING',
-      failure: { code: 'insufficient_funds' },
-      method: { type: 'card', last4: '9995' },
-    });
-    await desk.pay(checkout);
-    const later = eventOf('session', sessionId);
-    await desk.deliverEvent(later);
-    await desk.work();
-    const paid = await desk.paymentOf(checkout);
-    expect(paid).toMatchObject({
-      status: 'SUCCEEDED',
-      receivedAmount: '12.00',
-      failure: null,
-      method: { last4: '4242' },
-      erp: { status: 'OFF' },
-    });
-    expect([await outcomesOf(event.id), await outcomesOf(later.id)]).toEqual([['merged'], ['merged']]);
-    // The first event again changes nothing.
-    await desk.deliverEvent(event);
-    await desk.work();
-    expect(await desk.paymentOf(checkout)).toEqual(paid);
-  });
-
-  it('are rejected without a valid signature, without details, and count as failed authentication', async () => {
-    const event = eventOf('session', 'cs_x');
-    const bad = await desk.deliverEvent(event, { 'sandbox-signature': 't=1,v1=00' });
-    expect([bad.status, bad.body.error.details]).toEqual([400, undefined]);
-    expect(await outcomesOf(event.id)).toEqual([]);
-    const plain = (end: string) => supertest(desk.app).post(url(end)).set('content-type', 'application/json');
-    expect((await plain(`sandbox/${createId()}`).send('{}')).status).toBe(404);
-    expect((await plain(`stripe/${desk.accountId}`).send('{}')).status).toBe(404);
-    expect((await plain('sandbox/none').send('{}')).status).toBe(404);
-    expect((await plain(`sandbox/${desk.accountId}`).send('x'.repeat(256 * 1024 + 1))).status).toBe(413);
-    const { hits } = await desk.ctx.db
-      .control('rate_limits')
-      .whereLike('key', 'failed-authentication:%')
-      .first<{ hits: number }>('hits');
-    expect(hits).toBe(4);
-  });
-
-  it('about an unknown object are stored, retried, and finally recorded as unknown', async () => {
-    const event = eventOf('session', 'cs_unknown');
-    await desk.deliverEvent(event);
-    // The event itself has enqueued the first attempt, which counts, whichever worker runs it.
-    await desk.work();
-    for (let attempt = 1; attempt < 4; attempt += 1) {
-      await desk.work('session:cs_unknown');
-      expect([attempt, await outcomesOf(event.id)]).toEqual([attempt, [null]]);
-    }
-    await desk.work('session:cs_unknown');
-    expect(await outcomesOf(event.id)).toEqual(['unknown']);
-    expect(await desk.sql((tx) => tx('pay_tasks').where({ subject: 'session:cs_unknown' }))).toEqual([]);
-  });
-
-  it('that were missed are made up for by polling', async () => {
-    const checkout = await desk.checkOut([{ recordId: await desk.books.invoice(333) }]);
-    await desk.pay(checkout);
-    await desk.sql((tx) => tx('pay_tasks').where({ kind: 'payment' }).delete());
-    await desk.work('');
-    expect((await desk.paymentOf(checkout)).status).toBe('SUCCEEDED');
-  });
-
-  it('are processed while payments are disabled', async () => {
-    const id = await desk.books.invoice(444);
-    const checkout = await desk.checkOut([{ recordId: id, amount: '1' }]);
-    await desk.call('put', '/pay/config', configBody({ enabled: false }));
-    expect(codesOf(await tryCheckOut([{ recordId: id }]))).toEqual(['pay_disabled']);
-    await desk.pay(checkout);
-    expect(
-      (await desk.deliverEvent(eventOf('session', (await session(checkout.paymentId)).session_id))).status,
-    ).toBe(200);
-    await desk.work();
-    expect((await desk.paymentOf(checkout)).status).toBe('SUCCEEDED');
-    await desk.call('put', '/pay/config', configBody());
   });
 });
 
@@ -377,7 +110,7 @@ describe('a payment', () => {
         { status: 'SUCCEEDED', amount: '30.00', reason: 'Returned', providerRefundId: expect.any(String) },
       ],
     });
-    expect(problemsOf(await refund(checkout, { amount: '70.01' }))).toEqual([['amount', 'more_than_left']]);
+    expect(problemsOf(await refund(checkout, { amount: '70.01' }))).toEqual(['amount more_than_left']);
     const both = await Promise.all([refund(checkout, { amount: '40' }), refund(checkout, { amount: '40' })]);
     expect(both.map(({ status }) => status).sort()).toEqual([200, 422]);
     expect((await refund(checkout)).body).toMatchObject({ status: 'REFUNDED', refundedAmount: '100.00' });
@@ -520,8 +253,8 @@ describe('a payment', () => {
     const apply = { items: [{ doc: id, apply: true, amount: 40 }] };
     await desk.books.byHand('POST', 'customerPayment', { customer: customerId, payment: 40, apply });
     // Of the 60 due, 40 are in flight by the failed payment.
-    expect(problemsOf(await tryCheckOut([{ recordId: id, amount: '60' }], { customerId }))).toEqual([
-      ['invoices[0].amount', 'more_than_due'],
+    expect(problemsOf(await desk.tryCheckOut([{ recordId: id, amount: '60' }], { customerId }))).toEqual([
+      'invoices[0].amount more_than_due',
     ]);
     const ended = await end();
     expect([ended.status, ended.body.erp]).toEqual([
@@ -569,14 +302,5 @@ describe('a payment', () => {
         pence(amount) + pence(refundedAmount),
     );
     expect(ours.reduce((a: number, b: number) => a + b)).toBe(pence(payout.amount));
-  });
-});
-
-describe('the log', () => {
-  it('contains ids and statuses, and nothing about payers', () => {
-    const text = desk.lines.join('\n');
-    expect(text).toContain('"to":"SUCCEEDED"');
-    // Ids and times may contain the same digits.
-    expect(text).not.toMatch(/(?<![\w.:-])4242(?![\w.:-])|\/pay\/sandbox\/[\w-]{20}|successUrl/);
   });
 });

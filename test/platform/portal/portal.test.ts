@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
-import { type Answer, codesOf } from '../../setup/api.ts';
+import { codesOf, idsOf, problemsOf } from '../../setup/api.ts';
 import { type Organization, useOrganization } from '../../setup/use-organization.ts';
 
 const org = useOrganization();
@@ -17,13 +17,6 @@ const emptied = ['portal_field_mappings', 'portal_sidebars', 'portal_pages', 'vi
 beforeEach(async () => {
   for (const table of emptied) await org.sql((tx) => tx(table).where({ organization_id: org.id }).delete());
 });
-
-const pathsOf = (answer: Answer): string[] =>
-  (answer.body.error?.details ?? []).map(
-    ({ path, code }: { path: string; code: string }) => `${path} ${code}`,
-  );
-const problemsOf = (answer: Answer): string[] =>
-  answer.body.problems.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`);
 
 /** Inserted directly, since only its owner could create a private one. */
 async function view(
@@ -99,7 +92,7 @@ describe('/portal/field-mappings', () => {
       { source: 'tranid', label: 'D', position: 3 },
       { source: 'tranid', label: 'E', position: 3 },
     ]);
-    expect([wrong.status, pathsOf(wrong)]).toEqual([
+    expect([wrong.status, problemsOf(wrong)]).toEqual([
       422,
       [
         'fields[0].source unknown_source',
@@ -109,7 +102,7 @@ describe('/portal/field-mappings', () => {
         'fields[4].position duplicate',
       ],
     ]);
-    expect(pathsOf(await make([{ source: 'x', label: 'x' }], 'constructor'))).toEqual([
+    expect(problemsOf(await make([{ source: 'x', label: 'x' }], 'constructor'))).toEqual([
       'recordType unknown_record_type',
     ]);
   });
@@ -193,7 +186,7 @@ describe('/portal/sidebar', () => {
     expect((await put([groups(5)])).status).toBe(422);
     const many = (count: number, label = 'x') => Array.from({ length: count }, () => ({ ...leaf, label }));
     expect((await put([{ label: 'G', kind: 'group', children: many(199) }])).status).toBe(200);
-    expect(pathsOf(await put([{ label: 'G', kind: 'group', children: many(199) }, leaf]))).toEqual([
+    expect(problemsOf(await put([{ label: 'G', kind: 'group', children: many(199) }, leaf]))).toEqual([
       'items too_big',
     ]);
     const long = Array.from({ length: 40 }, () => ({
@@ -201,7 +194,7 @@ describe('/portal/sidebar', () => {
       kind: 'link',
       target: `https://acme.example/${'x'.repeat(1_900)}`,
     }));
-    expect(pathsOf(await put(long))).toEqual(['items too_big']);
+    expect(problemsOf(await put(long))).toEqual(['items too_big']);
   });
 
   it('422 for targets that do not exist, are missing, or belong to someone else', async () => {
@@ -227,7 +220,7 @@ describe('/portal/sidebar', () => {
       ].map((target): [object, string] => [{ kind: 'link', target }, 'target bad_address']),
     ];
     const answer = await put(wrong.map(([item]) => ({ label: 'x', ...item })));
-    expect(pathsOf(answer)).toEqual(wrong.map(([, problem], index) => `items[${index}].${problem}`));
+    expect(problemsOf(answer)).toEqual(wrong.map(([, problem], index) => `items[${index}].${problem}`));
     for (const item of [
       { ...leaf, icon: '<svg>' },
       { ...leaf, label: '' },
@@ -332,8 +325,7 @@ describe('/portal/pages', () => {
     const [a, b] = [await page('a', [text]), await page('b')];
     await org.api('patch', `/portal/pages/${a}`, { title: '100% North' });
     await org.api('post', `/portal/pages/${b}/publish`, { revision: 1 });
-    const ids = async (query: string) =>
-      (await org.api('get', `/portal/pages?${query}`)).body.data.map((found: { id: string }) => found.id);
+    const ids = async (query: string) => idsOf(await org.api('get', `/portal/pages?${query}`));
     expect([
       await ids(''),
       await ids('q=NORTH'),
@@ -362,7 +354,7 @@ describe('/portal/pages', () => {
     const refused = async (blocks: object[]) => {
       const answer = await org.api('post', '/portal/pages', { slug: `p-${createId()}`, title: 'x', blocks });
       expect(answer.status, JSON.stringify(blocks).slice(0, 100)).toBe(422);
-      return pathsOf(answer);
+      return problemsOf(answer);
     };
     for (const block of [
       { type: 'image', url: 'data:image/png;base64,x', alt: 'x' },
@@ -394,7 +386,7 @@ describe('/portal/pages', () => {
     expect(problemsOf(await org.api('get', `/portal/pages/${id}`))).toEqual([
       'blocks[0].viewId unknown_view',
     ]);
-    expect(pathsOf(await org.api('post', `/portal/pages/${id}/publish`, { revision: 1 }))).toEqual([
+    expect(problemsOf(await org.api('post', `/portal/pages/${id}/publish`, { revision: 1 }))).toEqual([
       'blocks[0].viewId unknown_view',
     ]);
   });

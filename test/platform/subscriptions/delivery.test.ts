@@ -8,12 +8,12 @@ import { inTransaction } from '../../../src/db/transaction.ts';
 import { claimSlot } from '../../../src/platform/subscriptions/deliveries.store.ts';
 import type { RunnerOptions } from '../../../src/platform/subscriptions/runner.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
+import { loadInvoices } from '../../public/fixture.ts';
 import { apiOf } from '../../setup/api.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { type ScriptStep, startScriptedServer } from '../../setup/smtp.ts';
 import { until } from '../../setup/until.ts';
-import { minuteMs, openSubscriptionSite, type SubscriptionSite, someInvoices } from './fixture.ts';
+import { minuteMs, openSubscriptionSite, type SubscriptionSite } from './fixture.ts';
 
 let site: SubscriptionSite;
 let viewId: string;
@@ -41,6 +41,11 @@ async function work(options: RunnerOptions = {}): Promise<void> {
   await runner.tick();
   await runner.stop();
 }
+
+const notPublished = expect.stringContaining('No sync of this resource has been published yet');
+
+/** Concurrency of one process. */
+const concurrency = 2;
 
 describe('a slot', () => {
   it('sends each recipient a mail with labels, exact right-aligned numbers, escaped values, in HTML and plain text', async () => {
@@ -126,215 +131,6 @@ describe('a slot', () => {
   });
 });
 
-describe('amounts of money', () => {
-  const money: [amount: string | null, currency: string | null, shown: string][] = [
-    ['1234.5', 'GBP', '1,234.50 GBP'],
-    ['-1234567.125', 'EUR', '-1,234,567.125 EUR'],
-    ['1234', 'JPY', '1,234 JPY'],
-    ['0', 'BHD', '0.000 BHD'],
-    ['12345678901234567890', 'USD', '12,345,678,901,234,567,890.00 USD'],
-    ['1234.5', 'Pound <b>', '1,234.50 Pound <b>'],
-    ['-0.5', null, '-0.50'],
-    [null, 'GBP', ''],
-  ];
-  /**
-   * Makes `total` an amount in the currency that the display text of `entity` names, or that nothing names.
-   */
-  const setCurrency = (currency?: string | null) =>
-    site.as(async (tx) => {
-      const { description: type } = await tx('erp_record_types').first('description');
-      const fields = type.fields.map((field: { name: string }) =>
-        field.name === 'total' ? { ...field, currency } : field,
-      );
-      await tx('erp_record_types').update({ description: JSON.stringify({ ...type, fields }) });
-    });
-  const mailOf = async (columns: readonly string[]) => {
-    const { id } = await site.subscribe({
-      viewId: await site.view({ columns, sort: [{ field: 'tranid', direction: 'asc' }] }),
-    });
-    await work();
-    site.send();
-    await site.settled(id, ['sent']);
-    const { html = '', text = '' } = site.mails.delivered[0]?.mail ?? {};
-    const cells = [...html.matchAll(/text-align:right[^>]*><span[^>]*>Amount<\/span>([^<]*)</g)].map(
-      ([, cell = '']) => cell,
-    );
-    return { html, text, cells };
-  };
-  const shownBy = async (columns: readonly string[]): Promise<string[]> => {
-    const { html, text, cells } = await mailOf(columns);
-    const lines = text.split('\n').filter((line) => line.startsWith('INV-'));
-    // In both parts, and to the right.
-    expect(lines.map((line) => line.slice(5).trim())).toEqual(
-      cells.map((cell) => cell.replace('&lt;b&gt;', '<b>')),
-    );
-    expect(new Set(lines.filter((line) => line.length > 5).map((line) => line.length)).size).toBe(1);
-    expect(html + text).not.toContain('This view has a problem');
-    return lines.map((line) => line.slice(5).trim());
-  };
-  beforeAll(async () => {
-    const rows = money.map(
-      ([total, entityName], index): InvoiceRow => ({
-        id: index + 1,
-        tranid: `INV-${index}`,
-        total,
-        entityName,
-      }),
-    );
-    await loadInvoices(site.ctx, site.organization.id, rows);
-  });
-  afterAll(async () => {
-    await setCurrency();
-    await loadInvoices(site.ctx, site.organization.id, someInvoices);
-  });
-
-  it('come with their currency, as a reader writes them, aligned, in both parts and without a column of its own', async () => {
-    await setCurrency('entity');
-    expect(await shownBy(['tranid', 'total'])).toEqual(money.map(([, , shown]) => shown));
-  });
-
-  it('have the decimal places of a currency that is a column of its own', async () => {
-    await setCurrency('entity');
-    const { cells } = await mailOf(['tranid', 'entity.name', 'total']);
-    expect(cells).toEqual([
-      '1,234.50',
-      '-1,234,567.125',
-      '1,234',
-      '0.000',
-      '12,345,678,901,234,567,890.00',
-      '1,234.50',
-      '-0.50',
-      '',
-    ]);
-  });
-
-  it('come without it where nothing names it', async () => {
-    await setCurrency(null);
-    expect((await shownBy(['tranid', 'total'])).slice(0, 3)).toEqual([
-      '1,234.50',
-      '-1,234,567.125',
-      '1,234.00',
-    ]);
-  });
-});
-
-describe('a CSV file', () => {
-  it('contains all records, is stored once for all mails, is safe against formulas, and is deleted once they are sent', async () => {
-    const { id } = await site.subscribe({
-      viewId,
-      format: 'csv',
-      recipients: ['ada@example.test', 'bob@example.test'],
-    });
-    await work();
-    const storedFiles = () =>
-      site.as((tx) => tx('mail_attachments').select<{ content: string }[]>('content'));
-    expect(await storedFiles()).toHaveLength(1);
-    expect(JSON.stringify(await storedFiles())).not.toContain('INV-1');
-    await site.ctx.db.control.raw('select prune_mails()');
-    site.send();
-    await site.settled(id, ['sent', 'sent']);
-    for (const { mail } of site.mails.delivered) {
-      expect(mail.attachments).toMatchObject([
-        { filename: 'Open invoices.csv', mimeType: 'text/csv', disposition: 'attachment' },
-      ]);
-      const csv = Buffer.from(mail.attachments[0]?.content as ArrayBuffer).toString('utf8');
-      expect(csv.split('\r\n')).toEqual([
-        '\ufeffid,tranid,entity.name,trandate,total',
-        '1,INV-1,Ann & <b>Co</b>,2026-01-31,1234.50',
-        "2,INV-2,'=1+1,2026-02-01,-15.30",
-        '3,INV-3,,,12345678901234567890.10',
-        '',
-      ]);
-      expect(mail.text).toContain('3 records in Open invoices.csv. As of');
-      expect(mail.html).not.toContain('INV-1');
-    }
-    await site.ctx.db.control.raw('select prune_mails()');
-    expect(await storedFiles()).toEqual([]);
-  });
-
-  it('that is too large fails with a message that says what to do, and is read once', async () => {
-    const { id } = await site.subscribe({ viewId, format: 'csv' });
-    const { settings } = site.ctx;
-    const runner = site.run(
-      {},
-      { ...site.ctx, settings: { ...settings, mail: { ...settings.mail, maxAttachmentBytes: 60 } } },
-    );
-    await runner.tick();
-    await runner.stop();
-    expect(await site.deliveries(id)).toMatchObject([
-      { status: 'failed', error: expect.stringContaining('narrow the view by filters') },
-    ]);
-    expect(await site.as((tx) => tx('subscription_slots').select('attempts'))).toEqual([{ attempts: 1 }]);
-  });
-});
-
-describe('a template', () => {
-  const template = async (subject: string, body: string): Promise<string> => {
-    const answer = await site.owner('post', '/portal/templates', {
-      key: `mail-${subject.length}-${body.length}`,
-      kind: 'email',
-      subject,
-      body,
-    });
-    expect(answer.status).toBe(201);
-    return answer.body.id;
-  };
-
-  it('renders subject and body, escaped, with our link below; it cannot be deleted while it is used', async () => {
-    const body =
-      '<html><body><ul>{% for row in rows %}<li>{{ row.record.tranid }} {{ row.labels.entity }} {{ row.cells[3] }}</li>{% endfor %}</ul></body></html>';
-    const templateId = await template('{{ view.name }}: {{ total }} ({{ rows[1].labels.entity }})', body);
-    const { id } = await site.subscribe({ viewId, templateId });
-    await work();
-    site.send();
-    await site.settled(id, ['sent']);
-    const [delivered] = site.mails.delivered;
-    expect(delivered?.mail.subject).toBe('Open invoices: 3 (=1+1)');
-    expect(delivered?.mail.html).toContain(
-      '<li>INV-1 Ann &amp; &lt;b&gt;Co&lt;/b&gt; 1234.50</li><li>INV-2 =1+1 -15.30</li>',
-    );
-    expect(delivered?.mail.html).toMatch(
-      new RegExp(
-        `href="${site.linkOf('ada@example.test').replace('?', '\\?')}"[^>]*>Unsubscribe</a></p>\\s*</body>`,
-      ),
-    );
-    expect(delivered?.mail.text).toContain('12345678901234567890.10');
-    const deleted = await site.owner('delete', `/portal/templates/${templateId}`);
-    expect([deleted.status, deleted.body.error.details[0].code]).toEqual([422, 'in_use']);
-  });
-
-  it('that fails to render fails the deliveries immediately, with its line', async () => {
-    const templateId = await template(
-      'x',
-      'one\n{{ rows | map: "record" | first | divided_by: 0 }}{% for i in (1..1000000000) %}{{ i }}{% endfor %}',
-    );
-    const { id } = await site.subscribe({ viewId, templateId });
-    await work();
-    expect(await site.deliveries(id)).toMatchObject([
-      { status: 'failed', error: expect.stringMatching(/^The template "mail-.*line 2/) },
-    ]);
-  });
-
-  it('of another kind, or that does not exist, is rejected', async () => {
-    const { body } = await site.owner('post', '/portal/templates', {
-      key: 'document',
-      kind: 'document',
-      body: 'x',
-    });
-    for (const templateId of [body.id, viewId]) {
-      const answer = await site.owner('post', '/subscriptions', {
-        viewId,
-        templateId,
-        schedule: '* * * * *',
-        recipients: ['a@b.test'],
-      });
-      expect([answer.status, answer.body.error.details[0].code]).toEqual([422, 'unknown_template']);
-    }
-  });
-});
-
-const notPublished = expect.stringContaining('No sync of this resource has been published yet');
-
 describe('reading', () => {
   it('is retried until the attempts are used up, and then the deliveries fail with its message', async () => {
     const schema = tenantSchema(site.organization.id);
@@ -384,9 +180,6 @@ describe('reading', () => {
     expect(site.lines.join('')).toContain('secret detail');
   });
 });
-
-/** Concurrency of one process. */
-const concurrency = 2;
 
 describe('several processes', () => {
   it('deliver each of thirty slots once, and take over the slots of a stuck process', async () => {

@@ -1,0 +1,146 @@
+// All the ways in which a sign-in must fail when the provider sends the person back.
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { DemoPerson } from '../../demo/identity-provider/identity-provider.ts';
+import { createLog } from '../../src/core/log.ts';
+import { openKnex } from '../../src/db/connect.ts';
+import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
+import { makeOrganization } from '../setup/organization.ts';
+import { createLimitClock } from '../setup/rate-limits.ts';
+
+let database: TestDatabase;
+let admin: Knex;
+let site: SignInSite;
+let aheadMs = 0;
+const lines: string[] = [];
+
+const people: DemoPerson[] = [{ id: 'owner', email: 'owner@acme.example', name: 'Owner of Acme', about: '' }];
+
+const { clock, forget } = createLimitClock({
+  now: () => new Date(Date.now() + aheadMs),
+  monotonicMs: () => performance.now() + aheadMs,
+});
+beforeAll(async () => {
+  database = await testDatabase();
+  admin = openKnex(database.address, null, 1);
+  const log = createLog('trace', { write: (line: string) => void lines.push(line) });
+  await makeOrganization(database.ctx, { name: 'Acme', ownerEmail: 'owner@acme.example' });
+  site = await startSignInSite({ ctx: { ...database.ctx, clock, log }, people });
+});
+afterAll(async () => {
+  await site.stop();
+  await admin.destroy();
+  await database.close();
+});
+beforeEach(() => forget(database.ctx));
+
+const sessions = async (): Promise<number> =>
+  Number((await admin('sessions').count<{ count: string }[]>())[0]?.count);
+/** The status and error code that an address of /auth returns to a program. */
+async function refusal(response: Response) {
+  const body = (await response.json()) as { error: { code: string; details?: { code: string }[] } };
+  expect(response.headers.getSetCookie().some((line) => line.startsWith('portal_session='))).toBe(false);
+  return [response.status, body.error.details?.[0]?.code];
+}
+
+describe('400 at the callback', () => {
+  /** Everything up to the redirect to the callback, which isn't requested yet. */
+  async function attempt(alter: (url: URL) => void = () => undefined, returnTo?: string) {
+    const browser = openBrowser();
+    const url = new URL(await browser.begin(site.origin, returnTo));
+    alter(url);
+    return { browser, callback: new URL(await browser.throughProvider(url.href, 'owner')) };
+  }
+
+  it.each<[string, string, (url: URL) => void]>([
+    ['no state', 'sign_in_expired', (url) => url.searchParams.delete('state')],
+    ['another state', 'sign_in_expired', (url) => url.searchParams.set('state', 'x'.repeat(43))],
+    ['two states', 'not_confirmed', (url) => url.searchParams.append('state', 'x')],
+    ['no code', 'not_confirmed', (url) => url.searchParams.delete('code')],
+    ['another code', 'not_confirmed', (url) => url.searchParams.set('code', 'x'.repeat(43))],
+    ['two codes', 'not_confirmed', (url) => url.searchParams.append('code', 'x')],
+    [
+      'the answer of another provider',
+      'not_confirmed',
+      (url) => url.searchParams.set('iss', 'https://elsewhere.example'),
+    ],
+    ['an error of the provider', 'provider_refused', (url) => url.searchParams.set('error', 'server_error')],
+  ])('for %s', async (_name, code, alter) => {
+    const { browser, callback } = await attempt();
+    const before = await sessions();
+    alter(callback);
+    expect(await refusal(await browser.send(callback.href))).toEqual([400, code]);
+    expect(await sessions()).toBe(before);
+  });
+
+  it.each<[string, (url: URL) => void]>([
+    ['another nonce', (url) => url.searchParams.set('nonce', 'x'.repeat(43))],
+    ['the code of another verifier', (url) => url.searchParams.set('code_challenge', 'x'.repeat(43))],
+  ])('for %s', async (_name, alter) => {
+    const { browser, callback } = await attempt(alter);
+    expect(await refusal(await browser.send(callback.href))).toEqual([400, 'not_confirmed']);
+  });
+
+  it('when the person cancels', async () => {
+    const browser = openBrowser();
+    const callback = await browser.throughProvider(await browser.begin(site.origin), null);
+    expect(await refusal(await browser.send(callback))).toEqual([400, 'provider_refused']);
+  });
+
+  it('in another browser, without a cookie, and with a foreign or changed cookie', async () => {
+    const { browser, callback } = await attempt();
+    const other = openBrowser();
+    expect(await refusal(await other.send(callback.href))).toEqual([400, 'sign_in_expired']);
+    await other.begin(site.origin);
+    expect(await refusal(await other.send(callback.href))).toEqual([400, 'sign_in_expired']);
+    const box = browser.jar.get('portal_sign_in')?.value ?? '';
+    const [id = '', iv = '', tag = '', text = ''] = box.split('.');
+    const changed = [id, iv, tag, `${text.startsWith('A') ? 'B' : 'A'}${text.slice(1)}`].join('.');
+    for (const value of ['', 'x', changed, [id, iv, tag].join('.'), '%E0%A4%A']) {
+      browser.jar.set('portal_sign_in', { value, path: '/auth' });
+      expect(await refusal(await browser.send(callback.href))).toEqual([400, 'sign_in_expired']);
+    }
+    browser.jar.set('portal_sign_in', { value: box, path: '/auth' });
+    expect((await browser.send(callback.href)).status).toBe(302);
+  });
+
+  it('after ten minutes', async () => {
+    const { browser, callback } = await attempt();
+    aheadMs = 600_001;
+    expect(await refusal(await browser.send(callback.href))).toEqual([400, 'sign_in_expired']);
+    aheadMs = 0;
+  });
+
+  it('when it is replayed, even with the cookie, and for one of two concurrent requests', async () => {
+    const { browser, callback } = await attempt();
+    const cookie = `portal_sign_in=${browser.jar.get('portal_sign_in')?.value}`;
+    const replay = () => fetch(callback, { headers: { cookie }, redirect: 'manual' });
+    const before = await sessions();
+    const statuses = (await Promise.all([replay(), replay(), replay()])).map(({ status }) => status);
+    expect(statuses.sort()).toEqual([302, 400, 400]);
+    expect(await refusal(await replay())).toEqual([400, 'sign_in_expired']);
+    expect(await sessions()).toBe(before + 1);
+  });
+
+  it('the cookie of this attempt counts, because a sibling domain may have set another', async () => {
+    const { browser, callback } = await attempt();
+    const { browser: other } = await attempt();
+    const [own, others] = [browser, other].map(
+      ({ jar }) => `portal_sign_in=${jar.get('portal_sign_in')?.value}`,
+    );
+    const cookie = [`portal_sign_in=planted`, others, own].join('; ');
+    expect((await fetch(callback, { headers: { cookie }, redirect: 'manual' })).status).toBe(302);
+  });
+
+  it('counts per address: 429 after the twentieth within a minute', async () => {
+    const guess = async (index: number) =>
+      (await fetch(`${site.origin}/auth/callback?code=${index}&state=x`)).status;
+    const statuses = [await guess(0)];
+    // However long the requests take, they count in the window that the first one started.
+    await database.ctx.db.control.raw("update rate_limits set resets_at = resets_at + interval '1 hour'");
+    for (let index = 1; index < 21; index += 1) statuses.push(await guess(index));
+    expect([statuses.indexOf(429), statuses[0]]).toEqual([20, 400]);
+    expect((await openBrowser().signIn(site.origin, 'owner')).status).toBe(302);
+  });
+});

@@ -1,0 +1,84 @@
+// Whether what a key may read is within what another one may read.
+import { describe, expect, it } from 'vitest';
+import { type AccessLayer, type ResourceRows, unlimitedLayer } from '../../../src/core/record-access.ts';
+import { coversReads } from '../../../src/platform/api-keys/ceiling.ts';
+
+const stored = (source: string, field: string, ...values: string[]): ResourceRows => ({
+  recordType: 'invoice',
+  conditions: [{ field, source, in: values }],
+});
+
+describe('what one layer covers of another', () => {
+  const whole: ResourceRows = { recordType: 'invoice', conditions: [] };
+  const rows = (resources: Record<string, ResourceRows>, others = false): AccessLayer => ({
+    ...unlimitedLayer,
+    rows: { resources, others },
+  });
+  const fields = (...names: string[]): AccessLayer => ({ ...unlimitedLayer, fields: { invoices: names } });
+  const one = stored('entity', 'customerId', '1');
+  const two = stored('entity', 'customerId', '1', '2');
+
+  it.each<[string, AccessLayer, AccessLayer, boolean]>([
+    ['fewer values', rows({ invoices: two }), rows({ invoices: one }), true],
+    ['more values', rows({ invoices: one }), rows({ invoices: two }), false],
+    [
+      'the same source under another name',
+      rows({ invoices: two }),
+      rows({ invoices: stored('entity', 'client', '2') }),
+      true,
+    ],
+    [
+      'another source',
+      rows({ invoices: two }),
+      rows({ invoices: stored('subsidiary', 'customerId', '1') }),
+      false,
+    ],
+    [
+      'another record type',
+      rows({ invoices: two }),
+      rows({ invoices: { ...one, recordType: 'bill' } }),
+      false,
+    ],
+    [
+      'another record type of a whole resource',
+      rows({ invoices: whole }),
+      rows({ invoices: { ...whole, recordType: 'bill' } }),
+      false,
+    ],
+    ['conditions of a whole resource', rows({ invoices: whole }), rows({ invoices: one }), true],
+    ['no conditions any more', rows({ invoices: one }), rows({ invoices: whole }), false],
+    ['rows where there were none', unlimitedLayer, rows({ invoices: one }, true), true],
+    ['no rows any more', rows({ invoices: one }, true), unlimitedLayer, false],
+    [
+      'no rows, of a resource that was read whole',
+      rows({ bills: one }, true),
+      { ...unlimitedLayer, resources: ['invoices'] },
+      true,
+    ],
+    ['a resource in place of all others', rows({}, true), rows({ invoices: one }), true],
+    ['all others', rows({ invoices: one }), rows({ invoices: one }, true), false],
+    ['the resource as one of the others', rows({ invoices: one }, true), rows({}, true), false],
+    ['nothing', rows({}), rows({}), true],
+    ['a resource where there was none', rows({}), rows({ invoices: one }), false],
+    ['a resource that can not be read', rows({}), { ...rows({ invoices: one }), resources: ['bills'] }, true],
+    ['fewer fields', fields('number', 'total'), fields('number', 'id'), true],
+    ['more fields', fields('number'), fields('number', 'total'), false],
+    ['all fields', fields('number'), unlimitedLayer, false],
+    ['fields where there were none', unlimitedLayer, fields('number'), true],
+    [
+      'fields of another resource',
+      fields('number'),
+      { ...unlimitedLayer, fields: { bills: ['number'] } },
+      false,
+    ],
+    [
+      'fields of a resource that can not be read',
+      fields('number'),
+      { ...unlimitedLayer, resources: ['bills'] },
+      true,
+    ],
+    ['an inherited name', rows({}), rows({ constructor: one }), false],
+  ])('%s', (_name, outer, inner, covered) => {
+    expect(coversReads(outer, inner)).toBe(covered);
+  });
+});

@@ -1,0 +1,276 @@
+// The records of views, as pages and as CSV.
+import { createServer, type IncomingMessage, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openKnex } from '../../../src/db/connect.ts';
+import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
+import { type Api, base, codesOf, problemsOf } from '../../setup/api.ts';
+import { until } from '../../setup/until.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
+
+const invoices: InvoiceRow[] = [
+  {
+    id: 1,
+    tranid: 'INV-1',
+    status: 'open',
+    total: '-15.30',
+    seq: '9007199254740993',
+    entityName: '=HYPERLINK("x")',
+    trandate: '2026-01-31',
+  },
+  {
+    id: 2,
+    tranid: '-15.30',
+    status: 'paid',
+    total: '12345678901234567890.10',
+    entityName: 'Ann, "the" boss\nBob',
+    trandate: '2026-02-01',
+  },
+  { id: 3, tranid: '', status: 'open', total: '7', lines: '[{"item":"1","quantity":2.50}]' },
+  { id: 4, tranid: null, status: 'open', total: '-15.30', lastmodified: '2026-01-31T10:00:00Z', paid: true },
+];
+
+const org = useOrganization({
+  settings: {
+    exports: { maxRunning: 1, maxWaiting: 4, maxDurationMs: 60_000, minBytesPerSecond: 1, maxSlowMs: 60_000 },
+  },
+});
+
+const settle = async () => {
+  await org.renew();
+  await loadInvoices(org.ctx, org.id, invoices);
+};
+
+const warehouse = (text: string, values: unknown[] = []) =>
+  org.ctx.db.data.query(text.replaceAll('$wh', tenantSchema(org.id)), values);
+const body = (given: object = {}) => ({
+  name: 'Open invoices',
+  recordType: 'invoice',
+  columns: ['tranid', 'total'],
+  ...given,
+});
+const make = async (api: Api, given: object = {}): Promise<string> => {
+  const answer = await api('post', '/views', body(given));
+  expect(answer.status, answer.text).toBe(201);
+  return answer.body.id;
+};
+const recordsOf = (api: Api, id: string, query = '') => api('get', `/views/${id}/records${query}`);
+const csvOf = (api: Api, id: string, query = '') =>
+  api('get', `/views/${id}/records${query}`, undefined, { accept: 'text/csv' });
+
+describe('GET /views/{id}/records', () => {
+  beforeEach(settle);
+  const columns = ['tranid', 'total', 'seq', 'entity.name', 'paid', 'lastmodified', 'lines'];
+
+  it('returns pages with exact values', async () => {
+    const id = await make(org.api, {
+      columns,
+      sort: [
+        { field: 'total', direction: 'asc' },
+        { field: 'tranid', direction: 'desc' },
+      ],
+    });
+    const answer = await recordsOf(org.api, id, '?pageSize=3');
+    expect(answer.body.data.map((record: { id: string }) => record.id)).toEqual(['1', '4', '3']);
+    expect(answer.text).toContain(
+      '{"id":"1","tranid":"INV-1","total":-15.30,"seq":"9007199254740993","entity.name":"=HYPERLINK(\\"x\\")","paid":null',
+    );
+    expect(answer.text).toContain(
+      '"lines":[{"item":"1","item.name":null,"quantity":2.50,"secretcost":null}]',
+    );
+    expect(answer.body).toMatchObject({
+      pagination: { total: 4, page: 1, pageSize: 3, totalPages: 2 },
+      problems: [],
+      syncedAt: '2026-03-01T08:00:00Z',
+    });
+    expect(answer.body.columns.slice(0, 2)).toEqual([
+      { source: 'tranid', type: 'text' },
+      { source: 'total', type: 'number' },
+    ]);
+    expect((await recordsOf(org.api, id, '?pageSize=3&page=2')).text).toContain(
+      '"total":12345678901234567890.10',
+    );
+  });
+
+  it('reports removed fields, and returns no records when a filter does not work', async () => {
+    const id = await make(org.api, {
+      columns: ['tranid', 'status'],
+      sort: [{ field: 'status', direction: 'asc' }],
+    });
+    const filtered = await make(org.api, { filters: [{ field: 'status', operator: 'eq', value: 'open' }] });
+    await warehouse("update $wh.record_columns set state = 'vanished' where field = 'status'");
+    const answer = await recordsOf(org.api, id);
+    expect(problemsOf(answer)).toEqual(['columns[1] vanished', 'sort[0].field vanished']);
+    expect(answer.body.data.map(({ status }: { status: unknown }) => status)).toEqual([
+      null,
+      null,
+      null,
+      null,
+    ]);
+    const csv = await csvOf(org.api, id);
+    expect([csv.status, csv.headers['x-view-problems'], csv.text.split('\r\n')[1]]).toEqual([
+      200,
+      'columns[1] vanished, sort[0].field vanished',
+      '1,INV-1,',
+    ]);
+    const nothing = await recordsOf(org.api, filtered);
+    expect([nothing.status, nothing.body.data, problemsOf(nothing)]).toEqual([
+      200,
+      [],
+      ['filters[0].field vanished'],
+    ]);
+    const refused = await csvOf(org.api, filtered);
+    expect([refused.status, problemsOf(refused)]).toEqual([422, ['filters[0].field vanished']]);
+    // A view with such a column can still be updated.
+    expect((await org.api('patch', `/views/${id}`, { columns: ['status', 'total'] })).status).toBe(200);
+    // The whole record type has been removed.
+    await warehouse('delete from $wh.record_state');
+    const gone = await recordsOf(org.api, id);
+    expect([gone.status, gone.body.data, problemsOf(gone), gone.body.syncedAt]).toEqual([
+      200,
+      [],
+      ['recordType unknown_record_type'],
+      null,
+    ]);
+    expect((await csvOf(org.api, id)).status).toBe(422);
+  });
+
+  it('503 while no sync has been published', async () => {
+    const id = await make(org.api);
+    await warehouse('update $wh.record_state set generation = 0');
+    for (const answer of [await recordsOf(org.api, id), await csvOf(org.api, id)]) {
+      expect([answer.status, answer.headers['retry-after']]).toEqual([503, '30']);
+    }
+  });
+
+  it('never mixes up organizations, views or revisions of a view', async () => {
+    const [a, b] = [await make(org.api), await make(org.api, { columns: ['total', 'tranid'] })];
+    const other = await org.another();
+    await loadInvoices(org.ctx, other.id, [{ id: 1, tranid: 'theirs' }]);
+    const c = (await other.owner.api('post', '/views', body())).body.id;
+    for (let round = 0; round < 3; round += 1) {
+      expect(Object.keys((await recordsOf(org.api, a)).body.data[0])).toEqual(['id', 'tranid', 'total']);
+      expect(Object.keys((await recordsOf(org.api, b)).body.data[0])).toEqual(['id', 'total', 'tranid']);
+      expect((await recordsOf(other.owner.api, c)).body.data).toEqual([
+        { id: '1', tranid: 'theirs', total: null },
+      ]);
+    }
+    await org.api('patch', `/views/${a}`, { columns: ['status'] });
+    expect((await recordsOf(org.api, a)).body.data[0]).toEqual({ id: '1', status: 'open' });
+    expect((await recordsOf(other.owner.api, a)).status).toBe(404);
+  });
+});
+
+describe('GET /views/{id}/records as CSV', () => {
+  beforeAll(settle);
+  it('is what a browser saves that opens the address; a page of it, and what a program gets, is JSON', async () => {
+    const id = await make(org.api);
+    const session = await org.session(org.owner.id);
+    const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+    const opened = (query: string, headers: Record<string, string> = browser, api = session) =>
+      api('get', `/views/${id}/records${query}`, undefined, headers);
+    expect((await opened('')).type).toBe('text/csv');
+    for (const answer of [await opened('?page=1'), await opened('', {}), await opened('', browser, org.api)])
+      expect([answer.status, answer.type]).toEqual([200, 'application/json']);
+  });
+
+  it('contains all records, with formulas escaped and numbers unchanged', async () => {
+    const id = await make(org.api, {
+      name: 'Open: "a/b"\u00e9',
+      columns: ['tranid', 'total', 'entity.name', 'lastmodified'],
+      sort: [{ field: 'tranid', direction: 'asc' }],
+    });
+    const answer = await csvOf(org.api, id);
+    expect(answer.text).toBe(
+      `\ufeffid,tranid,total,entity.name,lastmodified\r\n3,"",7,,\r\n2,'-15.30,12345678901234567890.10,"Ann, ""the"" boss\nBob",\r\n1,INV-1,-15.30,"'=HYPERLINK(""x"")",\r\n4,,-15.30,,2026-01-31T10:00:00Z\r\n`,
+    );
+    expect(answer.headers).toMatchObject({
+      'content-type': 'text/csv; charset=utf-8; header=present',
+      'content-disposition': `attachment; filename="Open- -a-b-?.csv"; filename*=UTF-8''Open-%20-a-b-%C3%A9.csv`,
+      'cache-control': 'no-store',
+      'x-total-count': '4',
+      'x-data-synced-at': '2026-03-01T08:00:00Z',
+    });
+    expect(answer.headers['vary']).toContain('Accept');
+    const pages = [
+      await recordsOf(org.api, id, '?pageSize=2'),
+      await recordsOf(org.api, id, '?pageSize=2&page=2'),
+    ];
+    expect(pages.flatMap((page) => page.body.data.map((record: { id: string }) => record.id))).toEqual([
+      '3',
+      '2',
+      '1',
+      '4',
+    ]);
+  });
+
+  it('has no pages and no other media types', async () => {
+    const id = await make(org.api);
+    const paged = await csvOf(org.api, id, '?page=1&pageSize=10');
+    expect([paged.status, codesOf(paged)]).toEqual([400, ['not_paged', 'not_paged']]);
+    expect((await org.api('get', `/views/${id}/records`, undefined, { accept: 'image/png' })).status).toBe(
+      406,
+    );
+    expect(
+      (await org.api('get', `/views/${id}`, undefined, { accept: 'text/csv' })).headers['content-type'],
+    ).toContain('json');
+  });
+
+  describe('of many records', () => {
+    let server: Server;
+    beforeAll(async () => {
+      server = createServer(org.app);
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    });
+    afterAll(() => new Promise((resolve) => server.close(resolve)));
+
+    /** The response after its first bytes have arrived; the rest is not read. */
+    const begin = async (id: string): Promise<IncomingMessage> =>
+      new Promise((resolve, reject) => {
+        const { port } = server.address() as AddressInfo;
+        const headers = { authorization: `Bearer ${org.owner.secret}`, accept: 'text/csv' };
+        const sent = request(
+          { port, host: '127.0.0.1', path: `${base}/views/${id}/records`, headers, agent: false },
+          resolve,
+        );
+        sent.on('error', reject).end();
+      });
+    const large = async (): Promise<string> => {
+      const { rows } = await warehouse('select active_table from $wh.record_state');
+      await warehouse(
+        `insert into $wh.${rows[0]?.active_table} (id, generation, content_hash, f_tranid) select n, 1, '', repeat('x', 2000) from generate_series(5, 8000) as n`,
+      );
+      await warehouse('update $wh.record_state set generation = generation + 1, row_count = 8000');
+      return make(org.api);
+    };
+
+    it('breaks off when the database does, ends when the client disconnects, and frees its slot for the next one', async () => {
+      const id = await large();
+      const broken = await begin(id);
+      const admin = openKnex(org.database.address, null, 1);
+      const killed = await until(async () => {
+        const { rows } = await admin.raw<{ rows: object[] }>(
+          "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event = 'ClientWrite' and query like 'copy (%'",
+        );
+        return rows.length === 1 ? rows : undefined;
+      });
+      await admin.destroy();
+      expect(killed).toHaveLength(1);
+      const failure = await new Promise((resolve) =>
+        broken
+          .on('error', resolve)
+          .on('end', () => resolve('a clean end'))
+          .resume(),
+      );
+      expect(failure).toMatchObject({ code: 'ECONNRESET' });
+      const left = await begin(id);
+      left.destroy();
+      // The limit here is one concurrent export.
+      const whole = await begin(id);
+      let lines = 0;
+      for await (const piece of whole) lines += String(piece).split('\n').length - 1;
+      expect(lines).toBe(8_001);
+    });
+  });
+});
