@@ -2,7 +2,7 @@
 // and export them.
 import type { Ctx } from '../src/core/ctx.ts';
 import { measureReads, type ReadSide, type SideRound } from './citus-reads.ts';
-import { type CitusSide, openBenchCtx, postmastersOf, type Side, throughWorker } from './citus-sides.ts';
+import { type CitusSide, listPostmasters, openBenchCtx, type Side, throughWorker } from './citus-sides.ts';
 import { type Load, type LoadedOrganization, loadOrganization, publishChanges } from './citus-writes.ts';
 import { publishInvoices } from './reads-data.ts';
 import { startService } from './reads-servers.ts';
@@ -122,7 +122,7 @@ async function readSides(
     name,
     service: await startService(folder, { environment: { ...environment, ...addresses } }),
     organizations,
-    postmasters: () => postmastersOf(side),
+    postmasters: () => listPostmasters(side),
   });
   return [
     await of('plain', plain, plain.addresses, loaded.plain),

@@ -51,7 +51,7 @@ async function readPlacements({ admin }: CitusSide): Promise<Placement[]> {
   return rows;
 }
 
-async function portOf(side: CitusSide, schema: string): Promise<number> {
+async function readPort(side: CitusSide, schema: string): Promise<number> {
   return (await readPlacements(side)).find((placement) => placement.schema === schema)?.port ?? Number.NaN;
 }
 
@@ -153,7 +153,7 @@ async function measureMoves(site: Site): Promise<Watched[]> {
         ]),
       ),
     );
-    if ((await portOf(site.side, schema)) !== port) throw new Error(`${schema} was not moved`);
+    if ((await readPort(site.side, schema)) !== port) throw new Error(`${schema} was not moved`);
   }
   return watched;
 }

@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { Agent, get, type IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Invoices } from './reads-data.ts';
-import { headersOf, listPaths } from './reads-measure.ts';
+import { buildHeaders, listPaths } from './reads-measure.ts';
 
 /** `status` 0: the connection broke. `atMs`: when it was sent, by `performance.now()`. */
 export type Read = {
@@ -102,7 +102,7 @@ export function startReaders(url: string, organizations: readonly Invoices[], cl
     const asked = checker.tagFor(address);
     const atMs = performance.now();
     const answer = await send(path, {
-      ...headersOf(organization),
+      ...buildHeaders(organization),
       ...(asked !== undefined && { 'if-none-match': asked }),
     });
     reads.push({ schema: organization.schema, atMs, ms: performance.now() - atMs, status: answer.status });

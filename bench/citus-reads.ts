@@ -3,7 +3,7 @@
 import type { Invoices } from './reads-data.ts';
 import { exportRows } from './reads-export.ts';
 import { type LoadResult, measureLoad, type RequestSet } from './reads-load.ts';
-import { headersOf, listPaths } from './reads-measure.ts';
+import { buildHeaders, listPaths } from './reads-measure.ts';
 import type { RunningServer } from './reads-servers.ts';
 import { serverCpuSeconds } from './server-cpu.ts';
 
@@ -30,10 +30,10 @@ const recordPaths = ({ records }: Invoices): string[] =>
   Array.from({ length: pathsEach }, () => `/api/public/v1/full/${1 + Math.floor(Math.random() * records)}`);
 
 /** Lists of the first pages only, so that neither counts nor deep pages are compared. */
-const requestsOf = ({ service, organizations }: ReadSide, kind: Kind): RequestSet[] =>
+const createRequests = ({ service, organizations }: ReadSide, kind: Kind): RequestSet[] =>
   organizations.map((organization) => ({
     url: service.url,
-    headers: headersOf(organization),
+    headers: buildHeaders(organization),
     paths: kind === 'list' ? listPaths.slice(0, pathsEach) : recordPaths(organization),
   }));
 
@@ -42,7 +42,7 @@ async function measure(side: ReadSide, kind: Kind, at: number, ms: number): Prom
   const cpuSeconds = (): number =>
     postmasters.map(serverCpuSeconds).reduce((sum, seconds) => sum + seconds, 0);
   const [before, startMs] = [cpuSeconds(), performance.now()];
-  const load = await measureLoad(side.service.pid, requestsOf(side, kind), at, ms);
+  const load = await measureLoad(side.service.pid, createRequests(side, kind), at, ms);
   const requests = (load.perSecond * (performance.now() - startMs)) / 1_000;
   return { ...load, databaseUs: ((cpuSeconds() - before) * 1e6) / requests };
 }

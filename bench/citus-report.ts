@@ -4,7 +4,7 @@ import type { Many, ManyOnCitus } from './citus-many.ts';
 import type { Moved, Watched } from './citus-moves.ts';
 import type { Kind, SideRound } from './citus-reads.ts';
 import type { Load } from './citus-writes.ts';
-import { type Goal, type Line, lineOf } from './table.ts';
+import { type Goal, type Line, toLine } from './table.ts';
 
 const sides = ['plain', 'through the coordinator', 'through a worker'] as const;
 const maxPauseMs = 2_000;
@@ -24,8 +24,8 @@ function readLines(
 ) {
   const [plain = [], ...others] = reads.map((rounds) => rounds.map(pick));
   return [
-    lineOf(`${measure}, plain PostgreSQL`, plain, unit, digits),
-    ...others.map((values, index) => lineOf(`… ${sides[index + 1]} / plain`, ratios(values, plain), '', 2)),
+    toLine(`${measure}, plain PostgreSQL`, plain, unit, digits),
+    ...others.map((values, index) => toLine(`… ${sides[index + 1]} / plain`, ratios(values, plain), '', 2)),
   ];
 }
 
@@ -51,9 +51,9 @@ function besidePlain(
   const of = (through: Through) =>
     ratios(citus, plain).filter((_ratio, index) => loads.citus[index]?.through === through);
   return [
-    lineOf(`${measure}, plain PostgreSQL`, plain, unit, digits),
-    lineOf('… through the coordinator / plain', of('coordinator'), '', 2),
-    lineOf('… through a worker / plain', of('worker'), '', 2),
+    toLine(`${measure}, plain PostgreSQL`, plain, unit, digits),
+    toLine('… through the coordinator / plain', of('coordinator'), '', 2),
+    toLine('… through a worker / plain', of('worker'), '', 2),
   ];
 }
 
@@ -91,7 +91,7 @@ function watchedLines(name: string, watched: readonly Watched[]): Line[] {
     unit: string,
     digits: number,
     goal: Goal | null = null,
-  ): Line => lineOf(measure, watched.map(pick), unit, digits, goal);
+  ): Line => toLine(measure, watched.map(pick), unit, digits, goal);
   return [
     of(name, ({ ms }) => ms / 1_000, ' s', 1),
     of('… reads meanwhile', ({ reads }) => reads, '', 0),
@@ -104,44 +104,44 @@ function watchedLines(name: string, watched: readonly Watched[]): Line[] {
 
 export const moveLines = ({ moves, rebalance, outage, wrong }: Moved): Line[] => [
   ...watchedLines('organization moved to another worker while it syncs', moves),
-  lineOf('organizations that the rebalance moved', rebalance.schemas, '', 0),
+  toLine('organizations that the rebalance moved', rebalance.schemas, '', 0),
   ...watchedLines('rebalance', [rebalance]),
-  lineOf('worker killed for 10 s: reads of organizations on the other worker', outage.others.reads, '', 0),
-  lineOf('… of them failed', outage.others.failed, '', 0, none),
-  lineOf('… the slowest', outage.others.slowestMs, ' ms', 0, pause),
-  lineOf('worker killed for 10 s: reads of its own organizations', outage.own.reads, '', 0),
-  lineOf('… of them answered 503', outage.own.refused, '', 0),
-  lineOf('… the slowest', outage.own.slowestMs, ' ms', 0),
-  lineOf('… first answer after the worker takes connections again', outage.backAfterMs, ' ms', 0),
-  lineOf('wrong answers in all of these reads', wrong.length, '', 0, none),
+  toLine('worker killed for 10 s: reads of organizations on the other worker', outage.others.reads, '', 0),
+  toLine('… of them failed', outage.others.failed, '', 0, none),
+  toLine('… the slowest', outage.others.slowestMs, ' ms', 0, pause),
+  toLine('worker killed for 10 s: reads of its own organizations', outage.own.reads, '', 0),
+  toLine('… of them answered 503', outage.own.refused, '', 0),
+  toLine('… the slowest', outage.own.slowestMs, ' ms', 0),
+  toLine('… first answer after the worker takes connections again', outage.backAfterMs, ' ms', 0),
+  toLine('wrong answers in all of these reads', wrong.length, '', 0, none),
 ];
 
 function manyLines(name: string, count: number, many: Many): Line[] {
   const { before, after } = many.memory;
   const perSchema = (megabytes: number): number => (1_024 * megabytes) / count;
   return [
-    lineOf(`${name}: an organization created and loaded, the first`, many.firstMs, ' ms', 0),
-    lineOf(`${name}: the same, the last of ${count}`, many.lastMs, ' ms', 0),
-    lineOf(`${name}: relations`, many.catalog.relations, '', 0),
-    lineOf(`${name}: size of the system catalogue`, many.catalog.megabytes, ' MB', 0),
-    lineOf(`${name}: start to first response`, many.startMs, ' ms', 0),
-    lineOf(`${name}: hourly pruning of tombstones, per organization`, many.tombstonesMs / count, ' ms', 2),
-    lineOf(`${name}: hourly check of indexes, per organization`, many.indexesMs / count, ' ms', 2),
-    lineOf(`${name}: memory of a new connection`, before.own + before.workers, ' MB', 1),
-    lineOf(`${name}: … its growth per schema that it has read`, perSchema(after.own - before.own), ' KB', 0),
+    toLine(`${name}: an organization created and loaded, the first`, many.firstMs, ' ms', 0),
+    toLine(`${name}: the same, the last of ${count}`, many.lastMs, ' ms', 0),
+    toLine(`${name}: relations`, many.catalog.relations, '', 0),
+    toLine(`${name}: size of the system catalogue`, many.catalog.megabytes, ' MB', 0),
+    toLine(`${name}: start to first response`, many.startMs, ' ms', 0),
+    toLine(`${name}: hourly pruning of tombstones, per organization`, many.tombstonesMs / count, ' ms', 2),
+    toLine(`${name}: hourly check of indexes, per organization`, many.indexesMs / count, ' ms', 2),
+    toLine(`${name}: memory of a new connection`, before.own + before.workers, ' MB', 1),
+    toLine(`${name}: … its growth per schema that it has read`, perSchema(after.own - before.own), ' KB', 0),
   ];
 }
 
-export const manyLinesOf = (count: number, plain: Many, citus: ManyOnCitus): Line[] => [
+export const createManyLines = (count: number, plain: Many, citus: ManyOnCitus): Line[] => [
   ...manyLines('plain PostgreSQL', count, plain),
   ...manyLines('coordinator', count, citus),
-  lineOf(
+  toLine(
     'workers: growth of its connections per schema',
     (1_024 * (citus.memory.after.workers - citus.memory.before.workers)) / count,
     ' KB',
     0,
   ),
-  lineOf('worker: relations', citus.workerCatalog.relations, '', 0),
-  lineOf('worker: size of the system catalogue', citus.workerCatalog.megabytes, ' MB', 0),
-  lineOf('copy of the catalogue to a worker, as when one is added', citus.resyncMs / 1_000, ' s', 1),
+  toLine('worker: relations', citus.workerCatalog.relations, '', 0),
+  toLine('worker: size of the system catalogue', citus.workerCatalog.megabytes, ' MB', 0),
+  toLine('copy of the catalogue to a worker, as when one is added', citus.resyncMs / 1_000, ' s', 1),
 ];

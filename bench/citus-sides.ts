@@ -105,7 +105,7 @@ export async function openBenchCtx(
 }
 
 /** The process id of the postmaster of each server. */
-export const postmastersOf = ({ servers }: Side): Promise<number[]> =>
+export const listPostmasters = ({ servers }: Side): Promise<number[]> =>
   Promise.all(
     servers.map(async (server) => {
       const [row] = await server.query<{ pid: number }>(

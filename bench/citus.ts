@@ -8,9 +8,9 @@ import { noLocalCluster } from '../test/scale/citus/harness/cluster.ts';
 import { compareSides, openContexts } from './citus-compare.ts';
 import { measureMany, measureManyOnCitus } from './citus-many.ts';
 import { measureMovesAndOutage } from './citus-moves.ts';
-import { compareLines, manyLinesOf, moveLines } from './citus-report.ts';
+import { compareLines, createManyLines, moveLines } from './citus-report.ts';
 import { type Side, startCitus, startPlain } from './citus-sides.ts';
-import { describeMachine, type Line, lineOf, writeTable } from './table.ts';
+import { describeMachine, type Line, toLine, writeTable } from './table.ts';
 import { withWorkspace } from './workspace.ts';
 
 type Options = {
@@ -67,8 +67,8 @@ async function measureFew(folder: string, options: Options): Promise<{ lines: Li
     for (const problem of moved.wrong.slice(0, 20)) console.log(problem);
     const lines = [
       ...compareLines(compared),
-      lineOf('disk space of plain PostgreSQL', disk[0], ' MB', 0),
-      lineOf('disk space of all nodes', disk[1], ' MB', 0),
+      toLine('disk space of plain PostgreSQL', disk[0], ' MB', 0),
+      toLine('disk space of all nodes', disk[1], ' MB', 0),
       ...moveLines(moved),
     ];
     return { lines, machine: await describeMachine(plain.admin) };
@@ -84,7 +84,7 @@ async function measureManyOnBoth(folder: string, many: number): Promise<Line[]> 
   const onPlain = await measureMany(path.join(folder, 'many'), plain, many).finally(plain.stop);
   const citus = await startCitus();
   const onCitus = await measureManyOnCitus(path.join(folder, 'many'), citus, many).finally(citus.stop);
-  return manyLinesOf(many, onPlain, onCitus);
+  return createManyLines(many, onPlain, onCitus);
 }
 
 async function main(folder: string, options: Options): Promise<boolean> {

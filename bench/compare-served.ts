@@ -7,6 +7,7 @@ import {
   documentLines,
   documentName,
   expectedValue,
+  listSources,
   type Names,
   normalize,
   readNames,
@@ -14,7 +15,6 @@ import {
   type ServedField,
   type ServedValue,
   type Source,
-  sourcesOf,
   type TrueFields,
   type TrueRecord,
   transactionTypes,
@@ -63,7 +63,7 @@ type PublishedField = {
  * Names are positions: `f3` is the fourth source. Numbers are served as text, so that no digit is lost here.
  */
 const publishedRow = (fields: readonly ServedField[]): PublishedField[] =>
-  sourcesOf(fields).map(({ source, type }, index) => ({
+  listSources(fields).map(({ source, type }, index) => ({
     name: `f${index}`,
     source,
     description: '',
@@ -71,7 +71,7 @@ const publishedRow = (fields: readonly ServedField[]): PublishedField[] =>
   }));
 
 /** The endpoint that shows all fields of a record type, lines with all of theirs. */
-export function endpointOf({ name, recordType, fields }: Resource): object {
+export function buildEndpoint({ name, recordType, fields }: Resource): object {
   const lines = fields.find(({ type }) => type === 'lines');
   const published = publishedRow(fields);
   if (lines !== undefined)
@@ -201,7 +201,7 @@ async function compareTable(
       resource.recordType === 'customerPayment'
         ? undefined
         : resource.fields.find(({ type }) => type === 'lines')?.lineFields;
-    const [header, line] = [sourcesOf(resource.fields), lines === undefined ? null : sourcesOf(lines)];
+    const [header, line] = [listSources(resource.fields), lines === undefined ? null : listSources(lines)];
     const served = await readServed(access, resource);
     compared.set(resource.recordType, {
       resource,

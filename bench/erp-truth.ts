@@ -158,10 +158,10 @@ export async function readNames(account: NetsuiteAccount): Promise<Names> {
   return { tables, entries: new Map(entries), targets: new Map(referred) };
 }
 
-const nameOf = (names: Names, tables: readonly string[], id: string): string | undefined =>
+const findName = (names: Names, tables: readonly string[], id: string): string | undefined =>
   tables.map((table) => names.tables.get(table)?.get(id)).find((name) => name !== undefined);
 
-function labelOf(
+function findLabel(
   names: Names,
   type: string | undefined,
   field: string,
@@ -173,13 +173,13 @@ function labelOf(
     return `${transactionTypes.get(type)?.label} : ${statuses[type]?.[value]}`;
   if (field === 'createdfrom') return `${unreadDocument}${value}`;
   if (field === 'approvalstatus') return approvals[value];
-  if (field === 'parent') return nameOf(names, ['itemid' in row ? 'item' : 'customer'], value);
+  if (field === 'parent') return findName(names, ['itemid' in row ? 'item' : 'customer'], value);
   if (field === 'category')
-    return nameOf(names, ['searchstage' in row ? 'customercategory' : 'vendorcategory'], value);
+    return findName(names, ['searchstage' in row ? 'customercategory' : 'vendorcategory'], value);
   if (field === 'subsidiary' && 'itemid' in row)
     return value
       .split(', ')
-      .map((id) => nameOf(names, ['subsidiary'], id))
+      .map((id) => findName(names, ['subsidiary'], id))
       .join(', ');
   const entries = names.entries.get(field);
   // A multiple select has the ids of its entries.
@@ -189,7 +189,7 @@ function labelOf(
       .map((id) => entries.get(id))
       .join(', ');
   const tables = targets[field] ?? names.targets.get(field);
-  return tables === undefined ? value : nameOf(names, [tables].flat(), value); // what BUILTIN.DF returns for a column without labels
+  return tables === undefined ? value : findName(names, [tables].flat(), value); // what BUILTIN.DF returns for a column without labels
 }
 
 /** A value as JSON serves it, numbers as text. */
@@ -203,7 +203,7 @@ export function normalize(value: ServedValue | undefined, type: string): ServedV
   return type === 'time' ? value.replace(/\.0+Z$/, 'Z') : value;
 }
 
-function servedValueOf(raw: string | undefined, type: string): ServedValue {
+function toServedValue(raw: string | undefined, type: string): ServedValue {
   if (raw === undefined) return null;
   if (type === 'boolean') return raw === 'T';
   return normalize(raw, type) ?? null;
@@ -218,7 +218,7 @@ export type Source = {
 };
 
 /** In the order of the fields; lines are left out. */
-export const sourcesOf = (fields: readonly ServedField[]): readonly Source[] =>
+export const listSources = (fields: readonly ServedField[]): readonly Source[] =>
   fields
     .filter(({ type }) => type !== 'lines')
     .flatMap(({ name, type }) => [
@@ -256,8 +256,8 @@ export function expectedValue(
   if (amount !== undefined) return shownAmount(row[amount], transactionType);
   if (field === 'displayStatus') return statuses[transactionType ?? '']?.[row['status'] ?? ''] ?? null;
   const raw = row[field];
-  if (!isLabel) return servedValueOf(raw, type);
-  return raw === undefined ? null : (labelOf(names, transactionType, field, raw, row) ?? null);
+  if (!isLabel) return toServedValue(raw, type);
+  return raw === undefined ? null : (findLabel(names, transactionType, field, raw, row) ?? null);
 }
 
 /**

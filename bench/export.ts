@@ -138,7 +138,7 @@ async function prepare(ctx: Ctx): Promise<{
   key: string;
   table: string;
   columns: readonly RecordColumn[];
-  statementOf(resource: string): string;
+  buildStatement(resource: string): string;
 }> {
   const { id: organizationId, key } = await createBenchOrganization(ctx);
   const schema = tenantSchema(organizationId);
@@ -174,7 +174,7 @@ async function prepare(ctx: Ctx): Promise<{
     endpoints: document.endpoints,
     bindings,
   });
-  const statementOf = (resource: string): string => {
+  const buildStatement = (resource: string): string => {
     const endpoint = endpoints.get(resource);
     if (endpoint === undefined) throw new Error(`No resource ${resource}`);
     return copyStatement(
@@ -182,7 +182,7 @@ async function prepare(ctx: Ctx): Promise<{
       planList(readWhole(endpoint), new Map(), { paged: false }),
     ).text;
   };
-  return { organizationId, key, table: `${schema}.customer_1`, columns, statementOf };
+  return { organizationId, key, table: `${schema}.customer_1`, columns, buildStatement };
 }
 
 async function serve(address: DatabaseAddress): Promise<void> {
@@ -194,7 +194,7 @@ async function serve(address: DatabaseAddress): Promise<void> {
   process.send?.({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
 }
 
-const secondsOf = async (work: () => Promise<unknown>): Promise<number> => {
+const measureSeconds = async (work: () => Promise<unknown>): Promise<number> => {
   const startedMs = performance.now();
   await work();
   return (performance.now() - startedMs) / 1000;
@@ -220,8 +220,8 @@ function report(secondsByVariant: Readonly<Record<string, readonly number[]>>): 
 type Prepared = Awaited<ReturnType<typeof prepare>>;
 
 /** The selected columns of each resource, as SQL. */
-function projectionsOf({ columns }: Prepared): Record<string, string> {
-  const columnOf = (source: string) => {
+function buildProjections({ columns }: Prepared): Record<string, string> {
+  const quoteColumn = (source: string) => {
     const [field, label] = source.split('.');
     return quoteIdentifier(
       columns.find((column) => column.field === field && (column.part === 'label') === (label !== undefined))
@@ -229,7 +229,7 @@ function projectionsOf({ columns }: Prepared): Record<string, string> {
     );
   };
   return {
-    some: ['id', ...selectedFields.map(columnOf)].join(', '),
+    some: ['id', ...selectedFields.map(quoteColumn)].join(', '),
     all: [
       'id',
       ...columns.filter(({ part }) => part !== 'label').map(({ column }) => quoteIdentifier(column)),
@@ -238,10 +238,10 @@ function projectionsOf({ columns }: Prepared): Record<string, string> {
 }
 
 /** What is compared: COPY in this process, and exports of the service at `url`. */
-function variantsOf(
+function createVariants(
   ctx: Ctx,
   url: string,
-  { organizationId, key, table, statementOf }: Prepared,
+  { organizationId, key, table, buildStatement }: Prepared,
   resource: string,
   list: string,
 ) {
@@ -263,7 +263,7 @@ function variantsOf(
     'COPY of the columns': () => runCopy(`copy (select ${list} from ${table} order by id) to stdout`),
     'COPY of row_to_json': () =>
       runCopy(`copy (select row_to_json(r) from (select ${list} from ${table} order by id) r) to stdout`),
-    'COPY of the served select': () => runCopy(statementOf(resource)),
+    'COPY of the served select': () => runCopy(buildStatement(resource)),
     NDJSON: () => runExport('application/x-ndjson'),
     CSV: () => runExport('text/csv'),
     'NDJSON, gzip': () => runExport('application/x-ndjson', { 'accept-encoding': 'gzip' }),
@@ -282,13 +282,13 @@ async function measure(address: DatabaseAddress): Promise<void> {
   child.on('message', ({ nowBytes }: { nowBytes: number }) => {
     peakBytes = Math.max(peakBytes, nowBytes);
   });
-  for (const [resource, list] of Object.entries(projectionsOf(prepared))) {
+  for (const [resource, list] of Object.entries(buildProjections(prepared))) {
     if (onlyResource !== undefined && resource !== onlyResource) continue;
     const secondsByVariant: Record<string, number[]> = {};
     peakBytes = 0;
     for (let round = 0; round < rounds; round += 1)
-      for (const [name, variant] of Object.entries(variantsOf(ctx, url, prepared, resource, list)))
-        secondsByVariant[name] = [...(secondsByVariant[name] ?? []), await secondsOf(variant)];
+      for (const [name, variant] of Object.entries(createVariants(ctx, url, prepared, resource, list)))
+        secondsByVariant[name] = [...(secondsByVariant[name] ?? []), await measureSeconds(variant)];
     console.log(
       `\n${resource}: ${rows} records, ${rounds} rounds; peak RSS of the service ${Math.round(peakBytes / 1e6)} MB`,
     );

@@ -1,7 +1,7 @@
 // Samples a Node.js process from outside: memory and open handles from /proc, and the live heap through the
 // inspector protocol.
 import { readdir } from 'node:fs/promises';
-import { memoryOf } from './reads-load.ts';
+import { readMemory } from './reads-load.ts';
 
 export type ProcessSample = {
   readonly rssMegabytes: number;
@@ -43,7 +43,7 @@ export async function openInspector(
     });
   return {
     async sample() {
-      const rssMegabytes = (await memoryOf(pid)).now;
+      const rssMegabytes = (await readMemory(pid)).now;
       // Collect garbage first, so that only live objects count.
       await call('HeapProfiler.collectGarbage');
       const { result } = await call('Runtime.getHeapUsage');

@@ -5,8 +5,8 @@ import type { Pool } from 'pg';
 import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
 import { lagLines, peakLine, readSeconds, smallLists } from './others-lag.ts';
 import { type Invoices, loadInvoices, publishInvoices } from './reads-data.ts';
-import { headersOf } from './reads-measure.ts';
-import { describeMachine, type Line, lineOf, writeTable } from './table.ts';
+import { buildHeaders } from './reads-measure.ts';
+import { describeMachine, type Line, toLine, writeTable } from './table.ts';
 import { type LoopLag, startWatchedService, type WatchedService } from './watched-service.ts';
 import { withDatabase, withWorkspace } from './workspace.ts';
 
@@ -82,7 +82,7 @@ async function measure(
           {
             name: 'large',
             url: service.url,
-            headers: { ...headersOf(large), ...scenario.headers },
+            headers: { ...buildHeaders(large), ...scenario.headers },
             paths: scenario.paths,
             connections: 4,
             perSecond: null,
@@ -98,9 +98,9 @@ async function measure(
   return { lag, lists: others, large: result };
 }
 
-function linesOf(name: string, { lag, lists, large }: Measured, ms: number): Line[] {
+function createLines(name: string, { lag, lists, large }: Measured, ms: number): Line[] {
   const answers = Object.values(large?.statuses ?? {}).reduce((sum, times) => sum + times, 0);
-  const answered = large === undefined ? [] : [lineOf(`${name}: answered`, (answers * 1_000) / ms, '/s', 1)];
+  const answered = large === undefined ? [] : [toLine(`${name}: answered`, (answers * 1_000) / ms, '/s', 1)];
   return [...lagLines(name, lag, lists), ...answered, peakLine(name, lag)];
 }
 
@@ -108,7 +108,7 @@ async function measureAll(setting: Setting): Promise<Line[]> {
   await measure(setting, null);
   const lines: Line[] = [];
   for (const scenario of [null, ...scenarios]) {
-    const found = linesOf(
+    const found = createLines(
       scenario?.name ?? 'small lists alone',
       await measure(setting, scenario),
       setting.ms,

@@ -11,7 +11,7 @@ import { type LargeErp, type LargeRecords, largeRecordType, startLargeErp } from
 import { lagLines, peakLine, readSeconds, smallLists } from './others-lag.ts';
 import { loadInvoices, publishInvoices } from './reads-data.ts';
 import { createSyncOrganization } from './sync-organization.ts';
-import { describeMachine, type Line, lineOf, writeTable } from './table.ts';
+import { describeMachine, type Line, toLine, writeTable } from './table.ts';
 import { type LoopLag, startWatchedService, type WatchedService } from './watched-service.ts';
 import { withDatabase, withWorkspace } from './workspace.ts';
 
@@ -106,7 +106,7 @@ async function measureAll(setting: Setting): Promise<Line[]> {
     const rate = megabytes(perSecond * scenario.fields * scenario.bytes);
     const found = [
       ...lagLines(scenario.name, measured.lag, measured.lists),
-      lineOf(`${scenario.name}: read from the ERP`, rate, ' MB/s', 1),
+      toLine(`${scenario.name}: read from the ERP`, rate, ' MB/s', 1),
     ];
     lines.push(...found, peakLine(scenario.name, measured.lag));
     for (const { measure: what, values, unit } of found)

@@ -2,8 +2,8 @@
 // lists of another organization.
 import type { Workload, WorkloadResult } from './callers.ts';
 import type { Invoices } from './reads-data.ts';
-import { headersOf, listPaths } from './reads-measure.ts';
-import { type Line, lineOf } from './table.ts';
+import { buildHeaders, listPaths } from './reads-measure.ts';
+import { type Line, toLine } from './table.ts';
 import type { LoopLag } from './watched-service.ts';
 
 const maxLagMs = 50;
@@ -22,25 +22,25 @@ export function readSeconds(name: string, fallback: string): number {
 export const smallLists = (url: string, invoices: Invoices): Workload => ({
   name: 'lists',
   url,
-  headers: headersOf(invoices),
+  headers: buildHeaders(invoices),
   paths: listPaths,
   connections: 8,
   perSecond: 50,
 });
 
 export const lagLines = (name: string, lag: LoopLag, lists: WorkloadResult): Line[] => [
-  lineOf(`${name}: lag of the event loop, p99`, lag.p99Ms, ' ms', 1, {
+  toLine(`${name}: lag of the event loop, p99`, lag.p99Ms, ' ms', 1, {
     target: maxLagMs,
     floor: maxLagMs,
     lowerIsBetter: true,
   }),
-  lineOf(`${name}: the longest`, lag.maxMs, ' ms', 1),
-  lineOf(`${name}: CPU time of what a request waits for, p99`, lag.cpuP99Ms, ' ms', 1),
-  lineOf(`${name}: the longest CPU time`, lag.cpuMaxMs, ' ms', 1),
-  lineOf(`${name}: small lists, p50`, lists.p50Ms, ' ms', 1),
-  lineOf(`${name}: small lists, p99`, lists.p99Ms, ' ms', 1),
+  toLine(`${name}: the longest`, lag.maxMs, ' ms', 1),
+  toLine(`${name}: CPU time of what a request waits for, p99`, lag.cpuP99Ms, ' ms', 1),
+  toLine(`${name}: the longest CPU time`, lag.cpuMaxMs, ' ms', 1),
+  toLine(`${name}: small lists, p50`, lists.p50Ms, ' ms', 1),
+  toLine(`${name}: small lists, p99`, lists.p99Ms, ' ms', 1),
 ];
 
 /** Of the service's process. */
 export const peakLine = (name: string, { peakBytes }: LoopLag): Line =>
-  lineOf(`${name}: peak memory so far`, peakBytes / (1024 * 1024), ' MB', 0);
+  toLine(`${name}: peak memory so far`, peakBytes / (1024 * 1024), ' MB', 0);

@@ -4,7 +4,7 @@
 import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
 import { dates, type Invoices, loadInvoices, publishInvoices, statuses } from './reads-data.ts';
 import { startService } from './reads-servers.ts';
-import { describeMachine, type Goal, type Line, lineOf, writeTable } from './table.ts';
+import { describeMachine, type Goal, type Line, toLine, writeTable } from './table.ts';
 import { withDatabase, withWorkspace } from './workspace.ts';
 
 const probesPerSecond = 20;
@@ -126,32 +126,32 @@ function latencyLines({ idle, crowded, exporting }: Measured): Line[] {
       0,
     );
   return [
-    lineOf('management, p99, idle', of(idle, 'management').p99Ms, ' ms', 1),
-    lineOf(
+    toLine('management, p99, idle', of(idle, 'management').p99Ms, ' ms', 1),
+    toLine(
       `management, p99, while ${crowdConnections} connections of another organization request lists continuously`,
       of(crowded, 'management').p99Ms,
       ' ms',
       1,
       latencyGoal,
     ),
-    lineOf('management, p99, during exports', of(exporting, 'management').p99Ms, ' ms', 1, latencyGoal),
-    lineOf('health, p99, idle', of(idle, 'health').p99Ms, ' ms', 1),
-    lineOf(
+    toLine('management, p99, during exports', of(exporting, 'management').p99Ms, ' ms', 1, latencyGoal),
+    toLine('health, p99, idle', of(idle, 'health').p99Ms, ' ms', 1),
+    toLine(
       `health, p99, while ${crowdConnections} connections request lists`,
       of(crowded, 'health').p99Ms,
       ' ms',
       1,
       latencyGoal,
     ),
-    lineOf("another organization's list, p99, idle", of(idle, 'list').p99Ms, ' ms', 1),
-    lineOf(
+    toLine("another organization's list, p99, idle", of(idle, 'list').p99Ms, ' ms', 1),
+    toLine(
       `another organization's list, p99, while ${crowdConnections} connections request lists`,
       of(crowded, 'list').p99Ms,
       ' ms',
       1,
       latencyGoal,
     ),
-    lineOf(
+    toLine(
       'probes refused or failed in that time',
       failed(crowded, ['health', 'management', 'list']),
       '',
@@ -163,9 +163,9 @@ function latencyLines({ idle, crowded, exporting }: Measured): Line[] {
 
 function crowdLines(crowd: WorkloadResult): Line[] {
   return [
-    lineOf(`lists served to the ${crowdConnections} connections`, crowd.perSecond, '/s', 0),
-    lineOf(`p99 of the ${crowdConnections} connections`, crowd.p99Ms, ' ms', 0),
-    lineOf(
+    toLine(`lists served to the ${crowdConnections} connections`, crowd.perSecond, '/s', 0),
+    toLine(`p99 of the ${crowdConnections} connections`, crowd.p99Ms, ' ms', 0),
+    toLine(
       'share of their requests shed with 503',
       countStatuses(crowd, (status) => status === 503) /
         Math.max(
@@ -175,8 +175,8 @@ function crowdLines(crowd: WorkloadResult): Line[] {
       '',
       2,
     ),
-    lineOf('p99 of a 503', crowd.errorP99Ms, ' ms', 0),
-    lineOf(
+    toLine('p99 of a 503', crowd.errorP99Ms, ' ms', 0),
+    toLine(
       'responses other than 200 and 503',
       countStatuses(crowd, (status) => status !== 200 && status !== 503),
       '',
@@ -186,12 +186,12 @@ function crowdLines(crowd: WorkloadResult): Line[] {
   ];
 }
 
-function linesOf(measured: Measured): Line[] {
+function createLines(measured: Measured): Line[] {
   const { idle, crowded, exporting } = measured;
   return [
     ...latencyLines(measured),
     ...crowdLines(of(crowded, 'crowd')),
-    lineOf(
+    toLine(
       'list, p99 under full export load / idle',
       of(exporting, 'list').p99Ms / of(idle, 'list').p99Ms,
       '',
@@ -202,13 +202,13 @@ function linesOf(measured: Measured): Line[] {
         lowerIsBetter: true,
       },
     ),
-    lineOf(
+    toLine(
       'list, p50 under full export load / idle',
       of(exporting, 'list').p50Ms / of(idle, 'list').p50Ms,
       '',
       1,
     ),
-    lineOf(
+    toLine(
       'exports finished in that time',
       of(exporting, 'exports 0').perSecond + of(exporting, 'exports 1').perSecond,
       '/s',
@@ -235,7 +235,7 @@ await withWorkspace((folder) =>
     const [probeCallers, loadCallers] = [startCallers(), startCallers()];
     try {
       for (const invoices of [busy, other]) await publishInvoices(service.url, invoices, admin);
-      const lines = linesOf(
+      const lines = createLines(
         await measure({
           url: service.url,
           busy,

@@ -12,7 +12,7 @@ import {
 } from './peers-servers.ts';
 import { dates, type Invoices, loadInvoices, publishInvoices, statuses } from './reads-data.ts';
 import type { LoadResult, RequestSet } from './reads-load.ts';
-import { createBaselineConfig, headersOf, listPaths } from './reads-measure.ts';
+import { buildHeaders, createBaselineConfig, listPaths } from './reads-measure.ts';
 import { parseArguments, type RunningServer, startBaseline, startService } from './reads-servers.ts';
 import { describeMachine, type Goal, type Line, writeTable } from './table.ts';
 import { type Database, withDatabase, withWorkspace } from './workspace.ts';
@@ -55,7 +55,7 @@ async function compare(
   rounds: number,
   ms: number,
 ): Promise<Line[]> {
-  const headers = headersOf(invoices);
+  const headers = buildHeaders(invoices);
   const list = ({ url }: RunningServer): RequestSet => ({ url, headers, paths: listPaths });
   const single: RequestSet = {
     url: services.cachedTotals.url,
@@ -78,10 +78,10 @@ async function compare(
       entries.push([variant, await loadAt16(pid, requests, ms)]);
     loads.push(Object.fromEntries(entries) as LoadRound);
   }
-  return linesOf(name, loads);
+  return createLines(name, loads);
 }
 
-function linesOf(name: keyof typeof starters, loads: readonly LoadRound[]): Line[] {
+function createLines(name: keyof typeof starters, loads: readonly LoadRound[]): Line[] {
   const line = (
     what: string,
     goal: number | null,

@@ -98,7 +98,7 @@ export async function loadInvoices(ctx: Ctx, admin: Pool, records: number): Prom
 }
 
 const field = (name: string, source: string) => ({ name, source, description: '' });
-const sourceOf = ({ field: name, part }: RecordColumn): string =>
+const toSource = ({ field: name, part }: RecordColumn): string =>
   part === 'lines' ? 'lines' : part === 'label' ? `${name}.name` : name;
 const publicName = ({ field: name, part }: RecordColumn): string => (part === 'label' ? `${name}Name` : name);
 
@@ -106,7 +106,7 @@ const publicName = ({ field: name, part }: RecordColumn): string => (part === 'l
  * `invoices` with twelve fields, `full` with all forty and the lines, and `own`, the twelve fields for row
  * scopes by customer.
  */
-export function endpointsOf({ columns, recordType: type = 'invoice' }: Invoices) {
+export function buildEndpoints({ columns, recordType: type = 'invoice' }: Invoices) {
   const sortable = {
     recordType: type,
     description: '',
@@ -120,7 +120,7 @@ export function endpointsOf({ columns, recordType: type = 'invoice' }: Invoices)
   const twelve =
     'tranid trandate duedate entity entityName statusName total balance email paid memo seq'.split(' ');
   const all = columns.map((column) => ({
-    ...field(publicName(column), sourceOf(column)),
+    ...field(publicName(column), toSource(column)),
     ...(column.lineFields !== null && {
       fields: column.lineFields.map(({ name }) => field(name.replace('.n', 'N'), name)),
     }),
@@ -148,7 +148,7 @@ const publishTimeoutMs = 1_200_000;
 
 /** Publishes `endpointsOf` these invoices. Rejects as `publishEndpoints` does. */
 export const publishInvoices = (url: string, invoices: Invoices, admin: Pool): Promise<void> =>
-  publishEndpoints(url, invoices, admin, endpointsOf(invoices));
+  publishEndpoints(url, invoices, admin, buildEndpoints(invoices));
 
 /**
  * Publishes through the running service at `url`, as a customer would. Rejects when it takes longer than

@@ -9,10 +9,10 @@ import { bindDocument, SchemaDocument } from '../src/public/index.ts';
 import { planList } from '../src/public/read/plan.ts';
 import { compileSchema } from '../src/public/version/compile.ts';
 import { readWhole } from '../src/public/version/narrow.ts';
-import { endpointsOf, type Invoices } from './reads-data.ts';
-import { memoryOf } from './reads-load.ts';
+import { buildEndpoints, type Invoices } from './reads-data.ts';
+import { readMemory } from './reads-load.ts';
 import type { Bench } from './reads-measure.ts';
-import { headersOf } from './reads-measure.ts';
+import { buildHeaders } from './reads-measure.ts';
 import { startService } from './reads-servers.ts';
 
 export type ExportResult = {
@@ -27,7 +27,7 @@ const projection =
   'id, f_tranid, f_email, f_memo, f_total, f_balance, f_seq, f_paid, f_trandate, f_duedate, f_entity, l_entity, l_status';
 
 function sameSelect(invoices: Invoices): string {
-  const document = SchemaDocument.parse({ endpoints: endpointsOf(invoices) });
+  const document = SchemaDocument.parse({ endpoints: buildEndpoints(invoices) });
   const available = {
     invoice: { label: 'Invoice', idType: 'integer' as const, columns: invoices.columns, hasData: true },
   };
@@ -82,7 +82,7 @@ export async function exportRows(
     },
   });
   const headers = {
-    ...headersOf(invoices),
+    ...buildHeaders(invoices),
     Host: 'bench',
     Connection: 'close',
     Accept: type,
@@ -117,7 +117,7 @@ export async function measureExport(bench: Bench): Promise<ExportResult[]> {
         perSecond,
         copyPerSecond,
         sameSelectPerSecond: samePerSecond,
-        peakMegabytes: (await memoryOf(service.pid)).peak,
+        peakMegabytes: (await readMemory(service.pid)).peak,
       });
     } finally {
       await service.stop();

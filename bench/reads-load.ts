@@ -17,7 +17,7 @@ export type LoadResult = {
 };
 
 const ticksPerSecond = 100;
-export async function cpuSecondsOf(pid: number): Promise<number> {
+export async function readCpuSeconds(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
   // Fields after the name in parentheses, counted from 0: state is 0, user time 11, system time 12 (proc(5)).
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -25,7 +25,7 @@ export async function cpuSecondsOf(pid: number): Promise<number> {
 }
 
 /** Peak and current resident memory of a process, in MB. */
-export async function memoryOf(pid: number): Promise<{ peak: number; now: number }> {
+export async function readMemory(pid: number): Promise<{ peak: number; now: number }> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const megabytes = (name: string): number =>
     Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1] ?? Number.NaN) / 1024;
@@ -121,14 +121,14 @@ export async function measureLoad(
   const requests = sets.flatMap((set) => set.paths.map((path) => requestBytes(set, path)));
   const nextRequest = (): Buffer => requests[Math.floor(Math.random() * requests.length)] ?? Buffer.alloc(0);
   const durationsMs: number[] = [];
-  const [cpuBefore, startMs] = [await cpuSecondsOf(pid), performance.now()];
+  const [cpuBefore, startMs] = [await readCpuSeconds(pid), performance.now()];
   const runOne = () =>
     runConnection(sets[0]?.url ?? '', expected, startMs + durationMs, nextRequest, (ms) =>
       durationsMs.push(ms),
     );
   await Promise.all(Array.from({ length: connections }, runOne));
   const seconds = (performance.now() - startMs) / 1000;
-  const cpuUs = (((await cpuSecondsOf(pid)) - cpuBefore) * 1e6) / durationsMs.length;
+  const cpuUs = (((await readCpuSeconds(pid)) - cpuBefore) * 1e6) / durationsMs.length;
   durationsMs.sort((a, b) => a - b);
   return {
     perSecond: durationsMs.length / seconds,

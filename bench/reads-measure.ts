@@ -11,8 +11,8 @@ import { bindDocument } from '../src/public/version/bind.ts';
 import { compileSchema, type ReadableEndpoint } from '../src/public/version/compile.ts';
 import { readWhole } from '../src/public/version/narrow.ts';
 import { SchemaDocument } from '../src/public/version/schema-document.ts';
-import { dates, endpointsOf, type Invoices, statuses } from './reads-data.ts';
-import { type LoadResult, measureLoad, memoryOf, quantile, type RequestSet } from './reads-load.ts';
+import { buildEndpoints, dates, type Invoices, statuses } from './reads-data.ts';
+import { type LoadResult, measureLoad, quantile, type RequestSet, readMemory } from './reads-load.ts';
 import {
   type BaselineConfig,
   type BaselineStatement,
@@ -41,7 +41,7 @@ export const listPaths = statuses.flatMap((status) =>
 );
 const randomIds = ({ records }: Invoices): string[] =>
   Array.from({ length: 10_000 }, () => `${base}/full/${1 + Math.floor(Math.random() * records)}`);
-export const headersOf = ({ key, organizationId }: Invoices) => ({
+export const buildHeaders = ({ key, organizationId }: Invoices) => ({
   Authorization: `Bearer ${key}`,
   'x-tenant-id': organizationId,
 });
@@ -56,7 +56,7 @@ const namedStatement = ({ values, write }: Statement): BaselineStatement => {
  * service's SQL.
  */
 function compiledEndpoints(invoices: Invoices): [ReadableEndpoint, ReadableEndpoint] {
-  const document = SchemaDocument.parse({ endpoints: endpointsOf(invoices) });
+  const document = SchemaDocument.parse({ endpoints: buildEndpoints(invoices) });
   const bindings = bindDocument(document, {
     invoice: { label: '', idType: 'integer', columns: invoices.columns, hasData: true },
   });
@@ -138,7 +138,7 @@ async function runKinds(
 
 export async function measureRounds(bench: Bench): Promise<Round[]> {
   const { invoices, folder, rounds, ms } = bench;
-  const headers = headersOf(invoices);
+  const headers = buildHeaders(invoices);
   const paths = { list: listPaths, single: randomIds(invoices) };
   const servers: RunningServer[] = [];
   const started = async <T extends RunningServer>(server: Promise<T>): Promise<T> => {
@@ -185,7 +185,7 @@ export type Depth = {
  */
 export async function measureDepth({ folder, invoices, rounds }: Bench): Promise<Depth> {
   const service = await startService(folder, { environment: { BODY_CACHE_MB: '0' } });
-  const headers = headersOf(invoices);
+  const headers = buildHeaders(invoices);
   const lastPage = Math.floor(invoices.records / 25);
   const deepPage = Math.min(20_000, lastPage - 50);
   const timePage = async (page: number): Promise<number> => {
@@ -228,14 +228,14 @@ export async function measureMemory({
 }: Bench): Promise<{ idle: number; peak: number }> {
   const service = await startService(folder, { environment: { BODY_CACHE_MB: '0' } });
   try {
-    const idle = (await memoryOf(service.pid)).now;
+    const idle = (await readMemory(service.pid)).now;
     await measureLoad(
       service.pid,
-      { url: service.url, headers: headersOf(invoices), paths: listPaths },
+      { url: service.url, headers: buildHeaders(invoices), paths: listPaths },
       64,
       Math.max(10_000, 4 * ms),
     );
-    return { idle, peak: (await memoryOf(service.pid)).peak };
+    return { idle, peak: (await readMemory(service.pid)).peak };
   } finally {
     await service.stop();
   }
@@ -246,7 +246,7 @@ export async function measureStart({ folder, invoices, rounds }: Bench): Promise
   const durationsMs: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const service = await startService(folder, {
-      firstRequest: { path: listPaths[0] ?? '', headers: headersOf(invoices) },
+      firstRequest: { path: listPaths[0] ?? '', headers: buildHeaders(invoices) },
     });
     durationsMs.push(service.startedMs);
     await service.stop();

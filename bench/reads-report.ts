@@ -216,7 +216,7 @@ function scopedLines({ steady, syncing, peak, now, mintedPerSecond }: ScopedRead
   ];
 }
 
-function linesOf({ rounds, depth, scoped, memory, exports, startMs }: MeasuredReads): Line[] {
+function createLines({ rounds, depth, scoped, memory, exports, startMs }: MeasuredReads): Line[] {
   const line = lineOfRounds(rounds);
   return [
     ...rateLines(line, 'list'),
@@ -246,5 +246,5 @@ function linesOf({ rounds, depth, scoped, memory, exports, startMs }: MeasuredRe
 export async function reportReads(measured: MeasuredReads, admin: Pool, day: string): Promise<boolean> {
   const { records, rounds } = measured;
   const heading = `Run of ${day}: ${records} invoices of 40 columns with 3 lines each, ${rounds.length} rounds.`;
-  return writeTable('reads', `${heading}\n${await describeMachine(admin)}`, linesOf(measured));
+  return writeTable('reads', `${heading}\n${await describeMachine(admin)}`, createLines(measured));
 }

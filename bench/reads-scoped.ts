@@ -3,8 +3,8 @@
 // condition.
 import { z } from 'zod';
 import { createManagementClient } from '../demo/management-client.ts';
-import { measureLoad, memoryOf, type RequestSet } from './reads-load.ts';
-import { type Bench, headersOf } from './reads-measure.ts';
+import { measureLoad, type RequestSet, readMemory } from './reads-load.ts';
+import { type Bench, buildHeaders } from './reads-measure.ts';
 import { type RunningServer, startService } from './reads-servers.ts';
 
 export const customers = 10_000;
@@ -55,12 +55,12 @@ async function mintTokens(url: string, key: string): Promise<{ tokens: string[];
 }
 
 /** Requests of the customers in turn, all with the key, or each with their own token. */
-function requestsOf(
+function createRequests(
   { invoices }: Bench,
   url: string,
   tokens: readonly string[],
 ): { filtered: RequestSet; scoped: RequestSet[] } {
-  const headers = headersOf(invoices);
+  const headers = buildHeaders(invoices);
   return {
     filtered: { url, headers, paths: tokens.map((_token, customer) => `${path}?entity=${customer}`) },
     scoped: tokens.map((token) => ({
@@ -92,7 +92,7 @@ export async function measureScoped(bench: Bench): Promise<ScopedReads> {
   const load = (service: RunningServer, sets: RequestSet | readonly RequestSet[], loadMs: number) =>
     measureLoad(service.pid, sets, connections, loadMs);
   const rates = await withService(folder, async (service) => {
-    const { filtered, scoped } = requestsOf(bench, service.url, tokens);
+    const { filtered, scoped } = createRequests(bench, service.url, tokens);
     for (const sets of [filtered, scoped]) await load(service, sets, 4 * ms);
     const alternate = async (round: number): Promise<Rates> => {
       const first = round % 2 === 0 ? await load(service, filtered, ms) : undefined;
@@ -110,15 +110,15 @@ export async function measureScoped(bench: Bench): Promise<ScopedReads> {
     return { steady, syncing };
   });
   const filtered = await withService(folder, async (service) => {
-    await load(service, requestsOf(bench, service.url, tokens).filtered, 10 * ms);
-    return (await memoryOf(service.pid)).peak;
+    await load(service, createRequests(bench, service.url, tokens).filtered, 10 * ms);
+    return (await readMemory(service.pid)).peak;
   });
   const scoped = await withService(folder, async (service) => {
-    const sets = requestsOf(bench, service.url, tokens).scoped;
+    const sets = createRequests(bench, service.url, tokens).scoped;
     await load(service, sets.slice(0, customers / 4), 5 * ms);
-    const quarter = (await memoryOf(service.pid)).now;
+    const quarter = (await readMemory(service.pid)).now;
     await load(service, sets, 5 * ms);
-    const { peak, now } = await memoryOf(service.pid);
+    const { peak, now } = await readMemory(service.pid);
     return { peak, now: { quarter, all: now } };
   });
   return {

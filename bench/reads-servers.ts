@@ -120,7 +120,7 @@ async function serveBaseline({ address, lists, record }: BaselineConfig): Promis
   const json = { 'Content-Type': 'application/json; charset=utf-8' };
   const query = async ({ name, text, values }: BaselineStatement): Promise<Row> =>
     (await pool.query<Row>({ name, text, values: [...values] })).rows[0] ?? {};
-  const bodyOf = async (path: string): Promise<string> => {
+  const readBody = async (path: string): Promise<string> => {
     const list = lists[path];
     if (list === undefined)
       return `{"data":${(await query({ ...record, values: [...record.values.slice(0, -1), path.slice(path.lastIndexOf('/') + 1)] })).record}}`;
@@ -128,7 +128,7 @@ async function serveBaseline({ address, lists, record }: BaselineConfig): Promis
     return `{"data":[${records}],"pagination":{"total":${list.total},"page":${list.page},"pageSize":25,"totalPages":${Math.ceil(list.total / 25)}}}`;
   };
   const server = createServer({ keepAliveTimeout: 65_000 }, (req, res) => {
-    bodyOf(req.url ?? '').then(
+    readBody(req.url ?? '').then(
       (text) => {
         const body = Buffer.from(text);
         res.writeHead(200, { ...json, 'Content-Length': body.length });

@@ -15,7 +15,7 @@ import { openDatabase } from '../src/open-database.ts';
 import { type Service, startService } from '../src/service.ts';
 import { startErpProcess } from './erp-process.ts';
 import { createBenchOrganization } from './organization.ts';
-import { describeMachine, type Goal, type Line, lineOf, writeTable } from './table.ts';
+import { describeMachine, type Goal, type Line, toLine, writeTable } from './table.ts';
 import { withWorkspace } from './workspace.ts';
 
 const accountId = 'TSTDRV1234567';
@@ -124,32 +124,32 @@ async function measureLoad(organization: Organization): Promise<Line[]> {
   const requests = (of: readonly Run[], recordType: string): number =>
     of.find(({ record_type }) => record_type === recordType)?.requests ?? Number.NaN;
   return [
-    lineOf('record types that can be synced', runs.length, '', 0),
-    lineOf(
+    toLine('record types that can be synced', runs.length, '', 0),
+    toLine(
       'dry run: describing the fields of all of them, and estimating their first loads',
       planned.seconds,
       ' s',
       1,
     ),
-    lineOf('minutes that the dry run foresees', totals.minutes, '', 1),
-    lineOf('requests that the dry run foresees', totals.requests, '', 0),
-    lineOf('first load of all of them', loaded.seconds, ' s', 1, atMost(180)),
-    lineOf('RSS of the service, peak of the first load', peakMegabytes, ' MB', 0, atMost(250)),
-    lineOf(
+    toLine('minutes that the dry run foresees', totals.minutes, '', 1),
+    toLine('requests that the dry run foresees', totals.requests, '', 0),
+    toLine('first load of all of them', loaded.seconds, ' s', 1, atMost(180)),
+    toLine('RSS of the service, peak of the first load', peakMegabytes, ' MB', 0, atMost(250)),
+    toLine(
       'requests of the first load',
       sum(({ requests: sent }) => sent),
       '',
       0,
     ),
-    lineOf(
+    toLine(
       'records of the first load',
       sum(({ counts }) => counts?.inserted ?? 0),
       '',
       0,
     ),
     ...Object.entries(requestsBefore).flatMap(([recordType, [first, later]]) => [
-      lineOf(`requests of the first run of ${recordType}`, requests(runs, recordType), '', 0, atMost(first)),
-      lineOf(`requests of the next run of ${recordType}`, requests(next, recordType), '', 0, atMost(later)),
+      toLine(`requests of the first run of ${recordType}`, requests(runs, recordType), '', 0, atMost(first)),
+      toLine(`requests of the next run of ${recordType}`, requests(next, recordType), '', 0, atMost(later)),
     ]),
   ];
 }
@@ -211,12 +211,12 @@ async function measureDiscovery(ctx: Ctx, admin: NetsuiteAccountOptions['admin']
     const listing = requests;
     await connector.metadata(signal);
     return [
-      lineOf('record types that the account lists', heads?.length ?? 0, '', 0, {
+      toLine('record types that the account lists', heads?.length ?? 0, '', 0, {
         target: catalogueTypes,
         floor: catalogueTypes,
       }),
-      lineOf('requests that list them', listing, '', 0),
-      lineOf(
+      toLine('requests that list them', listing, '', 0),
+      toLine(
         'requests that list them and describe the nine record types known by name',
         requests,
         '',

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { createManagementClient, type ManagementCall } from '../demo/management-client.ts';
 import { connectNetsuite, ensureMetadata } from '../demo/set-up.ts';
 import type { Service } from '../src/service.ts';
-import { endpointOf, type PublicAccess, type Resource } from './compare-served.ts';
+import { buildEndpoint, type PublicAccess, type Resource } from './compare-served.ts';
 import { createBenchOrganization } from './organization.ts';
 import { repeatRequest } from './repeat-request.ts';
 
@@ -77,7 +77,7 @@ async function publishAll(call: ManagementCall, resources: readonly Resource[]):
   const Schema = Identified.extend({ revision: z.number(), version: z.string() });
   const draft = await call('POST', '/api-schema', Schema, {
     name: 'All fields',
-    endpoints: resources.map(endpointOf),
+    endpoints: resources.map(buildEndpoint),
   });
   await call('POST', `/api-schema/${draft.id}/publish`, z.unknown(), { revision: draft.revision });
   const Publishing = z.object({

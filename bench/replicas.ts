@@ -13,9 +13,9 @@ import { startCleanupWatcher } from '../test/setup/cleanup-watcher.ts';
 import { databaseUrl } from '../test/setup/database-url.ts';
 import { type Invoices, loadInvoices, publishInvoices } from './reads-data.ts';
 import { type LoadResult, measureLoad } from './reads-load.ts';
-import { headersOf, listPaths } from './reads-measure.ts';
+import { buildHeaders, listPaths } from './reads-measure.ts';
 import { parseArguments, startService } from './reads-servers.ts';
-import { backendsOf, serverCpuSeconds } from './server-cpu.ts';
+import { listBackends, serverCpuSeconds } from './server-cpu.ts';
 import { describeMachine, type Line, writeTable } from './table.ts';
 import { withWorkspace } from './workspace.ts';
 
@@ -31,7 +31,7 @@ const countPaths = Array.from({ length: 200 }, (_, day) => {
 async function pin(server: Server, core: number): Promise<boolean> {
   const postmaster = await server.pid();
   try {
-    for (const pid of [postmaster, ...backendsOf(postmaster)])
+    for (const pid of [postmaster, ...listBackends(postmaster)])
       execFileSync('taskset', ['-pc', String(core), String(pid)], { stdio: 'ignore' });
     return true;
   } catch {
@@ -72,7 +72,7 @@ async function measure(
   try {
     const requests = {
       url: service.url,
-      headers: headersOf(invoices),
+      headers: buildHeaders(invoices),
       paths: counts ? countPaths : listPaths,
     };
     const cpu = async () => {
@@ -149,7 +149,7 @@ function countLines(rounds: readonly Round[]): Line[] {
   ];
 }
 
-function linesOf(rounds: readonly Round[]): Line[] {
+function createLines(rounds: readonly Round[]): Line[] {
   const shares = rounds.map(({ without, withOne }) => (100 * withOne.primaryUs) / without.primaryUs);
   const of = (pick: (round: Round) => number): number[] => rounds.map(pick);
   return [
@@ -211,7 +211,7 @@ async function main(folder: string, records: number, rounds: number, ms: number)
     const heading = `Run of ${new Date().toISOString().slice(0, 10)}: ${records} invoices of 40 columns with 3 lines each, ${rounds} rounds.`;
     const text = `${heading}\n${await describeMachine(admin)}`;
     await admin.end();
-    return await writeTable('replicas', text, linesOf(measured));
+    return await writeTable('replicas', text, createLines(measured));
   } finally {
     await servers.stop();
     stopWatcher();

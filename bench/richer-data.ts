@@ -2,7 +2,7 @@
 // invoices of the read benchmark.
 import type { Ctx } from '../src/core/ctx.ts';
 import { inTransaction } from '../src/db/transaction.ts';
-import { endpointsOf, type Invoices, publishEndpoints } from './reads-data.ts';
+import { buildEndpoints, type Invoices, publishEndpoints } from './reads-data.ts';
 
 export const resource = 'rich';
 export const numberFunctions = ['sum', 'avg', 'min', 'max', 'count_distinct'] as const;
@@ -13,7 +13,7 @@ const relatedResource = 'flat';
 
 /** The twelve fields of `invoices` and its lines. */
 export function richEndpoint(invoices: Invoices) {
-  const [small, full] = endpointsOf(invoices);
+  const [small, full] = buildEndpoints(invoices);
   const lines = full?.fields.filter(({ source }) => source === 'lines') ?? [];
   return {
     ...small,
@@ -69,6 +69,6 @@ export async function publishRich(
   admin: Parameters<typeof publishEndpoints>[2],
 ): Promise<void> {
   await describeInvoices(ctx, invoices);
-  const [small] = endpointsOf(invoices);
+  const [small] = buildEndpoints(invoices);
   await publishEndpoints(url, invoices, admin, [richEndpoint(invoices), { ...small, name: relatedResource }]);
 }

@@ -3,7 +3,7 @@
 import type { Pool } from 'pg';
 import { dates, type Invoices, statuses } from './reads-data.ts';
 import { measureLoad, quantile, type RequestSet } from './reads-load.ts';
-import { headersOf } from './reads-measure.ts';
+import { buildHeaders } from './reads-measure.ts';
 import { type RunningServer, startService } from './reads-servers.ts';
 import { resource } from './richer-data.ts';
 import { serverCpuSeconds } from './server-cpu.ts';
@@ -21,10 +21,10 @@ const base = `/api/public/v1/${resource}`;
 const connections = 16;
 const generationsPerRound = 8;
 /** As many values as a filter takes, other ones in each request. */
-const hundred = (start: number, itemOf: (n: number) => string): string =>
-  Array.from({ length: 100 }, (_, n) => `lines.item=${itemOf(start + n)}`).join('&');
-const tenOf = (itemOf: (n: number) => string): string =>
-  encodeURIComponent(`(${Array.from({ length: 10 }, (_, n) => `lines.item:eq:${itemOf(n)}`).join()})`);
+const hundred = (start: number, toItem: (n: number) => string): string =>
+  Array.from({ length: 100 }, (_, n) => `lines.item=${toItem(start + n)}`).join('&');
+const buildTenItems = (toItem: (n: number) => string): string =>
+  encodeURIComponent(`(${Array.from({ length: 10 }, (_, n) => `lines.item:eq:${toItem(n)}`).join()})`);
 const starts = Array.from({ length: 40 }, (_, n) => n * 100);
 
 /** The requests of each kind. Pages of 25 records, the newest first where there is no other order. */
@@ -43,8 +43,8 @@ const paths = {
   hundredSorted: starts.map(
     (start) => `${base}?sort=duedate&order=desc&${hundred(start, (n) => `absent${n}`)}`,
   ),
-  tenAlternatives: starts.map((start) => `${base}?or=${tenOf((n) => String(start + n))}`),
-  tenAbsent: starts.map((start) => `${base}?pageSize=1&or=${tenOf((n) => `absent${start + n}`)}`),
+  tenAlternatives: starts.map((start) => `${base}?or=${buildTenItems((n) => String(start + n))}`),
+  tenAbsent: starts.map((start) => `${base}?pageSize=1&or=${buildTenItems((n) => `absent${start + n}`)}`),
   or: statuses.map(
     (status) => `${base}?or=${encodeURIComponent(`(statusName:eq:"${status}",total:gt:89000)`)}`,
   ),
@@ -90,7 +90,7 @@ async function measureCold(bench: RicherBench, { url }: RunningServer, path: str
     await nextGeneration(bench);
     await new Promise((resolve) => setTimeout(resolve, trustMs));
     const startMs = performance.now();
-    const response = await fetch(url + path, { headers: headersOf(bench.invoices) });
+    const response = await fetch(url + path, { headers: buildHeaders(bench.invoices) });
     await response.arrayBuffer();
     if (response.status !== 200) throw new Error(`${path} returned status ${response.status}`);
     durationsMs.push(performance.now() - startMs);
@@ -119,7 +119,7 @@ async function findPostmaster(admin: RicherBench['admin']): Promise<number> {
 
 export async function measureRicher(bench: RicherBench): Promise<RicherRound[]> {
   const { folder, invoices, rounds, ms } = bench;
-  const headers = headersOf(invoices);
+  const headers = buildHeaders(invoices);
   const servers: RunningServer[] = [];
   try {
     const uncached = await startService(folder, { environment: { BODY_CACHE_MB: '0' } });

@@ -117,7 +117,7 @@ const randomQuestion = (): Question => ({
   measures: some(measures, 4),
 });
 
-const pathOf = ({ filters: chosen, groups: by, measures: computed }: Question): string => {
+const buildPath = ({ filters: chosen, groups: by, measures: computed }: Question): string => {
   const parts = [
     'count=true',
     ...by.map(({ name }) => `by=${name}`),
@@ -156,7 +156,7 @@ const sorted = (value: unknown): unknown =>
           .map(([name, one]) => [name, sorted(one)]),
       )
     : value;
-const textOf = (rows: readonly Row[]): string => rows.map((row) => JSON.stringify(sorted(row))).join('\n');
+const toText = (rows: readonly Row[]): string => rows.map((row) => JSON.stringify(sorted(row))).join('\n');
 
 const maxGroups = 1_000;
 
@@ -190,14 +190,14 @@ export async function compareSummaries(
   let filled = 0;
   for (let n = 0; n < count; n += 1) {
     const question = randomQuestion();
-    const path = pathOf(question);
+    const path = buildPath(question);
     const [found, expected] = [
       await readRows(url, headers, path),
       await expectedRows(admin, invoices, question),
     ];
-    if (textOf(found) !== textOf(expected))
+    if (toText(found) !== toText(expected))
       throw new Error(
-        `${path}\n${textOf(found).slice(0, 1_000)}\ninstead of\n${textOf(expected).slice(0, 1_000)}`,
+        `${path}\n${toText(found).slice(0, 1_000)}\ninstead of\n${toText(expected).slice(0, 1_000)}`,
       );
     if (expected.some((row) => row['count'] !== 0)) filled += 1;
   }

@@ -5,7 +5,7 @@
 
 import { maxPlainLists } from '../src/public/proof/cost.ts';
 import { loadInvoices } from './reads-data.ts';
-import { headersOf } from './reads-measure.ts';
+import { buildHeaders } from './reads-measure.ts';
 import { parseArguments, startService } from './reads-servers.ts';
 import { publishRich } from './richer-data.ts';
 import {
@@ -17,7 +17,7 @@ import {
   type RicherRound,
 } from './richer-measure.ts';
 import { compareSummaries } from './richer-sums.ts';
-import { describeMachine, type Goal, type Line, lineOf, writeTable } from './table.ts';
+import { describeMachine, type Goal, type Line, toLine, writeTable } from './table.ts';
 import { withDatabase, withWorkspace } from './workspace.ts';
 
 /** Random summaries that are compared with SQL. */
@@ -43,14 +43,14 @@ const kindNames: Readonly<Partial<Record<Kind, string>>> = {
 
 /** The time of PostgreSQL for a request of each kind. */
 const costLines = (rounds: readonly RicherRound[]): Line[] => [
-  lineOf(
+  toLine(
     'plain list, time of PostgreSQL',
     rounds.map(({ postgresMs }) => postgresMs.plain),
     ' ms',
     2,
   ),
   ...declaredKinds.map((kind) =>
-    lineOf(
+    toLine(
       `${kindNames[kind] ?? kind}, time of PostgreSQL / plain list`,
       rounds.map(({ postgresMs }) => postgresMs[kind] / postgresMs.plain),
       '',
@@ -60,9 +60,9 @@ const costLines = (rounds: readonly RicherRound[]): Line[] => [
   ),
 ];
 
-function linesOf(rounds: readonly RicherRound[], filled: number): Line[] {
+function createLines(rounds: readonly RicherRound[], filled: number): Line[] {
   const ratio = (measure: string, kind: Kind, to: Kind, goal: Goal | null): Line =>
-    lineOf(
+    toLine(
       measure,
       rounds.map(({ perSecond }) => perSecond[to] / perSecond[kind]),
       '',
@@ -70,14 +70,14 @@ function linesOf(rounds: readonly RicherRound[], filled: number): Line[] {
       goal,
     );
   const median = (measure: string, kind: Kind): Line =>
-    lineOf(
+    toLine(
       measure,
       rounds.map(({ p50Ms }) => p50Ms[kind]),
       ' ms',
       1,
     );
   const cold = (kind: FirstKind): Line =>
-    lineOf(
+    toLine(
       `${kind}: first of a generation, p50`,
       rounds.map(({ coldMs }) => coldMs[kind]),
       ' ms',
@@ -87,14 +87,14 @@ function linesOf(rounds: readonly RicherRound[], filled: number): Line[] {
     ratio('list of 25 records with one relation, time / plain list', 'expand', 'plain', atMost(1.5, 1.5)),
     ratio('the same, the related records with their three lines', 'expandLines', 'plain', null),
     ratio('list by two sort keys, time / by the first of them', 'twoKeys', 'oneKey', atMost(1.2, 1.5)),
-    lineOf(
+    toLine(
       'kept summary, requests/s / kept list',
       rounds.map(({ keptSummary, keptList }) => keptSummary / keptList),
       '',
       2,
       atLeast(0.9, 0.7),
     ),
-    lineOf(
+    toLine(
       'kept summary, requests/s',
       rounds.map(({ keptSummary }) => keptSummary),
       '',
@@ -107,7 +107,7 @@ function linesOf(rounds: readonly RicherRound[], filled: number): Line[] {
     median('filter by the item of a line, p50 at 16 connections', 'lines'),
     median('filter by the rate of a line, p50 at 16 connections', 'lineRange'),
     median('or of two conditions, p50 at 16 connections', 'or'),
-    lineOf(
+    toLine(
       `random summaries equal to SQL to the last digit, ${filled} of them with records`,
       comparisons,
       '',
@@ -123,7 +123,7 @@ const main = (folder: string, records: number, rounds: number, ms: number): Prom
     const filled = await (async () => {
       await publishRich(ctx, service.url, invoices, admin);
       return compareSummaries(
-        { url: service.url, headers: headersOf(invoices) },
+        { url: service.url, headers: buildHeaders(invoices) },
         admin,
         invoices,
         comparisons,
@@ -131,7 +131,7 @@ const main = (folder: string, records: number, rounds: number, ms: number): Prom
     })().finally(() => service.stop());
     const measured = await measureRicher({ folder, admin, invoices, rounds, ms });
     const heading = `Run of ${ctx.clock.now().toISOString().slice(0, 10)}: ${records} invoices of 40 columns with 3 lines each, ${rounds} rounds.`;
-    return writeTable('richer', `${heading}\n${await describeMachine(admin)}`, linesOf(measured, filled));
+    return writeTable('richer', `${heading}\n${await describeMachine(admin)}`, createLines(measured, filled));
   });
 
 const { records, rounds, ms } = parseArguments('richer', process.argv.slice(2));

@@ -80,7 +80,7 @@ async function measureIdleRuns(
   };
 }
 
-const sizeOf = async ({ admin }: Database): Promise<{ megabytes: number; relations: number }> => {
+const readSize = async ({ admin }: Database): Promise<{ megabytes: number; relations: number }> => {
   const { rows } = await admin.query<{ bytes: string; relations: number }>(
     'select pg_database_size(current_database()) as bytes, (select count(*)::int from pg_class) as relations',
   );
@@ -119,7 +119,7 @@ function tickLines(ticks: Awaited<ReturnType<typeof measureTicks>>, scheduled: n
   ];
 }
 
-type Size = Awaited<ReturnType<typeof sizeOf>>;
+type Size = Awaited<ReturnType<typeof readSize>>;
 
 /** `ms`: to create and load all of them. */
 const organizationLines = (ms: number, before: Size, after: Size, organizations: number): Line[] => [
@@ -152,9 +152,9 @@ async function measure(
   const { ctx } = database;
   const organizations: SyncOrganization[] = [];
   const ticks = await measureTicks(database, scheduled);
-  const [sizeBefore, startBefore] = [await sizeOf(database), await measureStart(folder)];
+  const [sizeBefore, startBefore] = [await readSize(database), await measureStart(folder)];
   const made = await timed(async () => organizations.push(...(await createOrganizations(ctx, withData))));
-  const sizeAfter = await sizeOf(database);
+  const sizeAfter = await readSize(database);
   const idle = await measureIdleRuns(database, organizations);
   const never = new AbortController().signal;
   const [tombstones, indexes] = [

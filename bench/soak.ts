@@ -137,7 +137,7 @@ function growth(windows: readonly Window[], of: (sample: ProcessSample) => numbe
  * One line per workload and status of 400 or above (0: broken connection), plus background errors and
  * undelivered mails.
  */
-function errorsOf(windows: readonly Window[], { errors, mails, delivered }: BackgroundResult): string[] {
+function listErrors(windows: readonly Window[], { errors, mails, delivered }: BackgroundResult): string[] {
   const counts = new Map<string, number>();
   for (const { results } of windows)
     for (const { name, statuses: found } of results.values())
@@ -198,9 +198,9 @@ function processLines(windows: readonly Window[]): Line[] {
   ];
 }
 
-function linesOf({ saturation, windows: all, background }: SoakResult): Line[] {
+function createLines({ saturation, windows: all, background }: SoakResult): Line[] {
   const windows = all.slice(Math.floor(all.length * warmUpShare));
-  const errors = errorsOf(all, background);
+  const errors = listErrors(all, background);
   for (const error of errors.slice(0, 20)) console.error(error);
   const readRates = windows.map(({ results }) => totalPerSecond(results, reads));
   return [
@@ -235,7 +235,7 @@ async function main(folder: string, database: Database, minutes: number, records
     await publishInvoices(service.url, invoices, admin);
     const organization = await createSoakOrganization(database, service.url, erp);
     const { stop } = organization.startWork(mail, minutes);
-    const lines = linesOf(
+    const lines = createLines(
       await soak({ url: service.url, invoices, callers }, minutes, inspector.sample, stop),
     );
     const day = ctx.clock.now().toISOString().slice(0, 10);

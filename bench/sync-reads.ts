@@ -36,7 +36,7 @@ export function computeQuantiles(values: readonly number[]): Quantiles {
 
 function createSendRequest(url: string, headers: Record<string, string>, records: number): SendRequest {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
-  const pathOf = (n: number): string => {
+  const buildPath = (n: number): string => {
     const base = '/api/public/v1/records';
     if (n % 3 === 2) return `${base}/${1 + ((n * 7_919) % records)}`;
     const page = 1 + (n % 20);
@@ -46,11 +46,11 @@ function createSendRequest(url: string, headers: Record<string, string>, records
   };
   return (n) =>
     new Promise((resolve, reject) => {
-      const request = get(`${url}${pathOf(n)}`, { agent, headers }, (response) => {
+      const request = get(`${url}${buildPath(n)}`, { agent, headers }, (response) => {
         response.resume();
         response.once('end', () => {
           if (response.statusCode === 200) resolve();
-          else reject(new Error(`${pathOf(n)} returned status ${response.statusCode}`));
+          else reject(new Error(`${buildPath(n)} returned status ${response.statusCode}`));
         });
       });
       request.once('error', reject);

@@ -67,7 +67,7 @@ export const recordType: RecordTypeMetadata = {
 export const erpNow = new Date('2026-03-02T10:00:00Z');
 export const recently = '2026-03-02T09:59:00Z';
 const longAgo = '2026-01-05T08:30:00Z';
-const modifiedAtOf = (version: number): string => (version > 0 ? recently : longAgo);
+const chooseModifiedAt = (version: number): string => (version > 0 ? recently : longAgo);
 
 /** A pseudo-random number below `limit`, derived from `n` and `salt`; the same in every process. */
 function scatter(n: number, salt: number, limit: number): number {
@@ -113,7 +113,7 @@ const empty: Readonly<Record<string, string>> = Object.fromEntries(
   headerFields.map(({ name }) => [name, '']),
 );
 
-const createLine = (n: number, line: number): SourceLine => ({
+const toLine = (n: number, line: number): SourceLine => ({
   line: String(line),
   item: String(1 + scatter(n, 600 + line, 5_000)),
   'item.name': `${phrase(n, 610 + line, 3)} ${scatter(n, 600 + line, 5_000)}`,
@@ -158,7 +158,7 @@ export function createRecord(n: number, version: number): SourceRecord {
   }
   values['memo'] = `${phrase(n, 500, 8)} ${version}`;
   values['seq'] = String(n);
-  const lines = linesPerRecord.map((line) => createLine(n, line));
+  const lines = linesPerRecord.map((line) => toLine(n, line));
   if (version > 0) {
     values['total'] = money(n, 700 + version);
     values['lastmodifieddate'] = recently;
@@ -217,11 +217,11 @@ export function createRecordInterner(): (record: SourceRecord) => SourceRecord {
 }
 
 /** Creates records on demand, so that they take no memory. */
-export const createLazySource = (count: number, versionOf: (n: number) => number): RecordSource => ({
+export const createLazySource = (count: number, getVersion: (n: number) => number): RecordSource => ({
   count,
-  record: (n) => createRecord(n, versionOf(n)),
-  changedRecently: (n) => versionOf(n) > 0,
-  modifiedAt: (n) => modifiedAtOf(versionOf(n)),
+  record: (n) => createRecord(n, getVersion(n)),
+  changedRecently: (n) => getVersion(n) > 0,
+  modifiedAt: (n) => chooseModifiedAt(getVersion(n)),
   lineTotals: createLineTotals,
 });
 
@@ -278,7 +278,7 @@ export function createBenchConnector(
   current: () => RecordSource,
   { onPage, onCount }: Hooks = {},
 ): Connector {
-  const pageOf = createPages(current, onPage);
+  const createPage = createPages(current, onPage);
   const existingIds = (ids: readonly string[]): number[] =>
     ids
       .map(Number)
@@ -301,9 +301,9 @@ export function createBenchConnector(
         limit,
         (n) => changedSince === null || rows.changedRecently(n),
       );
-      return pageOf(ids, hasMore);
+      return createPage(ids, hasMore);
     },
-    readByIds: async ({ ids }) => pageOf(existingIds(ids), false),
+    readByIds: async ({ ids }) => createPage(existingIds(ids), false),
     listIds: async ({ afterId, changedSince, limit }) => {
       const rows = current();
       const { ids, hasMore } = idsAfter(
@@ -322,9 +322,9 @@ export function createBenchConnector(
       };
     },
     scan: async (request) => {
-      if (request.ids !== undefined) return pageOf(existingIds(request.ids), false);
+      if (request.ids !== undefined) return createPage(existingIds(request.ids), false);
       const { ids, hasMore } = idsAfter(current(), request.afterId, request.limit, () => true);
-      return pageOf(ids, hasMore);
+      return createPage(ids, hasMore);
     },
     deletedSince: async () => ({ available: true, deleted: [] }),
     lines: createLineReader(current, existingIds),

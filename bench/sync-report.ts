@@ -168,7 +168,7 @@ function rateLines({ records, rounds, parsing, reads }: Measured): Line[] {
   ];
 }
 
-const linesOf = (measured: Measured): Line[] => [
+const createLines = (measured: Measured): Line[] => [
   ...goalLines(measured),
   ...processLines(measured),
   ...rateLines(measured),
@@ -191,5 +191,9 @@ const settingNames = [
 /** Prints the table and writes it to RESULTS.md. Resolves to whether no floor was missed. */
 export async function reportSync(measured: Measured, admin: Pool, atDay: string): Promise<boolean> {
   const heading = `Run of ${atDay}: ${measured.records} records of 40 columns, 3 indexes, ${measured.rounds.length} rounds.`;
-  return writeTable('sync', `${heading}\n${await describeMachine(admin, settingNames)}`, linesOf(measured));
+  return writeTable(
+    'sync',
+    `${heading}\n${await describeMachine(admin, settingNames)}`,
+    createLines(measured),
+  );
 }

@@ -269,7 +269,7 @@ export async function runRound(bench: Bench, round: number): Promise<Round> {
 
   let ready = createRecords(1, records);
   let totals = createTotals(1, records);
-  const rowsOf = (
+  const createRows = (
     count: number,
     changedRecently: RecordSource['changedRecently'],
     before = 0,
@@ -283,7 +283,7 @@ export async function runRound(bench: Bench, round: number): Promise<Round> {
   await writeCopyFile(step, ready);
   const firstLoad = await compareWithCopy(
     step,
-    rowsOf(records, () => false),
+    createRows(records, () => false),
     'full',
     copyGoesFirst,
   );
@@ -292,13 +292,13 @@ export async function runRound(bench: Bench, round: number): Promise<Round> {
   await writeCopyFile(step, ready);
   const resynced = await resync(
     step,
-    rowsOf(records, (n) => n % changesEvery === 0),
+    createRows(records, (n) => n % changesEvery === 0),
   );
 
   ready = createRecords(records + 1, records);
   totals = createTotals(records + 1, records);
   await writeCopyFile(step, ready);
-  const more = rowsOf(2 * records, (n) => n > records, records);
+  const more = createRows(2 * records, (n) => n > records, records);
   const newRows = await compareWithCopy(step, more, 'incremental', copyGoesFirst);
 
   await admin.query(`drop schema ${organization.schema} cascade`);

@@ -20,7 +20,7 @@ export type Line = {
 };
 
 /** A row with the values of several rounds, or with one value. */
-export const lineOf = (
+export const toLine = (
   measure: string,
   values: number | readonly number[],
   unit: string,

@@ -29,7 +29,7 @@ export function watchConnections(ctx: Ctx, onConnect: (client: PoolClient) => (h
 
 export type Commits = { readonly pagesMs: number[]; readonly publishesMs: number[] };
 
-const textOf = (query: unknown): string => {
+const toText = (query: unknown): string => {
   if (typeof query === 'string') return query;
   const text = typeof query === 'object' && query !== null && 'text' in query ? query.text : '';
   return typeof text === 'string' ? text : '';
@@ -46,7 +46,7 @@ export function watchCommits(ctx: Ctx): { readonly ctx: Ctx; readonly commits: C
     const query = client.query;
     // The pool hands out the same object again: its own method comes back at the release.
     client.query = ((...given: Parameters<typeof query>) => {
-      statements.push(textOf(given[0]));
+      statements.push(toText(given[0]));
       return Reflect.apply(query, client, given);
     }) as typeof query;
     return (heldMs) => {

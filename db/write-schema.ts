@@ -12,8 +12,8 @@ import { readFunctions, readReleases } from '../src/db/functions.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { createTenantSchema, tenantSchema } from '../src/warehouse/tenant-schema.ts';
 
-const fileOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
-export const schemaFile = fileOf('schema.sql');
+const resolveFile = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+export const schemaFile = resolveFile('schema.sql');
 const organizationId = '00000000-0000-0000-0000-000000000000';
 
 type Line = { readonly line: string };
@@ -156,7 +156,7 @@ async function raiseRelease(): Promise<void> {
   if (latest?.sha256 === sha256) return;
   releases.push({ release: (latest?.release ?? 0) + 1, sha256 });
   await writeFile(
-    fileOf('functions/releases.json'),
+    resolveFile('functions/releases.json'),
     `[\n${releases.map((each) => `  ${JSON.stringify(each)}`).join(',\n')}\n]\n`,
   );
 }

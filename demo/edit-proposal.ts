@@ -50,20 +50,20 @@ function demoName(name: string, proposed: Endpoint, own: DemoEndpoint): string |
  * What the proposal offers over the fields that the demo shows. `resources`: the demo's names by those of the
  * proposal.
  */
-function offeredOf(proposed: Endpoint, own: DemoEndpoint, resources: ReadonlyMap<string, string>): Offered {
-  const namesOf = (name: string): string[] => [demoName(name, proposed, own) ?? []].flat();
+function toOffered(proposed: Endpoint, own: DemoEndpoint, resources: ReadonlyMap<string, string>): Offered {
+  const listNames = (name: string): string[] => [demoName(name, proposed, own) ?? []].flat();
   const renamed = <T extends { field: string }>(parts: readonly T[] = []): T[] =>
-    parts.flatMap((part) => namesOf(part.field).map((field) => ({ ...part, field })));
+    parts.flatMap((part) => listNames(part.field).map((field) => ({ ...part, field })));
   const lists = {
     aggregates: renamed(proposed.aggregates),
     groups: (proposed.groups ?? []).flatMap<NonNullable<Endpoint['groups']>[number]>((group) =>
-      typeof group === 'string' ? namesOf(group) : renamed([group]),
+      typeof group === 'string' ? listNames(group) : renamed([group]),
     ),
     relations: renamed(proposed.relations).map((each) => ({
       ...each,
       resource: resources.get(each.resource) ?? each.resource,
     })),
-    search: (proposed.search ?? []).flatMap(namesOf),
+    search: (proposed.search ?? []).flatMap(listNames),
     sortSets: sortSets[own.name] ?? [],
   };
   return { ...Object.fromEntries(Object.entries(lists).filter(([, parts]) => parts.length > 0)), or: true };
@@ -74,9 +74,9 @@ function offeredOf(proposed: Endpoint, own: DemoEndpoint, resources: ReadonlyMap
  * these fields. A record type without a proposal keeps its list.
  */
 export function editProposal({ endpoints }: z.output<typeof Proposal>): (DemoEndpoint & Offered)[] {
-  const resourceOf = (type: string): string =>
+  const findResource = (type: string): string =>
     demoEndpoints.find(({ recordType }) => recordType === type)?.name ?? '';
-  const resources = new Map(endpoints.map(({ name, recordType }) => [name, resourceOf(recordType)]));
+  const resources = new Map(endpoints.map(({ name, recordType }) => [name, findResource(recordType)]));
   return demoEndpoints.map((own): DemoEndpoint & Offered => {
     const proposed = endpoints.find(({ recordType }) => recordType === own.recordType);
     if (proposed === undefined) return own;
@@ -85,6 +85,6 @@ export function editProposal({ endpoints }: z.output<typeof Proposal>): (DemoEnd
       const isNew = name !== undefined && !own.filters.some((filter) => filter.field === name);
       return isNew ? [{ field: name, operators }] : [];
     });
-    return { ...own, filters: [...own.filters, ...added], ...offeredOf(proposed, own, resources) };
+    return { ...own, filters: [...own.filters, ...added], ...toOffered(proposed, own, resources) };
   });
 }

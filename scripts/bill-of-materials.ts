@@ -36,19 +36,19 @@ export function readBill(): Bill {
 }
 
 const consoleName = 'portal-service-console';
-const nameOf = (ref: string): string => ref.slice(0, ref.lastIndexOf('@'));
+const parseName = (ref: string): string => ref.slice(0, ref.lastIndexOf('@'));
 
 /**
  * The part of a bill that the root and the console need through `direct`, the names of their dependencies in
  * production.
  */
-export function partOf(bill: Bill, direct: readonly string[]): Bill {
+export function toComponent(bill: Bill, direct: readonly string[]): Bill {
   const needs = new Map(bill.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn]));
   const root = bill.metadata.component['bom-ref'];
-  const console = (needs.get(root) ?? []).find((ref) => nameOf(ref) === consoleName) ?? '';
+  const console = (needs.get(root) ?? []).find((ref) => parseName(ref) === consoleName) ?? '';
   const ofRoot = [root, console]
     .flatMap((of) => needs.get(of) ?? [])
-    .filter((ref) => direct.includes(nameOf(ref)));
+    .filter((ref) => direct.includes(parseName(ref)));
   const found = new Set(ofRoot);
   // A Set's iteration also visits values added while it runs.
   for (const ref of found) for (const needed of needs.get(ref) ?? []) found.add(needed);
@@ -75,4 +75,4 @@ export function productionNames(): string[] {
   return Object.keys({ ...dependencies, ...optionalDependencies, ...bundled });
 }
 
-if (import.meta.main) console.log(JSON.stringify(partOf(readBill(), productionNames()), undefined, 2));
+if (import.meta.main) console.log(JSON.stringify(toComponent(readBill(), productionNames()), undefined, 2));

@@ -3,7 +3,7 @@
 // well. Exits with 1 and names what isn't listed.
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
-import { type Bill, partOf, productionNames, readBill } from './bill-of-materials.ts';
+import { type Bill, productionNames, readBill, toComponent } from './bill-of-materials.ts';
 
 /**
  * Whether an SPDX expression, such as `(MIT OR GPL-3.0) AND ISC`, can be met with the allowed licences alone.
@@ -62,7 +62,7 @@ if (import.meta.main) {
   });
   const all = readBill();
   const forbidden = [
-    ...findForbidden(partOf(all, productionNames()), production, own),
+    ...findForbidden(toComponent(all, productionNames()), production, own),
     ...findForbidden(all, [...production, ...development], own),
   ];
   for (const one of new Set(forbidden))

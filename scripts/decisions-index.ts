@@ -17,7 +17,7 @@ A new decision goes into the file of its area. The lists below are generated: \`
 `;
 
 /** The anchor that GitHub gives to a heading. */
-const anchorOf = (title: string): string =>
+const toAnchor = (title: string): string =>
   title
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
@@ -27,7 +27,7 @@ function listArea(file: string): string {
   const text = readFileSync(path.join(folder, file), 'utf8');
   const [, area = file] = /^# (.+)/.exec(text) ?? [];
   const titles = [...text.matchAll(/^## (.+)/gm)].map(([, title = '']) => title);
-  const links = titles.map((title) => `  - [${title}](${file}#${anchorOf(title)})\n`);
+  const links = titles.map((title) => `  - [${title}](${file}#${toAnchor(title)})\n`);
   return `- [${area}](${file})\n${links.join('')}`;
 }
 

@@ -20,7 +20,7 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
     ...rows.map((cells) => `| ${cells.join(' | ')} |`),
   ].join('\n');
 
-const volatileOf = (columns: readonly ColumnDefinition[]): string[] =>
+const listVolatile = (columns: readonly ColumnDefinition[]): string[] =>
   columns
     .filter(({ volatile, excluded, derived }) => volatile && excluded === null && derived === undefined)
     .map(({ name }) => name);
@@ -30,7 +30,7 @@ const silent = Object.entries(volatileByTable)
   .join('; ');
 
 function describeOpen({ openWhen: [first], columns }: RecordTypeDefinition): string {
-  if (volatileOf(columns).length === 0) return '';
+  if (listVolatile(columns).length === 0) return '';
   if (first === undefined) return 'always';
   return `${code(first.field)} is not ${new Intl.ListFormat('en', { type: 'disjunction' }).format(first.isNoneOf.map(code))}`;
 }
@@ -39,13 +39,13 @@ const knownByName = table(
   ['Record type', 'Table', 'Lines', 'Fields that NetSuite changes silently', 'Compared in each run while'],
   recordTypeDefinitions.map((definition) => {
     const { name, table: from, lines, columns } = definition;
-    const ofLines = volatileOf(lines?.columns ?? []).map((column) => `lines.${column}`);
+    const ofLines = listVolatile(lines?.columns ?? []).map((column) => `lines.${column}`);
     const title = lines === null ? '' : `${lines.label}, from ${code(lines.table)}`;
     return [
       code(name),
       code(from),
       title,
-      codes([...volatileOf(columns), ...ofLines]),
+      codes([...listVolatile(columns), ...ofLines]),
       describeOpen(definition),
     ];
   }),

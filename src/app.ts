@@ -154,7 +154,7 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
     publicHandler(ctx, {
       referencePage: pages.public,
       sessionCookies: (req) => sessionCookies(req, ctx.settings.publicUrl),
-      headersOf: pendingHeaders,
+      listPendingHeaders: pendingHeaders,
       applyHeaders: applyPendingHeaders,
       usage,
       onServed: recordServed,

@@ -3,20 +3,20 @@
 import path from 'node:path';
 import { z } from 'zod';
 import { isLoopbackHttp } from './core/loopback.ts';
-import { settingsFrom, variablesOf } from './core/settings/declare.ts';
+import { listVariables, settingsFrom } from './core/settings/declare.ts';
 import { encryptionKeys, isTrivialKey } from './core/settings/values.ts';
 import { type DerivedSettings, declaredSettings, type Environment, type Settings } from './core/settings.ts';
 
 export type Config = Environment & { readonly settings: Settings };
 
-const variables = variablesOf(declaredSettings);
+const variables = listVariables(declaredSettings);
 const schemas = Object.fromEntries(
   variables.map(({ name, type, fallback }): [string, z.ZodType] => [
     name,
     fallback === '' ? type : type.prefault(fallback),
   ]),
 );
-const schemaOf = (name: keyof Environment): z.ZodType => schemas[name] ?? z.never();
+const getSchema = (name: keyof Environment): z.ZodType => schemas[name] ?? z.never();
 
 export class BadEnvironment extends Error {
   override readonly name = 'BadEnvironment';
@@ -32,7 +32,7 @@ function checkProduction(given: Given): string[] {
   const needed = ['DATABASE_URL', 'ENCRYPTION_KEY', 'PUBLIC_URL'] as const;
   const missing = needed.filter((name) => given[name] === undefined);
   const problems = missing.map((name) => `${name}: is required in production`);
-  if (schemaOf('ALLOW_PRIVATE_ERP_HOSTS').safeParse(given['ALLOW_PRIVATE_ERP_HOSTS']).data === true)
+  if (getSchema('ALLOW_PRIVATE_ERP_HOSTS').safeParse(given['ALLOW_PRIVATE_ERP_HOSTS']).data === true)
     problems.push('ALLOW_PRIVATE_ERP_HOSTS: is not allowed in production');
   if (encryptionKeys.safeParse(given['ENCRYPTION_KEY'] ?? '').data?.some(isTrivialKey) === true)
     problems.push('ENCRYPTION_KEY: is not random; create one with openssl rand -base64 32');
@@ -77,7 +77,7 @@ function crossChecks(given: Given): string[] {
     if (given[name]?.toLowerCase().startsWith('http:') === true && !isLoopbackHttp(given[name]))
       problems.push(`${name}: must be an https URL, unless it is on this machine`);
   const [drain, all] = (['SHUTDOWN_DRAIN_SECONDS', 'SHUTDOWN_SECONDS'] as const).map((name) =>
-    z.number().safeParse(schemaOf(name).safeParse(given[name]).data),
+    z.number().safeParse(getSchema(name).safeParse(given[name]).data),
   );
   if (drain?.data !== undefined && all?.data !== undefined && drain.data >= all.data)
     problems.push('SHUTDOWN_DRAIN_SECONDS: must be less than SHUTDOWN_SECONDS');

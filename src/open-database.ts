@@ -7,7 +7,7 @@ import { type EmbeddedDatabase, startEmbedded } from './db/embedded/embedded.ts'
 import { assertMigrated, migrate } from './db/migrate.ts';
 import { assertNotMoved } from './db/moved-database.ts';
 import { sqlState } from './db/pg-errors.ts';
-import { ensureServiceLogin, loginOf } from './db/service-login.ts';
+import { ensureServiceLogin, toServiceLogin } from './db/service-login.ts';
 
 const database = 'portal';
 
@@ -67,7 +67,7 @@ async function openExternal(
   await assertNotMoved(opened.owner, ownerVariable);
   await preparations[preparation](opened.owner, ownerVariable);
   if (MIGRATION_DATABASE_URL === undefined) return opened;
-  if (preparation === 'migrate') await ensureServiceLogin(opened.owner, loginOf(url));
+  if (preparation === 'migrate') await ensureServiceLogin(opened.owner, toServiceLogin(url));
   await assertDirectSessions(url, 'DATABASE_URL');
   return opened;
 }

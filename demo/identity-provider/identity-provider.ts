@@ -74,14 +74,14 @@ function assertNotAnAgent(_ctx: unknown, _name: string, _value: unknown, metadat
   throw new errors.InvalidClientMetadata('grant_types must not contain client_credentials');
 }
 
-const claimsOf = ({ id, email, name, emailVerified = true }: DemoPerson) => ({
+const toClaims = ({ id, email, name, emailVerified = true }: DemoPerson) => ({
   sub: id,
   email,
   email_verified: emailVerified,
   name,
 });
 
-function clientsOf({ secrets, portalUrl }: ProviderContext): Configuration['clients'] {
+function buildClients({ secrets, portalUrl }: ProviderContext): Configuration['clients'] {
   return [
     {
       client_id: portalId,
@@ -101,7 +101,7 @@ function clientsOf({ secrets, portalUrl }: ProviderContext): Configuration['clie
   ];
 }
 
-function featuresOf({ portalUrl }: ProviderContext): Configuration['features'] {
+function buildFeatures({ portalUrl }: ProviderContext): Configuration['features'] {
   const policy = contentSecurityPolicy(portalUrl);
   return {
     devInteractions: { enabled: false },
@@ -164,7 +164,7 @@ function claimsFor(
   return {
     findAccount: (_ctx, id) => {
       const person = find(id);
-      return person === undefined ? undefined : { accountId: id, claims: () => claimsOf(person) };
+      return person === undefined ? undefined : { accountId: id, claims: () => toClaims(person) };
     },
     // Access tokens carry the email of the person. An agent's token carries the email and subject of the
     // person it acts for, as that person's own token would.
@@ -177,14 +177,14 @@ function claimsFor(
   };
 }
 
-function configurationOf(context: ProviderContext): Configuration {
+function buildConfiguration(context: ProviderContext): Configuration {
   const { people, secrets, clients, agentFor, nowMs, portalUrl } = context;
   const policy = contentSecurityPolicy(portalUrl);
   return {
     adapter: createMemoryAdapter(nowMs, clients),
-    clients: clientsOf(context),
+    clients: buildClients(context),
     extraClientMetadata: { properties: ['grant_types'], validator: assertNotAnAgent },
-    features: featuresOf(context),
+    features: buildFeatures(context),
     jwks: { keys: [secrets.signingKey] },
     cookies: { keys: [secrets.cookieKey] },
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
@@ -212,7 +212,7 @@ function configurationOf(context: ProviderContext): Configuration {
 }
 
 function createRequestHandler(context: ProviderContext): (req: IncomingMessage, res: ServerResponse) => void {
-  const provider = new Provider(context.issuer, configurationOf(context));
+  const provider = new Provider(context.issuer, buildConfiguration(context));
   const handleProtocol = provider.callback();
   return (req, res) => {
     const handled =

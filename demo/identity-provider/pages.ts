@@ -16,7 +16,7 @@ button:hover{border-color:var(--accent)}button.main{background:var(--accent);bor
 button:focus-visible{outline:3px solid var(--accent);outline-offset:2px}`;
 
 /** A source of a Content-Security-Policy: the origin of a web address, the scheme of any other. */
-function sourceOf(address: string): string {
+function toCspSource(address: string): string {
   const { origin, protocol } = new URL(address);
   return origin === 'null' ? protocol : origin;
 }
@@ -29,7 +29,7 @@ export const contentSecurityPolicy = (portalUrl: string, redirectUri: string = p
   [
     "default-src 'none'",
     `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
-    `form-action 'self' ${sourceOf(redirectUri)}`,
+    `form-action 'self' ${toCspSource(redirectUri)}`,
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
@@ -63,15 +63,15 @@ export type RegisteredClient = {
   readonly readsOnly: boolean;
 };
 
-const requestOf = ({ name, redirectUri, readsOnly }: RegisteredClient): string =>
-  `<p>A program that calls itself <strong>${escapeHtml(name)}</strong> asks to ${readsOnly ? 'read' : 'read and change'} what the person may ${readsOnly ? 'read' : 'read and change'} in the portal. You will be sent to ${escapeHtml(sourceOf(redirectUri))}. Go on only if you started this yourself.</p>`;
+const describeRequest = ({ name, redirectUri, readsOnly }: RegisteredClient): string =>
+  `<p>A program that calls itself <strong>${escapeHtml(name)}</strong> asks to ${readsOnly ? 'read' : 'read and change'} what the person may ${readsOnly ? 'read' : 'read and change'} in the portal. You will be sent to ${escapeHtml(toCspSource(redirectUri))}. Go on only if you started this yourself.</p>`;
 
 /** With `client`, the choice also allows that client what it asks for. */
 export const choosePersonPage = (people: readonly PersonChoice[], client?: RegisteredClient): string =>
   page(
     'Who do you want to sign in as?',
     `<p>This is the identity provider of the demo. It runs on this machine and asks for no password.</p>
-${client === undefined ? '' : requestOf(client)}
+${client === undefined ? '' : describeRequest(client)}
 <form method="post">
 <ul>
 ${people

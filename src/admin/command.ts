@@ -126,7 +126,7 @@ type Entry = {
   readonly positional: boolean;
 };
 
-function entriesOf({ input }: Command): Entry[] {
+function describeInputs({ input }: Command): Entry[] {
   return Object.entries(input.shape).map(([name, schema]) => {
     const {
       value,
@@ -149,8 +149,8 @@ function entriesOf({ input }: Command): Entry[] {
 const invocation = 'npm run admin --';
 
 /** The text for `--help`. */
-export function helpOf(command: Command): string {
-  const entries = entriesOf(command);
+export function formatHelp(command: Command): string {
+  const entries = describeInputs(command);
   const width = Math.max(8, ...entries.map(({ shown }) => shown.length));
   const lines = [
     ...entries.map(({ shown, about }) => `  ${shown.padEnd(width)}  ${about}`),
@@ -165,7 +165,7 @@ export function parseCommandArguments(
   command: Command,
   args: readonly string[],
 ): { input: unknown; json: boolean } {
-  const entries = entriesOf(command);
+  const entries = describeInputs(command);
   const named = entries.filter(({ positional }) => !positional);
   const options = Object.fromEntries(
     named.map(({ name, value }) => [

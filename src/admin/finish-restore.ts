@@ -69,7 +69,7 @@ async function finishOrganization(
 }
 
 /** Rejects with RefusedCommand for a time in the future. */
-async function timesOf(
+async function readTimes(
   owner: Knex,
   input: { since?: Date | undefined; stopped?: Date | undefined },
 ): Promise<Times> {
@@ -127,7 +127,7 @@ backup are valid again.`,
   }),
   async run(admin, { skipVersions, ...input }) {
     const { owner, ctx, progress } = admin;
-    const times = await timesOf(owner, input);
+    const times = await readTimes(owner, input);
     const organizations = await listAllOrganizations(admin);
     // The epochs first, because stale entity tags and change tokens would yield wrong responses.
     const tables = new Map<string, number>();

@@ -17,7 +17,7 @@ import {
   type Admin,
   BadArguments,
   type Command,
-  helpOf,
+  formatHelp,
   type Outcome,
   parseCommandArguments,
   RefusedCommand,
@@ -116,7 +116,7 @@ async function openAdmin(
 }
 
 /** Error text for the operator. */
-function textOf(error: unknown): string {
+function describeError(error: unknown): string {
   if (error instanceof AppError) return error.details[0]?.message ?? error.message;
   const expected = error instanceof RefusedCommand || error instanceof UnusableDatabase;
   return expected ? error.message : `The command failed: ${errorMessage(error)}`;
@@ -158,7 +158,7 @@ export async function runAdmin(config: Config, life: Lifecycle, args: readonly s
     return 2;
   }
   if (rest.includes('--help')) {
-    console.log(helpOf(command));
+    console.log(formatHelp(command));
     return 0;
   }
   try {
@@ -168,7 +168,7 @@ export async function runAdmin(config: Config, life: Lifecycle, args: readonly s
     console.error(
       error instanceof BadArguments
         ? `${error.message}\n\nFor the arguments see npm run admin -- ${command.name} --help`
-        : textOf(error),
+        : describeError(error),
     );
     return error instanceof BadArguments ? 2 : 1;
   }

@@ -9,7 +9,7 @@ import { BadArguments, commaList, defineCommand, option, RefusedCommand } from '
 import { auditOperator, getNamedOrganization, organizationOption } from './operator.ts';
 
 /** The command line option for a property of a new key, given by its path. */
-const optionOf = ([first, second]: readonly PropertyKey[]): string =>
+const toOption = ([first, second]: readonly PropertyKey[]): string =>
   `--${first === 'expiresAt' ? 'expires' : String(first === 'scopes' ? second : first)}`;
 
 export const issueKeyCommand = defineCommand({
@@ -35,7 +35,7 @@ export const issueKeyCommand = defineCommand({
     const parsed = NewApiKey.safeParse(input, { error: validationMessage });
     if (!parsed.success)
       throw new BadArguments(
-        parsed.error.issues.map(({ path, message }) => `${optionOf(path)}: ${message}`).join('\n'),
+        parsed.error.issues.map(({ path, message }) => `${toOption(path)}: ${message}`).join('\n'),
       );
     const organization = await getNamedOrganization({ owner }, slugOrId);
     const created = await inTransaction({ db: ctx.db, organizationId: organization.id }, async (tx) => {

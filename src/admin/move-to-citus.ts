@@ -25,7 +25,7 @@ import {
 type Addresses = { readonly former: string; readonly owner: string };
 
 /** The address without credentials and parameters. */
-const nameOf = (url: string): string => url.replace(/^[a-z]+:\/\/(?:[^@/]*@)?/i, '').replace(/\?.*$/, '');
+const redactUrl = (url: string): string => url.replace(/^[a-z]+:\/\/(?:[^@/]*@)?/i, '').replace(/\?.*$/, '');
 
 type Connections = Databases & {
   readonly records: { readonly source: Databases['source']; readonly target: Databases['target'] };
@@ -55,7 +55,12 @@ async function withConnections<T>(
       source: await open(former, 'portal_service'),
       target: await open(owner, 'portal_service'),
     };
-    return await work({ source, target, records, names: { source: nameOf(former), target: nameOf(owner) } });
+    return await work({
+      source,
+      target,
+      records,
+      names: { source: redactUrl(former), target: redactUrl(owner) },
+    });
   } finally {
     await Promise.all(opened.map((client) => client.end()));
   }

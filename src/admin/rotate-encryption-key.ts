@@ -190,7 +190,7 @@ async function rotate(admin: Admin): Promise<Rotated> {
   }
 }
 
-async function outcomeOf(admin: Admin, dryRun: boolean): Promise<Outcome> {
+async function runRotation(admin: Admin, dryRun: boolean): Promise<Outcome> {
   const [current, ...former] = admin.ctx.keyring.keyIds;
   if (!dryRun) await assertKeyEverywhere(admin);
   const { count: closed, left } = dryRun ? { count: 0, left: await findLeft(admin) } : await rotate(admin);
@@ -241,5 +241,5 @@ Exit code 3: values remain that are encrypted with another key; the output says 
   database: 'check',
   exclusive: true,
   input: z.strictObject({ dryRun: flag('only count what would be re-encrypted') }),
-  run: (admin, { dryRun }) => outcomeOf(admin, dryRun),
+  run: (admin, { dryRun }) => runRotation(admin, dryRun),
 });

@@ -8,12 +8,12 @@ export function textTable(rows: readonly Readonly<Record<string, Cell>>[]): stri
   const [first] = rows;
   if (first === undefined) return '';
   const names = Object.keys(first);
-  const textOf = (cell: Cell | undefined): string =>
+  const formatCell = (cell: Cell | undefined): string =>
     cell === null || cell === undefined ? '-' : String(cell);
   const columns = names.map((name) => ({
     name,
     right: rows.every((row) => typeof row[name] === 'number'),
-    width: Math.max(name.length, ...rows.map((row) => textOf(row[name]).length)),
+    width: Math.max(name.length, ...rows.map((row) => formatCell(row[name]).length)),
   }));
   const line = (cells: readonly string[]): string =>
     columns
@@ -22,7 +22,7 @@ export function textTable(rows: readonly Readonly<Record<string, Cell>>[]): stri
       )
       .join('  ')
       .trimEnd();
-  return [line(names), ...rows.map((row) => line(names.map((name) => textOf(row[name]))))].join('\n');
+  return [line(names), ...rows.map((row) => line(names.map((name) => formatCell(row[name]))))].join('\n');
 }
 
 /** A size on disk, in kB below 10 MB. */

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Knex } from 'knex';
 import { z } from 'zod';
-import { DecryptionError, type Keyring, keyIdOf } from '../core/keyring.ts';
+import { DecryptionError, type Keyring, parseKeyId } from '../core/keyring.ts';
 import { type CountedTable, countWarehouseRows } from '../sync/index.ts';
 import { type Admin, defineCommand, option, RefusedCommand } from './command.ts';
 import { type EncryptedRow, encryptedColumns, readEncryptedRows } from './encrypted-columns.ts';
@@ -44,7 +44,7 @@ async function decryptEverything(owner: Knex, keyring: Keyring): Promise<Decrypt
     for (let rows = await readEncryptedRows(owner, encrypted, { after: undefined }); rows.length > 0; ) {
       values += rows.length;
       for (const row of rows.filter((candidate) => !canDecrypt(keyring, candidate))) {
-        const place = `${encrypted.table}.${encrypted.column} under ${keyIdOf(row.ciphertext)}`;
+        const place = `${encrypted.table}.${encrypted.column} under ${parseKeyId(row.ciphertext)}`;
         unreadable[place] = (unreadable[place] ?? 0) + 1;
       }
       rows = await readEncryptedRows(owner, encrypted, { after: rows.at(-1) });

@@ -10,7 +10,7 @@ export type AddressKind = 'public' | 'private' | 'refused';
 
 type Range = readonly [network: string, prefix: number];
 
-const listOf = (family: 'ipv4' | 'ipv6', ranges: readonly Range[]): BlockList => {
+const createBlockList = (family: 'ipv4' | 'ipv6', ranges: readonly Range[]): BlockList => {
   const list = new BlockList();
   for (const [network, prefix] of ranges) list.addSubnet(network, prefix, family);
   return list;
@@ -18,18 +18,18 @@ const listOf = (family: 'ipv4' | 'ipv6', ranges: readonly Range[]): BlockList =>
 
 // One list per family: a combined list would match an IPv4 address against rules meant for mapped IPv6
 // addresses.
-const private4 = listOf('ipv4', [
+const private4 = createBlockList('ipv4', [
   ['10.0.0.0', 8],
   ['127.0.0.0', 8],
   ['172.16.0.0', 12],
   ['192.168.0.0', 16],
 ]);
-const private6 = listOf('ipv6', [
+const private6 = createBlockList('ipv6', [
   ['::1', 128],
   ['fc00::', 7],
 ]);
 
-const refused4 = listOf('ipv4', [
+const refused4 = createBlockList('ipv4', [
   ['0.0.0.0', 8], // unspecified, "this network"
   ['100.64.0.0', 10], // carrier-grade NAT
   ['169.254.0.0', 16], // link-local, cloud metadata
@@ -47,8 +47,8 @@ const refused4 = listOf('ipv4', [
  * All public IPv6 addresses are in 2000::/3. Mapped, NAT64 and link-local addresses are outside of it and
  * therefore refused.
  */
-const global6 = listOf('ipv6', [['2000::', 3]]);
-const refused6 = listOf('ipv6', [
+const global6 = createBlockList('ipv6', [['2000::', 3]]);
+const refused6 = createBlockList('ipv6', [
   ['2001::', 23], // Teredo and other protocol assignments
   ['2001:db8::', 32],
   ['3fff::', 20], // documentation

@@ -12,7 +12,7 @@ export type CacheOptions<V> = {
    * Estimates the size of a value, by default from its JSON text; key and overhead are added. One larger than
    * the cache is not stored.
    */
-  readonly bytesOf?: (value: V) => number;
+  readonly countBytes?: (value: V) => number;
   /**
    * How long a value is fresh; forever by default. Callers join a read that was started within `ms`, or with
    * `joinsSlowReads` any read in progress. A function is called at every use: the same value may be fresh for
@@ -27,7 +27,7 @@ export type CacheOptions<V> = {
   /**
    * The key of a value that is read, when it may be newer than the one it was read for; by default that one.
    */
-  readonly keyOf?: (value: V) => string;
+  readonly toKey?: (value: V) => string;
   /**
    * For caches with a time to live. Whether a value is of an earlier state than another: of reads that
    * overlap in time, the value of the later state counts, whichever of them began first, so that no caller is
@@ -79,13 +79,13 @@ const forever = { clock: { monotonicMs: () => 0 }, ms: Infinity };
 
 const createEntries = <V>(
   maxBytes: number,
-  bytesOf: (value: V) => number,
+  countBytes: (value: V) => number,
 ): LRUCache<string, Entry<V>> | undefined =>
   maxBytes === 0
     ? undefined
     : new LRUCache({
         maxSize: maxBytes,
-        sizeCalculation: ({ value }, key) => Math.ceil(bytesOf(value)) + key.length + entryBytes,
+        sizeCalculation: ({ value }, key) => Math.ceil(countBytes(value)) + key.length + entryBytes,
       });
 
 /** The reads in progress, by key. */
@@ -170,11 +170,11 @@ function createFinds<V>(
 
 /** Rejects from `load` with the error of the read. */
 export function createCache<V>(options: CacheOptions<V>): Cache<V> {
-  const { counter = createHitCounter(), keyOf, isEarlier } = options;
+  const { counter = createHitCounter(), toKey, isEarlier } = options;
   const { clock, ms, joinsSlowReads = false }: NonNullable<CacheOptions<V>['ttl']> = options.ttl ?? forever;
   const isFresh = (atMs: number): boolean =>
     clock.monotonicMs() - atMs < (typeof ms === 'number' ? ms : ms());
-  const entries = createEntries<V>(options.maxBytes, options.bytesOf ?? jsonBytes);
+  const entries = createEntries<V>(options.maxBytes, options.countBytes ?? jsonBytes);
   const readings = createReadings<V>();
   const { put, outdate } = createPuts(entries, options);
   const { freshEntry, findFresh, find } = createFinds(entries, isFresh, counter);
@@ -191,7 +191,7 @@ export function createCache<V>(options: CacheOptions<V>): Cache<V> {
       if (known !== undefined) return Promise.resolve(known.value);
       if (isJoinable) return reading.value;
       const startedAtMs = clock.monotonicMs();
-      const keep = (value: V): V => put(keyOf?.(value) ?? key, value, startedAtMs);
+      const keep = (value: V): V => put(toKey?.(value) ?? key, value, startedAtMs);
       if (isEarlier === undefined) return readings.start(key, startedAtMs, read(), keep);
       return readings.start(key, startedAtMs, read().then(keep), () => undefined);
     },

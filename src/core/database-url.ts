@@ -17,7 +17,7 @@ export type DatabaseUrl = {
   readonly hosts: readonly DatabaseHost[];
   readonly target: Target;
   /** The same address with one host, as pg understands it. */
-  urlOf(host: DatabaseHost): string;
+  buildUrl(host: DatabaseHost): string;
 };
 
 const encode =
@@ -113,8 +113,8 @@ export function parseDatabaseUrl(url: string): DatabaseUrl | string {
   const kept = query
     .split('&')
     .filter((pair) => pair !== '' && !/^(host|port|target_session_attrs)=/.test(pair));
-  const urlOf = (host: DatabaseHost): string => writeUrl(authority.slice(0, userEnd), path, kept, host);
-  return hosts.every((host) => isReadable(urlOf(host))) ? { hosts, target, urlOf } : syntax;
+  const buildUrl = (host: DatabaseHost): string => writeUrl(authority.slice(0, userEnd), path, kept, host);
+  return hosts.every((host) => isReadable(buildUrl(host))) ? { hosts, target, buildUrl } : syntax;
 }
 
 /** Addresses separated by commas; each may name several hosts. */

@@ -108,14 +108,14 @@ function parseUrl(text: string): URL {
   return url;
 }
 
-const hostnameOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
+const toHostname = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
 async function resolveChecked(
   url: URL,
   resolve: Resolve,
   allowPrivate: boolean,
 ): Promise<readonly Address[]> {
-  const hostname = hostnameOf(url);
+  const hostname = toHostname(url);
   const family = isIP(hostname);
   const addresses = family === 0 ? await resolve(hostname) : [{ address: hostname, family }];
   if (addresses.length === 0) throw new GuardedFetchError('network', `${hostname} has no address`);
@@ -210,7 +210,7 @@ function connect(
   agents: Agents,
   signal: AbortSignal,
 ): ClientRequest {
-  const hostname = hostnameOf(url);
+  const hostname = toHostname(url);
   const headers = Object.fromEntries(
     Object.entries(request.headers ?? {}).filter(([name]) => name.toLowerCase() !== 'host'),
   );

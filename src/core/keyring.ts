@@ -32,13 +32,13 @@ export class DecryptionError extends Error {
 }
 
 /** The id of the key that encrypted the value. */
-export const keyIdOf = (ciphertext: string): string => ciphertext.slice(0, ciphertext.indexOf('.'));
+export const parseKeyId = (ciphertext: string): string => ciphertext.slice(0, ciphertext.indexOf('.'));
 
 export type EncryptionKey = { readonly id: string; readonly bytes: Buffer };
 
 type Keys = readonly [EncryptionKey, ...EncryptionKey[]];
 
-const fingerprintOf = ({ id, bytes }: EncryptionKey): number =>
+const computeFingerprint = ({ id, bytes }: EncryptionKey): number =>
   createHmac('sha256', bytes)
     .update(JSON.stringify(['mark', id]))
     .digest()
@@ -87,7 +87,7 @@ export function createKeyring(keys: Keys): Keyring {
   const [current, ...former] = keys;
   return {
     keyIds: [current.id, ...former.map(({ id }) => id)],
-    fingerprints: [fingerprintOf(current), ...former.map(fingerprintOf)],
+    fingerprints: [computeFingerprint(current), ...former.map(computeFingerprint)],
     ...createSigner(keys),
     encrypt(plain, bindTo) {
       const iv = randomBytes(12);

@@ -13,7 +13,7 @@ const otherDigits: Readonly<Record<number, string>> = {
   3: 'BHD IQD JOD KWD LYD OMR TND',
   4: 'CLF UYW',
 };
-const digitsOf = new Map(
+const digitsByCurrency = new Map(
   Object.entries(otherDigits).flatMap(([digits, codes]) =>
     codes.split(' ').map((code) => [code, Number(digits)]),
   ),
@@ -28,7 +28,7 @@ const known = new Set(Intl.supportedValuesOf('currency').filter(isMoney));
 export const isCurrency = (code: string): boolean => known.has(code);
 
 /** Number of decimal digits: 0 for JPY, 2 for GBP, 3 for KWD. */
-export const currencyDigits = (currency: string): number => digitsOf.get(currency) ?? 2;
+export const currencyDigits = (currency: string): number => digitsByCurrency.get(currency) ?? 2;
 
 const decimal = /^(-?)(\d{1,15})(?:\.(\d{1,20}))?$/;
 

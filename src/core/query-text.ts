@@ -3,7 +3,7 @@
 import { AppError } from './errors.ts';
 
 /** The part of a URL after the first `?`; empty without one. */
-export const queryTextOf = (url: string): string => {
+export const toQueryText = (url: string): string => {
   const start = url.indexOf('?');
   return start === -1 ? '' : url.slice(start + 1);
 };

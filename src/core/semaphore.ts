@@ -48,7 +48,7 @@ type Waiter = {
  */
 type Share = { running: number; waiting: Set<Waiter> | undefined; lastStart: number };
 
-const waitersOf = (share: Share | undefined): number => share?.waiting?.size ?? 0;
+const countWaiters = (share: Share | undefined): number => share?.waiting?.size ?? 0;
 
 const goesFirst = (one: Share, other: Share): boolean =>
   one.running < other.running || (one.running === other.running && one.lastStart < other.lastStart);
@@ -89,7 +89,7 @@ export class Semaphore {
   /** Takes a permit when one is free for this owner; undefined otherwise. */
   tryAcquire(owner: string): Release | undefined {
     if (this.#running >= this.#limits.maxRunning) return undefined;
-    const share = this.#shareOf(owner);
+    const share = this.#getShare(owner);
     return this.#hasPermitFor(owner, share) ? this.#start(owner, share) : undefined;
   }
 
@@ -161,7 +161,7 @@ export class Semaphore {
     });
   }
 
-  #shareOf(owner: string): Share {
+  #getShare(owner: string): Share {
     const known = this.#shares.get(owner);
     if (known !== undefined) return known;
     const share: Share = { running: 0, waiting: undefined, lastStart: 0 };
@@ -170,7 +170,7 @@ export class Semaphore {
   }
 
   #deleteIfIdle(owner: string, share: Share): void {
-    if (share.running > 0 || waitersOf(share) > 0) return;
+    if (share.running > 0 || countWaiters(share) > 0) return;
     if (owner === anyOwner) share.lastStart = 0;
     else this.#shares.delete(owner);
   }
@@ -214,7 +214,7 @@ export class Semaphore {
     let best: [string, Share] | undefined;
     for (const entry of this.#shares) {
       const [owner, share] = entry;
-      if (waitersOf(share) === 0 || !this.#hasPermitFor(owner, share)) continue;
+      if (countWaiters(share) === 0 || !this.#hasPermitFor(owner, share)) continue;
       if (best === undefined || goesFirst(share, best[1])) best = entry;
     }
     if (best === undefined) return;
@@ -230,10 +230,10 @@ export class Semaphore {
   #enqueue(owner: string, grant: Waiter['grant'], reject: Waiter['reject']): Waiter {
     if (this.#closed) throw this.#errors.closed;
     const { maxWaiting, maxWaitingPerOwner, maxWaitMs } = this.#limits;
-    if (this.#waiting >= maxWaiting || waitersOf(this.#shares.get(owner)) >= maxWaitingPerOwner)
+    if (this.#waiting >= maxWaiting || countWaiters(this.#shares.get(owner)) >= maxWaitingPerOwner)
       throw this.#errors.full;
     const waiter: Waiter = { owner, queuedAtCheck: this.#timeoutChecks, grant, reject };
-    const share = this.#shareOf(owner);
+    const share = this.#getShare(owner);
     share.waiting ??= new Set();
     share.waiting.add(waiter);
     this.#waiting += 1;

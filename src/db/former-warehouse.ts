@@ -79,7 +79,7 @@ export async function openFormerWarehouse(
 /**
  * The pools of the server that has the organization's records. Nothing else chooses between the two servers.
  */
-export function warehouseOf<D extends Pick<Db, 'data' | 'exports' | 'replicas' | 'former'>>(
+export function chooseWarehouse<D extends Pick<Db, 'data' | 'exports' | 'replicas' | 'former'>>(
   db: D,
   organizationId: string,
 ): D {

@@ -35,7 +35,7 @@ type PositionRow = { position: string };
  */
 const readPosition = `select pg_wal_lsn_diff(case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end, '0/0')::text
   as position`;
-const positionOf = ([row]: readonly PositionRow[]): bigint => BigInt(row?.position ?? '0');
+const parsePosition = ([row]: readonly PositionRow[]): bigint => BigInt(row?.position ?? '0');
 
 type Samples = {
   take(): Promise<void>;
@@ -52,7 +52,7 @@ function createSamples(primary: Pick<Pool, 'query'>, clock: Pick<Clock, 'monoton
   return {
     take: async () => {
       const atMs = clock.monotonicMs();
-      const position = positionOf((await primary.query<PositionRow>(readPosition)).rows);
+      const position = parsePosition((await primary.query<PositionRow>(readPosition)).rows);
       // After a failover that lost something, the new primary is behind the former one.
       while ((samples.at(-1)?.position ?? 0n) > position) samples.pop();
       if (samples.at(-1)?.position === position) return;
@@ -150,7 +150,7 @@ function openReplica(
   const { isInUse, responded, leaveOut } = createUse(name, parts);
   let position = 0n;
   const ask = async (client: Client): Promise<void> => {
-    position = positionOf((await client.query<PositionRow>(readPosition)).rows);
+    position = parsePosition((await client.query<PositionRow>(readPosition)).rows);
     responded();
   };
   // Through a pooler, reads have the limits of the login as well.

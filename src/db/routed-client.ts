@@ -2,7 +2,7 @@
 // without the settings of the session, which the login must have as defaults (see assertSession).
 import { Client, type ClientConfig, DatabaseError } from 'pg';
 import { connectTimeout } from './driver/error-messages.ts';
-import { aimAt, sendNoSettings, streamOf, watchMessages } from './driver/pg-client.ts';
+import { aimAt, getStream, sendNoSettings, watchMessages } from './driver/pg-client.ts';
 import type { Server, ServerFinder } from './server-finder.ts';
 
 /** Settings of node-postgres, and the finder of an address whose server isn't fixed. */
@@ -24,7 +24,7 @@ export class RoutedClient extends Client {
     super(config);
     this.#finder = config.finder;
     // pg listens only once it connects, and the socket may break until then.
-    streamOf(this).on('error', nothing);
+    getStream(this).on('error', nothing);
   }
 
   /** Undefined before the connection is open, and with a fixed address. */
@@ -48,7 +48,7 @@ export class RoutedClient extends Client {
       return this;
     }
     const server = await finder.find();
-    const stream = streamOf(this);
+    const stream = getStream(this);
     if (stream.destroyed) throw stream.errored ?? connectTimeout();
     aimAt(this, server);
     if (server.isPooled) sendNoSettings(this);
@@ -88,7 +88,7 @@ export function leaveReadOnlyServer(client: Client): void {
       mustLeave ||= code === readOnly;
     },
     () => {
-      if (mustLeave) streamOf(client).destroy();
+      if (mustLeave) getStream(client).destroy();
     },
   );
 }

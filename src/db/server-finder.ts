@@ -110,16 +110,16 @@ async function chooseServer(probes: readonly Promise<Probed>[], target: Target):
   throw new NoSuitableServer('no servers');
 }
 
-const reasonOf = (error: Error & { code?: string }): string =>
+const describeError = (error: Error & { code?: string }): string =>
   error instanceof NoSuitableServer
     ? error.message
     : error instanceof DatabaseError
       ? error.message
       : (error.code ?? error.message);
 
-async function search({ hosts, target, urlOf }: DatabaseUrl): Promise<Server> {
+async function search({ hosts, target, buildUrl }: DatabaseUrl): Promise<Server> {
   const probes = hosts.map((host) =>
-    probe(urlOf(host), hosts.length > 1 ? probeTimeoutMs : onlyProbeTimeoutMs),
+    probe(buildUrl(host), hosts.length > 1 ? probeTimeoutMs : onlyProbeTimeoutMs),
   );
   try {
     return await chooseServer(probes, target);
@@ -129,7 +129,7 @@ async function search({ hosts, target, urlOf }: DatabaseUrl): Promise<Server> {
     if (reasons.length === 1 && only !== undefined && !(only instanceof NoSuitableServer)) throw only;
     const listed = hosts.map(
       ({ host, port }, index) =>
-        `${host ?? 'the default host'}:${port ?? 5432} ${reasonOf(reasons[index] as Error)}`,
+        `${host ?? 'the default host'}:${port ?? 5432} ${describeError(reasons[index] as Error)}`,
     );
     throw new NoSuitableServer(
       `No server accepts connections with target_session_attrs=${target}: ${listed.join(', ')}`,
@@ -164,7 +164,7 @@ export function createServerFinder(text: string): ServerFinder {
     if (current === server) current = undefined;
   };
   return {
-    url: url.urlOf(first),
+    url: url.buildUrl(first),
     hasOthers: url.hosts.length > 1,
     find,
     discard,

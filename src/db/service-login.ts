@@ -14,7 +14,7 @@ export type ServiceLogin = { readonly user: string; readonly password?: string |
 const loginLock = 7_205_119_205;
 
 /** The login that an address names. */
-export function loginOf(address: DatabaseAddress): ServiceLogin {
+export function toServiceLogin(address: DatabaseAddress): ServiceLogin {
   const { user = '', password } = new RoutedClient(poolConfig(address, null));
   return { user, password };
 }

@@ -100,7 +100,7 @@ function signIn(
 const stopped = 'the service stopped';
 
 /** `begin` is called when the server wants the mail. */
-async function* bytesOf(raw: ComposedMail['raw'], begin: () => Promise<void>) {
+async function* readRaw(raw: ComposedMail['raw'], begin: () => Promise<void>) {
   await begin();
   yield raw;
 }
@@ -137,7 +137,7 @@ export async function deliverBySmtp(
     dataStarted = true;
     setDeadline(limits.dataMs, 'timed out');
   };
-  const message = Readable.from(bytesOf(mail.raw, begin), { objectMode: false });
+  const message = Readable.from(readRaw(mail.raw, begin), { objectMode: false });
   const send = () => {
     const envelope = { from: mail.envelope.from, to: [...mail.envelope.to], size: mail.raw.length };
     connection.send(envelope, message, (error) => (error === null ? resolve({ kind: 'sent' }) : fail(error)));

@@ -8,7 +8,7 @@ import type { VerifyToken } from '../identity/access-token.ts';
 import { identify } from '../identity/principal.ts';
 import { callerAddress } from './caller-address.ts';
 import { sessionCookies } from './cookies.ts';
-import { requestIdOf } from './errors.ts';
+import { getRequestId } from './errors.ts';
 import type { FailureLimit } from './failure-limit.ts';
 
 /** A credential as the request log shows it. */
@@ -62,7 +62,7 @@ export function authenticate(
       };
       const identifyCaller = () => identify(ctx, given, verify);
       const caller = await identifyCaller();
-      const requestId = requestIdOf(res);
+      const requestId = getRequestId(res);
       const callerCtx: CallerCtx = {
         ...ctx,
         log: ctx.log.child({ requestId }),

@@ -4,10 +4,10 @@
 import { parse as parseCookies } from 'cookie';
 import type { Request } from 'express';
 
-const nameOf = (publicUrl: string, name: string): string =>
+const toCookieName = (publicUrl: string, name: string): string =>
   publicUrl.startsWith('https:') ? `__Host-${name}` : name;
-export const sessionCookieName = (publicUrl: string): string => nameOf(publicUrl, 'portal_session');
-export const attemptCookieName = (publicUrl: string): string => nameOf(publicUrl, 'portal_sign_in');
+export const sessionCookieName = (publicUrl: string): string => toCookieName(publicUrl, 'portal_session');
+export const attemptCookieName = (publicUrl: string): string => toCookieName(publicUrl, 'portal_sign_in');
 
 /** The path of the cookie of a sign-in attempt: the prefix allows no other than `/`. */
 export const attemptCookiePath = (publicUrl: string): string =>
@@ -17,10 +17,10 @@ export const attemptCookiePath = (publicUrl: string): string =>
  * The different values of the cookies with this name. Without the prefix a sibling domain may have added
  * some: the valid one counts.
  */
-export function cookiesOf(req: Request, name: string): readonly string[] {
+export function listCookieValues(req: Request, name: string): readonly string[] {
   const given = (req.headers.cookie ?? '').split(';').map((pair) => parseCookies(pair)[name]);
   return [...new Set(given.filter((value) => value !== undefined))];
 }
 
 export const sessionCookies = (req: Request, publicUrl: string): readonly string[] =>
-  cookiesOf(req, sessionCookieName(publicUrl));
+  listCookieValues(req, sessionCookieName(publicUrl));

@@ -29,7 +29,7 @@ const bodyParserProblems: Readonly<Record<string, AppError>> = {
   'request.size.invalid': new AppError('BAD_REQUEST', 'The length of the body does not match Content-Length'),
 };
 
-const typeOf = (error: unknown): string => {
+const findErrorType = (error: unknown): string => {
   const { type } = (error ?? {}) as { type?: unknown };
   return typeof type === 'string' ? type : '';
 };
@@ -55,7 +55,7 @@ export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (error instanceof URIError)
     return new AppError('BAD_REQUEST', 'The URL contains a malformed percent-encoding');
-  const parser = bodyParserProblems[typeOf(error)];
+  const parser = bodyParserProblems[findErrorType(error)];
   if (parser !== undefined) return parser;
   if (isUnreadable(error)) return new AppError('BAD_REQUEST', 'The request is malformed', { cause: error });
   if (isTransientError(error)) {
@@ -68,7 +68,7 @@ export function toAppError(error: unknown): AppError {
   return new AppError('INTERNAL_ERROR', internalErrorText, { cause: error });
 }
 
-export const requestIdOf = (res: Response): string => String(res.locals['requestId'] ?? '');
+export const getRequestId = (res: Response): string => String(res.locals['requestId'] ?? '');
 
 export const errorBody = ({ code, message, details }: AppError, requestId: string): ErrorBody => ({
   error: { code, message, ...(details.length > 0 && { details }), requestId },
@@ -86,7 +86,7 @@ export function setErrorHeaders(res: Response, error: AppError): void {
 
 export function sendError(res: Response, error: AppError): void {
   setErrorHeaders(res, error);
-  res.json(errorBody(error, requestIdOf(res)));
+  res.json(errorBody(error, getRequestId(res)));
 }
 
 /**
@@ -115,7 +115,7 @@ export function logFailure(log: Log, requestId: string, shown: AppError, error: 
 export function errorHandler(log: Log): ErrorRequestHandler {
   return (error: unknown, _req, res, _next) => {
     const shown = toAppError(error);
-    logFailure(log, requestIdOf(res), shown, error);
+    logFailure(log, getRequestId(res), shown, error);
     if (res.headersSent) {
       res.destroy();
       return;

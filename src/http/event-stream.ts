@@ -8,7 +8,7 @@ import { AppError, unavailable } from '../core/errors.ts';
 import { startRecurring } from '../core/recurring.ts';
 import { type Release, Semaphore } from '../core/semaphore.ts';
 import { reidentifyCaller } from './authenticate.ts';
-import { logFailure, requestIdOf, toAppError } from './errors.ts';
+import { getRequestId, logFailure, toAppError } from './errors.ts';
 import { organizationLimitKey, rateLimitKey } from './request-limits.ts';
 import { authorize } from './route/authorize.ts';
 import type { EventChannel, Route } from './route/route.ts';
@@ -66,7 +66,7 @@ const tooManyStreams = (holder: string, limit: number): AppError =>
     ],
   });
 
-function lastEventIdOf(header: string | string[] | undefined): string | null {
+function parseLastEventId(header: string | string[] | undefined): string | null {
   if (header === undefined || header === '') return null;
   if (typeof header === 'string' && /^[\x21-\x7e]{1,100}$/.test(header)) return header;
   throw new AppError('BAD_REQUEST', 'The Last-Event-ID header is not valid', {
@@ -189,9 +189,9 @@ function endStream(stream: Stream, error: unknown): void {
   }
   const shown = toAppError(error);
   if (!res.headersSent) throw shown;
-  logFailure(ctx.log, requestIdOf(res), shown, error);
+  logFailure(ctx.log, getRequestId(res), shown, error);
   res.end(
-    eventText('error', { error: { code: shown.code, message: shown.message, requestId: requestIdOf(res) } }),
+    eventText('error', { error: { code: shown.code, message: shown.message, requestId: getRequestId(res) } }),
   );
 }
 
@@ -261,7 +261,7 @@ export function createStreams(ctx: Ctx, { stopping, ...given }: StreamOptions = 
   const acquireStream = createStreamLimit(limits);
   return {
     serve: async (route, caller, input, header, res) => {
-      const lastEventId = lastEventIdOf(header);
+      const lastEventId = parseLastEventId(header);
       if (stopping?.aborted === true) throw unavailable('The service is stopping', 2);
       const release = acquireStream(res);
       const abort = new AbortController();

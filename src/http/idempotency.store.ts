@@ -41,12 +41,12 @@ const responseLost = ({ action, target }: Done): AppError =>
  * Whose stored responses these are: the organization's, or the person's own for operations outside an
  * organization.
  */
-const scopeOf = ({ caller }: CallerCtx, route: Route): string =>
+const chooseScope = ({ caller }: CallerCtx, route: Route): string =>
   route.access === 'person' || caller.principal === undefined
     ? caller.user.id
     : caller.principal.organization.id;
 const inScope = <T>(ctx: CallerCtx, route: Route, work: (tx: Tx) => Promise<T>): Promise<T> =>
-  inTransaction({ db: ctx.db, organizationId: scopeOf(ctx, route) }, work);
+  inTransaction({ db: ctx.db, organizationId: chooseScope(ctx, route) }, work);
 
 const ofKey = 'organization_id = ? and credential_id = ? and route_id = ? and key = ?';
 
@@ -82,7 +82,7 @@ export async function claimKey(
   hash: Buffer,
   claimId: string,
 ): Promise<Claim> {
-  const keyValues = [scopeOf(ctx, route), ctx.caller.credential.id, route.id, key];
+  const keyValues = [chooseScope(ctx, route), ctx.caller.credential.id, route.id, key];
   return inScope(ctx, route, async (tx) => {
     const { rowCount } = await tx.raw<{ rowCount: number }>(
       `insert into idempotency_keys (organization_id, credential_id, route_id, key, request_hash, claim_id, locked_until)
@@ -143,7 +143,7 @@ export async function saveOutcome(
   claimId: string,
   outcome: Outcome,
 ): Promise<void> {
-  const keyValues = [scopeOf(ctx, route), ctx.caller.credential.id, route.id, key];
+  const keyValues = [chooseScope(ctx, route), ctx.caller.credential.id, route.id, key];
   await inScope(ctx, route, async (tx) => {
     // A COMMIT whose confirmation was lost may still be in progress: wait for its row lock.
     const { rows } = await tx.raw<{ rows: { done: Done | null }[] }>(

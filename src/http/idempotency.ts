@@ -43,7 +43,7 @@ function stableText(value: unknown): string {
  * What the caller may see of records: a stored response that shows some is replayed only while that is the
  * same.
  */
-function recordAccessOf(
+function describeRecordAccess(
   { caller: { principal } }: CallerCtx,
   { readsRecords, showsRecords }: Route,
 ): readonly string[] {
@@ -76,7 +76,7 @@ export async function runOnce(
     });
   }
   const hash = createHash('sha256')
-    .update(stableText([params, body ?? null, ...recordAccessOf(ctx, route)]))
+    .update(stableText([params, body ?? null, ...describeRecordAccess(ctx, route)]))
     .digest();
   const claimId = createId();
   const deadlineMs = ctx.clock.monotonicMs() + waitMs;

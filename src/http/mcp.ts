@@ -88,7 +88,7 @@ const assertPost: RequestHandler = (req, _res, next) => {
  * A request with the protocol's own headers only. Every response is JSON, so a client may send a narrower
  * Accept header than the protocol demands. Throws 406 when it doesn't accept JSON.
  */
-function requestOf(req: HttpRequest, publicUrl: string): Request {
+function toRequest(req: HttpRequest, publicUrl: string): Request {
   if (req.accepts('application/json') === false) {
     throw new AppError('BAD_REQUEST', 'None of the accepted media types is available', {
       status: 406,
@@ -122,7 +122,7 @@ function parsed(body: unknown): unknown {
 const sendJsonRpcError = (res: HttpResponse, code: number, message: string): unknown =>
   res.status(400).json({ jsonrpc: '2.0', id: null, error: { code, message } });
 
-const idsOf = (batch: readonly unknown[]): unknown[] =>
+const listIds = (batch: readonly unknown[]): unknown[] =>
   batch.flatMap((message) =>
     typeof message === 'object' && message !== null && 'id' in message ? [message.id] : [],
   );
@@ -134,7 +134,7 @@ async function serveMessages(ctx: Ctx, serve: ServeMcp, req: HttpRequest, res: H
   if (hasTooManyValues(body))
     return void sendJsonRpcError(res, -32_600, `Invalid request: the body ${tooManyValuesText}`);
   if (Array.isArray(body)) {
-    const ids = idsOf(body);
+    const ids = listIds(body);
     if (new Set(ids).size < ids.length)
       return void sendJsonRpcError(
         res,
@@ -143,7 +143,7 @@ async function serveMessages(ctx: Ctx, serve: ServeMcp, req: HttpRequest, res: H
       );
     if (body.length > 1) await consumeRateLimit(ctx, res, body.length - 1);
   }
-  const response = await serve(callerCtx(res), requestOf(req, ctx.settings.publicUrl), body);
+  const response = await serve(callerCtx(res), toRequest(req, ctx.settings.publicUrl), body);
   const text = await response.text();
   res.status(response.status);
   if (text === '') res.end();

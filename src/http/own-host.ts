@@ -3,7 +3,7 @@
 import type { Request, RequestHandler } from 'express';
 import { isLoopbackHttp, isLoopbackName } from '../core/loopback.ts';
 
-const hostOf = ({ headers: { host } }: Request): URL | null =>
+const parseHost = ({ headers: { host } }: Request): URL | null =>
   host === undefined ? null : URL.parse(`http://${host}`);
 
 /**
@@ -11,7 +11,7 @@ const hostOf = ({ headers: { host } }: Request): URL | null =>
  * rebinding) is none.
  */
 export function isLoopbackHost(req: Request): boolean {
-  const named = hostOf(req);
+  const named = parseHost(req);
   return named !== null && named.host === req.headers.host?.toLowerCase() && isLoopbackName(named.hostname);
 }
 
@@ -23,7 +23,7 @@ export function redirectToOwnHost(publicUrl: string): RequestHandler {
   const own = new URL(publicUrl);
   const isLocal = isLoopbackHttp(publicUrl);
   return (req, res, next) => {
-    const named = hostOf(req);
+    const named = parseHost(req);
     const isAlias =
       isLocal && isLoopbackHost(req) && named?.hostname !== own.hostname && named?.port === own.port;
     if (!isAlias || (req.method !== 'GET' && req.method !== 'HEAD')) return next();

@@ -35,7 +35,7 @@ export const Pagination = z
   })
   .meta({ id: 'Pagination', example: { total: 1, page: 1, pageSize: defaultPageSize, totalPages: 1 } });
 
-export const pageOf = <T extends z.ZodType>(item: T) =>
+export const createPageSchema = <T extends z.ZodType>(item: T) =>
   z.object({ data: z.array(item), pagination: Pagination });
 
 export type PageResult<T> = { data: T[]; pagination: z.input<typeof Pagination> };
@@ -46,15 +46,15 @@ export const toPage = <T>(data: T[], total: number, { page, pageSize }: PageQuer
 });
 
 /**
- * One page of a list in memory: of the items whose name, or any other of `textsOf`, contains `q`, ignoring
+ * One page of a list in memory: of the items whose name, or any other of `selectTexts`, contains `q`, ignoring
  * case.
  */
 export function findPage<T>(
   items: readonly T[],
   { q = '', ...page }: NamedPageQuery,
-  textsOf: (item: T) => readonly string[],
+  selectTexts: (item: T) => readonly string[],
 ): PageResult<T> {
   const wanted = foldText(q);
-  const found = items.filter((item) => textsOf(item).some((text) => foldText(text).includes(wanted)));
+  const found = items.filter((item) => selectTexts(item).some((text) => foldText(text).includes(wanted)));
   return toPage(found.slice((page.page - 1) * page.pageSize, page.page * page.pageSize), found.length, page);
 }

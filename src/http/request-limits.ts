@@ -32,7 +32,7 @@ export const organizationLimitKey = (res: Response): string | undefined => {
 type Limit = {
   readonly name: string | undefined;
   readonly max: number;
-  readonly keyOf: (res: Response) => string | undefined;
+  readonly findKey: (res: Response) => string | undefined;
   readonly details: readonly ErrorDetail[];
 };
 
@@ -40,15 +40,15 @@ type Limit = {
  * The caller's own window, then that of its organization: keys are free to create, so limits per key bound
  * nothing.
  */
-function limitsOf({ settings }: Pick<Ctx, 'settings'>): readonly Limit[] {
+function listLimits({ settings }: Pick<Ctx, 'settings'>): readonly Limit[] {
   const { rateLimitPerMinute, organizationRateLimitPerMinute = 10 * rateLimitPerMinute } = settings;
   const message = `All API keys and tokens of an organization together may send ${organizationRateLimitPerMinute} requests a minute`;
   return [
-    { name: undefined, max: rateLimitPerMinute, keyOf: rateLimitKey, details: [] },
+    { name: undefined, max: rateLimitPerMinute, findKey: rateLimitKey, details: [] },
     {
       name: 'organization',
       max: organizationRateLimitPerMinute,
-      keyOf: organizationLimitKey,
+      findKey: organizationLimitKey,
       details: [{ path: '', code: 'organization_limit', message }],
     },
   ];
@@ -59,7 +59,7 @@ function limitsOf({ settings }: Pick<Ctx, 'settings'>): readonly Limit[] {
  * to the error handler.
  */
 export const rateLimitRequests = (ctx: Ctx): RequestHandler[] =>
-  limitsOf(ctx).map(({ name, max, keyOf, details }) =>
+  listLimits(ctx).map(({ name, max, findKey, details }) =>
     rateLimit({
       windowMs: windowSeconds * 1000,
       limit: max,
@@ -67,8 +67,8 @@ export const rateLimitRequests = (ctx: Ctx): RequestHandler[] =>
       legacyHeaders: false,
       ...(name !== undefined && { identifier: name }),
       store: databaseStore(ctx),
-      skip: (_req, res) => keyOf(res) === undefined,
-      keyGenerator: (_req, res) => keyOf(res) ?? '',
+      skip: (_req, res) => findKey(res) === undefined,
+      keyGenerator: (_req, res) => findKey(res) ?? '',
       validate: false,
       handler: (_req, res, next) => {
         next(rateLimitExceeded(Number(res.getHeader('Retry-After') ?? windowSeconds), details));
@@ -78,8 +78,8 @@ export const rateLimitRequests = (ctx: Ctx): RequestHandler[] =>
 
 /** Counts `count` more requests against the limits of a request. Throws 429 when they exceed one. */
 export async function consumeRateLimit(ctx: Ctx, res: Response, count: number): Promise<void> {
-  for (const { max, keyOf, details } of limitsOf(ctx)) {
-    const key = keyOf(res);
+  for (const { max, findKey, details } of listLimits(ctx)) {
+    const key = findKey(res);
     if (key === undefined) continue;
     const { hits, secondsLeft } = await countHits(ctx, key, count);
     if (hits > max) throw rateLimitExceeded(secondsLeft, details);

@@ -10,7 +10,7 @@ import { lingeringClose } from './driver/connection-end.ts';
 import { loggablePath } from './loggable-path.ts';
 import { setPendingHeaders } from './pending-headers.ts';
 import { maxBodyBytes } from './route/body-limits.ts';
-import { knownMethod, type OnServed, servedOf } from './served.ts';
+import { getServedRoute, knownMethod, type OnServed } from './served.ts';
 
 const acceptable = /^[A-Za-z0-9._-]{8,64}$/;
 
@@ -40,7 +40,7 @@ export function requestLog(
     const path = loggablePath(req.originalUrl);
     res.on('close', () => {
       const ms = clock.monotonicMs() - startedMs;
-      const served = servedOf(res, path);
+      const served = getServedRoute(res, path);
       onServed?.(
         served,
         knownMethod(req.method),

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Ctx, ReadingCtx } from '../core/ctx.ts';
 import { AppError, notFound } from '../core/errors.ts';
-import { queryTextOf } from '../core/query-text.ts';
+import { toQueryText } from '../core/query-text.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { assertSameOrigin, authenticate, callerCtx } from './authenticate.ts';
 import { sendDownload } from './download.ts';
@@ -119,7 +119,7 @@ function serve(route: Route, streams: Streams): RequestHandler {
     const raw = {
       params: req.params,
       query: req.query,
-      queryText: queryTextOf(req.originalUrl),
+      queryText: toQueryText(req.originalUrl),
       body: req.body as unknown,
     };
     const given = req.headers['idempotency-key'];

@@ -25,7 +25,7 @@ export function recordServed(res: Response, served: ServedRoute): void {
   res.locals['served'] = served;
 }
 
-export const servedOf = (res: Response, path: string): ServedRoute =>
+export const getServedRoute = (res: Response, path: string): ServedRoute =>
   (res.locals['served'] as ServedRoute | undefined) ??
   prefixes.find(([prefix]) => path.startsWith(prefix))?.[1] ??
   unknownServed;

@@ -23,11 +23,11 @@ import { callerAddress } from './caller-address.ts';
 import {
   attemptCookieName,
   attemptCookiePath,
-  cookiesOf,
+  listCookieValues,
   sessionCookieName,
   sessionCookies,
 } from './cookies.ts';
-import { logFailure, requestIdOf, toAppError } from './errors.ts';
+import { getRequestId, logFailure, toAppError } from './errors.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { isLoopbackHost } from './own-host.ts';
 import { wantsPage } from './pages/error-page.ts';
@@ -40,13 +40,13 @@ const LoginQuery = z.strictObject({
   prompt: z.enum(prompts).optional(),
 });
 
-const visitorOf = (req: Request, res: Response): ClientInfo => ({
+const toClientInfo = (req: Request, res: Response): ClientInfo => ({
   ip: callerAddress(req),
   userAgent: req.headers['user-agent'] ?? null,
-  requestId: requestIdOf(res),
+  requestId: getRequestId(res),
 });
 
-const queryOf = (req: Request): URLSearchParams => {
+const toSearchParams = (req: Request): URLSearchParams => {
   const start = req.originalUrl.indexOf('?');
   return new URLSearchParams(start === -1 ? '' : req.originalUrl.slice(start));
 };
@@ -59,7 +59,7 @@ function errorPage(ctx: Ctx): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
     if (res.headersSent || !wantsPage(req)) return next(error);
     const shown = toAppError(error);
-    logFailure(ctx.log, requestIdOf(res), shown, error);
+    logFailure(ctx.log, getRequestId(res), shown, error);
     sendSignInError(res, shown);
   };
 }
@@ -129,9 +129,9 @@ function signInDemo(ctx: Ctx, { owner, isReady }: Demo): RequestHandler {
     assertSameOrigin(req, publicUrl);
     assertSameSite(req);
     if (!(await isReady())) return res.redirect(303, '/');
-    const token = await signInAsDemo(ctx, owner, sessionCookies(req, publicUrl), visitorOf(req, res));
+    const token = await signInAsDemo(ctx, owner, sessionCookies(req, publicUrl), toClientInfo(req, res));
     res.cookie(sessionCookieName(publicUrl), token, {
-      ...heldCookieOf(publicUrl),
+      ...createCookieOptions(publicUrl),
       maxAge: ctx.settings.session.absoluteMs,
     });
     res.redirect(303, '/console');
@@ -139,12 +139,12 @@ function signInDemo(ctx: Ctx, { owner, isReady }: Demo): RequestHandler {
 }
 
 /** `secure` is false on loopback http alone. */
-const heldCookieOf = (publicUrl: string) =>
+const createCookieOptions = (publicUrl: string) =>
   ({ httpOnly: true, sameSite: 'lax', secure: !isLoopbackHttp(publicUrl), path: '/' }) as const;
 
 type Handlers = { login: RequestHandler; callback: RequestHandler; logout: RequestHandler };
 
-function loginQueryOf(req: Request) {
+function parseLoginQuery(req: Request) {
   const { data, error } = LoginQuery.safeParse(req.query, { error: validationMessage });
   if (error === undefined) return { returnTo: data.returnTo, prompt: data.prompt };
   throw new AppError('BAD_REQUEST', 'Invalid query parameters', {
@@ -152,29 +152,26 @@ function loginQueryOf(req: Request) {
   });
 }
 
-function handlersOf(ctx: Ctx, provider: IdentityProvider, failures: FailureLimit): Handlers {
+function createHandlers(ctx: Ctx, provider: IdentityProvider, failures: FailureLimit): Handlers {
   const { publicUrl } = ctx.settings;
   const [attemptName, sessionName] = [attemptCookieName(publicUrl), sessionCookieName(publicUrl)];
-  const heldCookie = heldCookieOf(publicUrl);
+  const heldCookie = createCookieOptions(publicUrl);
   const attemptCookie = { ...heldCookie, path: attemptCookiePath(publicUrl) };
-
-  /** Null while the provider is unreachable: then the person is signed out of this service only. */
-  const findEndSessionUrl = (): Promise<URL | null> => provider.endSessionUrl().catch(() => null);
 
   return {
     async login(req, res) {
-      const { url, cookie } = await startSignIn(ctx, provider, loginQueryOf(req));
+      const { url, cookie } = await startSignIn(ctx, provider, parseLoginQuery(req));
       res.cookie(attemptName, cookie, { ...attemptCookie, maxAge: attemptTtlMs });
       res.redirect(302, url);
     },
 
     async callback(req, res) {
       const given = {
-        query: queryOf(req),
-        cookies: cookiesOf(req, attemptName),
+        query: toSearchParams(req),
+        cookies: listCookieValues(req, attemptName),
         sessions: sessionCookies(req, publicUrl),
       };
-      const visitor = visitorOf(req, res);
+      const visitor = toClientInfo(req, res);
       const { token, returnTo } = await finishSignIn(ctx, provider, given, visitor).catch(
         async (error: unknown) => {
           throw error instanceof AppError && error.status < 500 ? await failures.count(req, error) : error;
@@ -187,9 +184,10 @@ function handlersOf(ctx: Ctx, provider: IdentityProvider, failures: FailureLimit
 
     async logout(req, res) {
       assertSameOrigin(req, publicUrl);
-      await signOut(ctx, sessionCookies(req, publicUrl), visitorOf(req, res));
+      await signOut(ctx, sessionCookies(req, publicUrl), toClientInfo(req, res));
       res.clearCookie(sessionName, heldCookie);
-      const next = await findEndSessionUrl();
+      // While the provider is unreachable, the person is signed out of this service only.
+      const next = await provider.endSessionUrl().catch(() => null);
       if (wantsPage(req)) return res.redirect(303, next?.href ?? '/');
       // Scripts read the address from the header: they can't see the target of a redirect.
       if (next !== null) res.setHeader('Location', next.href);
@@ -236,7 +234,7 @@ export function createSignInRouter(ctx: Ctx, failures: FailureLimit, demo?: Demo
       throw new AppError('NOT_FOUND', 'Sign-in is not available: no identity provider is configured');
     });
   } else {
-    const { login, callback, logout } = handlersOf(
+    const { login, callback, logout } = createHandlers(
       ctx,
       createIdentityProvider(ctx, oidc, oidc.client),
       failures,

@@ -37,7 +37,7 @@ const verifiedEmailIn = (claims: Record<string, unknown>): string | null =>
   claims['email_verified'] === true && typeof claims['email'] === 'string' ? claims['email'] : null;
 
 /** Providers write the granted scopes as `scope` or `scp`, as one text or as a list. */
-const scopesOf = (payload: JwtPayload): string[] =>
+const parseScopes = (payload: JwtPayload): string[] =>
   [payload['scope'], payload['scp']]
     .flat()
     .flatMap((value) => (typeof value === 'string' ? value.split(' ') : []));
@@ -75,7 +75,7 @@ function toClaims(payload: JwtPayload, token: string, oidc: Oidc, log: Log): Tok
     verifiedEmail: async () =>
       verifiedEmailIn(payload) ??
       (oidc.userinfoUri === null ? null : fetchUserinfo(oidc.userinfoUri, token, subject, log)),
-    readOnly: scopesOf(payload).includes(readScope),
+    readOnly: parseScopes(payload).includes(readScope),
   };
 }
 

@@ -100,7 +100,7 @@ const refused = (code: string, message: string): AppError =>
   new AppError('BAD_REQUEST', message, { details: [{ path: '', code, message: startAgain }] });
 
 /** Errors of the library may contain codes and tokens, so only their name and code are logged. */
-const kindOf = (error: unknown): string => {
+const describeError = (error: unknown): string => {
   const { name, code } =
     error instanceof Error ? (error as Error & { code?: unknown }) : { name: 'unknown', code: undefined };
   return `${name} ${typeof code === 'string' ? code : ''}`.trim();
@@ -120,7 +120,7 @@ const isProviderUnavailable = (error: unknown): boolean => {
 };
 
 function toRefusal(error: unknown, { log }: ProviderCtx): AppError {
-  const kind = kindOf(error);
+  const kind = describeError(error);
   if (error instanceof client.AuthorizationResponseError)
     return refused('provider_refused', 'The identity provider ended the sign-in without signing you in');
   if (isProviderUnavailable(error))
@@ -180,7 +180,7 @@ function createDiscovery(
     } catch (error) {
       if (cached === current) cached = undefined;
       const cause = new Error(
-        `discovery of the identity provider: ${error instanceof client.ClientError ? kindOf(error) : String(error)}`,
+        `discovery of the identity provider: ${error instanceof client.ClientError ? describeError(error) : String(error)}`,
       );
       throw unavailable(
         'The identity provider cannot be reached. Try again in a few seconds.',

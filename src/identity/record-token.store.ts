@@ -27,7 +27,7 @@ export async function findTokenVerifier(
 }
 
 /** Which state of the key decides about the token: the tokens of a key share the one without a subject. */
-export const keyReferenceOf = ({ key, mark, mintedBy }: TokenClaims, subject = ''): TokenKeyReference => ({
+export const toKeyReference = ({ key, mark, mintedBy }: TokenClaims, subject = ''): TokenKeyReference => ({
   apiKeyId: key,
   mark: Buffer.from(mark, 'base64url'),
   mintedBy,
@@ -73,9 +73,9 @@ export async function findStatesOfToken<State extends TokenKey>(
   claims: TokenClaims,
   find: (reference: TokenKeyReference) => Promise<State | undefined>,
 ): Promise<{ readonly shared: State; readonly state: State } | undefined> {
-  const shared = await find(keyReferenceOf(claims));
+  const shared = await find(toKeyReference(claims));
   const state =
-    shared && mayBeRevoked(shared, claims) ? await find(keyReferenceOf(claims, claims.sub)) : shared;
+    shared && mayBeRevoked(shared, claims) ? await find(toKeyReference(claims, claims.sub)) : shared;
   return shared && state && { shared, state };
 }
 

@@ -59,15 +59,15 @@ const Claims = z.strictObject({
 export type TokenClaims = Omit<z.output<typeof Claims>, 'scopes'> & { readonly scopes: AccessLayer };
 type IssuerCtx = { readonly settings: Pick<Ctx['settings'], 'publicUrl'> };
 
-const issuerOf = ({ settings }: IssuerCtx): string => `${settings.publicUrl}/api/platform/v1`;
+const toIssuer = ({ settings }: IssuerCtx): string => `${settings.publicUrl}/api/platform/v1`;
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-const headerOf = (kid: string): string => encoded({ alg: 'ES256', typ: 'pst+jwt', kid });
+const encodeHeader = (kid: string): string => encoded({ alg: 'ES256', typ: 'pst+jwt', kid });
 
 /** Whether a bearer credential is meant as such a token; it is then tried as nothing else. */
 export const hasTokenPrefix = (credential: string): boolean => credential.startsWith(prefix);
 
 /** In its one form: with the lower second number. */
-function signatureOf(signed: string, key: KeyObject): Buffer {
+function computeSignature(signed: string, key: KeyObject): Buffer {
   const signature = sign('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' });
   const s = secondNumber(signature);
   if (!isLow(s)) signature.write((order - s).toString(16).padStart(64, '0'), 32, 'hex');
@@ -80,8 +80,8 @@ export function signToken(
   signer: { kid: string; key: KeyObject },
   claims: Omit<TokenClaims, 'iss' | 'aud'>,
 ): string {
-  const signed = `${headerOf(signer.kid)}.${encoded({ iss: issuerOf(ctx), aud: audience, ...claims })}`;
-  return `${prefix}${signed}.${signatureOf(signed, signer.key).toString('base64url')}`;
+  const signed = `${encodeHeader(signer.kid)}.${encoded({ iss: toIssuer(ctx), aud: audience, ...claims })}`;
+  return `${prefix}${signed}.${computeSignature(signed, signer.key).toString('base64url')}`;
 }
 
 export type UnverifiedToken = {
@@ -105,7 +105,7 @@ export function parseToken(text: string): UnverifiedToken | undefined {
   const bytes = Buffer.from(signature, 'base64url');
   // base64url decodes several spellings to the same bytes.
   const isOneSpelling = bytes.toString('base64url') === signature && isLow(secondNumber(bytes));
-  return isId(kid) && headerOf(kid) === first && isOneSpelling
+  return isId(kid) && encodeHeader(kid) === first && isOneSpelling
     ? { kid, signed: `${first}.${payload}`, payload, signature }
     : undefined;
 }
@@ -141,7 +141,7 @@ export function verifyToken(
   )
     return undefined;
   const { data } = Claims.safeParse(parseJson(Buffer.from(payload, 'base64url').toString()));
-  return data !== undefined && data.iss === issuerOf(ctx) && data.exp * 1_000 > ctx.clock.now().getTime()
+  return data !== undefined && data.iss === toIssuer(ctx) && data.exp * 1_000 > ctx.clock.now().getTime()
     ? data
     : undefined;
 }

@@ -56,7 +56,7 @@ function toKey(key: SigningKey): Key {
   };
 }
 
-const suitableOf = (keys: readonly Key[], algorithm: string): string[] =>
+const listSuitable = (keys: readonly Key[], algorithm: string): string[] =>
   keys.flatMap(({ pem, algorithms }) => (algorithms.includes(algorithm) ? [pem] : []));
 
 /** By their ids. */
@@ -116,7 +116,7 @@ export function createSigningKeys(jwksUri: string, { clock, log }: Pick<Ctx, 'cl
       const known = ageMs < usableMs ? fetched?.keys.get(kid) : undefined;
       if (known !== undefined) {
         if (ageMs >= freshMs && !isPausing()) refresh().catch(() => undefined);
-        return suitableOf(known, algorithm);
+        return listSuitable(known, algorithm);
       }
       if (ageMs < usableMs && unknown.has(kid)) return [];
       if (pending === null && isPausing()) {
@@ -126,7 +126,7 @@ export function createSigningKeys(jwksUri: string, { clock, log }: Pick<Ctx, 'cl
       const { keys } = await refresh();
       const found = keys.get(kid);
       if (found === undefined) unknown.add(kid);
-      return suitableOf(found ?? [], algorithm);
+      return listSuitable(found ?? [], algorithm);
     },
   };
 }

@@ -32,15 +32,15 @@ export function describeOperation({ id, method, path, permission, summary }: Rou
   const operation = at(document, 'paths', path, method.toLowerCase());
   const responses = Object.entries((at(operation, 'responses') ?? {}) as Json);
   const [success] = responses.filter(([status]) => status.startsWith('2'));
-  const jsonOf = (part: unknown) => at(part, 'content', 'application/json');
+  const findJson = (part: unknown) => at(part, 'content', 'application/json');
   const parameters = ((at(operation, 'parameters') ?? []) as readonly unknown[]).filter(
     (parameter) => isParameter(parameter) && parameter.in !== 'header',
   );
-  const body = jsonOf(at(operation, 'requestBody'));
+  const body = findJson(at(operation, 'requestBody'));
   const parts = {
     parameters,
     ...(body !== undefined && { body }),
-    answer: { status: Number(success?.[0]), ...(jsonOf(success?.[1]) as Json) },
+    answer: { status: Number(success?.[0]), ...(findJson(success?.[1]) as Json) },
   };
   const schemas = schemasFor(parts, document);
   return {

@@ -2,7 +2,7 @@
 // in its description least.
 import type { Route } from '../http/route/route.ts';
 
-const wordsOf = (text: string): string[] =>
+const splitWords = (text: string): string[] =>
   text
     .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
     .toLowerCase()
@@ -11,7 +11,7 @@ const wordsOf = (text: string): string[] =>
 
 type Weights = ReadonlyMap<string, number>;
 
-function weightsOf(route: Route): Weights {
+function computeWeights(route: Route): Weights {
   const weights = new Map<string, number>();
   const parts: readonly [string, number][] = [
     [route.description ?? '', 1],
@@ -22,7 +22,7 @@ function weightsOf(route: Route): Weights {
     // The verb: ids start with one.
     [/^[a-z]+/.exec(route.id)?.[0] ?? '', 6],
   ];
-  for (const [text, weight] of parts) for (const word of wordsOf(text)) weights.set(word, weight);
+  for (const [text, weight] of parts) for (const word of splitWords(text)) weights.set(word, weight);
   return weights;
 }
 
@@ -32,7 +32,7 @@ const isRelated = (word: string, known: string): boolean =>
   word.length >= 3 &&
   (known.startsWith(word) || (word.length >= rootLength && known.startsWith(word.slice(0, rootLength))));
 
-function weightOf(word: string, weights: Weights): number {
+function computeWeight(word: string, weights: Weights): number {
   const exact = weights.get(word);
   if (exact !== undefined) return exact;
   const related = [...weights].filter(([known]) => isRelated(word, known)).map(([, weight]) => weight / 2);
@@ -43,12 +43,12 @@ const emptyWords = new Set(['a', 'an', 'and', 'for', 'in', 'of', 'on', 'the', 't
 
 /** Best matches first. A keyword that matches few operations weighs more than one that matches many. */
 export function createOperationSearch(routes: readonly Route[]): (text: string) => readonly Route[] {
-  const indexed = routes.map(weightsOf);
+  const indexed = routes.map(computeWeights);
   return (text) => {
-    const wanted = [...new Set(wordsOf(text))].filter((word) => !emptyWords.has(word)).slice(0, 20);
+    const wanted = [...new Set(splitWords(text))].filter((word) => !emptyWords.has(word)).slice(0, 20);
     const scores = routes.map(() => 0);
     for (const word of wanted) {
-      const found = indexed.map((weights) => weightOf(word, weights));
+      const found = indexed.map((weights) => computeWeight(word, weights));
       const rarity = Math.log(1 + routes.length / found.filter((weight) => weight > 0).length);
       for (const [index, weight] of found.entries())
         if (weight > 0) scores[index] = (scores[index] ?? 0) + weight * rarity;

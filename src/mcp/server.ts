@@ -15,7 +15,7 @@ import { parseExact } from '../core/exact-json.ts';
 import type { ServeMcp } from '../http/mcp.ts';
 import type { Route } from '../http/route/route.ts';
 import { describePlatform, platformRoutes } from '../platform/index.ts';
-import { recordToolsOf, type UsageCounter } from '../public/index.ts';
+import { getRecordTools, type UsageCounter } from '../public/index.ts';
 import { operationTools } from './operation-tools.ts';
 import { inOwnWords } from './protocol-errors.ts';
 import { recordTools } from './record-tools.ts';
@@ -37,7 +37,7 @@ type Toolbox = {
   readonly instructions: string;
 };
 
-const toolboxOf = (tools: readonly Tool[], text: string): Toolbox => ({
+const createToolbox = (tools: readonly Tool[], text: string): Toolbox => ({
   tools,
   listed: tools.map(describeTool),
   instructions: text,
@@ -77,9 +77,9 @@ async function withOwnErrors(response: Response, sent: unknown): Promise<Respons
 /** Serves MCP messages. Calling an unknown tool is a JSON-RPC error (invalid params). */
 export function createMcpServer(ctx: ReadingCtx, usage: UsageCounter): ServeMcp {
   const routes = platformRoutes.filter((route): route is Route => route.access !== 'public');
-  const reading = recordTools(recordToolsOf(ctx), usage);
-  const forReading = toolboxOf(reading, readingInstructions);
-  const all = toolboxOf(
+  const reading = recordTools(getRecordTools(ctx), usage);
+  const forReading = createToolbox(reading, readingInstructions);
+  const all = createToolbox(
     [...reading, ...operationTools(routes, () => describePlatform(ctx.settings.publicUrl))],
     instructions,
   );

@@ -81,7 +81,7 @@ function tidy(schema: unknown): unknown {
   return mergeList(Object.fromEntries(said.map(([key, value]) => [key, tidy(value)])));
 }
 
-function jsonSchemaOf(schema: z.ZodObject, io: 'input' | 'output'): ListedTool['inputSchema'] {
+function toJsonSchema(schema: z.ZodObject, io: 'input' | 'output'): ListedTool['inputSchema'] {
   const { $schema: _, ...listed } = z.toJSONSchema(schema, { io });
   return { ...(tidy(listed) as Json), type: 'object' } as ListedTool['inputSchema'];
 }
@@ -93,12 +93,12 @@ export function describeTool({ name, title, description, input, output, writes }
     ...(writes && { destructiveHint: true }),
     openWorldHint: false,
   };
-  const outputSchema = output && { outputSchema: jsonSchemaOf(output, 'output') };
+  const outputSchema = output && { outputSchema: toJsonSchema(output, 'output') };
   return {
     name,
     title,
     description,
-    inputSchema: jsonSchemaOf(input, 'input'),
+    inputSchema: toJsonSchema(input, 'input'),
     ...outputSchema,
     annotations,
   };

@@ -16,8 +16,8 @@ export class CopyDiffers extends Error {
   override readonly name = 'CopyDiffers';
 }
 
-const nameOf = ({ schema, name }: CopiedTable): string => `${schema}.${escapeIdentifier(name)}`;
-const listOf = ({ columns }: CopiedTable): string =>
+const quoteTable = ({ schema, name }: CopiedTable): string => `${schema}.${escapeIdentifier(name)}`;
+const buildColumnList = ({ columns }: CopiedTable): string =>
   columns.map((column) => escapeIdentifier(column)).join(', ');
 
 /**
@@ -31,13 +31,13 @@ export async function beginCopy(client: ClientBase): Promise<void> {
 }
 
 /** The number of rows and two sums of hashes over all values, whatever the order of the rows. */
-async function checksumOf(
+async function readChecksum(
   client: ClientBase,
   table: CopiedTable,
 ): Promise<{ rows: number; checksum: string }> {
   const { rows } = await client.query<{ rows: string; checksum: string }>(
     `select count(*) as rows, concat_ws(' ', coalesce(sum(hashtextextended(r.line, 0)::numeric), 0), coalesce(sum(hashtextextended(r.line, 1)::numeric), 0)) as checksum
-     from (select row(${listOf(table)})::text as line from ${nameOf(table)}) as r`,
+     from (select row(${buildColumnList(table)})::text as line from ${quoteTable(table)}) as r`,
   );
   return { rows: Number(rows[0]?.rows), checksum: rows[0]?.checksum ?? '' };
 }
@@ -60,10 +60,10 @@ async function* readToEnd(pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer
  * table. Rejects with CopyDiffers when the copy isn't equal, and with the errors of both servers.
  */
 export async function copyTable(source: ClientBase, target: ClientBase, table: CopiedTable): Promise<number> {
-  const [name, columns] = [nameOf(table), listOf(table)];
+  const [name, columns] = [quoteTable(table), buildColumnList(table)];
   const { pieces } = copyOut(source, `copy (select ${columns} from ${name}) to stdout`);
   await pipeline(readToEnd(pieces), target.query(copyFrom(`copy ${name} (${columns}) from stdin`)));
-  const [before, after] = [await checksumOf(source, table), await checksumOf(target, table)];
+  const [before, after] = [await readChecksum(source, table), await readChecksum(target, table)];
   if (before.rows !== after.rows || before.checksum !== after.checksum)
     throw new CopyDiffers(
       `${name} has ${before.rows} rows, its copy ${after.rows}, and their contents differ`,

@@ -82,7 +82,7 @@ function registerCounter(
   });
 }
 
-const rowsOf = <T>(
+const toRows = <T>(
   by: string,
   values: Readonly<Record<string, T>>,
   parts: (one: T) => readonly Row[],
@@ -98,20 +98,20 @@ function registerPoolMetrics(registers: Registry[], pools: MetricSources['pools'
     'Connections to PostgreSQL, by pool and state.',
     ['pool', 'state'],
     () =>
-      rowsOf('pool', pools(), ({ used, idle }) => [
+      toRows('pool', pools(), ({ used, idle }) => [
         [{ state: 'used' }, used],
         [{ state: 'idle' }, idle],
       ]),
   );
   registerGauge(registers, 'portal_pool_size', 'Maximum number of connections of a pool.', ['pool'], () =>
-    rowsOf('pool', pools(), ({ size }) => [[{}, size]]),
+    toRows('pool', pools(), ({ size }) => [[{}, size]]),
   );
   registerGauge(
     registers,
     'portal_pool_waiting',
     'Requests for a connection that wait for a pool.',
     ['pool'],
-    () => rowsOf('pool', pools(), ({ waiting }) => [[{}, waiting]]),
+    () => toRows('pool', pools(), ({ waiting }) => [[{}, waiting]]),
   );
 }
 
@@ -133,7 +133,7 @@ function registerProcessMetrics(
     'Reads and exports of the public interface that are running or queued.',
     ['kind', 'state'],
     () =>
-      rowsOf('kind', turns(), ({ running, waiting }) => [
+      toRows('kind', turns(), ({ running, waiting }) => [
         [{ state: 'running' }, running],
         [{ state: 'waiting' }, waiting],
       ]),
@@ -151,7 +151,7 @@ function registerProcessMetrics(
     'Cache lookups, by result.',
     ['cache', 'result'],
     () =>
-      rowsOf('cache', caches(), ({ hits, misses }) => [
+      toRows('cache', caches(), ({ hits, misses }) => [
         [{ result: 'hit' }, hits],
         [{ result: 'miss' }, misses],
       ]),
@@ -164,7 +164,7 @@ function registerReplicaMetrics(registers: Registry[], { reads, replicas }: Metr
     'portal_reads_total',
     'Reads of records, by the server that answered.',
     ['server'],
-    () => rowsOf('server', reads(), (count) => [[{}, count]]),
+    () => toRows('server', reads(), (count) => [[{}, count]]),
   );
   registerCounter(
     registers,
@@ -172,7 +172,7 @@ function registerReplicaMetrics(registers: Registry[], { reads, replicas }: Metr
     'Reads repeated on the primary, by reason.',
     ['replica', 'reason'],
     () =>
-      rowsOf('replica', replicas(), ({ fallbacks }) =>
+      toRows('replica', replicas(), ({ fallbacks }) =>
         Object.entries(fallbacks).map(([reason, count]): Row => [{ reason }, count]),
       ),
   );
@@ -181,7 +181,7 @@ function registerReplicaMetrics(registers: Registry[], { reads, replicas }: Metr
     'portal_replica_in_use',
     'Whether the replica responds; it is left out otherwise.',
     ['replica'],
-    () => rowsOf('replica', replicas(), ({ isInUse }) => [[{}, isInUse ? 1 : 0]]),
+    () => toRows('replica', replicas(), ({ isInUse }) => [[{}, isInUse ? 1 : 0]]),
   );
   registerGauge(
     registers,
@@ -189,7 +189,7 @@ function registerReplicaMetrics(registers: Registry[], { reads, replicas }: Metr
     'Age of the oldest write that the replica lacks.',
     ['replica'],
     () =>
-      rowsOf('replica', replicas(), ({ lagSeconds }) => (lagSeconds === undefined ? [] : [[{}, lagSeconds]])),
+      toRows('replica', replicas(), ({ lagSeconds }) => (lagSeconds === undefined ? [] : [[{}, lagSeconds]])),
   );
 }
 

@@ -5,7 +5,7 @@ import { createCache } from '../core/cache.ts';
 import type { Ctx, ReadEngine, ReadingCtx, TenantCtx } from '../core/ctx.ts';
 import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
 import type { Release, Semaphore } from '../core/semaphore.ts';
-import { warehouseOf } from '../db/former-warehouse.ts';
+import { chooseWarehouse } from '../db/former-warehouse.ts';
 import { updateTenantSchema } from '../warehouse/tenant-schema.ts';
 import { readColumnFacts } from './draft/column-facts.ts';
 import { acquireExport, createExportState } from './export/export-state.ts';
@@ -90,7 +90,7 @@ function readerAt(
   formerStatements: Reader['statements'] | undefined,
   organizationId: string,
 ): Reader {
-  const db = warehouseOf(shared.db, organizationId);
+  const db = chooseWarehouse(shared.db, organizationId);
   if (db === shared.db || formerStatements === undefined) return { ...shared, organizationId };
   return { ...shared, organizationId, db, statements: formerStatements, replicas: undefined };
 }
@@ -143,7 +143,7 @@ export function createReadEngine(ctx: EngineCtx): Engine {
     exports: createExportState(ctx, [reads, ...(replicas?.servers ?? []).map(({ queue }) => queue)]),
     savedQueries: createSavedQueryQueue(ctx),
     findLivingMasks: createLivingMasks(lookupCache(ctx)),
-    readerOf: (organizationId) => readerAt(shared, formerStatements, organizationId),
+    getReader: (organizationId) => readerAt(shared, formerStatements, organizationId),
     versions: createCache({
       maxBytes: cacheBytes.lookups,
       ttl: { clock: ctx.clock, ms: outageTrust.freshMs },
@@ -160,7 +160,7 @@ export function createReadEngine(ctx: EngineCtx): Engine {
     records: createRecordReader(sources),
     newestRecords: createRecordReader({
       ...sources,
-      readerOf: (organizationId) => ({ ...shared, organizationId, replicas: undefined }),
+      getReader: (organizationId) => ({ ...shared, organizationId, replicas: undefined }),
     }),
     tools: createRecordTools(sources),
     versionRecords: createVersionReader(sources),
@@ -172,46 +172,46 @@ export function createReadEngine(ctx: EngineCtx): Engine {
 
 type Reading = Pick<ReadingCtx, 'reads'>;
 /** Every ReadEngine is an Engine: only `createReadEngine` makes them. */
-export const engineOf = ({ reads }: Reading): Engine => reads as Engine;
+export const getEngine = ({ reads }: Reading): Engine => reads as Engine;
 
 /**
  * Reads of records for callers inside the service. With read replicas, what they return may have been
  * replaced within the last second.
  */
-export const recordsOf = (ctx: Reading): RecordReader => engineOf(ctx).records;
+export const getRecordReader = (ctx: Reading): RecordReader => getEngine(ctx).records;
 
-/** As `recordsOf`, never older than what was published before the call. */
-export const newestRecordsOf = (ctx: Reading): RecordReader => engineOf(ctx).newestRecords;
+/** As `getRecordReader`, never older than what was published before the call. */
+export const getNewestRecordReader = (ctx: Reading): RecordReader => getEngine(ctx).newestRecords;
 
 /**
  * The fields that any published or deprecated version masks, for readers without `unmasked:read`. At most a
  * second old. Rejects with database errors.
  */
 export const findLivingMasks = (ctx: Reading & TenantCtx): Promise<LivingMasks> =>
-  engineOf(ctx).findLivingMasks(ctx);
+  getEngine(ctx).findLivingMasks(ctx);
 
 /** A permit of the queue of all exports. Rejects as `acquireExport` does. */
-export const acquireExportOf = (
+export const acquireExportSlot = (
   ctx: Reading & Pick<TenantCtx, 'organizationId'>,
   signal: AbortSignal,
-): Promise<Release> => acquireExport(engineOf(ctx).exports, ctx.organizationId, signal);
+): Promise<Release> => acquireExport(getEngine(ctx).exports, ctx.organizationId, signal);
 
 /** What a sample of the records of a type says about its columns. Rejects as `readColumnFacts` does. */
-export const columnFactsOf = (
+export const readRecordTypeFacts = (
   ctx: Reading & TenantCtx,
   recordType: string,
   columns: Parameters<typeof readColumnFacts>[3],
-): ReturnType<typeof readColumnFacts> => readColumnFacts(engineOf(ctx), ctx, recordType, columns);
+): ReturnType<typeof readColumnFacts> => readColumnFacts(getEngine(ctx), ctx, recordType, columns);
 
 /** The published versions as tools for language models. */
-export const recordToolsOf = (ctx: Reading): RecordTools => engineOf(ctx).tools;
+export const getRecordTools = (ctx: Reading): RecordTools => getEngine(ctx).tools;
 
 /** Reads of the records of published versions for people. */
-export const versionRecordsOf = (ctx: Reading): VersionReader => engineOf(ctx).versionRecords;
+export const getVersionReader = (ctx: Reading): VersionReader => getEngine(ctx).versionRecords;
 
 /** Rejects all waiting exports and saved-query reads with 503, for shutdown. */
 export function closeQueues(ctx: Reading): void {
-  const { exports, savedQueries } = engineOf(ctx);
+  const { exports, savedQueries } = getEngine(ctx);
   exports.queue.close();
   savedQueries.close();
 }
@@ -238,7 +238,7 @@ export type PublicMetrics = {
 
 /** Hits and misses of each cache, the current length of each queue, and which server answers reads. */
 export function publicMetrics(ctx: Reading): PublicMetrics {
-  const { cacheCounters, exports, savedQueries, reads, replicas } = engineOf(ctx);
+  const { cacheCounters, exports, savedQueries, reads, replicas } = getEngine(ctx);
   const servers = replicas?.servers ?? [];
   const readQueues = [reads, ...servers.map(({ queue }) => queue)].map((queue) => queue.stats());
   const sum = (part: keyof QueueStats): number => readQueues.reduce((total, stats) => total + stats[part], 0);

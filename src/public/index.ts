@@ -13,20 +13,20 @@ export { type ColumnType, isListType, type LineField, type ListType } from '../w
 export type { DraftSource } from './draft/described.ts';
 export { draftDocument } from './draft/draft-document.ts';
 export {
-  acquireExportOf,
+  acquireExportSlot,
   closeQueues,
-  columnFactsOf,
   createReadEngine,
   findLivingMasks,
-  newestRecordsOf,
+  getNewestRecordReader,
+  getRecordReader,
+  getRecordTools,
+  getVersionReader,
   publicMetrics,
-  recordsOf,
-  recordToolsOf,
-  versionRecordsOf,
+  readRecordTypeFacts,
 } from './engine.ts';
 export { describeVersion } from './openapi/describe-version.ts';
 export { type Proof, proveVersion } from './proof/prove.ts';
-export { indexesOf } from './read/indexes.ts';
+export { listIndexes } from './read/indexes.ts';
 export type { QueryProblem, RecordQuery } from './records/record-query.ts';
 export type { SummaryColumn, SummaryQuery } from './records/record-summary.ts';
 export type { RecordReader } from './records/records.ts';
@@ -45,7 +45,7 @@ export {
 } from './tools/tool-inputs.ts';
 export { createVersionTools, type VersionTool } from './tools/version-tools.ts';
 export { readAvailable } from './version/available.ts';
-export { type Available, bindDocument, boundSource, sourceOf } from './version/bind.ts';
+export { type Available, bindDocument, boundSource, toSource } from './version/bind.ts';
 export { compareVersions, type VersionChange } from './version/compare.ts';
 export { fittingTypes } from './version/fitting-types.ts';
 export { ensureMaskSecret } from './version/mask-secret.ts';
@@ -61,7 +61,7 @@ export {
   type RecordTypeBinding,
   SchemaDocument,
 } from './version/schema-document.ts';
-export { shownColumnsOf } from './version/shown-columns.ts';
+export { listShownColumns } from './version/shown-columns.ts';
 export { type DefinitionProblem, validateDocument } from './version/validate.ts';
 export { parseFilterValue } from './version/values.ts';
 export { findPredecessor } from './version/versions.store.ts';
@@ -77,7 +77,7 @@ export type PublicOptions = {
   /**
    * The response headers collected so far, as alternating names and values; error responses also carry them.
    */
-  readonly headersOf: (res: Response) => string[];
+  readonly listPendingHeaders: (res: Response) => string[];
   /** Applies the collected headers to the response, for handlers that set their own headers. */
   readonly applyHeaders: (res: Response) => void;
   readonly usage: UsageCounter;
@@ -93,11 +93,11 @@ const preview = /^\/openapi\/[^/]+\/preview\/?$/;
  */
 export function publicHandler(
   ctx: ReadingCtx,
-  { referencePage, sessionCookies, headersOf, applyHeaders, usage, onServed }: PublicOptions,
+  { referencePage, sessionCookies, listPendingHeaders, applyHeaders, usage, onServed }: PublicOptions,
 ): RequestHandler {
   const service = createPublicService(ctx);
   return (req, res, next) => {
-    const headers = headersOf(res);
+    const headers = listPendingHeaders(res);
     allowOrigin({ req, headers }, ctx.settings.corsOrigins);
     if (req.method !== 'GET' && req.method !== 'HEAD') return rejectMethod(req, res, headers);
     if (req.url.includes('/openapi/') && preview.test(req.path)) {

@@ -47,7 +47,7 @@ const timeColumn = (
 ): RecordColumn | undefined =>
   columns.find(({ field, part, type }) => field === modifiedField && part === 'value' && type === 'time');
 
-const idsOf = (listed: readonly ListedRecord[]): string[] => listed.map(({ id }) => id);
+const listIds = (listed: readonly ListedRecord[]): string[] => listed.map(({ id }) => id);
 
 /**
  * The ids that must be read: those that this run has not read, except records of the hour before `since` that
@@ -60,7 +60,7 @@ async function filterMissing(
   listed: readonly ListedRecord[],
 ): Promise<string[]> {
   const column = timeColumn(reading, state);
-  if (column === undefined || listed.length === 0) return filterUnreadIds(reading, state, idsOf(listed));
+  if (column === undefined || listed.length === 0) return filterUnreadIds(reading, state, listIds(listed));
   const differing = await listNotStagedAs(reading, state, column, listed);
   const outdated = differing.filter(({ staged }) => staged).map(({ id }) => id);
   const notStaged = differing.filter(({ staged }) => !staged).map(({ id }) => id);
@@ -69,7 +69,7 @@ async function filterMissing(
   const isEarlier = ({ modifiedAt }: ListedRecord): boolean =>
     modifiedAt !== null && Date.parse(modifiedAt) < sinceMs;
   const earlier = listed.filter((record) => unread.has(record.id) && isEarlier(record));
-  const rows = earlier.length === 0 ? [] : await readLocalByIds(reading, state, [column], idsOf(earlier));
+  const rows = earlier.length === 0 ? [] : await readLocalByIds(reading, state, [column], listIds(earlier));
   const stored = new Map(rows.map(({ id, cells }) => [id, cells[0] ?? null]));
   for (const { id, modifiedAt } of earlier)
     if (stored.has(id) && stored.get(id) === modifiedAt) unread.delete(id);
@@ -87,7 +87,7 @@ export function listChanges<
 >(
   { connector, recordType, signal }: RunReadContext,
   { plan: { since, facts } }: RunState,
-  countOf: (counts: ChangeCounts) => number | null,
+  selectCount: (counts: ChangeCounts) => number | null,
   list: (afterId: string | null) => Promise<P>,
 ): (afterId: string | null) => Promise<P> {
   const { countChanged } = connector;
@@ -99,7 +99,7 @@ export function listChanges<
       count: async (range: IdRange) => {
         const counts = await countChanged({ recordType, since: withRepeatedHour(since), signal, range });
         signal.throwIfAborted();
-        return countOf(counts) ?? 0;
+        return selectCount(counts) ?? 0;
       },
     });
 }

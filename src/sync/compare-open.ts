@@ -13,7 +13,7 @@ import { addFacts, type RunReadContext, rereadByIds, saveStep } from './read-con
 const recordsPerRequest = 1_000;
 const dayMs = 86_400_000;
 
-const columnOf = (
+const findColumn = (
   { columns }: RunState,
   name: string | null | undefined,
   type?: RecordColumn['type'],
@@ -26,7 +26,7 @@ const sqlName = ({ column }: RecordColumn): string => `t.${quoteIdentifier(colum
 
 function openSql(state: RunState, openWhen: Exclude<OpenWhen, null>): string {
   if (openWhen === 'always') return 'true';
-  const column = columnOf(state, openWhen.field);
+  const column = findColumn(state, openWhen.field);
   if (column === undefined) return 'true';
   const name = sqlName(column);
   const isNumber = column.type === 'number' || column.type === 'integer';
@@ -41,8 +41,8 @@ function recentlyClosedSql(
 ): string {
   if (openWhen === 'always') return 'false';
   const [closed, modified] = [
-    columnOf(state, openWhen.closedOn, 'date'),
-    columnOf(state, modifiedField, 'time'),
+    findColumn(state, openWhen.closedOn, 'date'),
+    findColumn(state, modifiedField, 'time'),
   ];
   const byTime =
     modified === undefined ? 'false' : `${sqlName(modified)} >= ($6::date)::timestamp at time zone 'UTC'`;
@@ -51,7 +51,7 @@ function recentlyClosedSql(
 }
 
 /** Null when no record can be open, or when no field changes without a new modification time. */
-function openConditionOf(reading: RunReadContext, state: RunState): OpenCondition | null {
+function findOpenCondition(reading: RunReadContext, state: RunState): OpenCondition | null {
   const { ctx, recordType, prepared } = reading;
   const wanted = new Set(prepared.fields);
   const { openWhen } = recordType;
@@ -110,7 +110,7 @@ async function findDiffering(
  * completely instead. Throws what the connector and `stageRunPage` throw.
  */
 export async function readOpen(reading: RunReadContext, state: RunState): Promise<RunState> {
-  const condition = openConditionOf(reading, state);
+  const condition = findOpenCondition(reading, state);
   const records = condition === null ? [] : await listOpenIds(reading, state, condition, recordsPerRequest);
   const lastId = records.at(-1)?.id;
   if (lastId === undefined) return saveStep(reading, state, { plan: { step: 'rolling' } });

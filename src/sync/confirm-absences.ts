@@ -27,7 +27,7 @@ export async function filterConfirmedAbsent(
  * Stages the absent records among those that the deletion feed lists. Without a high-water mark the feed has
  * no beginning.
  */
-async function readFeedOf(
+async function readFeedForIds(
   reading: RunReadContext,
   state: RunState,
   ids: readonly string[],
@@ -47,7 +47,7 @@ export async function confirmAbsences(reading: RunReadContext, state: RunState):
   let current = await readApprovedDeletions(reading, state);
   const notReturned = await listIdsNotRead(reading, current);
   if (notReturned.length === 0) return current;
-  current = await readFeedOf(reading, current, notReturned);
+  current = await readFeedForIds(reading, current, notReturned);
   const unread = await listIdsNotRead(reading, current);
   for (let start = 0; start < unread.length; start += idsPerScan) {
     const ids = unread.slice(start, start + idsPerScan);

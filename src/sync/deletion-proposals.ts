@@ -50,7 +50,7 @@ async function query<T extends Record<string, unknown>>(
   }
 }
 
-const tableOf = ({ organizationId }: TenantCtx): string =>
+const toTableName = ({ organizationId }: TenantCtx): string =>
   `${tenantSchema(organizationId)}.deletion_proposals`;
 const proposalColumns = `id, status, revision, cardinality(ids) as count, evidence, ${rfc3339Sql('created_at')} as "createdAt", ${rfc3339Sql('closed_at')} as "closedAt"`;
 
@@ -65,7 +65,7 @@ export async function listHeldDeletions(ctx: TenantCtx): Promise<ReadonlyMap<str
   const rows = await query<HeldDeletions & { recordType: string }>(
     ctx,
     `select record_type as "recordType", id as "proposalId", cardinality(ids) as count, ${rfc3339Sql('created_at')} as "createdAt"
-     from ${tableOf(ctx)} where status = 'open'`,
+     from ${toTableName(ctx)} where status = 'open'`,
   );
   return new Map(rows.map(({ recordType, ...held }) => [recordType, held]));
 }
@@ -78,7 +78,7 @@ export async function listProposals(
   page: { page: number; pageSize: number },
 ): Promise<{ rows: ProposalRow[]; total: number }> {
   await updateTenantSchema(ctx, ctx.organizationId);
-  const from = `from ${tableOf(ctx)} where record_type = $1 and ($2::text is null or status = $2)`;
+  const from = `from ${toTableName(ctx)} where record_type = $1 and ($2::text is null or status = $2)`;
   const values = [recordType, status ?? null];
   const counted = await query<{ total: string }>(ctx, `select count(*) as total ${from}`, values);
   const rows = await query<ProposalRow>(
@@ -96,7 +96,7 @@ export async function findProposal(
   id: string,
 ): Promise<ProposalRow | undefined> {
   await updateTenantSchema(ctx, ctx.organizationId);
-  const sql = `select ${proposalColumns} from ${tableOf(ctx)} where record_type = $1 and id = $2`;
+  const sql = `select ${proposalColumns} from ${toTableName(ctx)} where record_type = $1 and id = $2`;
   return (await query<ProposalRow>(ctx, sql, [recordType, id]))[0];
 }
 
@@ -108,7 +108,7 @@ export async function filterUnlistedIds(
 ): Promise<string[]> {
   const { rows } = await ctx.db.data.query<{ id: string }>(
     `select a.id from unnest($2::text[]) with ordinality a(id, n)
-     where a.id not in (select unnest(ids) from ${tableOf(ctx)} where id = $1) order by a.n`,
+     where a.id not in (select unnest(ids) from ${toTableName(ctx)} where id = $1) order by a.n`,
     [proposalId, ids],
   );
   return rows.map(({ id }) => id);
@@ -129,7 +129,7 @@ function shownSql(columns: readonly RecordColumn[], field: string | null, show: 
     : show(shown.part === 'label' ? `${shown.field}.name` : shown.field, cellText(shown, 't'));
 }
 
-const shownAsOf = async (ctx: TenantCtx, recordType: string): Promise<ShownAs> => {
+const readShownAs = async (ctx: TenantCtx, recordType: string): Promise<ShownAs> => {
   // What an older version of this service stored has no `shownAs`.
   const found: ShownAs | undefined = (await findDescription(ctx, recordType))?.shownAs;
   return found ?? { number: null, name: null, date: null, amount: null };
@@ -149,7 +149,7 @@ export async function listProposalRecords(
   show: ShowValue,
 ): Promise<AbsentRecordRow[] | undefined> {
   const schema = tenantSchema(ctx.organizationId);
-  const shownAs = await shownAsOf(ctx, recordType);
+  const shownAs = await readShownAs(ctx, recordType);
   const state = await readRecordState(ctx.db.data, schema, recordType);
   const columns = await readRecordColumns(ctx.db.data, schema, recordType);
   const isInteger = state?.idType === 'integer';
@@ -161,7 +161,7 @@ export async function listProposalRecords(
   const { rows } = await ctx.db.data.query<AbsentRecordRow>(
     `select p.id, ${shown(shownAs.number)} as number, ${shown(shownAs.name)} as name, ${shown(shownAs.date)} as date,
        ${shown(shownAs.amount)} as amount, ${rfc3339Sql('a.last_seen_at')} as "lastSeenAt", coalesce(a.referenced_by, '[]') as "referencedBy"
-     from (select u.id, u.id::${type} as key from ${tableOf(ctx)} d, unnest(d.ids) u(id)
+     from (select u.id, u.id::${type} as key from ${toTableName(ctx)} d, unnest(d.ids) u(id)
            where d.id = $1 and ($3::text is null or u.id::${type} > $3::${type}) order by 2 limit $4) p
      ${join} left join ${schema}.absent_records a on a.record_type = $2 and a.id = p.id order by p.key`,
     [proposalId, recordType, after, limit],
@@ -197,7 +197,7 @@ export const approveProposal = (
   ids: readonly string[] | null,
 ): Promise<boolean> =>
   inDataTransaction(ctx.db.data, async (client) => {
-    const table = tableOf(ctx);
+    const table = toTableName(ctx);
     const { proposal } = await lockProposal(client, table, recordType, id);
     if (proposal === undefined || proposal.revision !== revision) return false;
     if (proposal.status === 'approved') return true;
@@ -232,7 +232,7 @@ export const rejectProposal = (
   { id, revision }: ProposalDecision,
 ): Promise<boolean> =>
   inDataTransaction(ctx.db.data, async (client) => {
-    const table = tableOf(ctx);
+    const table = toTableName(ctx);
     const { proposal, rejected } = await lockProposal(client, table, recordType, id);
     if (proposal === undefined || proposal.revision !== revision) return false;
     if (proposal.status === 'rejected') return true;

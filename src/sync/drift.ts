@@ -20,16 +20,16 @@ export type Drift = {
   readonly to: string | null;
 };
 
-const typesOf = (fields: readonly FieldMetadata[], prefix = ''): [string, string][] =>
+const listTypes = (fields: readonly FieldMetadata[], prefix = ''): [string, string][] =>
   fields
     .filter(({ syncable }) => syncable)
     .flatMap(({ name, type, fields: inner = [] }) => [
       [`${prefix}${name}`, type],
-      ...typesOf(inner, `${prefix}${name}.`),
+      ...listTypes(inner, `${prefix}${name}.`),
     ]);
 
-export const fieldTypesOf = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): FieldTypes =>
-  Object.fromEntries(typesOf(fields));
+export const toFieldTypes = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): FieldTypes =>
+  Object.fromEntries(listTypes(fields));
 
 /**
  * Sorted by field name. A field of lines that comes or goes together with the lines themselves is not listed
@@ -60,7 +60,7 @@ export async function recordDrift(
   runId: string,
   recordType: RecordTypeMetadata,
 ): Promise<void> {
-  const now = fieldTypesOf(recordType);
+  const now = toFieldTypes(recordType);
   const wanted = JSON.stringify(now);
   const read = `select erp_fields as before, erp_fields is not distinct from $2::jsonb as same from ${schema}.record_state where record_type = $1`;
   type Row = { before: FieldTypes | null; same: boolean };
@@ -109,7 +109,7 @@ async function readOutbox(ctx: TenantCtx, recordType: string | null): Promise<Ou
   }
 }
 
-const fieldsOf = (rows: readonly OutboxRow[], kind: Drift['kind']): string[] =>
+const listFields = (rows: readonly OutboxRow[], kind: Drift['kind']): string[] =>
   rows.filter((row) => row.kind === kind).map(({ field }) => field);
 
 /** Inserts the rows, and an event of the run that detected them, unless an earlier attempt already did. */
@@ -129,9 +129,9 @@ async function deliver(ctx: TenantCtx, runId: string, rows: readonly OutboxRow[]
       level: 'warning',
       message: 'the fields of the record type changed in the ERP',
       data: {
-        added: fieldsOf(rows, 'added'),
-        vanished: fieldsOf(rows, 'vanished'),
-        retyped: fieldsOf(rows, 'retyped'),
+        added: listFields(rows, 'added'),
+        vanished: listFields(rows, 'vanished'),
+        retyped: listFields(rows, 'retyped'),
       },
     });
   });

@@ -21,13 +21,13 @@ import { hasValue, maxRecordsAsked } from './still-empty.ts';
  */
 const suspicion = { minRows: 20, minShare: 0.5 };
 
-const nameOf = ({ field, part, lineField }: Emptied): string =>
+const describeField = ({ field, part, lineField }: Emptied): string =>
   part === 'label' ? `${field} (display text)` : lineField === null ? field : `${field}.${lineField}`;
 
 function columnEmptied(emptied: Emptied, id: string): ProofFailed {
   return new ProofFailed(
     'COLUMN_EMPTIED',
-    `The field ${nameOf(emptied)} came empty in ${emptied.emptied} of ${emptied.had} records that had a value, but record ${id} has one when it is read again`,
+    `The field ${describeField(emptied)} came empty in ${emptied.emptied} of ${emptied.had} records that had a value, but record ${id} has one when it is read again`,
     "Nothing was published. Run the sync again; if it fails again, report it to the ERP's support: its answers to queries leave values out.",
   );
 }
@@ -90,7 +90,9 @@ function staleEntries(found: readonly Emptied[]): StalePlan {
   const byField = Map.groupBy(found, ({ field }) => field);
   return Object.fromEntries(
     [...byField].map(([field, parts]) => {
-      const counts = parts.map((part) => `${nameOf(part)} in ${part.emptied} of ${part.had}`).join(', ');
+      const counts = parts
+        .map((part) => `${describeField(part)} in ${part.emptied} of ${part.had}`)
+        .join(', ');
       const lineFields = parts.flatMap(({ lineField }) => lineField ?? []);
       const isLineFieldsOnly = lineFields.length === parts.length;
       return [

@@ -21,7 +21,7 @@ export type LoadEstimates = {
   readonly concurrency: number;
 };
 
-const fieldsOf = ({ fields }: RecordTypeMetadata): string[] =>
+const listSyncableFields = ({ fields }: RecordTypeMetadata): string[] =>
   fields.flatMap(({ name, syncable }) => (syncable ? [name] : []));
 const hasLines = ({ fields }: RecordTypeMetadata): boolean =>
   fields.some(({ type, syncable }) => type === 'lines' && syncable);
@@ -32,7 +32,12 @@ async function estimateLoad(
   limit: number,
   signal: AbortSignal,
 ): Promise<LoadEstimate> {
-  const read = await connector.estimateRead?.({ recordType, fields: fieldsOf(recordType), limit, signal });
+  const read = await connector.estimateRead?.({
+    recordType,
+    fields: listSyncableFields(recordType),
+    limit,
+    signal,
+  });
   const records = read?.records ?? (await connector.count(recordType, signal));
   const pages = read?.pages ?? Math.max(1, Math.ceil(records / limit));
   const totals = hasLines(recordType) && connector.lines !== undefined ? pages : 0;
@@ -61,7 +66,7 @@ async function timePage(
   const [before, startedMs] = [counter.count(), ctx.clock.monotonicMs()];
   const request = {
     recordType,
-    fields: fieldsOf(recordType),
+    fields: listSyncableFields(recordType),
     afterId: null,
     changedSince: null,
     limit: ctx.settings.sync.pageSize,
@@ -113,13 +118,13 @@ export async function estimateLoads(
   );
   const failed = [...loads.values()].filter((load) => load instanceof ErpError && mayPass(load));
   if (failed.length > 0 && failed.length === loads.size) throw failed[0];
-  const requestsOf = ({ name }: RecordTypeMetadata): number => {
+  const countRequests = ({ name }: RecordTypeMetadata): number => {
     const load = loads.get(name);
     return load === undefined || load instanceof ErpError || load.records === 0 ? 0 : load.requests;
   };
   const largest = recordTypes
-    .filter((type) => requestsOf(type) > 0)
-    .sort((a, b) => requestsOf(b) - requestsOf(a))
+    .filter((type) => countRequests(type) > 0)
+    .sort((a, b) => countRequests(b) - countRequests(a))
     .slice(0, Math.min(concurrency, maxTimedTypes));
   return { loads, latencyMs: await measureLatency(ctx, createConnector, largest, signal), concurrency };
 }

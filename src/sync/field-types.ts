@@ -45,17 +45,17 @@ export async function compareTypes(
 }
 
 /** By name: their order depends on which values the first records have. */
-const typesOf = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): Record<string, unknown> =>
+const toTypes = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): Record<string, unknown> =>
   Object.fromEntries(
     fields.map(({ name, type, syncable, fields: ofLines }) => [
       name,
-      [type, syncable, ofLines && typesOf({ fields: ofLines })],
+      [type, syncable, ofLines && toTypes({ fields: ofLines })],
     ]),
   );
 
 /** What was not listed at one of the two times says nothing. */
 const haveSameTypes = (one: RecordTypeMetadata, other: RecordTypeMetadata): boolean =>
-  isDeepStrictEqual(typesOf(one), typesOf(other)) &&
+  isDeepStrictEqual(toTypes(one), toTypes(other)) &&
   (one.listedTypes == null ||
     other.listedTypes == null ||
     isDeepStrictEqual(one.listedTypes, other.listedTypes));
@@ -78,12 +78,12 @@ export async function assertSameDescription({
 
 type Watched = Pick<FieldMetadata, 'name' | 'unconfirmed'> & { readonly ofLines: boolean };
 
-const unconfirmedOf = ({ fields }: Pick<RecordTypeMetadata, 'fields'>, ofLines = false): Watched[] =>
+const listUnconfirmed = ({ fields }: Pick<RecordTypeMetadata, 'fields'>, ofLines = false): Watched[] =>
   fields.flatMap(({ name, unconfirmed, syncable, fields: inner }): Watched[] => {
     if (!syncable) return [];
     return [
       ...(unconfirmed === undefined ? [] : [{ name, unconfirmed, ofLines }]),
-      ...(inner ? unconfirmedOf({ fields: inner }, true) : []),
+      ...(inner ? listUnconfirmed({ fields: inner }, true) : []),
     ];
   });
 
@@ -104,7 +104,7 @@ const withConfirmed = (recordType: RecordTypeMetadata, confirmed: readonly Watch
   return { ...recordType, fields: recordType.fields.map((field) => confirm(field, false)) };
 };
 
-const valuesOf = ({ name, ofLines }: Watched, { values, lines }: SourceRecord): string[] =>
+const listValues = ({ name, ofLines }: Watched, { values, lines }: SourceRecord): string[] =>
   (ofLines ? (lines ?? []) : [values]).flatMap(({ [name]: value = null }) => value ?? []);
 
 /**
@@ -117,20 +117,20 @@ export function createTypeWatch(reader: Reader): (records: readonly SourceRecord
   const { ctx, connector, recordType } = reader;
   const { types } = connector;
   if (types === undefined) return async () => undefined;
-  let watched = unconfirmedOf(recordType);
+  let watched = listUnconfirmed(recordType);
   return async (records) => {
     const hasValue = (field: Watched, isMeant: (text: string) => boolean): boolean =>
-      records.some((record) => valuesOf(field, record).some(isMeant));
+      records.some((record) => listValues(field, record).some(isMeant));
     const filled = watched.filter((field) => field.unconfirmed === 'empty' && hasValue(field, () => true));
     const doubtful = watched.filter((field) => hasValue(field, types.isDoubtful));
     if (filled.length + doubtful.length === 0) return;
     const current = await assertSameDescription(reader);
-    const now = current === undefined ? [] : unconfirmedOf(current);
+    const now = current === undefined ? [] : listUnconfirmed(current);
     // The ERP no longer has, or doesn't show yet, what was read.
     if (current === undefined || filled.some((field) => now.some((one) => isDeepStrictEqual(one, field))))
       throw typesChanged(recordType.name);
     const described = withConfirmed(current, doubtful);
     await saveDescriptions(ctx, [described]);
-    watched = unconfirmedOf(described);
+    watched = listUnconfirmed(described);
   };
 }

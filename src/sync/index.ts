@@ -48,13 +48,13 @@ export {
   findRecordType,
   findSyncConfigIds,
   hasReadableFields,
-  headOf,
   listHeads,
   listSyncableNames,
   readMetadataStatus,
   readRecordTypes,
   type StoredHead,
   type StoredRecordType,
+  toHead,
   writeDescriptions,
 } from './record-types.store.ts';
 export { failRun, releaseRun, secondsSinceLastPage } from './release.ts';

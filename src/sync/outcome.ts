@@ -25,7 +25,7 @@ import { reportDrift } from './drift.ts';
 import { recordSyncHealth } from './health.ts';
 import { buildWantedIndexes } from './index-jobs.ts';
 import { listMaskedSources } from './masked-sources.ts';
-import { healthAfter, partialReasonOf } from './partial-reasons.ts';
+import { findPartialReason, healthAfter } from './partial-reasons.ts';
 import { ProofFailed } from './retry.ts';
 import { writeRunEvent } from './run-events.store.ts';
 import { type Lease, moveRun, type RunRow, type SyncConfigRow, setPausedReason } from './runs.store.ts';
@@ -170,7 +170,7 @@ export async function copyOutcome(
 ): Promise<void> {
   const { counts, generation, heldDeletions, proposalId, stale = {} } = outcome;
   const staleFields = Object.keys(stale);
-  const problem = partialReasonOf(outcome);
+  const problem = findPartialReason(outcome);
   const held = await describeHeld(ctx, row.record_type, outcome);
   const event = {
     level: outcome.status === 'succeeded' ? 'info' : 'warning',

@@ -164,7 +164,7 @@ export function createPageReader(
   request: Omit<PageRequest, 'afterId' | 'changedSince'>,
 ): PageReader {
   let prefetched: { readonly key: string; readonly page: Promise<ReadyPage> } | null = null;
-  const keyOf = (afterId: string | null, changedSince: string | null): string =>
+  const toKey = (afterId: string | null, changedSince: string | null): string =>
     JSON.stringify([afterId, changedSince]);
   const read = async (afterId: string | null, changedSince: string | null): Promise<ReadyPage> => {
     const page = await connector.readPage({
@@ -176,13 +176,13 @@ export function createPageReader(
     return { ...(await toStagedPage(rules, page, target)), maxModified: latestModified(page.records) };
   };
   return async (afterId, changedSince) => {
-    const key = keyOf(afterId, changedSince);
+    const key = toKey(afterId, changedSince);
     const pending = prefetched?.key === key ? prefetched.page : read(afterId, changedSince);
     prefetched = null;
     const page = await pending;
     request.signal.throwIfAborted();
     if (page.hasMore && page.lastId !== null && page.lastId !== afterId) {
-      const next = { key: keyOf(page.lastId, changedSince), page: read(page.lastId, changedSince) };
+      const next = { key: toKey(page.lastId, changedSince), page: read(page.lastId, changedSince) };
       // The caller that awaits the page sees its error. Without this handler it would be unhandled when the
       // run ends before that.
       next.page.catch(() => undefined);

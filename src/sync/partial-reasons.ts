@@ -4,9 +4,9 @@ import type { PublishOutcome } from '../warehouse/run-state-row.ts';
 import type { Health } from './alert-mail.ts';
 import type { RunError } from './retry.ts';
 
-const namesOf = (fields: readonly (readonly [string, unknown])[]): string =>
+const formatFields = (fields: readonly (readonly [string, unknown])[]): string =>
   `${fields.length === 1 ? 'The field' : 'The fields'} ${fields.map(([name]) => name).join(', ')}`;
-const reasonsOf = (fields: readonly (readonly [string, StalePlan[string]])[]): string =>
+const describeReasons = (fields: readonly (readonly [string, StalePlan[string]])[]): string =>
   [...new Set(fields.map(([, { message }]) => message))].join('; ');
 
 function staleErrors(stale: StalePlan): RunError[] {
@@ -19,7 +19,7 @@ function staleErrors(stale: StalePlan): RunError[] {
       : [
           {
             code: 'FIELDS_UNREADABLE',
-            message: `${namesOf(unreadable)} can't be read; the last values stay, and new records have none. ${reasonsOf(unreadable)}`,
+            message: `${formatFields(unreadable)} can't be read; the last values stay, and new records have none. ${describeReasons(unreadable)}`,
             fix: `Give the integration role access to the field, or to the table that holds it; the next run then updates all records. If it is gone for good, accept that the field is missing.`,
           },
         ]),
@@ -28,7 +28,7 @@ function staleErrors(stale: StalePlan): RunError[] {
       : [
           {
             code: 'FIELDS_EMPTY',
-            message: `${namesOf(empty)} came empty; the last values stay, and new records have none. ${reasonsOf(empty)}`,
+            message: `${formatFields(empty)} came empty; the last values stay, and new records have none. ${describeReasons(empty)}`,
             fix: `Check in the ERP whether the field is meant to be empty or is hidden from the integration role. If it is meant to be empty, accept that the field is missing.`,
           },
         ]),
@@ -53,7 +53,7 @@ const withoutPeriod = (text: string): string => text.replace(/\.$/, '');
  * One error with the code of the most severe reason, and the messages and fixes of all of them. Null when the
  * run succeeded.
  */
-export function partialReasonOf({
+export function findPartialReason({
   stale = {},
   heldDeletions,
   proposalId,

@@ -27,7 +27,7 @@ type Mark = { readonly phase: string; readonly done: number; readonly atMs: numb
 
 const logIntervalMs = 10_000;
 
-const percentOf = (done: number, expected: number): number =>
+const computePercent = (done: number, expected: number): number =>
   expected === 0 ? 100 : Math.floor((done / expected) * 100);
 
 const inWords = (seconds: number): string => {
@@ -68,7 +68,7 @@ export function createProgressMeter(
   return {
     measure(phase, done, counted) {
       const expected = counted === null ? null : Math.max(counted, done);
-      const percent = expected === null ? null : percentOf(done, expected);
+      const percent = expected === null ? null : computePercent(done, expected);
       const measured = {
         phase,
         done,

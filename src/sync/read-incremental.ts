@@ -30,7 +30,7 @@ import { describeLineProof, readChangedLines } from './stored-lines.ts';
 
 type Step = (reading: RunReadContext, state: RunState) => Promise<RunState>;
 
-const latestOf = (times: readonly (string | null)[]): string | null =>
+const findLatest = (times: readonly (string | null)[]): string | null =>
   times.reduce((a, b) => (a === null || (b !== null && b > a) ? b : a), null);
 
 /**
@@ -58,7 +58,7 @@ const readPage: Step = async (reading, state) => {
     plan: {
       ...(page.hasMore && (await countChanges(reading, state))),
       step: page.hasMore ? 'pages' : 'listed',
-      maxModified: latestOf([maxModified, page.maxModified]),
+      maxModified: findLatest([maxModified, page.maxModified]),
       ...addFacts(state, 'changed', { pages: 1, read: page.records.length + page.rejected.length }),
     },
   });

@@ -41,7 +41,7 @@ export const hasReadableFields = ({ fields }: Pick<RecordTypeMetadata, 'fields'>
  * What a list shows of a record type that is described. `listed`: how the ERP's own list of record types
  * shows it, where it does.
  */
-export function headOf(described: RecordTypeMetadata, listed?: RecordTypeHead): StoredHead {
+export function toHead(described: RecordTypeMetadata, listed?: RecordTypeHead): StoredHead {
   const { name, label, table, source, fields } = described;
   const syncable = hasReadableFields(described);
   const reason =
@@ -246,7 +246,7 @@ export const saveAccount = (
     const first = new Map(described.map((description) => [description.name, description]));
     const rows = [
       ...[...first.values()].map((description) => ({
-        head: headOf(description, heads.get(description.name)),
+        head: toHead(description, heads.get(description.name)),
         description,
       })),
       ...[...heads.values()]
@@ -300,7 +300,7 @@ export async function writeDescriptions(
     position: 't.position',
   });
   const rows = described.map((description, index) => {
-    const head = headOf(description, heads.get(description.name));
+    const head = toHead(description, heads.get(description.name));
     return { name: head.name, position: (last[0]?.position ?? 0) + 1 + index, head, description };
   });
   await upsert(

@@ -190,7 +190,7 @@ export async function moveRun(
 export type LeaseStatus = { readonly held: boolean; readonly cancelRequested: boolean };
 type LeaseStatusRow = { status: RunStatus; cancel_requested: boolean };
 /** A run that is being published can no longer be cancelled. */
-const leaseStatusOf = (rows: readonly LeaseStatusRow[]): LeaseStatus => ({
+const toLeaseStatus = (rows: readonly LeaseStatusRow[]): LeaseStatus => ({
   held: rows.length === 1,
   cancelRequested: rows[0]?.status === 'running' && rows[0].cancel_requested,
 });
@@ -198,7 +198,7 @@ const leaseStatusOf = (rows: readonly LeaseStatusRow[]): LeaseStatus => ({
 /** Extends the lease; `held` is false when it was lost. */
 export const renewRunLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, leaseMs: number): Promise<LeaseStatus> =>
   inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) =>
-    leaseStatusOf(
+    toLeaseStatus(
       await tx('sync_runs')
         .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
         .whereIn('status', ['running', 'publishing'])
@@ -252,7 +252,7 @@ export const saveProgress = (
   inTransaction(
     { db: ctx.db, organizationId: lease.organizationId },
     async (tx) =>
-      leaseStatusOf(
+      toLeaseStatus(
         await tx('sync_runs')
           .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
           .whereIn('status', ['running', 'publishing'])

@@ -53,10 +53,10 @@ async function enqueueEach(ctx: Ctx, due: readonly DueRun[]): Promise<number> {
 }
 
 function findDue(ctx: Pick<Ctx, 'clock' | 'log'>, rows: readonly ScheduledRow[]): DueRun[] {
-  const slotOf = createDueSlotFinder(ctx.clock.now());
+  const findSlot = createDueSlotFinder(ctx.clock.now());
   return rows.flatMap(({ id, schedule, timezone, last_slot, since }) => {
     try {
-      const slot = slotOf({ schedule, timezone, lastSlot: last_slot, since });
+      const slot = findSlot({ schedule, timezone, lastSlot: last_slot, since });
       return slot === null ? [] : [{ run_id: createId(), config_id: id, slot }];
     } catch (error) {
       ctx.log.error({ err: error, syncConfigId: id }, 'could not queue a due sync run');

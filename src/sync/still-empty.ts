@@ -51,7 +51,7 @@ export async function askFilled(reader: Reader, empty: EmptyFields): Promise<Rea
     const metadata = readable.get(field);
     if (metadata === undefined) continue;
     const records = await readRecordsByIds(reader, [field], ids.slice(0, maxRecordsAsked));
-    const emptied = partsOf(field, metadata.type === 'lines', parts);
+    const emptied = toParts(field, metadata.type === 'lines', parts);
     const isFilled = emptied.some((part) => records.some((record) => hasValue(record, part)));
     answers.set(field, records.length === 0 ? 'gone' : isFilled ? 'filled' : 'empty');
   }
@@ -82,7 +82,7 @@ export async function findStillEmpty(
   };
 }
 
-const partsOf = (field: string, isLines: boolean, { lineFields, labelOnly }: EmptyField) => {
+const toParts = (field: string, isLines: boolean, { lineFields, labelOnly }: EmptyField) => {
   if (!isLines)
     return [{ field, part: labelOnly === true ? ('label' as const) : ('value' as const), lineField: null }];
   return (lineFields ?? [null]).map((lineField) => ({ field, part: 'lines' as const, lineField }));

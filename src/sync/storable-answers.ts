@@ -17,7 +17,7 @@ type Page<T> = {
 const storableId = (id: unknown): string => toStorableText(id, maxIdLength);
 
 /** Null for a record whose id and modification time can be stored. */
-function rejectionOf({ id, modifiedAt, values }: ScannedRecord, idType: IdType): RecordRejection | null {
+function findRejection({ id, modifiedAt, values }: ScannedRecord, idType: IdType): RecordRejection | null {
   if (!isValidId(id, idType))
     return { id: storableId(id), code: 'ID_UNREADABLE', message: `The id is not a valid ${idType} id` };
   if (modifiedAt === null || isTime(modifiedAt)) return null;
@@ -30,7 +30,7 @@ function rejectionOf({ id, modifiedAt, values }: ScannedRecord, idType: IdType):
  * reports.
  */
 function storablePage<T extends ScannedRecord>(page: Page<T>, idType: IdType): Page<T> {
-  const rejected = page.records.flatMap((record) => rejectionOf(record, idType) ?? []);
+  const rejected = page.records.flatMap((record) => findRejection(record, idType) ?? []);
   const { lastId } = page;
   return {
     ...page,
@@ -38,7 +38,7 @@ function storablePage<T extends ScannedRecord>(page: Page<T>, idType: IdType): P
     records:
       rejected.length === 0
         ? page.records
-        : page.records.filter((record) => rejectionOf(record, idType) === null),
+        : page.records.filter((record) => findRejection(record, idType) === null),
     rejected: [...page.rejected.map((one) => ({ ...one, id: storableId(one.id) })), ...rejected],
   };
 }

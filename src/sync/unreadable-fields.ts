@@ -2,7 +2,7 @@
 // integration role, and no administrator accepted that they are missing. Their stored values stay, and the
 // run is partial. Pure.
 import { type FieldMetadata, hasLabel, type RecordTypeMetadata } from '../connectors/connector.ts';
-import { columnTypes, lineFieldsOf, type RecordColumn } from '../warehouse/columns.ts';
+import { columnTypes, type RecordColumn, toLineFields } from '../warehouse/columns.ts';
 import type { AcceptedField, RecordState, ShownColumns, StalePlan } from '../warehouse/record-state.ts';
 
 /** What versions show of a field. `lineFields` null: every field of the lines. */
@@ -40,7 +40,7 @@ function findMissingLineFields(
   { columns, lineFields }: Shown,
   accepted: AcceptedField | undefined,
 ) {
-  const offered = new Set(lineFieldsOf(field).map(({ name }) => name));
+  const offered = new Set(toLineFields(field).map(({ name }) => name));
   const wanted =
     lineFields ?? new Set(columns.flatMap((column) => column.lineFields ?? []).map(({ name }) => name));
   return [...wanted].filter((name) => !offered.has(name) && accepted?.lineFields?.includes(name) !== true);

@@ -1,7 +1,7 @@
 // Checks or renders the parts of a template, one after the other. Runs only in the worker thread.
 import { createEngine } from './liquid/engine.ts';
 import { parseNumber } from './liquid/numbers.ts';
-import { problemsOf } from './liquid/problems.ts';
+import { toProblems } from './liquid/problems.ts';
 import {
   type RenderTask,
   type TaskResult,
@@ -26,7 +26,7 @@ function check(parts: TemplateParts): TaskResult {
       createEngine({ as: as === 'html' ? 'html' : 'text', ...checkOptions }).parse(source);
       return [];
     } catch (error) {
-      return problemsOf(part, error, 'syntax');
+      return toProblems(part, error, 'syntax');
     }
   });
   return { texts: {}, problems: distinct(problems) };
@@ -62,7 +62,7 @@ function renderPart(
     const text = String(engine.renderSync(parsed, data));
     return { text: as === 'line' ? toLine(text) : toText(text), problems: [] };
   } catch (error) {
-    return { text: '', problems: problemsOf(part, error, phase) };
+    return { text: '', problems: toProblems(part, error, phase) };
   }
 }
 

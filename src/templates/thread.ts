@@ -33,7 +33,7 @@ const defaults: ThreadOptions = {
   program: new URL('./worker.ts', import.meta.url),
 };
 
-const codeOf = (error: unknown): string | undefined => (error as { code?: string }).code;
+const findErrorCode = (error: unknown): string | undefined => (error as { code?: string }).code;
 
 /**
  * The deadline counts timer ticks instead of elapsed time, so that a process that was suspended itself
@@ -59,7 +59,7 @@ function nextMessage(worker: Worker, deadlineMs: number | null, send: () => void
       failure ??= error;
       setImmediate(() =>
         settle(() =>
-          codeOf(failure) === 'ERR_WORKER_OUT_OF_MEMORY' ? resolve('too_much_work') : reject(failure),
+          findErrorCode(failure) === 'ERR_WORKER_OUT_OF_MEMORY' ? resolve('too_much_work') : reject(failure),
         ),
       );
     };

@@ -65,7 +65,7 @@ const sqlTypes: Readonly<Record<ColumnType, string>> = {
   texts: 'text[] collate "C"',
   lines: 'jsonb',
 };
-export const sqlTypeOf = (type: ColumnType): string => sqlTypes[type];
+export const toSqlType = (type: ColumnType): string => sqlTypes[type];
 export const sqlIdType = (idType: RecordTypeMetadata['idType']): string =>
   idType === 'integer' ? 'bigint' : 'text collate "C"';
 
@@ -118,7 +118,7 @@ function uniqueName(wanted: string, taken: ReadonlySet<string>): string {
 }
 
 /** The fields of one line as they are stored, labels included; empty unless the field is `lines`. */
-export function lineFieldsOf(field: FieldMetadata): LineField[] {
+export function toLineFields(field: FieldMetadata): LineField[] {
   return (field.fields ?? [])
     .filter(({ syncable }) => syncable)
     .flatMap((line) => {
@@ -141,7 +141,7 @@ const listParts = ({ type, entries }: FieldMetadata): ('ids' | 'names')[] =>
 /** The columns that this field needs, without physical names. */
 function wantedColumns(field: FieldMetadata): Pick<RecordColumn, 'field' | 'part' | 'type' | 'lineFields'>[] {
   if (field.type === 'lines')
-    return [{ field: field.name, part: 'lines', type: 'lines', lineFields: lineFieldsOf(field) }];
+    return [{ field: field.name, part: 'lines', type: 'lines', lineFields: toLineFields(field) }];
   const plain = { field: field.name, lineFields: null };
   return [
     { ...plain, part: 'value', type: columnTypes[field.type] },

@@ -77,7 +77,7 @@ type Settled = {
 };
 
 /** What the run knows when it holds deletions back. */
-const evidenceOf = ({ state }: RunTarget, { rules, rowCount, allowed }: Settled, referenced: number) =>
+const buildEvidence = ({ state }: RunTarget, { rules, rowCount, allowed }: Settled, referenced: number) =>
   JSON.stringify({
     runId: state.runId,
     mode: state.plan.mode,
@@ -186,7 +186,7 @@ async function updateAfterComparison(
   await shrinkProposal(target, rejected, decision.rejected);
   const ids = decision.stay.filter((id) => !approved.has(id));
   const status = rules.deletions === 'none' ? 'kept' : 'open';
-  const evidence = evidenceOf(target, settled, ids.filter((id) => referenced.has(id)).length);
+  const evidence = buildEvidence(target, settled, ids.filter((id) => referenced.has(id)).length);
   const proposalId = await replaceProposal(target, open, ids, status, evidence);
   const listed = [...(open?.ids ?? []), ...(rejected?.ids ?? []), ...approved];
   await saveAbsentRecords(target, table, [...decision.stay, ...decision.rejected], listed);

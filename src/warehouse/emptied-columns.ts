@@ -83,7 +83,7 @@ function shrunkSql(parts: readonly ColumnPart[]): string {
  * Columns that no complete read has filled yet had no values; those of a former type repeat another column as
  * far as it converts.
  */
-const partsOf = (state: RunState): ColumnPart[] =>
+const listParts = (state: RunState): ColumnPart[] =>
   publishedColumns(state)
     .filter((column) => column.state === 'live' || column.state === 'returned')
     .flatMap(({ field, part, column, lineFields }) => [
@@ -143,7 +143,7 @@ export async function findEmptied(
   minRows: number,
   modifiedField: string | null,
 ): Promise<Emptied[]> {
-  const parts = partsOf(state);
+  const parts = listParts(state);
   if (parts.length === 0) return [];
   const counted = await client.query<{ n: string }>(
     `select count(*) as n ${differingRows(schema, state, active, [])}`,

@@ -47,7 +47,7 @@ type Layout = {
   readonly plain: RegExp;
   /** Reused for every record, so that there is no garbage to collect. */
   readonly cells: string[];
-  /** The joined names of the non-empty columns, by the set of empty ones (see `hashOf`). */
+  /** The joined names of the non-empty columns, by the set of empty ones (see `hashContent`). */
   readonly names: Map<string, string>;
 };
 
@@ -81,7 +81,7 @@ function createLayout(columns: readonly RecordColumn[]): Layout {
 }
 /** Cached, because a run passes the same columns array with each of its records. */
 const layouts = new WeakMap<readonly RecordColumn[], Layout>();
-function layoutOf(columns: readonly RecordColumn[]): Layout {
+function loadLayout(columns: readonly RecordColumn[]): Layout {
   const known = layouts.get(columns);
   if (known !== undefined) return known;
   const layout = createLayout(columns);
@@ -91,7 +91,7 @@ function layoutOf(columns: readonly RecordColumn[]): Layout {
 
 /** The names of the columns whose cells make up a row, in their order. */
 export const rowColumns = (columns: readonly RecordColumn[]): string[] =>
-  layoutOf(columns).slots.map(({ column }) => column);
+  loadLayout(columns).slots.map(({ column }) => column);
 
 /** Whether one of the columns `names` is empty in an encoded row. */
 export function hasEmptyCell(
@@ -100,7 +100,7 @@ export function hasEmptyCell(
   names: ReadonlySet<string>,
 ): boolean {
   const cells = row.split('\t');
-  return layoutOf(columns).slots.some(({ column }, index) => names.has(column) && cells[index] === empty);
+  return loadLayout(columns).slots.some(({ column }, index) => names.has(column) && cells[index] === empty);
 }
 
 /** The values of an encoded row by field name, without those that are escaped in it. */
@@ -109,7 +109,7 @@ export function plainValues(
   columns: readonly RecordColumn[],
 ): Record<string, SourceValue> {
   const cells = row.split('\t');
-  const plain = layoutOf(columns).slots.flatMap(({ field, part, state }, index) => {
+  const plain = loadLayout(columns).slots.flatMap(({ field, part, state }, index) => {
     const cell = cells[index];
     return part !== 'value' || state === 'replaced' || cell === undefined || cell.includes('\\')
       ? []
@@ -154,7 +154,7 @@ function filledNames({ slots, contentCount, names }: Layout, empties: string): s
  * hashes of records that fill it. Changing this function rewrites every record when it is next read.
  * `empties` has one character per empty cell: its index.
  */
-function hashOf(layout: Layout, content: string, empties: string): string {
+function hashContent(layout: Layout, content: string, empties: string): string {
   const filled = empties === '' ? content : `${content}\t`.replaceAll(`${empty}\t`, '').slice(0, -1);
   return digest('sha256', filledNames(layout, empties) + filled, 'hex').slice(0, 32);
 }
@@ -233,11 +233,11 @@ function encodePlain(record: SourceRecord, layout: Layout, maxLength: number): E
   }
   if (length > maxLength) return null;
   const row = cells.join('\t');
-  return plain.test(row) ? { id: record.id, hash: hashOf(layout, row, empties), row } : null;
+  return plain.test(row) ? { id: record.id, hash: hashContent(layout, row, empties), row } : null;
 }
 
 /** Ignores inherited members: a field may be named `constructor`. */
-const textOf = (value: unknown): SourceValue => (typeof value === 'string' ? value : null);
+const toText = (value: unknown): SourceValue => (typeof value === 'string' ? value : null);
 
 /** Keeps the digits as they are: JSON allows numbers of any length, but no leading zeros. */
 function jsonValue(value: string, type: LineField['type']): string {
@@ -247,18 +247,18 @@ function jsonValue(value: string, type: LineField['type']): string {
 
 function lineCell(line: SourceLine, fields: readonly LineField[]): string {
   const members = fields.flatMap(({ name, type }) => {
-    const value = textOf(line[name]);
+    const value = toText(line[name]);
     return value === null ? [] : `${JSON.stringify(name)}:${jsonValue(value, type)}`;
   });
   return `{${members.join()}}`;
 }
 
-function cellOf(record: SourceRecord, column: RecordColumn): SourceValue {
+function encodeCell(record: SourceRecord, column: RecordColumn): SourceValue {
   if (column.part === 'lines')
     return record.lines === null
       ? null
       : `[${record.lines.map((line) => lineCell(line, column.lineFields ?? [])).join()}]`;
-  const value = textOf(sourceValue(record, column));
+  const value = toText(sourceValue(record, column));
   if (value !== null && isListType(column.type)) return listLiteral(value, column.type);
   return column.state === 'replaced' ? convertible(value, column.type) : value;
 }
@@ -296,7 +296,7 @@ function joinCells({ id }: SourceRecord, layout: Layout, cells: readonly string[
   const joined = content.join('\t');
   return {
     id,
-    hash: hashOf(layout, joined, empties),
+    hash: hashContent(layout, joined, empties),
     row: content.length === cells.length ? joined : cells.join('\t'),
   };
 }
@@ -345,7 +345,7 @@ async function encodeLongCells(
 }
 
 function encodeCells(record: SourceRecord, layout: Layout): EncodedRecord | Promise<EncodedRecord> {
-  const values = layout.slots.map((slot) => cellOf(record, slot));
+  const values = layout.slots.map((slot) => encodeCell(record, slot));
   const length = values.reduce((sum, value) => sum + (value?.length ?? 0), 0);
   return length > charactersPerTurn
     ? encodeLongCells(record, layout, values)
@@ -361,7 +361,7 @@ export function encodeRecord(
   columns: readonly RecordColumn[],
   limits: SizeLimits,
 ): EncodedRecord | RejectionReason | Promise<EncodedRecord> {
-  const layout = layoutOf(columns);
+  const layout = loadLayout(columns);
   const plain = encodePlain(record, layout, maxCharactersToSkip(limits));
   if (plain !== null) return plain;
   const oversize = findOversize(record, columns, limits);

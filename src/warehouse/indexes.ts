@@ -6,7 +6,7 @@ import type { Knex } from 'knex';
 import type { PoolClient } from 'pg';
 import { onKnexConnection } from '../db/driver/knex-pool.ts';
 import { sqlState } from '../db/pg-errors.ts';
-import { isNameOf, quoteIdentifier } from './table.ts';
+import { isNameOrShard, quoteIdentifier } from './table.ts';
 import { orPending } from './tables-pending.ts';
 
 /**
@@ -268,7 +268,7 @@ export async function dropIndexesRefusingRow(
     const refusing = rows.filter(({ name, definition }) =>
       named === undefined
         ? long.some((column) => new RegExp(`\\b${column}\\b`).test(definition))
-        : isNameOf(name, named),
+        : isNameOrShard(name, named),
     );
     for (const { name } of refusing)
       await session.query(`drop index concurrently if exists ${schema}.${quoteIdentifier(name)}`);

@@ -13,7 +13,7 @@ import {
   tablesOfRuns,
   usesFreshTable,
 } from './run-state-row.ts';
-import { type ScopeColumns, scopeColumnsOf } from './scope-changes.ts';
+import { listScopeColumns, type ScopeColumns } from './scope-changes.ts';
 import { writeStaleFields } from './stale-fields.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
 
@@ -173,7 +173,7 @@ export async function publishRun(
 ): Promise<PublishOutcome> {
   const current = await lockRun(client, schema, state);
   const next = (BigInt(current.generation) + 1n).toString();
-  const scopeColumns = scopeColumnsOf(current.scope_columns, current.shown_columns, state.columns);
+  const scopeColumns = listScopeColumns(current.scope_columns, current.shown_columns, state.columns);
   const work = { client, schema, state, rules, generation: next, now: current.now, scopeColumns };
   const fresh = usesFreshTable(state);
   if (!fresh && current.active_table === null)

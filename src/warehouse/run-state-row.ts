@@ -189,7 +189,7 @@ type StateRow = {
   outcome: PublishOutcome | null;
 };
 
-const stateOf = (row: StateRow): RunState => ({
+const toRunState = (row: StateRow): RunState => ({
   runId: row.run_id,
   recordType: row.record_type,
   leaseEpoch: row.lease_epoch,
@@ -213,7 +213,7 @@ export async function readRunState(
   const { rows } = await client.query<StateRow>(`select * from ${schema}.run_state where run_id = $1`, [
     runId,
   ]);
-  return rows[0] === undefined ? undefined : stateOf(rows[0]);
+  return rows[0] === undefined ? undefined : toRunState(rows[0]);
 }
 
 /** What runs store next to their staged rows; each has `run_id` and `record_type`. */
@@ -278,7 +278,7 @@ export async function initRunState(
     ],
   );
   if (rowCount !== 1) throw new LostLease('a newer lease holds the run');
-  const abandoned = before.rows[0] === undefined ? undefined : stateOf(before.rows[0]);
+  const abandoned = before.rows[0] === undefined ? undefined : toRunState(before.rows[0]);
   if (abandoned !== undefined && usesFreshTable(abandoned))
     await retireUnlessActive(client, schema, abandoned.targetTable);
   await deleteStaged(client, schema, state.recordType, state.runId);
@@ -301,7 +301,7 @@ export async function takeOverRunState(
   const row = rows[0];
   if (row === undefined) return undefined;
   if (row.lease_epoch !== leaseEpoch) throw new LostLease('a newer lease holds the run');
-  return stateOf(row);
+  return toRunState(row);
 }
 
 /**
@@ -321,7 +321,7 @@ export async function discardRun(
   const row = rows[0];
   if (row === undefined) return null;
   if (row.outcome !== null) return row.outcome;
-  const state = stateOf(row);
+  const state = toRunState(row);
   await client.query(
     `delete from ${schema}.${quoteIdentifier(stagingTable(state.recordType))} where run_id = $1`,
     [runId],

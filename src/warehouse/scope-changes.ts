@@ -32,7 +32,7 @@ export type ScopeWork = ScopedTable & { readonly state: RunState };
  * The columns other than the id by which these versions allow row scopes, as far as `existing` has them, and
  * those that are recorded already.
  */
-export function scopeColumnsOf(
+export function listScopeColumns(
   recorded: ScopeColumns,
   shown: ShownColumns | null,
   existing: readonly RecordColumn[],
@@ -226,7 +226,7 @@ export async function startScopeColumns(
   );
   const [state] = rows;
   if (state === undefined) return;
-  const columns = scopeColumnsOf(
+  const columns = listScopeColumns(
     state.scope_columns,
     state.shown_columns,
     await readRecordColumns(client, schema, recordType),

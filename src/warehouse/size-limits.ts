@@ -14,7 +14,7 @@ const maxBytesPerCharacter = 3;
 export const maxCharactersToSkip = ({ maxFieldBytes, maxRecordBytes }: SizeLimits): number =>
   Math.floor(Math.min(maxFieldBytes, maxRecordBytes) / maxBytesPerCharacter);
 
-const bytesOf = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0);
+const countBytes = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0);
 
 const fieldTooLarge = (name: string, bytes: number, { maxFieldBytes }: SizeLimits): RejectionReason => ({
   code: 'FIELD_TOO_LARGE',
@@ -35,10 +35,10 @@ function measureLines(
     for (const { name } of fields) {
       const value = line[name];
       if (typeof value !== 'string') continue;
-      const ownBytes = bytesOf(value);
+      const ownBytes = countBytes(value);
       if (ownBytes > limits.maxFieldBytes)
         return { bytes, problem: fieldTooLarge(`${field} line ${index + 1}: ${name}`, ownBytes, limits) };
-      bytes += bytesOf(name) + ownBytes + '"":"",'.length;
+      bytes += countBytes(name) + ownBytes + '"":"",'.length;
     }
     bytes += '{},'.length;
     if (bytes > limits.maxRecordBytes) break;
@@ -63,7 +63,7 @@ export function findOversize(
       sizes.push({ name, bytes: measured.bytes });
       continue;
     }
-    const bytes = bytesOf(sourceValue(record, column));
+    const bytes = countBytes(sourceValue(record, column));
     if (bytes > limits.maxFieldBytes) return fieldTooLarge(name, bytes, limits);
     sizes.push({ name, bytes });
   }

@@ -49,7 +49,7 @@ const isAccepted = (found: StalePlan[string], accepted: AcceptedField | undefine
     (found.lineFields?.every((name) => accepted.lineFields?.includes(name)) ?? false));
 
 /** `since` and `syncedAt` stay for as long as the field is stale, whatever the reason. */
-function entryOf(
+function mergeStaleField(
   found: StalePlan[string],
   before: StaleField | undefined,
   fresh: Pick<StaleField, 'since' | 'syncedAt'>,
@@ -113,7 +113,7 @@ export async function writeStaleFields(
   );
   const fresh = { since: row.now, syncedAt: row.synced_at };
   const stale = Object.fromEntries(
-    Object.entries(open).map(([field, found]) => [field, entryOf(found, row.stale[field], fresh)]),
+    Object.entries(open).map(([field, found]) => [field, mergeStaleField(found, row.stale[field], fresh)]),
   );
   const filled = await findFilledAgain(client, schema, state, active, row.accepted);
   const accepted = without(row.accepted, filled);

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { PoolClient } from 'pg';
 import { sqlState } from '../db/pg-errors.ts';
-import { type ColumnChanges, type RecordColumn, sqlIdType, sqlTypeOf } from './columns.ts';
+import { type ColumnChanges, type RecordColumn, sqlIdType, toSqlType } from './columns.ts';
 import { changeTables, orPending } from './tables-pending.ts';
 
 type Client = Pick<PoolClient, 'query'>;
@@ -16,11 +16,11 @@ export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"'
  * Whether a message or plan of PostgreSQL that names `reported` means this table or index: on Citus its shard
  * is called `<name>_<number>`.
  */
-export const isNameOf = (name: string, reported: string): boolean =>
+export const isNameOrShard = (name: string, reported: string): boolean =>
   reported === name || (reported.startsWith(`${name}_`) && /^\d+$/.test(reported.slice(name.length + 1)));
 
 const columnList = (columns: readonly RecordColumn[]): string =>
-  columns.map(({ column, type }) => `, ${quoteIdentifier(column)} ${sqlTypeOf(type)}`).join('');
+  columns.map(({ column, type }) => `, ${quoteIdentifier(column)} ${toSqlType(type)}`).join('');
 
 /**
  * Leaves space in each page for the next version of a row: an update that changes no indexed column then
@@ -95,7 +95,7 @@ export async function applyColumnChanges(
     await tx.raw("set local lock_timeout = '5s'");
     for (const table of tables) {
       const additions = changes.added.map(
-        ({ column, type }) => `add column if not exists ${quoteIdentifier(column)} ${sqlTypeOf(type)}`,
+        ({ column, type }) => `add column if not exists ${quoteIdentifier(column)} ${toSqlType(type)}`,
       );
       if (additions.length === 0) continue;
       await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 2))', [longReadKey(schema, table)]);

@@ -5,7 +5,7 @@ import type { Knex } from 'knex';
 import type { ClientBase } from 'pg';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { unavailable } from '../core/errors.ts';
-import { warehouseOf } from '../db/former-warehouse.ts';
+import { chooseWarehouse } from '../db/former-warehouse.ts';
 import { createStateTables } from './state-tables.ts';
 import { changeTables } from './tables-pending.ts';
 
@@ -167,7 +167,7 @@ export async function measureTenantStorage(
   ctx: TenantCtx,
 ): Promise<{ bytes: number | null; records: number }> {
   const schema = tenantSchema(ctx.organizationId);
-  const { data } = warehouseOf(ctx.db, ctx.organizationId);
+  const { data } = chooseWarehouse(ctx.db, ctx.organizationId);
   const { rows } = await data.query<{ bytes: string | null; known: boolean }>(
     'select public.schema_bytes($1) as bytes, to_regnamespace($1) is not null as known',
     [schema],

@@ -47,7 +47,7 @@ export function readTexts(json: string): (string | null)[] | undefined {
   }
 }
 
-function problemOf(value: unknown, type: CellType): string | null {
+function findProblem(value: unknown, type: CellType): string | null {
   if (value === null || value === undefined || typeof value === 'function') return null;
   if (typeof value !== 'string') return `is of type ${typeof value} instead of text`;
   return validators[type](value) ? null : problems[type];
@@ -55,12 +55,12 @@ function problemOf(value: unknown, type: CellType): string | null {
 
 /** Whether a column of this type stores the value as it is. */
 export const isValidValue = (value: SourceValue, type: ColumnType): boolean =>
-  type !== 'lines' && problemOf(value, type) === null;
+  type !== 'lines' && findProblem(value, type) === null;
 
 function lineProblem(lines: readonly SourceLine[], fields: readonly LineField[]): string | null {
   for (const [index, line] of lines.entries())
     for (const { name, type } of fields) {
-      const problem = problemOf(line[name], type);
+      const problem = findProblem(line[name], type);
       if (problem !== null) return `line ${index + 1}: ${name} ${problem}`;
     }
   return null;
@@ -86,7 +86,7 @@ export function findInvalidValue(record: SourceRecord, columns: readonly RecordC
     const problem =
       type === 'lines'
         ? lineProblem(record.lines ?? [], lineFields ?? [])
-        : problemOf(sourceValue(record, column), type);
+        : findProblem(sourceValue(record, column), type);
     if (problem !== null) return `${partTitle(column)} ${problem}`;
   }
   return null;

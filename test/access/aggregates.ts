@@ -2,23 +2,23 @@
 import { expect } from 'vitest';
 import type { AppError } from '../../src/core/errors.ts';
 import type { Answer } from './call.ts';
-import { averageOf, byValue, isNumeric, respelled, textOf } from './computed.ts';
+import { byValue, computeAverage, isNumeric, respelled, toText } from './computed.ts';
 import type { Door } from './doors.ts';
-import { type FieldModel, sumOf, visibleFields } from './model.ts';
-import { allowedNames, type Case, expectedOf, inspect, refusalOf } from './oracle.ts';
+import { type FieldModel, sumDecimals, visibleFields } from './model.ts';
+import { allowedNames, type Case, computeExpected, findRefusal, inspect } from './oracle.ts';
 import { selectionInput } from './queries.ts';
 import { createRandom, parseExact } from './random.ts';
 
 type Aggregates = Record<string, unknown>;
 
-function aggregatesOf(
+function computeAggregates(
   records: readonly Record<string, unknown>[],
   field: FieldModel | undefined,
 ): Aggregates {
   const count = { count: `#${records.length}` };
   if (field === undefined) return count;
   const values = records
-    .flatMap((record) => (record[field.name] === null ? [] : [textOf(record[field.name])]))
+    .flatMap((record) => (record[field.name] === null ? [] : [toText(record[field.name])]))
     .sort(byValue(field.kind));
   const range = {
     ...count,
@@ -29,8 +29,8 @@ function aggregatesOf(
   if (!isNumeric(field.kind)) return range;
   return {
     ...range,
-    sum: values.length === 0 ? null : sumOf(values),
-    average: values.length === 0 ? null : averageOf(values),
+    sum: values.length === 0 ? null : sumDecimals(values),
+    average: values.length === 0 ? null : computeAverage(values),
   };
 }
 
@@ -92,11 +92,11 @@ async function checkAggregate(one: Case): Promise<void> {
     ({ mask }) => mask === null || one.reader.access.unmasked,
   );
   const isRefused = named.some((name) => !usable.some((one) => one.name === name));
-  const expected = await expectedOf(one, ['filters']);
+  const expected = await computeExpected(one, ['filters']);
   if (isRefused || expected.kind === 'refused') {
     expect([400, 403], answer.text).toContain(answer.status);
     inspect(one, answer, JSON.stringify(input), {
-      names: refusalOf(one, []) === undefined ? allowedNames(one, 'resource') : new Set(),
+      names: findRefusal(one, []) === undefined ? allowedNames(one, 'resource') : new Set(),
     });
     return;
   }
@@ -105,8 +105,8 @@ async function checkAggregate(one: Case): Promise<void> {
   const found = parseExact(answer.text) as { totalGroups?: string; groups?: Aggregates[] } & Aggregates;
   // Sums and averages are values of no record.
   const computed = [
-    aggregatesOf(expected.whole, field),
-    ...(groupBy === undefined ? [] : [...groupsOf(expected.whole, groupBy, field)]),
+    computeAggregates(expected.whole, field),
+    ...(groupBy === undefined ? [] : [...aggregateGroups(expected.whole, groupBy, field)]),
   ];
   inspect(one, answer, JSON.stringify(input), {
     names: allowedNames(one, 'resource'),
@@ -114,29 +114,29 @@ async function checkAggregate(one: Case): Promise<void> {
   });
   if (groupBy === undefined) {
     const { freshness: _freshness, ...aggregates } = found;
-    expect(comparable(aggregates)).toBe(comparable(aggregatesOf(expected.whole, field)));
+    expect(comparable(aggregates)).toBe(comparable(computeAggregates(expected.whole, field)));
     return;
   }
-  const groups = groupsOf(expected.whole, groupBy, field);
+  const groups = aggregateGroups(expected.whole, groupBy, field);
   expect(found.totalGroups).toBe(`#${groups.size}`);
   expect(found.groups?.length).toBe(Math.min(groups.size, 100));
   for (const { value, ...aggregates } of found.groups ?? []) {
-    const wanted = groups.get(value === null ? '' : textOf(value));
+    const wanted = groups.get(value === null ? '' : toText(value));
     expect(comparable(aggregates)).toBe(wanted === undefined ? 'no such group' : comparable(wanted));
   }
 }
 
 /** Equal numbers are one group, without zeros at the end. */
-const keyOf = (value: unknown, { kind }: FieldModel): string =>
-  value === null ? '' : textOf(kind === 'number' ? respelled(value) : value);
+const toKey = (value: unknown, { kind }: FieldModel): string =>
+  value === null ? '' : toText(kind === 'number' ? respelled(value) : value);
 
-function groupsOf(
+function aggregateGroups(
   records: readonly Record<string, unknown>[],
   groupBy: FieldModel,
   field: FieldModel | undefined,
 ): Map<string, Aggregates> {
-  const groups = Map.groupBy(records, (record) => keyOf(record[groupBy.name], groupBy));
-  return new Map([...groups].map(([value, list]) => [value, aggregatesOf(list, field)]));
+  const groups = Map.groupBy(records, (record) => toKey(record[groupBy.name], groupBy));
+  return new Map([...groups].map(([value, list]) => [value, computeAggregates(list, field)]));
 }
 
 export const aggregateDoor: Door = { name: 'aggregate', check: checkAggregate };

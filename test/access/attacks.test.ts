@@ -30,7 +30,7 @@ beforeAll(async () => {
   const [first] = world.versions[0]?.endpoints ?? [];
   if (first === undefined) throw new Error('no resource');
   endpoint = first;
-  owner = ownerOf(first);
+  owner = getOwner(first);
   list = `v1/${first.name}`;
 });
 afterAll(async () => {
@@ -38,7 +38,7 @@ afterAll(async () => {
   await database.close();
 });
 
-function ownerOf({ fields }: EndpointModel): FieldModel {
+function getOwner({ fields }: EndpointModel): FieldModel {
   const found = fields.find(({ source }) => source === 'owner');
   if (found === undefined) throw new Error('no owner');
   return found;
@@ -57,19 +57,19 @@ const ofCustomers = (...keys: readonly string[]): Layer => ({
     others: false,
   },
 });
-const keyOf = async (layer: Layer): Promise<Reader> => ({
+const createReader = async (layer: Layer): Promise<Reader> => ({
   access: { layers: [layer], unmasked: true },
   secret: (await world.key(layer, true)).secret,
 });
 
 type Page = { data: Record<string, string>[]; pagination: { total: number } };
-const pageOf = async (reader: Reader, query = ''): Promise<Page> => {
+const readPage = async (reader: Reader, query = ''): Promise<Page> => {
   const { status, text } = await oracle.get(reader, `${list}?pageSize=20${query}`);
   expect(status, text).toBe(200);
   return JSON.parse(text) as Page;
 };
 /** The customers of all records of the list. */
-const ownersOf = async (reader: Reader, query = ''): Promise<Set<string>> => {
+const readOwners = async (reader: Reader, query = ''): Promise<Set<string>> => {
   const { text } = await oracle.get(reader, `${list}?${query}`, { accept: 'application/x-ndjson' });
   return new Set(
     text
@@ -88,9 +88,9 @@ it('random readers read what an unlimited one reads, filtered', async () => {
 describe('two scopes at one address', () => {
   it('share no cached body, plan, total or anchor, also at the same moment', async () => {
     const [a = '', b = ''] = customers();
-    const readers = [await keyOf(ofCustomers(a)), await keyOf(ofCustomers(b))];
+    const readers = [await createReader(ofCustomers(a)), await createReader(ofCustomers(b))];
     const answers = await Promise.all(
-      Array.from({ length: 40 }, (_, n) => pageOf(readers[n % 2] as Reader, n % 4 < 2 ? '' : '&page=2')),
+      Array.from({ length: 40 }, (_, n) => readPage(readers[n % 2] as Reader, n % 4 < 2 ? '' : '&page=2')),
     );
     for (const [n, { data, pagination }] of answers.entries()) {
       expect(new Set(data.map((record) => record[owner.name]))).toEqual(
@@ -102,31 +102,35 @@ describe('two scopes at one address', () => {
 
   it('exchange no positions in the change feed, except for the same reach', async () => {
     const [a = '', b = ''] = customers();
-    const nextOf = async (reader: Reader): Promise<string> =>
+    const readNextToken = async (reader: Reader): Promise<string> =>
       (JSON.parse((await oracle.get(reader, `${list}/changes?limit=1`)).text) as { next: string }).next;
     const [ofA, ofB, sameAsA] = [
-      await keyOf(ofCustomers(a)),
-      await keyOf(ofCustomers(b)),
-      await keyOf(ofCustomers(a, a)),
+      await createReader(ofCustomers(a)),
+      await createReader(ofCustomers(b)),
+      await createReader(ofCustomers(a, a)),
     ];
-    const tokens = { whole: await nextOf(oracle.whole), a: await nextOf(ofA), b: await nextOf(ofB) };
-    const statusOf = async (reader: Reader, since: string): Promise<number> =>
+    const tokens = {
+      whole: await readNextToken(oracle.whole),
+      a: await readNextToken(ofA),
+      b: await readNextToken(ofB),
+    };
+    const readStatus = async (reader: Reader, since: string): Promise<number> =>
       (await oracle.get(reader, `${list}/changes?since=${since}`)).status;
     expect(
       await Promise.all([
-        statusOf(ofA, tokens.b),
-        statusOf(ofA, tokens.whole),
-        statusOf(oracle.whole, tokens.a),
+        readStatus(ofA, tokens.b),
+        readStatus(ofA, tokens.whole),
+        readStatus(oracle.whole, tokens.a),
       ]),
     ).toEqual([410, 410, 410]);
-    expect(await Promise.all([statusOf(ofA, tokens.a), statusOf(sameAsA, tokens.a)])).toEqual([200, 200]);
+    expect(await Promise.all([readStatus(ofA, tokens.a), readStatus(sameAsA, tokens.a)])).toEqual([200, 200]);
   });
 });
 
 describe('parameters', () => {
   it('add no records to the scope, however often they are repeated', async () => {
     const [a = '', b = '', c = ''] = customers();
-    const reader = await keyOf(ofCustomers(a, b));
+    const reader = await createReader(ofCustomers(a, b));
     const filter = endpoint.filters.find(
       ({ field, operator }) => field === owner.name && operator === 'eq',
     )?.parameter;
@@ -135,23 +139,23 @@ describe('parameters', () => {
       ...(filter === undefined ? [] : [`${filter}=${a}&${filter}=${c}`, `${filter}=${c}`]),
     ];
     for (const query of queries)
-      for (const seen of await ownersOf(reader, query)) expect([a, b]).toContain(seen);
+      for (const seen of await readOwners(reader, query)) expect([a, b]).toContain(seen);
     const foreign = (
       await oracle.wholeRecords({ version: 'v1', endpoints: [] }, endpoint, plainQuery)
     ).filter((record) => record[owner.name] === c);
     const ids = foreign.slice(0, 5).map(({ id }) => `id=${id}`);
-    expect((await pageOf(reader, `&${ids.join('&')}`)).pagination.total).toBe(0);
+    expect((await readPage(reader, `&${ids.join('&')}`)).pagination.total).toBe(0);
   });
 });
 
 describe('a record that a sync moves to another customer', () => {
   it('is read with its values of one side of the border, and never by the wrong one', async () => {
     const [a = '', b = ''] = customers();
-    const reader = await keyOf(ofCustomers(a));
+    const reader = await createReader(ofCustomers(a));
     let isOver = false;
     const seen: string[] = [];
     const watch = async (): Promise<void> => {
-      while (!isOver) for (const one of await ownersOf(reader)) seen.push(one);
+      while (!isOver) for (const one of await readOwners(reader)) seen.push(one);
     };
     const watching = [watch(), watch()];
     const moveTo = (customer: string) => (kind: RecordKind) => {
@@ -178,7 +182,7 @@ describe('a token', () => {
       access: { layers: [], unmasked: false },
       secret: await world.token(key, ofCustomers(...customers()), false),
     };
-    const isLimited = async (): Promise<boolean> => [...(await ownersOf(token))].every((one) => one === a);
+    const isLimited = async (): Promise<boolean> => [...(await readOwners(token))].every((one) => one === a);
     expect(await isLimited()).toBe(false);
     await world.narrow(key, ofCustomers(a), false);
     await until(async () => ((await isLimited()) ? true : undefined), 2_000);
@@ -204,12 +208,12 @@ describe('a token', () => {
       `${head}.${body}.${signature}`,
       `pst_pst_${head}.${body}.${signature}`,
     ];
-    const headersOf = (secret: string) => ({
+    const buildHeaders = (secret: string) => ({
       authorization: `Bearer ${secret}`,
       'x-tenant-id': world.organizationId,
     });
     const answers = await Promise.all(
-      forged.map((secret) => service.call({ path: `/api/public/${list}`, headers: headersOf(secret) })),
+      forged.map((secret) => service.call({ path: `/api/public/${list}`, headers: buildHeaders(secret) })),
     );
     expect(answers.map(({ status }) => status)).toEqual(forged.map(() => 401));
     const texts = answers.map(
@@ -239,9 +243,9 @@ describe('a token', () => {
 
 describe('a limited key', () => {
   it('reads records by the public interface and /mcp alone', async () => {
-    const { secret } = await keyOf(ofCustomers(customers()[0] ?? ''));
+    const { secret } = await createReader(ofCustomers(customers()[0] ?? ''));
     const headers = { authorization: `Bearer ${secret}` };
-    const statusOf = async (path: string): Promise<number> =>
+    const readStatus = async (path: string): Promise<number> =>
       (await service.call({ path: `/api/platform/v1${path}`, headers })).status;
     const id = crypto.randomUUID();
     const paths = [
@@ -253,7 +257,8 @@ describe('a limited key', () => {
       '/api-schema',
       '/subscriptions',
     ];
-    for (const path of paths) expect([path, [403, 404].includes(await statusOf(path))]).toEqual([path, true]);
-    expect(await statusOf('/whoami')).toBe(200);
+    for (const path of paths)
+      expect([path, [403, 404].includes(await readStatus(path))]).toEqual([path, true]);
+    expect(await readStatus('/whoami')).toBe(200);
   });
 });

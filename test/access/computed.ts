@@ -1,11 +1,11 @@
 // Exact arithmetic over values as records show them, for the aggregates that the service computes.
-import { type FieldKind, sumOf } from './model.ts';
+import { type FieldKind, sumDecimals } from './model.ts';
 
 export const isNumeric = (kind: FieldKind): boolean => kind === 'integer' || kind === 'number';
 /** A value as `parseExact` reads it, without the mark of numbers. */
-export const textOf = (value: unknown): string => String(value).replace(/^#/, '');
+export const toText = (value: unknown): string => String(value).replace(/^#/, '');
 /** Digits with the same number of decimals, whatever the number of decimals of the text. */
-export const scaled = (text: string): bigint => BigInt(sumOf([text, '0.0000000000']).replace('.', ''));
+export const scaled = (text: string): bigint => BigInt(sumDecimals([text, '0.0000000000']).replace('.', ''));
 
 /** Texts by their bytes, which are ASCII here. */
 export const byValue = (kind: FieldKind) => (a: string, b: string) => {
@@ -18,8 +18,8 @@ export const byValue = (kind: FieldKind) => (a: string, b: string) => {
 };
 
 /** Rounded half up to six decimals, without trailing zeros. */
-export function averageOf(texts: readonly string[]): string {
-  const total = scaled(sumOf(texts));
+export function computeAverage(texts: readonly string[]): string {
+  const total = scaled(sumDecimals(texts));
   const millionths = (total * 2n + 10_000n * BigInt(texts.length)) / (20_000n * BigInt(texts.length));
   const digits = String(millionths).padStart(7, '0');
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`.replace(/\.?0+$/, '');

@@ -73,7 +73,7 @@ const unlessEmpty = <T>(name: string, list: readonly T[]): object =>
   list.length === 0 ? {} : { [name]: list };
 
 /** As documents write them. */
-export const declarationsOf = ({
+export const toDeclarations = ({
   search,
   takesOr,
   sortSets,

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { checkRefusal } from './doors.ts';
 import { readability, visibleFields } from './model.ts';
-import { allowedNames, type Case, inspect, refusalOf, usability } from './oracle.ts';
+import { allowedNames, type Case, findRefusal, inspect, usability } from './oracle.ts';
 
 type Document = {
   paths: Record<string, { get?: { parameters?: ({ name?: string } & { $ref?: string })[] } }>;
@@ -52,7 +52,9 @@ export async function checkDescription(one: Case): Promise<void> {
     );
   inspect(one, answer, path, { names: allowedNames(one, isLimited ? 'version' : 'all'), hasNumbers: true });
   const { paths } = JSON.parse(answer.text) as Document;
-  const readable = version.endpoints.filter((endpoint) => refusalOf({ ...one, endpoint }, []) === undefined);
+  const readable = version.endpoints.filter(
+    (endpoint) => findRefusal({ ...one, endpoint }, []) === undefined,
+  );
   const described = new Set(Object.keys(paths).map((key) => key.split('/')[2]));
   expect(described).toEqual(new Set(readable.map(({ name }) => name)));
   for (const endpoint of readable) {

@@ -81,8 +81,8 @@ export const doorPatches: readonly DoorPatch[] = [
     what: 'the cache of totals',
     door: 'list',
     file: 'public/read/plan.ts',
-    find: 'filterKeyOf(endpoint, { conditions,',
-    replace: 'filterKeyOf(endpoint, { conditions: plan.conditions,',
+    find: 'toFilterKey(endpoint, { conditions,',
+    replace: 'toFilterKey(endpoint, { conditions: plan.conditions,',
   },
   {
     what: 'a record by its id',
@@ -269,7 +269,7 @@ export const doorPatches: readonly DoorPatch[] = [
     what: 'the position in the change feed',
     door: 'change feed',
     file: 'public/changes/change-feed.ts',
-    find: 'if (reachMark !== reachMarkOf(endpoint))',
+    find: 'if (reachMark !== toReachMark(endpoint))',
     replace: 'if (reachMark === null)',
   },
   {

@@ -7,12 +7,12 @@ import { checkDescription } from './descriptions.ts';
 import { outOfScope, readability, type VersionModel, visibleFields } from './model.ts';
 import {
   allowedNames,
+  buildPath,
   type Case,
+  computeExpected,
   type Expected,
-  expectedOf,
+  findRefusal,
   inspect,
-  pathOf,
-  refusalOf,
   select,
   usability,
 } from './oracle.ts';
@@ -29,7 +29,7 @@ export const codesIn = ({ text }: Pick<Answer, 'text'>): string[] =>
 
 /** Names of the resource, such as those of stale fields; none where it isn't readable. */
 const visibleNames = (one: Case): Set<string> =>
-  refusalOf(one, []) === undefined ? allowedNames(one, 'resource') : new Set();
+  findRefusal(one, []) === undefined ? allowedNames(one, 'resource') : new Set();
 
 /** Throws unless the answer is the expected refusal, with no word of what it hides. */
 export function checkRefusal(
@@ -46,7 +46,7 @@ export function checkRefusal(
   inspect(one, answer, path, { names: visibleNames(one) });
 }
 
-export const pageOf = ({ query: { page, pageSize } }: Case, { records }: Answered) => {
+export const toPage = ({ query: { page, pageSize } }: Case, { records }: Answered) => {
   const total = records.length;
   return {
     records: records.slice((page - 1) * pageSize, page * pageSize),
@@ -79,7 +79,7 @@ export async function read(
 }
 
 const listPath = (one: Case): string =>
-  pathOf(
+  buildPath(
     one.version,
     one.endpoint,
     filterText(one.query),
@@ -89,25 +89,25 @@ const listPath = (one: Case): string =>
   );
 
 function checkPage(one: Case, { text }: Pick<Answer, 'text'>, expected: Answered): void {
-  const { records, pagination } = pageOf(one, expected);
+  const { records, pagination } = toPage(one, expected);
   expect(exact(parseExact(text))).toBe(
     exact({ data: records.map((record) => select(one.query, record)), pagination: numbered(pagination) }),
   );
 }
 
 async function checkList(one: Case): Promise<void> {
-  const expected = await expectedOf(one);
+  const expected = await computeExpected(one);
   const answer = await read(one, listPath(one), expected, {}, (found) =>
     checkPage(one, found, expected as Answered),
   );
   if (expected.kind === 'refused' || answer.headers['link'] === undefined) return;
   const last = /[?&]page=(\d+)>; rel="last"/.exec(answer.headers['link'])?.[1];
-  expect(Number(last)).toBe(Math.max(1, pageOf(one, expected).pagination.totalPages));
+  expect(Number(last)).toBe(Math.max(1, toPage(one, expected).pagination.totalPages));
 }
 
 /** Every page in turn, so that deep ones are read by anchors, and one beyond the last. */
 async function checkPages(one: Case): Promise<void> {
-  const expected = await expectedOf(one);
+  const expected = await computeExpected(one);
   if (expected.kind === 'refused') return;
   const pageSize = Math.min(one.endpoint.maxPageSize, 7);
   const pages = Math.ceil(expected.records.length / pageSize) + 1;
@@ -119,13 +119,13 @@ async function checkPages(one: Case): Promise<void> {
 
 /** Ids of the records within the scope; empty where the resource isn't readable. */
 export async function readableIds(one: Case): Promise<Set<string>> {
-  const expected = await expectedOf(one, []);
+  const expected = await computeExpected(one, []);
   return new Set(expected.kind === 'answered' ? expected.whole.map(({ id }) => id) : []);
 }
 
 async function checkRecord(one: Case): Promise<void> {
   const { oracle, version, endpoint, query, reader } = one;
-  const expected = await expectedOf(one, ['fields']);
+  const expected = await computeExpected(one, ['fields']);
   const all = (await oracle.wholeRecords(version, endpoint, plainQuery)).map(({ id }) => id);
   const own = await readableIds(one);
   const random = createRandom(one.seed);
@@ -159,13 +159,13 @@ const withoutIds = ({ status, text, headers }: Answer, id: string) => {
 };
 
 const exportPath = (one: Case): string =>
-  pathOf(one.version, one.endpoint, filterText(one.query), orderText(one.query), fieldsText(one.query));
+  buildPath(one.version, one.endpoint, filterText(one.query), orderText(one.query), fieldsText(one.query));
 
 async function checkJsonLines(one: Case): Promise<void> {
   await read(
     one,
     exportPath(one),
-    await expectedOf(one),
+    await computeExpected(one),
     { accept: 'application/x-ndjson' },
     ({ text, headers }, { records }) => {
       expect(headers['x-total-count']).toBe(String(records.length));
@@ -182,28 +182,36 @@ const cellText = (value: unknown): string =>
   value === null || value === undefined ? '' : String(value).replace(/^#/, '');
 
 async function checkCsv(one: Case): Promise<void> {
-  await read(one, exportPath(one), await expectedOf(one), { accept: 'text/csv' }, ({ text }, { records }) => {
-    const selected = records.map((record) => select(one.query, record));
-    const lines = new Set(one.endpoint.fields.filter(({ kind }) => kind === 'lines').map(({ name }) => name));
-    const names = Object.keys(
-      select(one.query, {
-        id: '',
-        ...Object.fromEntries(visibleFields(one.reader.access, one.endpoint).map(({ name }) => [name, ''])),
-      }),
-    );
-    const [head = [], ...rows] = parseCsv(text, { relaxColumnCount: false }) as string[][];
-    expect(head).toEqual(names);
-    const read = rows.map((row) =>
-      row.map((cell, at) => (lines.has(names[at] ?? '') && cell !== '' ? exact(parseExact(cell)) : cell)),
-    );
-    expect(read).toEqual(
-      selected.map((record) =>
-        names.map((name) =>
-          lines.has(name) && record[name] !== null ? exact(record[name]) : cellText(record[name]),
+  await read(
+    one,
+    exportPath(one),
+    await computeExpected(one),
+    { accept: 'text/csv' },
+    ({ text }, { records }) => {
+      const selected = records.map((record) => select(one.query, record));
+      const lines = new Set(
+        one.endpoint.fields.filter(({ kind }) => kind === 'lines').map(({ name }) => name),
+      );
+      const names = Object.keys(
+        select(one.query, {
+          id: '',
+          ...Object.fromEntries(visibleFields(one.reader.access, one.endpoint).map(({ name }) => [name, ''])),
+        }),
+      );
+      const [head = [], ...rows] = parseCsv(text, { relaxColumnCount: false }) as string[][];
+      expect(head).toEqual(names);
+      const read = rows.map((row) =>
+        row.map((cell, at) => (lines.has(names[at] ?? '') && cell !== '' ? exact(parseExact(cell)) : cell)),
+      );
+      expect(read).toEqual(
+        selected.map((record) =>
+          names.map((name) =>
+            lines.has(name) && record[name] !== null ? exact(record[name]) : cellText(record[name]),
+          ),
         ),
-      ),
-    );
-  });
+      );
+    },
+  );
 }
 
 const unstable = new Set(['date', 'x-request-id', 'connection', 'keep-alive']);
@@ -292,7 +300,7 @@ async function checkErrors(one: Case): Promise<void> {
     inspect(one, answer, endpoint.name, { names: allowedNames(one, 'resource') });
   }
   const paths = [
-    ...random.some(parameters, 4).map((parameter) => pathOf(version, endpoint, [parameter])),
+    ...random.some(parameters, 4).map((parameter) => buildPath(version, endpoint, [parameter])),
     `${version.version}/${endpoint.name}/changes?since=abc`,
     `${version.version}/${endpoint.name}/changes?limit=0`,
     `openapi/${version.version}?draft=true`,
@@ -340,7 +348,7 @@ export async function useTool(
       codesIn(answer).some((code) => expected.codes.includes(code)),
       answer.text,
     ).toBe(true);
-    inspect(one, answer, exact(input), { names: refusalOf(one, []) === undefined ? names : new Set() });
+    inspect(one, answer, exact(input), { names: findRefusal(one, []) === undefined ? names : new Set() });
     return null;
   }
   if (answer.isError) {
@@ -355,22 +363,22 @@ export async function useTool(
   return parseExact(answer.text) as Record<string, unknown>;
 }
 
-export const targetOf = ({ version, endpoint }: Case) => ({
+export const toTarget = ({ version, endpoint }: Case) => ({
   version: version.version,
   resource: endpoint.name,
 });
 
 async function checkQueryTool(one: Case): Promise<void> {
-  const expected = await expectedOf(one);
+  const expected = await computeExpected(one);
   const found = await useTool(
     one,
     'query',
-    { ...targetOf(one), ...toolInput(one.query) },
+    { ...toTarget(one), ...toolInput(one.query) },
     expected,
     allowedNames(one, 'resource'),
   );
   if (found === null || expected.kind === 'refused') return;
-  const { records, pagination } = pageOf(one, expected);
+  const { records, pagination } = toPage(one, expected);
   const data = found['data'] as unknown[];
   if (found['cut'] === undefined) expect(data.length).toBe(records.length);
   expect(exact(data)).toBe(exact(records.slice(0, data.length).map((record) => select(one.query, record))));
@@ -379,10 +387,10 @@ async function checkQueryTool(one: Case): Promise<void> {
 
 async function checkGetTool(one: Case): Promise<void> {
   const { oracle, version, endpoint, query } = one;
-  const expected = await expectedOf(one, ['fields']);
+  const expected = await computeExpected(one, ['fields']);
   const all = (await oracle.wholeRecords(version, endpoint, plainQuery)).map(({ id }) => id);
   const id = createRandom(one.seed).pick(all);
-  const input = { ...targetOf(one), id, ...(query.fields !== null && { fields: query.fields }) };
+  const input = { ...toTarget(one), id, ...(query.fields !== null && { fields: query.fields }) };
   if ((await readableIds(one)).has(id)) {
     const found = await useTool(one, 'get', input, expected, allowedNames(one, 'resource'));
     const own =
@@ -403,8 +411,8 @@ async function checkGetTool(one: Case): Promise<void> {
 
 async function checkDescribeTool(one: Case): Promise<void> {
   const bare = { ...one, query: plainQuery };
-  const expected = await expectedOf(bare, []);
-  const found = await useTool(bare, 'describe', targetOf(one), expected, allowedNames(one, 'resource'));
+  const expected = await computeExpected(bare, []);
+  const found = await useTool(bare, 'describe', toTarget(one), expected, allowedNames(one, 'resource'));
   if (found !== null && expected.kind === 'answered') {
     const visible = visibleFields(one.reader.access, one.endpoint);
     expect((found['fields'] as { name: string }[]).map(({ name }) => name)).toEqual([
@@ -429,14 +437,14 @@ async function checkDescribeTool(one: Case): Promise<void> {
 async function checkListings(one: Case): Promise<void> {
   const { oracle, version } = one;
   const { access } = one.reader;
-  const readableOf = ({ version: name, endpoints }: VersionModel): string[] =>
+  const listReadable = ({ version: name, endpoints }: VersionModel): string[] =>
     endpoints
       .filter((endpoint) => readability(access, name, endpoint) === 'readable')
       .map((endpoint) => endpoint.name);
   const hasRows = access.layers.some(({ rows }) => rows !== null);
   const versions = oracle.world.versions
     .filter((other) => outOfScope(access, other.version, null) === undefined)
-    .map((other) => ({ version: other.version, resources: readableOf(other) }))
+    .map((other) => ({ version: other.version, resources: listReadable(other) }))
     .filter(({ resources }) => !hasRows || resources.length > 0);
   const all = await callTool(one, 'describe', {});
   inspect(one, all, '', { names: allowedNames(one, 'all') });
@@ -448,7 +456,7 @@ async function checkListings(one: Case): Promise<void> {
   if (outOfScope(access, version.version, null) !== undefined)
     return void expect(codesIn(own)).toEqual(['version_out_of_scope']);
   const { resources } = JSON.parse(own.text) as { resources: { resource: string }[] };
-  expect(resources.map(({ resource }) => resource)).toEqual(readableOf(version));
+  expect(resources.map(({ resource }) => resource)).toEqual(listReadable(version));
 }
 
 export type Door = { readonly name: string; check(one: Case): Promise<void> };

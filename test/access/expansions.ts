@@ -2,16 +2,16 @@
 // returns, or null.
 import { expect } from 'vitest';
 import type { Answer } from './call.ts';
-import { type Answered, codesIn, type Door, numbered, pageOf, read, targetOf, useTool } from './doors.ts';
+import { type Answered, codesIn, type Door, numbered, read, toPage, toTarget, useTool } from './doors.ts';
 import { allows, type EndpointModel, type RelationModel, readability, seenBy } from './model.ts';
 import {
   allowedNames,
+  buildPath,
   type Case,
+  computeExpected,
   type Expected,
-  expectedOf,
+  findRefusal,
   inspect,
-  pathOf,
-  refusalOf,
   select,
   usability,
 } from './oracle.ts';
@@ -75,10 +75,14 @@ async function checkExpand(one: Case): Promise<void> {
     `expand=${(seed % 2 === 0 ? relations : relations.toReversed()).map(({ name }) => name).join()}`,
   ];
   const selection = [...filterText(query), ...orderText(query), ...fieldsText(query)];
-  const list = await expanded(one, await expectedOf(one, ['filters', 'order', 'fields'], used), relations);
-  const path = pathOf(version, endpoint, selection, expand, pageText(query));
+  const list = await expanded(
+    one,
+    await computeExpected(one, ['filters', 'order', 'fields'], used),
+    relations,
+  );
+  const path = buildPath(version, endpoint, selection, expand, pageText(query));
   const checkList = ({ text }: Answer, found: Answered): void => {
-    const { records, pagination } = pageOf(one, found);
+    const { records, pagination } = toPage(one, found);
     expect(exact(parseExact(text))).toBe(exact({ data: records, pagination: numbered(pagination) }));
   };
   const answer = await read(complete, path, list, {}, checkList);
@@ -91,14 +95,14 @@ async function checkExpand(one: Case): Promise<void> {
   await checkRecords(
     one,
     complete,
-    await expanded(one, await expectedOf(one, ['fields'], used), relations),
+    await expanded(one, await computeExpected(one, ['fields'], used), relations),
     expand,
   );
   for (const refused of [
-    await oracle.get(reader, pathOf(version, endpoint, selection, expand), {
+    await oracle.get(reader, buildPath(version, endpoint, selection, expand), {
       accept: 'application/x-ndjson',
     }),
-    await oracle.get(reader, pathOf(version, endpoint, selection, expand), { accept: 'text/csv' }),
+    await oracle.get(reader, buildPath(version, endpoint, selection, expand), { accept: 'text/csv' }),
     await oracle.get(reader, `${version.version}/${endpoint.name}/changes?${expand[0]}`),
   ]) {
     expect(refused.status, refused.text).toBe(400);
@@ -146,23 +150,27 @@ async function checkExpandTools(one: Case): Promise<void> {
   const used = relations.map(({ field }) => field);
   const expand = relations.map(({ name }) => name);
   const complete = { ...one, query: { ...one.query, fields: null } };
-  const list = await expanded(one, await expectedOf(one, ['filters', 'order', 'fields'], used), relations);
+  const list = await expanded(
+    one,
+    await computeExpected(one, ['filters', 'order', 'fields'], used),
+    relations,
+  );
   const found = await useTool(
     complete,
     'query',
-    { ...targetOf(one), ...toolInput(one.query), expand },
+    { ...toTarget(one), ...toolInput(one.query), expand },
     list,
     allowedNames(one, 'version'),
   );
   if (found !== null && list.kind === 'answered') {
     const data = found['data'] as unknown[];
-    expect(exact(data)).toBe(exact(pageOf(one, list).records.slice(0, data.length)));
+    expect(exact(data)).toBe(exact(toPage(one, list).records.slice(0, data.length)));
   }
-  const single = await expanded(one, await expectedOf(one, ['fields'], used), relations);
+  const single = await expanded(one, await computeExpected(one, ['fields'], used), relations);
   if (single.kind === 'refused' || single.whole.length === 0) return;
   const [{ id } = { id: '' }] = single.whole;
   const input = {
-    ...targetOf(one),
+    ...toTarget(one),
     id,
     expand,
     ...(one.query.fields !== null && { fields: one.query.fields }),
@@ -173,8 +181,8 @@ async function checkExpandTools(one: Case): Promise<void> {
 
 /** A field that a limited reader may not use is no way to other records. */
 async function checkUndeclared(one: Case): Promise<void> {
-  if (one.endpoint.relations.length > 0 || refusalOf(one, []) !== undefined) return;
-  const path = pathOf(one.version, one.endpoint, [`expand=${one.endpoint.fields[0]?.name}`]);
+  if (one.endpoint.relations.length > 0 || findRefusal(one, []) !== undefined) return;
+  const path = buildPath(one.version, one.endpoint, [`expand=${one.endpoint.fields[0]?.name}`]);
   const answer = await one.oracle.get(one.reader, path);
   expect([answer.status, codesIn(answer)], answer.text).toEqual([400, ['unknown_parameter']]);
   inspect(one, answer, path, { names: allowedNames(one, 'resource') });

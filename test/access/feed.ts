@@ -2,8 +2,8 @@
 // nothing else was ever reported.
 import { expect } from 'vitest';
 import { codesIn } from './doors.ts';
-import { conditionsOf } from './model.ts';
-import { allowedNames, type Case, expectedOf, inspect } from './oracle.ts';
+import { listConditions } from './model.ts';
+import { allowedNames, type Case, computeExpected, inspect } from './oracle.ts';
 import { plainQuery } from './queries.ts';
 import { createRandom, parseExact } from './random.ts';
 
@@ -26,7 +26,7 @@ export function createFollower(one: Case): Follower {
   const plain: Case = { ...one, query: plainQuery };
   const copy = new Map<string, string>();
   // Without a row scope, the feed also reports what was deleted before this client began.
-  const isWhole = conditionsOf(reader.access, endpoint).length === 0;
+  const isWhole = listConditions(reader.access, endpoint).length === 0;
   const everReadable = new Set(isWhole ? oracle.world.everStored(endpoint.recordType) : []);
   let since: string | null = null;
 
@@ -88,7 +88,7 @@ export function createFollower(one: Case): Follower {
 
   return {
     catchUp: async () => {
-      const expected = await expectedOf(plain, []);
+      const expected = await computeExpected(plain, []);
       if (expected.kind === 'refused') {
         const { status } = await oracle.get(reader, `${version.version}/${endpoint.name}/changes`);
         return void expect(expected.statuses).toContain(status);

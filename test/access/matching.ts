@@ -1,6 +1,6 @@
 // Which records match what a query asks beyond plain filters: conditions on lines, `q` and `or`. Computed in
 // memory, over records as an unlimited reader sees them. Shares nothing with the service.
-import { byValue, textOf } from './computed.ts';
+import { byValue, toText } from './computed.ts';
 import { type EndpointModel, type ExactRecord, equals, type FieldKind, type FilterModel } from './model.ts';
 
 export type Condition = { readonly filter: FilterModel; readonly values: readonly string[] };
@@ -18,8 +18,8 @@ function satisfies(kind: FieldKind, operator: string, value: unknown, wanted: re
   if (operator === 'not') return isNull || !wanted.some((one) => equals(kind, value, one));
   if (isNull) return false;
   if (operator === 'contains') return contains(value, first);
-  if (operator === 'starts_with') return textOf(value).toLowerCase().startsWith(first.toLowerCase());
-  const order = byValue(kind)(textOf(value), first);
+  if (operator === 'starts_with') return toText(value).toLowerCase().startsWith(first.toLowerCase());
+  const order = byValue(kind)(toText(value), first);
   if (operator === 'gt' || operator === 'after') return order > 0;
   if (operator === 'lt' || operator === 'before') return order < 0;
   return operator === 'gte' ? order >= 0 : order <= 0;

@@ -118,7 +118,7 @@ export function equals(kind: FieldKind, value: unknown, wanted: string): boolean
     : Date.parse(text) === Date.parse(wanted);
 }
 
-export const conditionsOf = ({ layers }: Access, { name }: EndpointModel): Condition[] =>
+export const listConditions = ({ layers }: Access, { name }: EndpointModel): Condition[] =>
   layers.flatMap(({ rows }) => rows?.resources[name]?.conditions ?? []);
 
 /**
@@ -131,7 +131,7 @@ export function allows(
   record: ExactRecord,
   withheld: ReadonlySet<string>,
 ): boolean {
-  const conditions = conditionsOf(access, endpoint);
+  const conditions = listConditions(access, endpoint);
   return (
     (conditions.length === 0 || !withheld.has(record.id)) &&
     conditions.every(({ source, in: wanted }) => {
@@ -213,7 +213,7 @@ const parseSum = (text: string): Sum => {
   return { digits: BigInt(`${whole}${fraction}`), scale: fraction.length };
 };
 /** Exact, with the most decimals that a value has, as PostgreSQL writes it. */
-export function sumOf(texts: readonly string[]): string {
+export function sumDecimals(texts: readonly string[]): string {
   const values = texts.map(parseSum);
   const scale = Math.max(0, ...values.map((value) => value.scale));
   const total = values.reduce((sum, value) => sum + value.digits * 10n ** BigInt(scale - value.scale), 0n);

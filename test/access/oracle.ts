@@ -7,10 +7,10 @@ import {
   type Access,
   allows,
   compareIds,
-  conditionsOf,
   type EndpointModel,
   type ExactRecord,
   type Hashes,
+  listConditions,
   readability,
   seenBy,
   type VersionModel,
@@ -65,7 +65,7 @@ const withoutFaults =
   };
 
 const queryString = (parts: readonly string[]): string => (parts.length === 0 ? '' : `?${parts.join('&')}`);
-export const pathOf = (
+export const buildPath = (
   { version }: VersionModel,
   { name }: EndpointModel,
   ...parts: readonly string[][]
@@ -107,7 +107,7 @@ export async function createOracle(world: World, of: Service = world.service): P
   ) => {
     const { q, or } = query;
     const asked = { filters: query.filters.filter(({ filter }) => !isOfLines(filter)), q: null, or: null };
-    const path = pathOf(version, endpoint, filterText(asked), orderText(query));
+    const path = buildPath(version, endpoint, filterText(asked), orderText(query));
     const found = known.get(path) ?? exported(whole, path);
     known.set(path, found);
     const ofLines = query.filters.filter(({ filter }) => isOfLines(filter));
@@ -127,7 +127,7 @@ export async function createOracle(world: World, of: Service = world.service): P
       for (const endpoint of version.endpoints) {
         const [plain, hidden] = [
           await wholeRecords(version, endpoint, noQuery),
-          await exported(masked, pathOf(version, endpoint, orderText(noQuery))),
+          await exported(masked, buildPath(version, endpoint, orderText(noQuery))),
         ];
         const byId = new Map(hidden.map((record) => [record.id, record]));
         for (const record of plain) learnRecord(hashed, endpoint, record, byId.get(record.id) ?? { id: '' });
@@ -211,7 +211,7 @@ type Part = 'filters' | 'order' | 'fields';
  * Why the reader may not ask this; undefined when they may. `parts`: what of the query is asked; `further`:
  * fields that are used besides.
  */
-export function refusalOf(
+export function findRefusal(
   { reader: { access }, version, endpoint, query }: Case,
   parts: readonly Part[],
   further: readonly string[] = [],
@@ -261,12 +261,12 @@ const searchedBy = (access: Access, endpoint: EndpointModel): string[] =>
   endpoint.search.filter((name) => usability(access, endpoint, name) === 'usable');
 
 /** The scoped answer to the query: the unlimited one, filtered. */
-export async function expectedOf(
+export async function computeExpected(
   one: Case,
   parts: readonly Part[] = ['filters', 'order', 'fields'],
   further: readonly string[] = [],
 ): Promise<Expected> {
-  const refusal = refusalOf(one, parts, further);
+  const refusal = findRefusal(one, parts, further);
   if (refusal !== undefined) return refusal;
   const { oracle, reader, version, endpoint, query } = one;
   const { access } = reader;
@@ -352,7 +352,7 @@ export function inspect(
   const foreign = [...tokensIn(`${answer.head}\n${answer.text}`)].filter((token) => !known.has(token));
   expect(foreign, `foreign values in ${answer.status} ${answer.text.slice(0, 600)}`).toEqual([]);
   if (allowed.hasNumbers) return;
-  if (conditionsOf(reader.access, endpoint).length === 0) return;
+  if (listConditions(reader.access, endpoint).length === 0) return;
   const rows = oracle.world.kinds.find(({ name }) => name === endpoint.recordType)?.erp.records.size ?? 0;
   // Smaller numbers are those of pages as well.
   if (rows < 60) return;

@@ -6,9 +6,9 @@ import { createApp } from '../../src/app.ts';
 import { startSubscriptions } from '../../src/platform/subscriptions/runner.ts';
 import { anthropicDialect, type begin, whole } from '../gateways/model/provider-server.ts';
 import { call, openMcpSite } from '../mcp/fixture.ts';
-import { inOrganization, modelOf } from '../platform/conversations/fixture.ts';
+import { inOrganization, toModel } from '../platform/conversations/fixture.ts';
 import { publishVersion, withReads } from '../public/fixture.ts';
-import { type Answer, type Api, apiOf, codesOf } from '../setup/api.ts';
+import { type Answer, type Api, createApi, listCodes } from '../setup/api.ts';
 import { signInMcpClient } from '../setup/mcp-client.ts';
 import { until } from '../setup/until.ts';
 import { maskedInvoices, type PlatformWorld } from './platform-world.ts';
@@ -18,8 +18,8 @@ export type PlatformCheck = (world: PlatformWorld) => Promise<void>;
 /**
  * Rejects when a valid credential is refused or the service fails: that says nothing about what is hidden.
  */
-const readerApi = (app: Parameters<typeof apiOf>[0], secret: string): Api => {
-  const api = apiOf(app, secret);
+const readerApi = (app: Parameters<typeof createApi>[0], secret: string): Api => {
+  const api = createApi(app, secret);
   return async (...request) => {
     const answer = await api(...request);
     if (answer.status === 401 || answer.status >= 500)
@@ -32,9 +32,9 @@ const expectMasked = (text: string): void => {
   expect(text).not.toContain('INV-1');
 };
 const expectRefused = (answer: Answer): void =>
-  expect([answer.status, codesOf(answer)]).toEqual([403, ['record_read_needed']]);
+  expect([answer.status, listCodes(answer)]).toEqual([403, ['record_read_needed']]);
 
-const personOf = async (
+const createPerson = async (
   { makePerson, invoices: { ctx, organization } }: PlatformWorld,
   role: string | readonly string[],
 ): Promise<Api> => readerApi(createApp(ctx), (await makePerson(ctx, organization.id, role)).secret);
@@ -124,7 +124,7 @@ async function ask(
 ): Promise<Answer> {
   const { ctx, provider } = agents;
   const { id, secret } = await makePerson(ctx, company.id, role);
-  const { conversationId, agentId } = await company.converse(modelOf(anthropicDialect));
+  const { conversationId, agentId } = await company.converse(toModel(anthropicDialect));
   await inOrganization(ctx, company.id, async (tx) => {
     await tx('agents').where({ id: agentId }).update({ api_version: about.version });
     await tx('conversations').where({ id: conversationId }).update({ owner_id: id });
@@ -146,45 +146,45 @@ async function ask(
 
 export const platformChecks = {
   'records of a view': async (world) => {
-    const { status, text } = await records(await personOf(world, 'editor'), world);
+    const { status, text } = await records(await createPerson(world, 'editor'), world);
     expect(status).toBe(200);
     expectMasked(text);
   },
   'CSV of a view': async (world) =>
-    expectMasked((await records(await personOf(world, 'editor'), world, '', 'text/csv')).text),
+    expectMasked((await records(await createPerson(world, 'editor'), world, '', 'text/csv')).text),
   'link of a mail': async (world) => {
     const api = readerApi(createApp(world.invoices.ctx), world.unmaskedSecret);
     expect((await records(api, world)).text).toContain('INV-1');
     expectMasked((await records(api, world, '?masked=true')).text);
   },
   'records of a version': async (world) => {
-    const api = await personOf(world, 'editor');
+    const api = await createPerson(world, 'editor');
     const { status, text } = await ofVersion(api, world);
     expect(status).toBe(200);
     expectMasked(text);
-    expect(codesOf(await ofVersion(api, world, '?number=INV-1'))).toEqual(['field_masked']);
+    expect(listCodes(await ofVersion(api, world, '?number=INV-1'))).toEqual(['field_masked']);
   },
   'CSV of a version': async (world) =>
-    expectMasked((await ofVersion(await personOf(world, 'editor'), world, '', 'text/csv')).text),
+    expectMasked((await ofVersion(await createPerson(world, 'editor'), world, '', 'text/csv')).text),
   'records of an earlier version': async (world) => {
-    const api = await personOf(world, 'editor');
+    const api = await createPerson(world, 'editor');
     const { status, text } = await ofVersion(api, earlier(world));
     expect(status).toBe(200);
     expectMasked(text);
-    expect(codesOf(await ofVersion(api, earlier(world), '?number=INV-1'))).toEqual(['field_masked']);
+    expect(listCodes(await ofVersion(api, earlier(world), '?number=INV-1'))).toEqual(['field_masked']);
     expect(
-      (await ofVersion(apiOf(createApp(world.invoices.ctx), world.unmaskedSecret), earlier(world))).text,
+      (await ofVersion(createApi(createApp(world.invoices.ctx), world.unmaskedSecret), earlier(world))).text,
     ).toContain('INV-1');
   },
   'CSV of an earlier version': async (world) =>
-    expectMasked((await ofVersion(await personOf(world, 'editor'), earlier(world), '', 'text/csv')).text),
+    expectMasked((await ofVersion(await createPerson(world, 'editor'), earlier(world), '', 'text/csv')).text),
   'version without record:read': async (world) => {
-    const api = await personOf(world, ['api-schema:read', 'view:read']);
+    const api = await createPerson(world, ['api-schema:read', 'view:read']);
     for (const accept of ['application/json', 'text/csv'])
       expect((await ofVersion(api, world, '', accept)).status).toBe(403);
   },
   'view without record:read': async (world) => {
-    const api = await personOf(world, portal);
+    const api = await createPerson(world, portal);
     expectRefused(await records(api, world));
     expectRefused(await records(api, world, '', 'text/csv'));
   },
@@ -202,13 +202,15 @@ export const platformChecks = {
     expect(await deliver(world, {}, readerApi(world.invoices.app, secret), lose)).toBe('failed');
   },
   'preview of a record': async (world) =>
-    expectMasked((await preview(await personOf(world, 'editor'), world, aRecord)).body.html),
+    expectMasked((await preview(await createPerson(world, 'editor'), world, aRecord)).body.html),
   'preview of a view': async (world) =>
-    expectMasked((await preview(await personOf(world, 'editor'), world, { viewId: world.viewId })).body.html),
+    expectMasked(
+      (await preview(await createPerson(world, 'editor'), world, { viewId: world.viewId })).body.html,
+    ),
   'preview of a record without record:read': async (world) =>
-    expectRefused(await preview(await personOf(world, portal), world, aRecord)),
+    expectRefused(await preview(await createPerson(world, portal), world, aRecord)),
   'preview of a view without record:read': async (world) =>
-    expectRefused(await preview(await personOf(world, portal), world, { viewId: world.viewId })),
+    expectRefused(await preview(await createPerson(world, portal), world, { viewId: world.viewId })),
   rejections: async (world) => {
     const text = await rejections(await thingsApi(world, 'editor'), world);
     expect(text).toContain('total is not a number');

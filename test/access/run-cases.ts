@@ -5,7 +5,7 @@ import { type Door, readDoors } from './doors.ts';
 import { expansionDoors } from './expansions.ts';
 import { createFollower } from './feed.ts';
 import { type Access, type Layer, readability } from './model.ts';
-import { type Case, createOracle, expectedOf, type Oracle, type Reader } from './oracle.ts';
+import { type Case, computeExpected, createOracle, type Oracle, type Reader } from './oracle.ts';
 import { plainQuery, randomQuery } from './queries.ts';
 import { randomConditions, randomLayer, unlimited } from './scopes.ts';
 import { checkStale } from './stale.ts';
@@ -77,11 +77,11 @@ function withOtherRows({ random, versions, pools, ids }: World, layers: readonly
 export async function createReaders(world: World, count: number): Promise<Reader[]> {
   const { random, versions, pools } = world;
   const readers: Reader[] = [];
-  const layerOf = (): Layer => randomLayer(random, versions, { pools, ids: world.ids() });
+  const createLayer = (): Layer => randomLayer(random, versions, { pools, ids: world.ids() });
   while (readers.length < count) {
     const alike = readers.length % 2 === 1 && random.chance(0.8) ? readers.at(-1)?.access : undefined;
     const fresh = (): Layer[] =>
-      random.chance(0.4) ? [random.chance(0.5) ? unlimited : layerOf(), layerOf()] : [layerOf()];
+      random.chance(0.4) ? [random.chance(0.5) ? unlimited : createLayer(), createLayer()] : [createLayer()];
     const layers = alike === undefined ? fresh() : withOtherRows(world, alike.layers);
     const unmasked = layers.map(() => alike?.unmasked ?? random.chance(0.6));
     const access: Access = { layers, unmasked: unmasked.every(Boolean) };
@@ -190,7 +190,7 @@ export type Run = {
 export type Ran = { readonly cases: number; readonly partial: number };
 
 async function isPartial(one: Case): Promise<boolean> {
-  const expected = await expectedOf(one, []);
+  const expected = await computeExpected(one, []);
   const all = await one.oracle.wholeRecords(one.version, one.endpoint, plainQuery);
   return expected.kind === 'answered' && expected.whole.length > 0 && expected.whole.length < all.length;
 }

@@ -1,6 +1,6 @@
 // Random versions over the random records: resources, public names, filters, sorts, scopable and masked
 // fields.
-import { declarationsOf, randomDeclarations, randomRelations } from './declarations.ts';
+import { randomDeclarations, randomRelations, toDeclarations } from './declarations.ts';
 import type {
   EndpointModel,
   FieldKind,
@@ -22,13 +22,13 @@ const operators: Readonly<Record<string, readonly string[]>> = {
   time: ['eq', 'not', 'null', 'after', 'before', 'gte', 'lte'],
 };
 
-const masksOf = (kind: string): readonly MaskKind[] =>
+const listMasks = (kind: string): readonly MaskKind[] =>
   kind === 'date' || kind === 'time' ? ['hash', 'year'] : kind === 'boolean' ? ['hash'] : ['hash', 'last4'];
-const maskOf = (random: Random, kind: string): MaskKind | null =>
-  random.chance(0.35) ? random.pick(masksOf(kind)) : null;
+const pickMask = (random: Random, kind: string): MaskKind | null =>
+  random.chance(0.35) ? random.pick(listMasks(kind)) : null;
 
 /** The names of the version before are kept half of the time. */
-const nameOf = (random: Random, before: string | undefined): string =>
+const pickName = (random: Random, before: string | undefined): string =>
   before !== undefined && random.chance(0.5) ? before : random.word();
 
 const lineKinds: Readonly<Record<string, FieldKind>> = { item: 'text', cost: 'number', count: 'integer' };
@@ -36,8 +36,8 @@ const lineKinds: Readonly<Record<string, FieldKind>> = { item: 'text', cost: 'nu
 function randomLines(random: Random, before: FieldModel | undefined): LineModel[] {
   return Object.entries(lineKinds).map(([source, kind]) => ({
     source,
-    name: nameOf(random, before?.lines.find((line) => line.source === source)?.name),
-    mask: maskOf(random, kind),
+    name: pickName(random, before?.lines.find((line) => line.source === source)?.name),
+    mask: pickMask(random, kind),
   }));
 }
 
@@ -52,34 +52,34 @@ function randomFields(random: Random, before: EndpointModel | undefined): FieldM
   ];
   const plain = scopes.map(({ source, kind }): FieldModel => {
     const scopable = source === 'owner' ? before === undefined || random.chance(0.8) : random.chance(0.75);
-    return { name: nameOf(random, known(source)?.name), source, kind, scopable, mask: null, lines: [] };
+    return { name: pickName(random, known(source)?.name), source, kind, scopable, mask: null, lines: [] };
   });
   const label: FieldModel[] = random.chance(0.6)
     ? [
         {
-          name: nameOf(random, known('owner.name')?.name),
+          name: pickName(random, known('owner.name')?.name),
           source: 'owner.name',
           kind: 'text',
           scopable: false,
-          mask: maskOf(random, 'text'),
+          mask: pickMask(random, 'text'),
           lines: [],
         },
       ]
     : [];
   const own = random.some(ownSources, 3).map(
     ({ source, kind }): FieldModel => ({
-      name: nameOf(random, known(source)?.name),
+      name: pickName(random, known(source)?.name),
       source,
       kind,
       scopable: false,
-      mask: maskOf(random, kind),
+      mask: pickMask(random, kind),
       lines: [],
     }),
   );
   const lines: FieldModel[] = random.chance(0.6)
     ? [
         {
-          name: nameOf(random, known('lines')?.name),
+          name: pickName(random, known('lines')?.name),
           source: 'lines',
           kind: 'lines',
           scopable: false,
@@ -91,7 +91,7 @@ function randomFields(random: Random, before: EndpointModel | undefined): FieldM
   const links: FieldModel[] = random.chance(0.75)
     ? [
         {
-          name: nameOf(random, known('link')?.name),
+          name: pickName(random, known('link')?.name),
           source: 'link',
           kind: 'text',
           scopable: false,
@@ -145,7 +145,7 @@ function randomEndpoint(
     ? { field: random.pick(sorts), order: random.pick(['asc', 'desc'] as const) }
     : null;
   return {
-    name: nameOf(random, before?.name),
+    name: pickName(random, before?.name),
     recordType: kind.name,
     idType: kind.idType,
     fields,
@@ -181,10 +181,10 @@ export function randomVersion(
 const optional = (mask: MaskKind | null): object => (mask === null ? {} : { mask });
 
 /** As the management interface takes it. */
-export const documentOf = ({ endpoints }: VersionModel): object => ({
+export const toDocument = ({ endpoints }: VersionModel): object => ({
   endpoints: endpoints.map(
     ({ name, recordType, fields, filters, sorts, defaultSort, maxPageSize, ...declarations }) => ({
-      ...declarationsOf(declarations),
+      ...toDeclarations(declarations),
       name,
       recordType,
       fields: fields.map((one) => ({

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { createReadEngine, type RecordTools, recordToolsOf } from '../../src/public/index.ts';
+import { createReadEngine, getRecordTools, type RecordTools } from '../../src/public/index.ts';
 import { openTestCtx, type TestDatabase, type TestDatabaseOptions } from '../setup/database.ts';
 import { type Call, createCaller } from './call.ts';
 
@@ -40,7 +40,7 @@ export async function startService(
     ctx,
     origin,
     call,
-    tools: recordToolsOf({ ...ctx, reads }),
+    tools: getRecordTools({ ...ctx, reads }),
     stop: async () => {
       close();
       await new Promise((resolve) => server.close(resolve));

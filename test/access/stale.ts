@@ -6,7 +6,7 @@ import { callAggregate } from './aggregates.ts';
 import type { Answer } from './call.ts';
 import { callTool, codesIn } from './doors.ts';
 import { expandedReads } from './expansions.ts';
-import { conditionsOf, readability } from './model.ts';
+import { listConditions, readability } from './model.ts';
 import type { Case, Oracle, Reader } from './oracle.ts';
 import { plainQuery } from './queries.ts';
 
@@ -20,7 +20,7 @@ const isStale = (answer: Awaited<ReturnType<Ask>>): boolean =>
  * Every way to read the resource: from the database, with the tag of what was read before, and as the tools
  * do.
  */
-async function asksOf(one: Case): Promise<Ask[]> {
+async function createAsks(one: Case): Promise<Ask[]> {
   const { oracle, reader, version, endpoint } = one;
   const [record] = await oracle.wholeRecords(version, endpoint, plainQuery);
   const target = { version: version.version, resource: endpoint.name };
@@ -76,7 +76,7 @@ function expandedAsks(one: Case): { readonly asks: readonly Ask[]; readonly rela
 }
 
 /** The readable resources of the readers. */
-const casesOf = (oracle: Oracle, readers: readonly Reader[]): Case[] =>
+const listCases = (oracle: Oracle, readers: readonly Reader[]): Case[] =>
   readers.flatMap((reader) =>
     oracle.world.versions.flatMap((version) =>
       version.endpoints
@@ -105,10 +105,10 @@ export async function checkStale(
 ): Promise<void> {
   const source = 'owner';
   const cases = await Promise.all(
-    casesOf(oracle, readers).map(async (one) => ({ one, asks: await asksOf(one) })),
+    listCases(oracle, readers).map(async (one) => ({ one, asks: await createAsks(one) })),
   );
   const isNamed = ({ reader, endpoint }: Case): boolean =>
-    conditionsOf(reader.access, endpoint).some((named) => named.source === source);
+    listConditions(reader.access, endpoint).some((named) => named.source === source);
   const types = [...new Set(cases.map(({ one }) => one.endpoint.recordType))];
   const probes = types.flatMap(
     (type) => cases.find(({ one }) => one.endpoint.recordType === type && isNamed(one)) ?? [],

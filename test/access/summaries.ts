@@ -1,10 +1,10 @@
 // The summaries of a resource, compared with what the filtered answer of an unlimited reader sums up to.
 import { expect } from 'vitest';
-import { averageOf, byValue, respelled, textOf } from './computed.ts';
-import { checkRefusal, type Door, targetOf, useTool } from './doors.ts';
+import { byValue, computeAverage, respelled, toText } from './computed.ts';
+import { checkRefusal, type Door, toTarget, useTool } from './doors.ts';
 import type { AggregateFunction, EndpointModel, ExactRecord, FieldKind, Period } from './model.ts';
-import { sumOf } from './model.ts';
-import { allowedNames, type Case, type Expected, expectedOf, inspect } from './oracle.ts';
+import { sumDecimals } from './model.ts';
+import { allowedNames, type Case, computeExpected, type Expected, inspect } from './oracle.ts';
 import { filterText, selectionInput } from './queries.ts';
 import { createRandom, parseExact, type Random } from './random.ts';
 
@@ -20,10 +20,10 @@ type Ask = {
 type Row = Record<string, unknown>;
 
 const hasSummary = ({ aggregates, groups }: EndpointModel): boolean => aggregates.length + groups.length > 0;
-const kindOf = ({ fields }: EndpointModel, name: string): FieldKind =>
+const findKind = ({ fields }: EndpointModel, name: string): FieldKind =>
   fields.find((field) => field.name === name)?.kind ?? 'text';
 
-const groupsOf = ({ groups }: EndpointModel): Group[] =>
+const listGroups = ({ groups }: EndpointModel): Group[] =>
   groups.flatMap(({ field, periods }): Group[] =>
     periods === null
       ? [{ name: field, field, period: null }]
@@ -34,7 +34,7 @@ function randomAsk(random: Random, endpoint: EndpointModel): Ask {
   const known = endpoint.aggregates.flatMap(({ field, functions }) =>
     functions.map((name): Measure => ({ name, field })),
   );
-  const by = random.some(groupsOf(endpoint)).slice(0, random.pick([0, 1, 1, 2]));
+  const by = random.some(listGroups(endpoint)).slice(0, random.pick([0, 1, 1, 2]));
   const measures = random.some(known).slice(0, 4);
   const count = random.pick([null, null, true]);
   const sorts = [
@@ -47,7 +47,7 @@ function randomAsk(random: Random, endpoint: EndpointModel): Ask {
   return { measures, by, count, sort, limit: by.length > 0 && random.chance(0.3) ? 1 + random.int(5) : null };
 }
 
-const startOf: Readonly<Record<Period, (day: string) => string>> = {
+const periodStart: Readonly<Record<Period, (day: string) => string>> = {
   day: (day) => day,
   week: (day) => {
     const at = new Date(`${day}T00:00:00Z`);
@@ -59,31 +59,31 @@ const startOf: Readonly<Record<Period, (day: string) => string>> = {
 };
 
 /** The day of a date, or of a time in the zone of the version. */
-const dayOf = (text: string, utcOffsetMinutes: number): string =>
+const toDay = (text: string, utcOffsetMinutes: number): string =>
   text.length === 10
     ? text
     : new Date(Date.parse(text) + utcOffsetMinutes * 60_000).toISOString().slice(0, 10);
 
 /** As `parseExact` reads it, in one spelling. */
-const keyOf = (record: ExactRecord, { field, period }: Group, utcOffsetMinutes: number): unknown => {
+const toKey = (record: ExactRecord, { field, period }: Group, utcOffsetMinutes: number): unknown => {
   const value = record[field] ?? null;
   return value === null || period === null
     ? respelled(value)
-    : startOf[period](dayOf(textOf(value), utcOffsetMinutes));
+    : periodStart[period](toDay(toText(value), utcOffsetMinutes));
 };
 
-function measureOf(records: readonly ExactRecord[], { name, field }: Measure, kind: FieldKind): unknown {
+function computeMeasure(records: readonly ExactRecord[], { name, field }: Measure, kind: FieldKind): unknown {
   const values = records
-    .flatMap((record) => (record[field] == null ? [] : [textOf(record[field])]))
+    .flatMap((record) => (record[field] == null ? [] : [toText(record[field])]))
     .sort(byValue(kind));
   if (name === 'count_distinct') return `#${new Set(values.map(respelled)).size}`;
   if (values.length === 0) return null;
   if (name === 'min') return respelled(values[0]);
   if (name === 'max') return respelled(values.at(-1));
-  return respelled(name === 'sum' ? sumOf(values) : averageOf(values));
+  return respelled(name === 'sum' ? sumDecimals(values) : computeAverage(values));
 }
 
-function rowOf(
+function computeRow(
   records: readonly ExactRecord[],
   endpoint: EndpointModel,
   { measures, by, count }: Ask,
@@ -92,12 +92,12 @@ function rowOf(
   const row: Row = {};
   const [first] = records;
   for (const group of by)
-    row[group.name] = first === undefined ? null : keyOf(first, group, utcOffsetMinutes);
+    row[group.name] = first === undefined ? null : toKey(first, group, utcOffsetMinutes);
   if (count ?? measures.length === 0) row['count'] = `#${records.length}`;
   for (const measure of measures)
     row[measure.name] = {
       ...(row[measure.name] as Row | undefined),
-      [measure.field]: measureOf(records, measure, kindOf(endpoint, measure.field)),
+      [measure.field]: computeMeasure(records, measure, findKind(endpoint, measure.field)),
     };
   return row;
 }
@@ -105,12 +105,12 @@ function rowOf(
 /** Null comes last, whichever way the others are ordered. */
 function compareValues(kind: FieldKind, direction: 1 | -1, a: unknown, b: unknown): number {
   if (a === null || b === null) return Number(a === null) - Number(b === null);
-  return direction * byValue(kind)(textOf(a), textOf(b));
+  return direction * byValue(kind)(toText(a), toText(b));
 }
 
-function comparatorOf(endpoint: EndpointModel, { by, sort }: Ask): (a: Row, b: Row) => number {
+function createComparator(endpoint: EndpointModel, { by, sort }: Ask): (a: Row, b: Row) => number {
   const kindOfGroup = ({ field, period }: Group): FieldKind =>
-    period === null ? kindOf(endpoint, field) : 'text';
+    period === null ? findKind(endpoint, field) : 'text';
   const keys = by.map(
     (group) => (a: Row, b: Row) => compareValues(kindOfGroup(group), 1, a[group.name], b[group.name]),
   );
@@ -121,26 +121,26 @@ function comparatorOf(endpoint: EndpointModel, { by, sort }: Ask): (a: Row, b: R
   const sortedBy = (row: Row): unknown =>
     group !== undefined || name === 'count' ? row[name] : ((row[measure] as Row)[field] ?? null);
   const isCount = name === 'count' || measure === 'count_distinct';
-  const kind = group !== undefined ? kindOfGroup(group) : isCount ? 'integer' : kindOf(endpoint, field);
+  const kind = group !== undefined ? kindOfGroup(group) : isCount ? 'integer' : findKind(endpoint, field);
   return (a, b) =>
     compareValues(kind, direction, sortedBy(a), sortedBy(b)) ||
     keys.reduce((order, key) => order || key(a, b), 0);
 }
 
 /** All groups in their order. */
-function rowsOf(
+function computeRows(
   records: readonly ExactRecord[],
   endpoint: EndpointModel,
   ask: Ask,
   utcOffsetMinutes: number,
 ): Row[] {
-  if (ask.by.length === 0) return [rowOf(records, endpoint, ask, utcOffsetMinutes)];
+  if (ask.by.length === 0) return [computeRow(records, endpoint, ask, utcOffsetMinutes)];
   const groups = Map.groupBy(records, (record) =>
-    JSON.stringify(ask.by.map((group) => keyOf(record, group, utcOffsetMinutes))),
+    JSON.stringify(ask.by.map((group) => toKey(record, group, utcOffsetMinutes))),
   );
   return [...groups.values()]
-    .map((list) => rowOf(list, endpoint, ask, utcOffsetMinutes))
-    .sort(comparatorOf(endpoint, ask));
+    .map((list) => computeRow(list, endpoint, ask, utcOffsetMinutes))
+    .sort(createComparator(endpoint, ask));
 }
 
 const canonical = (value: unknown): unknown => {
@@ -169,7 +169,7 @@ type Planned = {
 };
 async function planned(one: Case): Promise<Planned> {
   const ask = randomAsk(createRandom(one.seed), one.endpoint);
-  const expected = await expectedOf(
+  const expected = await computeExpected(
     one,
     ['filters'],
     [...ask.measures, ...ask.by].map(({ field }) => field),
@@ -177,7 +177,7 @@ async function planned(one: Case): Promise<Planned> {
   const rows =
     expected.kind === 'refused'
       ? []
-      : rowsOf(expected.whole, one.endpoint, ask, one.oracle.world.utcOffsetMinutes);
+      : computeRows(expected.whole, one.endpoint, ask, one.oracle.world.utcOffsetMinutes);
   return { ask, expected, rows: rows.slice(0, ask.limit ?? rows.length), total: rows.length };
 }
 
@@ -220,7 +220,7 @@ async function checkSummaryTool(one: Case): Promise<void> {
   const { ask, expected, rows, total } = await planned(one);
   const { measures, by, count, sort, limit } = ask;
   const input = {
-    ...targetOf(one),
+    ...toTarget(one),
     ...selectionInput(one.query),
     ...Object.fromEntries(
       [...Map.groupBy(measures, ({ name }) => name)].map(([name, list]) => [

@@ -12,7 +12,7 @@ import { richerPatches } from './richer-patches.ts';
 const root = path.join(import.meta.dirname, '../..');
 const source = pathToFileURL(path.join(root, 'src')).href;
 const patches: readonly Patch[] = [controlPatch, ...doorPatches, ...richerPatches, ...platformPatches];
-const indexOf = (url: string | undefined): string | undefined => /\?off=(\d+)$/.exec(url ?? '')?.[1];
+const parseIndex = (url: string | undefined): string | undefined => /\?off=(\d+)$/.exec(url ?? '')?.[1];
 
 /** The text of the file with the patch. Throws an Error when the line isn't there exactly once. */
 function patchedText({ file: name, find, replace }: Patch): { readonly file: string; readonly text: string } {
@@ -30,18 +30,18 @@ function register(): void {
   registerHooks({
     resolve: (specifier, context, next) => {
       const resolved = next(specifier, context);
-      const index = indexOf(context.parentURL);
+      const index = parseIndex(context.parentURL);
       if (
         index === undefined ||
         !/\/(?:src|test)\//.test(resolved.url) ||
         resolved.url.includes('/node_modules/') ||
-        indexOf(resolved.url) !== undefined
+        parseIndex(resolved.url) !== undefined
       )
         return resolved;
       return { ...resolved, url: `${resolved.url}?off=${index}` };
     },
     load: (url, context, next) => {
-      const index = indexOf(url);
+      const index = parseIndex(url);
       if (index === undefined || !url.startsWith(source)) return next(url, context);
       const { file, text } = patchedText(patches[Number(index)] as Patch);
       return url.startsWith(`${file}?`) ? { ...next(url, context), source: text } : next(url, context);

@@ -38,7 +38,7 @@ type Place = { readonly seed: number; readonly world: World; readonly readers: r
 /** Not every schema has everything that can be switched off, such as a default sort by a masked field. */
 const seeds = [7, 8, 9, 10, 13, 14, 15, 16];
 const places = new Map<string, Promise<Place>>();
-function placeOf(seed: number, large: boolean): Promise<Place> {
+function loadPlace(seed: number, large: boolean): Promise<Place> {
   const create = async (): Promise<Place> => {
     const world = await createWorld(
       service,
@@ -106,7 +106,7 @@ async function differenceWith(
   try {
     for (const door of doorNames)
       for (const seed of of) {
-        const difference = await findDifference(patched, await placeOf(seed, large), door);
+        const difference = await findDifference(patched, await loadPlace(seed, large), door);
         if (difference !== undefined) return difference;
       }
     return undefined;
@@ -116,14 +116,14 @@ async function differenceWith(
 }
 
 const patches: readonly DoorPatch[] = [...doorPatches, ...richerPatches];
-const doorsOf = (isLarge: boolean) =>
+const listDoors = (isLarge: boolean) =>
   new Set(patches.filter(({ large = false }) => large === isLarge).map(({ door }) => door));
 
 describe('the oracle', () => {
   it.each([false, true])(
     'finds nothing at any door when a patch changes nothing; records of many bytes: %s',
     async (large) =>
-      expect(await differenceWith(controlPatch, doorsOf(large), large, seeds.slice(0, 1))).toBeUndefined(),
+      expect(await differenceWith(controlPatch, listDoors(large), large, seeds.slice(0, 1))).toBeUndefined(),
   );
 
   it.each(choosePart(patches, 4))('notices at "$door" when $what has no scope', async (patch) => {

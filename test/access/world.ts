@@ -11,7 +11,7 @@ import { addConfig, noSignal } from '../sync/fixture.ts';
 import type { Layer, VersionModel } from './model.ts';
 import type { Random } from './random.ts';
 import { changeRecords, createErp, createPools, type Pools, putRandom, type RecordKind } from './records.ts';
-import { documentOf, randomVersion } from './schemas.ts';
+import { randomVersion, toDocument } from './schemas.ts';
 import type { Service } from './service.ts';
 
 export type Key = { readonly id: string; readonly secret: string };
@@ -84,7 +84,7 @@ async function publish({ call, ctx }: Service, secret: string, model: VersionMod
     method: 'POST',
     path: '/api/platform/v1/api-schema',
     headers,
-    body: documentOf(model),
+    body: toDocument(model),
   });
   if (drafted.status !== 201) throw new Error(`a draft: ${drafted.text}`);
   const { id, revision, version } = JSON.parse(drafted.text) as {
@@ -217,7 +217,7 @@ const narrow = (
   });
 
 /** As the management interface takes the scopes. */
-const scopesOf = ({ versions, resources, rows, fields }: Layer, unmasked: boolean): object => ({
+const toScopes = ({ versions, resources, rows, fields }: Layer, unmasked: boolean): object => ({
   versions,
   resources,
   fields,
@@ -244,9 +244,9 @@ async function mint(
     method: 'POST',
     path: `/api/platform/v1/api-keys/${id}/tokens`,
     headers: { authorization: `Bearer ${secret}` },
-    body: { tokens: [{ scopes: scopesOf(layer, unmasked), ...(subject !== undefined && { subject }) }] },
+    body: { tokens: [{ scopes: toScopes(layer, unmasked), ...(subject !== undefined && { subject }) }] },
   });
   const [minted] = status === 201 ? (JSON.parse(text) as { tokens: { token: string }[] }).tokens : [];
-  if (minted === undefined) throw new Error(`minting: ${text} ${JSON.stringify(scopesOf(layer, unmasked))}`);
+  if (minted === undefined) throw new Error(`minting: ${text} ${JSON.stringify(toScopes(layer, unmasked))}`);
   return minted.token;
 }

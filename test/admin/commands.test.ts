@@ -1,7 +1,7 @@
 // Operators' commands next to a running service: API keys and stuck runs.
 import type { Express } from 'express';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { BadArguments, helpOf, parseCommandArguments } from '../../src/admin/command.ts';
+import { BadArguments, formatHelp, parseCommandArguments } from '../../src/admin/command.ts';
 import { commands } from '../../src/admin/index.ts';
 import { type OpenRun, whyStuck } from '../../src/admin/list-runs.ts';
 import { textTable } from '../../src/admin/text-table.ts';
@@ -10,11 +10,11 @@ import { createId } from '../../src/core/id.ts';
 import type { createKeyring } from '../../src/core/keyring.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { moveRun, renewRunLease } from '../../src/sync/runs.store.ts';
-import { apiOf } from '../setup/api.ts';
+import { createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
 import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from '../sync/fixture.ts';
-import { type Operator, operatorOf } from './fixture.ts';
+import { createOperator, type Operator } from './fixture.ts';
 
 let database: TestDatabase;
 let operator: Operator;
@@ -22,7 +22,7 @@ let app: Express;
 let organization: { id: string; slug: string; ownerId: string };
 const operators: Operator[] = [];
 const withKeys = (keyring: ReturnType<typeof createKeyring>): Operator => {
-  const made = operatorOf({ ...database.ctx, keyring }, database.address);
+  const made = createOperator({ ...database.ctx, keyring }, database.address);
   operators.push(made);
   return made;
 };
@@ -64,13 +64,13 @@ describe('commands', () => {
   it('have a help text that describes every option', () => {
     expect(new Set(commands.map(({ name }) => name)).size).toBe(commands.length);
     for (const command of commands) {
-      const help = helpOf(command);
+      const help = formatHelp(command);
       expect(help).toContain(`npm run admin -- ${command.name}`);
       for (const [name, schema] of Object.entries(command.input.shape))
         expect(schema.description, `${command.name} ${name}`).toBeTruthy();
     }
     const issue = commands.find(({ name }) => name === 'issue-key');
-    expect(issue && helpOf(issue)).toMatch(
+    expect(issue && formatHelp(issue)).toMatch(
       /--organization <slug or id> {2,}the organization\n.*\n.*\n {2}\[--permissions <read,write>\]/,
     );
   });
@@ -120,7 +120,7 @@ describe('issue-key', () => {
       '--permissions',
       'write',
     );
-    const api = apiOf(app, String(made.json['secret']));
+    const api = createApi(app, String(made.json['secret']));
     expect((await api('get', '/whoami')).body.user.email).toBe('ada@example.test');
     expect((await api('post', '/teams', { name: 'Made by it' })).status).toBe(201);
     const endpoints = [
@@ -140,7 +140,7 @@ describe('issue-key', () => {
       '--expires',
       '2100-01-01T00:00:00Z',
     );
-    expect((await apiOf(app, String(kept.json['secret']))('get', '/teams')).status).toBe(403);
+    expect((await createApi(app, String(kept.json['secret']))('get', '/teams')).status).toBe(403);
     expect(await audited(organization.id, 'api-key.create')).toMatchObject([
       { credential_kind: 'operator', changes: { name: 'Rescue', scopes: { permissions: ['write'] } } },
       { changes: { name: 'Kept', expiresAt: '2100-01-01T00:00:00.000Z' } },

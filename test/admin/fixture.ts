@@ -11,7 +11,7 @@ export type Operator = {
   close(): Promise<void>;
 };
 
-export function operatorOf(ctx: Ctx, address: DatabaseAddress): Operator {
+export function createOperator(ctx: Ctx, address: DatabaseAddress): Operator {
   const owner = openKnex(address, 'portal_owner', 2);
   const admin: Admin = { ctx, owner, progress: () => undefined };
   return {

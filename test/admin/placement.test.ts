@@ -6,7 +6,7 @@ import { commands } from '../../src/admin/index.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import { asAdmin } from '../sync/fixture.ts';
-import { type Operator, operatorOf } from './fixture.ts';
+import { createOperator, type Operator } from './fixture.ts';
 
 let database: TestDatabase;
 let operator: Operator;
@@ -14,7 +14,7 @@ let slug: string;
 
 beforeAll(async () => {
   database = await testDatabase();
-  operator = operatorOf(database.ctx, database.address);
+  operator = createOperator(database.ctx, database.address);
   ({ slug } = await makeOrganization(database.ctx));
 });
 afterAll(async () => {

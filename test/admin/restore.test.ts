@@ -14,12 +14,12 @@ import { enqueueMail, layoutMail } from '../../src/mail/index.ts';
 import { findDueSlot } from '../../src/sync/index.ts';
 import { claimRun } from '../../src/sync/runs.store.ts';
 import { clearEndedRuns, workOnRun } from '../../src/sync/worker.ts';
-import { callerOf, publicApp, publishVersion } from '../public/fixture.ts';
-import { apiOf } from '../setup/api.ts';
+import { createCaller, publicApp, publishVersion } from '../public/fixture.ts';
+import { createApi } from '../setup/api.ts';
 import { dropDatabase, onAllNodes, type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeSession } from '../setup/organization.ts';
 import { addConfig, datedFields, memoryErp, noSignal, type SyncWorld, syncWorld } from '../sync/fixture.ts';
-import { type Operator, operatorOf } from './fixture.ts';
+import { createOperator, type Operator } from './fixture.ts';
 
 const endpoint = {
   name: 'things',
@@ -43,12 +43,12 @@ let earlierReport: string;
 
 /** One app per database, kept like that of a running process, so that its caches are tested too. */
 const apps = new Map<Ctx, ReturnType<typeof publicApp>>();
-const appOf = (ctx: Ctx) => {
+const loadApp = (ctx: Ctx) => {
   const app = apps.get(ctx) ?? publicApp(ctx);
   apps.set(ctx, app);
   return app;
 };
-const getFrom = (ctx: Ctx) => callerOf(appOf(ctx), { secret, organizationId: world.organizationId });
+const getFrom = (ctx: Ctx) => createCaller(loadApp(ctx), { secret, organizationId: world.organizationId });
 async function hold(ctx: Ctx): Promise<Held> {
   const get = getFrom(ctx);
   const list = await get('/v1/things').expect(200);
@@ -90,7 +90,7 @@ async function openBackup(name: string): Promise<typeof backup> {
   const address = { ...database.address, database: name };
   const db = openDb(address, address, { control: 4, data: 4 }, 5_000);
   const ctx: Ctx = { ...database.ctx, db };
-  const operator = operatorOf(ctx, address);
+  const operator = createOperator(ctx, address);
   const close = async () => {
     await operator.close();
     await db.close();
@@ -184,7 +184,7 @@ beforeAll(async () => {
   erp.at = hours(1);
   atBackup = await hold(world.ctx);
   await leaveUnfinished();
-  const operator = operatorOf(world.ctx, database.address);
+  const operator = createOperator(world.ctx, database.address);
   earlierReport = path.join(tmpdir(), `portal-report-${randomBytes(6).toString('hex')}.json`);
   await writeFile(earlierReport, JSON.stringify((await operator.run('verify-restore')).json));
   const name = await saveDatabase();
@@ -260,9 +260,9 @@ describe('finish-restore', () => {
 
   it('sessions have ended, and labels of lost versions are not reused', async () => {
     const app = createApp(backup.ctx);
-    expect((await apiOf(app, null)('get', '/whoami', undefined, session.headers)).status).toBe(401);
+    expect((await createApi(app, null)('get', '/whoami', undefined, session.headers)).status).toBe(401);
     const key = await makeKey(backup.ctx, world.organizationId, { permissions: ['write'] });
-    const draft = await apiOf(app, key.secret)('post', '/api-schema', { endpoints: [endpoint] });
+    const draft = await createApi(app, key.secret)('post', '/api-schema', { endpoints: [endpoint] });
     expect([draft.status, draft.body.version]).toEqual([201, 'v11']);
   });
 

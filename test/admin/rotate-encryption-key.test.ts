@@ -13,18 +13,18 @@ import { decryptMail } from '../../src/mail/enqueue.ts';
 import { enqueueMail, layoutMail, storeAttachment } from '../../src/mail/index.ts';
 import { sealSecrets } from '../../src/platform/pay/provider/accounts.ts';
 import { ensureMaskSecret, SchemaDocument } from '../../src/public/index.ts';
-import { apiOf } from '../setup/api.ts';
+import { createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { asAdmin } from '../sync/fixture.ts';
-import { type Operator, operatorOf } from './fixture.ts';
+import { createOperator, type Operator } from './fixture.ts';
 
 let database: TestDatabase;
 let organization: { id: string; slug: string; ownerId: string };
 const operators: Operator[] = [];
 const key = (id: string) => ({ id, bytes: randomBytes(32) });
 const withKeys = (keyring: ReturnType<typeof createKeyring>): Operator => {
-  const made = operatorOf({ ...database.ctx, keyring }, database.address);
+  const made = createOperator({ ...database.ctx, keyring }, database.address);
   operators.push(made);
   return made;
 };
@@ -74,7 +74,7 @@ describe('rotate-encryption-key', () => {
   /** Writes values of the organization to every encrypted column, as the service does. */
   async function fillEncryptedColumns(organizationId: string, keyring: TenantCtx['keyring']): Promise<void> {
     const tenant: TenantCtx = { ...database.ctx, organizationId, keyring };
-    const api = apiOf(
+    const api = createApi(
       createApp(tenant),
       (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret,
     );

@@ -11,7 +11,7 @@ import { enqueueMail, layoutMail } from '../../src/mail/index.ts';
 import { claimMail } from '../../src/mail/outgoing-mails.store.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
-import { type Operator, operatorOf } from './fixture.ts';
+import { createOperator, type Operator } from './fixture.ts';
 
 let database: TestDatabase;
 let admin: Knex;
@@ -20,7 +20,7 @@ let tenant: TenantCtx;
 beforeAll(async () => {
   database = await testDatabase();
   admin = openKnex(database.address, null, 2);
-  operator = operatorOf(database.ctx, database.address);
+  operator = createOperator(database.ctx, database.address);
   tenant = { ...database.ctx, organizationId: (await makeOrganization(database.ctx)).id };
 });
 afterAll(async () => {

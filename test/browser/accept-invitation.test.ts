@@ -7,8 +7,8 @@ import {
   connectChromium,
   listen,
   looks,
+  measureOverflow,
   openVisit,
-  overflowOf,
   readTraces,
   type Site,
   saveScreenshot,
@@ -44,7 +44,7 @@ async function invite(): Promise<Invited> {
   count += 1;
   const email = `guest-${count}@example.test`;
   const { id } = await world.invite(email);
-  return { email, id, token: await world.tokenOf(email) };
+  return { email, id, token: await world.getToken(email) };
 }
 
 /** Opens the link, signed in by a cookie if an address is given. */
@@ -167,7 +167,7 @@ describe.each(looks)('at $name', ({ name, width, colorScheme }) => {
     const visit = await open(token, email, { viewport: { width, height: 700 }, colorScheme });
     await acceptButton(visit.page).waitFor();
     await saveScreenshot(visit.page, `accept-${name}`);
-    expect(await overflowOf(visit.page)).toBe(0);
+    expect(await measureOverflow(visit.page)).toBe(0);
     const found = await visit.page.evaluate<number[]>(contrasts);
     expect(found.length).toBeGreaterThanOrEqual(4);
     expect(Math.min(...found)).toBeGreaterThanOrEqual(4.5);
@@ -181,7 +181,7 @@ describe.each(looks)('at $name', ({ name, width, colorScheme }) => {
     await wrong.page.getByRole('alert').waitFor();
     await saveScreenshot(wrong.page, `accept-${name}-refused`);
     expect(Math.min(...(await wrong.page.evaluate<number[]>(contrasts)))).toBeGreaterThanOrEqual(4.5);
-    expect(await overflowOf(wrong.page)).toBe(0);
+    expect(await measureOverflow(wrong.page)).toBe(0);
   });
 
   it('the mail itself fits and is legible', async () => {
@@ -192,7 +192,7 @@ describe.each(looks)('at $name', ({ name, width, colorScheme }) => {
     await visit.page.setContent(html);
     await visit.page.getByRole('link', { name: 'Accept the invitation' }).waitFor();
     await saveScreenshot(visit.page, `invitation-mail-${name}`, true);
-    expect(await overflowOf(visit.page)).toBe(0);
+    expect(await measureOverflow(visit.page)).toBe(0);
     const found = await visit.page.evaluate<number[]>(contrasts.replace('main p', 'p'));
     expect(found.length).toBeGreaterThanOrEqual(5);
     expect(Math.min(...found)).toBeGreaterThanOrEqual(4.5);

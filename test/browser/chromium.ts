@@ -111,7 +111,7 @@ export async function saveScreenshot(page: Page, name: string, fullPage = false)
 }
 
 /** How many pixels the page is wider than its window. */
-export const overflowOf = (page: Page): Promise<number> =>
+export const measureOverflow = (page: Page): Promise<number> =>
   page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
 const everyLook = [

@@ -11,8 +11,8 @@ import {
   accessibilityViolations,
   connectChromium,
   looks,
+  measureOverflow,
   openVisit,
-  overflowOf,
   readTraces,
   saveScreenshot,
   type Visit,
@@ -180,6 +180,6 @@ it.each(looks)('looks right at $name', async ({ name, width, colorScheme }) => {
   await page.locator('#record-form').getByRole('button', { name: 'Show' }).click();
   await page.getByRole('heading', { name: 'transaction 514012' }).waitFor();
   expect(await accessibilityViolations(page)).toEqual([]);
-  expect(await overflowOf(page)).toBe(0);
+  expect(await measureOverflow(page)).toBe(0);
   await saveScreenshot(page, `erp-control-${name}`, true);
 });

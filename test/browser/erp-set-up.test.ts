@@ -15,8 +15,8 @@ import {
   accessibilityViolations,
   connectChromium,
   looks,
+  measureOverflow,
   openVisit,
-  overflowOf,
   readTraces,
   saveScreenshot,
   type Visit,
@@ -128,6 +128,6 @@ it.each(looks)('looks right at $name', async ({ name, width, colorScheme }) => {
   const { page } = await openSetUp(undefined, { viewport: { width, height: 900 }, colorScheme });
   await page.getByText(account.url).waitFor();
   expect(await accessibilityViolations(page)).toEqual([]);
-  expect(await overflowOf(page)).toBe(0);
+  expect(await measureOverflow(page)).toBe(0);
   await saveScreenshot(page, `erp-set-up-${name}`, true);
 });

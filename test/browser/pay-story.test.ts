@@ -10,7 +10,7 @@ import { createManagementClient } from '../../demo/management-client.ts';
 import { demoEndpoints } from '../../demo/schema.ts';
 import { configurePayments } from '../../demo/set-up.ts';
 import { type Background, createApp, startBackground } from '../../src/app.ts';
-import { type Api, apiOf } from '../setup/api.ts';
+import { type Api, createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -59,7 +59,7 @@ beforeAll(async () => {
   background = await startBackground(database.ctx);
   tenant = (await makeOrganization(database.ctx, { name: 'Demo wholesaler' })).id;
   key = (await makeKey(database.ctx, tenant, { permissions: ['read', 'write'] })).secret;
-  api = apiOf(app, key);
+  api = createApi(app, key);
   browser = await connectChromium();
   await bringToService();
 });

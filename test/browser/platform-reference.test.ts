@@ -10,8 +10,8 @@ import {
   connectChromium,
   listen,
   looks,
+  measureOverflow,
   openVisit,
-  overflowOf,
   readTraces,
   type Site,
   saveScreenshot,
@@ -215,6 +215,6 @@ describe.each(looks)('the management reference at $name', ({ name, width, colorS
     await openOperation(made, 'createApiKey');
     await saveScreenshot(made.page, `platform-${name}-body`);
     expect(await accessibilityViolations(made.page)).toEqual([]);
-    expect(await overflowOf(made.page)).toBe(0);
+    expect(await measureOverflow(made.page)).toBe(0);
   });
 });

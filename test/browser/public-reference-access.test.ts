@@ -4,7 +4,7 @@ import { makeKey, makeMember, makeSession } from '../setup/organization.ts';
 import {
   accessibilityViolations,
   looks,
-  overflowOf,
+  measureOverflow,
   readTraces,
   saveScreenshot,
   type Visit,
@@ -126,7 +126,7 @@ describe.each(looks)('the public reference at $name', ({ name, width, colorSchem
     const { page } = made;
     const look = async (what: string, fullPage = false) => {
       await saveScreenshot(page, `public-${name}-${what}`, fullPage);
-      expect([what, await overflowOf(page)]).toEqual([what, 0]);
+      expect([what, await measureOverflow(page)]).toEqual([what, 0]);
       expect([what, await accessibilityViolations(page)]).toEqual([what, []]);
     };
     await page.getByRole('button', { name: 'Open the reference' }).waitFor();

@@ -18,8 +18,8 @@ beforeAll(async () => {
 afterAll(() => reference.close());
 afterEach(() => reference.leave());
 
-const queryOf = (response: Response): [string, string][] => [...new URL(response.url()).searchParams];
-const bodyOf = (section: Locator): Promise<string> =>
+const parseQuery = (response: Response): [string, string][] => [...new URL(response.url()).searchParams];
+const readBody = (section: Locator): Promise<string> =>
   section.getByRole('group', { name: 'Response body' }).innerText();
 
 /** The checkboxes of a parameter with a list of choices. */
@@ -37,19 +37,19 @@ describe('the reference of a version that declares everything', () => {
     const made = await reference.openAt('summarizeInvoices', 'v7');
     const section = operation(made, 'summarizeInvoices');
     await section.getByRole('button', { name: 'By customer' }).click();
-    expect(queryOf(await send(made, 'summarizeInvoices'))).toEqual([
+    expect(parseQuery(await send(made, 'summarizeInvoices'))).toEqual([
       ['count', 'true'],
       ['by', 'customer'],
     ]);
     await section.getByText('200 OK').waitFor();
-    expect(JSON.parse(await bodyOf(section)).total).toBe(2);
+    expect(JSON.parse(await readBody(section)).total).toBe(2);
 
     await choose(section, 'by', 'date.month');
     await choose(section, 'sum', 'total');
     await choose(section, 'max', 'date');
     await section.getByLabel('sort', { exact: true }).selectOption('-sum.total');
     const response = await send(made, 'summarizeInvoices');
-    expect(queryOf(response)).toEqual([
+    expect(parseQuery(response)).toEqual([
       ['sum', 'total'],
       ['max', 'date'],
       ['count', 'true'],
@@ -71,7 +71,7 @@ describe('the reference of a version that declares everything', () => {
     await section.locator('details.filter > summary', { hasText: 'status' }).first().click();
     await section.getByRole('textbox', { name: 'status', exact: true }).fill('open');
     const response = await send(made, 'summarizeInvoices');
-    expect(queryOf(response)).toEqual([['status', 'open']]);
+    expect(parseQuery(response)).toEqual([['status', 'open']]);
     expect(await response.json()).toEqual({ data: [{ count: 6 }], total: 1 });
     const names = async (id: string) =>
       operation(made, id).locator('details.filter > summary code.name').allInnerTexts();
@@ -87,7 +87,7 @@ describe('the reference of a version that declares everything', () => {
     await section.getByLabel('or', { exact: true }).fill('(id:eq:1,number:eq:"INV-002")');
     await section.getByLabel('sort', { exact: true }).selectOption('date,-total');
     const response = await send(made, 'listInvoices');
-    expect(queryOf(response)).toEqual([
+    expect(parseQuery(response)).toEqual([
       ['pageSize', '5'],
       ['sort', 'date,-total'],
       ['expand', 'buyer'],

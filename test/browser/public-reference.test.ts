@@ -26,11 +26,11 @@ beforeAll(async () => {
 afterAll(() => reference.close());
 afterEach(() => reference.leave());
 
-const textOf = async (download: Download): Promise<string> =>
+const readText = async (download: Download): Promise<string> =>
   Buffer.concat((await (await download.createReadStream()).toArray()) as Buffer[]).toString();
 
 describe('the shell of the public reference', () => {
-  const shellOf = async (label: string, headers: Record<string, string> = {}) => {
+  const readShell = async (label: string, headers: Record<string, string> = {}) => {
     const response = await fetch(`${reference.site.origin}/api/public/openapi/${label}/preview`, { headers });
     return {
       status: response.status,
@@ -41,18 +41,18 @@ describe('the shell of the public reference', () => {
   };
 
   it('is the same for every label and caller', async () => {
-    const shell = await shellOf('v1');
+    const shell = await readShell('v1');
     expect(shell.status).toBe(200);
     for (const label of ['v2', 'v6', 'v999', 'latest', 'a%2Fb', '%3Cscript%3E', 'v1%3Fdraft=true']) {
-      expect(await shellOf(label)).toMatchObject({ status: 200, text: shell.text, policy: shell.policy });
+      expect(await readShell(label)).toMatchObject({ status: 200, text: shell.text, policy: shell.policy });
     }
-    expect((await shellOf('v1', { authorization: `Bearer ${key}`, 'x-tenant-id': tenant })).text).toBe(
+    expect((await readShell('v1', { authorization: `Bearer ${key}`, 'x-tenant-id': tenant })).text).toBe(
       shell.text,
     );
   });
 
   it('has a strict policy and is revalidated each time', async () => {
-    const { policy, headers } = await shellOf('v1');
+    const { policy, headers } = await readShell('v1');
     expect(policy).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     );
@@ -62,7 +62,7 @@ describe('the shell of the public reference', () => {
   });
 
   it('serves the listed files as immutable, and no others', async () => {
-    const { text } = await shellOf('v1');
+    const { text } = await readShell('v1');
     const folder = /\/reference-assets\/[0-9a-f]{16}/.exec(text)?.[0] ?? '';
     const script = await fetch(`${reference.site.origin}${folder}/public.js`);
     expect(script.status).toBe(200);
@@ -135,7 +135,7 @@ describe('the public reference', () => {
     expect(JSON.parse(await body.innerText())).toEqual(await response.json());
     const saving = made.page.waitForEvent('download');
     await list.getByRole('button', { name: 'Save the response' }).click();
-    expect(await textOf(await saving)).toBe(await response.text());
+    expect(await readText(await saving)).toBe(await response.text());
 
     await list.getByRole('button', { name: 'Next' }).click();
     await list.getByText('Page 2 of 3, 12 records').waitFor();
@@ -338,7 +338,7 @@ describe('the public reference', () => {
     );
     const saving = made.page.waitForEvent('download');
     await send(made, 'getShell');
-    expect(await textOf(await saving)).toContain('<title>API reference · Portal Service</title>');
+    expect(await readText(await saving)).toContain('<title>API reference · Portal Service</title>');
     await shell.getByText('Saved as').waitFor();
     const list = operation(made, 'listInvoices');
     await list.getByRole('button', { name: 'First five' }).click();
@@ -362,7 +362,7 @@ describe('the public reference', () => {
     await list.getByLabel('Response format').selectOption('text/csv');
     const saving = made.page.waitForEvent('download');
     await send(made, 'listInvoices');
-    const lines = (await textOf(await saving)).split('\r\n');
+    const lines = (await readText(await saving)).split('\r\n');
     expect([lines[0]?.split(',')[0], lines.length]).toEqual(['id', 1 + 12 + 1]);
     await list.getByText('Saved as').waitFor();
     expect(made.complaints).toEqual([]);

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { accessibilityViolations, looks, overflowOf, saveScreenshot, type Visit } from './chromium.ts';
+import { accessibilityViolations, looks, measureOverflow, saveScreenshot, type Visit } from './chromium.ts';
 import { openReferenceSite, operation, type ReferenceSite, send } from './reference-site.ts';
 
 let reference: ReferenceSite;
@@ -17,7 +17,7 @@ afterEach(() => reference.leave());
 /** A window of a laptop and one of a phone, each in both themes. */
 const windows = looks.map((look) => ({ ...look, height: look.width === 360 ? 740 : 800 }));
 type Window = (typeof windows)[number];
-const optionsOf = ({ width, height, colorScheme }: Window) => ({ viewport: { width, height }, colorScheme });
+const toOptions = ({ width, height, colorScheme }: Window) => ({ viewport: { width, height }, colorScheme });
 
 type Shown = {
   getBoundingClientRect(): Record<'top' | 'bottom' | 'left' | 'right', number>;
@@ -56,7 +56,7 @@ async function runCurl(command: string, key: string): Promise<unknown> {
 
 async function expectSound(page: Page, name: string): Promise<void> {
   await saveScreenshot(page, name);
-  expect([name, await overflowOf(page)]).toEqual([name, 0]);
+  expect([name, await measureOverflow(page)]).toEqual([name, 0]);
   expect([name, await accessibilityViolations(page)]).toEqual([name, []]);
 }
 
@@ -65,7 +65,7 @@ const copied = ({ page }: Visit): Promise<string> => page.evaluate<string>('navi
 
 describe.each(windows)('the public reference at $name', (window) => {
   it('starts with a request to copy, and names tenant and resources in words', async () => {
-    const made = await reference.visit('/v1/preview', { ...optionsOf(window), ...clipboard });
+    const made = await reference.visit('/v1/preview', { ...toOptions(window), ...clipboard });
     const { page } = made;
     await reference.enter(made);
     await page.locator('#connection-text', { hasText: /^Aster Company$/ }).waitFor();
@@ -95,7 +95,7 @@ describe.each(windows)('the public reference at $name', (window) => {
       ['listInvoiceChanges', 'List changes to invoices'],
       ['getInvoice', 'Retrieve an invoice'],
     ] as const) {
-      const made = await reference.openAt(id, 'v1', optionsOf(window));
+      const made = await reference.openAt(id, 'v1', toOptions(window));
       const own = operation(made, id);
       expect([id, await isInView(own.getByRole('button', { name: 'Send' }))]).toEqual([id, true]);
       expect(await own.getByRole('heading', { level: 3 }).innerText()).toBe(title);
@@ -105,7 +105,7 @@ describe.each(windows)('the public reference at $name', (window) => {
   });
 
   it('stays accessible when two operations show their responses', async () => {
-    const made = await reference.openAt('listInvoices', 'v1', optionsOf(window));
+    const made = await reference.openAt('listInvoices', 'v1', toOptions(window));
     for (const id of ['listInvoices', 'listInvoiceChanges']) {
       await send(made, id);
       await operation(made, id).getByText('200 OK').waitFor();
@@ -117,7 +117,7 @@ describe.each(windows)('the public reference at $name', (window) => {
 
 describe.each(windows)('the management reference at $name', (window) => {
   async function open(): Promise<Visit> {
-    const made = await reference.newVisit({ ...optionsOf(window), ...clipboard });
+    const made = await reference.newVisit({ ...toOptions(window), ...clipboard });
     await made.page.goto(`${reference.site.origin}/api/platform/v1/openapi/preview`);
     await made.page.getByRole('heading', { name: 'Portal Service: management interface' }).waitFor();
     return made;
@@ -163,7 +163,7 @@ describe.each(windows)('an address of the interface that a browser opens at $nam
   it.each(['/api/public/openapi/v9', '/api/nothing', '/api/platform/v1/teams'])(
     '%s is a page',
     async (address) => {
-      const made = await reference.newVisit(optionsOf(window));
+      const made = await reference.newVisit(toOptions(window));
       const response = await made.page.goto(`${reference.site.origin}${address}`);
       expect([response?.ok(), await response?.headerValue('content-type')]).toEqual([
         false,

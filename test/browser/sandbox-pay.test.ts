@@ -18,8 +18,8 @@ import {
   connectChromium,
   listen,
   looks,
+  measureOverflow,
   openVisit,
-  overflowOf,
   type Site,
   saveScreenshot,
   type Visit,
@@ -97,7 +97,7 @@ async function visit(options: Parameters<typeof openVisit>[1] = {}): Promise<Vis
   return opened;
 }
 
-const stateOf = async (sessionId: string) => (await provider.findPayment({ sessionId }, never))?.state;
+const readState = async (sessionId: string) => (await provider.findPayment({ sessionId }, never))?.state;
 
 describe('the payment page', () => {
   it('names a single invoice once', async () => {
@@ -130,7 +130,7 @@ describe('the payment page', () => {
         'x-robots-tag': 'noindex',
       });
       await saveScreenshot(page, `sandbox-pay-${name}`, true);
-      expect(await overflowOf(page)).toBe(0);
+      expect(await measureOverflow(page)).toBe(0);
       expect(await accessibilityViolations(page)).toEqual([]);
       await page.getByRole('heading', { name: 'Pay £34,911.94 to Aster & Söhne <b>GmbH</b>' }).waitFor();
       expect(await page.getByRole('row').allInnerTexts()).toHaveLength(3);
@@ -164,16 +164,16 @@ describe('the payment page', () => {
       );
       await saveScreenshot(page, `sandbox-declined-${name}`);
       expect(await accessibilityViolations(page)).toEqual([]);
-      expect(await stateOf(session.id)).toBe('OPEN');
+      expect(await readState(session.id)).toBe('OPEN');
       await page.getByText('Approved after a while').click();
       await page.getByRole('button', { name: /^Pay/ }).click();
       await page.waitForURL(`${shopUrl}/paid?order=1&x=2`);
-      expect(await stateOf(session.id)).toBe('PROCESSING');
+      expect(await readState(session.id)).toBe('PROCESSING');
       await page.goBack();
       await page.goto(session.url);
       await page.getByRole('heading', { name: 'This payment is being processed' }).waitFor();
       await saveScreenshot(page, `sandbox-processing-${name}`);
-      expect(await overflowOf(page)).toBe(0);
+      expect(await measureOverflow(page)).toBe(0);
       expect(await accessibilityViolations(page)).toEqual([]);
       expect(opened.complaints).toEqual([]);
       const foreign = opened.requested.filter(
@@ -193,13 +193,13 @@ describe('the payment page', () => {
     expect(await one.page.getByRole('heading').innerText()).toContain('¥3,491,194');
     await one.page.getByRole('button', { name: /^Pay/ }).dblclick();
     // The second click cancels the first one's navigation, not the request that it sent.
-    await until(async () => ((await stateOf(session.id)) === 'SUCCEEDED' ? true : undefined));
+    await until(async () => ((await readState(session.id)) === 'SUCCEEDED' ? true : undefined));
     await other.page.getByRole('button', { name: /^Pay/ }).click();
     await other.page.getByRole('heading', { name: 'Payment complete' }).waitFor();
     await one.page.goto(session.url);
     const late = await one.page.request.post(session.url, { form: { do: 'cancel' }, maxRedirects: 0 });
     expect([late.status(), late.headers()['location']]).toEqual([303, new URL(session.url).pathname]);
-    expect(await stateOf(session.id)).toBe('SUCCEEDED');
+    expect(await readState(session.id)).toBe('SUCCEEDED');
     await one.page.getByRole('link', { name: 'Back to 127.0.0.1' }).click();
     await one.page.getByRole('heading', { name: 'Back in the shop: /paid?order=1&x=2' }).waitFor();
   });
@@ -210,7 +210,7 @@ describe('the payment page', () => {
     await page.goto(given.url);
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.waitForURL(`${shopUrl}/basket`);
-    expect(await stateOf(given.id)).toBe('CANCELED');
+    expect(await readState(given.id)).toBe('CANCELED');
     await page.goto(given.url);
     await page.getByRole('heading', { name: 'This payment was canceled' }).waitFor();
     await page.goto(late.url);
@@ -219,7 +219,7 @@ describe('the payment page', () => {
     await page.getByRole('heading', { name: 'This page has expired' }).waitFor();
     await saveScreenshot(page, 'sandbox-expired');
     expect(await accessibilityViolations(page)).toEqual([]);
-    expect(await stateOf(late.id)).not.toBe('SUCCEEDED');
+    expect(await readState(late.id)).not.toBe('SUCCEEDED');
     expect(complaints).toEqual([]);
   });
 
@@ -238,7 +238,7 @@ describe('the payment page', () => {
     });
     expect(lured.status()).toBe(403);
     expect((await page.request.put(session.url)).status()).toBe(405);
-    expect(await stateOf(session.id)).toBe('OPEN');
+    expect(await readState(session.id)).toBe('OPEN');
   });
 
   it('keeps its token out of the log', async () => {

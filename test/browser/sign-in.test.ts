@@ -9,7 +9,14 @@ import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
 import { openMcpClient, selfRegistering } from '../setup/mcp-client.ts';
 import { makeOrganization } from '../setup/organization.ts';
-import { connectChromium, looks, openVisit, overflowOf, saveScreenshot, type Visit } from './chromium.ts';
+import {
+  connectChromium,
+  looks,
+  measureOverflow,
+  openVisit,
+  saveScreenshot,
+  type Visit,
+} from './chromium.ts';
 import { openOperation, operation, send } from './reference-site.ts';
 
 let database: TestDatabase;
@@ -69,7 +76,7 @@ describe.each(looks)('signing in at $name', ({ name, width, colorScheme }) => {
     await page.getByRole('heading', { name: 'Who do you want to sign in as?' }).waitFor();
     expect(new URL(page.url()).origin).toBe(site.provider.issuer);
     await saveScreenshot(page, `sign-in-${name}-2-provider`);
-    expect(await overflowOf(page)).toBe(0);
+    expect(await measureOverflow(page)).toBe(0);
     await page.getByRole('button', { name: 'owner@acme.example' }).click();
     await page.getByText('Signed in as Owner of Aster at Aster Company').waitFor();
     expect(page.url()).toBe(`${site.origin}/api/platform/v1/openapi/preview`);
@@ -83,13 +90,13 @@ describe.each(looks)('signing in at $name', ({ name, width, colorScheme }) => {
     expect((await execute(made, 'createApiKey', '{"name": "Made by a session"}')).status()).toBe(201);
     await page.evaluate('scrollTo(0, 0)');
     await saveScreenshot(page, `sign-in-${name}-3-signed-in`);
-    expect(await overflowOf(page)).toBe(0);
+    expect(await measureOverflow(page)).toBe(0);
     expect(await page.evaluate<string>('document.cookie')).toBe('');
 
     await page.getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.getByRole('heading', { name: 'Sign out of the demo identity provider too?' }).waitFor();
     await saveScreenshot(page, `sign-in-${name}-4-sign-out`);
-    expect(await overflowOf(page)).toBe(0);
+    expect(await measureOverflow(page)).toBe(0);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('link', { name: 'Sign in' }).waitFor();
     expect(new URL(page.url()).origin).toBe(site.origin);
@@ -105,7 +112,7 @@ describe.each(looks)('signing in at $name', ({ name, width, colorScheme }) => {
     await made.page.getByRole('button', { name: 'unverified@acme.example' }).click();
     await made.page.getByRole('heading', { name: 'Your e-mail address is not verified' }).waitFor();
     await saveScreenshot(made.page, `sign-in-${name}-5-problem`);
-    expect(await overflowOf(made.page)).toBe(0);
+    expect(await measureOverflow(made.page)).toBe(0);
     // The provider still has a session for that person, and asks again nevertheless.
     await made.page.getByRole('link', { name: 'Sign in as someone else' }).click();
     await made.page.getByRole('button', { name: 'owner@acme.example' }).click();
@@ -137,7 +144,7 @@ describe('a client that registers itself', () => {
         await made.page.goto(auth.kept.opened);
         await made.page.getByText('Test editor').waitFor();
         await saveScreenshot(made.page, 'sign-in-client');
-        expect(await overflowOf(made.page)).toBe(0);
+        expect(await measureOverflow(made.page)).toBe(0);
         await made.page.getByRole('button', { name: email }).click();
         await made.page.getByText('Back at the editor').waitFor();
         await transport.finishAuth(codes.at(-1) ?? new URLSearchParams());

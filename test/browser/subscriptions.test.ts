@@ -11,8 +11,8 @@ import {
   landmarkRules,
   listen,
   looks,
+  measureOverflow,
   openVisit,
-  overflowOf,
   type Site,
   saveScreenshot,
   type Visit,
@@ -85,7 +85,7 @@ describe.each(['few', 'many'])('the mail with %s columns', (which) => {
     await page.setContent(htmlTo(`${which}@example.test`));
     await page.getByRole('link', { name: 'Unsubscribe' }).waitFor();
     await saveScreenshot(page, `subscription-mail-${which}-${width}-${colorScheme}`);
-    expect(await overflowOf(page)).toBe(0);
+    expect(await measureOverflow(page)).toBe(0);
     expect(await accessibilityViolations(page, landmarkRules)).toEqual([]);
   });
 
@@ -95,7 +95,7 @@ describe.each(['few', 'many'])('the mail with %s columns', (which) => {
     await page.setContent(html.replace(/<style>[\s\S]*?<\/style>/, ''));
     await saveScreenshot(page, `subscription-mail-${which}-360-plain`);
     // Without style sheets a table of few columns can't be stacked: dates and amounts keep their width.
-    expect(await overflowOf(page)).toBeLessThanOrEqual(which === 'few' ? 100 : 0);
+    expect(await measureOverflow(page)).toBeLessThanOrEqual(which === 'few' ? 100 : 0);
     expect(html).toContain('The first 50 of 120 records. As of ');
     expect(Buffer.byteLength(html)).toBeLessThan(100_000);
   });
@@ -107,10 +107,10 @@ describe('the page behind the link', () => {
     async ({ name, width, colorScheme }) => {
       const opened = await visit({ viewport: { width, height: 700 }, colorScheme, javaScriptEnabled: true });
       const { page } = opened;
-      const link = world.linkOf('few@example.test').replace(world.ctx.settings.publicUrl, site.origin);
+      const link = world.findLink('few@example.test').replace(world.ctx.settings.publicUrl, site.origin);
       await page.goto(link);
       await saveScreenshot(page, `unsubscribe-${name}`);
-      expect(await overflowOf(page)).toBe(0);
+      expect(await measureOverflow(page)).toBe(0);
       expect(await accessibilityViolations(page)).toEqual([]);
       await page.keyboard.press('Tab');
       await page.keyboard.press('Enter');

@@ -72,14 +72,14 @@ const allDocuments: readonly Document[] = [
   ),
 ];
 const sign = ({ type }: Document): number => (type === 'CustInvc' ? 1 : -1);
-const quantityOf = ({ id }: Document, line: number): number => 1 + ((id + line) % 5);
-const rateOf = ({ id }: Document, line: number): number => ((id * 7 + line * 13) % 900) + 25;
+const computeQuantity = ({ id }: Document, line: number): number => 1 + ((id + line) % 5);
+const computeRate = ({ id }: Document, line: number): number => ((id * 7 + line * 13) % 900) + 25;
 
 function transactions(documents: readonly Document[]): string[] {
   const rows = documents.map((document, n) => {
     const pence = Array.from(
       { length: document.lines },
-      (_unused, line) => quantityOf(document, line) * rateOf(document, line),
+      (_unused, line) => computeQuantity(document, line) * computeRate(document, line),
     );
     const total = (sign(document) * pence.reduce((sum, part) => sum + part, 0)) / 100;
     const at = stamp(n * 6);
@@ -97,10 +97,10 @@ function lines(documents: readonly Document[]): string[] {
   const rows = documents.flatMap((document, n) =>
     Array.from({ length: document.lines }, (_unused, line) => {
       key += 1;
-      const quantity = -sign(document) * quantityOf(document, line);
-      const rate = rateOf(document, line) / 100;
+      const quantity = -sign(document) * computeQuantity(document, line);
+      const rate = computeRate(document, line) / 100;
       const item = 1 + ((document.id + line * 11) % counts.items);
-      const amount = ((quantity * rateOf(document, line)) / 100).toFixed(2);
+      const amount = ((quantity * computeRate(document, line)) / 100).toFixed(2);
       return `${key},${line + 1},${document.id},${line + 1},${item},Line ${line + 1},${quantity},${rate.toFixed(2)},${amount},F,F,${stamp(n * 6)}`;
     }),
   );

@@ -11,7 +11,7 @@ import { injectFault } from './faults/requests.ts';
 import type { Clients } from './oracle/clients.ts';
 import type { Ledger } from './oracle/ledger.ts';
 import type { Action, Plan, RecordTypeName, StateFault } from './plan.ts';
-import { randomOf } from './random.ts';
+import { createRandom } from './random.ts';
 import type { Report } from './report.ts';
 import type { Staff } from './staff.ts';
 import type { World } from './world.ts';
@@ -85,7 +85,7 @@ function openHolds(stage: FaultStage) {
   return {
     async begin({ fault, recordType, rounds, seed }: Extract<Action, { do: 'hold' }>): Promise<void> {
       report.coverage[fault].injected += 1;
-      const end = await faults[fault].begin(stage, recordType, randomOf(seed), () => {
+      const end = await faults[fault].begin(stage, recordType, createRandom(seed), () => {
         report.coverage[fault].hit += 1;
       });
       holds.push({ fault, recordType, rounds, end });

@@ -31,7 +31,7 @@ export const transactionTypes: Readonly<Partial<Record<RecordTypeName, string>>>
   journalEntry: 'Journal',
 };
 export type HeaderTable = 'customer' | 'item' | 'transaction' | 'customrecord_complaint';
-export const tableOf = (recordType: RecordTypeName): HeaderTable =>
+export const getTable = (recordType: RecordTypeName): HeaderTable =>
   recordType === 'customer' || recordType === 'item' || recordType === 'customrecord_complaint'
     ? recordType
     : 'transaction';
@@ -43,7 +43,7 @@ export const textColumns = {
   customrecord_complaint: 'name',
 } as const;
 /** The column with the time of a record's last modification. */
-export const modifiedColumnOf = (table: HeaderTable): string =>
+export const getModifiedColumn = (table: HeaderTable): string =>
   table === 'customrecord_complaint' ? 'lastmodified' : 'lastmodifieddate';
 
 export type Books = {
@@ -78,7 +78,7 @@ function awayFromMidnight(at: Date, timeZone: string): Date {
   return left > nearMidnightMinutes ? at : new Date(at.getTime() + left * minuteMs);
 }
 
-const conditionOf = (recordType: RecordTypeName): string => {
+const buildCondition = (recordType: RecordTypeName): string => {
   const type = transactionTypes[recordType];
   return type === undefined ? 'true' : `type = '${type}'`;
 };
@@ -135,7 +135,7 @@ export async function openBooks(account: NetsuiteAccount, pool: Pool, control: C
       ),
     async ids(recordType) {
       const { rows } = await pool.query<{ id: string }>(
-        `select v.id::text as id from ledger.${tableOf(recordType)} v where ${conditionOf(recordType)} order by v.id`,
+        `select v.id::text as id from ledger.${getTable(recordType)} v where ${buildCondition(recordType)} order by v.id`,
       );
       return rows.map(({ id }) => id);
     },

@@ -6,7 +6,7 @@ import { inTransaction } from '../../src/db/transaction.ts';
 import { isFinal } from '../../src/sync/run-state.ts';
 import { findOpenRun, findRun, type RunRow } from '../../src/sync/runs.store.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { type Answer, type Api, apiOf } from '../setup/api.ts';
+import { type Answer, type Api, createApi } from '../setup/api.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import type { Plan, RecordTypeName } from './plan.ts';
 import type { World } from './world.ts';
@@ -129,7 +129,7 @@ function followRuns(tenant: TenantCtx, configId: Company['configId']) {
 export async function makeCompany(world: World, plan: Plan): Promise<Company> {
   const { id: organizationId } = await makeOrganization(world.ctx, { name: `Seed ${plan.seed}` });
   const { secret } = await makeKey(world.ctx, organizationId, { permissions: ['write'] });
-  const api = apiOf(world.app, secret);
+  const api = createApi(world.app, secret);
   const tenant: TenantCtx = { ...world.ctx, organizationId };
   await connect(world, api, plan.signIn);
   await ask(200, () => api('post', '/netsuite/metadata/refresh'));

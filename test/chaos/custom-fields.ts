@@ -21,7 +21,7 @@ export const customFields: Readonly<Record<FieldTable, CustomField & { readonly 
 const existing = Object.values(customFields).filter(
   ({ table }) => profile !== undefined || table !== 'customrecord_complaint',
 );
-export const idColumnOf = (table: FieldTable): string => (table === 'transactionline' ? 'uniquekey' : 'id');
+export const getIdColumn = (table: FieldTable): string => (table === 'transactionline' ? 'uniquekey' : 'id');
 
 /** The account's fields as every seed finds them. Rejects with an Error when the account has one of them. */
 export async function createCustomFields(control: Control): Promise<void> {
@@ -34,7 +34,7 @@ export async function createCustomFields(control: Control): Promise<void> {
  */
 export async function writeCustomValues(pool: Pool): Promise<void> {
   for (const { table, name } of existing) {
-    const id = idColumnOf(table);
+    const id = getIdColumn(table);
     await pool.query(
       `update ledger.${table} set extra = coalesce(extra, '{}') || jsonb_build_object($1::text, case when ${id} % 7 = 0 then 'x' || ${id} else (${id} % 40)::text end)
        where ${id} % 5 <> 0`,

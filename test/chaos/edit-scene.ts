@@ -18,9 +18,9 @@ import {
 import { createSwitches } from '../../packages/netsuite-simulator/src/switches.ts';
 import { createRoleVisibility } from '../../packages/netsuite-simulator/src/tables/role-visibility.ts';
 import { profile } from '../setup/account-profile.ts';
-import { type Books, tableOf, transactionTypes } from './books.ts';
+import { type Books, getTable, transactionTypes } from './books.ts';
 import type { RecordTypeName } from './plan-names.ts';
-import { type Random, randomOf } from './random.ts';
+import { createRandom, type Random } from './random.ts';
 
 export type Scene = {
   readonly books: Books;
@@ -46,7 +46,7 @@ type SceneOptions = Pick<Scene, 'books' | 'recordTypes'> & {
 export const openScene = ({ books, recordTypes, seed, paymentTouchesInvoice }: SceneOptions): Scene => ({
   books,
   recordTypes,
-  random: randomOf(seed),
+  random: createRandom(seed),
   settings: {
     pool: books.pool,
     timeZone: DATA_TIME_ZONE,
@@ -81,17 +81,17 @@ export const remove = ({ settings }: Scene, recordType: RecordTypeName, id: stri
   deleteRecord(settings, { type: serviceType(recordType), id });
 
 export const accountTable = (recordType: RecordTypeName): RecordTable =>
-  getEditableTable(everything, tableOf(recordType));
+  getEditableTable(everything, getTable(recordType));
 
 /** SQL condition for the rows of a record type in `alias`. */
 export const isOfType = (recordType: RecordTypeName, alias: string): string =>
   transactionTypes[recordType] === undefined ? 'true' : `${alias}.type = '${transactionTypes[recordType]}'`;
 
 /** Rejects with a RangeError when there is none, as do the others. */
-export const anyOf = async ({ books, random }: Scene, recordType: RecordTypeName): Promise<string> =>
+export const pickId = async ({ books, random }: Scene, recordType: RecordTypeName): Promise<string> =>
   random.pick(await books.ids(recordType));
 
-export async function oneOf({ books, random }: Scene, sql: string): Promise<string> {
+export async function pickIdFrom({ books, random }: Scene, sql: string): Promise<string> {
   const { rows } = await books.pool.query<{ id: string }>(sql);
   return random.pick(rows).id;
 }

@@ -5,7 +5,7 @@ import {
   removeRecord,
   restoreRecord,
 } from '../../packages/netsuite-simulator/src/control/records/remove-record.ts';
-import { modifiedColumnOf, tableOf } from './books.ts';
+import { getModifiedColumn, getTable } from './books.ts';
 import { accountTable, bySql, type Edit, isOfType, type Scene } from './edit-scene.ts';
 import { type RecordTypeName, recordTypes } from './plan-names.ts';
 
@@ -18,9 +18,9 @@ async function candidates({ books, random }: Scene, recordType: RecordTypeName):
     transaction:
       'not exists (select from ledger.application a where v.id in (a.invoice, a.credit) and not a.isbyrule)',
     customrecord_complaint: 'true',
-  }[tableOf(recordType)];
+  }[getTable(recordType)];
   const { rows } = await books.pool.query<{ id: string }>(
-    `select v.id::text as id from ledger.${tableOf(recordType)} v where ${isOfType(recordType, 'v')} and ${free} order by v.id`,
+    `select v.id::text as id from ledger.${getTable(recordType)} v where ${isOfType(recordType, 'v')} and ${free} order by v.id`,
   );
   return rows.map(({ id }) => id);
 }
@@ -36,7 +36,7 @@ const removeAll = (
   });
 
 const removeSome =
-  (isListed: boolean, shareOf: (scene: Scene) => number): Edit =>
+  (isListed: boolean, computeShare: (scene: Scene) => number): Edit =>
   async (scene) => {
     const { random } = scene;
     const wanted = random.pick(scene.recordTypes);
@@ -45,7 +45,7 @@ const removeSome =
     const recordType = found.length > 0 ? wanted : 'invoice';
     const ids = found.length > 0 ? found : await candidates(scene, recordType);
     if (ids.length === 0) throw new RangeError('there is nothing to delete');
-    const count = Math.max(1, Math.round(shareOf(scene) * ids.length));
+    const count = Math.max(1, Math.round(computeShare(scene) * ids.length));
     await removeAll(scene, recordType, random.sample(ids, count), isListed);
   };
 
@@ -72,12 +72,12 @@ const restore: Edit = async (scene) => {
   const ids = removed.rows.filter(({ tablename }) => tablename === table).map(({ id }) => id);
   const back = random.chance(0.5) ? ids : random.sample(ids, random.between(1, 3));
   const isTouched = random.chance(0.4);
-  const recordType = recordTypes.find((name) => tableOf(name) === table) ?? 'invoice';
+  const recordType = recordTypes.find((name) => getTable(name) === table) ?? 'invoice';
   await bySql(scene, async (client, now) => {
     for (const id of back) await restoreRecord(client, accountTable(recordType), id);
     if (isTouched)
       await client.query(
-        `update ledger.${table} set ${modifiedColumnOf(tableOf(recordType))} = $2 where id = any($1::bigint[])`,
+        `update ledger.${table} set ${getModifiedColumn(getTable(recordType))} = $2 where id = any($1::bigint[])`,
         [back, now],
       );
   });

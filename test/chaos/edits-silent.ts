@@ -2,15 +2,15 @@
 // updates and corrections of an ERP's vendor do. `silent-changes.ts` notes for the oracle when each must be
 // seen.
 import { createRecordLike } from '../../packages/netsuite-simulator/src/control/records/create-record.ts';
-import { type HeaderTable, modifiedColumnOf, tableOf, textColumns, transactionTypes } from './books.ts';
+import { getModifiedColumn, getTable, type HeaderTable, textColumns, transactionTypes } from './books.ts';
 import {
   accountTable,
-  anyOf,
   bySql,
   type Edit,
   everything,
   isOfType,
-  oneOf,
+  pickId,
+  pickIdFrom,
   type Scene,
   word,
 } from './edit-scene.ts';
@@ -60,8 +60,8 @@ const extraColumns: Readonly<Record<HeaderTable, readonly Column[]>> = {
 const changeField: Edit = async (scene) => {
   const { random } = scene;
   const recordType = random.pick(scene.recordTypes);
-  const table = tableOf(recordType);
-  const id = await oneOf(
+  const table = getTable(recordType);
+  const id = await pickIdFrom(
     scene,
     `select v.id::text as id from ledger.${table} v where ${isOfType(recordType, 'v')} order by v.id`,
   );
@@ -75,12 +75,12 @@ const changeField: Edit = async (scene) => {
           [id, name, value],
         )
       : client.query(
-          `update ledger.${table} set ${name} = ($2::jsonb ->> 0)::${typeOf(name)} where id = $1`,
+          `update ledger.${table} set ${name} = ($2::jsonb ->> 0)::${chooseType(name)} where id = $1`,
           [id, JSON.stringify([value])],
         ),
   );
 };
-const typeOf = (column: string): string => {
+const chooseType = (column: string): string => {
   if (/date$/.test(column)) return 'date';
   return /price|limit/.test(column) ? 'numeric' : column === 'terms' ? 'bigint' : 'text';
 };
@@ -91,7 +91,7 @@ const closedDocument = `select id::text as id from ledger.transaction where type
 
 /** The amount due of an open invoice. */
 const changeAmount: Edit = async (scene) => {
-  const id = await oneOf(scene, openInvoice);
+  const id = await pickIdFrom(scene, openInvoice);
   await bySql(scene, (client) =>
     client.query(
       `update ledger.transaction set foreignamountpaid = coalesce(foreignamountpaid, 0) + 0.25, foreignamountunpaid = foreignamountunpaid - 0.25
@@ -103,7 +103,7 @@ const changeAmount: Edit = async (scene) => {
 
 /** A closed document is open again, in whole or in part, or was closed on another day. */
 const reopen: Edit = async (scene) => {
-  const id = await oneOf(scene, closedDocument);
+  const id = await pickIdFrom(scene, closedDocument);
   const share = scene.random.pick([0, 0.5, 1]);
   await bySql(scene, (client) =>
     client.query(
@@ -187,19 +187,18 @@ const removeLine: Edit = async (scene) => {
 const restamp: Edit = async (scene) => {
   const { random } = scene;
   const recordType = random.pick(scene.recordTypes);
-  const table = tableOf(recordType);
-  const id = await oneOf(
+  const table = getTable(recordType);
+  const id = await pickIdFrom(
     scene,
     `select v.id::text as id from ledger.${table} v where ${isOfType(recordType, 'v')} order by v.id`,
   );
   const column = textColumns[table];
   const [text, ageMs] = [word(random), random.between(0, 59) * minuteMs];
   await bySql(scene, (client, now) =>
-    client.query(`update ledger.${table} set ${column} = $2, ${modifiedColumnOf(table)} = $3 where id = $1`, [
-      id,
-      text,
-      new Date(now.getTime() - ageMs),
-    ]),
+    client.query(
+      `update ledger.${table} set ${column} = $2, ${getModifiedColumn(table)} = $3 where id = $1`,
+      [id, text, new Date(now.getTime() - ageMs)],
+    ),
   );
 };
 
@@ -207,7 +206,7 @@ const restamp: Edit = async (scene) => {
 const insertOld: Edit = async (scene) => {
   const { random } = scene;
   const recordType = random.pick(scene.recordTypes.filter((name) => name !== 'customerPayment'));
-  const like = await anyOf(scene, recordType);
+  const like = await pickId(scene, recordType);
   const ageMs = random.between(1, 40) * dayMs;
   const record = accountTable(recordType);
   await bySql(scene, async (client, now) => {

@@ -2,17 +2,17 @@
 // that supports it. The edit's own seed decides which record it hits.
 import { RestError } from '../../packages/netsuite-simulator/src/wire.ts';
 import { profile } from '../setup/account-profile.ts';
-import { type Books, modifiedColumnOf, tableOf, textColumns } from './books.ts';
+import { type Books, getModifiedColumn, getTable, textColumns } from './books.ts';
 import {
-  anyOf,
   bySql,
   change,
   create,
   type Edit,
   isOfType,
   itemLines,
-  oneOf,
   openScene,
+  pickId,
+  pickIdFrom,
   remove,
   type Scene,
   word,
@@ -29,7 +29,7 @@ const unusedItem = `select id::text as id from ledger.item i where not exists (s
   order by i.id`;
 
 async function payInvoice(scene: Scene): Promise<unknown> {
-  const id = await oneOf(scene, openInvoice);
+  const id = await pickIdFrom(scene, openInvoice);
   const { rows } = await scene.books.pool.query<{ entity: string; due: string }>(
     'select entity::text, foreignamountunpaid::text as due from ledger.transaction where id = $1',
     [id],
@@ -90,9 +90,9 @@ const clearable = {
 async function clearColumn(scene: Scene): Promise<void> {
   const { random } = scene;
   const recordType = random.pick(scene.recordTypes);
-  const table = tableOf(recordType);
+  const table = getTable(recordType);
   const column = random.pick(clearable[table]);
-  const modified = modifiedColumnOf(table);
+  const modified = getModifiedColumn(table);
   const [every, isTouched] = [random.pick([1, 1, 2, 3]), random.chance(0.7)];
   await bySql(scene, (client, now) =>
     client.query(
@@ -105,49 +105,49 @@ async function clearColumn(scene: Scene): Promise<void> {
 
 const edits: Readonly<Record<EditKind, Edit>> = {
   'edit-invoice': async (scene) =>
-    change(scene, 'invoice', await anyOf(scene, 'invoice'), { memo: word(scene.random) }),
+    change(scene, 'invoice', await pickId(scene, 'invoice'), { memo: word(scene.random) }),
   'edit-lines': async (scene) =>
     change(
       scene,
       'invoice',
-      await anyOf(scene, 'invoice'),
+      await pickId(scene, 'invoice'),
       { item: await itemLines(scene) },
       scene.random.chance(0.5) ? ['item'] : [],
     ),
   'insert-invoice': async (scene) =>
-    create(scene, 'invoice', { entity: await anyOf(scene, 'customer'), item: await itemLines(scene) }),
-  'delete-invoice': async (scene) => remove(scene, 'invoice', await anyOf(scene, 'invoice')),
+    create(scene, 'invoice', { entity: await pickId(scene, 'customer'), item: await itemLines(scene) }),
+  'delete-invoice': async (scene) => remove(scene, 'invoice', await pickId(scene, 'invoice')),
   'edit-customer': async (scene) =>
-    change(scene, 'customer', await anyOf(scene, 'customer'), {
+    change(scene, 'customer', await pickId(scene, 'customer'), {
       phone: word(scene.random),
       comments: word(scene.random),
     }),
   'rename-customer': async (scene) =>
-    change(scene, 'customer', await anyOf(scene, 'customer'), { entityId: word(scene.random) }),
+    change(scene, 'customer', await pickId(scene, 'customer'), { entityId: word(scene.random) }),
   'insert-customer': (scene) =>
     create(scene, 'customer', {
       companyName: word(scene.random),
       ...(profile === 'oneworld' && { subsidiary: '1' }),
     }),
-  'delete-customer': async (scene) => remove(scene, 'customer', await oneOf(scene, unusedCustomer)),
+  'delete-customer': async (scene) => remove(scene, 'customer', await pickIdFrom(scene, unusedCustomer)),
   'replace-customer': async (scene) => {
     await edits['insert-customer'](scene);
     await edits['delete-customer'](scene);
   },
   'edit-item': async (scene) =>
-    change(scene, 'item', await anyOf(scene, 'item'), { displayName: word(scene.random), basePrice: 12.5 }),
+    change(scene, 'item', await pickId(scene, 'item'), { displayName: word(scene.random), basePrice: 12.5 }),
   'rename-item': async (scene) =>
-    change(scene, 'item', await anyOf(scene, 'item'), { itemId: word(scene.random) }),
+    change(scene, 'item', await pickId(scene, 'item'), { itemId: word(scene.random) }),
   'insert-item': (scene) => create(scene, 'item', { itemId: word(scene.random) }),
-  'delete-item': async (scene) => remove(scene, 'item', await oneOf(scene, unusedItem)),
+  'delete-item': async (scene) => remove(scene, 'item', await pickIdFrom(scene, unusedItem)),
   'pay-invoice': payInvoice,
-  'undo-payment': async (scene) => remove(scene, 'customerPayment', await anyOf(scene, 'customerPayment')),
+  'undo-payment': async (scene) => remove(scene, 'customerPayment', await pickId(scene, 'customerPayment')),
   'move-payment': movePayment,
   'edit-credit': async (scene) =>
-    change(scene, 'creditMemo', await anyOf(scene, 'creditMemo'), { memo: word(scene.random) }),
+    change(scene, 'creditMemo', await pickId(scene, 'creditMemo'), { memo: word(scene.random) }),
   'insert-credit': async (scene) =>
-    create(scene, 'creditMemo', { entity: await anyOf(scene, 'customer'), item: await itemLines(scene) }),
-  'delete-credit': async (scene) => remove(scene, 'creditMemo', await anyOf(scene, 'creditMemo')),
+    create(scene, 'creditMemo', { entity: await pickId(scene, 'customer'), item: await itemLines(scene) }),
+  'delete-credit': async (scene) => remove(scene, 'creditMemo', await pickId(scene, 'creditMemo')),
   'touch-all': touchAll,
   'clear-column': clearColumn,
   ...silentEdits,
@@ -206,7 +206,7 @@ export async function spoilTime(
   place: TimePlace,
   isHealed: boolean,
 ): Promise<void> {
-  const table = tableOf(recordType);
+  const table = getTable(recordType);
   const created = table === 'customer' ? 'datecreated' : 'createddate';
   await books.write(async (client, now) => {
     const at = isHealed ? now : farTime;
@@ -227,10 +227,10 @@ export async function spoilTime(
 
 /** An edit of exactly that record. */
 export async function touch(books: Books, recordType: RecordTypeName, id: string): Promise<void> {
-  const table = tableOf(recordType);
+  const table = getTable(recordType);
   await books.write(async (client, now) => {
     await client.query(
-      `update ledger.${table} set ${textColumns[table]} = $2, ${modifiedColumnOf(table)} = $3 where id = $1`,
+      `update ledger.${table} set ${textColumns[table]} = $2, ${getModifiedColumn(table)} = $3 where id = $1`,
       [id, `touched ${id}`, now],
     );
   });

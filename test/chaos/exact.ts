@@ -1,6 +1,6 @@
 // Actions that say exactly what happens, for directed histories: an edit of one record through the account's
 // control interface, an answer that lies, rows that the role can't see. Seeds don't draw them.
-import { tableOf } from './books.ts';
+import { getTable } from './books.ts';
 import { tell } from './faults/answers.ts';
 import type { Control, Lie } from './faults/control.ts';
 import { type Ending, type FaultStage, inTurn } from './faults/fault.ts';
@@ -46,14 +46,14 @@ export async function beginExact(stage: FaultStage, action: ExactHold): Promise<
     const fields = action.columns;
     return inTurn(
       stage.ledger.hides({ recordType, fields }),
-      await control.hide({ columns: { [tableOf(recordType)]: fields } }),
+      await control.hide({ columns: { [getTable(recordType)]: fields } }),
     );
   }
   if (action.do === 'hide') {
     const ids = action.ids ?? all.slice(0, action.count);
     return inTurn(
       stage.ledger.hides({ recordType, ids }),
-      await control.hide({ rows: { [tableOf(recordType)]: ids } }),
+      await control.hide({ rows: { [getTable(recordType)]: ids } }),
     );
   }
   const { lie, misreports, names } = action;

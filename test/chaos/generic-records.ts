@@ -3,8 +3,8 @@
 import type { Pool } from 'pg';
 import { createRecordLike } from '../../packages/netsuite-simulator/src/control/records/create-record.ts';
 import { removeRecord } from '../../packages/netsuite-simulator/src/control/records/remove-record.ts';
-import { modifiedColumnOf, tableOf, textColumns } from './books.ts';
-import { accountTable, anyOf, bySql, type Edit, everything, type Scene, word } from './edit-scene.ts';
+import { getModifiedColumn, getTable, textColumns } from './books.ts';
+import { accountTable, bySql, type Edit, everything, pickId, type Scene, word } from './edit-scene.ts';
 import { type GenericType, genericTypes } from './plan-names.ts';
 
 const copies = 5;
@@ -31,18 +31,18 @@ export async function copyGenericRecords(pool: Pool): Promise<void> {
 }
 
 /** The one that the company syncs. Throws a RangeError when there is none. */
-function genericOf({ random, recordTypes }: Scene): GenericType {
+function pickGenericType({ random, recordTypes }: Scene): GenericType {
   return random.pick(genericTypes.filter((name) => recordTypes.includes(name)));
 }
 
 /** A text of the header, and of the first line where there are lines. */
 const editOne: Edit = async (scene) => {
-  const recordType = genericOf(scene);
-  const [id, text, table] = [await anyOf(scene, recordType), word(scene.random), tableOf(recordType)];
+  const recordType = pickGenericType(scene);
+  const [id, text, table] = [await pickId(scene, recordType), word(scene.random), getTable(recordType)];
   const isLine = table === 'transaction' && scene.random.chance(0.5);
   await bySql(scene, async (client, now) => {
     await client.query(
-      `update ledger.${table} set ${textColumns[table]} = $2, ${modifiedColumnOf(table)} = $3 where id = $1`,
+      `update ledger.${table} set ${textColumns[table]} = $2, ${getModifiedColumn(table)} = $3 where id = $1`,
       [id, text, now],
     );
     if (isLine)
@@ -55,8 +55,8 @@ const editOne: Edit = async (scene) => {
 };
 
 const insertOne: Edit = async (scene) => {
-  const recordType = genericOf(scene);
-  const like = await anyOf(scene, recordType);
+  const recordType = pickGenericType(scene);
+  const like = await pickId(scene, recordType);
   await bySql(scene, (client, now) =>
     createRecordLike(client, everything, accountTable(recordType), { like }, now),
   );
@@ -65,8 +65,8 @@ const insertOne: Edit = async (scene) => {
 const deleteOne =
   (isListed: boolean): Edit =>
   async (scene) => {
-    const recordType = genericOf(scene);
-    const id = await anyOf(scene, recordType);
+    const recordType = pickGenericType(scene);
+    const id = await pickId(scene, recordType);
     await bySql(scene, (client, now) => removeRecord(client, accountTable(recordType), id, isListed, now));
   };
 

@@ -126,4 +126,4 @@ export const faultTraits = {
 } as const satisfies Readonly<Record<string, Traits>>;
 export type StateFault = keyof typeof faultTraits;
 export const stateFaults = Object.keys(faultTraits) as StateFault[];
-export const traitsOf = (fault: StateFault): Traits => faultTraits[fault];
+export const getTraits = (fault: StateFault): Traits => faultTraits[fault];

@@ -9,14 +9,14 @@ import {
   editWeights,
   genericEdits,
   genericTypes,
+  getTraits,
   type RecordTypeName,
   type RequestFault,
   requestFaults,
   type StateFault,
   stateFaults,
-  traitsOf,
 } from './plan-names.ts';
-import { type Random, randomOf } from './random.ts';
+import { createRandom, type Random } from './random.ts';
 
 export type { EditKind, RecordTypeName, RequestFault, StateFault } from './plan-names.ts';
 
@@ -97,11 +97,11 @@ const isFailedOver = (seed: number): boolean => [2, 5, 7, 12].includes(seed % 16
 const isLarge = (seed: number): boolean => [3, 4, 9, 14].includes(seed % 16);
 
 const maxSeed = 2 ** 31;
-const seedOf = (random: Random): number => random.between(1, maxSeed);
+const pickSeed = (random: Random): number => random.between(1, maxSeed);
 
 const totalWeight = editKinds.reduce((sum, kind) => sum + editWeights[kind], 0);
 
-function kindOf(random: Random): EditKind {
+function pickEditKind(random: Random): EditKind {
   let left = random.next() * totalWeight;
   for (const kind of editKinds) {
     left -= editWeights[kind];
@@ -109,10 +109,14 @@ function kindOf(random: Random): EditKind {
   }
   return 'edit-invoice';
 }
-const editOf = (random: Random): Action => ({ do: 'edit', kind: kindOf(random), seed: seedOf(random) });
+const createEdit = (random: Random): Action => ({
+  do: 'edit',
+  kind: pickEditKind(random),
+  seed: pickSeed(random),
+});
 
 /** Minutes. At any time up to an hour forward or back; forward by more as well, up to two days. */
-const stepOf = (random: Random): Action => ({
+const createClockStep = (random: Random): Action => ({
   do: 'step-clock',
   minutes: random.chance(0.4)
     ? -random.between(1, 60)
@@ -122,15 +126,15 @@ const stepOf = (random: Random): Action => ({
 });
 
 /** Several in a row, except slow ones: each of these takes a caller's whole timeout. */
-function faultOf(random: Random): Action {
+function createFault(random: Random): Action {
   const [fault, times] = [random.pick(requestFaults), random.between(1, 3)];
   return { do: 'fault', fault, times: fault === 'slow' ? 1 : times };
 }
 
-const approvalOf = (random: Random, recordTypes: readonly RecordTypeName[]): Action => ({
+const createApproval = (random: Random, recordTypes: readonly RecordTypeName[]): Action => ({
   do: 'approve',
   recordType: random.pick(recordTypes),
-  seed: seedOf(random),
+  seed: pickSeed(random),
 });
 
 /** It happens before the round, or after some requests of its runs. */
@@ -159,23 +163,23 @@ const place = (
   maxRequests?: number,
 ): void => placeIn(random, rounds, random.between(first, rounds.length - 1), action, isBetween, maxRequests);
 
-function roundOf(random: Random, recordTypes: readonly RecordTypeName[], index: number): Round {
+function createRound(random: Random, recordTypes: readonly RecordTypeName[], index: number): Round {
   const before: Action[] = [];
   const during: During[] = [];
   if (index > 0) {
-    for (let n = random.between(3, 9); n > 0; n -= 1) before.push(editOf(random));
-    if (random.chance(0.4)) before.push(stepOf(random));
-    if (random.chance(0.4)) before.push(approvalOf(random, recordTypes));
+    for (let n = random.between(3, 9); n > 0; n -= 1) before.push(createEdit(random));
+    if (random.chance(0.4)) before.push(createClockStep(random));
+    if (random.chance(0.4)) before.push(createApproval(random, recordTypes));
   }
   const isCalm = random.chance(0.35);
   for (let n = isCalm ? 0 : random.between(1, 4); n > 0; n -= 1)
-    during.push({ afterRequests: random.between(1, 16), action: editOf(random) });
+    during.push({ afterRequests: random.between(1, 16), action: createEdit(random) });
   if (!isCalm && random.chance(0.2))
-    during.push({ afterRequests: random.between(1, 12), action: stepOf(random) });
+    during.push({ afterRequests: random.between(1, 12), action: createClockStep(random) });
   if (index > 0 && random.chance(0.2))
-    during.push({ afterRequests: random.between(1, 12), action: approvalOf(random, recordTypes) });
+    during.push({ afterRequests: random.between(1, 12), action: createApproval(random, recordTypes) });
   for (let n = random.between(0, 2); n > 0; n -= 1)
-    during.push({ afterRequests: random.between(1, 12), action: faultOf(random) });
+    during.push({ afterRequests: random.between(1, 12), action: createFault(random) });
   return { full: index === 0 || random.chance(0.12), before, during };
 }
 
@@ -183,7 +187,7 @@ function roundOf(random: Random, recordTypes: readonly RecordTypeName[], index: 
  * Three in turn, so that each fault occurs equally often and with changing others, and one more in half of
  * the seeds.
  */
-function holdsOf(random: Random, seed: number): Set<StateFault> {
+function pickStateFaults(random: Random, seed: number): Set<StateFault> {
   const cycle = Math.floor(seed / stateFaults.length);
   const turns = [0, 1, 2].map(
     (n) => stateFaults[(seed + n * 11 + cycle * (2 * n + 1)) % stateFaults.length] ?? 'narrow-role',
@@ -192,13 +196,13 @@ function holdsOf(random: Random, seed: number): Set<StateFault> {
 }
 
 /** The record types of a seed: invoices and customers, and one that its faults need. */
-function recordTypesOf(random: Random): readonly RecordTypeName[] {
+function pickRecordTypes(random: Random): readonly RecordTypeName[] {
   const others: readonly RecordTypeName[] = ['item', 'creditMemo', 'customerPayment'];
   return ['invoice', 'customer', ...(random.chance(0.7) ? [random.pick(others)] : [])];
 }
 
 /** One that the connector doesn't know by name, in accounts that have records of it. */
-const genericTypesOf = (seed: number): readonly RecordTypeName[] =>
+const chooseGenericTypes = (seed: number): readonly RecordTypeName[] =>
   profile === undefined ? [] : [genericTypes[seed % genericTypes.length] ?? 'purchaseOrder'];
 
 function addHold(
@@ -207,14 +211,14 @@ function addHold(
   recordTypes: readonly RecordTypeName[],
   fault: StateFault,
 ): void {
-  const { fits, betweenRuns = false, needsPages = false } = traitsOf(fault);
+  const { fits, betweenRuns = false, needsPages = false } = getTraits(fault);
   const among = recordTypes.filter((recordType) => fits?.includes(recordType) ?? true);
   const action: Action = {
     do: 'hold',
     fault,
     recordType: random.pick(among),
     rounds: random.between(1, 2),
-    seed: seedOf(random),
+    seed: pickSeed(random),
   };
   const isBetween = betweenRuns || random.chance(0.5);
   const index = random.between(1, rounds.length - 1);
@@ -228,9 +232,15 @@ function addProposal(random: Random, rounds: Round[], recordTypes: readonly Reco
   const index = random.between(1, rounds.length - 2);
   const isBetween = random.chance(0.6);
   for (let n = 2; n > 0; n -= 1)
-    placeIn(random, rounds, index, { do: 'edit', kind: 'delete-many-unlisted', seed: seedOf(random) }, true);
+    placeIn(
+      random,
+      rounds,
+      index,
+      { do: 'edit', kind: 'delete-many-unlisted', seed: pickSeed(random) },
+      true,
+    );
   for (const recordType of recordTypes)
-    placeIn(random, rounds, index + 1, { do: 'approve', recordType, seed: seedOf(random) }, isBetween);
+    placeIn(random, rounds, index + 1, { do: 'approve', recordType, seed: pickSeed(random) }, isBetween);
 }
 
 function addDisaster(
@@ -250,7 +260,7 @@ function addDisaster(
   );
 }
 
-function countOf(rounds: readonly Round[], kind: Action['do']): number {
+function countActions(rounds: readonly Round[], kind: Action['do']): number {
   const actions = rounds.flatMap(({ before, during }) => [...before, ...during.map(({ action }) => action)]);
   return actions.filter((action) => action.do === kind).length;
 }
@@ -276,7 +286,7 @@ const clockChanges: Readonly<Record<Plan['timeZone'], readonly string[]>> = {
   'America/Los_Angeles': ['2011-11-06T09:00:00Z', '2012-03-11T10:00:00Z'],
 };
 
-function startOf(random: Random, timeZone: Plan['timeZone']): string {
+function pickStart(random: Random, timeZone: Plan['timeZone']): string {
   if (random.chance(0.5)) return '2011-09-05T09:00:00Z';
   return new Date(
     Date.parse(random.pick(clockChanges[timeZone])) + random.between(-180, 100) * minuteMs,
@@ -285,39 +295,39 @@ function startOf(random: Random, timeZone: Plan['timeZone']): string {
 
 function drawRounds(random: Random, seed: number, recordTypes: readonly RecordTypeName[]): Round[] {
   const rounds = Array.from({ length: random.between(3, 4) }, (_unused, index) =>
-    roundOf(random, recordTypes, index),
+    createRound(random, recordTypes, index),
   );
-  for (const fault of holdsOf(random, seed)) addHold(random, rounds, recordTypes, fault);
-  while (countOf(rounds, 'edit') < least.edits) place(random, rounds, 1, editOf(random), false, 8);
-  while (countOf(rounds, 'fault') + countOf(rounds, 'hold') < least.faults)
-    place(random, rounds, 1, faultOf(random), false, 8);
+  for (const fault of pickStateFaults(random, seed)) addHold(random, rounds, recordTypes, fault);
+  while (countActions(rounds, 'edit') < least.edits) place(random, rounds, 1, createEdit(random), false, 8);
+  while (countActions(rounds, 'fault') + countActions(rounds, 'hold') < least.faults)
+    place(random, rounds, 1, createFault(random), false, 8);
   if (seed % 3 === 0) addProposal(random, rounds, recordTypes);
   if (random.chance(0.25)) stepFarBack(random, rounds);
   if (isKilled(seed)) addDisaster(random, rounds, recordTypes, 'kill');
   if (isStopped(seed)) addDisaster(random, rounds, recordTypes, 'stop');
   if (isFrozen(seed)) addDisaster(random, rounds, recordTypes, 'freeze');
   if (isFailedOver(seed)) addDisaster(random, rounds, recordTypes, 'failover');
-  if (genericTypesOf(seed).length > 0) addGenericEdits(seed, rounds);
+  if (chooseGenericTypes(seed).length > 0) addGenericEdits(seed, rounds);
   return rounds;
 }
 
 /** In each round, one edit before it and one during it; drawn apart from everything else. */
 function addGenericEdits(seed: number, rounds: Round[]): void {
-  const random = randomOf(maxSeed - seed);
+  const random = createRandom(maxSeed - seed);
   for (let index = 1; index < rounds.length; index += 1)
     for (const isBetween of [true, false])
       placeIn(
         random,
         rounds,
         index,
-        { do: 'edit', kind: random.pick(genericEdits), seed: seedOf(random) },
+        { do: 'edit', kind: random.pick(genericEdits), seed: pickSeed(random) },
         isBetween,
       );
 }
 
-export function planOf(seed: number): Plan {
-  const random = randomOf(seed);
-  const recordTypes = [...recordTypesOf(random), ...genericTypesOf(seed)];
+export function createPlan(seed: number): Plan {
+  const random = createRandom(seed);
+  const recordTypes = [...pickRecordTypes(random), ...chooseGenericTypes(seed)];
   const data = isLarge(seed) ? 'large' : 'small';
   const timeZone = random.pick(timeZones);
   return {
@@ -330,7 +340,7 @@ export function planOf(seed: number): Plan {
     data,
     pageSize: data === 'large' ? 1_000 : random.pick([15, 25, 40]),
     timeZone,
-    startsAt: startOf(random, timeZone),
+    startsAt: pickStart(random, timeZone),
     paymentTouchesInvoice: random.chance(0.5),
     reader: isRead(seed),
     rounds: drawRounds(random, seed, recordTypes),

@@ -12,7 +12,7 @@ export type Random = {
 };
 
 /** mulberry32: 32 bits of state are plenty for a plan of a few hundred decisions. */
-export function randomOf(seed: number): Random {
+export function createRandom(seed: number): Random {
   let state = Math.imul(seed, 0x9e3779b1) >>> 0;
   const next = (): number => {
     state = (state + 0x6d2b79f5) >>> 0;

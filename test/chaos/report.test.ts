@@ -1,6 +1,6 @@
 // The table of a simulation: which faults were met, and how the runs of those rounds ended.
 import { describe, expect, it } from 'vitest';
-import { openReport, tableOf, unmetFaults } from './report.ts';
+import { formatTable, openReport, unmetFaults } from './report.ts';
 
 function reportOfTwoRounds() {
   const report = openReport(1);
@@ -26,7 +26,7 @@ describe('the table of a simulation', () => {
 
   it('names faults that were injected and never met', () => {
     expect(unmetFaults([reportOfTwoRounds()])).toEqual(['wrong-count']);
-    const table = tableOf([reportOfTwoRounds(), openReport(2)]);
+    const table = formatTable([reportOfTwoRounds(), openReport(2)]);
     expect(table).toMatch(/^narrow-role +1 +1 +1 +0 +1 +0 +0$/m);
     expect(table).toContain('injected and never met: wrong-count');
     expect(table).toContain('edit-lines 2');

@@ -54,7 +54,7 @@ export type Report = {
 };
 
 /** Hits of single requests are counted when the seed has ended. */
-const eventsOf = ({ injected, hit }: Coverage[CoverageKind]): number => injected + hit;
+const countEvents = ({ injected, hit }: Coverage[CoverageKind]): number => injected + hit;
 const noEnds = (): Ends => ({ succeeded: 0, partial: 0, failed: 0, cancelled: 0 });
 const noCoverage = (): Coverage =>
   Object.fromEntries(
@@ -78,12 +78,12 @@ export function openReport(seed: number): Report {
     diary,
     runs,
     beginRound() {
-      before = new Map(coverageKinds.map((kind) => [kind, eventsOf(coverage[kind])]));
+      before = new Map(coverageKinds.map((kind) => [kind, countEvents(coverage[kind])]));
     },
     runEnded(end) {
       runs[end] += 1;
       for (const kind of coverageKinds)
-        if (eventsOf(coverage[kind]) > (before.get(kind) ?? 0)) coverage[kind].ends[end] += 1;
+        if (countEvents(coverage[kind]) > (before.get(kind) ?? 0)) coverage[kind].ends[end] += 1;
     },
     answers: 0,
     changes: 0,
@@ -93,8 +93,8 @@ export function openReport(seed: number): Report {
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
-export const editsOf = ({ edits }: Report): number => sum([...edits.values()]);
-export const faultsOf = ({ coverage }: Report): number =>
+export const countEdits = ({ edits }: Report): number => sum([...edits.values()]);
+export const countFaults = ({ coverage }: Report): number =>
   sum([...requestFaults, ...stateFaults].map((kind) => coverage[kind].injected));
 
 const columns = ['injected', 'met', 'in seeds', ...runEnds] as const;
@@ -123,7 +123,7 @@ export const unmetFaults = (reports: readonly Report[]): CoverageKind[] =>
  * All seeds in one table: each fault, and how the runs of the rounds ended in which it was met; each kind of
  * edit.
  */
-export function tableOf(reports: readonly Report[]): string {
+export function formatTable(reports: readonly Report[]): string {
   const kinds = [...new Set(reports.flatMap(({ edits }) => [...edits.keys()]))].sort();
   const edits = kinds.map((kind) => `${kind} ${sum(reports.map((report) => report.edits.get(kind) ?? 0))}`);
   const runs = runEnds.map((end) => `${sum(reports.map((report) => report.runs[end]))} ${end}`);
@@ -132,8 +132,8 @@ export function tableOf(reports: readonly Report[]): string {
     `${'fault'.padEnd(20)}${columns.map((name) => `  ${name}`).join('')}`,
     ...coverageKinds.map((kind) => coverageRow(kind, reports)),
     ...(unmet.length === 0 ? [] : [`injected and never met: ${unmet.join(', ')}`]),
-    `edits: ${edits.join(', ')}; at least ${Math.min(...reports.map(editsOf))} a seed`,
-    `faults: at least ${Math.min(...reports.map(faultsOf))} a seed`,
+    `edits: ${edits.join(', ')}; at least ${Math.min(...reports.map(countEdits))} a seed`,
+    `faults: at least ${Math.min(...reports.map(countFaults))} a seed`,
     `runs: ${runs.join(', ')}; ${sum(reports.map(({ greenChecks }) => greenChecks))} green ones compared with the account`,
     `${sum(reports.map(({ answers }) => answers))} answers to readers, ${sum(reports.map(({ changes }) => changes))} changes to consumers`,
   ].join('\n');

@@ -7,9 +7,9 @@
 import { parseArgs } from 'node:util';
 import { findMutant, mutants } from './mutants/catalog.ts';
 import { checkMutants, tableOfMutants } from './mutants/check.ts';
-import { type Plan, planOf } from './plan.ts';
-import { type Report, tableOf } from './report.ts';
-import { shrink, testOf } from './shrink.ts';
+import { createPlan, type Plan } from './plan.ts';
+import { formatTable, type Report } from './report.ts';
+import { buildTest, shrink } from './shrink.ts';
 import { playSeed, simulate } from './simulate.ts';
 import { openWorld, type World } from './world.ts';
 
@@ -71,7 +71,7 @@ function tell(report: Report): void {
   );
   if (values.diary || violations.length > 0) console.log(diary.map((line) => `  ${line}`).join('\n'));
   if (violations.length === 0) return;
-  console.log(JSON.stringify(planOf(seed)));
+  console.log(JSON.stringify(createPlan(seed)));
   for (const { kind, message } of violations) console.log(`  ${kind}: ${message}`);
   console.log(`  again: ${again(seed)}`);
 }
@@ -82,10 +82,10 @@ async function tellShortest(world: World, { seed, violations: [violation] }: Rep
     const { violations } = await simulate(world, plan, { untilRed: true }).catch(() => ({ violations: [] }));
     return violations.some(({ kind }) => kind === violation?.kind);
   };
-  const shortest = await shrink(planOf(seed), fails, until(maxShrinkMs));
+  const shortest = await shrink(createPlan(seed), fails, until(maxShrinkMs));
   const isRepeated = await fails(shortest);
   console.log(
-    `The shortest steps found${isRepeated ? '' : ' (not each time, because they depend on timing)'}:\n\n${testOf(shortest, world.mutant)}`,
+    `The shortest steps found${isRepeated ? '' : ' (not each time, because they depend on timing)'}:\n\n${buildTest(shortest, world.mutant)}`,
   );
 }
 
@@ -114,7 +114,7 @@ async function playSeeds(world: World): Promise<boolean> {
   const [mutant] = named.map((name) => findMutant(name));
   const reports = await play(mutant === undefined ? world : { ...world, mutant: mutant.name });
   const failed = reports.filter(({ violations }) => violations.length > 0).map(({ seed }) => seed);
-  console.log(tableOf(reports));
+  console.log(formatTable(reports));
   const seconds = ((performance.now() - startedMs) / 1_000).toFixed(0);
   const verdict = failed.length === 0 ? 'every promise kept' : `FAILED: ${failed.join(', ')}`;
   console.log(`${reports.length} of ${count} seeds in ${seconds} s; ${verdict}`);

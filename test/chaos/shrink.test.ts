@@ -1,11 +1,11 @@
 // Shrinking finds the steps that a failure needs, whatever else a plan has.
 import { stripTypeScriptTypes } from 'node:module';
 import { describe, expect, it } from 'vitest';
-import { type Action, type Plan, planOf } from './plan.ts';
-import { shrink, testOf } from './shrink.ts';
+import { type Action, createPlan, type Plan } from './plan.ts';
+import { buildTest, shrink } from './shrink.ts';
 
 const always = (): boolean => true;
-const actionsOf = ({ rounds }: Plan): Action[] =>
+const listActions = ({ rounds }: Plan): Action[] =>
   rounds.flatMap(({ before, during }) => [...before, ...during.map(({ action }) => action)]);
 const counting = (needs: (plan: Plan) => boolean) => {
   const played: Plan[] = [];
@@ -17,16 +17,16 @@ const counting = (needs: (plan: Plan) => boolean) => {
 };
 
 describe('shrinking a plan', () => {
-  const plan = planOf(6);
-  const actions = actionsOf(plan);
+  const plan = createPlan(6);
+  const actions = listActions(plan);
   const needed = [actions[3], actions.at(-2)];
   const needs = (candidate: Plan): boolean =>
-    needed.every((action) => JSON.stringify(actionsOf(candidate)).includes(JSON.stringify(action)));
+    needed.every((action) => JSON.stringify(listActions(candidate)).includes(JSON.stringify(action)));
 
   it('leaves the actions that the failure needs, in their order, and one record type', async () => {
     const { played, fails } = counting(needs);
     const shortest = await shrink(plan, fails, always);
-    expect(actionsOf(shortest)).toEqual(needed);
+    expect(listActions(shortest)).toEqual(needed);
     expect(shortest).toMatchObject({ recordTypes: ['invoice'], processes: 1, workers: 1, reader: false });
     expect(played.length).toBeLessThan(150);
   });
@@ -35,9 +35,9 @@ describe('shrinking a plan', () => {
     const step: Action = { do: 'step-clock', minutes: 400 };
     const stepping = { ...plan, rounds: [{ full: true, before: [step], during: [] }] };
     const { fails } = counting((candidate) =>
-      actionsOf(candidate).some((action) => action.do === 'step-clock' && action.minutes >= 90),
+      listActions(candidate).some((action) => action.do === 'step-clock' && action.minutes >= 90),
     );
-    expect(actionsOf(await shrink(stepping, fails, always))).toEqual([{ do: 'step-clock', minutes: 100 }]);
+    expect(listActions(await shrink(stepping, fails, always))).toEqual([{ do: 'step-clock', minutes: 100 }]);
   });
 
   it('returns the plan itself when everything is needed', async () => {
@@ -55,11 +55,11 @@ describe('shrinking a plan', () => {
 
 describe('the printed test', () => {
   it('is valid and has the whole plan', () => {
-    const plan = planOf(6);
-    const text = testOf(plan, undefined);
+    const plan = createPlan(6);
+    const text = buildTest(plan, undefined);
     expect(() => stripTypeScriptTypes(text)).not.toThrow();
     const [, written = ''] = /const plan: Plan = (\{.*?\n\});/s.exec(text) ?? [];
     expect(new Function(`return ${written}`)()).toEqual(plan);
-    expect(testOf(plan, 'full-count')).toContain('simulate({ ...world, mutant: "full-count" }, plan)');
+    expect(buildTest(plan, 'full-count')).toContain('simulate({ ...world, mutant: "full-count" }, plan)');
   });
 });

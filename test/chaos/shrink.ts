@@ -139,7 +139,7 @@ export async function shrink(plan: Plan, fails: Fails, mayGoOn: MayGoOn): Promis
  * A test that plays the plan, to be pasted as a file of `test/ops`. With `mutant`, the workers run with that
  * mutant.
  */
-export function testOf(plan: Plan, mutant: string | undefined): string {
+export function buildTest(plan: Plan, mutant: string | undefined): string {
   const { rounds, ...frame } = plan;
   const listed = rounds.map(({ full, before, during }) => {
     const items = (name: string, all: readonly unknown[]): string =>

@@ -7,9 +7,9 @@ import { countHits } from './faults/requests.ts';
 import { openLedger } from './oracle/ledger.ts';
 import { type Oracle, openOracle } from './oracle/oracle.ts';
 import { type Named, type RunView, readRun } from './oracle/run-report.ts';
-import { type Action, has, least, type Plan, planOf, type RecordTypeName, type Round } from './plan.ts';
+import { type Action, createPlan, has, least, type Plan, type RecordTypeName, type Round } from './plan.ts';
 import { comeToRest } from './quiet.ts';
-import { editsOf, faultsOf, openReport, type Report } from './report.ts';
+import { countEdits, countFaults, openReport, type Report } from './report.ts';
 import { hire } from './staff.ts';
 import type { World } from './world.ts';
 
@@ -212,8 +212,8 @@ async function play(
 function findMissing(plan: Plan, report: Report): string[] {
   const { coverage } = report;
   return [
-    editsOf(report) < least.edits && `${editsOf(report)} edits`,
-    faultsOf(report) < least.faults && `${faultsOf(report)} faults`,
+    countEdits(report) < least.edits && `${countEdits(report)} edits`,
+    countFaults(report) < least.faults && `${countFaults(report)} faults`,
     has(plan, 'kill') && coverage['kill -9'].injected === 0 && 'no kill',
     has(plan, 'stop') && coverage['immediate stop'].injected === 0 && 'no stop',
     has(plan, 'freeze') && coverage['frozen worker'].injected === 0 && 'no frozen worker',
@@ -246,7 +246,7 @@ export async function simulate(world: World, plan: Plan, conduct: Conduct = {}):
 
 /** Throws an Error when not all that was planned happens, several times over. */
 export async function playSeed(world: World, seed: number): Promise<Report> {
-  const plan = planOf(seed);
+  const plan = createPlan(seed);
   let missing: string[] = [];
   for (let plays = 0; plays < maxPlays; plays += 1) {
     const report = await simulate(world, plan);

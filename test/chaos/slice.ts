@@ -1,8 +1,8 @@
 // The few seeds that the continuous integration plays: together they have every fault, kill, stop and
 // decision. Chosen from the plans, so that the choice follows when faults are added.
 import { profile } from '../setup/account-profile.ts';
-import { contentsOf } from './mutants/contents.ts';
-import { planOf } from './plan.ts';
+import { countContents } from './mutants/contents.ts';
+import { createPlan } from './plan.ts';
 import { editKinds, genericTypes, requestFaults, stateFaults } from './plan-names.ts';
 
 const among = 400;
@@ -34,7 +34,7 @@ export function chooseSeeds(
   readonly missing: readonly string[];
 } {
   const plans = Array.from({ length: among }, (_, index) => {
-    const contents: ReadonlySet<string> = new Set(contentsOf(planOf(from + index)).keys());
+    const contents: ReadonlySet<string> = new Set(countContents(createPlan(from + index)).keys());
     return {
       seed: from + index,
       wanted: wanted.filter((name) => contents.has(name)),

@@ -22,7 +22,7 @@ export type Wire = {
   close(): Promise<void>;
 };
 
-const bodyOf = async (message: IncomingMessage): Promise<Buffer> => {
+const readBody = async (message: IncomingMessage): Promise<Buffer> => {
   const parts: Buffer[] = [];
   for await (const part of message) parts.push(part as Buffer);
   return Buffer.concat(parts);
@@ -70,7 +70,7 @@ async function give(
   { locked, replaced, watchers }: Watched,
 ): Promise<void> {
   const status = answer.statusCode ?? 502;
-  const sent = await bodyOf(answer).catch(() => null);
+  const sent = await readBody(answer).catch(() => null);
   const whole =
     sent === null || replaced === null
       ? sent
@@ -103,7 +103,7 @@ export async function openWire(target: string): Promise<Wire> {
   const watchers = new Set<(exchange: Exchange) => void>();
 
   const pass = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const body = await bodyOf(request);
+    const body = await readBody(request);
     counted += 1;
     await before(counted, body.length > 0 ? body.toString() : (request.url ?? ''));
     const { 'accept-encoding': _coding, ...headers } = request.headers; // so that response bodies can be read

@@ -9,7 +9,7 @@ const good = {
   ENCRYPTION_KEY: key(),
   PUBLIC_URL: 'https://portal.example.org/',
 };
-const problemsOf = (environment: Record<string, string>): string[] => {
+const listProblems = (environment: Record<string, string>): string[] => {
   try {
     readConfig(environment);
   } catch (error) {
@@ -62,10 +62,10 @@ describe('readConfig', () => {
   });
 
   it('rejects URLs of which only a part would be used, or that match nothing', () => {
-    expect(problemsOf({ PUBLIC_URL: 'https://portal.example.org/api?x=1' })).toEqual(['PUBLIC_URL']);
-    expect(problemsOf({ CORS_ORIGINS: 'https://shop.example,*' })).toEqual(['CORS_ORIGINS']);
-    expect(problemsOf({ WAREHOUSE_URL: 'postgres://portal@db/portal' })).toEqual(['WAREHOUSE_URL']);
-    expect(problemsOf({ MIGRATION_DATABASE_URL: 'postgres://portal@db/portal' })).toEqual([
+    expect(listProblems({ PUBLIC_URL: 'https://portal.example.org/api?x=1' })).toEqual(['PUBLIC_URL']);
+    expect(listProblems({ CORS_ORIGINS: 'https://shop.example,*' })).toEqual(['CORS_ORIGINS']);
+    expect(listProblems({ WAREHOUSE_URL: 'postgres://portal@db/portal' })).toEqual(['WAREHOUSE_URL']);
+    expect(listProblems({ MIGRATION_DATABASE_URL: 'postgres://portal@db/portal' })).toEqual([
       'MIGRATION_DATABASE_URL',
     ]);
     expect(readConfig({ CORS_ORIGINS: 'https://shop.example' }).settings.corsOrigins).toEqual([
@@ -140,9 +140,9 @@ describe('readConfig', () => {
 
   it('accepts models whose provider is configured, the default first', () => {
     const models = 'openai-compatible/qwen/3, anthropic/some-model';
-    expect(problemsOf({ AGENT_MODELS: models })).toEqual(['AGENT_MODELS', 'AGENT_MODELS']);
-    expect(problemsOf({ AGENT_MODELS: 'gpt' })).toEqual(['AGENT_MODELS']);
-    expect(problemsOf({ OPENAI_COMPATIBLE_API_KEY: 'x' })).toEqual(['OPENAI_COMPATIBLE_API_KEY']);
+    expect(listProblems({ AGENT_MODELS: models })).toEqual(['AGENT_MODELS', 'AGENT_MODELS']);
+    expect(listProblems({ AGENT_MODELS: 'gpt' })).toEqual(['AGENT_MODELS']);
+    expect(listProblems({ OPENAI_COMPATIBLE_API_KEY: 'x' })).toEqual(['OPENAI_COMPATIBLE_API_KEY']);
     const reached = {
       AGENT_MODELS: models,
       ANTHROPIC_API_KEY: 'k',
@@ -156,7 +156,11 @@ describe('readConfig', () => {
   });
 
   it('reports everything that is missing in production at once', () => {
-    expect(problemsOf({ NODE_ENV: 'production' })).toEqual(['DATABASE_URL', 'ENCRYPTION_KEY', 'PUBLIC_URL']);
+    expect(listProblems({ NODE_ENV: 'production' })).toEqual([
+      'DATABASE_URL',
+      'ENCRYPTION_KEY',
+      'PUBLIC_URL',
+    ]);
     expect(readConfig(good).settings).toMatchObject({
       publicUrl: 'https://portal.example.org',
       configuredUrl: 'https://portal.example.org',
@@ -174,7 +178,7 @@ describe('readConfig', () => {
   });
 
   it('reports all problems at once, of every kind', () => {
-    const problems = problemsOf({
+    const problems = listProblems({
       NODE_ENV: 'production',
       PORT: '70000',
       LOG_LEVEL: 'loud',
@@ -201,9 +205,9 @@ describe('readConfig', () => {
     ['two letters', Buffer.alloc(32, 'ab')],
   ])('refuses a key of %s in production, wherever it stands in the list', (_name, bytes) => {
     const trivial = `k2:${bytes.toString('base64')}`;
-    expect(problemsOf({ ...good, ENCRYPTION_KEY: trivial })).toEqual(['ENCRYPTION_KEY']);
-    expect(problemsOf({ ...good, ENCRYPTION_KEY: `${key()},${trivial}` })).toEqual(['ENCRYPTION_KEY']);
-    expect(problemsOf({ ENCRYPTION_KEY: trivial })).toEqual([]);
+    expect(listProblems({ ...good, ENCRYPTION_KEY: trivial })).toEqual(['ENCRYPTION_KEY']);
+    expect(listProblems({ ...good, ENCRYPTION_KEY: `${key()},${trivial}` })).toEqual(['ENCRYPTION_KEY']);
+    expect(listProblems({ ENCRYPTION_KEY: trivial })).toEqual([]);
   });
 
   it('refuses an identity provider that is reached without encryption, with and without a client', () => {
@@ -212,28 +216,28 @@ describe('readConfig', () => {
       OIDC_AUDIENCE: 'portal',
       OIDC_JWKS_URI: 'https://id.example.org/jwks',
     };
-    expect(problemsOf(oidc)).toEqual(['OIDC_ISSUER']);
-    expect(problemsOf({ ...oidc, OIDC_CLIENT_ID: 'portal' })).toEqual(['OIDC_ISSUER']);
-    expect(problemsOf({ ...oidc, OIDC_ISSUER: 'http://127.0.0.1:9000' })).toEqual([]);
+    expect(listProblems(oidc)).toEqual(['OIDC_ISSUER']);
+    expect(listProblems({ ...oidc, OIDC_CLIENT_ID: 'portal' })).toEqual(['OIDC_ISSUER']);
+    expect(listProblems({ ...oidc, OIDC_ISSUER: 'http://127.0.0.1:9000' })).toEqual([]);
   });
 
   it('accepts a password for a mail server by smtp://, which is sent after STARTTLS only, and refuses other protocols', () => {
     for (const url of ['smtp://portal:secret@mail.example.org:587', 'smtps://portal:secret@mail.example.org'])
-      expect(problemsOf({ ...good, SMTP_URL: url })).toEqual([]);
-    expect(problemsOf({ ...good, SMTP_URL: 'telnet://portal:secret@mail.example.org' })).toEqual([
+      expect(listProblems({ ...good, SMTP_URL: url })).toEqual([]);
+    expect(listProblems({ ...good, SMTP_URL: 'telnet://portal:secret@mail.example.org' })).toEqual([
       'SMTP_URL',
     ]);
   });
 
   it('warns of trust in every proxy, and of nothing narrower', () => {
-    const warningsOf = (value: string) => warningsAbout(readConfig({ ...good, TRUST_PROXY: value }));
-    expect(warningsOf('true')).toEqual([expect.stringMatching(/^TRUST_PROXY=true /)]);
+    const listWarnings = (value: string) => warningsAbout(readConfig({ ...good, TRUST_PROXY: value }));
+    expect(listWarnings('true')).toEqual([expect.stringMatching(/^TRUST_PROXY=true /)]);
     for (const value of ['', 'false', '1', '10.0.0.0/8', 'loopback'])
-      expect([value, warningsOf(value)]).toEqual([value, []]);
+      expect([value, listWarnings(value)]).toEqual([value, []]);
   });
 
   it('treats empty and blank values as absent', () => {
-    expect(problemsOf({ ...good, ENCRYPTION_KEY: '', PUBLIC_URL: '  ' })).toEqual([
+    expect(listProblems({ ...good, ENCRYPTION_KEY: '', PUBLIC_URL: '  ' })).toEqual([
       'ENCRYPTION_KEY',
       'PUBLIC_URL',
     ]);
@@ -258,7 +262,7 @@ describe('readConfig', () => {
     ['METRICS_PORT', '70000'],
     ['SHUTDOWN_DRAIN_SECONDS', '25'],
   ])('rejects %s=%s', (name, value) => {
-    expect(problemsOf({ [name]: value })).toEqual([name]);
+    expect(listProblems({ [name]: value })).toEqual([name]);
   });
 
   it.each([

@@ -7,7 +7,7 @@ import { asBuilt, type Fields } from './builder.ts';
 export type Json = Record<string, unknown>;
 
 /** The JSON Schema of an input; a field's own `openapi` metadata replaces the generated schema. */
-export function wireSchemaOf(schema: z.ZodType): Json {
+export function toWireSchema(schema: z.ZodType): Json {
   return z.toJSONSchema(schema, {
     io: 'input',
     unrepresentable: 'any',
@@ -59,7 +59,7 @@ function texts(schema: Json): fc.Arbitrary<unknown> {
 }
 
 function arrays(schema: Json, root: Json, place: string, fields: Fields): fc.Arbitrary<unknown> {
-  const items = valuesOf((schema['items'] ?? {}) as Json, root, `${place}[]`, fields);
+  const items = createArbitrary((schema['items'] ?? {}) as Json, root, `${place}[]`, fields);
   const minLength = number(schema['minItems'], 0);
   const bounds = { minLength, maxLength: Math.min(number(schema['maxItems'], 3), Math.max(minLength, 3)) };
   return fc.uniqueArray(items, { ...bounds, selector: (item) => JSON.stringify(item) });
@@ -70,7 +70,7 @@ function objects(schema: Json, root: Json, place: string, fields: Fields): fc.Ar
   const parts = Object.fromEntries(
     Object.entries(properties).map(([name, part]) => [
       name,
-      valuesOf(part, root, `${place}.${name}`, fields),
+      createArbitrary(part, root, `${place}.${name}`, fields),
     ]),
   );
   const required = Array.isArray(schema['required']) ? (schema['required'] as string[]) : [];
@@ -79,19 +79,25 @@ function objects(schema: Json, root: Json, place: string, fields: Fields): fc.Ar
 }
 
 /** Values of the schema; `place` is their path, so that `fields` can provide better ones. */
-export function valuesOf(schema: Json, root: Json, place: string, fields: Fields): fc.Arbitrary<unknown> {
+export function createArbitrary(
+  schema: Json,
+  root: Json,
+  place: string,
+  fields: Fields,
+): fc.Arbitrary<unknown> {
   const given = fields[place];
   if (given !== undefined) return given === asBuilt ? fc.constant(asBuilt) : given;
   if (typeof schema['$ref'] === 'string') {
     const name = schema['$ref'].replace('#/$defs/', '');
-    return valuesOf((root['$defs'] as Record<string, Json>)[name] ?? {}, root, place, fields);
+    return createArbitrary((root['$defs'] as Record<string, Json>)[name] ?? {}, root, place, fields);
   }
   if (schema['nullable'] === true)
-    return fc.option(valuesOf({ ...schema, nullable: false }, root, place, fields));
+    return fc.option(createArbitrary({ ...schema, nullable: false }, root, place, fields));
   if ('const' in schema) return fc.constant(schema['const']);
   if (Array.isArray(schema['enum'])) return fc.constantFrom(...(schema['enum'] as unknown[]));
   const choices = [...list(schema['anyOf']), ...list(schema['oneOf'])];
-  if (choices.length > 0) return fc.oneof(...choices.map((choice) => valuesOf(choice, root, place, fields)));
+  if (choices.length > 0)
+    return fc.oneof(...choices.map((choice) => createArbitrary(choice, root, place, fields)));
   switch (schema['type']) {
     case 'string':
       return texts(schema);
@@ -181,10 +187,10 @@ const strangers = [
 const madeUpNames = fc.stringMatching(/^[a-z]{3,12}$/);
 
 type Step = string | number;
-function placesOf(value: unknown, at: readonly Step[] = []): (readonly Step[])[] {
+function listPlaces(value: unknown, at: readonly Step[] = []): (readonly Step[])[] {
   if (typeof value !== 'object' || value === null) return [at];
   const inside = Object.entries(value).flatMap(([key, item]) =>
-    placesOf(item, [...at, Array.isArray(value) ? Number(key) : key]),
+    listPlaces(item, [...at, Array.isArray(value) ? Number(key) : key]),
   );
   return [at, ...inside];
 }
@@ -210,7 +216,7 @@ const withStranger = (value: unknown, name: string): unknown => {
  * altogether.
  */
 export function spoiled(valid: unknown): fc.Arbitrary<unknown> {
-  const places = placesOf(valid);
+  const places = listPlaces(valid);
   const inside = places.filter((place) => place.length > 0);
   return fc.oneof(
     {

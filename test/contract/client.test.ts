@@ -185,9 +185,9 @@ describe('a typed client of a published version', () => {
   ])('%s responds as described', async (address, described, status) => {
     const answer = await read(address);
     expect(answer.status).toBe(status);
-    const problemsOf = openDescribed(publishedText);
-    expect(problemsOf(described, answer)).toEqual([]);
-    expect(problemsOf(described, { status, body: { ...answer.body, colour: 'red' } })).toEqual([
+    const listProblems = openDescribed(publishedText);
+    expect(listProblems(described, answer)).toEqual([]);
+    expect(listProblems(described, { status, body: { ...answer.body, colour: 'red' } })).toEqual([
       ' must NOT have additional properties',
     ]);
   });

@@ -62,20 +62,20 @@ export function openDescription(made: unknown) {
       | T
       | undefined;
   };
-  const responseOf = (id: string, status: number) =>
+  const findResponse = (id: string, status: number) =>
     resolve<oas30.ResponseObject>(operations.get(id)?.responses[String(status)]);
-  const contentOf = (part: oas30.ResponseObject | oas30.RequestBodyObject | undefined) =>
+  const findContent = (part: oas30.ResponseObject | oas30.RequestBodyObject | undefined) =>
     part?.content?.['application/json'];
   return {
     document,
     operations,
-    responseOf,
-    contentOf,
+    findResponse,
+    findContent,
     /** Why the document doesn't cover this response; undefined when it does. */
-    problemOf(id: string, { status, body }: { status: number; body: unknown }): string | undefined {
-      const response = responseOf(id, status);
+    findProblem(id: string, { status, body }: { status: number; body: unknown }): string | undefined {
+      const response = findResponse(id, status);
       if (response === undefined) return `the document does not describe the status ${status}`;
-      const schema = contentOf(response)?.schema;
+      const schema = findContent(response)?.schema;
       if (schema === undefined)
         return body === undefined ? undefined : `${status} has a body that the document does not describe`;
       const validate = compile(answers, `${id} ${status}`, schema, true);
@@ -86,7 +86,7 @@ export function openDescription(made: unknown) {
     /** Whether the document allows a request body; undefined for an operation without one. */
     allowsBody(id: string, body: unknown): boolean | undefined {
       const request = operations.get(id)?.requestBody as oas30.RequestBodyObject | undefined;
-      const schema = contentOf(request)?.schema;
+      const schema = findContent(request)?.schema;
       return schema === undefined ? undefined : compile(bodies, `${id} request`, schema, false)(body);
     },
   };

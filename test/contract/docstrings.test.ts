@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 type Node = { readonly type: string; readonly start: number; readonly end: number };
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && 'type' in value && 'start' in value;
-const childrenOf = (node: Node): Node[] =>
+const listChildren = (node: Node): Node[] =>
   Object.values(node as unknown as Record<string, unknown>)
     .flat()
     .filter(isNode);
@@ -15,14 +15,14 @@ const childrenOf = (node: Node): Node[] =>
  * Closures included: what they throw reaches whoever calls them, and only the function's docstring can say
  * so.
  */
-const throws = (node: Node): boolean => node.type === 'ThrowStatement' || childrenOf(node).some(throws);
+const throws = (node: Node): boolean => node.type === 'ThrowStatement' || listChildren(node).some(throws);
 
 type Exported = { readonly name: string; readonly node: Node; readonly documented: string };
 
 function exportedFunctions(file: string, text: string): Exported[] {
   const { program, comments, errors } = parseSync(file, text);
   expect(errors, file).toEqual([]);
-  const docOf = ({ start }: Node): string => {
+  const findDocstring = ({ start }: Node): string => {
     const before = comments.filter((comment: Comment) => comment.end <= start).at(-1);
     return before !== undefined && text.slice(before.end, start).trim() === '' ? before.value : '';
   };
@@ -30,14 +30,14 @@ function exportedFunctions(file: string, text: string): Exported[] {
     if (statement.type !== 'ExportNamedDeclaration' || statement.declaration === null) return [];
     const { declaration } = statement;
     if (declaration.type === 'FunctionDeclaration')
-      return [{ name: declaration.id?.name ?? '', node: declaration, documented: docOf(statement) }];
+      return [{ name: declaration.id?.name ?? '', node: declaration, documented: findDocstring(statement) }];
     if (declaration.type !== 'VariableDeclaration') return [];
     return declaration.declarations
       .filter(({ init }) => init?.type === 'ArrowFunctionExpression' || init?.type === 'FunctionExpression')
       .map((each) => ({
         name: text.slice(each.id.start, each.id.end),
         node: each,
-        documented: docOf(statement),
+        documented: findDocstring(statement),
       }));
   });
 }

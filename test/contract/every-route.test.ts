@@ -31,7 +31,7 @@ afterAll(() => walk.close());
 
 describe('routes', () => {
   it('have a builder each', () => {
-    expect(guarded.filter((route) => walk.builderOf(route) === undefined).map(missingBuilder)).toEqual([]);
+    expect(guarded.filter((route) => walk.findBuilder(route) === undefined).map(missingBuilder)).toEqual([]);
   });
 
   it('are public only if they are on this list', () => {
@@ -113,7 +113,7 @@ describe('secrets', () => {
 describe('paths', () => {
   const ask = async (method: string, path: string, credential = true) => {
     const first = guarded.find(({ id }) => id === 'getWhoAmI');
-    const site = first === undefined ? undefined : await walk.builderOf(first)?.site();
+    const site = first === undefined ? undefined : await walk.findBuilder(first)?.site();
     return walk.server.send({
       method,
       path: `${platformBase}${path}`,

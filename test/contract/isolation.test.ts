@@ -6,7 +6,7 @@ import knexModule, { type Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { openKnex, poolConfig } from '../../src/db/connect.ts';
-import { type Answer, type Api, apiOf, type Method } from '../setup/api.ts';
+import { type Answer, type Api, createApi, type Method } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
 
@@ -85,7 +85,7 @@ type Side = {
 async function side(): Promise<Side> {
   const { id } = await makeOrganization(database.ctx);
   const { id: keyId, secret } = await makeKey(database.ctx, id, { permissions: ['write'] });
-  const api = apiOf(app, secret);
+  const api = createApi(app, secret);
   const made = async (path: string, body: object): Promise<string> => {
     const answer = await api('post', path, body);
     expect(answer.status, JSON.stringify(answer.body)).toBe(201);
@@ -109,7 +109,7 @@ async function side(): Promise<Side> {
   // A key's last use is recorded only if it is later than the recorded one; so nothing of this organization
   // changes by itself.
   await admin('api_keys').where({ id: keyId }).update({ last_used_at: '2100-01-01' });
-  return { id, honest: api, careless: apiOf(careless, secret), ids };
+  return { id, honest: api, careless: createApi(careless, secret), ids };
 }
 
 const madeConfig = async (organizationId: string): Promise<string> => {
@@ -179,7 +179,7 @@ async function madeSubscription(made: (path: string, body: object) => Promise<st
   return { view, subscription };
 }
 
-const listsOf = (id: string): string[] => [
+const listPaths = (id: string): string[] => [
   ...[
     '/api-keys',
     '/api-schema',
@@ -272,7 +272,7 @@ const shown = ({ status, body }: Answer) => [
   { ...body, ...(body.error !== undefined && { error: { ...body.error, requestId: '' } }) },
 ];
 
-const everythingOf = async (id: string): Promise<string[]> => {
+const readEverything = async (id: string): Promise<string[]> => {
   const { rows: tables } = await admin.raw<{ rows: { name: string }[] }>(
     "select table_name as name from information_schema.columns where table_schema = 'public' and column_name = 'organization_id' order by 1",
   );
@@ -290,7 +290,7 @@ const everythingOf = async (id: string): Promise<string[]> => {
 describe('with every condition on the organization cut out of the queries', () => {
   it('lists show the same objects and none of another organization', async () => {
     const [mine] = [await side(), await side()];
-    for (const list of listsOf(mine.id)) {
+    for (const list of listPaths(mine.id)) {
       const [honest, forgot] = [
         await mine.honest('get', `${list}?pageSize=100`),
         await (async () => {
@@ -314,7 +314,7 @@ describe('with every condition on the organization cut out of the queries', () =
   it("another organization's objects are absent as before, and unchanged", async () => {
     const [mine, theirs] = [await side(), await side()];
     await mine.careless('get', '/whoami');
-    const before = await everythingOf(theirs.id);
+    const before = await readEverything(theirs.id);
     expect(before.length).toBeGreaterThan(10);
     for (const [method, path, body] of requestsFor(mine.id, theirs.ids)) {
       const honest = await mine.honest(method, path, body);
@@ -323,12 +323,12 @@ describe('with every condition on the organization cut out of the queries', () =
       expect([method, path, cut > 0, honest.status]).toEqual([method, path, true, 404]);
       expect(shown(forgot)).toEqual(shown(honest));
     }
-    expect(await everythingOf(theirs.id)).toEqual(before);
+    expect(await readEverything(theirs.id)).toEqual(before);
   });
 
   it('writes affect the own organization only, even if the removed condition was their only limit', async () => {
     const [mine, theirs] = [await side(), await side()];
-    const before = await everythingOf(theirs.id);
+    const before = await readEverything(theirs.id);
     const { slug } = (await mine.honest('get', `/organizations/${mine.id}`)).body;
     cut = 0;
     expect((await mine.careless('patch', `/organizations/${mine.id}`, { name: 'Renamed' })).body.name).toBe(
@@ -336,7 +336,7 @@ describe('with every condition on the organization cut out of the queries', () =
     );
     expect((await mine.careless('delete', `/organizations/${mine.id}?confirm=${slug}`)).status).toBe(204);
     expect(cut).toBeGreaterThan(4);
-    expect(await everythingOf(theirs.id)).toEqual(before);
+    expect(await readEverything(theirs.id)).toEqual(before);
     expect((await theirs.honest('get', '/whoami')).body.organization.name).not.toBe('Renamed');
     expect(
       (await admin('organizations').where({ id: theirs.id }).first('deleting_since')).deleting_since,

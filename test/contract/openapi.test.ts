@@ -20,8 +20,8 @@ import { guardedRoutes } from './walk.ts';
 
 const publicUrl = 'http://127.0.0.1:8080';
 const description = openDescription(describePlatform(publicUrl));
-const { document: described, responseOf, contentOf } = description;
-const operationOf = ({ path: at, method }: { path: string; method: string }) =>
+const { document: described, findResponse, findContent } = description;
+const findOperation = ({ path: at, method }: { path: string; method: string }) =>
   (described.paths[at] as Record<string, oas30.OperationObject> | undefined)?.[method.toLowerCase()];
 const guarded = guardedRoutes();
 
@@ -48,7 +48,7 @@ describe('the OpenAPI document', () => {
     ];
     for (const name of specified) {
       const [method = '', at = ''] = name.split(' ');
-      expect([name, operationOf({ method, path: at })?.operationId]).toEqual([name, expect.any(String)]);
+      expect([name, findOperation({ method, path: at })?.operationId]).toEqual([name, expect.any(String)]);
     }
   });
 
@@ -198,7 +198,7 @@ describe('every schema', () => {
 describe('every operation', () => {
   it('is described with its permission, its input and its errors', () => {
     for (const route of guarded) {
-      const operation = operationOf(route);
+      const operation = findOperation(route);
       expect(operation?.operationId).toBe(route.id);
       expect(operation?.['x-required-permission']).toBe(route.permission);
       const errors = [
@@ -233,7 +233,7 @@ describe('every operation', () => {
 
   it('has a summary, a description and a description of each parameter', () => {
     for (const route of platformRoutes) {
-      const operation = operationOf(route);
+      const operation = findOperation(route);
       const texts = [
         operation?.summary,
         operation?.description,
@@ -256,12 +256,12 @@ describe('every operation', () => {
 
   it('has an example of every response that matches its schema', () => {
     for (const route of platformRoutes) {
-      for (const status of Object.keys(operationOf(route)?.responses ?? {}).map(Number)) {
-        const content = contentOf(responseOf(route.id, status));
+      for (const status of Object.keys(findOperation(route)?.responses ?? {}).map(Number)) {
+        const content = findContent(findResponse(route.id, status));
         if (route.response === undefined && status === successStatus(route)) expect(content).toBeUndefined();
         else {
           expect([route.id, status, content?.example]).toEqual([route.id, status, expect.anything()]);
-          expect([route.id, description.problemOf(route.id, { status, body: content?.example })]).toEqual([
+          expect([route.id, description.findProblem(route.id, { status, body: content?.example })]).toEqual([
             route.id,
             undefined,
           ]);
@@ -276,7 +276,7 @@ describe('every operation', () => {
 
   it('describes the headers of its responses', () => {
     for (const route of guarded) {
-      const headers = Object.keys(responseOf(route.id, successStatus(route))?.headers ?? {});
+      const headers = Object.keys(findResponse(route.id, successStatus(route))?.headers ?? {});
       const wanted = [
         'X-Request-Id',
         'RateLimit',
@@ -284,7 +284,7 @@ describe('every operation', () => {
         ...(route.method === 'POST' ? ['Idempotency-Replayed'] : []),
       ];
       expect([route.id, headers]).toEqual([route.id, wanted]);
-      expect(Object.keys(responseOf(route.id, 429)?.headers ?? {})).toContain('Retry-After');
+      expect(Object.keys(findResponse(route.id, 429)?.headers ?? {})).toContain('Retry-After');
     }
     expect(Object.keys(described.components?.headers ?? {})).toEqual(
       expect.arrayContaining(['RateLimit', 'WWW-Authenticate']),
@@ -299,7 +299,7 @@ describe('every operation', () => {
       name: 'portal_session',
     });
     for (const route of platformRoutes)
-      expect(operationOf(route)?.security).toEqual(route.access === 'public' ? [] : undefined);
+      expect(findOperation(route)?.security).toEqual(route.access === 'public' ? [] : undefined);
   });
 });
 
@@ -308,7 +308,7 @@ const sameCode = (status: number): number => ({ 406: 400, 413: 400, 415: 400, 50
 
 describe('schemas', () => {
   it('are closed for requests and open for responses', () => {
-    const body = operationOf({ method: 'POST', path: '/api-keys' })?.requestBody as oas30.RequestBodyObject;
+    const body = findOperation({ method: 'POST', path: '/api-keys' })?.requestBody as oas30.RequestBodyObject;
     expect(body.content['application/json']?.schema).toMatchObject({
       additionalProperties: false,
       required: ['name'],
@@ -321,7 +321,7 @@ describe('schemas', () => {
   it('name the seven error codes and a page size of at most 100', () => {
     const error = JSON.stringify(described.components?.schemas?.['ErrorResponse']);
     expect(error).toContain(JSON.stringify(Object.keys(errorStatus)));
-    const parameters = operationOf({ method: 'GET', path: '/sync-configs' })
+    const parameters = findOperation({ method: 'GET', path: '/sync-configs' })
       ?.parameters as oas30.ParameterObject[];
     expect(parameters.find(({ name }) => name === 'pageSize')?.schema).toEqual({
       type: 'integer',

@@ -5,16 +5,16 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { migrations, type Source, src } from './architecture/sources.ts';
 
-const packageOf = (target: string): string =>
+const toPackageName = (target: string): string =>
   target
     .split('/')
     .slice(0, target.startsWith('@') ? 2 : 1)
     .join('/');
-const packagesOf = (sources: readonly Source[]): string[] => {
+const listPackages = (sources: readonly Source[]): string[] => {
   const targets = sources.flatMap(({ imports }) => imports.map(({ target }) => target));
   return [
     ...new Set(
-      targets.filter((target) => !target.includes('.ts') && !target.startsWith('node:')).map(packageOf),
+      targets.filter((target) => !target.includes('.ts') && !target.startsWith('node:')).map(toPackageName),
     ),
   ];
 };
@@ -44,8 +44,8 @@ describe('the production image', () => {
     const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
       dependencies: Record<string, string>;
     };
-    expect(Object.keys(dependencies).sort()).toEqual([...packagesOf(src), ...servedPackages].sort());
-    expect(Object.keys(dependencies)).toEqual(expect.arrayContaining(packagesOf(migrations)));
+    expect(Object.keys(dependencies).sort()).toEqual([...listPackages(src), ...servedPackages].sort());
+    expect(Object.keys(dependencies)).toEqual(expect.arrayContaining(listPackages(migrations)));
   });
 
   it('has the files that the service reads', () => {

@@ -29,7 +29,7 @@ describe('a person without an organization', () => {
         walk.ctx,
         (await makePerson(walk.ctx, `nobody-${route.id.toLowerCase()}@example.test`)).id,
       );
-      const found = walk.builderOf(route);
+      const found = walk.findBuilder(route);
       const sent = route.access === 'credential' ? {} : await found?.builder.build(await found.site());
       const answer = await walk.send(route, sent ?? {}, sessionCredential(walk.ctx, session));
       const refused = answer.status === 403 && answer.body.error.message === 'You belong to no organization';

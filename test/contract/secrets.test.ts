@@ -17,7 +17,7 @@ import { inTransaction } from '../../src/db/transaction.ts';
 import type { AnyRoute, Route } from '../../src/http/route/route.ts';
 import { platformRoutes } from '../../src/platform/index.ts';
 import { secretBinding, startScheduler } from '../../src/sync/index.ts';
-import { type Answer, type Api, apiOf, base } from '../setup/api.ts';
+import { type Answer, type Api, base, createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type DnsServer, startDns } from '../setup/dns.ts';
 import { accountId, type Erp, startErp } from '../setup/erp.ts';
@@ -57,7 +57,7 @@ const lines: string[] = [];
 const answers: { call: string; text: string }[] = [];
 const driven = new Set<string>();
 
-const routeOf = (method: string, path: string): AnyRoute | undefined =>
+const findRoute = (method: string, path: string): AnyRoute | undefined =>
   platformRoutes.find(
     (route) =>
       route.method === method.toUpperCase() &&
@@ -69,7 +69,7 @@ function note(call: string, answer: Answer): Answer {
   return answer;
 }
 async function call(...[method, path, body, headers]: Parameters<Api>): Promise<Answer> {
-  driven.add(routeOf(method, path)?.id ?? '');
+  driven.add(findRoute(method, path)?.id ?? '');
   return note(`${method} ${path}`, await owner(method, path, body, headers));
 }
 async function good(...args: Parameters<Api>): Promise<Answer['body']> {
@@ -100,7 +100,7 @@ beforeAll(async () => {
   app = createApp(ctx);
   organization = await makeOrganization(ctx);
   ownSecret = (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret;
-  owner = apiOf(app, ownSecret);
+  owner = createApi(app, ownSecret);
   for (const never of [
     ownSecret,
     ...Object.values(configured),
@@ -132,7 +132,7 @@ describe('secrets', () => {
     await good('patch', `/api-keys/${made.id}`, { name: 'Other' });
     for (const { secret } of [made, rotated]) {
       secrets.set(secret, 1);
-      note('GET /whoami', await apiOf(app, secret)('get', '/whoami'));
+      note('GET /whoami', await createApi(app, secret)('get', '/whoami'));
       note(
         'public',
         await supertest(app)
@@ -141,7 +141,7 @@ describe('secrets', () => {
       );
     }
     await good('delete', `/api-keys/${made.id}`);
-    note('revoked', await apiOf(app, made.secret)('get', '/whoami'));
+    note('revoked', await createApi(app, made.secret)('get', '/whoami'));
   });
 
   it('of tokens are shown once each, and never in a replay', async () => {
@@ -152,7 +152,7 @@ describe('secrets', () => {
     const [{ token }] = (await good('post', `/api-keys/${key.id}/tokens`, body, once)).tokens;
     expect((await good('post', `/api-keys/${key.id}/tokens`, body, once)).tokens).toBeNull();
     secrets.set(token, 1);
-    note('GET /whoami', await apiOf(app, token)('get', '/whoami'));
+    note('GET /whoami', await createApi(app, token)('get', '/whoami'));
     const headers = { authorization: `Bearer ${token}`, 'x-tenant-id': organization.id };
     for (const path of [
       '/api/public/v1/x',
@@ -316,7 +316,7 @@ describe('secrets', () => {
     });
     const stranger = await makePerson(ctx, 'stranger@example.test');
     const accepting = (headers: Record<string, string>) =>
-      apiOf(app, null)('post', '/invitations/accept', { token }, headers);
+      createApi(app, null)('post', '/invitations/accept', { token }, headers);
     driven.add('acceptInvitation');
     for (const [person, status] of [
       [stranger, 403],
@@ -397,7 +397,7 @@ const base64Forms = (secret: Buffer): string[] =>
   });
 
 /** The encodings of a secret. Private numbers are given as base64url, and are bytes everywhere else. */
-function formsOf(secret: string): string[] {
+function listEncodings(secret: string): string[] {
   const bytes = Buffer.from(secret, 'base64url');
   const asText = [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)];
   return [
@@ -429,7 +429,7 @@ const tokensIn = (text: string): string[] =>
 const flat = (text: string): string => text.replaceAll(/\s|\\+[nr]/g, '');
 /** The form of the secret that occurs in a flat text. */
 const occurring = (text: string, secret: string): string | undefined =>
-  formsOf(secret).find((form) => text.includes(form));
+  listEncodings(secret).find((form) => text.includes(form));
 
 describe('afterwards', () => {
   it('every operation that takes or creates a secret was called', () => {
@@ -503,7 +503,7 @@ describe('afterwards', () => {
     const planted = recognizable('planted');
     expect(tokensIn('abceyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.')).toEqual(['{"alg":"none"}', '{"sub":"x"}']);
     expect(tokensIn('test.AAeyJ0123456789abc.rest')).toEqual([]);
-    for (const form of formsOf(planted)) {
+    for (const form of listEncodings(planted)) {
       await inTransaction({ db: ctx.db, organizationId: organization.id }, (tx) =>
         tx('roles')
           .where({ name: 'viewer' })

@@ -11,7 +11,7 @@ import type { Route } from '../../src/http/route/route.ts';
 import { writeAudit } from '../../src/identity/audit.store.ts';
 import { inUserTransaction } from '../../src/identity/sessions.store.ts';
 import type { Builder } from './builder.ts';
-import { inputsOf } from './rules/inputs.ts';
+import { checkInputs } from './rules/inputs.ts';
 import { foreignIds, pages, unknownNames, withoutCredential } from './rules/requests.ts';
 import { leakedSecrets, repeated, successResponse } from './rules/responses.ts';
 import { rolesMatrix } from './rules/roles.ts';
@@ -201,7 +201,7 @@ describe('a sound operation', () => {
   it('passes every rule', async () => {
     for (const rule of [withoutCredential, successResponse, unknownNames, repeated, rolesMatrix, foreignIds])
       expect(await rule(walk, sound)).toEqual([]);
-    expect((await inputsOf(walk, sound, 1)).failures).toEqual([]);
+    expect((await checkInputs(walk, sound, 1)).failures).toEqual([]);
   });
 });
 
@@ -209,7 +209,7 @@ describe('operations of a person', () => {
   it.each(personal)('$permission', async (route) => {
     for (const rule of [withoutCredential, successResponse, unknownNames, repeated, rolesMatrix])
       expect(await rule(walk, route)).toEqual([]);
-    expect((await inputsOf(walk, route, 1)).failures).toEqual([]);
+    expect((await checkInputs(walk, route, 1)).failures).toEqual([]);
   });
 
   it('check whether sign-up is open if they create an organization', async () => {
@@ -225,7 +225,7 @@ describe('operations of a person', () => {
 
   it('may end the credential that calls them', async () => {
     for (const rule of [successResponse, rolesMatrix]) expect(await rule(walk, ending)).toEqual([]);
-    expect((await inputsOf(walk, ending, 1)).failures).toEqual([]);
+    expect((await checkInputs(walk, ending, 1)).failures).toEqual([]);
   });
 
   it('fail the walk if they admit a key', async () => {
@@ -237,16 +237,16 @@ describe('the walk fails', () => {
   it('for a handler that throws', async () => {
     expect(await text(successResponse(walk, throwing))).toContain('answered 500');
     expect(await text(rolesMatrix(walk, throwing))).toContain("owner's key is answered 500");
-    expect((await inputsOf(walk, throwing, 1)).failures.join()).toContain('answered 500');
+    expect((await checkInputs(walk, throwing, 1)).failures.join()).toContain('answered 500');
   });
 
   it('for a handler that throws for some inputs only', async () => {
     expect(await successResponse(walk, sometimes)).toEqual([]);
-    expect((await inputsOf(walk, sometimes, 1)).failures.join()).toContain('answered 500');
+    expect((await checkInputs(walk, sometimes, 1)).failures.join()).toContain('answered 500');
   });
 
   it('for an operation that rejects what its schema allows', async () => {
-    expect((await inputsOf(walk, picky, 1)).failures.join()).toContain('valid inputs were answered well');
+    expect((await checkInputs(walk, picky, 1)).failures.join()).toContain('valid inputs were answered well');
   });
 
   it('for a write without an audit row', async () =>
@@ -262,7 +262,7 @@ describe('the walk fails', () => {
   it('for an operation that admits everyone or accepts anything', async () => {
     expect(await text(rolesMatrix(walk, claimed))).toContain("viewer's key is answered 201");
     expect(await text(unknownNames(walk, open))).toContain('an unknown field is answered 201');
-    expect((await inputsOf(walk, open, 1)).failures.join()).toContain('answered 201 for the forbidden');
+    expect((await checkInputs(walk, open, 1)).failures.join()).toContain('answered 201 for the forbidden');
   });
 
   it('for a response that is not as described', async () =>

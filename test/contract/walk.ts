@@ -49,7 +49,7 @@ export type Walk = {
   /** Secrets that the walk sent or received: none may be found anywhere. */
   readonly secrets: Set<string>;
   /** `site` is the group's own fixture, or a new one each time if the operation destroys it. */
-  builderOf(
+  findBuilder(
     route: Route,
   ): { builder: Builder; site: () => Promise<Site>; foreign: () => Promise<Site> } | undefined;
   send(route: Route, sent: Sent, credential: Credential, extra?: Partial<Raw>): Promise<Answer>;
@@ -65,7 +65,7 @@ export type Raw = { method: string; headers: Record<string, string>; body: strin
 export const guardedRoutes = (routes: readonly AnyRoute[] = platformRoutes): Route[] =>
   routes.filter((route): route is Route => route.access !== 'public');
 
-export const addressOf = (
+export const buildPath = (
   { path }: Pick<Route, 'path'>,
   params: Readonly<Record<string, string>> = {},
 ): string =>
@@ -189,7 +189,7 @@ export async function openWalk({
   const makeSite = (group: BuilderGroup): Promise<Site> =>
     openSite(group, { ctx, server, secrets, erp: openErp });
   const sites = new Map<string, Promise<Site>>();
-  const siteOf = (group: BuilderGroup, kind: string) => (): Promise<Site> => {
+  const createSiteLoader = (group: BuilderGroup, kind: string) => (): Promise<Site> => {
     const name = `${groups.indexOf(group)} ${kind}`;
     const held = sites.get(name) ?? makeSite(group);
     sites.set(name, held);
@@ -202,15 +202,15 @@ export async function openWalk({
     lines,
     secrets,
     description: openDescription(instead?.described ?? describePlatform(ctx.settings.publicUrl)),
-    builderOf(route) {
+    findBuilder(route) {
       const group = groups.find(({ builders }) => Object.hasOwn(builders, route.id));
       const builder = group?.builders[route.id];
       return group === undefined || builder === undefined
         ? undefined
         : {
             builder,
-            site: builder.destroys === true ? () => makeSite(group) : siteOf(group, 'own'),
-            foreign: siteOf(group, 'foreign'),
+            site: builder.destroys === true ? () => makeSite(group) : createSiteLoader(group, 'own'),
+            foreign: createSiteLoader(group, 'foreign'),
           };
     },
     send(route, sent, credential, raw = {}) {
@@ -218,7 +218,7 @@ export async function openWalk({
       const body = raw.body ?? (sent.body === undefined ? undefined : JSON.stringify(sent.body));
       return server.send({
         method: raw.method ?? route.method,
-        path: `${platformBase}${addressOf(route, sent.params)}${search === '' ? '' : `?${search}`}`,
+        path: `${platformBase}${buildPath(route, sent.params)}${search === '' ? '' : `?${search}`}`,
         headers: {
           ...credential,
           ...(body !== undefined && { 'content-type': 'application/json' }),

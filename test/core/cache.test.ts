@@ -80,7 +80,7 @@ describe('of reads that overlap, the value of the later state counts', () => {
 
 it('stores a value under its own key, and counts hits, joined reads and misses', async () => {
   const counter = { hits: 0, misses: 0 };
-  const cache = createCache<{ readonly key: string }>({ maxBytes, keyOf: ({ key }) => key, counter });
+  const cache = createCache<{ readonly key: string }>({ maxBytes, toKey: ({ key }) => key, counter });
   const newer = { key: 'newer' };
   await Promise.all([cache.load('older', async () => newer), cache.load('older', async () => newer)]);
   expect([
@@ -124,7 +124,7 @@ it('does not keep a failed read', async () => {
 });
 
 it('stays within its byte limit', () => {
-  const cache = createCache<{ bytes: number }>({ maxBytes: 5_000, bytesOf: ({ bytes }) => bytes });
+  const cache = createCache<{ bytes: number }>({ maxBytes: 5_000, countBytes: ({ bytes }) => bytes });
   for (let index = 0; index < 100; index += 1) {
     cache.put(String(index), { bytes: index });
     expect(cache.bytes()).toBeLessThanOrEqual(5_000);

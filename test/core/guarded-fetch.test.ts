@@ -33,7 +33,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-async function reasonOf(work: Promise<unknown>): Promise<GuardedFetchReason | 'none'> {
+async function catchReason(work: Promise<unknown>): Promise<GuardedFetchReason | 'none'> {
   try {
     await work;
     return 'none';
@@ -48,7 +48,7 @@ const resolveTo =
   async () =>
     addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 
-async function bodyOf(request: IncomingMessage): Promise<string> {
+async function readBody(request: IncomingMessage): Promise<string> {
   let text = '';
   for await (const chunk of request) text += String(chunk);
   return text;
@@ -61,7 +61,7 @@ describe('guarded fetch: requests and responses', () => {
         method: request.method,
         path: request.url,
         mark: request.headers['x-mark'],
-        body: await bodyOf(request),
+        body: await readBody(request),
       };
       response.writeHead(201, { 'x-answer': 'yes', 'set-cookie': ['a=1', 'b=2'] }).end(JSON.stringify(seen));
     });
@@ -140,7 +140,7 @@ describe('guarded fetch: text', () => {
 
   it('that ends within a character is refused', async () => {
     const { url } = await serveBytes(200, Buffer.from(text).subarray(0, 5));
-    expect(await reasonOf(open(url, limits))).toBe('network');
+    expect(await catchReason(open(url, limits))).toBe('network');
   });
 
   it('that ends within a character is shown where the response is an error', async () => {
@@ -171,7 +171,7 @@ describe('guarded fetch: addresses', () => {
         resolve: resolveTo(address),
       });
       for (const scheme of ['https', 'http'])
-        expect([address, await reasonOf(fetch(`${scheme}://erp.example/`, limits))]).toEqual([
+        expect([address, await catchReason(fetch(`${scheme}://erp.example/`, limits))]).toEqual([
           address,
           'refused-address',
         ]);
@@ -189,12 +189,12 @@ describe('guarded fetch: refused URLs', () => {
     'https://user:secret@host/',
     'https://user@host/',
   ])('%s', async (url) => {
-    expect(await reasonOf(open(url, limits))).toBe('bad-url');
+    expect(await catchReason(open(url, limits))).toBe('bad-url');
   });
 
   it('plain http to a public address, even when private hosts are allowed', async () => {
     const fetch = createGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('8.8.8.8') });
-    expect(await reasonOf(fetch('http://erp.example/', limits))).toBe('bad-url');
+    expect(await catchReason(fetch('http://erp.example/', limits))).toBe('bad-url');
   });
 });
 
@@ -204,7 +204,7 @@ describe('guarded fetch: size and time', () => {
       response.end('x'.repeat(Number(request.url?.slice(1)))),
     );
     expect((await open(`${url}/100000`, limits)).text).toHaveLength(100_000);
-    expect(await reasonOf(open(`${url}/100001`, limits))).toBe('too-large');
+    expect(await catchReason(open(`${url}/100001`, limits))).toBe('too-large');
   });
 
   it('stops an endless body without reading it all', async () => {
@@ -212,7 +212,7 @@ describe('guarded fetch: size and time', () => {
       const timer = setInterval(() => response.write('x'.repeat(50_000)), 1);
       response.on('close', () => clearInterval(timer));
     });
-    expect(await reasonOf(open(url, limits))).toBe('too-large');
+    expect(await catchReason(open(url, limits))).toBe('too-large');
   });
 
   it('stops a gzip bomb', async () => {
@@ -221,7 +221,7 @@ describe('guarded fetch: size and time', () => {
     const { url } = await serve((_request, response) =>
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb),
     );
-    expect(await reasonOf(open(url, limits))).toBe('too-large');
+    expect(await catchReason(open(url, limits))).toBe('too-large');
   });
 
   it('stops endless gzip that decodes to nothing', async () => {
@@ -231,12 +231,12 @@ describe('guarded fetch: size and time', () => {
       const timer = setInterval(() => response.write(Buffer.concat(Array<Buffer>(2_000).fill(empty))), 1);
       response.on('close', () => clearInterval(timer));
     });
-    expect(await reasonOf(open(url, limits))).toBe('too-large');
+    expect(await catchReason(open(url, limits))).toBe('too-large');
   });
 
   it('times out when the server never responds', async () => {
     const { url } = await serve(() => undefined);
-    expect(await reasonOf(open(url, { ...limits, timeoutMs: 100 }))).toBe('timeout');
+    expect(await catchReason(open(url, { ...limits, timeoutMs: 100 }))).toBe('timeout');
   });
 
   it('times out when the body arrives slowly', async () => {
@@ -244,7 +244,7 @@ describe('guarded fetch: size and time', () => {
       const timer = setInterval(() => response.write('x'), 10);
       response.on('close', () => clearInterval(timer));
     });
-    expect(await reasonOf(open(url, { ...limits, timeoutMs: 150 }))).toBe('timeout');
+    expect(await catchReason(open(url, { ...limits, timeoutMs: 150 }))).toBe('timeout');
   });
 
   it('times out when the resolver never answers', async () => {
@@ -252,13 +252,13 @@ describe('guarded fetch: size and time', () => {
       allowPrivateHosts: true,
       resolve: () => new Promise(() => undefined),
     });
-    expect(await reasonOf(fetch('https://erp.example/', { ...limits, timeoutMs: 50 }))).toBe('timeout');
+    expect(await catchReason(fetch('https://erp.example/', { ...limits, timeoutMs: 50 }))).toBe('timeout');
   });
 
   it('stops when the caller aborts, before and during the response', async () => {
     const { url } = await serve((_request, response) => void response.writeHead(200).write('start'));
-    expect(await reasonOf(open(url, { ...limits, signal: AbortSignal.abort() }))).toBe('aborted');
-    expect(await reasonOf(open(url, { ...limits, signal: AbortSignal.timeout(50) }))).toBe('aborted');
+    expect(await catchReason(open(url, { ...limits, signal: AbortSignal.abort() }))).toBe('aborted');
+    expect(await catchReason(open(url, { ...limits, signal: AbortSignal.timeout(50) }))).toBe('aborted');
   });
 });
 
@@ -298,7 +298,7 @@ describe('guarded fetch: broken responses', () => {
   ];
   it.each(broken)('%s', async (_name, answer) => {
     const { url } = await serve((_request, response) => answer(response));
-    expect(await reasonOf(open(url, limits))).toBe('network');
+    expect(await catchReason(open(url, limits))).toBe('network');
   });
 
   it('still reads an error page that is not UTF-8', async () => {
@@ -310,9 +310,9 @@ describe('guarded fetch: broken responses', () => {
 
   it('a closed port, and a name without addresses', async () => {
     // A port that was just released may be in use again; port 1 never is.
-    expect(await reasonOf(open('http://127.0.0.1:1/', limits))).toBe('network');
+    expect(await catchReason(open('http://127.0.0.1:1/', limits))).toBe('network');
     const fetch = createGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo() });
-    expect(await reasonOf(fetch('https://erp.example/', limits))).toBe('network');
+    expect(await catchReason(fetch('https://erp.example/', limits))).toBe('network');
   });
 
   it('sends the host name in the TLS handshake (SNI) and rejects an unknown certificate', async () => {
@@ -325,7 +325,7 @@ describe('guarded fetch: broken responses', () => {
     server.on('tlsClientError', () => undefined);
     const fetch = createGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('127.0.0.1') });
     const { port } = server.address() as AddressInfo;
-    expect(await reasonOf(fetch(`https://erp.example:${port}/`, limits))).toBe('network');
+    expect(await catchReason(fetch(`https://erp.example:${port}/`, limits))).toBe('network');
     expect(greeted).toBe('erp.example');
   });
 });

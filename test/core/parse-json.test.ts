@@ -14,7 +14,7 @@ const rows = Array.from({ length: 25_000 }, (_unused, n) => ({
 const long = JSON.stringify(rows);
 
 /** As a text may arrive: in parts of these lengths, so that they end anywhere, in escapes too. */
-function partsOf(text: string, lengths: readonly number[] = [65_536, 1, 7, 0, 40_000, 2]): string[] {
+function splitText(text: string, lengths: readonly number[] = [65_536, 1, 7, 0, 40_000, 2]): string[] {
   const parts: string[] = [];
   for (let at = 0; at < text.length; ) {
     const length = lengths[parts.length % lengths.length] ?? 1;
@@ -53,7 +53,7 @@ describe('parseJson', () => {
     ['spaces everywhere', JSON.stringify({ items: rows, more: [1, [2]] }, null, 2)],
   ])('parses %s as JSON.parse does', async (_name, text) => {
     expect(text.length).toBeGreaterThan(2_100_000);
-    const parsed = await parseJson(partsOf(text));
+    const parsed = await parseJson(splitText(text));
     const expected: unknown = JSON.parse(text);
     expect(JSON.stringify(parsed) === JSON.stringify(expected)).toBe(true);
     const isObject = typeof expected === 'object' && !Array.isArray(expected);
@@ -64,7 +64,7 @@ describe('parseJson', () => {
     const rows = Array.from({ length: 300_000 }, (_unused, n) => ({ a: `\\"${'\\'.repeat(n % 5)}` }));
     const text = `{"items":${JSON.stringify(rows)}}`;
     for (const lengths of [[3], [5, 0, 1]])
-      expect(await parseJson(partsOf(text, lengths))).toEqual(JSON.parse(text));
+      expect(await parseJson(splitText(text, lengths))).toEqual(JSON.parse(text));
   });
 
   it('accepts and refuses the same texts', async () => {
@@ -84,7 +84,7 @@ describe('parseJson', () => {
         async (at, length, put) => {
           const damaged = text.slice(0, at) + put + text.slice(at + length);
           const [mine, theirs] = await Promise.all([
-            outcome(() => parseJson(partsOf(damaged, [65_536, at % 1_009]))),
+            outcome(() => parseJson(splitText(damaged, [65_536, at % 1_009]))),
             outcome(async () => JSON.parse(damaged)),
           ]);
           expect(JSON.stringify(mine) === JSON.stringify(theirs)).toBe(true);
@@ -98,7 +98,7 @@ describe('parseJson', () => {
     let parsing = true;
     let turns = 0;
     const text = `{"items":${long}}`;
-    const parsed = parseJson(partsOf(text)).finally(() => {
+    const parsed = parseJson(splitText(text)).finally(() => {
       parsing = false;
     });
     for (; parsing; turns += 1) await yieldToEventLoop();

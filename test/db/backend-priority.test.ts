@@ -23,18 +23,18 @@ function open(isEmbedded: boolean): ReturnType<typeof openDb> {
   opened.push(db);
   return db;
 }
-const backendOf = async (pool: Pool): Promise<number> =>
+const readBackendPid = async (pool: Pool): Promise<number> =>
   (await pool.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid ?? 0;
 
 it('backends of exports have a lower priority than those of lists, on the embedded server only', async () => {
   const embedded = open(true);
   const normal = getPriority();
-  const exporting = await backendOf(embedded.exports);
-  expect([getPriority(exporting), getPriority(await backendOf(embedded.data))]).toEqual([
+  const exporting = await readBackendPid(embedded.exports);
+  expect([getPriority(exporting), getPriority(await readBackendPid(embedded.data))]).toEqual([
     Math.max(10, normal),
     normal,
   ]);
-  expect(getPriority(await backendOf(open(false).exports))).toBe(normal);
+  expect(getPriority(await readBackendPid(open(false).exports))).toBe(normal);
   const autogroup = `/proc/${exporting}/autogroup`;
   const supported = (await readFile(autogroup, 'utf8').catch(() => '')) !== '';
   // Not every Linux has autogroups.

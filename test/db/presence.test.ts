@@ -45,7 +45,7 @@ async function end(db: OpenDb): Promise<void> {
   open.delete(db);
   await db.close();
 }
-async function pidOf(name: string): Promise<number | undefined> {
+async function findPid(name: string): Promise<number | undefined> {
   const { rows } = await owner.raw<{ rows: { pid: number }[] }>(
     'select pid from pg_stat_activity where application_name = ?',
     [`portal-service ${name}`],
@@ -75,11 +75,11 @@ it('findProcessesWithoutKey lists the processes that lack a key, as long as they
   await end(other);
   await until(async () => (await findProcessesWithoutKey(owner, newFingerprint)).length === 1);
   // After its connection breaks, a process is visible again after the next liveness check.
-  const pid = await pidOf('a.example:1');
+  const pid = await findPid('a.example:1');
   const admin = openKnex(database.address, null, 1);
   await admin.raw('select pg_terminate_backend(?::int)', [pid ?? 0]);
   await admin.destroy();
-  await until(async () => (await pidOf('a.example:1')) !== pid);
+  await until(async () => (await findPid('a.example:1')) !== pid);
   expect(await until(async () => (await findProcessesWithoutKey(owner, newFingerprint))[0])).toBe(
     'a.example:1',
   );

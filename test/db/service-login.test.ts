@@ -116,15 +116,15 @@ it('is the login of every pool on the embedded server, also in a data folder who
 
 describe('readLoginPowers', () => {
   const name = `login_${createId().replaceAll('-', '')}`;
-  const powersOf = async (address: TestDatabase['address']): Promise<unknown> => {
+  const readPowers = async (address: TestDatabase['address']): Promise<unknown> => {
     const pool: Pool = openOperatorPool(address);
     return readLoginPowers(pool).finally(() => pool.end());
   };
   const admin = (sql: string) => asSuperuser(database.address.database, (superuser) => superuser.query(sql));
 
   it('names nothing for the login of the service, and superuser for the tests’ own', async () => {
-    expect(await powersOf(database.service)).toEqual({ login: 'portal_login', powers: [] });
-    expect(await powersOf(database.address)).toMatchObject({
+    expect(await readPowers(database.service)).toEqual({ login: 'portal_login', powers: [] });
+    expect(await readPowers(database.address)).toMatchObject({
       login: 'postgres',
       powers: expect.arrayContaining(['superuser']),
     });
@@ -135,11 +135,11 @@ describe('readLoginPowers', () => {
     const address = { ...database.address, ...login };
     await ensureServiceLogin(database.address, login);
     try {
-      expect(await powersOf(address)).toEqual({ login: name, powers: [] });
+      expect(await readPowers(address)).toEqual({ login: name, powers: [] });
       await admin(
         `alter role ${name} bypassrls createrole; grant portal_owner to ${name}; create table own (id int); alter table own owner to ${name}`,
       );
-      expect(await powersOf(address)).toEqual({
+      expect(await readPowers(address)).toEqual({
         login: name,
         powers: ['BYPASSRLS', 'CREATEROLE', 'owns tables', 'member of portal_owner'],
       });
@@ -153,7 +153,7 @@ describe('readLoginPowers', () => {
     await admin(`create role ${login.user} login password '${login.password}'`);
     try {
       await ensureServiceLogin(database.address, { ...login, password: 'second' });
-      expect(await powersOf({ ...database.address, ...login })).toEqual({ login: login.user, powers: [] });
+      expect(await readPowers({ ...database.address, ...login })).toEqual({ login: login.user, powers: [] });
     } finally {
       await admin(`drop role ${login.user}`);
     }

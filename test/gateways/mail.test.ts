@@ -121,7 +121,7 @@ describe('a mail by SMTP', () => {
 describe('a failed delivery', () => {
   let server: ScriptedServer;
   afterEach(() => server.close());
-  const outcomeOf = async (step: ScriptStep, reaction: string, options: Partial<SendOptions> = {}) => {
+  const trySend = async (step: ScriptStep, reaction: string, options: Partial<SendOptions> = {}) => {
     server = await startScriptedServer({ [step]: reaction });
     const limits =
       reaction !== 'stall'
@@ -141,7 +141,7 @@ describe('a failed delivery', () => {
   )(
     'before the message, at %s by %s: deferred, and no byte of the message was sent',
     async (step, reaction) => {
-      expect(await outcomeOf(step, reaction)).toMatchObject({
+      expect(await trySend(step, reaction)).toMatchObject({
         kind: 'deferred',
         error: expect.stringMatching(/./),
       });
@@ -156,7 +156,7 @@ describe('a failed delivery', () => {
     ['MAIL', '530 5.7.0 sign in first', 'deferred'],
     ['greeting', '554 5.7.1 not today', 'deferred'],
   ])('by a refusal at %s, %s: %s', async (step, reaction, kind) => {
-    const outcome = await outcomeOf(step, reaction);
+    const outcome = await trySend(step, reaction);
     expect(outcome).toMatchObject({ kind, error: expect.stringContaining(reaction.split(' ')[1] ?? '') });
     expect([beforeDataCalls, server.messages]).toEqual([0, []]);
   });
@@ -169,7 +169,7 @@ describe('a failed delivery', () => {
     ['552 5.3.4 too large', 'failed'],
     ['250 2.0.0 taken', 'sent'],
   ])('after the message, by %s: %s', async (reaction, kind) => {
-    expect(await outcomeOf('end of data', reaction)).toMatchObject({ kind });
+    expect(await trySend('end of data', reaction)).toMatchObject({ kind });
     // The client may time out before the server has read the message.
     if (reaction === 'stall') await server.stalled;
     expect(beforeDataCalls).toBe(1);
@@ -178,7 +178,7 @@ describe('a failed delivery', () => {
 
   it('while beforeData fails: deferred, and the server has no message', async () => {
     const beforeData = () => Promise.reject(new Error('the database is unavailable'));
-    expect(await outcomeOf('MAIL', '250 ok', { beforeData })).toMatchObject({
+    expect(await trySend('MAIL', '250 ok', { beforeData })).toMatchObject({
       kind: 'deferred',
       error: 'the database is unavailable',
     });
@@ -187,9 +187,9 @@ describe('a failed delivery', () => {
 
   it('while beforeData takes too long: deferred, and nothing is sent later either', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    expect(
-      await outcomeOf('MAIL', '250 ok', { beforeData: () => promise, limits: shortLimits }),
-    ).toMatchObject({ kind: 'deferred' });
+    expect(await trySend('MAIL', '250 ok', { beforeData: () => promise, limits: shortLimits })).toMatchObject(
+      { kind: 'deferred' },
+    );
     resolve();
     await new Promise(setImmediate);
     expect(server.messages).toEqual([]);
@@ -218,7 +218,7 @@ describe('a failed delivery', () => {
 
   it('removes links and tokens from a refusal that quotes the message', async () => {
     const token = 'Zk3'.repeat(14) + 'a';
-    const outcome = await outcomeOf(
+    const outcome = await trySend(
       'end of data',
       `554 5.7.1 spam: https://x.test/invitations/accept#token=${token} and ${token}`,
     );

@@ -43,11 +43,11 @@ async function followFrom(version: string): Promise<() => Promise<Change[]>> {
   await read();
   return read;
 }
-const idsOf = (changes: readonly Change[]): string[] => changes.map(({ op, id }) => `${op} ${id}`).sort();
+const listOps = (changes: readonly Change[]): string[] => changes.map(({ op, id }) => `${op} ${id}`).sort();
 const upserts = (...changed: readonly (string | undefined)[]): string[] =>
   changed.map((id) => `upsert ${id}`).sort();
 
-const generationOf = async (version = 'v1'): Promise<number> =>
+const readGeneration = async (version = 'v1'): Promise<number> =>
   Number((await company.read(`/${version}/invoices?pageSize=1`)).headers['x-data-generation']);
 const edit = (id: string | undefined, fields: object) =>
   company.control('PATCH', `/records/transaction/${id}`, { fields });
@@ -105,11 +105,11 @@ describe.each(['incremental', 'full'] as const)('in %s runs', (mode) => {
     await hideColumns('duedate');
     await edit(ids[0], { foreigntotal: mode === 'full' ? '10.01' : '10.02' });
     await company.run('invoice', mode);
-    expect(idsOf(await follow())).toEqual(upserts(ids[0]));
+    expect(listOps(await follow())).toEqual(upserts(ids[0]));
     await hideColumns();
     await edit(ids[1], { duedate: mode === 'full' ? '2030-01-31' : '2030-02-28' });
     await company.run('invoice', mode);
-    expect(idsOf(await follow())).toEqual(upserts(ids[1]));
+    expect(listOps(await follow())).toEqual(upserts(ids[1]));
   });
 
   it('neither does a field that no version shows', async () => {
@@ -125,23 +125,23 @@ describe.each(['incremental', 'full'] as const)('in %s runs', (mode) => {
 
   it('a change of a field that no version shows is stored under a new generation, and reaches no feed', async () => {
     const follow = await followFrom('v1');
-    const before = await generationOf();
+    const before = await readGeneration();
     await edit(ids[2], { memo: `hidden ${mode}` });
     expect(await company.run('invoice', mode)).toMatchObject(succeeded(1));
     expect(await storedMemo(ids[2])).toBe(`hidden ${mode}`);
-    expect(await generationOf()).toBe(before + 1);
+    expect(await readGeneration()).toBe(before + 1);
     expect(await follow()).toEqual([]);
     // Without a change there is no new generation either.
     expect(await company.run('invoice', mode)).toMatchObject(succeeded(0));
-    expect(await generationOf()).toBe(before + 1);
+    expect(await readGeneration()).toBe(before + 1);
   });
 
   it('a change of a line is one when a version shows that field of it', async () => {
     const follow = await followFrom('v1');
-    const before = await generationOf();
+    const before = await readGeneration();
     await editLine(ids[3], { memo: `hidden ${mode}` });
     expect(await company.run('invoice', mode)).toMatchObject(succeeded(1));
-    expect([await generationOf(), await follow()]).toEqual([before + 1, []]);
+    expect([await readGeneration(), await follow()]).toEqual([before + 1, []]);
     await editLine(ids[3], { quantity: mode === 'full' ? '-7' : '-8' });
     expect(await company.run('invoice', mode)).toMatchObject(succeeded(1));
     const [change] = await follow();
@@ -165,13 +165,13 @@ describe('another version', () => {
     expect(await company.run('invoice')).toMatchObject(succeeded(1));
     expect((await second())[0]).toMatchObject({ op: 'upsert', id: ids[4], record: { memo: 'shown now' } });
     // A change number belongs to the record, so every version's feed has it.
-    expect(idsOf(await first())).toEqual(upserts(ids[4]));
+    expect(listOps(await first())).toEqual(upserts(ids[4]));
     const { data } = (await company.api('get', '/api-schema')).body;
     const { id } = data.find((each: { version: string }) => each.version === version);
     expect((await company.api('post', `/api-schema/${id}/retire`)).status).toBe(200);
     await edit(ids[4], { memo: 'shown when it comes back' });
     expect(await company.run('invoice', 'full')).toMatchObject(succeeded(1));
-    expect(idsOf(await first())).toEqual(upserts(ids[4]));
+    expect(listOps(await first())).toEqual(upserts(ids[4]));
   });
 
   it('is not published before a publishing run has read which columns count', async () => {
@@ -235,7 +235,7 @@ describe('a database of the version before, which entered no columns', () => {
     await edit(ids[6], { email: 'a@b.example' });
     await company.run('invoice', 'full');
     const all = await follow();
-    expect(idsOf(all)).toEqual(upserts(ids[6]));
+    expect(listOps(all)).toEqual(upserts(ids[6]));
     const restarted = await startBackground(company.database.ctx);
     try {
       expect(await until(async () => (await state('shown_columns')) ?? undefined)).toEqual(entered);

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createApp, startBackground } from '../../src/app.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { sendControl } from '../setup/account-control.ts';
-import { type Api, apiOf } from '../setup/api.ts';
+import { type Api, createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -24,7 +24,10 @@ beforeAll(async () => {
 beforeEach(async () => {
   const { id } = await makeOrganization(database.ctx);
   schema = tenantSchema(id);
-  api = apiOf(createApp(database.ctx), (await makeKey(database.ctx, id, { permissions: ['write'] })).secret);
+  api = createApi(
+    createApp(database.ctx),
+    (await makeKey(database.ctx, id, { permissions: ['write'] })).secret,
+  );
   await erp.connect(api);
   expect((await api('post', '/netsuite/metadata/refresh')).status).toBe(200);
   creditMemos = await configure('creditMemo');

@@ -18,8 +18,9 @@ beforeAll(async () => {
 afterAll(() => company.stop());
 
 const id = (at: number): string => ids[at] ?? '';
-const secondsOf = (at: Date): string => at.toISOString().replace(/\.\d+Z$/, 'Z');
-const hourBack = async (): Promise<string> => secondsOf(new Date((await erpNow(company)).getTime() - hourMs));
+const toIsoSeconds = (at: Date): string => at.toISOString().replace(/\.\d+Z$/, 'Z');
+const hourBack = async (): Promise<string> =>
+  toIsoSeconds(new Date((await erpNow(company)).getTime() - hourMs));
 const expectServed = async (run: Run, updated: number) => {
   expect(run).toMatchObject({ status: 'succeeded', counts: { updated } });
   expect(await wrongInvoices(company)).toEqual([]);
@@ -52,7 +53,7 @@ describe('a change with the time of the hour before', () => {
 describe('the hour that London repeats on 30 October 2011', () => {
   it('every change is served by the next run, whichever of the two hours its time is taken for', async () => {
     for (let minute = 35; minute <= 155; minute += 20) {
-      await setClock(company, secondsOf(new Date(Date.parse('2011-10-30T00:00:00Z') + minute * 60_000)));
+      await setClock(company, toIsoSeconds(new Date(Date.parse('2011-10-30T00:00:00Z') + minute * 60_000)));
       const local = minute >= 60 && minute < 120; // 1:00 to 2:00 happens twice
       await editInvoice(company, id(minute), { memo: `at ${minute}` }, local ? await hourBack() : 'header');
       await editInvoice(company, id(minute + 5), { memo: `at ${minute}, rightly` }, 'header');

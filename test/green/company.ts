@@ -7,7 +7,7 @@ import { type Background, createApp, startBackground } from '../../src/app.ts';
 import type { Settings } from '../../src/core/settings.ts';
 import { openWire, type Wire } from '../chaos/wire.ts';
 import { sendControl } from '../setup/account-control.ts';
-import { type Answer, type Api, apiOf } from '../setup/api.ts';
+import { type Answer, type Api, createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { dataFolder, type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -105,7 +105,7 @@ export async function startCompany({
   const background: Background = await startBackground(database.ctx);
   const { id: organizationId } = await makeOrganization(database.ctx);
   const { secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
-  const api = apiOf(app, secret);
+  const api = createApi(app, secret);
   await erp.connect(api, wire.url);
   expectStatus(200, await api('post', '/netsuite/metadata/refresh'));
   const configs = new Map<string, string>();

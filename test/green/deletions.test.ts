@@ -6,7 +6,7 @@ import { type Company, type ErpRecord, startCompany } from './company.ts';
 
 const modes = ['incremental', 'full'] as const;
 const field = (name: string, source: string) => ({ name, source, description: name });
-const listOf = (name: string, recordType: string, fields: object[]) => ({
+const createEndpoint = (name: string, recordType: string, fields: object[]) => ({
   name,
   recordType,
   description: name,
@@ -16,9 +16,9 @@ const listOf = (name: string, recordType: string, fields: object[]) => ({
   maxPageSize: 1000,
 });
 const endpoints = [
-  listOf('vendors', 'vendor', [field('name', 'companyname')]),
-  listOf('contacts', 'contact', [field('name', 'entityid')]),
-  listOf('customers', 'customer', [field('number', 'entityid'), field('phone', 'phone')]),
+  createEndpoint('vendors', 'vendor', [field('name', 'companyname')]),
+  createEndpoint('contacts', 'contact', [field('name', 'entityid')]),
+  createEndpoint('customers', 'customer', [field('number', 'entityid'), field('phone', 'phone')]),
 ];
 
 let company: Company;
@@ -37,7 +37,7 @@ const createVendor = async (n: number): Promise<string> =>
   ).id;
 const hide = (rows: Readonly<Record<string, readonly string[]>>) =>
   company.control('PUT', '/hidden', { rows });
-const idsOf = async (resource: string): Promise<string[]> =>
+const readIds = async (resource: string): Promise<string[]> =>
   (await company.readAll(`v1/${resource}`)).map(({ id }) => String(id)).sort((a, b) => Number(a) - Number(b));
 const proposals = async (recordType: string, query = '') => {
   const { status, body } = await company.api(
@@ -90,7 +90,7 @@ async function settle(recordType: string): Promise<void> {
 
 describe.each(modes)('records that a role no longer sees (%s run)', (mode) => {
   it('all vendors hidden: the empty answer is held, the run is partial, and they stay served', async () => {
-    const before = await idsOf('vendors');
+    const before = await readIds('vendors');
     await hide({ vendor: before });
     const run = await company.run('vendor', mode);
     expect(run).toMatchObject({
@@ -98,13 +98,13 @@ describe.each(modes)('records that a role no longer sees (%s run)', (mode) => {
       error: { code: 'DELETIONS_HELD' },
       counts: { deleted: 0 },
     });
-    expect(await idsOf('vendors')).toEqual(before);
+    expect(await readIds('vendors')).toEqual(before);
     await settle('vendor');
-    expect(await idsOf('vendors')).toEqual(before);
+    expect(await readIds('vendors')).toEqual(before);
   });
 
   it('20 of 60 contacts hidden: more than a tenth is held', async () => {
-    const before = await idsOf('contacts');
+    const before = await readIds('contacts');
     expect(before).toHaveLength(60);
     await hide({ contact: before.slice(0, 20) });
     expect(await company.run('contact', mode)).toMatchObject({
@@ -112,7 +112,7 @@ describe.each(modes)('records that a role no longer sees (%s run)', (mode) => {
       error: { code: 'DELETIONS_HELD' },
       counts: { deleted: 0 },
     });
-    expect(await idsOf('contacts')).toEqual(before);
+    expect(await readIds('contacts')).toEqual(before);
     await settle('contact');
   });
 
@@ -146,7 +146,7 @@ describe.each(modes)('records that a role no longer sees (%s run)', (mode) => {
       status: 'succeeded',
       counts: { deleted: 1 },
     });
-    expect(await idsOf('customers')).not.toContain(id);
+    expect(await readIds('customers')).not.toContain(id);
   });
 });
 
@@ -170,7 +170,7 @@ describe.each(modes)('a record that others still name (%s run)', (mode) => {
       error: { code: 'DELETIONS_HELD' },
       counts: { deleted: 0 },
     });
-    expect(await idsOf('customers')).toContain(id);
+    expect(await readIds('customers')).toContain(id);
     const detail = await proposal('customer', held.error.proposalId);
     expect(detail).toMatchObject({
       status: 'open',
@@ -191,7 +191,7 @@ describe.each(modes)('a record that others still name (%s run)', (mode) => {
       status: 'succeeded',
       counts: { deleted: 1 },
     });
-    expect(await idsOf('customers')).not.toContain(id);
+    expect(await readIds('customers')).not.toContain(id);
     expect(await proposals('customer', '?status=open')).toEqual([]);
   });
 
@@ -242,7 +242,7 @@ describe('a full run whose pages pass over a living record while another is dele
       status: 'succeeded',
       counts: { deleted: 1 },
     });
-    expect(await idsOf('customers')).toEqual(
+    expect(await readIds('customers')).toEqual(
       customers.map(({ id }) => id).sort((a, b) => Number(a) - Number(b)),
     );
   });
@@ -335,7 +335,7 @@ describe('deletion proposals', () => {
       body: { error: { details: [{ code: 'stale_revision' }] } },
     });
     await company.run('vendor', mode);
-    const served = await idsOf('vendors');
+    const served = await readIds('vendors');
     for (const id of [first, second]) expect(served).not.toContain(id);
     for (const id of rest) expect(served).toContain(id);
     expect((await proposals('vendor', '?status=applied'))[0]).toMatchObject({ count: 2 });
@@ -344,7 +344,7 @@ describe('deletion proposals', () => {
     ]);
     expect(await decide({ revision: 2 })).toMatchObject({ status: 202 });
     expect(await company.run('vendor', mode)).toMatchObject({ status: 'succeeded' });
-    expect(await idsOf('vendors')).toEqual(vendors);
+    expect(await readIds('vendors')).toEqual(vendors);
   });
 
   it('an approved record that exists in the ERP after all stays', async () => {
@@ -352,7 +352,7 @@ describe('deletion proposals', () => {
     await company.control('POST', '/reset');
     expect(await approve('vendor', { proposalId: id, revision: 1 })).toMatchObject({ status: 202 });
     expect(await company.run('vendor')).toMatchObject({ status: 'succeeded', counts: { deleted: 0 } });
-    expect(await idsOf('vendors')).toEqual(vendors);
+    expect(await readIds('vendors')).toEqual(vendors);
   });
 
   it.each(modes)(
@@ -374,7 +374,7 @@ describe('deletion proposals', () => {
         counts: { deleted: 0 },
       });
       expect(await company.run('vendor', 'full')).toMatchObject({ status: 'succeeded', error: null });
-      expect(await idsOf('vendors')).toEqual(vendors);
+      expect(await readIds('vendors')).toEqual(vendors);
       const { body: config } = await company.api('get', `/sync-configs/${await company.config('vendor')}`);
       expect(config.heldDeletions).toBeNull();
       // A further one is deleted without them.
@@ -407,17 +407,19 @@ describe('deletion proposals', () => {
         counts: { deleted: 1 },
       });
       expect(await proposal('vendor', id)).toMatchObject({ status: 'rejected', count: 1 });
-      expect(await idsOf('vendors')).toEqual(vendors.filter((vendor) => vendor !== gone));
+      expect(await readIds('vendors')).toEqual(vendors.filter((vendor) => vendor !== gone));
       // A rejection can be taken back.
       await company.control('DELETE', `/records/vendor/${never}?listed=false`);
       expect(await approve('vendor', { proposalId: id })).toMatchObject({ status: 202 });
       await company.run('vendor', mode);
-      expect(await idsOf('vendors')).toEqual(vendors.filter((vendor) => vendor !== gone && vendor !== never));
+      expect(await readIds('vendors')).toEqual(
+        vendors.filter((vendor) => vendor !== gone && vendor !== never),
+      );
       await company.control('POST', '/reset');
       for (const restored of [gone, never])
         await company.control('POST', `/records/vendor/${restored}/restore`);
       await company.run('vendor', 'full');
-      expect(await idsOf('vendors')).toEqual(vendors);
+      expect(await readIds('vendors')).toEqual(vendors);
     },
   );
 

@@ -74,7 +74,7 @@ const documents = async (type: string): Promise<ErpRecord[]> =>
 type Line = Readonly<
   Record<'line' | 'quantity' | 'shownQuantity' | 'shownNet' | 'shownAmount', number | null>
 >;
-const linesOf = ({ lines = [] }: ErpRecord) =>
+const listLines = ({ lines = [] }: ErpRecord) =>
   lines
     .map(({ fields }) => fields)
     .filter((line) => ['mainline', 'taxline', 'iscogs'].every((flag) => line[flag] !== 'T'));
@@ -94,7 +94,7 @@ async function wrong(resource: string, type: string, sign: 1 | -1): Promise<stri
   return (await documents(type)).flatMap((record) => {
     const { shownStatus, lines = [] } = served.get(record.id) ?? {};
     const here = lines.map((line: Line) => [line.line, line.shownQuantity, line.shownNet, line.shownAmount]);
-    const there = linesOf(record).map((line) => [
+    const there = listLines(record).map((line) => [
       Number(line['linesequencenumber']),
       shown(line['quantity'], sign),
       shown(line['netamount'], sign),
@@ -197,7 +197,7 @@ describe('they follow the account', () => {
 
 describe('they alone, without the raw ones', () => {
   let id: string;
-  const statusOf = async () => (await company.read(`/v3/orders/${id}`)).body.data.status;
+  const readStatus = async () => (await company.read(`/v3/orders/${id}`)).body.data.status;
   beforeAll(async () => {
     const [invoice] = await documents('CustInvc');
     const order = { like: invoice?.id, fields: { type: 'SalesOrd', status: 'B' } };
@@ -217,13 +217,13 @@ describe('they alone, without the raw ones', () => {
   });
 
   it('follow a change without a modification time', async () => {
-    expect(await statusOf()).toBe('Pending Fulfillment');
+    expect(await readStatus()).toBe('Pending Fulfillment');
     await company.control('PATCH', `/records/transaction/${id}`, { fields: { status: 'A' }, touch: 'none' });
     expect(await company.run('salesOrder', 'incremental')).toMatchObject({
       status: 'succeeded',
       counts: { updated: 1 },
     });
-    expect(await statusOf()).toBe('Pending Approval');
+    expect(await readStatus()).toBe('Pending Approval');
   });
 
   it('are filtered, sorted and shown by views', async () => {
@@ -250,7 +250,7 @@ describe('they alone, without the raw ones', () => {
       const { headers } = await company.read(`/v3/${resource}?pageSize=1`);
       expect(headers['x-data-stale-fields']).toMatch(new RegExp(`^${stale}; since=`));
     }
-    expect([await statusOf(), await company.readAll('v3/invoices')]).toEqual(['Pending Approval', before]);
+    expect([await readStatus(), await company.readAll('v3/invoices')]).toEqual(['Pending Approval', before]);
     await company.control('PUT', '/hidden', {});
     for (const [type, [resource]] of Object.entries(configured)) {
       expect(await company.run(type), type).toMatchObject({ status: 'succeeded' });

@@ -26,7 +26,7 @@ export const invoiceEndpoint = {
 export const trueInvoices = async (company: Company): Promise<ErpRecord[]> =>
   (await company.truth('transaction')).filter(({ fields }) => fields['type'] === 'CustInvc');
 
-const textOf = (values: Readonly<Record<string, unknown>>): string =>
+const toText = (values: Readonly<Record<string, unknown>>): string =>
   JSON.stringify(
     Object.keys(sources).map((name) => {
       const value = values[name] ?? null;
@@ -37,12 +37,12 @@ const textOf = (values: Readonly<Record<string, unknown>>): string =>
 /** Ids of invoices that are served with other values than the ERP has, or that only one side has. */
 export async function wrongInvoices(company: Company, version = 'v1'): Promise<string[]> {
   const served = new Map(
-    (await company.readAll(`${version}/invoices`)).map((record) => [String(record.id), textOf(record)]),
+    (await company.readAll(`${version}/invoices`)).map((record) => [String(record.id), toText(record)]),
   );
   const truth = new Map(
     (await trueInvoices(company)).map(({ id, fields }) => [
       id,
-      textOf(Object.fromEntries(Object.entries(sources).map(([name, source]) => [name, fields[source]]))),
+      toText(Object.fromEntries(Object.entries(sources).map(([name, source]) => [name, fields[source]]))),
     ]),
   );
   return [...new Set([...served.keys(), ...truth.keys()])]

@@ -49,7 +49,7 @@ async function chosen(): Promise<Map<string, string[] | null>> {
   const records = await company.truth('customer');
   return new Map(records.map(({ id, fields }) => [id, fields['custentity_interests']?.split(', ') ?? null]));
 }
-const namesOf = (entries: readonly string[] | null) => entries?.map((id) => colours.get(id) ?? null) ?? null;
+const toNames = (entries: readonly string[] | null) => entries?.map((id) => colours.get(id) ?? null) ?? null;
 const list = async (query: string): Promise<string[]> => {
   const { status, text } = await company.read(`/v1/customers?fields=name&${query}`, {
     accept: 'application/x-ndjson',
@@ -77,7 +77,7 @@ describe('as lists', () => {
         id,
         entries?.join(', ') ?? null,
         entries?.map(Number) ?? null,
-        namesOf(entries),
+        toNames(entries),
       ]);
     }
     expect(served.some(({ interestNames }) => interestNames?.includes('Pink, pale'))).toBe(true);
@@ -127,7 +127,7 @@ describe('as lists', () => {
     const entries = (await chosen()).get(id) ?? [];
     const query = `/v1/customers?id=${id}&fields=interestIds,interestNames`;
     const csv = await company.read(query, { accept: 'text/csv' });
-    const cell = namesOf(entries)?.join(';') ?? '';
+    const cell = toNames(entries)?.join(';') ?? '';
     expect(csv.text).toBe(
       `id,interestIds,interestNames\r\n${id},${entries.join(';')},${/[,"]/.test(cell) ? `"${cell}"` : cell}\r\n`,
     );
@@ -168,7 +168,7 @@ it('a renamed entry has its new name, and one that was read before keeps none of
   expect(await company.run('customer', 'full')).toMatchObject({ status: 'succeeded' });
   const truth = await chosen();
   for (const { id, interestNames } of await company.readAll('v1/customers'))
-    expect(interestNames, id).toEqual(namesOf(truth.get(id) ?? null));
+    expect(interestNames, id).toEqual(toNames(truth.get(id) ?? null));
   const [id = ''] = await idsWhere((entries) => entries?.join() === '6');
   if (id === '') return;
   const csv = await company.read(`/v1/customers?id=${id}&fields=interestNames`, { accept: 'text/csv' });
@@ -198,11 +198,11 @@ it('lines have them too, and are found by them', async () => {
   ]);
   const materials = ['Wood', 'Metal', 'Glass & ceramic', 'Paper', 'Fabric'];
   const truth = (await company.truth('transaction')).filter(({ fields }) => fields['type'] === 'CustCred');
-  const entriesOf = (record: (typeof truth)[number]) =>
+  const listEntries = (record: (typeof truth)[number]) =>
     (record.lines ?? []).map(({ fields }) => fields['custcol_materials']?.split(', ') ?? null);
   // The account has lines besides those of the document, without these values.
   const byId = new Map(
-    truth.map((record) => [record.id, entriesOf(record).filter((entries) => entries !== null)]),
+    truth.map((record) => [record.id, listEntries(record).filter((entries) => entries !== null)]),
   );
   const served = await company.readAll(`${version}/credits`);
   expect(served).toHaveLength(truth.length);
@@ -330,7 +330,7 @@ it('an answer that leaves entries of the list out: they are asked for again', as
   await company.control('PUT', '/faults', []);
   const truth = await chosen();
   for (const { id, interestNames } of await company.readAll('v1/customers'))
-    expect(interestNames, id).toEqual(namesOf(truth.get(id) ?? null));
+    expect(interestNames, id).toEqual(toNames(truth.get(id) ?? null));
 });
 
 it('a role that can no longer read the list: what is served stays, and is said to be stale', async () => {
@@ -341,9 +341,9 @@ it('a role that can no longer read the list: what is served stays, and is said t
   const run = await company.run('customer', 'incremental');
   expect(run).toMatchObject({ status: 'partial', counts: { updated: 1 } });
   expect(run.error.message).toContain('custentity_interests');
-  const interestsOf = (records: readonly { id: string; interestIds: unknown; interestNames: unknown }[]) =>
+  const listInterests = (records: readonly { id: string; interestIds: unknown; interestNames: unknown }[]) =>
     records.map((record) => [record.id, record.interestIds, record.interestNames]);
-  expect(interestsOf(await company.readAll('v1/customers'))).toEqual(interestsOf(before));
+  expect(listInterests(await company.readAll('v1/customers'))).toEqual(listInterests(before));
   const staleFields = async () =>
     (await company.read('/v1/customers?pageSize=1')).headers['x-data-stale-fields'];
   expect(await staleFields()).toMatch(/interestIds.*interestNames/);

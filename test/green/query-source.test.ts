@@ -12,7 +12,7 @@ import { publish } from '../chaos/oracle/publish.ts';
 import { readShape } from '../chaos/oracle/published.ts';
 import { openWire, type Wire } from '../chaos/wire.ts';
 import { sendControl } from '../setup/account-control.ts';
-import { type Api, apiOf } from '../setup/api.ts';
+import { type Api, createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -40,7 +40,7 @@ beforeEach(async () => {
   const { id } = await makeOrganization(database.ctx);
   schema = tenantSchema(id);
   const { secret } = await makeKey(database.ctx, id, { permissions: ['write'] });
-  api = apiOf(app, secret);
+  api = createApi(app, secret);
   caller = { authorization: `Bearer ${secret}`, 'x-tenant-id': id };
   await erp.connect(api, wire.url);
   expect((await api('post', '/netsuite/metadata/refresh')).status).toBe(200);
@@ -61,7 +61,7 @@ const customersBy = (columns: string, condition = '1 = 1') =>
   `SELECT ${columns} FROM customer WHERE ${condition}`;
 
 type Input = { query: string; keyColumn?: string; modifiedColumn?: string | null };
-const inputOf = ({ query, keyColumn = 'id', modifiedColumn = null }: Input) => ({
+const toInput = ({ query, keyColumn = 'id', modifiedColumn = null }: Input) => ({
   label: 'Rows',
   query,
   keyColumn,
@@ -69,7 +69,7 @@ const inputOf = ({ query, keyColumn = 'id', modifiedColumn = null }: Input) => (
 });
 /** Defines the record type `rows` and how it is synced; returns the configuration's id. */
 async function define(input: Input): Promise<string> {
-  const created = await api('post', '/netsuite/queries', { name: 'rows', ...inputOf(input) });
+  const created = await api('post', '/netsuite/queries', { name: 'rows', ...toInput(input) });
   expect([created.status, created.body.error?.details]).toEqual([201, undefined]);
   const config = await api('post', '/sync-configs', {
     name: 'Rows',
@@ -81,7 +81,7 @@ async function define(input: Input): Promise<string> {
   return config.body.id;
 }
 async function replace(input: Input): Promise<void> {
-  const answer = await api('put', '/netsuite/queries/rows', inputOf(input));
+  const answer = await api('put', '/netsuite/queries/rows', toInput(input));
   expect([answer.status, answer.body.error?.details]).toEqual([200, undefined]);
 }
 

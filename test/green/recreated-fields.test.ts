@@ -63,7 +63,7 @@ type Place = (typeof places)[keyof typeof places];
  * A quarter of the walk for each place, from the type at which the one before ends: together they have every
  * direction.
  */
-function partOf(walk: readonly Kind[], place: Place): Kind[] {
+function selectPart(walk: readonly Kind[], place: Place): Kind[] {
   const all = Object.values(places);
   const length = (walk.length - 1) / all.length;
   const from = all.indexOf(place) * length;
@@ -84,8 +84,8 @@ afterEach(async () => {
 afterAll(() => company.stop());
 
 const isLines = ({ table }: Place): boolean => table === 'transactionline';
-const sourceOf = ({ recordType, field }: Place): string => (recordType === 'rows' ? 'seen' : field);
-const resourceOf = ({ recordType }: Place): string => `seen${recordType.toLowerCase().replaceAll('_', '')}`;
+const toSource = ({ recordType, field }: Place): string => (recordType === 'rows' ? 'seen' : field);
+const toResource = ({ recordType }: Place): string => `seen${recordType.toLowerCase().replaceAll('_', '')}`;
 
 async function recreate({ table, field }: Place, kind: Kind): Promise<void> {
   await company.control('DELETE', `/fields/${table}/${field}`).catch(() => undefined);
@@ -134,13 +134,13 @@ async function publishSeen(place: Place): Promise<{ path: string; ids: string[] 
   const { recordType } = place;
   if (recordType !== 'rows') await company.api('post', '/netsuite/metadata/refresh');
   expect(await company.run(recordType)).toMatchObject({ status: 'succeeded' });
-  const source = sourceOf(place);
+  const source = toSource(place);
   const shown = isLines(place)
     ? { name: 'lines', source: 'lines', fields: [{ name: 'seen', source }] }
     : { name: 'seen', source };
   const version = await company.publish([
     {
-      name: resourceOf(place),
+      name: toResource(place),
       recordType,
       description: '',
       fields: [shown],
@@ -149,7 +149,7 @@ async function publishSeen(place: Place): Promise<{ path: string; ids: string[] 
       maxPageSize: 1000,
     },
   ]);
-  const path = `${version}/${resourceOf(place)}`;
+  const path = `${version}/${toResource(place)}`;
   return { path, ids: (await company.readAll(path)).map(({ id }) => id) };
 }
 
@@ -188,7 +188,7 @@ describe.each(Object.entries(places))('%s', (_name, place) => {
   }, 120_000);
 
   it('is served in canonical form after each change of its type', async () => {
-    const [start = 'text', ...walk] = partOf(everyDirection(), place);
+    const [start = 'text', ...walk] = selectPart(everyDirection(), place);
     // What the field is when this part of the walk begins.
     await recreate(place, start);
     expect(await company.run(place.recordType)).toMatchObject({ status: 'succeeded' });

@@ -7,7 +7,7 @@ import type { Ctx } from '../../src/core/ctx.ts';
 import { startScheduler } from '../../src/sync/scheduler.ts';
 import { readRecordState } from '../../src/warehouse/record-state.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { type Api, apiOf } from '../setup/api.ts';
+import { type Api, createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { dataFolder, type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -42,7 +42,7 @@ type Run = {
 
 async function company(erp: Erp): Promise<Company> {
   const { id } = await makeOrganization(ctx);
-  const api = apiOf(createApp(ctx), (await makeKey(ctx, id, { permissions: ['write'] })).secret);
+  const api = createApi(createApp(ctx), (await makeKey(ctx, id, { permissions: ['write'] })).secret);
   await erp.connect(api);
   await api('post', '/netsuite/metadata/refresh');
   const configs = new Map<string, string>();
@@ -62,7 +62,7 @@ async function sync({ api, configs }: Company, recordType: string): Promise<Run>
 }
 
 /** Every row with every column but those that count publishes. */
-async function rowsOf({ schema }: Company, recordType: string): Promise<Record<string, unknown>[]> {
+async function readRows({ schema }: Company, recordType: string): Promise<Record<string, unknown>[]> {
   const state = await readRecordState(ctx.db.data, schema, recordType);
   const { rows } = await ctx.db.data.query<Record<string, unknown>>(
     `select (to_jsonb(t) - 'generation' - 'changed_at')::text as row from ${schema}."${state?.activeTable}" t order by id`,
@@ -118,7 +118,7 @@ describe('the days of a company', () => {
     for (const recordType of recordTypes) {
       await sync(company1, recordType);
       expect(await sync(company2, recordType)).toMatchObject({ status: 'succeeded', mode: 'full' });
-      expect(await rowsOf(company1, recordType), recordType).toEqual(await rowsOf(company2, recordType));
+      expect(await readRows(company1, recordType), recordType).toEqual(await readRows(company2, recordType));
     }
   }, 600_000);
 });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => company.stop());
 
 type Slice = { pages: number; requests: number; rolling: number };
-async function sliceOf(run: Run): Promise<Slice> {
+async function readSlice(run: Run): Promise<Slice> {
   const { rolling } = await company.proof(run);
   const { body } = await company.api('get', `/sync-runs/${run.id}`);
   return {
@@ -36,7 +36,7 @@ describe('the rolling full read of a table that is large for its requests', () =
     for (let day = 1; day <= 5; day += 1) {
       const run = await company.run('creditMemo');
       expect(run).toMatchObject({ status: 'succeeded', mode: 'incremental' });
-      const slice = await sliceOf(run);
+      const slice = await readSlice(run);
       slices.push(slice);
       [total, rolling] = [total + slice.requests, rolling + slice.rolling];
       if (slice.pages > 1) expect(rolling).toBeLessThanOrEqual(total * 0.1);

@@ -28,7 +28,7 @@ const hideDueDate = (isHidden: boolean) =>
   });
 const edit = (id: string, fields: object) =>
   company.control('PATCH', `/records/transaction/${id}`, { fields });
-const freshnessOf = ({ headers }: Answer) => ({
+const toFreshness = ({ headers }: Answer) => ({
   syncedAt: headers['x-data-synced-at'] ?? '',
   stale: headers['x-data-stale-fields'],
 });
@@ -63,12 +63,12 @@ describe.each(['incremental', 'full'] as const)('a field that is missing in an %
   it('is named on every answer of its version, until it can be read again', async () => {
     const before = await request('get', list);
     const { etag = '' } = before.headers;
-    const good = freshnessOf(before);
+    const good = toFreshness(before);
     expect(good).toEqual({ syncedAt: expect.stringMatching(/^\d{4}-.*Z$/), stale: undefined });
     await hideDueDate(true);
     expect(await company.run('invoice', mode)).toMatchObject({ status: 'partial' });
     await untilStale(true);
-    const { syncedAt, stale } = freshnessOf(await request('get', list));
+    const { syncedAt, stale } = toFreshness(await request('get', list));
     expect(stale).toMatch(/^dueDate; since="\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"$/);
     expect(syncedAt).toBe(good.syncedAt);
 
@@ -88,7 +88,7 @@ describe.each(['incremental', 'full'] as const)('a field that is missing in an %
       'if-none-match': tagOfChanges,
     });
     for (const [name, answer] of Object.entries(answers))
-      expect([name, freshnessOf(answer)]).toEqual([name, { syncedAt, stale }]);
+      expect([name, toFreshness(answer)]).toEqual([name, { syncedAt, stale }]);
     expect([answers['not modified']?.status, answers['changes not modified']?.status]).toEqual([304, 304]);
     expect(answers['list']?.headers['etag']).toBe(etag);
 
@@ -102,14 +102,14 @@ describe.each(['incremental', 'full'] as const)('a field that is missing in an %
       const answer = await request('get', `/v2/invoices/${id}`);
       return answer.body.data.total === (mode === 'full' ? 20.01 : 20.02) ? answer : undefined;
     });
-    expect(freshnessOf(other).stale).toBeUndefined();
-    expect(Date.parse(freshnessOf(other).syncedAt)).toBeGreaterThan(Date.parse(syncedAt));
-    expect(freshnessOf(await request('get', `/v1/invoices/${id}`))).toEqual({ syncedAt, stale });
+    expect(toFreshness(other).stale).toBeUndefined();
+    expect(Date.parse(toFreshness(other).syncedAt)).toBeGreaterThan(Date.parse(syncedAt));
+    expect(toFreshness(await request('get', `/v1/invoices/${id}`))).toEqual({ syncedAt, stale });
 
     await hideDueDate(false);
     expect(await company.run('invoice', mode)).toMatchObject({ status: 'succeeded' });
     await untilStale(false);
-    const healed = freshnessOf(await request('get', list));
+    const healed = toFreshness(await request('get', list));
     expect(healed.stale).toBeUndefined();
     expect(Date.parse(healed.syncedAt)).toBeGreaterThan(Date.parse(syncedAt));
   });

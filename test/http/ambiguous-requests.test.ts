@@ -17,7 +17,7 @@ afterAll(async () => {
   await company.close();
 });
 
-async function statusOf(headers: string[]): Promise<{ status: number | undefined; body: string }> {
+async function readStatus(headers: string[]): Promise<{ status: number | undefined; body: string }> {
   const sent = request(`${server.url}/api/platform/v1/whoami`, { headers }).end();
   const [response] = await once(sent, 'response');
   return { status: response.statusCode, body: (await response.toArray()).join('') };
@@ -26,12 +26,12 @@ async function statusOf(headers: string[]): Promise<{ status: number | undefined
 describe('a request', () => {
   it('with two Authorization or Host headers gets 400: it would be ambiguous which one counts', async () => {
     const good = ['Host', '127.0.0.1', 'Authorization', `Bearer ${company.secret}`];
-    expect((await statusOf(good)).status).toBe(200);
+    expect((await readStatus(good)).status).toBe(200);
     for (const extra of [
       ['Authorization', 'Bearer psk_other'],
       ['Host', 'elsewhere.example'],
     ]) {
-      const refused = await statusOf([...good, ...extra]);
+      const refused = await readStatus([...good, ...extra]);
       expect(refused.status).toBe(400);
       expect(JSON.parse(refused.body).error).toMatchObject({
         code: 'BAD_REQUEST',

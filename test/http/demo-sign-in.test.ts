@@ -28,7 +28,7 @@ afterAll(() => database.close());
 
 const click = (app: Express, headers: Record<string, string>) =>
   supertest(app).post('/auth/demo').set(headers);
-const sessionOf = (response: supertest.Response): string =>
+const parseSession = (response: supertest.Response): string =>
   /portal_session=([^;]+)/.exec(response.get('Set-Cookie')?.join('\n') ?? '')?.[1] ?? '';
 
 describe('POST /auth/demo', () => {
@@ -42,7 +42,7 @@ describe('POST /auth/demo', () => {
     expect(response.get('Set-Cookie')?.join()).toMatch(
       /^portal_session=[^;]+; Max-Age=\d+; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Lax$/,
     );
-    const cookie = `portal_session=${sessionOf(response)}`;
+    const cookie = `portal_session=${parseSession(response)}`;
     const { body } = await supertest(demo).get('/api/platform/v1/whoami').set({ cookie }).expect(200);
     expect(body).toMatchObject({ user: { email: owner.email }, organization: { id: organization.id } });
     const audited = await inTransaction({ db: database.ctx.db, organizationId: organization.id }, (tx) =>
@@ -54,7 +54,7 @@ describe('POST /auth/demo', () => {
   it('ends the session that the browser had', async () => {
     const before = await makeSession(database.ctx, organization.ownerId, organization.id);
     const response = await click(demo, { ...own, cookie: before.cookie, 'sec-fetch-site': 'same-origin' });
-    expect(sessionOf(response)).not.toBe('');
+    expect(parseSession(response)).not.toBe('');
     await supertest(demo).get('/api/platform/v1/whoami').set({ cookie: before.cookie }).expect(401);
   });
 
@@ -147,7 +147,7 @@ describe('a demo whose organization does not exist yet', () => {
     expect(response.headers['location']).toBe('/console');
     const { body } = await supertest(starting)
       .get('/auth/session')
-      .set({ cookie: `portal_session=${sessionOf(response)}` });
+      .set({ cookie: `portal_session=${parseSession(response)}` });
     expect(body.session.organization.id).toBe(id);
   });
 });

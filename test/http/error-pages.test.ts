@@ -19,7 +19,7 @@ afterAll(() => database.close());
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
 const open = (address: string, accept = browser) => supertest(app).get(address).set('accept', accept);
-const wordsOf = (html: string): string =>
+const stripTags = (html: string): string =>
   html
     .replaceAll(/<(style|title)[\s\S]*?<\/\1>/g, '')
     .replaceAll(/<[^>]+>/g, ' ')
@@ -57,7 +57,7 @@ describe('an address at which there is nothing', () => {
       vary: expect.stringContaining('Accept'),
     });
     expect(page.headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-/);
-    expect(wordsOf(page.text)).not.toMatch(/[{}"]/);
+    expect(stripTags(page.text)).not.toMatch(/[{}"]/);
     expect((await open(address).then(({ text }) => text)).includes('<script')).toBe(false);
   });
 
@@ -97,7 +97,7 @@ describe('an address at which there is nothing', () => {
 
   it('says to a person without access what the address is for', async () => {
     for (const address of ['/api/public/v9/nothing', `${base}/teams`])
-      expect(wordsOf((await open(address)).text)).toContain('Programs read this address with an API key.');
+      expect(stripTags((await open(address)).text)).toContain('Programs read this address with an API key.');
   });
 });
 
@@ -135,7 +135,7 @@ describe('words and buttons', () => {
     const unknown = await open(`/unsubscribe?token=${'A'.repeat(43)}`);
     expect([unknown.status, unknown.text.match(/<button|class="main"/g)]).toEqual([404, null]);
     const signIn = await open('/auth/callback?code=x&state=y');
-    expect(wordsOf(signIn.text)).not.toContain('/auth/login');
+    expect(stripTags(signIn.text)).not.toContain('/auth/login');
   });
 });
 
@@ -161,6 +161,6 @@ describe('an address that a person may not open', () => {
       'text/html',
       expect.stringMatching(/^\d+$/),
     ]);
-    expect(wordsOf(page.text)).toMatch(/Too many requests; try again in \d+ s/);
+    expect(stripTags(page.text)).toMatch(/Too many requests; try again in \d+ s/);
   });
 });

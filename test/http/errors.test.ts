@@ -9,7 +9,7 @@ import { createId } from '../../src/core/id.ts';
 import { openDb, openKnex } from '../../src/db/connect.ts';
 import { toAppError } from '../../src/http/errors.ts';
 import { describeFailure } from '../../src/sync/retry.ts';
-import { type Api, apiOf, base, codesOf } from '../setup/api.ts';
+import { type Api, base, createApi, listCodes } from '../setup/api.ts';
 import { type Company, openCompany } from '../setup/company.ts';
 
 let company: Company;
@@ -45,7 +45,7 @@ describe('the error body', () => {
         }),
       },
     });
-    const answer = await apiOf(broken, company.secret)('get', '/whoami');
+    const answer = await createApi(broken, company.secret)('get', '/whoami');
     expect([answer.status, answer.body.error.code]).toEqual([500, 'INTERNAL_ERROR']);
     expect(JSON.stringify(answer.body)).not.toContain('inner workings');
     const logged = lines.map((line) => JSON.parse(line)).find(({ level }) => level === 50);
@@ -59,7 +59,10 @@ describe('the error body', () => {
     const url = 'postgres://nobody@127.0.0.1:1/none';
     const away = openDb(url, url, { control: 1, data: 1 }, 1000);
     try {
-      const answer = await apiOf(createApp({ ...company.ctx, db: away }), company.secret)('get', '/whoami');
+      const answer = await createApi(createApp({ ...company.ctx, db: away }), company.secret)(
+        'get',
+        '/whoami',
+      );
       expect([answer.status, answer.body.error.code, answer.headers['retry-after']]).toEqual([
         503,
         'INTERNAL_ERROR',
@@ -186,13 +189,13 @@ describe('malicious bodies', () => {
     for (const [method, path, body] of bodies) {
       const answer = await owner(method, path, body);
       expect([path, answer.status]).toEqual([path, 422]);
-      expect(codesOf(answer)).toContain('unstorable_text');
+      expect(listCodes(answer)).toContain('unstorable_text');
     }
   });
 
   it('400 for NUL in a query', async () => {
     const answer = await owner('get', '/api-keys?q=%00');
-    expect([answer.status, codesOf(answer)]).toEqual([400, ['unstorable_text']]);
+    expect([answer.status, listCodes(answer)]).toEqual([400, ['unstorable_text']]);
   });
 
   it('422 for numbers out of range', async () => {

@@ -53,7 +53,7 @@ async function followQueued(options?: StreamOptions) {
   return { ...site, runId, stream: await follow(site.url, runId) };
 }
 const isLog = ({ event }: StreamEvent): boolean => event === 'log';
-const messagesOf = (events: readonly StreamEvent[]): string[] =>
+const listMessages = (events: readonly StreamEvent[]): string[] =>
   events.filter(isLog).map(({ data }) => (data as { message: string }).message);
 const writeLog = (runId: string, message: string) => writeRunEvent(world.tenant, runId, 'info', message);
 /** Database backends that LISTEN; here only streams do. */
@@ -85,7 +85,7 @@ describe('following a run', () => {
     const driven = world.drive(runId);
     const events = [...(await seen), ...(await stream.rest())];
     await driven;
-    expect(messagesOf(events)).toEqual(['reading started', 'run succeeded']);
+    expect(listMessages(events)).toEqual(['reading started', 'run succeeded']);
     const end = { status: 'succeeded', counts: { inserted: 5 } };
     expect(events.at(-1)).toMatchObject({ event: 'end', data: end });
     expect(events.filter(({ event }) => event === 'end')).toHaveLength(1);
@@ -136,7 +136,7 @@ describe('following a run', () => {
     await endOpenRuns(database);
     const stream = await follow(url, runId, { 'last-event-id': seen.at(-1)?.id ?? '' });
     seen.push(...(await stream.rest()));
-    expect(messagesOf(seen)).toEqual(Array.from({ length: 451 }, (_, index) => `line ${index + 1}`));
+    expect(listMessages(seen)).toEqual(Array.from({ length: 451 }, (_, index) => `line ${index + 1}`));
   });
 
   it('never skips an event that another one overtook: they are written one after the other', async () => {
@@ -157,7 +157,7 @@ describe('following a run', () => {
     });
     await overtaking;
     expect(
-      messagesOf(await stream.until(({ data }) => (data as { message: string }).message === 'second')),
+      listMessages(await stream.until(({ data }) => (data as { message: string }).message === 'second')),
     ).toEqual(['first', 'second']);
   });
 
@@ -170,7 +170,7 @@ describe('following a run', () => {
       await admin('sync_run_events').insert({ organization_id: world.organizationId, ...event });
       await admin.raw('alter table sync_run_events enable trigger tell_followers');
     });
-    expect(messagesOf(await stream.until(isLog))).toEqual(['silent']);
+    expect(listMessages(await stream.until(isLog))).toEqual(['silent']);
   });
 
   it('sends heartbeat comments, so that the connection is known to be alive', async () => {
@@ -178,7 +178,7 @@ describe('following a run', () => {
     const waiting = stream.until(isLog);
     await until(async () => stream.comments.length >= 3);
     await writeLog(runId, 'still there');
-    expect(messagesOf(await waiting)).toEqual(['still there']);
+    expect(listMessages(await waiting)).toEqual(['still there']);
   });
 });
 
@@ -190,7 +190,7 @@ describe('one listening connection', () => {
     for (const stream of streams) await stream.next();
     await until(async () => (await listening()).length === 1);
     await writeLog(runId, 'to all');
-    for (const stream of streams) expect(messagesOf(await stream.until(isLog))).toEqual(['to all']);
+    for (const stream of streams) expect(listMessages(await stream.until(isLog))).toEqual(['to all']);
     for (const stream of streams) stream.close();
     await until(async () => (await listening()).length === 0);
   });
@@ -204,7 +204,7 @@ describe('one listening connection', () => {
     });
     await asAdmin(database, (admin) => admin.raw('select pg_terminate_backend(?::int)', [pid ?? 0]));
     await writeLog(runId, 'unheard');
-    expect(messagesOf(await stream.until(isLog))).toEqual(['unheard']);
+    expect(listMessages(await stream.until(isLog))).toEqual(['unheard']);
   });
 });
 
@@ -355,7 +355,7 @@ describe('the maximum duration of a stream', () => {
     }
     await endOpenRuns(database);
     while (!seen.some(({ event }) => event === 'end')) await readOne();
-    expect(messagesOf(seen)).toEqual(['one', 'two', 'three']);
+    expect(listMessages(seen)).toEqual(['one', 'two', 'three']);
   });
 });
 

@@ -2,7 +2,7 @@
 // operation: that it gets the stored response, and another body 422.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { type Api, apiOf, codesOf } from '../setup/api.ts';
+import { type Api, createApi, listCodes } from '../setup/api.ts';
 import { type Company, openCompany } from '../setup/company.ts';
 import { makeMember } from '../setup/organization.ts';
 import { asSuperuser } from '../setup/superuser.ts';
@@ -46,7 +46,7 @@ describe('Idempotency-Key', () => {
 
   it('is scoped to the credential and the route', async () => {
     await post('mine-1', { name: 'mine' });
-    const other = apiOf(company.app, (await company.key()).secret);
+    const other = createApi(company.app, (await company.key()).secret);
     expect((await post('mine-1', { name: 'mine' }, other)).headers['idempotency-replayed']).toBeUndefined();
     expect((await post('mine-1', {}, owner, '/api-schema')).status).toBe(201);
     expect(await keysNamed('mine')).toBe(2);
@@ -71,7 +71,7 @@ describe('Idempotency-Key', () => {
   it('stores no 403, and replays nothing before the permission is checked', async () => {
     const member = await makeMember(company.ctx, company.id, 'admin');
     const key = await company.key({ permissions: ['write'], createdBy: member.id });
-    const api = apiOf(company.app, key.secret);
+    const api = createApi(company.app, key.secret);
     const setRole = (name: string) =>
       company.sql(async (tx) => {
         const role = await tx('roles').where({ name }).first<{ id: string }>('id');
@@ -118,7 +118,11 @@ describe('Idempotency-Key', () => {
       await post('unkept-1', { name: 'unkept' }),
       await post('unkept-1', { name: 'other' }),
     ];
-    expect([again.status, codesOf(again), codesOf(other)]).toEqual([422, ['answer_lost'], ['key_reused']]);
+    expect([again.status, listCodes(again), listCodes(other)]).toEqual([
+      422,
+      ['answer_lost'],
+      ['key_reused'],
+    ]);
     expect(again.body.error.details[0].message).toContain(first.body.id);
     const third = await post('unkept-1', { name: 'unkept' });
     expect([third.body, third.headers['idempotency-replayed']]).toEqual([again.body, 'true']);
@@ -136,9 +140,9 @@ describe('Idempotency-Key', () => {
     const waiting = await post(
       'stuck-1',
       body,
-      apiOf(createApp({ ...company.ctx, clock: hurried }), company.secret),
+      createApi(createApp({ ...company.ctx, clock: hurried }), company.secret),
     );
-    expect([waiting.status, codesOf(waiting)]).toEqual([422, ['still_running']]);
+    expect([waiting.status, listCodes(waiting)]).toEqual([422, ['still_running']]);
     await setLock('stuck-1', '-1 second');
     const again = await post('stuck-1', body);
     expect([again.status, again.headers['idempotency-replayed']]).toEqual([201, undefined]);
@@ -208,5 +212,5 @@ async function pausedProcess(pause: () => void, resumed: Promise<void>): Promise
   const control = new Proxy(ctx.db.control, {
     get: (target, name) => (name === 'transaction' ? transaction : Reflect.get(target, name)),
   });
-  return apiOf(createApp({ ...ctx, db: { ...ctx.db, control } }), company.secret);
+  return createApi(createApp({ ...ctx, db: { ...ctx.db, control } }), company.secret);
 }

@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 
 /** Sends the path as it is, without normalizing it, and returns the log's line about it. */
-async function logOf(path: string): Promise<string> {
+async function readLog(path: string): Promise<string> {
   const { port } = server.address() as AddressInfo;
   await new Promise<void>((resolve, reject) => {
     const sent = request({ port, host: '127.0.0.1', path, agent: false }, (response) =>
@@ -74,7 +74,7 @@ it.each(
     ].map((path): [string, string, string] => [name, path, secret]),
   ),
 )('%s is not logged: %s', async (_name, path, secret) => {
-  const log = await logOf(path);
+  const log = await readLog(path);
   expect(log).not.toContain(secret);
   for (const part of secret.split('.')) expect(log).not.toContain(part);
   expect(pathIn(log)).toContain('…');
@@ -90,12 +90,12 @@ it('paths without secrets are logged as they are', async () => {
   ];
   for (const path of paths) {
     lines.length = 0;
-    expect(pathIn(await logOf(`${path}?q=1`))).toBe(path);
+    expect(pathIn(await readLog(`${path}?q=1`))).toBe(path);
   }
 });
 
 it('a long path is cut', async () => {
-  expect(pathIn(await logOf(`/${'a/'.repeat(2_000)}`)).length).toBeLessThanOrEqual(512);
+  expect(pathIn(await readLog(`/${'a/'.repeat(2_000)}`)).length).toBeLessThanOrEqual(512);
 });
 
 it.each([

@@ -3,7 +3,7 @@ import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { generateApiKey } from '../../src/identity/api-key.ts';
-import { type Api, apiOf, base, codesOf, signedInApi } from '../setup/api.ts';
+import { type Api, base, createApi, listCodes, signedInApi } from '../setup/api.ts';
 import { type Company, openCompany } from '../setup/company.ts';
 import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
 import { createLimitClock } from '../setup/rate-limits.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => company.close());
 /** With a key of its own. */
-const another = async (): Promise<Api> => apiOf(app, (await company.key({})).secret);
+const another = async (): Promise<Api> => createApi(app, (await company.key({})).secret);
 beforeEach(() => forget(company.ctx));
 
 const setHits = (like: string, hits: number, seconds = 60) =>
@@ -83,7 +83,7 @@ describe('the rate limit', () => {
     await setHits(`organization:${company.id}`, 599, heldSeconds);
     expect((await second('get', '/whoami')).status).toBe(200);
     const refused = await (await another())('get', '/whoami');
-    expect([refused.status, codesOf(refused)]).toEqual([429, ['organization_limit']]);
+    expect([refused.status, listCodes(refused)]).toEqual([429, ['organization_limit']]);
     expectLeft(Number(refused.headers['retry-after']), heldSeconds, heldMs);
     const batch = await supertest(app)
       .post('/mcp')
@@ -99,7 +99,7 @@ describe('the rate limit', () => {
       200,
       expect.not.stringContaining('organization'),
     ]);
-    const elsewhere = apiOf(
+    const elsewhere = createApi(
       app,
       (await makeKey(company.ctx, (await makeOrganization(company.ctx)).id)).secret,
     );
@@ -131,7 +131,7 @@ describe('failed authentication', () => {
   const rows = async () =>
     (await company.ctx.db.control.raw('select key, hits, xmin::text from rate_limits')).rows;
   /** What reached PostgreSQL on the service's connections during the work. */
-  async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
+  async function captureStatements(work: () => Promise<unknown>): Promise<string[]> {
     const statements: string[] = [];
     const note = ({ sql }: { sql: string }) => void statements.push(sql);
     company.ctx.db.control.on('query', note);
@@ -159,7 +159,7 @@ describe('failed authentication', () => {
       () => supertest(app).get('/auth/session').set({ cookie: 'portal_session=guess' }),
       () => supertest(app).get('/unsubscribe?token=guess'),
     ];
-    const cheap = await statementsOf(async () => {
+    const cheap = await captureStatements(async () => {
       for (let count = 0; count < 100; count += 1) {
         const refused = await malformed[count % malformed.length]?.();
         expect([count, refused?.status, Number(refused?.headers['retry-after']) > 0]).toEqual([
@@ -170,7 +170,7 @@ describe('failed authentication', () => {
       }
     });
     expect(cheap).toEqual([]);
-    const wellFormed = await statementsOf(async () => {
+    const wellFormed = await captureStatements(async () => {
       for (let count = 0; count < 100; count += 1)
         expect((await fail(`Bearer ${generateApiKey().secret}`)).status).toBe(429);
     });
@@ -190,8 +190,8 @@ describe('failed authentication', () => {
     const other = createApp(company.ctx);
     const failThere = async () =>
       (await supertest(other).get(`${base}/whoami`).set({ authorization: 'Bearer x' })).status;
-    expect((await statementsOf(failThere)).length).toBe(1);
-    expect(await statementsOf(failThere)).toEqual([]);
+    expect((await captureStatements(failThere)).length).toBe(1);
+    expect(await captureStatements(failThere)).toEqual([]);
     expect(await failThere()).toBe(429);
     await forget(company.ctx);
     expect([await failThere(), (await fail('Bearer x')).status]).toEqual([401, 401]);

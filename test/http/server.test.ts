@@ -61,7 +61,7 @@ type ParsedResponse = {
   body: { error: { code: string; details: { code: string }[]; requestId: string } };
 };
 /** The responses of a connection, each with a Content-Length. */
-function responsesOf(text: string): ParsedResponse[] {
+function parseResponses(text: string): ParsedResponse[] {
   if (text === '') return [];
   const [head = '', ...after] = text.split('\r\n\r\n');
   const [first = '', ...fields] = head.split('\r\n');
@@ -72,7 +72,7 @@ function responsesOf(text: string): ParsedResponse[] {
   const length = Number(headers['content-length']);
   return [
     { status: Number(first.split(' ')[1]), headers, body: JSON.parse(left.slice(0, length)) },
-    ...responsesOf(left.slice(length)),
+    ...parseResponses(left.slice(length)),
   ];
 }
 
@@ -114,7 +114,7 @@ describe('a request that Node.js rejects', () => {
       'malformed_request',
     ],
   ])('for %s gets the error body and a request id, which is logged', async (_what, text, status, code) => {
-    const answers = responsesOf(await send(text, status === 408 ? impatient : server));
+    const answers = parseResponses(await send(text, status === 408 ? impatient : server));
     expect(
       answers.map((answer) => [answer.status, answer.body.error.code, answer.body.error.details[0]?.code]),
     ).toEqual([[status, 'BAD_REQUEST', code]]);
@@ -129,7 +129,7 @@ describe('a request that Node.js rejects', () => {
   });
 
   it('leaves the connection open for the next request if its start is known', async () => {
-    const answers = responsesOf(
+    const answers = parseResponses(
       await send(
         `GET /nowhere HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\nGET /nowhere HTTP/1.1\r\nHost: x\r\n${close}\r\n`,
       ),
@@ -148,7 +148,7 @@ describe('a request that Node.js rejects', () => {
   it.each(['http://[::1/nowhere', 'http://a:b:c/nowhere', 'http://portal?nowhere', '*', '//[::1/nowhere'])(
     'not, though Express would: the target %s gets the usual response and a log line',
     async (address) => {
-      const [{ status, headers, body }] = responsesOf(
+      const [{ status, headers, body }] = parseResponses(
         await send(`GET ${address} HTTP/1.1\r\nHost: x\r\n${close}\r\n`),
       ) as [ParsedResponse];
       expect([status, body.error.code, headers['x-request-id']]).toEqual([
@@ -176,7 +176,7 @@ describe('a request that Node.js rejects', () => {
     const received = readToClose(socket);
     await requested.promise;
     answered.resolve();
-    const answers = responsesOf(await received);
+    const answers = parseResponses(await received);
     expect(answers.map(({ status }) => status)).toEqual([200, 400]);
     expect(answers[0]?.body).toEqual({ slow: true });
   });

@@ -47,7 +47,7 @@ async function serve(
  * How the connection ends: `end` or the error's code. `onFirst` runs after the first bytes, when the rest is
  * not yet read.
  */
-async function endOf(port: number, onFirst: () => void = () => undefined): Promise<string> {
+async function readToEnd(port: number, onFirst: () => void = () => undefined): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   onTestFinished(() => void socket.destroy());
   socket.write('GET / HTTP/1.0\r\nHost: x\r\n\r\n');
@@ -74,7 +74,7 @@ async function* failing(): AsyncGenerator<string> {
 describe('over HTTP/1.0, a response', () => {
   it('that is complete ends', async () => {
     const { port } = await serve((_req, res) => void pipeline(Readable.from([part, part]), res));
-    expect(await endOf(port)).toBe('end');
+    expect(await readToEnd(port)).toBe('end');
   });
 
   it.each<[string, RequestHandler]>([
@@ -91,13 +91,13 @@ describe('over HTTP/1.0, a response', () => {
     ],
   ])('%s resets the connection', async (_what, handler) => {
     const { port } = await serve(handler);
-    expect(await endOf(port, () => begun.emit('read'))).toBe('ECONNRESET');
+    expect(await readToEnd(port, () => begun.emit('read'))).toBe('ECONNRESET');
   });
 
   it('that is cut off by the end of the process resets the connection', async () => {
     const http = await serve((_req, res) => void res.write(part));
     let closed: ReturnType<typeof closeServer> | undefined;
-    const end = await endOf(http.port, () => {
+    const end = await readToEnd(http.port, () => {
       closed = closeServer(http, AbortSignal.abort());
     });
     expect([end, await closed]).toEqual(['ECONNRESET', { cut: 1 }]);

@@ -8,7 +8,7 @@ import jwt from 'jsonwebtoken';
 import Provider from 'oidc-provider';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { apiOf } from '../setup/api.ts';
+import { createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeMember, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
@@ -146,7 +146,7 @@ function forge({ claims = {}, header = {}, key: signer = key, algorithm = 'RS256
   });
 }
 const call = (token: string, headers: Record<string, string> = {}, served = app) =>
-  apiOf(served, token)('get', '/whoami', undefined, headers);
+  createApi(served, token)('get', '/whoami', undefined, headers);
 const linkedSubjects = async () => {
   const { rows } = await database.ctx.db.control.raw(
     "select (find_identity(?, s)).email, s from unnest(array['agent', 'fresh', 'other']) s",
@@ -191,19 +191,19 @@ describe('a token of the provider', () => {
   });
 
   it('may only read when its scope is portal:read, in every notation', async () => {
-    const api = apiOf(app, await issue('agent', 'portal:read'));
+    const api = createApi(app, await issue('agent', 'portal:read'));
     expect((await api('get', '/api-keys')).status).toBe(200);
     expect((await api('post', '/api-keys', { name: 'x' })).body.error.message).toBe(
       'Missing required permission: api-key:create',
     );
-    expect((await apiOf(app, await issue('agent'))('post', '/api-keys', { name: 'x' })).status).toBe(201);
+    expect((await createApi(app, await issue('agent'))('post', '/api-keys', { name: 'x' })).status).toBe(201);
     for (const claims of [
       { scope: 'openid portal:read' },
       { scp: ['portal:read'] },
       { scp: 'portal:read' },
       { scope: ['portal:read'] },
     ])
-      expect((await apiOf(app, forge({ claims }))('post', '/api-keys', { name: 'x' })).status).toBe(403);
+      expect((await createApi(app, forge({ claims }))('post', '/api-keys', { name: 'x' })).status).toBe(403);
   });
 
   it('uses userinfo when the token has no e-mail address, and accepts it only for the same subject', async () => {

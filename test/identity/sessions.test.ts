@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { apiOf, base, codesOf } from '../setup/api.ts';
+import { base, createApi, listCodes } from '../setup/api.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../setup/organization.ts';
 import { sessionApi } from '../setup/sessions.ts';
 import { until } from '../setup/until.ts';
@@ -183,7 +183,7 @@ describe('a request with a session that may change data', () => {
       { referer: 'http://127.0.0.1/' },
     ] as Record<string, string>[]) {
       const answer = await create(token, headers);
-      expect([headers, answer.status, codesOf(answer)]).toEqual([headers, 403, ['foreign_origin']]);
+      expect([headers, answer.status, listCodes(answer)]).toEqual([headers, 403, ['foreign_origin']]);
       expect(answer.headers['ratelimit']).toBeDefined();
     }
     expect((await org.admin('api_keys').pluck('id')).length).toBe(before);
@@ -195,7 +195,7 @@ describe('a request with a session that may change data', () => {
     expect((await sessionApi(org.app, token, null)('get', '/api-keys')).status).toBe(200);
     expect((await sessionApi(org.app, token, 'https://evil.example')('get', '/api-keys')).status).toBe(200);
     const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'] });
-    const withKey = apiOf(org.app, secret);
+    const withKey = createApi(org.app, secret);
     expect(
       (
         await withKey(
@@ -313,7 +313,7 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
   it('lists them newest first with role and selection, and switches the session between them', async () => {
     const second = await secondOrganization();
     const { api, id } = await signedIn();
-    const rolesOf = async (query = '') =>
+    const readRoles = async (query = '') =>
       (await api('get', `/whoami/organizations${query}`)).body.data.map(
         (item: { id: string; role: { name: string }; active: boolean }) => [
           item.id,
@@ -321,13 +321,13 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
           item.active,
         ],
       );
-    expect(await rolesOf()).toEqual([
+    expect(await readRoles()).toEqual([
       [second.id, 'viewer', false],
       [org.id, 'owner', true],
     ]);
-    expect(await rolesOf('?q=SECO')).toEqual([[second.id, 'viewer', false]]);
-    expect(await rolesOf('?pageSize=1&page=2')).toEqual([[org.id, 'owner', true]]);
-    expect(await rolesOf('?page=9')).toEqual([]);
+    expect(await readRoles('?q=SECO')).toEqual([[second.id, 'viewer', false]]);
+    expect(await readRoles('?pageSize=1&page=2')).toEqual([[org.id, 'owner', true]]);
+    expect(await readRoles('?page=9')).toEqual([]);
     const chosen = await api('post', '/whoami/active-organization', { organizationId: second.id });
     expect([chosen.status, chosen.body]).toEqual([
       200,
@@ -351,7 +351,7 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     // A request meant for that organization must not take effect in the remaining one.
     await leave(second.id);
     const lost = await api('post', '/teams', { name: 'meant for the second' });
-    expect([lost.status, codesOf(lost)]).toEqual([400, ['organization_needed']]);
+    expect([lost.status, listCodes(lost)]).toEqual([400, ['organization_needed']]);
     await api('post', '/whoami/active-organization', { organizationId: org.id });
     expect((await api('get', '/whoami')).body.organization.id).toBe(org.id);
   });
@@ -361,7 +361,7 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     const foreign = await makeOrganization(org.ctx);
     for (const organizationId of [foreign.id, createId()]) {
       const answer = await api('post', '/whoami/active-organization', { organizationId });
-      expect([answer.status, codesOf(answer)]).toEqual([422, ['not_a_member']]);
+      expect([answer.status, listCodes(answer)]).toEqual([422, ['not_a_member']]);
     }
     expect((await org.admin('sessions').where({ id }).first()).active_organization_id).toBe(org.id);
     expect(await audit(foreign.id)).toEqual([]);
@@ -370,7 +370,7 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
   it('shows a key only its own organization', async () => {
     const second = await secondOrganization();
     const { secret } = await makeKey(org.ctx, second.id, { createdBy: org.owner.id });
-    const { body } = await apiOf(org.app, secret)('get', '/whoami/organizations');
+    const { body } = await createApi(org.app, secret)('get', '/whoami/organizations');
     expect(body.data).toEqual([
       {
         id: second.id,

@@ -6,7 +6,7 @@ import type { DemoPerson } from '../../demo/identity-provider/identity-provider.
 import { createApp } from '../../src/app.ts';
 import { createLog } from '../../src/core/log.ts';
 import { openKnex } from '../../src/db/connect.ts';
-import { apiOf } from '../setup/api.ts';
+import { createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -188,7 +188,7 @@ describe('who may sign in', () => {
 
   it('creates and links a user with a pending invitation', async () => {
     const host = await makeOrganization(database.ctx);
-    const owner = apiOf(
+    const owner = createApi(
       createApp(database.ctx),
       (await makeKey(database.ctx, host.id, { permissions: ['write'] })).secret,
     );

@@ -4,7 +4,7 @@ import { countRowsThatFit, layoutMail, type RecordTable, withSmallPrint } from '
 
 const columns = (count: number): RecordTable['columns'] =>
   Array.from({ length: count }, (_, index) => ({ label: `Column <${index}>`, numeric: index === 1 }));
-const tableOf = (count: number, rows: RecordTable['rows']): RecordTable => ({
+const createTable = (count: number, rows: RecordTable['rows']): RecordTable => ({
   columns: columns(count),
   rows,
 });
@@ -12,7 +12,7 @@ const lay = (table: RecordTable) => layoutMail({ title: 'Records', paragraphs: [
 
 describe('records in a mail', () => {
   it('are a table of up to six columns, and one value per line beyond', () => {
-    const [few, many] = [lay(tableOf(6, [['a', '-1.50']])), lay(tableOf(7, [['a', '-1.50']]))];
+    const [few, many] = [lay(createTable(6, [['a', '-1.50']])), lay(createTable(7, [['a', '-1.50']]))];
     expect(few.html).toContain('<th scope="col"');
     expect(few.html).toMatch(/text-align:right[^>]*><span[^>]*>Column &lt;1&gt;<\/span>-1\.50<\/td>/);
     expect(many.html).not.toContain('<th');
@@ -23,7 +23,7 @@ describe('records in a mail', () => {
   it('are aligned columns in the text if they fit a line, numbers to the right, otherwise one value per line', () => {
     expect(
       lay(
-        tableOf(2, [
+        createTable(2, [
           ['a', '1.00'],
           ['long', '-15.30'],
         ]),
@@ -38,7 +38,7 @@ describe('records in a mail', () => {
     );
     expect(
       lay(
-        tableOf(2, [
+        createTable(2, [
           ['x'.repeat(80), '1.00'],
           ['', '2.00'],
         ]),
@@ -48,11 +48,11 @@ describe('records in a mail', () => {
 
   it('are as many as a mail client shows without clipping the mail', () => {
     const rows = Array.from({ length: 50 }, () => Array.from({ length: 20 }, () => 'é'.repeat(300)));
-    const fitting = countRowsThatFit(tableOf(20, rows));
+    const fitting = countRowsThatFit(createTable(20, rows));
     expect(fitting).toBeGreaterThan(2);
     expect(fitting).toBeLessThan(10);
-    expect(Buffer.byteLength(lay(tableOf(20, rows.slice(0, fitting))).html)).toBeLessThan(100_000);
-    expect(countRowsThatFit(tableOf(2, rows.slice(0, 3)))).toBe(3);
+    expect(Buffer.byteLength(lay(createTable(20, rows.slice(0, fitting))).html)).toBeLessThan(100_000);
+    expect(countRowsThatFit(createTable(2, rows.slice(0, 3)))).toBe(3);
   });
 
   it('in HTML of another author are followed by our small print, inside its body', () => {

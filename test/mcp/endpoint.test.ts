@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { listen } from '../contract/http.ts';
-import { apiOf } from '../setup/api.ts';
+import { createApi } from '../setup/api.ts';
 import { call, type McpSite, openMcpSite } from './fixture.ts';
 
 let site: McpSite;
@@ -16,7 +16,7 @@ afterAll(() => site.close());
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` });
-const errorOf = async (response: Response) =>
+const readError = async (response: Response) =>
   ((await response.json()) as { error: { code: string | number; message: string } }).error;
 const wellKnown = (origin: string, path = '/mcp') =>
   fetch(`${origin}/.well-known/oauth-protected-resource${path}`);
@@ -40,7 +40,7 @@ const withHost = (host: string): Promise<number | undefined> =>
 describe('credentials', () => {
   it('401 links to the metadata, which name the issuer and the resource', async () => {
     const response = await site.post(ping);
-    expect([response.status, (await errorOf(response)).code]).toEqual([401, 'UNAUTHORIZED']);
+    expect([response.status, (await readError(response)).code]).toEqual([401, 'UNAUTHORIZED']);
     expect(response.headers.get('www-authenticate')).toBe(
       `Bearer resource_metadata="${site.origin}/.well-known/oauth-protected-resource/mcp", scope="portal:read"`,
     );
@@ -64,13 +64,13 @@ describe('credentials', () => {
         status: 200,
         body: { credential: { kind: 'oauth' } },
       });
-      expect((await apiOf(site.app, token)('get', '/whoami')).status).toBe(200);
+      expect((await createApi(site.app, token)('get', '/whoami')).status).toBe(200);
     }
   });
 
   it('a session is not accepted', async () => {
     const cookie = `portal_session=${site.session}`;
-    expect((await apiOf(site.app, null)('get', '/whoami', undefined, { cookie })).status).toBe(200);
+    expect((await createApi(site.app, null)('get', '/whoami', undefined, { cookie })).status).toBe(200);
     expect((await site.post(ping, { cookie, origin: site.origin })).status).toBe(401);
   });
 
@@ -78,7 +78,10 @@ describe('credentials', () => {
     const key = await site.key(site.organization.id);
     const client = await site.connect(key.secret);
     expect((await call(client, 'describe')).isError).toBe(false);
-    const owner = apiOf(site.app, (await site.key(site.organization.id, { permissions: ['write'] })).secret);
+    const owner = createApi(
+      site.app,
+      (await site.key(site.organization.id, { permissions: ['write'] })).secret,
+    );
     expect((await owner('delete', `/api-keys/${key.id}`)).status).toBe(204);
     await expect(call(client, 'describe')).rejects.toThrow('UNAUTHORIZED');
   });
@@ -92,7 +95,7 @@ describe('another host or origin', () => {
     expect((await site.post(ping, { ...bearer(secret), origin: site.origin })).status).toBe(200);
     for (const origin of ['https://evil.example', 'null', `http://127.0.0.1:${Number(port) - 1}`]) {
       const refused = await site.post(ping, { ...bearer(secret), origin });
-      expect([refused.status, (await errorOf(refused)).code]).toEqual([403, 'FORBIDDEN']);
+      expect([refused.status, (await readError(refused)).code]).toEqual([403, 'FORBIDDEN']);
     }
   });
 });
@@ -110,7 +113,7 @@ describe('messages', () => {
     ],
   ])('%s is a protocol error', async (_what, body, code) => {
     const response = await site.post(body, bearer(secret));
-    expect([response.status, (await errorOf(response)).code]).toEqual([400, code]);
+    expect([response.status, (await readError(response)).code]).toEqual([400, code]);
   });
 
   it('405, 406, 413 and 415 as everywhere, with a request id', async () => {
@@ -122,7 +125,7 @@ describe('messages', () => {
       JSON.stringify({ ...ping, params: { pad: 'x'.repeat(1 << 20) } }),
       bearer(secret),
     );
-    expect([tooLarge.status, (await errorOf(tooLarge)).code]).toEqual([413, 'BAD_REQUEST']);
+    expect([tooLarge.status, (await readError(tooLarge)).code]).toEqual([413, 'BAD_REQUEST']);
     expect(tooLarge.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
     expect((await fetch(`${site.origin}/mcp/more`, { headers: bearer(secret) })).status).toBe(404);
   });
@@ -149,10 +152,10 @@ describe('without an identity provider', () => {
       const key = await site.key(site.organization.id);
       const send = (body: unknown) => site.post(body, bearer(key.secret), origin);
       expect((await send(ping)).headers.get('ratelimit')).toContain('r=5');
-      expect((await apiOf(app, key.secret)('get', '/whoami')).headers['ratelimit']).toContain('r=4');
+      expect((await createApi(app, key.secret)('get', '/whoami')).headers['ratelimit']).toContain('r=4');
       expect((await send([1, 2, 3].map((id) => ({ ...ping, id })))).status).toBe(200);
       const refused = await send([1, 2].map((id) => ({ ...ping, id })));
-      expect([refused.status, (await errorOf(refused)).code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
+      expect([refused.status, (await readError(refused)).code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
       expect((await send(ping)).status).toBe(429);
     } finally {

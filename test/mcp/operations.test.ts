@@ -5,7 +5,7 @@ import { describeOperation } from '../../src/mcp/describe-operation.ts';
 import { responseText } from '../../src/mcp/operation-tools.ts';
 import { maxCharacters } from '../../src/mcp/tool.ts';
 import { describePlatform, platformRoutes } from '../../src/platform/index.ts';
-import { type Api, apiOf } from '../setup/api.ts';
+import { type Api, createApi } from '../setup/api.ts';
 import { call, type McpSite, openMcpSite } from './fixture.ts';
 
 let site: McpSite;
@@ -15,7 +15,7 @@ beforeAll(async () => {
   site = await openMcpSite({ records: false });
   const { secret } = await site.key(site.organization.id, { permissions: ['write'] });
   client = await site.connect(secret);
-  api = apiOf(site.app, secret);
+  api = createApi(site.app, secret);
 });
 afterAll(() => site.close());
 

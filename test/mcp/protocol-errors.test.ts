@@ -29,12 +29,12 @@ const hello = {
   capabilities: {},
   clientInfo: { name: 'test', version: '1.0.0' },
 };
-const metaOf = (revision: string) => ({
+const createMeta = (revision: string) => ({
   'io.modelcontextprotocol/protocolVersion': revision,
   'io.modelcontextprotocol/clientInfo': hello.clientInfo,
   'io.modelcontextprotocol/clientCapabilities': {},
 });
-const headersOf = (revision: string, method: string) => ({
+const buildHeaders = (revision: string, method: string) => ({
   'mcp-protocol-version': revision,
   'mcp-method': method,
 });
@@ -196,8 +196,8 @@ describe('other errors', () => {
       expect.stringMatching(/^Unsupported protocol version in the header .*2025-11-25/),
     ]);
     const [refused, unknown] = await send(
-      request('tools/list', { _meta: metaOf('2027-01-01') }),
-      headersOf('2027-01-01', 'tools/list'),
+      request('tools/list', { _meta: createMeta('2027-01-01') }),
+      buildHeaders('2027-01-01', 'tools/list'),
     );
     expect([refused, unknown.error]).toMatchObject([
       400,
@@ -207,9 +207,9 @@ describe('other errors', () => {
 
   it('of the newest revision: incomplete _meta, headers that disagree, parameters of a tool, subscribing', async () => {
     const revision = '2026-07-28';
-    const _meta = metaOf(revision);
+    const _meta = createMeta(revision);
     const errorFor = async (asked: ReturnType<typeof request>, method = asked.method) =>
-      (await send(asked, headersOf(revision, method)))[1].error;
+      (await send(asked, buildHeaders(revision, method)))[1].error;
     expect(await errorFor(request('tools/list', {}))).toEqual({
       code: -32_602,
       message: expect.stringMatching(/^Invalid params: _meta must have io\./),

@@ -3,7 +3,7 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { maxCharacters } from '../../src/mcp/tool.ts';
-import { callerOf } from '../public/fixture.ts';
+import { createCaller } from '../public/fixture.ts';
 import { call, hostileText, longText, type McpSite, openMcpSite } from './fixture.ts';
 import { brokenRules } from './tool-rules.ts';
 
@@ -16,7 +16,7 @@ beforeAll(async () => {
   site = await openMcpSite({ records: true });
   const key = await site.key(site.organization.id);
   client = await site.connect(key.secret);
-  const get = callerOf(site.app, { secret: key.secret, organizationId: site.organization.id });
+  const get = createCaller(site.app, { secret: key.secret, organizationId: site.organization.id });
   rest = async (path) => get(path);
 });
 afterAll(() => site.close());

@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => site.close());
 
-const claimsOf = (token = ''): Record<string, unknown> =>
+const parseClaims = (token = ''): Record<string, unknown> =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
 
 const postClient = (issuer: string, metadata: object) =>
@@ -65,7 +65,7 @@ describe('a client that registers itself', () => {
       status: 200,
       body: { credential: { kind: 'oauth' }, user: { email: site.people[0]?.email } },
     });
-    expect(claimsOf(auth.kept.tokens?.access_token)).toMatchObject({
+    expect(parseClaims(auth.kept.tokens?.access_token)).toMatchObject({
       iss: site.provider.issuer,
       aud: url,
       sub: 'person',
@@ -100,7 +100,7 @@ describe('a client that registers itself', () => {
     const first = auth.kept.tokens?.access_token;
     expect(await authorize(auth, { serverUrl: url })).toBe('AUTHORIZED');
     expect(auth.kept.tokens?.access_token).not.toBe(first);
-    expect(claimsOf(auth.kept.tokens?.access_token)).toMatchObject({ aud: url, scope: 'portal:read' });
+    expect(parseClaims(auth.kept.tokens?.access_token)).toMatchObject({ aud: url, scope: 'portal:read' });
     expect((await client.listTools()).tools).not.toEqual([]);
     await client.close();
 
@@ -125,7 +125,7 @@ describe('a client that registers itself', () => {
       resource: url,
     });
     const { access_token: token } = (await response.json()) as { access_token?: string };
-    expect(claimsOf(token)).toMatchObject({ sub: 'person', scope: 'portal:read' });
+    expect(parseClaims(token)).toMatchObject({ sub: 'person', scope: 'portal:read' });
   });
 
   it('needs consent each time, on a page that names it and may lead to its address only', async () => {

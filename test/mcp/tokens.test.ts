@@ -1,6 +1,6 @@
 // Tokens of API keys at `/mcp`: the record tools alone, within the scopes, with a budget per key and subject.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { apiOf } from '../setup/api.ts';
+import { createApi } from '../setup/api.ts';
 import { call, type McpSite, openMcpSite } from './fixture.ts';
 
 let site: McpSite;
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => site.close());
 
 const token = async (scopes: object, subject?: string, by = key): Promise<string> => {
-  const answer = await apiOf(site.app, by.secret)('post', `/api-keys/${by.id}/tokens`, {
+  const answer = await createApi(site.app, by.secret)('post', `/api-keys/${by.id}/tokens`, {
     tokens: [{ scopes, subject }],
   });
   expect(answer.status, answer.text).toBe(201);
@@ -20,7 +20,7 @@ const token = async (scopes: object, subject?: string, by = key): Promise<string
 };
 const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` });
 const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
-const statusOf = async (credential: string): Promise<number> =>
+const readStatus = async (credential: string): Promise<number> =>
   (await site.post(list, bearer(credential))).status;
 const v1 = { version: 'v1', resource: 'invoices' };
 const scoped = { rows: { invoices: [{ field: 'id', in: ['1', '2'] }] } };
@@ -82,7 +82,10 @@ describe('a token at /mcp', () => {
     await call(client, 'query', v1);
     await call(client, 'query', { ...v1, resource: 'copy-1' });
     await site.usage.flush();
-    const { body } = await apiOf(site.app, key.secret)('get', `/api-keys/${key.id}/usage?groupBy=subject`);
+    const { body } = await createApi(site.app, key.secret)(
+      'get',
+      `/api-keys/${key.id}/usage?groupBy=subject`,
+    );
     expect(body.data).toContainEqual(
       expect.objectContaining({ subject: 'ann', requests: 2, succeeded: 1, refused: 1 }),
     );
@@ -91,17 +94,17 @@ describe('a token at /mcp', () => {
   it('401 when it is invalid, revoked or its key is gone, and when it comes without its prefix', async () => {
     const own = await site.key(site.organization.id);
     const valid = await token({}, 'ann', own);
-    expect(await statusOf(valid)).toBe(200);
+    expect(await readStatus(valid)).toBe(200);
     for (const invalid of [valid.slice(4), `${valid}x`, valid.replace('pst_', 'psk_'), 'pst_'])
-      expect(await statusOf(invalid)).toBe(401);
+      expect(await readStatus(invalid)).toBe(401);
     const oauth = await site.agentToken();
-    expect([await statusOf(oauth), await statusOf(`pst_${oauth}`)]).toEqual([200, 401]);
-    await apiOf(site.app, own.secret)('delete', `/api-keys/${own.id}/tokens?subject=ann`);
-    expect(await statusOf(valid)).toBe(401);
+    expect([await readStatus(oauth), await readStatus(`pst_${oauth}`)]).toEqual([200, 401]);
+    await createApi(site.app, own.secret)('delete', `/api-keys/${own.id}/tokens?subject=ann`);
+    expect(await readStatus(valid)).toBe(401);
     const next = await token({}, 'ann', own);
-    expect(await statusOf(next)).toBe(200);
-    await apiOf(site.app, key.secret)('delete', `/api-keys/${own.id}`);
-    expect(await statusOf(next)).toBe(401);
+    expect(await readStatus(next)).toBe(200);
+    await createApi(site.app, key.secret)('delete', `/api-keys/${own.id}`);
+    expect(await readStatus(next)).toBe(401);
   });
 });
 
@@ -111,7 +114,7 @@ describe('the rate limit', () => {
     try {
       const made = await limited.key(limited.organization.id);
       const tokens = (subject?: string) =>
-        apiOf(limited.app, made.secret)('post', `/api-keys/${made.id}/tokens`, {
+        createApi(limited.app, made.secret)('post', `/api-keys/${made.id}/tokens`, {
           tokens: [{ scopes: {}, subject }],
         });
       const [ann, again, bob, unnamed] = (

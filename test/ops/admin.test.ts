@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tryExclusiveLock } from '../../src/db/exclusive-lock.ts';
 import { publishVersion } from '../public/fixture.ts';
-import { apiOf } from '../setup/api.ts';
+import { createApi } from '../setup/api.ts';
 import { makeKey } from '../setup/organization.ts';
 import { asAdmin, memoryErp, type SyncWorld, syncWorld } from '../sync/fixture.ts';
 import {
@@ -63,11 +63,11 @@ const changes = ({ url }: ServingProcess, since: string | null) =>
   fetch(`${url}/api/public/v1/things/changes${since === null ? '' : `?since=${since}`}`, {
     headers: { authorization: `Bearer ${secret}`, 'x-tenant-id': world.organizationId },
   });
-const tokenOf = async (server: ServingProcess): Promise<string> =>
+const readNextToken = async (server: ServingProcess): Promise<string> =>
   ((await (await changes(server, null)).json()) as { next: string }).next;
 
 const connect = ({ url }: ServingProcess) =>
-  apiOf(url, secret)('put', '/netsuite/connection', {
+  createApi(url, secret)('put', '/netsuite/connection', {
     accountId: '1234567',
     authentication: {
       method: 'tba',
@@ -82,7 +82,7 @@ describe('a new encryption key', () => {
   it('is added, put first, and replaces the old one while a process serves at all times', async () => {
     const alone = await serve(first);
     expect((await connect(alone)).status).toBe(200);
-    const token = await tokenOf(alone);
+    const token = await readNextToken(alone);
     // One process after the other: one is running at all times, and each can decrypt what the others
     // encrypted.
     const behind = await serve(`${first},${second}`);
@@ -109,7 +109,7 @@ describe('a new encryption key', () => {
       ),
     ]);
     expect((await changes(inFront, token)).status).toBe(200);
-    const young = await tokenOf(inFront);
+    const young = await readNextToken(inFront);
     const only = await serve(second);
     await stop(inFront);
     expect([(await changes(only, young)).status, (await changes(only, token)).status]).toEqual([200, 400]);

@@ -6,7 +6,7 @@ import { createApp, startBackground } from '../../src/app.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { sendControl } from '../setup/account-control.ts';
-import { type Api, apiOf, codesOf } from '../setup/api.ts';
+import { type Api, createApi, listCodes } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -32,9 +32,9 @@ type Entry = {
   readonly records: number;
   readonly requests: number;
 };
-const entriesOf = ({ body }: { body: { data: Entry[] } }): Entry[] => body.data;
+const listEntries = ({ body }: { body: { data: Entry[] } }): Entry[] => body.data;
 const statuses = (answer: { body: { data: Entry[] } }) =>
-  entriesOf(answer).map(({ recordType, status }) => [recordType, status]);
+  listEntries(answer).map(({ recordType, status }) => [recordType, status]);
 const configs = async () => (await owner('get', '/sync-configs?pageSize=100')).body.data;
 const audited = async (): Promise<{ action: string }[]> =>
   (
@@ -43,7 +43,7 @@ const audited = async (): Promise<{ action: string }[]> =>
 
 async function newOrganization(): Promise<void> {
   organizationId = (await makeOrganization(database.ctx)).id;
-  owner = apiOf(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
+  owner = createApi(app, (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret);
 }
 /** Of the organization that listed the account's record types; the others get a copy. */
 let listed: string;
@@ -88,7 +88,7 @@ describe('POST /sync-configs/bulk', () => {
     });
     expect(answer.status).toBe(200);
     expect(statuses(answer)).toEqual(names.map((name) => [name, 'created']));
-    for (const { recordType, fields } of entriesOf(answer))
+    for (const { recordType, fields } of listEntries(answer))
       expect(fields).toBe((await owner('get', `/netsuite/metadata/${recordType}`)).body.syncableFieldCount);
     expect(answer.body).toMatchObject({
       totals: { created: 4, exists: 0, planned: 0, refused: 0, records: null, requests: null, minutes: null },
@@ -98,7 +98,7 @@ describe('POST /sync-configs/bulk', () => {
     const made = await configs();
     expect(
       new Map(made.map(({ id, recordType }: { id: string; recordType: string }) => [recordType, id])),
-    ).toEqual(new Map(entriesOf(answer).map(({ recordType, syncConfigId }) => [recordType, syncConfigId])));
+    ).toEqual(new Map(listEntries(answer).map(({ recordType, syncConfigId }) => [recordType, syncConfigId])));
     for (const config of made)
       expect(config).toMatchObject({
         schedule: '0 * * * *',
@@ -120,7 +120,7 @@ describe('POST /sync-configs/bulk', () => {
       ['customer', 'exists'],
       ['item', 'created'],
     ]);
-    expect(entriesOf(answer)[0]?.syncConfigId).toBe(id);
+    expect(listEntries(answer)[0]?.syncConfigId).toBe(id);
     expect((await owner('get', `/sync-configs/${id}`)).body).toMatchObject({ name: 'Mine', mode: 'full' });
     expect(statuses(await bulk(['customer', 'item']))).toEqual([
       ['customer', 'exists'],
@@ -133,16 +133,16 @@ describe('POST /sync-configs/bulk', () => {
     const answers = await Promise.all([bulk(names), bulk(names.toReversed())]);
     for (const answer of answers) expect(answer.status).toBe(200);
     expect(await configs()).toHaveLength(5);
-    const created = answers.flatMap(entriesOf).filter(({ status }) => status === 'created');
+    const created = answers.flatMap(listEntries).filter(({ status }) => status === 'created');
     expect(created.map(({ recordType }) => recordType).sort()).toEqual(names.toSorted());
-    const ids = new Set(answers.flatMap(entriesOf).map(({ syncConfigId }) => syncConfigId));
+    const ids = new Set(answers.flatMap(listEntries).map(({ syncConfigId }) => syncConfigId));
     expect(ids.size).toBe(5);
   });
 
   it('refuses names that the account lacks, types without records of their own, and creates the others', async () => {
     const answer = await bulk(['costumer', 'x y', 'inventoryItem', 'DROP TABLE', 'invoice']);
     expect(answer.status).toBe(200);
-    const entries = entriesOf(answer);
+    const entries = listEntries(answer);
     expect(entries.map(({ status, code }) => [status, code])).toEqual([
       ['refused', 'unknown_record_type'],
       ['refused', 'unknown_record_type'],
@@ -161,20 +161,20 @@ describe('POST /sync-configs/bulk', () => {
       settings: { ...database.ctx.settings, quotas: { ...database.ctx.settings.quotas, syncs: 2 } },
     };
     const { secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
-    const limited = apiOf(createApp(few), secret);
+    const limited = createApi(createApp(few), secret);
     const recordTypes = ['customer', 'item', 'unicorn', 'invoice'];
     const expected = [null, null, 'unknown_record_type', 'limit_reached'];
     const planned = await limited('post', '/sync-configs/bulk', { recordTypes, dryRun: true });
-    expect(entriesOf(planned).map(({ code }) => code)).toEqual(expected);
+    expect(listEntries(planned).map(({ code }) => code)).toEqual(expected);
     const made = await limited('post', '/sync-configs/bulk', { recordTypes });
-    expect(entriesOf(made).map(({ code }) => code)).toEqual(expected);
+    expect(listEntries(made).map(({ code }) => code)).toEqual(expected);
     expect(await configs()).toHaveLength(2);
   });
 
   it('applies a filter to types with a subsidiary, and refuses the others', async () => {
     const filter = { subsidiaries: ['2'] };
     const answer = await bulk(['invoice', 'currency'], { filter });
-    expect(entriesOf(answer).map(({ status, code }) => [status, code])).toEqual([
+    expect(listEntries(answer).map(({ status, code }) => [status, code])).toEqual([
       ['created', null],
       ['refused', 'filter_not_supported'],
     ]);
@@ -197,19 +197,23 @@ describe('POST /sync-configs/bulk', () => {
     ['fields', { recordTypes: ['invoice'], fields: ['tranid'] }, 'unknown_field'],
   ])('422 at %s for a malformed request', async (path, body, code) => {
     const answer = await owner('post', '/sync-configs/bulk', body);
-    expect([answer.status, answer.body.error.details[0].path, codesOf(answer)[0]]).toEqual([422, path, code]);
+    expect([answer.status, answer.body.error.details[0].path, listCodes(answer)[0]]).toEqual([
+      422,
+      path,
+      code,
+    ]);
     expect(await configs()).toEqual([]);
   });
 
   it('422 before the record types are known, and 403 without sync:create', async () => {
-    const reader = apiOf(
+    const reader = createApi(
       app,
       (await makeKey(database.ctx, organizationId, { permissions: ['read'] })).secret,
     );
     expect((await reader('post', '/sync-configs/bulk', { recordTypes: ['invoice'] })).status).toBe(403);
     await newOrganization();
     const answer = await bulk(['invoice']);
-    expect([answer.status, codesOf(answer), answer.body.error.details[0].path]).toEqual([
+    expect([answer.status, listCodes(answer), answer.body.error.details[0].path]).toEqual([
       422,
       ['no_connection'],
       'recordTypes',
@@ -249,7 +253,8 @@ describe('a dry run', () => {
       Math.min(database.ctx.settings.erp.concurrency, database.ctx.settings.sync.workers),
     );
     expect(latencyMs).toBeGreaterThan(0);
-    const sum = (of: 'records' | 'requests') => entriesOf(planned).reduce((total, one) => total + one[of], 0);
+    const sum = (of: 'records' | 'requests') =>
+      listEntries(planned).reduce((total, one) => total + one[of], 0);
     expect(totals).toMatchObject({
       planned: names.length,
       records: sum('records'),
@@ -258,8 +263,8 @@ describe('a dry run', () => {
     expect(totals.minutes).toBeGreaterThan(0);
 
     const made = await bulk(names.slice(0, 8));
-    const estimated = new Map(entriesOf(planned).map((one) => [one.recordType, one]));
-    for (const { recordType, syncConfigId } of entriesOf(made)) {
+    const estimated = new Map(listEntries(planned).map((one) => [one.recordType, one]));
+    for (const { recordType, syncConfigId } of listEntries(made)) {
       const loaded = await run(syncConfigId ?? '', 'full');
       expect([recordType, loaded.status, loaded.error]).toEqual([recordType, 'succeeded', null]);
       const { records, requests } = estimated.get(recordType) ?? { records: -1, requests: -1 };
@@ -273,12 +278,12 @@ describe('a dry run', () => {
   });
 
   it('counts only the records that pass the filter', async () => {
-    const all = entriesOf(await bulk(['invoice'], { dryRun: true }))[0]?.records ?? 0;
+    const all = listEntries(await bulk(['invoice'], { dryRun: true }))[0]?.records ?? 0;
     const parts = await Promise.all(
       ['1', '2', '3', '4'].map(
         async (id) =>
-          entriesOf(await bulk(['invoice'], { dryRun: true, filter: { subsidiaries: [id] } }))[0]?.records ??
-          0,
+          listEntries(await bulk(['invoice'], { dryRun: true, filter: { subsidiaries: [id] } }))[0]
+            ?.records ?? 0,
       ),
     );
     expect(parts.filter((part) => part > 0).length).toBeGreaterThan(1);
@@ -291,8 +296,8 @@ describe('a dry run', () => {
     const answer = await bulk(names, { dryRun: true });
     erp.account.clearFaults();
     expect(statuses(answer)).toEqual(names.map((name) => [name, 'planned']));
-    expect(entriesOf(answer).filter(({ code }) => code === 'SERVER_ERROR')).toHaveLength(1);
-    expect(entriesOf(answer).filter(({ records }) => records !== null)).toHaveLength(1);
+    expect(listEntries(answer).filter(({ code }) => code === 'SERVER_ERROR')).toHaveLength(1);
+    expect(listEntries(answer).filter(({ records }) => records !== null)).toHaveLength(1);
     erp.account.injectFault({ path: /./, times: 1_000, status: 503, body: '<html>Maintenance</html>' });
     const none = await bulk(names, { dryRun: true });
     erp.account.clearFaults();
@@ -327,19 +332,23 @@ describe('the filter of a sync configuration', () => {
     ['filter.departments', { subsidiaries: ['1'], departments: ['1'] }, 'unknown_field'],
   ])('422 at %s for %j', async (path, bad, code) => {
     const answer = await create('invoice', { filter: bad });
-    expect([answer.status, answer.body.error.details[0].path, codesOf(answer)[0]]).toEqual([422, path, code]);
+    expect([answer.status, answer.body.error.details[0].path, listCodes(answer)[0]]).toEqual([
+      422,
+      path,
+      code,
+    ]);
   });
 
   it('422 for a record type whose records belong to several subsidiaries or to none', async () => {
     for (const recordType of ['item', 'currency']) {
       const answer = await create(recordType, { filter });
-      expect([answer.status, answer.body.error.details[0].path, codesOf(answer)]).toEqual([
+      expect([answer.status, answer.body.error.details[0].path, listCodes(answer)]).toEqual([
         422,
         'filter.subsidiaries',
         ['filter_not_supported'],
       ]);
       const { id } = (await create(recordType)).body;
-      expect(codesOf(await owner('patch', `/sync-configs/${id}`, { filter }))).toEqual([
+      expect(listCodes(await owner('patch', `/sync-configs/${id}`, { filter }))).toEqual([
         'filter_not_supported',
       ]);
     }

@@ -2,8 +2,8 @@
 // warehouse is corrupted behind the service's back, and the checks name each broken guarantee.
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readRecordState } from '../../src/warehouse/record-state.ts';
-import { type Action, type Plan, planOf } from '../chaos/plan.ts';
-import { tableOf } from '../chaos/report.ts';
+import { type Action, createPlan, type Plan } from '../chaos/plan.ts';
+import { formatTable } from '../chaos/report.ts';
 import { playSeed, simulate, type Tamper } from '../chaos/simulate.ts';
 import { chooseSeeds } from '../chaos/slice.ts';
 import { openWorld, type World } from '../chaos/world.ts';
@@ -27,7 +27,7 @@ const bend =
     await ctx.db.data.query(sql(`${schema}."${state?.activeTable}"`, schema));
   };
 const calm: Plan = {
-  ...planOf(2),
+  ...createPlan(2),
   recordTypes: ['invoice'],
   signIn: 'tba',
   processes: 1,
@@ -56,8 +56,8 @@ describe('a seeded simulation of syncs', () => {
   });
 
   it('makes the same decisions for the same seed', () => {
-    expect(planOf(7)).toEqual(planOf(7));
-    expect(planOf(7)).not.toEqual({ ...planOf(8), seed: 7 });
+    expect(createPlan(7)).toEqual(createPlan(7));
+    expect(createPlan(7)).not.toEqual({ ...createPlan(8), seed: 7 });
   });
 
   it('ten seeds have every fault and every kind of edit', () => {
@@ -74,7 +74,7 @@ describe('a seeded simulation of syncs', () => {
       expect(broken, [again, ...broken, ...report.diary].join('\n')).toEqual([]);
       reports.push(report);
     }
-    console.log(tableOf(reports));
+    console.log(formatTable(reports));
   });
 });
 

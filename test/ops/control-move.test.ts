@@ -24,12 +24,12 @@ const connect = async (
   clients.push(client);
   return client;
 };
-const pairOf = async (from: TestDatabase, to: TestDatabase): Promise<Databases> => ({
+const openDatabases = async (from: TestDatabase, to: TestDatabase): Promise<Databases> => ({
   source: await connect(from),
   target: await connect(to),
   names: { source: from.address.database, target: to.address.database },
 });
-const recordsOf = async (from: TestDatabase, to: TestDatabase, control: ClientBase) => ({
+const openServers = async (from: TestDatabase, to: TestDatabase, control: ClientBase) => ({
   source: await connect(from, 'portal_service'),
   target: await connect(to, 'portal_service'),
   control,
@@ -39,7 +39,7 @@ beforeEach(async () => {
   clients = [];
   [former, target] = [await testDatabase(), await testDatabase()];
   opened = [former, target];
-  databases = await pairOf(former, target);
+  databases = await openDatabases(former, target);
 });
 afterEach(async () => {
   await Promise.all(clients.map((client) => client.end()));
@@ -84,7 +84,7 @@ describe('moveControl', () => {
       id,
       databases.names.source,
     ]);
-    const others = await pairOf(former, third);
+    const others = await openDatabases(former, third);
     await expect(moveControl(others, pace)).rejects.toThrow(`to ${databases.names.target} has begun`);
     expect(await cancelControlMove(databases)).toBe(true);
     expect(await moveControl(others, pace)).toBeGreaterThan(0);
@@ -108,7 +108,7 @@ describe('moveOrganizations', () => {
   it('does not count an organization as moved whose records are not on the former server', async () => {
     const { id, slug } = await makeOrganization(former.ctx);
     await moveControl(databases, pace);
-    const servers = await recordsOf(former, target, databases.target);
+    const servers = await openServers(former, target, databases.target);
     await servers.source.query(`drop schema ${tenantSchema(id)} cascade`);
     const { moved, failed } = await moveOrganizations(servers, pace.progress);
     expect([moved, failed]).toEqual([[], [{ id, slug, reason: expect.stringContaining('has no tables') }]]);
@@ -119,7 +119,7 @@ describe('moveOrganizations', () => {
   it('drops the copy of an organization that was deleted while the command was interrupted', async () => {
     const { id } = await makeOrganization(former.ctx);
     await moveControl(databases, pace);
-    const servers = await recordsOf(former, target, databases.target);
+    const servers = await openServers(former, target, databases.target);
     // The copy is complete, and its organization is deleted before it counts.
     await servers.target.query(`create schema ${tenantSchema(id)}`);
     await databases.target.query('delete from organizations where id = $1', [id]);

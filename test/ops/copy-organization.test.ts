@@ -44,7 +44,7 @@ afterAll(async () => {
   await Promise.all([former.close(), target.close()]);
 });
 
-const rowsOf = async (client: ClientBase): Promise<unknown[]> =>
+const readRows = async (client: ClientBase): Promise<unknown[]> =>
   (await client.query<{ line: string }>(`select t::text as line from ${schema}.invoice_1 t order by id`))
     .rows;
 
@@ -53,7 +53,7 @@ describe('copyOrganization', () => {
     const tables = await readStructure(source, schema);
     expect(await copyOrganization(source, there, schema)).toEqual({ tables: tables.length, rows: 500 });
     expect(await readStructure(there, schema)).toEqual(tables);
-    expect(await rowsOf(there)).toEqual(await rowsOf(source));
+    expect(await readRows(there)).toEqual(await readRows(source));
     const { rows } = await there.query(
       'select distinct pg_get_userbyid(relowner) as owner from pg_class where relnamespace = to_regnamespace($1)',
       [schema],
@@ -65,7 +65,7 @@ describe('copyOrganization', () => {
     await expect(source.query(`delete from ${schema}.invoice_1`)).rejects.toThrow('permission denied');
     await there.query(`delete from ${schema}.invoice_1 where id > 10`);
     expect(await copyOrganization(source, there, schema)).toMatchObject({ rows: 500 });
-    expect(await rowsOf(there)).toEqual(await rowsOf(source));
+    expect(await readRows(there)).toEqual(await readRows(source));
   });
 
   it('waits for a writer, and copies what it committed', async () => {

@@ -18,13 +18,13 @@ import {
   type Company,
   connectCompany,
   type ErpSite,
-  endOf,
   makeCompany,
   openErpSite,
   publish,
   type Reply,
   startRun,
   sync,
+  waitForEnd,
 } from './site.ts';
 import { isBusy, isDone, openTraffic, type Traffic } from './traffic.ts';
 
@@ -149,7 +149,7 @@ async function during(work: () => Promise<void>): Promise<Reply[]> {
   await work();
   release();
   await untilHealthy();
-  expect(await endOf(company, server.url, id)).toMatchObject({
+  expect(await waitForEnd(company, server.url, id)).toMatchObject({
     status: 'succeeded',
     error: null,
     counts: { fetched: 120 },

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { editProposal, Proposal } from '../../demo/edit-proposal.ts';
 import { demoEndpoints, demoRecordTypes } from '../../demo/schema.ts';
 import { createApp, startBackground } from '../../src/app.ts';
-import { type Api, apiOf } from '../setup/api.ts';
+import { type Api, createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -25,7 +25,7 @@ beforeAll(async () => {
   app = createApp(database.ctx);
   organizationId = (await makeOrganization(database.ctx)).id;
   secret = (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret;
-  owner = apiOf(app, secret);
+  owner = createApi(app, secret);
   await erp.connect(owner);
   await owner('post', '/netsuite/metadata/refresh');
   const background = await startBackground(database.ctx);

@@ -60,7 +60,7 @@ function startDemo(environment: Record<string, string> = {}): Demo {
 }
 
 const SyncConfig = z.object({ recordType: z.string(), lastRun: z.object({ status: z.string() }).nullable() });
-const readFileOf = async (): Promise<DemoFile> =>
+const readDemoFile = async (): Promise<DemoFile> =>
   DemoFile.parse(JSON.parse(await readFile(path.join(folder, '.data/demo.json'), 'utf8')));
 const readRecords = async (demo: DemoFile, address: string) => {
   const response = await fetch(`${demo.baseUrl}/api/public/${demo.version}/${address}`, {
@@ -114,7 +114,7 @@ describe('npm run demo', () => {
     }
     const first = startDemo();
     await first.seen('Stop with Ctrl-C');
-    const demo = await readFileOf();
+    const demo = await readDemoFile();
     expect(await readBudget(demo)).toMatch(/^"60-in-1min"; r=59; /);
     const before = await readRecords(demo, 'invoices?pageSize=3');
     expect(before.status).toBe(200);
@@ -124,7 +124,7 @@ describe('npm run demo', () => {
 
     const second = startDemo();
     await second.seen('Stop with Ctrl-C');
-    const again = await readFileOf();
+    const again = await readDemoFile();
     const withoutAddresses = (file: DemoFile) => ({
       ...file,
       baseUrl: '',
@@ -245,7 +245,7 @@ describe('npm run demo', () => {
       expect((await stat(path.join(folder, '.data', file))).mode & 0o777).toBe(0o600);
     const first = startDemo();
     await first.seen('Stop with Ctrl-C');
-    const { baseUrl } = await readFileOf();
+    const { baseUrl } = await readDemoFile();
     for (const port of [new URL(baseUrl).port, '0']) {
       const second = startDemo({ PORT: port });
       expect(await second.ended()).toBe(1);

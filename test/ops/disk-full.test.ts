@@ -18,13 +18,13 @@ import {
   type Company,
   connectCompany,
   type ErpSite,
-  endOf,
+  findRun,
   makeCompany,
   openErpSite,
   publish,
-  runOf,
   startRun,
   sync,
+  waitForEnd,
 } from './site.ts';
 
 const run = promisify(execFile);
@@ -116,7 +116,7 @@ describe('no disk space left', () => {
     );
     const id = await startRun(company, server.url, configs.get('invoice'), { mode: 'full' });
     const waiting = await until(async () => {
-      const shown = await runOf(company, server.url, id);
+      const shown = await findRun(company, server.url, id);
       return shown?.status === 'waiting' ? shown : undefined;
     });
     expect(waiting.error).toMatchObject({ code: 'DATABASE_FULL' });
@@ -128,7 +128,7 @@ describe('no disk space left', () => {
     await admin('sync_runs')
       .where({ id })
       .update({ wake_at: admin.raw('now()') });
-    expect(await endOf(company, server.url, id)).toMatchObject({
+    expect(await waitForEnd(company, server.url, id)).toMatchObject({
       status: 'succeeded',
       counts: { fetched: 120, updated: 120 },
     });

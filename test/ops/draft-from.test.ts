@@ -8,7 +8,7 @@ import type { ReadEngine } from '../../src/core/ctx.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { createReadEngine, type EndpointDefinition, publicMetrics } from '../../src/public/index.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { type Api, apiOf, codesOf } from '../setup/api.ts';
+import { type Api, createApi, listCodes } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -31,7 +31,7 @@ beforeAll(async () => {
   app = createApp(database.ctx, { reads });
   organizationId = (await makeOrganization(database.ctx)).id;
   secret = (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret;
-  owner = apiOf(app, secret);
+  owner = createApi(app, secret);
   await erp.connect(owner);
   await owner('post', '/netsuite/metadata/refresh');
   const background = await startBackground(database.ctx);
@@ -287,7 +287,7 @@ describe('POST /api-schema/draft-from', () => {
 
   it('422 for record types that are unknown or have no records yet', async () => {
     const answer = await draftFrom('invoice', 'invoices', 'creditMemo', 'constructor');
-    expect([answer.status, codesOf(answer)]).toEqual([
+    expect([answer.status, listCodes(answer)]).toEqual([
       422,
       ['unknown_record_type', 'not_synced', 'unknown_record_type'],
     ]);
@@ -299,14 +299,17 @@ describe('POST /api-schema/draft-from', () => {
   });
 
   it('403 for keys that may only read; another organization has no such records', async () => {
-    const reading = apiOf(
+    const reading = createApi(
       app,
       (await makeKey(database.ctx, organizationId, { permissions: ['read'] })).secret,
     );
     expect((await reading('post', '/api-schema/draft-from', { recordTypes })).status).toBe(403);
     const other = await makeOrganization(database.ctx);
-    const stranger = apiOf(app, (await makeKey(database.ctx, other.id, { permissions: ['write'] })).secret);
+    const stranger = createApi(
+      app,
+      (await makeKey(database.ctx, other.id, { permissions: ['write'] })).secret,
+    );
     const refused = await stranger('post', '/api-schema/draft-from', { recordTypes });
-    expect([refused.status, codesOf(refused)]).toEqual([422, recordTypes.map(() => 'unknown_record_type')]);
+    expect([refused.status, listCodes(refused)]).toEqual([422, recordTypes.map(() => 'unknown_record_type')]);
   });
 });

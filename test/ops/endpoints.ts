@@ -7,7 +7,7 @@ const lineFields = [
   field('amount', 'netamount'),
   field('text', 'memo'),
 ];
-const fieldsOf = {
+const fieldsByType = {
   customer: [
     field('number', 'entityid'),
     field('phone', 'phone'),
@@ -26,11 +26,11 @@ const fieldsOf = {
 } as const;
 
 /** One for each record type, under its own name. */
-export const endpointsFor = (recordTypes: readonly (keyof typeof fieldsOf)[]) =>
+export const endpointsFor = (recordTypes: readonly (keyof typeof fieldsByType)[]) =>
   recordTypes.map((recordType) => ({
     name: recordType,
     recordType,
     description: '',
-    fields: fieldsOf[recordType],
+    fields: fieldsByType[recordType],
     maxPageSize: 1_000,
   }));

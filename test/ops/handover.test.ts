@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { findRun } from '../../src/sync/runs.store.ts';
-import { apiOf } from '../setup/api.ts';
+import { createApi } from '../setup/api.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
@@ -45,12 +45,12 @@ afterAll(async () => {
   await database.close();
 });
 
-const stepsOf = (server: ServingProcess, runId: string): LogLine[] =>
+const listSteps = (server: ServingProcess, runId: string): LogLine[] =>
   server.lines().filter((line) => line['runId'] === runId && line.msg === 'sync run');
 
 describe('a sync run whose process receives SIGTERM', () => {
   it('resumes in another process from its checkpoint, without using up an attempt', async () => {
-    const api = apiOf(first.url, secret);
+    const api = createApi(first.url, secret);
     await erp.connect(api);
     expect((await api('post', '/netsuite/metadata/refresh')).status).toBe(200);
     const config = (await api('post', '/sync-configs', { name: 'invoices', recordType: 'invoice' })).body;
@@ -73,8 +73,8 @@ describe('a sync run whose process receives SIGTERM', () => {
     expect(await stream.text()).toContain('event: log');
     expect(await first.ended).toBe(0);
     await second.line((line) => line['runId'] === run.id && line['step'] === 'outcome');
-    expect(stepsOf(first, run.id).map(({ step }) => step)).toEqual(['claimed', 'page', 'handed over']);
-    const [claimed, page, ...more] = stepsOf(second, run.id);
+    expect(listSteps(first, run.id).map(({ step }) => step)).toEqual(['claimed', 'page', 'handed over']);
+    const [claimed, page, ...more] = listSteps(second, run.id);
     expect([claimed, page]).toMatchObject([
       { step: 'claimed', attempt: 2 },
       { step: 'page', pages: 2 },

@@ -15,7 +15,6 @@ import {
   type Company,
   connectCompany,
   type ErpSite,
-  endOf,
   isPublished,
   makeCompany,
   openErpSite,
@@ -23,6 +22,7 @@ import {
   type Reply,
   startRun,
   sync,
+  waitForEnd,
 } from './site.ts';
 
 let site: ErpSite;
@@ -39,7 +39,7 @@ let second: ServingProcess;
 let locks: Knex.Transaction;
 
 const keeping = 7_301;
-const schemaOf = (id: string): string => `wh_${id.replaceAll('-', '')}`;
+const toSchemaName = (id: string): string => `wh_${id.replaceAll('-', '')}`;
 const waitsFor = (query: string): Promise<true> =>
   until(async () => {
     const { rows } = await admin.raw(
@@ -83,7 +83,7 @@ beforeAll(async () => {
   for (const id of configs.values()) await sync(company, first.url, id);
   version = await publish(company, first.url);
   // More than fits into the connection's buffers, so that an export waits for its client.
-  await admin.raw(`update ${schemaOf(company.id)}.invoice_1 set f_memo = repeat('x', 200000)`);
+  await admin.raw(`update ${toSchemaName(company.id)}.invoice_1 set f_memo = repeat('x', 200000)`);
 });
 afterAll(async () => {
   await locks?.rollback();
@@ -106,7 +106,7 @@ async function startEverything(killed: () => Promise<void>): Promise<{ runId: st
   const runId = await startRun(company, first.url, configs.get('customer'), { mode: 'full' });
   await isPaused;
 
-  const table = `${schemaOf(company.id)}.invoice_1`;
+  const table = `${toSchemaName(company.id)}.invoice_1`;
   await locks.raw(`lock table ${table} in row exclusive mode`);
   const endpoints = endpointsFor(['invoice']).map((endpoint) => ({ ...endpoint, sorts: ['modified'] }));
   const draft = (await company.call(first.url, 'post', '/api-schema', { name: 'Sorted', endpoints })).body;
@@ -173,7 +173,7 @@ describe('kill -9 in the middle of everything', () => {
     await admin('sync_runs')
       .where({ id: runId })
       .update({ lease_until: admin.raw('now()') });
-    expect(await endOf(company, url, runId)).toMatchObject({
+    expect(await waitForEnd(company, url, runId)).toMatchObject({
       status: 'succeeded',
       attempt: 2,
       counts: { fetched: 60 },

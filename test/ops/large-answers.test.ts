@@ -8,18 +8,18 @@ import { fullAccess } from '../../src/core/record-access.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import {
   bindDocument,
+  getRecordReader,
   proveVersion,
   readAvailable,
-  recordsOf,
   SchemaDocument,
 } from '../../src/public/index.ts';
 import { isTooLarge } from '../../src/public/read/failures.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import {
-  callerOf,
+  createCaller,
   type InvoiceRow,
-  idsOf,
   invoicesEndpoint,
+  listIds,
   loadInvoices,
   publicApp,
   publishVersion,
@@ -35,7 +35,7 @@ const count = 60;
 const hugeId = 31;
 
 /** Letters of one to four bytes, and those that JSON escapes. */
-const textOf = (bytes: number): string => 'aé€😀"\\\n\u0001'.repeat(Math.ceil(bytes / 20));
+const createText = (bytes: number): string => 'aé€😀"\\\n\u0001'.repeat(Math.ceil(bytes / 20));
 const bytesAt = (id: number): number =>
   id === hugeId ? 3 << 20 : id % 7 === 0 ? 500_000 : id % 3 === 0 ? 90_000 : 200;
 const rows: InvoiceRow[] = Array.from({ length: count }, (_, index) => {
@@ -44,7 +44,7 @@ const rows: InvoiceRow[] = Array.from({ length: count }, (_, index) => {
     id,
     tranid: `INV-${id}`,
     total: id % 4 === 0 ? null : String((id * 37) % 11),
-    entity: textOf(bytesAt(id)),
+    entity: createText(bytesAt(id)),
   };
 });
 const allIds = rows.map(({ id }) => String(id)).sort();
@@ -56,7 +56,7 @@ let admin: Knex;
 let app: Express;
 let organizationId: string;
 let table: string;
-let get: ReturnType<typeof callerOf>;
+let get: ReturnType<typeof createCaller>;
 
 beforeAll(async () => {
   database = await testDatabase({ settings: { maxAnswerBytes, readTimeoutMs: 60_000 } });
@@ -66,7 +66,7 @@ beforeAll(async () => {
   await publishVersion(database.ctx, organizationId, { endpoints });
   const { secret } = await makeKey(database.ctx, organizationId);
   app = publicApp(database.ctx);
-  get = callerOf(app, { secret, organizationId });
+  get = createCaller(app, { secret, organizationId });
 });
 afterAll(async () => {
   await admin.destroy();
@@ -97,7 +97,7 @@ async function walk(
     }
     expect(response.status, response.text).toBe(200);
     if (at.pageSize > 1) mostBytes = Math.max(mostBytes, Buffer.byteLength(response.text));
-    ids.push(...idsOf(response));
+    ids.push(...listIds(response));
     if (at.page >= response.body.pagination.totalPages) return { ids, refusals, mostBytes };
     at = { ...at, page: at.page + 1 };
   }
@@ -114,7 +114,7 @@ describe('GET /{version}/{resource} with large records', () => {
     const { page, pageSize } = pageIn(body.error.message);
     expect(page).toBe(1);
     const fitting = await get(`/v1/invoices?page=1&pageSize=${pageSize}`).expect(200);
-    expect(idsOf(fitting)).toEqual(
+    expect(listIds(fitting)).toEqual(
       allIds
         .map(Number)
         .sort((a, b) => a - b)
@@ -147,7 +147,7 @@ describe('GET /{version}/{resource} with large records', () => {
   it('a refused page does not fail others that wait for the same total', async () => {
     const other = publicApp(database.ctx);
     const { secret } = await makeKey(database.ctx, organizationId);
-    const ask = callerOf(other, { secret, organizationId });
+    const ask = createCaller(other, { secret, organizationId });
     const answers = await Promise.all(
       ['pageSize=60', 'pageSize=1', 'pageSize=2'].map((size) => ask(`/v1/invoices?number_not=x&${size}`)),
     );
@@ -182,13 +182,13 @@ describe('GET /{version}/{resource} with large records', () => {
       settings: { ...database.ctx.settings, publicLoad: { ...publicLoad, maxWaitMs: 60_000 } },
     });
     const other = await makeKey(database.ctx, organizationId);
-    const ask = callerOf(patient, { secret: other.secret, organizationId });
+    const ask = createCaller(patient, { secret: other.secret, organizationId });
     const paths = [7, 14, 21, 28, 35, 42].map((id) => `/v1/invoices?id=${id}&id=49&id=56`);
     const alone = await Promise.all(paths.slice(0, 1).map((path) => ask(path)));
     const together = await Promise.all(paths.flatMap((path) => [ask(path), ask(path)]));
     expect(together.map(({ status }) => status)).toEqual(Array(2 * paths.length).fill(200));
     expect(together[0]?.text === alone[0]?.text && together[1]?.text === alone[0]?.text).toBe(true);
-    expect(together.flatMap(idsOf).sort()).toEqual(
+    expect(together.flatMap(listIds).sort()).toEqual(
       [7, 14, 21, 28, 35, 42].flatMap((id) => [id, id, 49, 49, 56, 56].map(String)).sort(),
     );
   });
@@ -252,7 +252,7 @@ describe('pages of large records for callers inside the service', () => {
 
   it('400 page_too_large for a page of a query; single records and small pages are read', async () => {
     const ctx = withReads(database.ctx);
-    const [tenant, records] = [{ ...ctx, organizationId }, recordsOf(ctx)];
+    const [tenant, records] = [{ ...ctx, organizationId }, getRecordReader(ctx)];
     await expect(records.list(tenant, query, { page: 1, pageSize: count }, fullAccess)).rejects.toMatchObject(
       {
         status: 400,
@@ -296,7 +296,7 @@ describe('READ_TIMEOUT_MS', () => {
       const { secret } = await makeKey(database.ctx, organizationId);
       await admin.transaction(async (tx) => {
         await tx.raw(`lock table ${tenantSchema(organizationId)}.${table} in access exclusive mode`);
-        const answer = callerOf(hasty, { secret, organizationId })(path).then((response) => response);
+        const answer = createCaller(hasty, { secret, organizationId })(path).then((response) => response);
         await until(async () => ((await waiting()) > 0 ? true : undefined));
         const { status, body, headers } = await answer;
         expect([status, headers['retry-after'], body.error.details]).toEqual([

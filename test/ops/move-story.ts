@@ -19,7 +19,7 @@ import {
   startReading,
 } from './move-scene.ts';
 import { type ServingProcess, startProcess } from './server-process.ts';
-import { endOf, isPublished, runOf, startPublishing, startRun, sync } from './site.ts';
+import { findRun, isPublished, startPublishing, startRun, sync, waitForEnd } from './site.ts';
 
 export type Sites = {
   readonly former: Place;
@@ -45,7 +45,7 @@ async function queryOn<Row extends object>(
   }
 }
 
-const schemaOf = ({ id }: { readonly id: string }): string => `wh_${id.replaceAll('-', '')}`;
+const toSchemaName = ({ id }: { readonly id: string }): string => `wh_${id.replaceAll('-', '')}`;
 
 /** `missing`: why it can't run. */
 export function describeMove(what: string, open: () => Promise<Sites>, missing?: string): void {
@@ -104,7 +104,7 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
       const end = performance.now() + 5_000;
       await until(async () => (reader.reads() > reads + 20 && performance.now() > end ? true : undefined));
     };
-    const placeOf = async ({ id }: { readonly id: string }) =>
+    const readWarehouse = async ({ id }: { readonly id: string }) =>
       (
         await queryOn<{ warehouse: string }>(
           sites.target.url,
@@ -160,7 +160,10 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
       const counts =
         'select (select count(*) from sync_runs) as runs, (select count(*) from api_keys) as keys, (select count(*) from audit_log) as audit';
       expect(await queryOn(sites.target.url, counts)).toEqual(await queryOn(sites.former.url, counts));
-      expect(await Promise.all([placeOf(scene.company), placeOf(scene.other)])).toEqual(['former', 'former']);
+      expect(await Promise.all([readWarehouse(scene.company), readWarehouse(scene.other)])).toEqual([
+        'former',
+        'former',
+      ]);
       await readOn();
       await expect(
         queryOn(sites.former.url, "set role portal_service; update organizations set name = 'late'"),
@@ -193,11 +196,11 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
       queued = await startRun(scene.company, after.url, scene.configs.get('invoice'));
       expect((await command()).stderr).toContain('These processes still use');
       await scene.stop(before);
-      expect(await runOf(scene.company, after.url, queued)).toMatchObject({
+      expect(await findRun(scene.company, after.url, queued)).toMatchObject({
         status: 'queued',
         error: { code: 'WAREHOUSE_MOVING' },
       });
-      expect(await runOf(scene.other, after.url, running)).toMatchObject({
+      expect(await findRun(scene.other, after.url, running)).toMatchObject({
         status: 'running',
         error: { code: 'WAREHOUSE_MOVING' },
       });
@@ -205,15 +208,15 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
     });
 
     it('leaves an organization readable at the former server when it is killed before, in and after the copy', async () => {
-      const schema = schemaOf(scene.company);
+      const schema = toSchemaName(scene.company);
       await killAt(sites.former.url, `lock table ${schema}.record_state in row exclusive mode`);
-      expect(await placeOf(scene.company)).toBe('moving');
+      expect(await readWarehouse(scene.company)).toBe('moving');
       await killAt(sites.target.url, `create schema ${schema}`);
       // Complete at the new server, and the right to write at the former one is about to be revoked.
       await killAt(sites.former.url, `revoke maintain on ${schema}.record_state from portal_service`);
-      expect(await placeOf(scene.company)).toBe('moving');
+      expect(await readWarehouse(scene.company)).toBe('moving');
       expect(await readBooks(scene.company, after)).toEqual(books);
-      expect(await runOf(scene.company, after.url, queued)).toMatchObject({ status: 'queued' });
+      expect(await findRun(scene.company, after.url, queued)).toMatchObject({ status: 'queued' });
       const { body } = await scene.company.call(after.url, 'get', `/api-schema/${draft}`);
       expect(body.publication.status).toBe('running');
       await scene.deleted.remove(after.url);
@@ -228,12 +231,12 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
         { failed: [], dropped: 1 },
       ]);
       for (const { id } of [scene.company, scene.other])
-        expect(await sites.isPlaced(schemaOf({ id }))).toBe(true);
+        expect(await sites.isPlaced(toSchemaName({ id }))).toBe(true);
       expect(await readBooks(scene.other, after)).toEqual(otherBooks);
       await expect(
         queryOn(
           sites.former.url,
-          `set role portal_service; update ${schemaOf(scene.company)}.record_state set generation = 99`,
+          `set role portal_service; update ${toSchemaName(scene.company)}.record_state set generation = 99`,
         ),
       ).rejects.toThrow('permission denied');
       expect(JSON.parse((await command(['--json'])).stdout)).toMatchObject({ moved: [], failed: [] });
@@ -247,7 +250,7 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
         'if-none-match': kept?.tag ?? '',
       });
       expect(same.status).toBe(304);
-      expect(await endOf(scene.company, after.url, queued)).toMatchObject({ status: 'succeeded' });
+      expect(await waitForEnd(scene.company, after.url, queued)).toMatchObject({ status: 'succeeded' });
       const page = await until(async () => {
         const found = await changes(scene.company, after, token);
         return found.body.data.length > 0 ? found : undefined;
@@ -262,7 +265,7 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
       ).toBe('succeeded');
       await isPublished(scene.company, after.url, draft);
       release();
-      expect(await endOf(scene.other, after.url, running)).toMatchObject({ status: 'succeeded' });
+      expect(await waitForEnd(scene.other, after.url, running)).toMatchObject({ status: 'succeeded' });
     });
 
     it('needs the former server no longer, and no read failed or was wrong', async () => {

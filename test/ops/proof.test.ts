@@ -5,12 +5,12 @@ import { openDb } from '../../src/db/connect.ts';
 import { findTooSlowReads } from '../../src/platform/api-schemas/proof-report.ts';
 import {
   bindDocument,
-  indexesOf,
+  listIndexes,
   proveVersion,
   readAvailable,
   SchemaDocument,
 } from '../../src/public/index.ts';
-import { pairsOf } from '../../src/public/proof/pairs.ts';
+import { listPairs } from '../../src/public/proof/pairs.ts';
 import type { ProofOptions } from '../../src/public/proof/prove.ts';
 import { type ColumnSample, trialValues } from '../../src/public/proof/trial-values.ts';
 import { compileSchema } from '../../src/public/version/compile.ts';
@@ -67,7 +67,7 @@ const usual: ProofOptions = {
 };
 const prove = async (options: Partial<ProofOptions> = {}, on: TenantCtx = ctx) =>
   proveVersion(on, document, bindDocument(document, await readAvailable(ctx)), { ...usual, ...options });
-const readsOf = ({ pairs }: Awaited<ReturnType<typeof prove>>) =>
+const listReads = ({ pairs }: Awaited<ReturnType<typeof prove>>) =>
   pairs.flatMap(({ trials, ...pair }) => trials.map((trial) => ({ ...pair, ...trial })));
 
 /** Five filters and the id, and none; two sorts and the id, each in two directions. */
@@ -75,12 +75,15 @@ const all = 7 * 6;
 
 describe('proveVersion', () => {
   it('measures every pair with common, rare and absent values, and reports how each was read', async () => {
-    const before = readsOf(await prove());
+    const before = listReads(await prove());
     const rare = (reads: typeof before) =>
       reads.find(({ filter, sort, value }) => filter === 'status' && sort === 'total' && value === 'rare');
     expect(rare(before)).toMatchObject({ rows: count / 100, byIndex: false });
 
-    for (const [recordType, specs] of indexesOf(document, bindDocument(document, await readAvailable(ctx)))) {
+    for (const [recordType, specs] of listIndexes(
+      document,
+      bindDocument(document, await readAvailable(ctx)),
+    )) {
       await saveWantedIndexes(ctx, recordType, specs);
       await buildWantedIndexes(ctx, recordType, async () => undefined);
     }
@@ -90,7 +93,7 @@ describe('proveVersion', () => {
     expect(new Set(proof.pairs.map(({ filter, sort, order }) => `${filter} ${sort} ${order}`)).size).toBe(
       all,
     );
-    const reads = readsOf(proof);
+    const reads = listReads(proof);
     const selected = (filter: string | null) =>
       Object.fromEntries(
         reads.filter((read) => read.filter === filter).map(({ value, rows }) => [value, rows]),
@@ -215,14 +218,14 @@ describe('proveVersion', () => {
       ],
     });
     const bindings = bindDocument(scoped, await readAvailable(ctx));
-    for (const [recordType, specs] of indexesOf(scoped, bindings)) {
+    for (const [recordType, specs] of listIndexes(scoped, bindings)) {
       await saveWantedIndexes(ctx, recordType, specs);
       await buildWantedIndexes(ctx, recordType, async () => undefined);
     }
     const proof = await proveVersion(ctx, scoped, bindings, usual);
     // The list and the id, by date and id in two directions; and the scope in the default order.
     expect([proof.total, proof.pairs.length]).toEqual([5, 5]);
-    const reads = readsOf(proof).filter(({ scope }) => scope === 'status');
+    const reads = listReads(proof).filter(({ scope }) => scope === 'status');
     expect(reads.map(({ value, rows, byIndex, sort, order }) => [value, rows, byIndex, sort, order])).toEqual(
       [
         ['common', count * 0.99, true, 'date', 'desc'],
@@ -244,7 +247,7 @@ describe('proveVersion', () => {
       id: '',
       version: '',
     });
-    const half = [...pairsOf([...bound.endpoints.values()])].slice(0, all / 2);
+    const half = [...listPairs([...bound.endpoints.values()])].slice(0, all / 2);
     expect(new Set(half.map(({ filter }) => filter)).size).toBe(7);
     expect(new Set(half.map(({ sort, order }) => `${sort} ${order}`)).size).toBe(6);
   });
@@ -287,7 +290,7 @@ describe('a read that costs more than twenty plain lists', () => {
       endpoints: [{ ...invoicesEndpoint, filters: [{ field: 'status', operators: ['eq'] }], sorts: [] }],
     });
     const bindings = bindDocument(filtered, await readAvailable(ctx));
-    for (const [recordType, specs] of indexesOf(filtered, bindings)) {
+    for (const [recordType, specs] of listIndexes(filtered, bindings)) {
       await saveWantedIndexes(ctx, recordType, specs);
       await buildWantedIndexes(ctx, recordType, async () => undefined);
     }
@@ -402,7 +405,7 @@ describe('the proof of lines, search, or and sort sets', () => {
       ],
     });
     const bindings = bindDocument(declared, await readAvailable(tenant));
-    for (const [recordType, specs] of indexesOf(declared, bindings)) {
+    for (const [recordType, specs] of listIndexes(declared, bindings)) {
       await saveWantedIndexes(tenant, recordType, specs);
       await buildWantedIndexes(tenant, recordType, async () => undefined);
     }
@@ -410,12 +413,12 @@ describe('the proof of lines, search, or and sort sets', () => {
     const { pairs, total, timedOut } = await proveVersion(tenant, declared, bindings, usual);
     expect(timedOut).toEqual([]);
     expect(pairs).toHaveLength(total);
-    const trialsOf = (filter: string | null, sort: string | null) =>
+    const findTrials = (filter: string | null, sort: string | null) =>
       pairs
         .find((pair) => pair.filter === filter && pair.sort === sort)
         ?.trials.map(({ value, rows: found, byIndex }) => [value, found > 0, byIndex]);
     for (const filter of ['lines.item', 'lines.quantity_gt', 'q', 'or']) {
-      const trials = trialsOf(filter, null) ?? [];
+      const trials = findTrials(filter, null) ?? [];
       expect({ filter, trials: trials.filter(([value]) => value === 'rare' || value === 'absent') }).toEqual({
         filter,
         trials: [
@@ -424,11 +427,11 @@ describe('the proof of lines, search, or and sort sets', () => {
         ],
       });
     }
-    expect(trialsOf(null, 'date,-total')).toEqual([['all', true, true]]);
-    expect(trialsOf('lines.shipped', 'date,-total')?.length).toBeGreaterThan(1);
+    expect(findTrials(null, 'date,-total')).toEqual([['all', true, true]]);
+    expect(findTrials('lines.shipped', 'date,-total')?.length).toBeGreaterThan(1);
     // As many values and conditions as a request may have, also in a small table, and in each order.
     const small = await proveVersion(tenant, declared, bindings, { ...usual, smallTableRecords: 5_000 });
-    const ordersOf = (wanted: string) =>
+    const listOrders = (wanted: string) =>
       small.pairs.flatMap(({ filter, sort, order, trials }) =>
         filter === wanted &&
         trials.some(({ value }) => value === 'many') &&
@@ -437,7 +440,7 @@ describe('the proof of lines, search, or and sort sets', () => {
           : [],
       );
     const orders = ['date asc', 'date desc', 'date,-total asc', 'null asc', 'null desc'];
-    expect({ item: ordersOf('lines.item').sort(), or: ordersOf('or').sort() }).toEqual({
+    expect({ item: listOrders('lines.item').sort(), or: listOrders('or').sort() }).toEqual({
       item: orders,
       or: orders,
     });

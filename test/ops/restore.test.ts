@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startEmbedded } from '../../src/db/embedded/embedded.ts';
-import { type Api, apiOf } from '../setup/api.ts';
+import { type Api, createApi } from '../setup/api.ts';
 import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
 import { type ClientPrograms, findClientPrograms } from '../setup/client-programs.ts';
 import { dataFolder, type Erp, startErp } from '../setup/erp.ts';
@@ -42,7 +42,7 @@ const dumpFile = () => path.join(folder, 'portal.dump');
 async function serve(name: string): Promise<{ server: ServingProcess; api: Api }> {
   const server = await startServer(place(name), environment);
   servers.push(server);
-  return { server, api: apiOf(server.url, organization.managementKey) };
+  return { server, api: createApi(server.url, organization.managementKey) };
 }
 async function stop({ child, ended }: ServingProcess): Promise<void> {
   child.kill('SIGTERM');

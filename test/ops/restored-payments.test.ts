@@ -2,8 +2,8 @@
 // written once. The provider and the ERP are servers of their own; the database loses rows, as one that was
 // restored lacks them.
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { operatorOf } from '../admin/fixture.ts';
-import { openPayWorld, type PayWorld, sessionOf } from '../platform/pay/pay-world.ts';
+import { createOperator } from '../admin/fixture.ts';
+import { findSession, openPayWorld, type PayWorld } from '../platform/pay/pay-world.ts';
 import { asSuperuser } from '../setup/superuser.ts';
 
 let world: PayWorld;
@@ -34,7 +34,7 @@ async function paid(): Promise<{
     item: { items: [{ item: '10', amount: 100 }] },
   });
   const { url, paymentId } = (await checkOut(invoice)).body;
-  const session = sessionOf(world, url)?.id ?? '';
+  const session = findSession(world, url)?.id ?? '';
   world.stripe.ledger.pay(session, 'succeeds');
   await world.rest();
   return { invoice, paymentId, session };
@@ -65,7 +65,7 @@ it('payments and refunds that the backup lacks are entered again, and money move
   });
   // Stripe lists what changed, but does not show it: the payments remain unknown.
   world.stripe.fault = ({ path }) => (path.startsWith('/v1/checkout/sessions/') ? 'error-before' : undefined);
-  const operator = operatorOf(ctx, address);
+  const operator = createOperator(ctx, address);
   await operator.run('finish-restore');
   await operator.close();
 

@@ -205,7 +205,7 @@ type ShownRun = Answer['body'];
 const ended = ['succeeded', 'partial', 'failed', 'cancelled'];
 
 /** Ignores temporary failures. */
-export const runOf = async (company: Company, url: string, id: string): Promise<ShownRun | undefined> => {
+export const findRun = async (company: Company, url: string, id: string): Promise<ShownRun | undefined> => {
   const reply = await company.call(url, 'get', `/sync-runs/${id}`).catch(() => undefined);
   return reply?.status === 200 ? reply.body : undefined;
 };
@@ -215,9 +215,9 @@ export const startRun = async (
   configId: string | undefined,
   body: object = {},
 ): Promise<string> => wellDone(await company.call(url, 'post', `/sync-configs/${configId}/trigger`, body)).id;
-export const endOf = (company: Company, url: string, id: string): Promise<ShownRun> =>
+export const waitForEnd = (company: Company, url: string, id: string): Promise<ShownRun> =>
   until(async () => {
-    const run = await runOf(company, url, id);
+    const run = await findRun(company, url, id);
     return run !== undefined && ended.includes(run.status) ? run : undefined;
     // A run with two failed attempts because of the database waits 10 and 30 seconds by design.
   }, 200_000);
@@ -226,7 +226,7 @@ export const sync = async (
   url: string,
   configId: string | undefined,
   body: object = {},
-): Promise<ShownRun> => endOf(company, url, await startRun(company, url, configId, body));
+): Promise<ShownRun> => waitForEnd(company, url, await startRun(company, url, configId, body));
 
 async function beginPublishing(company: Company, url: string): Promise<Reply['body']> {
   const draft = wellDone(

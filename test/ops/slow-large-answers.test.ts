@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, it } from 'vitest';
 import {
   type Caller,
-  callerOf,
+  createCaller,
   invoicesEndpoint,
   loadInvoices,
   publicApp,
@@ -21,7 +21,7 @@ const path = '/v1/invoices?pageSize=20';
 let database: TestDatabase;
 let server: Server;
 let callers: Caller[];
-let get: ReturnType<typeof callerOf>;
+let get: ReturnType<typeof createCaller>;
 
 beforeAll(async () => {
   database = await testDatabase({
@@ -29,7 +29,7 @@ beforeAll(async () => {
   });
   callers = await Promise.all([1, 2, 3].map(makeCaller));
   const app = publicApp(database.ctx);
-  get = callerOf(app, callers[2] as Caller);
+  get = createCaller(app, callers[2] as Caller);
   server = createServer(app).listen(0, '127.0.0.1');
   await once(server, 'listening');
 });

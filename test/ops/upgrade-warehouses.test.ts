@@ -9,7 +9,7 @@ import {
   upgradeWarehousesAtStart,
 } from '../../src/platform/api-schemas/upgrade-warehouses.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { callerOf, loadInvoices, publicApp, publishVersion } from '../public/fixture.ts';
+import { createCaller, loadInvoices, publicApp, publishVersion } from '../public/fixture.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 
@@ -55,7 +55,7 @@ beforeEach(() =>
 
 /** A caller of a process that has just started: nothing is cached. */
 const callNewProcess = () =>
-  callerOf(publicApp(database.ctx), { organizationId: tenant.organizationId, secret });
+  createCaller(publicApp(database.ctx), { organizationId: tenant.organizationId, secret });
 const shown = async () =>
   (await admin.raw(`select shown_columns as shown from ${schema}.record_state`)).rows[0]?.shown;
 
@@ -98,10 +98,10 @@ describe('a warehouse of the version before', () => {
 
   it('is left alone when there is nothing to do', async () => {
     await upgradeWarehousesAtStart(database.ctx);
-    const versionOf = async () => (await admin.raw(`select xmin::text from ${schema}.record_state`)).rows;
-    const before = await versionOf();
+    const readVersion = async () => (await admin.raw(`select xmin::text from ${schema}.record_state`)).rows;
+    const before = await readVersion();
     await upgradeWarehousesAtStart(database.ctx);
-    expect(await versionOf()).toEqual(before);
+    expect(await readVersion()).toEqual(before);
   });
 
   it.each([

@@ -63,7 +63,7 @@ describe("an MCP tool with another organization's id", () => {
     expect(named.length).toBeGreaterThan(12);
     const wrong: string[] = [];
     for (const route of named) {
-      const found = walk.builderOf(route);
+      const found = walk.findBuilder(route);
       if (found === undefined) throw new Error(`no builder for ${route.id}`);
       const [site, foreign] = [await found.site(), await found.foreign()];
       const theirs = await found.builder.build(foreign);
@@ -138,7 +138,7 @@ describe('the public interface', () => {
 describe('a secret URL', () => {
   it('of a webhook is bound to its endpoint: the id of another one is rejected with any body, and changes nothing', async () => {
     const route = guardedRoutes().find(({ id }) => id === 'createCheckout');
-    const found = route && walk.builderOf(route);
+    const found = route && walk.findBuilder(route);
     if (found === undefined) throw new Error('no builder');
     const foreign = await found.foreign();
     const before = await foreign.sql((tx) => tx('pay_events').count<{ count: string }[]>({ count: '*' }));

@@ -7,7 +7,7 @@ import path from 'node:path';
 import jwt from 'jsonwebtoken';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { platformBase } from '../../src/http/served.ts';
-import { addressOf, guardedRoutes } from '../contract/walk.ts';
+import { buildPath, guardedRoutes } from '../contract/walk.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
 import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
@@ -39,7 +39,7 @@ beforeEach(forget);
 const whoami = `${platformBase}/whoami`;
 const mcpBody = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
 /** The response of each entry point to these headers. */
-async function statusesOf(headers: Record<string, string>): Promise<number[]> {
+async function readStatuses(headers: Record<string, string>): Promise<number[]> {
   const asked = [
     fetch(`${site.origin}${whoami}`, { headers }),
     fetch(`${site.origin}/mcp`, {
@@ -75,18 +75,21 @@ function changed(header: object, claims: object = {}, sign?: (input: string) => 
 
 describe('a nearly valid credential', () => {
   it('is rejected everywhere; valid ones are accepted', async () => {
-    expect(await statusesOf(bearer(key))).toEqual([200, 200, 404]);
-    expect(await statusesOf(bearer(token))).toEqual([200, 200, 401]);
+    expect(await readStatuses(bearer(key))).toEqual([200, 200, 404]);
+    expect(await readStatuses(bearer(token))).toEqual([200, 200, 401]);
     const flipped = (text: string, at: number) =>
       text.slice(0, at) + (text[at] === 'a' ? 'b' : 'a') + text.slice(at + 1);
     const altered = [key.slice(0, -1), `${key}a`, flipped(key, key.length - 1), flipped(key, 10)];
     const respelled = [key.replace('psk_', ''), key.replace('psk_', 'PSK_'), `${key},${key}`, `${key}%00`];
     const invented = ['psk_', `psk_${'0'.repeat(8_000)}`, "psk_' or true --"];
     for (const wrong of [...altered, ...respelled, ...invented])
-      expect([wrong, await statusesOf(bearer(wrong))]).toEqual([wrong, [401, 401, 401]]);
+      expect([wrong, await readStatuses(bearer(wrong))]).toEqual([wrong, [401, 401, 401]]);
     for (const authorization of [key, `Basic ${btoa(`${key}:`)}`, `Bearer ${key} ${key}`, 'Bearer'])
-      expect([authorization, await statusesOf({ authorization })]).toEqual([authorization, [401, 401, 401]]);
-    expect(await statusesOf({ 'x-api-key': key })).toEqual([401, 401, 401]);
+      expect([authorization, await readStatuses({ authorization })]).toEqual([
+        authorization,
+        [401, 401, 401],
+      ]);
+    expect(await readStatuses({ 'x-api-key': key })).toEqual([401, 401, 401]);
   });
 
   it('as a token: no other algorithm, key, audience, issuer, type or time', async () => {
@@ -111,7 +114,7 @@ describe('a nearly valid credential', () => {
       `${token.split('.').slice(0, 2).join('.')}.`,
     ];
     for (const wrong of forged)
-      expect([wrong, await statusesOf(bearer(wrong))]).toEqual([wrong, [401, 401, 401]]);
+      expect([wrong, await readStatuses(bearer(wrong))]).toEqual([wrong, [401, 401, 401]]);
   });
 });
 
@@ -178,7 +181,7 @@ describe('a session', () => {
     const first = browser.session();
     await browser.signIn(site.origin, 'ada');
     expect(new Set([planted, first, browser.session()]).size).toBe(3);
-    expect(await statusesOf({ cookie: `portal_session=${planted}` })).toEqual([401, 401, 401]);
+    expect(await readStatuses({ cookie: `portal_session=${planted}` })).toEqual([401, 401, 401]);
     for (const line of set) expect(line).toMatch(/; Path=\/auth; .*HttpOnly; .*SameSite=Lax/);
     expect(set.length).toBeGreaterThan(0);
   });
@@ -200,7 +203,7 @@ describe('a session', () => {
       // Each operation gets one of them in turn: one place decides for all of them.
       const origin = foreign[index % foreign.length];
       const headers = { cookie, ...(origin !== undefined && { origin }) };
-      const answer = await fetch(`${site.origin}${platformBase}${addressOf(route)}`, {
+      const answer = await fetch(`${site.origin}${platformBase}${buildPath(route)}`, {
         method: route.method,
         headers,
       });

@@ -23,20 +23,20 @@ type Shape = {
   additionalProperties?: unknown;
   type?: string;
 };
-const partsOf = (shape: Shape): Shape[] => [shape.anyOf ?? [], shape.oneOf ?? [], shape.allOf ?? []].flat();
+const listParts = (shape: Shape): Shape[] => [shape.anyOf ?? [], shape.oneOf ?? [], shape.allOf ?? []].flat();
 const namesIn = (shape: Shape): string[] => [
-  ...partsOf(shape).flatMap(namesIn),
+  ...listParts(shape).flatMap(namesIn),
   ...Object.entries(shape.properties ?? {}).flatMap(([name, inner]) => [name, ...namesIn(inner)]),
   ...(shape.items === undefined ? [] : namesIn(shape.items)),
 ];
 const topNames = (shape: Shape): string[] => [
-  ...partsOf(shape).flatMap(topNames),
+  ...listParts(shape).flatMap(topNames),
   ...Object.keys(shape.properties ?? {}),
 ];
 type Whole = { $defs?: Record<string, unknown> };
 
 /** Inlines named schemas; a recursive one is left out. */
-function shapeOf(schema: z.ZodType, io: 'input' | 'output'): Shape {
+function toShape(schema: z.ZodType, io: 'input' | 'output'): Shape {
   const { $defs = {}, ...root } = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as Whole;
   const inline = (value: unknown, within: readonly string[]): unknown => {
     if (Array.isArray(value)) return value.map((item) => inline(item, within));
@@ -54,7 +54,7 @@ const guessed = ['organization_id', 'owner_id', 'isAdmin', 'admin', 'secretHash'
 describe('a body', () => {
   const withBody = guardedRoutes().filter(({ body }) => body !== undefined);
   const ofAnswers = platformRoutes.flatMap(({ response }) =>
-    response === undefined ? [] : namesIn(shapeOf(response, 'output')),
+    response === undefined ? [] : namesIn(toShape(response, 'output')),
   );
   const names = [...new Set([...guessed, ...ofAnswers])];
 
@@ -63,9 +63,9 @@ describe('a body', () => {
     expect(names.length).toBeGreaterThan(200);
     const wrong: string[] = [];
     for (const route of withBody) {
-      const found = walk.builderOf(route);
+      const found = walk.findBuilder(route);
       if (found === undefined || route.body === undefined) throw new Error(`no builder for ${route.id}`);
-      const own = new Set(topNames(shapeOf(route.body, 'input')));
+      const own = new Set(topNames(toShape(route.body, 'input')));
       const foreign = names.filter((name) => !own.has(name));
       const site = await found.site();
       const absent = (name: string): string =>
@@ -97,15 +97,15 @@ describe('a body', () => {
   it('is closed at every depth, the definition of a version too', () => {
     const open = (shape: Shape, at: string): string[] => [
       ...(shape.properties !== undefined && shape.additionalProperties !== false ? [at] : []),
-      ...partsOf(shape).flatMap((part) => open(part, at)),
+      ...listParts(shape).flatMap((part) => open(part, at)),
       ...Object.entries(shape.properties ?? {}).flatMap(([name, inner]) => open(inner, `${at}.${name}`)),
       ...(shape.items === undefined ? [] : open(shape.items, `${at}[]`)),
     ];
-    expect(open(shapeOf(z.object({ a: z.strictObject({}) }), 'input'), 'x')).toEqual(['x']);
+    expect(open(toShape(z.object({ a: z.strictObject({}) }), 'input'), 'x')).toEqual(['x']);
     const bodies = withBody.flatMap((route) =>
-      route.body === undefined ? [] : open(shapeOf(route.body, 'input'), route.id),
+      route.body === undefined ? [] : open(toShape(route.body, 'input'), route.id),
     );
-    expect([...bodies, ...open(shapeOf(SchemaDocument, 'input'), 'document')]).toEqual([]);
+    expect([...bodies, ...open(toShape(SchemaDocument, 'input'), 'document')]).toEqual([]);
   });
 });
 
@@ -122,14 +122,14 @@ describe('a response', () => {
     const secretName = /secret|password|private|hash|token$|sealed|cipher/i;
     const found = platformRoutes.flatMap(({ id, response }) => {
       if (response === undefined || Object.hasOwn(harmless, id)) return [];
-      return namesIn(shapeOf(response, 'output'))
+      return namesIn(toShape(response, 'output'))
         .filter((name) => secretName.test(name) && !times.includes(name))
         .map((name) => `${id}: ${name}`);
     });
     expect(found).toEqual([]);
     for (const id of Object.keys(harmless)) {
       const route = platformRoutes.find((one) => one.id === id);
-      expect(route?.response && namesIn(shapeOf(route.response, 'output'))).toContain(harmless[id]);
+      expect(route?.response && namesIn(toShape(route.response, 'output'))).toContain(harmless[id]);
     }
   });
 });

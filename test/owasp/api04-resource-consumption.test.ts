@@ -60,7 +60,7 @@ describe('everything that can be created', () => {
     return kind === undefined ? [] : [[route.id, route, kind]];
   });
   it.each(bounded)('%s: 422 at the quota, and one more succeeds below it', async (_id, route, kind) => {
-    const found = walk.builderOf(route);
+    const found = walk.findBuilder(route);
     if (found === undefined) throw new Error('no builder');
     const site = await found.site();
     const sent = await found.builder.build(site);
@@ -83,7 +83,7 @@ describe('everything that can be created', () => {
 
   it('never exceeds the quota under concurrency', async () => {
     const route = creating.find(({ id }) => id === 'createTeam');
-    const found = route && walk.builderOf(route);
+    const found = route && walk.findBuilder(route);
     if (route === undefined || found === undefined) throw new Error('no such operation');
     const site = await found.foreign();
     const [row] = await site.sql((tx) => tx('teams').count<{ count: string }[]>({ count: '*' }));

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { isReadPermission } from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route/route.ts';
 import { platformBase } from '../../src/http/served.ts';
-import { addressOf, guardedRoutes } from '../contract/walk.ts';
+import { buildPath, guardedRoutes } from '../contract/walk.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -37,7 +37,7 @@ const ask = async (
   method: string = route.method,
 ) => {
   const ids = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, missingId]));
-  const path = addressOf(
+  const path = buildPath(
     route,
     route.path.startsWith('/organizations/{id}') ? { ...ids, id: organization.id } : ids,
   );
@@ -48,7 +48,7 @@ const ask = async (
   return { status: response.status, text: await response.text() };
 };
 
-const refusalOf = ({ permission, method }: Route): string | undefined => {
+const findRefusal = ({ permission, method }: Route): string | undefined => {
   if (permission === 'any' || permission === 'authenticated') return undefined;
   if (permission === 'signed-in') return method === 'GET' ? undefined : 'This token is read-only';
   return isReadPermission(permission) ? undefined : `Missing required permission: ${permission}`;
@@ -61,7 +61,7 @@ describe("an owner's read-only token", () => {
     const wrong: string[] = [];
     for (const route of guarded) {
       const { status, text } = await ask(route, token);
-      const refusal = refusalOf(route);
+      const refusal = findRefusal(route);
       const isRight =
         refusal === undefined
           ? status !== 401 && status !== 403
@@ -70,7 +70,7 @@ describe("an owner's read-only token", () => {
         wrong.push(`${route.method} ${route.path}: ${status} ${text}, wanted ${refusal ?? 'to be let in'}`);
     }
     expect(wrong).toEqual([]);
-    expect(guarded.filter((route) => refusalOf(route) !== undefined).length).toBeGreaterThan(50);
+    expect(guarded.filter((route) => findRefusal(route) !== undefined).length).toBeGreaterThan(50);
   });
 
   it('is rejected in the same way by the MCP tool that calls operations', async () => {
@@ -85,7 +85,7 @@ describe("an owner's read-only token", () => {
         params: { name: 'call_operation', arguments: { id: route.id, path } },
       };
     };
-    const writes = guarded.filter((route) => refusalOf(route) !== undefined);
+    const writes = guarded.filter((route) => findRefusal(route) !== undefined);
     const resource = `${site.origin}/mcp`;
     const response = await fetch(resource, {
       method: 'POST',
@@ -104,7 +104,7 @@ describe("an owner's read-only token", () => {
     const wrong = answers.filter(({ id, result }) => {
       const route = writes[id];
       const error = JSON.parse(result.content[0]?.text ?? '{}').error;
-      return route === undefined || result.isError !== true || error?.message !== refusalOf(route);
+      return route === undefined || result.isError !== true || error?.message !== findRefusal(route);
     });
     expect(wrong).toEqual([]);
   });

@@ -5,7 +5,7 @@
 // or creates much is stopped.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { defaultQuotas } from '../../src/core/settings/quotas.ts';
-import { type Api, codesOf, signedInApi } from '../setup/api.ts';
+import { type Api, listCodes, signedInApi } from '../setup/api.ts';
 import { type Company, openCompany } from '../setup/company.ts';
 import { makePerson, makeSession } from '../setup/organization.ts';
 
@@ -39,7 +39,7 @@ describe('invitations', () => {
       Array.from({ length: 9 }, (_, index) => invite(`guest-${index}@example.test`)),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 201, 201, 201, 201, 422, 422, 422]);
-    expect(answers.flatMap(codesOf)).toEqual(Array(3).fill('limit_reached'));
+    expect(answers.flatMap(listCodes)).toEqual(Array(3).fill('limit_reached'));
     expect(await mails()).toBe(6);
   });
 

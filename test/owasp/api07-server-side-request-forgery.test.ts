@@ -52,7 +52,7 @@ const resolve: Resolve = async (hostname) => {
   return all.flat();
 };
 const limits = { timeoutMs: 60_000, maxBytes: 100_000 };
-const reasonOf = async (work: ReturnType<GuardedFetch>): Promise<string> =>
+const catchReason = async (work: ReturnType<GuardedFetch>): Promise<string> =>
   work.then(
     ({ status }) => `answered ${status}`,
     (error: unknown) => (error instanceof GuardedFetchError ? error.reason : String(error)),
@@ -80,7 +80,7 @@ describe('a name', () => {
       const name = `inside-${index}.example.test`;
       dns.set(name, { addresses });
       for (const url of [`https://${name}:${port}/`, `http://${name}:${port}/`])
-        expect([addresses, await reasonOf(strict(url, limits))]).toEqual([addresses, 'refused-address']);
+        expect([addresses, await catchReason(strict(url, limits))]).toEqual([addresses, 'refused-address']);
     }
     expect(dns.asked.length).toBeGreaterThanOrEqual(forms.length * 2);
     expect(heard).toBe(0);
@@ -98,9 +98,9 @@ describe('a name', () => {
       if (looks > 2) dns.set(name, { addresses: ['169.254.169.254'] });
     });
     const before = heard;
-    expect(await reasonOf(lenient(`http://${name}:${port}/`, limits))).toBe('answered 200');
+    expect(await catchReason(lenient(`http://${name}:${port}/`, limits))).toBe('answered 200');
     expect([looks, heard - before]).toEqual([2, 1]);
-    expect(await reasonOf(lenient(`http://${name}:${port}/`, limits))).toBe('refused-address');
+    expect(await catchReason(lenient(`http://${name}:${port}/`, limits))).toBe('refused-address');
   });
 
   it('in any spelling of an address is that address', async () => {
@@ -110,7 +110,7 @@ describe('a name', () => {
       ①②⑦.0.0.1 127。0。0。1 %31%32%37.0.0.1`.split(/\s+/);
     for (const spelling of spellings)
       for (const scheme of ['https', 'http'])
-        expect([spelling, await reasonOf(strict(`${scheme}://${spelling}:${port}/`, limits))]).toEqual([
+        expect([spelling, await catchReason(strict(`${scheme}://${spelling}:${port}/`, limits))]).toEqual([
           spelling,
           'refused-address',
         ]);
@@ -211,7 +211,7 @@ describe('a URL from a caller', () => {
 
   it('for the return of a payer must be a page of the organization', async () => {
     const checkOut = route('createCheckout');
-    const found = walk.builderOf(checkOut);
+    const found = walk.findBuilder(checkOut);
     const site = await found?.site();
     if (found === undefined || site === undefined) throw new Error('no builder');
     await site.sql((tx) =>

@@ -9,7 +9,7 @@ import { parse } from 'csv-parse/sync';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fullAccess } from '../../src/core/record-access.ts';
-import { createVersionTools, recordToolsOf } from '../../src/public/index.ts';
+import { createVersionTools, getRecordTools } from '../../src/public/index.ts';
 import { loadInvoices, publishVersion, withReads } from '../public/fixture.ts';
 import type { Api } from '../setup/api.ts';
 import { type Company, openCompany } from '../setup/company.ts';
@@ -169,7 +169,7 @@ describe('the contents of records', () => {
 describe('a filter from a model', () => {
   it('of any name is rejected or applied, never skipped', async () => {
     const tools = createVersionTools(
-      recordToolsOf(withReads(company.ctx)),
+      getRecordTools(withReads(company.ctx)),
       { ...company.ctx, organizationId: company.id },
       { version: 'v1', reads: fullAccess, maxCharacters: 60_000 },
     );

@@ -2,13 +2,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
 import { loadInvoices, publishVersion } from '../public/fixture.ts';
-import { type Answer, apiOf, codesOf, signedInApi } from '../setup/api.ts';
+import { type Answer, createApi, listCodes, signedInApi } from '../setup/api.ts';
 import { makePerson, makeSession } from '../setup/organization.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 
 const org = useOrganization({ settings: { allowSignup: true }, each: true });
 
-const detailOf = (answer: Answer): [number, string, string] => {
+const toErrorDetail = (answer: Answer): [number, string, string] => {
   const [detail] = answer.body.error?.details ?? [];
   return [answer.status, detail?.code, detail?.message];
 };
@@ -26,27 +26,27 @@ describe('the resources of an API key', () => {
 
   it('422 for a resource of no version, as for an unknown version', async () => {
     const refused = await withResources(['invoices', 'nope']);
-    expect([refused.status, codesOf(refused)]).toEqual([422, ['unknown_resource']]);
+    expect([refused.status, listCodes(refused)]).toEqual([422, ['unknown_resource']]);
     expect(refused.body.error.details[0]).toMatchObject({
       path: 'scopes.resources',
       message: expect.stringContaining('nope'),
     });
-    expect(codesOf(await withResources(['nope'], ['v9']))).toEqual(['unknown_version', 'unknown_resource']);
+    expect(listCodes(await withResources(['nope'], ['v9']))).toEqual(['unknown_version', 'unknown_resource']);
     expect((await withResources(['invoices'])).status).toBe(201);
   });
 
   it('422 for a resource that none of the versions of the key has', async () => {
     expect((await withResources(['invoices'], ['v7'])).status).toBe(201);
     const refused = await withResources(['invoices'], ['v1000']);
-    expect(codesOf(refused)).toContain('unknown_version');
+    expect(listCodes(refused)).toContain('unknown_version');
     const [draft] = (await org.api('get', '/api-schema?status=draft')).body.data;
-    expect(codesOf(await withResources(['invoices'], [draft.version]))).toEqual(['unknown_resource']);
+    expect(listCodes(await withResources(['invoices'], [draft.version]))).toEqual(['unknown_resource']);
   });
 
   it('may stay on a key when the resource is gone, but not be added', async () => {
     const { id } = (await withResources(['invoices'])).body;
     const change = (resources: string[]) => org.api('patch', `/api-keys/${id}`, { scopes: { resources } });
-    expect(codesOf(await change(['invoices', 'nope']))).toEqual(['unknown_resource']);
+    expect(listCodes(await change(['invoices', 'nope']))).toEqual(['unknown_resource']);
     await org.ctx.db.control.transaction(async (tx) => {
       await tx.raw("select set_config('portal.organization_id', ?, true)", [org.id]);
       await tx('api_keys')
@@ -78,7 +78,7 @@ describe('Accept', () => {
     const refused = await org.api(method, path, method === 'post' ? { name: 'x' } : undefined, {
       accept: 'application/xml',
     });
-    expect([refused.status, codesOf(refused)]).toEqual([406, ['not_acceptable']]);
+    expect([refused.status, listCodes(refused)]).toEqual([406, ['not_acceptable']]);
     expect((await org.api('get', '/teams')).body.pagination.total).toBe(0);
     for (const accept of ['application/json', 'text/html, */*;q=0.1', 'application/*'])
       expect([accept, (await org.api('get', '/teams', undefined, { accept })).status]).toEqual([accept, 200]);
@@ -97,7 +97,7 @@ describe('a confirmation that does not match', () => {
       [400, 'BAD_REQUEST'],
       [400, 'BAD_REQUEST'],
     ]);
-    expect([purge, confirm].map(codesOf)).toEqual([['confirmation_mismatch'], ['confirmation_mismatch']]);
+    expect([purge, confirm].map(listCodes)).toEqual([['confirmation_mismatch'], ['confirmation_mismatch']]);
     expect((await org.api('get', '/netsuite/connection')).status).toBe(200);
   });
 });
@@ -127,9 +127,9 @@ describe('the preview of a template', () => {
   it('422 for half a record, and for a document without one', async () => {
     const id = await make('email', 'x');
     for (const half of [{ recordType: 'invoice' }, { recordId: '7' }])
-      expect([half, codesOf(await preview(id, half))]).toEqual([half, ['record_incomplete']]);
+      expect([half, listCodes(await preview(id, half))]).toEqual([half, ['record_incomplete']]);
     const needed = await preview(await make('document', 'x'), {});
-    expect([needed.status, codesOf(needed)]).toEqual([422, ['record_needed']]);
+    expect([needed.status, listCodes(needed)]).toEqual([422, ['record_needed']]);
   });
 });
 
@@ -235,16 +235,16 @@ describe('the role of members and invitations', () => {
 describe('a key made with a name only', () => {
   it('reads, and the 403 of a write says how to make one that writes', async () => {
     const { secret } = await readsOnly();
-    const refused = await apiOf(org.app, secret)('post', '/teams', { name: 'x' });
+    const refused = await createApi(org.app, secret)('post', '/teams', { name: 'x' });
     expect(refused.body.error.message).toBe('Missing required permission: team:create');
-    expect(detailOf(refused)).toEqual([
+    expect(toErrorDetail(refused)).toEqual([
       403,
       'read_only',
       expect.stringContaining('"permissions": ["write"]'),
     ]);
     const advised = /\{.*\}/.exec(refused.body.error.details[0].message)?.[0] ?? '';
     const writing = await org.api('post', '/api-keys', JSON.parse(advised));
-    expect((await apiOf(org.app, writing.body.secret)('post', '/teams', { name: 'x' })).status).toBe(201);
+    expect((await createApi(org.app, writing.body.secret)('post', '/teams', { name: 'x' })).status).toBe(201);
   });
 
   it('is not the advice where the person lacks the permission', async () => {
@@ -260,7 +260,7 @@ describe('without a connection', () => {
     ['get', '/netsuite/metadata/invoice'],
     ['delete', '/netsuite/connection'],
   ] as const)('%s %s says to set one up', async (method, path) => {
-    expect(detailOf(await org.api(method, path))).toEqual([
+    expect(toErrorDetail(await org.api(method, path))).toEqual([
       404,
       'no_connection',
       'Set up the connection first',
@@ -273,7 +273,7 @@ describe('without a connection', () => {
     ['/netsuite/queries', { name: 'x', label: 'x', query: 'SELECT id, itemid FROM item', keyColumn: 'id' }],
   ])('post %s says to set one up', async (path, body) => {
     const refused = await org.api('post', path, body);
-    expect(detailOf(refused)).toEqual([422, 'no_connection', 'Set up the connection first']);
+    expect(toErrorDetail(refused)).toEqual([422, 'no_connection', 'Set up the connection first']);
   });
 
   it.each([
@@ -285,7 +285,7 @@ describe('without a connection', () => {
       authentication: { method: 'oauth2', clientId: 'c' },
     });
     const body = method === 'post' ? { name: 'x', recordType: 'invoice' } : undefined;
-    expect(detailOf(await org.api(method, path, body))).toEqual([
+    expect(toErrorDetail(await org.api(method, path, body))).toEqual([
       status,
       'no_metadata',
       expect.stringContaining('refresh the metadata'),

@@ -15,7 +15,7 @@ const kinds = {
   agents: () => ({ at: '/agents', rest: { apiVersion: 'v1', model: 'offline' } }),
 };
 
-describe.each(Object.entries(kinds))('the name of one of the %s', (_kind, kindOf) => {
+describe.each(Object.entries(kinds))('the name of one of the %s', (_kind, getKind) => {
   it.each([
     ['a zero-width space', 'Own\u200ber'],
     ['a zero-width joiner', 'Owner\u200d'],
@@ -30,7 +30,7 @@ describe.each(Object.entries(kinds))('the name of one of the %s', (_kind, kindOf
     ['a combining grapheme joiner', 'Own\u034fer'],
     ['a change of direction', 'Owner\u202e'],
   ])('422 with %s, when it is made and when it is changed', async (_what, name) => {
-    const { at, rest } = kindOf();
+    const { at, rest } = getKind();
     const made = await org.api('post', at, { name, ...rest });
     expect([made.status, made.body.error?.details[0].path]).toEqual([422, 'name']);
     const other = await org.api('post', at, {
@@ -46,7 +46,7 @@ describe.each(Object.entries(kinds))('the name of one of the %s', (_kind, kindOf
   it.each(['⚙️ Operators', '👩🏽‍💻 Developers', 'نرم‌افزار', 'कार्यालय', 'Größe – 大阪'])(
     'may be %s',
     async (name) => {
-      const { at, rest } = kindOf();
+      const { at, rest } = getKind();
       const made = await org.api('post', at, { name, ...rest });
       expect([made.status, made.body.name]).toEqual([201, name]);
     },

@@ -19,7 +19,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => company?.close());
 
-const detailsOf = ({ body }: Pick<Answer, 'body'>): readonly Detail[] => body.error?.details ?? [];
+const listDetails = ({ body }: Pick<Answer, 'body'>): readonly Detail[] => body.error?.details ?? [];
 const describeType = async (name: string) => (await company.api('get', `/netsuite/metadata/${name}`)).body;
 
 /** It can't be synced, for a reason that the metadata and both ways of syncing it give. */
@@ -27,8 +27,8 @@ async function expectUnsyncable(name: string): Promise<string> {
   const described = await describeType(name);
   expect(described).toMatchObject({ name, syncable: false, reason: expect.stringMatching(/\w+ \w+/) });
   const refused = await company.api('post', '/sync-configs', { name, recordType: name });
-  expect([refused.status, detailsOf(refused).map(({ path }) => path)]).toEqual([422, ['recordType']]);
-  expect(detailsOf(refused)[0]?.message).toContain(described.reason);
+  expect([refused.status, listDetails(refused).map(({ path }) => path)]).toEqual([422, ['recordType']]);
+  expect(listDetails(refused)[0]?.message).toContain(described.reason);
   const { status, body } = await company.api('post', '/sync-configs/bulk', {
     recordTypes: [name],
     dryRun: false,
@@ -72,7 +72,7 @@ describe('a record type', () => {
       name: 'x',
       recordType: 'customrecord_nothing',
     });
-    expect([refused.status, detailsOf(refused)]).toEqual([
+    expect([refused.status, listDetails(refused)]).toEqual([
       422,
       [expect.objectContaining({ path: 'recordType', code: 'unknown_record_type' })],
     ]);
@@ -85,7 +85,7 @@ describe('a record type', () => {
       400,
     );
     const empty = await company.api('post', '/sync-configs/bulk', { recordTypes: [] });
-    expect([empty.status, detailsOf(empty).map(({ path }) => path)]).toEqual([422, ['recordTypes']]);
+    expect([empty.status, listDetails(empty).map(({ path }) => path)]).toEqual([422, ['recordTypes']]);
   });
 });
 
@@ -125,7 +125,7 @@ describe('a custom field', () => {
     const refused = await company.api('patch', `/sync-configs/${made.body.id}`, {
       fields: ['id', broken.name],
     });
-    expect([refused.status, detailsOf(refused).map(({ path }) => path)]).toEqual([422, ['fields[1]']]);
+    expect([refused.status, listDetails(refused).map(({ path }) => path)]).toEqual([422, ['fields[1]']]);
   });
 
   it('that gets another type, another name, or fails from one day on leaves no run without a name', async () => {
@@ -163,7 +163,7 @@ describe('a custom field', () => {
       draft.status === 201
         ? await company.api('post', `/api-schema/${draft.body.id}/publish`, { revision: draft.body.revision })
         : draft;
-    expect([answer.status, detailsOf(answer).map(({ path }) => path)]).toEqual([
+    expect([answer.status, listDetails(answer).map(({ path }) => path)]).toEqual([
       422,
       ['endpoints[0].fields[1].name'],
     ]);
@@ -202,7 +202,7 @@ describe('a query', () => {
     ['with the name of a summary', { name: 'summary' }, 'name'],
   ])('%s is refused by its path', async (_name, change, path) => {
     const answer = await company.api('post', '/netsuite/queries', { ...sound, ...change });
-    expect([answer.status, detailsOf(answer).map((detail) => detail.path)]).toEqual([422, [path]]);
+    expect([answer.status, listDetails(answer).map((detail) => detail.path)]).toEqual([422, [path]]);
   });
 
   it('that is sound is synced as one more record type', async () => {

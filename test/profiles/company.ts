@@ -7,10 +7,10 @@ import { expect, inject } from 'vitest';
 import { createApp, startBackground } from '../../src/app.ts';
 import type { Account, Shape } from '../chaos/oracle/account.ts';
 import { publish } from '../chaos/oracle/publish.ts';
-import { resourceOf } from '../chaos/oracle/published.ts';
+import { toResource } from '../chaos/oracle/published.ts';
 import { openService, readSnapshot, type Service, type Snapshot } from '../chaos/oracle/served.ts';
 import { sendControl } from '../setup/account-control.ts';
-import { type Api, apiOf } from '../setup/api.ts';
+import { type Api, createApi } from '../setup/api.ts';
 import { testDatabase, testSettings } from '../setup/database.ts';
 import { dataFolder, type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -64,7 +64,7 @@ async function waitForRun(api: Api, recordType: string, configId: string, mode: 
   }, runWithinMs);
 }
 
-function syncOf(api: Api): Company['sync'] {
+function createSync(api: Api): Company['sync'] {
   return async (configs, mode, statuses = ['succeeded']) => {
     const runs = await Promise.all(
       [...configs].map(
@@ -80,13 +80,13 @@ function syncOf(api: Api): Company['sync'] {
   };
 }
 
-function readersOf(
+function createReaders(
   service: Service,
   base: () => string,
   headers: Readonly<Record<string, string>>,
 ): Pick<Company, 'read' | 'exportAll'> {
   const isServed = async (recordType: string, generation: string): Promise<true | undefined> => {
-    const answer = await service.get(`/${resourceOf(recordType)}?pageSize=1`);
+    const answer = await service.get(`/${toResource(recordType)}?pageSize=1`);
     return answer.status === 200 && BigInt(answer.generation) >= BigInt(generation) ? true : undefined;
   };
   return {
@@ -97,7 +97,7 @@ function readersOf(
     },
     async exportAll<T>(recordType: string, generation: string) {
       await until(() => isServed(recordType, generation));
-      const answer = await fetch(`${base()}/${resourceOf(recordType)}`, {
+      const answer = await fetch(`${base()}/${toResource(recordType)}`, {
         headers: { ...headers, accept: 'application/x-ndjson' },
       });
       const text = await answer.text();
@@ -147,7 +147,7 @@ async function open(replayFrom: string | undefined, closing: Closing): Promise<O
   });
   closing.push(erp.stop);
   const { url, organizationId, secret } = await serve(erp.host, closing);
-  const api = apiOf(url, secret);
+  const api = createApi(url, secret);
   await erp.connect(api);
   const refreshed = await api('post', '/netsuite/metadata/refresh');
   if (refreshed.status !== 200) throw new Error(`${refreshed.status} ${JSON.stringify(refreshed.body)}`);
@@ -161,13 +161,13 @@ async function open(replayFrom: string | undefined, closing: Closing): Promise<O
     erp,
     account: { pool, now: erp.account.businessTime, timeZone: () => 'Europe/London' },
     control: (method, path, body) => sendControl(erp.account, method, path, body),
-    sync: syncOf(api),
+    sync: createSync(api),
     async publish(shapes) {
       const published = await publish(api, shapes);
       expect(published.problem).toBeNull();
       version = published.version;
     },
-    ...readersOf(openService(base, headers), base, headers),
+    ...createReaders(openService(base, headers), base, headers),
   };
 }
 

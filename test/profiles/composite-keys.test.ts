@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type CompanyAccount,
-  idsOf,
+  listIds,
   openCompanyAccount,
   signal,
 } from '../connectors/netsuite/company-account.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => company.close());
 
-const numberOf = async (query: string): Promise<number> => Number((await company.first(query))[0]);
+const readNumber = async (query: string): Promise<number> => Number((await company.first(query))[0]);
 
 const interest = describeType(
   'map_customer_custentity_interests',
@@ -41,18 +41,18 @@ describe('a key of several columns', () => {
         `v.mapone * 1000000000 + v.maptwo, v.mapone, v.maptwo from suiteql.map_customer_custentity_interests v order by v.mapone, v.maptwo`,
       ),
     );
-    expect(await company.listAll(interest)).toEqual(idsOf({ records }));
+    expect(await company.listAll(interest)).toEqual(listIds({ records }));
   });
 
   it('pages the ledger completely, at the rate of one request per page', async () => {
     const before = company.requests();
     const { records, rejected } = await company.readAll(posting);
-    const expected = await numberOf('count(*) from suiteql.transactionaccountingline');
+    const expected = await readNumber('count(*) from suiteql.transactionaccountingline');
     expect(rejected).toEqual([]);
     expect(records).toHaveLength(expected);
     expect(company.requests() - before).toBe(Math.ceil(expected / 1_000));
     expect(await company.connector.count(posting, signal)).toBe(expected);
-    const ids = idsOf({ records });
+    const ids = listIds({ records });
     const range = { afterId: ids[123] ?? '', upTo: ids[1_456] ?? '' };
     expect(await company.connector.count(posting, signal, range)).toBe(1_456 - 123);
     const since = new Date('2000-01-01T00:00:00Z');
@@ -68,9 +68,11 @@ describe('a key of several columns', () => {
         return BigInt(id) === (transaction ?? 0n) * 10_000_000n + (line ?? 0n) * 100n + (book ?? 0n);
       }),
     ).toBe(true);
-    expect(new Set(idsOf({ records })).size).toBe(expected);
+    expect(new Set(listIds({ records })).size).toBe(expected);
     const cents = records.reduce((sum, { values }) => sum + Math.round(Number(values['amount']) * 100), 0);
-    expect(cents).toBe(await numberOf('round(sum(v.amount) * 100) from suiteql.transactionaccountingline v'));
+    expect(cents).toBe(
+      await readNumber('round(sum(v.amount) * 100) from suiteql.transactionaccountingline v'),
+    );
   });
 
   it('reads by id what still exists, and by the transaction what changed', async () => {
@@ -84,14 +86,14 @@ describe('a key of several columns', () => {
       ids: [...ids, absent],
       signal,
     });
-    expect(idsOf(page)).toEqual(ids);
+    expect(listIds(page)).toEqual(ids);
     const scanned = await company.connector.scan({
       recordType: posting,
       fields: ['account'],
       ids: [absent, ...ids.slice(0, 10)],
       signal,
     });
-    expect(idsOf(scanned)).toEqual(ids.slice(0, 10));
+    expect(listIds(scanned)).toEqual(ids.slice(0, 10));
     const [id, count] =
       (
         await company.truth(

@@ -4,9 +4,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readTruth, type Shape, sourceOf } from '../chaos/oracle/account.ts';
+import { readTruth, type Shape, toSource } from '../chaos/oracle/account.ts';
 import { readShape } from '../chaos/oracle/published.ts';
-import { contentOf } from '../chaos/oracle/served.ts';
+import { toContent } from '../chaos/oracle/served.ts';
 import { type Company, openCompany, type Run } from './company.ts';
 import {
   changeRecord,
@@ -47,10 +47,10 @@ async function differences(
     found.push(...absent.map((id) => `${recordType} ${id} is not served`));
     for (const [id, record] of snapshot.records) {
       const expected = truth.records.get(id);
-      const served = contentOf(shape, record);
+      const served = toContent(shape, record);
       const differing = fields
         .filter((_field, index) => served.cells[index] !== expected?.cells[index])
-        .map(sourceOf)
+        .map(toSource)
         .filter(isJudged);
       if (served.lines?.join() !== expected?.lines?.join()) differing.push('lines');
       if (differing.length > 0)

@@ -46,14 +46,14 @@ async function listTransactions(): Promise<string[]> {
   return wanted;
 }
 
-const fieldsOf = (recordType: string): readonly string[] => {
+const listFields = (recordType: string): readonly string[] => {
   if (recordType === postings) return postingFields;
   return ['invoice', 'vendorBill'].includes(recordType) ? [...headerFields, ...openFields] : headerFields;
 };
 
-const shapeOf = (recordType: string) => ({
+const createShape = (recordType: string) => ({
   recordType,
-  fields: fieldsOf(recordType).map((field) => ({ name: field, field, isLabel: false, isNumber: false })),
+  fields: listFields(recordType).map((field) => ({ name: field, field, isLabel: false, isNumber: false })),
   lineFields: null,
 });
 
@@ -64,7 +64,7 @@ beforeAll(async () => {
     const made = await company.api('post', '/sync-configs', {
       name: recordType,
       recordType,
-      fields: fieldsOf(recordType),
+      fields: listFields(recordType),
     });
     expect([recordType, made.status, made.body.error]).toEqual([recordType, 201, undefined]);
     configs.set(recordType, made.body.id);
@@ -94,10 +94,10 @@ type Posting = Readonly<Record<string, string | null>>;
 async function servedBalance(runs: ReadonlyMap<string, Run>): Promise<Sums> {
   const periods = new Map<string, string | null>();
   for (const recordType of transactions)
-    for (const { id, postingperiod } of await exportOf(runs, recordType))
+    for (const { id, postingperiod } of await exportPostings(runs, recordType))
       periods.set(String(id), postingperiod ?? null);
   const sums: Sums = new Map();
-  for (const line of await exportOf(runs, postings)) {
+  for (const line of await exportPostings(runs, postings)) {
     const { transaction, account, accountingbook } = line;
     if (!periods.has(String(transaction))) throw new Error(`No transaction ${transaction} is served`);
     const key = [account, periods.get(String(transaction)), accountingbook];
@@ -106,7 +106,7 @@ async function servedBalance(runs: ReadonlyMap<string, Run>): Promise<Sums> {
   return sums;
 }
 
-const exportOf = (runs: ReadonlyMap<string, Run>, recordType: string): Promise<Posting[]> =>
+const exportPostings = (runs: ReadonlyMap<string, Run>, recordType: string): Promise<Posting[]> =>
   company.exportAll<Posting>(recordType, runs.get(recordType)?.generation ?? '0');
 
 const ledgerBalance = (): Promise<Sums> =>
@@ -123,19 +123,19 @@ const ledgerBalance = (): Promise<Sums> =>
     return sums;
   });
 
-const ageOf = (overdue: number): string =>
+const toAgeBucket = (overdue: number): string =>
   ['not due', '1 to 30', '31 to 60', 'more'][overdue <= 0 ? 0 : overdue <= 30 ? 1 : overdue <= 60 ? 2 : 3] ??
   '';
 
 async function servedAging(runs: ReadonlyMap<string, Run>, today: string): Promise<Sums> {
   const sums: Sums = new Map();
   for (const recordType of ['invoice', 'vendorBill'])
-    for (const { entity, duedate, foreignamountunpaid } of await exportOf(runs, recordType)) {
+    for (const { entity, duedate, foreignamountunpaid } of await exportPostings(runs, recordType)) {
       const overdue =
         duedate === null || duedate === undefined
           ? 0
           : (Date.parse(today) - Date.parse(duedate)) / 86_400_000;
-      add(sums, [recordType, entity, ageOf(overdue)], foreignamountunpaid);
+      add(sums, [recordType, entity, toAgeBucket(overdue)], foreignamountunpaid);
     }
   return sums;
 }
@@ -149,7 +149,8 @@ const ledgerAging = (): Promise<Sums> =>
        from transaction t where t.type in ('CustInvc', 'VendBill')`,
     );
     const sums: Sums = new Map();
-    for (const { type, entity, overdue, unpaid } of rows) add(sums, [type, entity, ageOf(overdue)], unpaid);
+    for (const { type, entity, overdue, unpaid } of rows)
+      add(sums, [type, entity, toAgeBucket(overdue)], unpaid);
     return sums;
   });
 
@@ -168,10 +169,10 @@ async function expectBooks(runs: ReadonlyMap<string, Run>, today: string): Promi
 describe(`the books of the profile ${profile}`, () => {
   it('equal the account after the first load', { timeout: 900_000 }, async () => {
     const runs = await company.sync(configs, 'full');
-    await company.publish([postings, ...transactions].map(shapeOf));
+    await company.publish([postings, ...transactions].map(createShape));
     await expectBooks(runs, new Date(Date.parse(firstDay) - 86_400_000).toISOString().slice(0, 10));
     const books = new Set(
-      (await exportOf(runs, postings)).map(({ accountingbook }) => String(accountingbook)),
+      (await exportPostings(runs, postings)).map(({ accountingbook }) => String(accountingbook)),
     );
     expect(books.size).toBe(profile === 'oneworld' ? 2 : 1);
   });

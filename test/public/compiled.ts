@@ -1,5 +1,5 @@
 // Definitions of versions through the pure stages: bound to the columns of the fixture's invoices, and compiled.
-import { indexesOf } from '../../src/public/read/indexes.ts';
+import { listIndexes } from '../../src/public/read/indexes.ts';
 import { bindDocument } from '../../src/public/version/bind.ts';
 import { compileSchema } from '../../src/public/version/compile.ts';
 import { readWhole } from '../../src/public/version/narrow.ts';
@@ -20,6 +20,6 @@ export function compileInvoices(changes: object = {}, columns = invoiceColumns) 
   return {
     endpoint,
     whole: readWhole(endpoint),
-    indexes: indexesOf(document, bindings).get('invoice') ?? [],
+    indexes: listIndexes(document, bindings).get('invoice') ?? [],
   };
 }

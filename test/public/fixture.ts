@@ -180,13 +180,13 @@ export async function insertInvoices(
     `insert into ${tenantSchema(organizationId)}.${table} (id, generation, content_hash, f_tranid, f_status, f_total, f_seq, f_paid, f_trandate, f_lastmodified,
        f_entity, l_entity, f_lines)
      select i, 1, '\\x00', a, b, c::numeric, d::bigint, e::boolean, f::date, g::timestamptz, h, j, k::jsonb
-     from unnest($1::${await idTypeOf(ctx, organizationId, table)}[], $2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
+     from unnest($1::${await readIdType(ctx, organizationId, table)}[], $2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
        as r(i, a, b, c, d, e, f, g, h, j, k)`,
     [...names, ...more].map((name) => rows.map((row) => row[name] ?? null)),
   );
 }
 
-async function idTypeOf(ctx: Ctx, organizationId: string, table: string): Promise<string> {
+async function readIdType(ctx: Ctx, organizationId: string, table: string): Promise<string> {
   const { rows } = await ctx.db.data.query<{ type: string }>(
     "select data_type as type from information_schema.columns where table_schema = $1 and table_name = $2 and column_name = 'id'",
     [tenantSchema(organizationId), table],
@@ -276,7 +276,7 @@ export function publicApp(
       {
         usage,
         sessionCookies: (req) => sessionCookies(req, ctx.settings.publicUrl),
-        headersOf: pendingHeaders,
+        listPendingHeaders: pendingHeaders,
         applyHeaders: applyPendingHeaders,
         onServed: recordServed,
         referencePage: (_req, res) => {
@@ -293,14 +293,14 @@ export function publicApp(
 export type Caller = { readonly secret: string; readonly organizationId: string };
 
 /** Calls as a client program does, with both headers. */
-export const callerOf =
+export const createCaller =
   (app: Express, { secret, organizationId }: Caller) =>
   (path: string, headers: Record<string, string> = {}) =>
     supertest(app)
       .get(`/api/public${path}`)
       .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organizationId, ...headers });
 
-export type Get = ReturnType<typeof callerOf>;
+export type Get = ReturnType<typeof createCaller>;
 type OrganizationOptions = {
   readonly rows?: readonly InvoiceRow[];
   readonly idType?: 'integer' | 'text';
@@ -318,7 +318,7 @@ export async function openOrganization(ctx: Ctx, app: Express, options: Organiza
   for (const version of versions) await publishVersion(ctx, organizationId, version);
   const key = (scopes: Parameters<typeof makeKey>[2] = {}) => makeKey(ctx, organizationId, scopes);
   const callerWith = async (scopes?: Parameters<typeof makeKey>[2], on = app): Promise<Get> =>
-    callerOf(on, { secret: (await key(scopes)).secret, organizationId });
+    createCaller(on, { secret: (await key(scopes)).secret, organizationId });
   return {
     organizationId,
     ownerId,
@@ -361,5 +361,5 @@ export async function openSite({
   };
 }
 
-export const idsOf = (response: { body: { data: { id: string }[] } }): string[] =>
+export const listIds = (response: { body: { data: { id: string }[] } }): string[] =>
   response.body.data.map(({ id }) => id);

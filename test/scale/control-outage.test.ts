@@ -56,7 +56,7 @@ const get = (service: Service, path: string, secret = site.secret, headers: Reco
     headers: { authorization: `Bearer ${secret}`, 'x-tenant-id': site.world.organizationId, ...headers },
   });
 const list = '/api/public/v1/things';
-const statusOf = async (service: Service, path: string, secret?: string): Promise<number> => {
+const readStatus = async (service: Service, path: string, secret?: string): Promise<number> => {
   const response = await get(service, path, secret);
   await response.arrayBuffer();
   return response.status;
@@ -81,7 +81,7 @@ function startReading(service: Service): () => Promise<Record<string, number>> {
   const read = async (): Promise<void> => {
     while (!isOver) {
       for (const path of paths) {
-        const status = await statusOf(service, path);
+        const status = await readStatus(service, path);
         counts[status] = (counts[status] ?? 0) + 1;
       }
       await pause(10);
@@ -112,15 +112,15 @@ const untilNoticed = (service: Service, isUnreachable: boolean) =>
 describe('the control database is killed', () => {
   it('503 without TRUST_DURING_OUTAGE_SECONDS, once what was looked up is a second old', async () => {
     const service = await startTrusting(0);
-    expect(await statusOf(service, list)).toBe(200);
+    expect(await readStatus(service, list)).toBe(200);
     await site.servers.killPrimary();
     try {
-      await until(async () => ((await statusOf(service, list)) === 503 ? true : undefined));
+      await until(async () => ((await readStatus(service, list)) === 503 ? true : undefined));
       expect((await readiness(service)).status).toBe(503);
     } finally {
       await site.servers.primary.start();
     }
-    await until(async () => ((await statusOf(service, list)) === 200 ? true : undefined));
+    await until(async () => ((await readStatus(service, list)) === 200 ? true : undefined));
   });
 
   it('answers every read of a known key as before, with the same entity tags, and nothing else', async () => {
@@ -142,28 +142,28 @@ describe('the control database is killed', () => {
       const csv = await get(service, list, undefined, { accept: 'text/csv' });
       expect([csv.status, (await csv.text()).trimEnd().split('\n').length]).toEqual([
         200,
-        site.countOf(1) + 1,
+        site.countRecords(1) + 1,
       ]);
-      expect(await statusOf(service, list, unused.secret)).toBe(503);
-      expect(await statusOf(service, '/api/platform/v1/whoami')).toBe(503);
+      expect(await readStatus(service, list, unused.secret)).toBe(503);
+      expect(await readStatus(service, '/api/platform/v1/whoami')).toBe(503);
     } finally {
       await site.servers.primary.start();
     }
     await until(async () =>
-      (await statusOf(service, '/api/platform/v1/whoami')) === 200 ? true : undefined,
+      (await readStatus(service, '/api/platform/v1/whoami')) === 200 ? true : undefined,
     );
     expect(Object.keys(await stopReading())).toEqual(['200']);
-    await until(async () => ((await statusOf(service, list, unused.secret)) === 200 ? true : undefined));
+    await until(async () => ((await readStatus(service, list, unused.secret)) === 200 ? true : undefined));
   });
 
   it('503 when the time is over', async () => {
     const service = await startTrusting(3);
-    expect(await statusOf(service, list)).toBe(200);
+    expect(await readStatus(service, list)).toBe(200);
     const lastMs = systemClock.monotonicMs();
     await site.servers.killPrimary();
     try {
-      expect(await statusOf(service, list)).toBe(200);
-      await until(async () => ((await statusOf(service, list)) === 503 ? true : undefined));
+      expect(await readStatus(service, list)).toBe(200);
+      await until(async () => ((await readStatus(service, list)) === 503 ? true : undefined));
       expect(systemClock.monotonicMs() - lastMs).toBeGreaterThan(2_000);
     } finally {
       await site.servers.primary.start();
@@ -174,13 +174,13 @@ describe('the control database is killed', () => {
 describe('the control database is frozen', () => {
   it('answers all reads of known keys', async () => {
     const service = await startTrusting(60);
-    expect(await statusOf(service, list)).toBe(200);
+    expect(await readStatus(service, list)).toBe(200);
     const thaw = await freezeServer(await site.servers.primary.pid());
     const stopReading = startReading(service);
     try {
       await untilNoticed(service, true);
       await pause(500);
-      expect(await statusOf(service, list)).toBe(200);
+      expect(await readStatus(service, list)).toBe(200);
     } finally {
       thaw();
     }
@@ -192,7 +192,7 @@ describe('the control database is frozen', () => {
 describe('the control database is cut off from one process', () => {
   it('is ready while it trusts what it knows, and no longer', async () => {
     const service = await startTrusting(5, site.servers.primary.connection.port);
-    expect(await statusOf(service, list)).toBe(200);
+    expect(await readStatus(service, list)).toBe(200);
     expect((await readiness(service)).status).toBe(200);
     control.moveTo(null);
     await until(async () => {
@@ -201,7 +201,7 @@ describe('the control database is cut off from one process', () => {
         ? true
         : undefined;
     });
-    expect(await statusOf(service, list)).toBe(200);
+    expect(await readStatus(service, list)).toBe(200);
     await until(async () => ((await readiness(service)).status === 503 ? true : undefined));
     control.moveTo(site.servers.primary.connection);
     await until(async () => ((await readiness(service)).checks['database'] === 'ok' ? true : undefined));
@@ -210,18 +210,18 @@ describe('the control database is cut off from one process', () => {
   it('trusts a key that is revoked meanwhile until the database responds again', async () => {
     const service = await startTrusting(60);
     const key = await newKey();
-    expect(await statusOf(service, list, key.secret)).toBe(200);
+    expect(await readStatus(service, list, key.secret)).toBe(200);
     control.moveTo(null);
     await untilNoticed(service, true);
     await inTransaction({ db: site.service.ctx.db, organizationId: site.world.organizationId }, (tx) =>
       tx('api_keys').where({ id: key.id }).update({ revoked_at: tx.fn.now() }),
     );
     await pause(1_500);
-    expect(await statusOf(service, list, key.secret)).toBe(200);
+    expect(await readStatus(service, list, key.secret)).toBe(200);
     control.moveTo(site.servers.primary.connection);
     await untilNoticed(service, false);
     await pause(1_000);
-    expect(await statusOf(service, list, key.secret)).toBe(401);
+    expect(await readStatus(service, list, key.secret)).toBe(401);
   });
 
   it('trusts a known token until its expiry, and no token that was not used before', async () => {
@@ -236,14 +236,14 @@ describe('the control database is cut off from one process', () => {
     });
     const { tokens } = (await minted.json()) as { tokens: { token: string }[] };
     const [ending, lasting, unused] = tokens.map(({ token }) => token);
-    for (const token of [ending, lasting]) expect(await statusOf(service, list, token)).toBe(200);
+    for (const token of [ending, lasting]) expect(await readStatus(service, list, token)).toBe(200);
     control.moveTo(null);
     await untilNoticed(service, true);
     await pause(1_500);
-    for (const token of [ending, lasting]) expect(await statusOf(service, list, token)).toBe(200);
-    expect(await statusOf(service, list, unused)).toBe(503);
-    await until(async () => ((await statusOf(service, list, ending)) === 401 ? true : undefined));
-    expect(await statusOf(service, list, lasting)).toBe(200);
+    for (const token of [ending, lasting]) expect(await readStatus(service, list, token)).toBe(200);
+    expect(await readStatus(service, list, unused)).toBe(503);
+    await until(async () => ((await readStatus(service, list, ending)) === 401 ? true : undefined));
+    expect(await readStatus(service, list, lasting)).toBe(200);
   });
 
   it('503 for a key that was revoked before: only the database can say that it is invalid', async () => {
@@ -252,10 +252,10 @@ describe('the control database is cut off from one process', () => {
     await inTransaction({ db: site.service.ctx.db, organizationId: site.world.organizationId }, (tx) =>
       tx('api_keys').where({ id: key.id }).update({ revoked_at: tx.fn.now() }),
     );
-    expect(await statusOf(service, list, key.secret)).toBe(401);
+    expect(await readStatus(service, list, key.secret)).toBe(401);
     control.moveTo(null);
     await untilNoticed(service, true);
-    expect(await statusOf(service, list, key.secret)).toBe(503);
+    expect(await readStatus(service, list, key.secret)).toBe(503);
   });
 
   it('401 for a key whose end passes meanwhile', async () => {
@@ -266,21 +266,21 @@ describe('the control database is cut off from one process', () => {
         .where({ id: key.id })
         .update({ expires_at: tx.raw("now() + interval '3 seconds'") }),
     );
-    expect(await statusOf(service, list, key.secret)).toBe(200);
+    expect(await readStatus(service, list, key.secret)).toBe(200);
     control.moveTo(null);
     await untilNoticed(service, true);
-    expect(await statusOf(service, list, key.secret)).toBe(200);
-    await until(async () => ((await statusOf(service, list, key.secret)) === 401 ? true : undefined));
+    expect(await readStatus(service, list, key.secret)).toBe(200);
+    await until(async () => ((await readStatus(service, list, key.secret)) === 401 ? true : undefined));
   });
 
   it('503 at once during a move of the warehouse: where the records are can not be confirmed', async () => {
     const { port } = site.servers.standby.connection;
     const service = await startTrusting(60, port, { WAREHOUSE_FROM_URL: urlAt(port) });
-    expect(await statusOf(service, list)).toBe(200);
+    expect(await readStatus(service, list)).toBe(200);
     control.moveTo(null);
     await untilNoticed(service, true);
     await pause(1_100);
-    expect(await statusOf(service, list)).toBe(503);
+    expect(await readStatus(service, list)).toBe(503);
     expect((await readiness(service)).status).toBe(503);
   });
 
@@ -290,7 +290,7 @@ describe('the control database is cut off from one process', () => {
     const changes: boolean[] = [];
     service.ctx.db.controlAvailability.watch((isUnreachable) => changes.push(isUnreachable));
     const key = await newKey();
-    expect(await statusOf(service, list, key.secret)).toBe(200);
+    expect(await readStatus(service, list, key.secret)).toBe(200);
     await inTransaction({ db: site.service.ctx.db, organizationId: site.world.organizationId }, (tx) =>
       tx('api_keys').where({ id: key.id }).update({ revoked_at: tx.fn.now() }),
     );
@@ -298,7 +298,7 @@ describe('the control database is cut off from one process', () => {
     // Its lookup waits for a lock, and an administrator ends the waiting session.
     const blocker = await openClient(site.servers.primary.connection);
     await blocker.query('begin; lock table api_keys in access exclusive mode');
-    const answer = statusOf(service, list, key.secret);
+    const answer = readStatus(service, list, key.secret);
     await until(async () => {
       const ended = await asAdmin(
         "select pg_terminate_backend(pid) from pg_locks where not granted and relation = 'api_keys'::regclass",
@@ -311,23 +311,23 @@ describe('the control database is cut off from one process', () => {
     await asAdmin("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'portal_login'");
     await pause(2_500);
     expect(changes).toEqual([]);
-    expect(await statusOf(service, list, key.secret)).toBe(401);
+    expect(await readStatus(service, list, key.secret)).toBe(401);
   });
 
   it('is no outage when the database refuses the login', async () => {
     const service = await startTrusting(60);
-    expect(await statusOf(service, list)).toBe(200);
+    expect(await readStatus(service, list)).toBe(200);
     const asAdmin = (sql: string) => site.servers.primary.query(sql, [], 'portal');
     await asAdmin('alter role portal_login nologin');
     try {
       control.moveTo(site.servers.primary.connection);
       await untilNoticed(service, false);
-      await until(async () => ((await statusOf(service, list)) >= 500 ? true : undefined));
+      await until(async () => ((await readStatus(service, list)) >= 500 ? true : undefined));
       await pause(1_500);
-      expect(await statusOf(service, list)).toBeGreaterThanOrEqual(500);
+      expect(await readStatus(service, list)).toBeGreaterThanOrEqual(500);
     } finally {
       await asAdmin('alter role portal_login login');
     }
-    await until(async () => ((await statusOf(service, list)) === 200 ? true : undefined));
+    await until(async () => ((await readStatus(service, list)) === 200 ? true : undefined));
   });
 });

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ctx, TenantCtx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { enqueueMail, layoutMail, startMailSender } from '../../src/mail/index.ts';
-import { operatorOf } from '../admin/fixture.ts';
+import { createOperator } from '../admin/fixture.ts';
 import { openSubscriptionSite, type SubscriptionSite } from '../platform/subscriptions/fixture.ts';
 import { testSettings } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
@@ -44,10 +44,10 @@ const startSenders = (...processes: Ctx[]): void => {
   stops.push(() => Promise.all(senders.map((sender) => sender.stop())));
 };
 const stopSenders = async (): Promise<unknown> => stops.pop()?.();
-const statusOf = async (tenant: TenantCtx, id: string): Promise<string> =>
+const readStatus = async (tenant: TenantCtx, id: string): Promise<string> =>
   (await inTransaction(tenant, (tx) => tx('outgoing_mails').where({ id }).first())).status;
 const reaches = (tenant: TenantCtx, id: string, status: string) =>
-  until(async () => ((await statusOf(tenant, id)) === status ? true : undefined));
+  until(async () => ((await readStatus(tenant, id)) === status ? true : undefined));
 const subjects = (): string[] => smtp.delivered.map(({ mail }) => mail.subject ?? '').sort();
 const failovers = () =>
   database.query<{ timeline: string; lost: boolean }>(
@@ -78,7 +78,7 @@ describe('a failover that loses commits', () => {
     const after = await enqueue(tenant, 'after');
     await reaches(tenant, after, 'sent');
     expect(subjects()).toEqual(['after', 'due', 'lost']);
-    expect([await statusOf(tenant, due), await statusOf(tenant, later)]).toEqual(['unknown', 'queued']);
+    expect([await readStatus(tenant, due), await readStatus(tenant, later)]).toEqual(['unknown', 'queued']);
     expect(await failovers()).toEqual([
       { timeline: '00000001', lost: false },
       { timeline: '00000002', lost: true },
@@ -88,7 +88,7 @@ describe('a failover that loses commits', () => {
     );
     expect(Number(survived?.at)).toBeLessThanOrEqual(Number(cutAt));
 
-    const operator = operatorOf(database.ctx, database.address);
+    const operator = createOperator(database.ctx, database.address);
     stops.push(operator.close);
     expect((await operator.run('list-unknown-mails')).json).toMatchObject([
       { id: due, recipient: 'ada@example.test', canBeSent: true },

@@ -2,7 +2,7 @@
 // ERP did meanwhile is entered once and written once. The provider and the ERP are servers of their own and
 // lose nothing.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openPayWorld, type PayWorld, sessionOf } from '../platform/pay/pay-world.ts';
+import { findSession, openPayWorld, type PayWorld } from '../platform/pay/pay-world.ts';
 import type { Intent } from '../setup/stripe/objects.ts';
 import { type PairDatabase, pairDatabase } from './harness/pair-database.ts';
 
@@ -35,9 +35,9 @@ async function settle(): Promise<void> {
   for (let round = 0; round < 4; round += 1) await world.work();
 }
 const pay = ({ url }: Page): void =>
-  void world.stripe.ledger.pay(sessionOf(world, url)?.id ?? '', 'succeeds');
-const intentOf = ({ url }: Page): string => sessionOf(world, url)?.payment_intent ?? '';
-const lineOf = async ({ paymentId }: Page) => (await world.lines()).find(({ id }) => id === paymentId);
+  void world.stripe.ledger.pay(findSession(world, url)?.id ?? '', 'succeeds');
+const findIntent = ({ url }: Page): string => findSession(world, url)?.payment_intent ?? '';
+const findLine = async ({ paymentId }: Page) => (await world.lines()).find(({ id }) => id === paymentId);
 const documents = () =>
   world.books.ledger<{ type: string; externalid: string; total: string }>(
     "select type, externalid, round(100 * foreigntotal)::text as total from ledger.transaction where type in ('CustPymt', 'CustRfnd') order by 1, 2",
@@ -56,7 +56,7 @@ describe('a failover that loses commits', () => {
     pay(lost);
     const unpaid = await checkOut(40_000);
     await world.api('post', `/pay/payments/${refunded.paymentId}/refund`, { amount: '50.00' });
-    const intent = world.stripe.ledger.get<Intent>('payment_intent', intentOf(refunded));
+    const intent = world.stripe.ledger.get<Intent>('payment_intent', findIntent(refunded));
     world.stripe.ledger.refund({ payment_intent: intent.id, amount: 2_500 });
     await settle();
     const before = { lines: await world.lines(), documents: await documents() };
@@ -72,13 +72,13 @@ describe('a failover that loses commits', () => {
       lines.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     expect(await documents()).toEqual(before.documents);
     expect(byId(await world.lines())).toEqual(byId(before.lines));
-    expect(await lineOf(lost)).toMatchObject({
+    expect(await findLine(lost)).toMatchObject({
       status: 'SUCCEEDED',
       invoices: [lost.invoice],
       received: 30_000,
       document: 'LANDED',
     });
-    expect(await lineOf(unpaid)).toMatchObject({ status: 'PENDING', invoices: [unpaid.invoice] });
+    expect(await findLine(unpaid)).toMatchObject({ status: 'PENDING', invoices: [unpaid.invoice] });
     const shown = await world.api('get', `/pay/payments/${lost.paymentId}`);
     expect(shown.body).toMatchObject({
       status: 'SUCCEEDED',
@@ -89,7 +89,7 @@ describe('a failover that loses commits', () => {
     // The open checkout was entered again as well: its payer may still pay, and then it is entered once.
     pay(unpaid);
     await world.rest();
-    expect(await lineOf(unpaid)).toMatchObject({
+    expect(await findLine(unpaid)).toMatchObject({
       status: 'SUCCEEDED',
       received: 40_000,
       inErp: { payments: 1, applied: 40_000 },
@@ -117,7 +117,7 @@ describe('a failover that loses commits', () => {
     await world.rest();
     expect((await checkOutAgain(lost.invoice)).status).toBe(422);
     expect((await refund()).status).toBe(422);
-    expect(await lineOf(paid)).toMatchObject({
+    expect(await findLine(paid)).toMatchObject({
       refunded: 9_000,
       atStripe: { refunded: 9_000 },
       inErp: { refunded: 9_000 },
@@ -139,6 +139,6 @@ describe('a switchover', () => {
     expect({ lines: await world.lines(), documents: await documents() }).toEqual(before);
     pay(open);
     await world.rest();
-    expect(await lineOf(open)).toMatchObject({ received: 20_000, inErp: { payments: 1, applied: 20_000 } });
+    expect(await findLine(open)).toMatchObject({ received: 20_000, inErp: { payments: 1, applied: 20_000 } });
   });
 });

@@ -10,14 +10,14 @@ import { inTransaction } from '../../src/db/transaction.ts';
 import { createReadEngine } from '../../src/public/index.ts';
 import { claimRun } from '../../src/sync/runs.store.ts';
 import { enqueueDueRuns } from '../../src/sync/scheduler.ts';
-import { callerOf, publicApp, publishVersion } from '../public/fixture.ts';
+import { createCaller, publicApp, publishVersion } from '../public/fixture.ts';
 import { makeKey } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
 import { datedFields, memoryErp, type SyncWorld, syncWorld } from '../sync/fixture.ts';
 import { type PairDatabase, pairDatabase } from './harness/pair-database.ts';
 
 type Change = { op: 'upsert' | 'delete'; id: string; record: unknown };
-type Get = ReturnType<typeof callerOf>;
+type Get = ReturnType<typeof createCaller>;
 
 const endpoint = {
   name: 'things',
@@ -53,7 +53,7 @@ beforeEach(async () => {
   await world.sync();
   await publishVersion(ctx, world.organizationId, { endpoints: [endpoint] });
   const { secret } = await makeKey(ctx, world.organizationId);
-  get = callerOf(app, { secret, organizationId: world.organizationId });
+  get = createCaller(app, { secret, organizationId: world.organizationId });
 });
 
 const put = (from: number, to: number, name = 'name'): void => {

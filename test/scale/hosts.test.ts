@@ -20,7 +20,7 @@ const opened: OpenDb[] = [];
 
 const authority = (list: readonly Server[]): string =>
   list.map(({ connection }) => `${connection.host}:${connection.port}`).join(',');
-const urlOf = (list: readonly Server[], target: string): string =>
+const buildUrl = (list: readonly Server[], target: string): string =>
   `postgres://${login.user}:${encodeURIComponent(login.password)}@${authority(list)}/portal?target_session_attrs=${target}`;
 const both = (): Server[] => [servers.primary, ...servers.standbys];
 
@@ -57,7 +57,7 @@ function open(url: string): OpenDb {
   return db;
 }
 
-const portOf = async (db: OpenDb): Promise<number> =>
+const readPort = async (db: OpenDb): Promise<number> =>
   (await db.data.query<{ port: string }>("select current_setting('port') as port")).rows.map(({ port }) =>
     Number(port),
   )[0] ?? 0;
@@ -118,10 +118,10 @@ describe('an address with several hosts', () => {
 
   it('connects each kind of connection to the server that takes writes, in any order of the hosts', async () => {
     for (const list of [both(), both().reverse()]) {
-      const url = urlOf(list, 'read-write');
+      const url = buildUrl(list, 'read-write');
       const db = open(url);
       const port = servers.primary.connection.port;
-      expect(await portOf(db)).toBe(port);
+      expect(await readPort(db)).toBe(port);
       const sql = "select current_setting('port')::int as port, current_user as role";
       expect((await db.control.raw(sql)).rows).toEqual([{ port, role: 'portal_service' }]);
       expect((await db.exports.query(sql)).rows).toEqual([{ port, role: 'portal_service' }]);
@@ -147,19 +147,19 @@ describe('an address with several hosts', () => {
     ['prefer-standby', 'standby'],
     ['primary', 'primary'],
   ] as const)('target_session_attrs=%s finds the %s', async (target, name) => {
-    expect(await portOf(open(urlOf(both(), target)))).toBe(servers[name].connection.port);
+    expect(await readPort(open(buildUrl(both(), target)))).toBe(servers[name].connection.port);
   });
 
   it('prefer-standby takes the primary when there is no standby, and any the only host', async () => {
-    expect(await portOf(open(urlOf([servers.primary], 'prefer-standby')))).toBe(
+    expect(await readPort(open(buildUrl([servers.primary], 'prefer-standby')))).toBe(
       servers.primary.connection.port,
     );
-    expect(await portOf(open(urlOf([servers.standby], 'any')))).toBe(servers.standby.connection.port);
+    expect(await readPort(open(buildUrl([servers.standby], 'any')))).toBe(servers.standby.connection.port);
   });
 
   it('says of each host why it was not used', async () => {
     const knex = openKnex(
-      urlOf([servers.standby], 'read-write').replace('/portal?', ',127.0.0.1:1/portal?'),
+      buildUrl([servers.standby], 'read-write').replace('/portal?', ',127.0.0.1:1/portal?'),
       null,
       1,
     );
@@ -173,7 +173,10 @@ describe('an address with several hosts', () => {
   it('gives a connection up whose server takes no writes any more, and connects again through the same address', async () => {
     const moving = await startMovingAddress(servers.standby.connection);
     const db = open(
-      urlOf([servers.primary], 'any').replace(authority([servers.primary]), `${moving.host}:${moving.port}`),
+      buildUrl([servers.primary], 'any').replace(
+        authority([servers.primary]),
+        `${moving.host}:${moving.port}`,
+      ),
     );
     await expect(Promise.resolve(db.control.raw('insert into kept values (-1)'))).rejects.toMatchObject({
       code: '25006',
@@ -196,8 +199,8 @@ describe('a failover while requests run', () => {
   afterAll(() => stop());
 
   it('continues on the promoted server, within the limit and without losing an acknowledged write', async () => {
-    const db = open(urlOf(both(), 'read-write'));
-    expect(await portOf(db)).toBe(servers.primary.connection.port);
+    const db = open(buildUrl(both(), 'read-write'));
+    expect(await readPort(db)).toBe(servers.primary.connection.port);
     const traffic = startTraffic(db);
     await until(async () => (traffic.acknowledged.size > 20 ? true : undefined));
     const promoted = servers.standby;
@@ -221,15 +224,15 @@ describe('a failover while requests run', () => {
     const { rows } = await db.data.query<{ id: number }>('select id from kept');
     const there = new Set(rows.map(({ id }) => id));
     expect([...traffic.acknowledged].filter((id) => !there.has(id))).toEqual([]);
-    expect(await portOf(db)).toBe(promoted.connection.port);
+    expect(await readPort(db)).toBe(promoted.connection.port);
   });
 
   it('leaves a frozen server as soon as another one of the address takes writes', async () => {
     const standby = await servers.addStandby();
     await servers.caughtUp(standby);
     const frozen = servers.primary;
-    const db = open(urlOf([frozen, standby], 'read-write'));
-    expect(await portOf(db)).toBe(frozen.connection.port);
+    const db = open(buildUrl([frozen, standby], 'read-write'));
+    expect(await readPort(db)).toBe(frozen.connection.port);
     const traffic = startTraffic(db);
     await until(async () => (traffic.acknowledged.size > 5 ? true : undefined));
     const pids = await frozen.query<{ pid: number }>('select pid from pg_stat_activity');
@@ -243,7 +246,7 @@ describe('a failover while requests run', () => {
     const back = (await traffic.firstReadAfter(reachableMs)) - reachableMs;
     console.log(`frozen primary: reads back ${Math.round(back)} ms after the new primary was reachable`);
     expect(back).toBeLessThan(maxReturnMs);
-    expect(await portOf(db)).toBe(standby.connection.port);
+    expect(await readPort(db)).toBe(standby.connection.port);
     await traffic.end();
     for (const pid of all) signal(pid, 'SIGCONT');
   });

@@ -11,11 +11,11 @@ import {
   type Company,
   connectCompany,
   type ErpSite,
-  endOf,
   makeCompany,
   openErpSite,
   publish,
   sync,
+  waitForEnd,
 } from '../ops/site.ts';
 import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
 import { findClientPrograms } from '../setup/client-programs.ts';
@@ -47,12 +47,12 @@ describeIf('point-in-time recovery', typeof programs === 'string' ? programs : u
 
   const archive = () => path.join(folder, 'archive');
   const backup = () => path.join(folder, 'backup');
-  const placeOf = ({ connection }: Server) => ({
+  const toPlace = ({ connection }: Server) => ({
     url: databaseUrl({ ...connection, database: 'portal' }),
     folder: path.join(folder, 'data'),
   });
   const start = async (server: Server): Promise<ServingProcess> => {
-    const started = await startServer(placeOf(server), site.environment);
+    const started = await startServer(toPlace(server), site.environment);
     all.push(started);
     return started;
   };
@@ -174,7 +174,7 @@ describeIf('point-in-time recovery', typeof programs === 'string' ? programs : u
     expect(await query('select substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline')).toEqual([
       { timeline: '00000002' },
     ]);
-    const finished = startProcess(placeOf(restored), ['admin', 'finish-restore', '--json'], site.environment);
+    const finished = startProcess(toPlace(restored), ['admin', 'finish-restore', '--json'], site.environment);
     expect(await finished.ended, finished.output().stderr).toBe(0);
     expect(JSON.parse(finished.output().stdout)).toMatchObject({
       organizations: [{ runs: { queued: 2 } }],
@@ -196,7 +196,7 @@ describeIf('point-in-time recovery', typeof programs === 'string' ? programs : u
     }
     const runs = await company.call(serving.url, 'get', '/sync-runs?pageSize=2');
     for (const { id } of runs.body.data)
-      expect(await endOf(company, serving.url, id)).toMatchObject({ status: 'succeeded' });
+      expect(await waitForEnd(company, serving.url, id)).toMatchObject({ status: 'succeeded' });
     expect(
       (await until(async () => ((await hold()).phones === held[1]?.phones ? hold() : undefined))).tag,
     ).not.toBe(held[1]?.tag);

@@ -5,7 +5,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fullAccess } from '../../src/core/record-access.ts';
-import { newestRecordsOf, type RecordReader } from '../../src/public/index.ts';
+import { getNewestRecordReader, type RecordReader } from '../../src/public/index.ts';
 import { longReadKey } from '../../src/warehouse/table.ts';
 import { publishVersion } from '../public/fixture.ts';
 import { makeKey } from '../setup/organization.ts';
@@ -129,7 +129,7 @@ it('payments read invoices as the last sync published them, while no replica sho
       await until(async () =>
         (await site.world.state())?.generation !== before?.generation ? true : undefined,
       );
-      const shown = await stateShown(newestRecordsOf(ctx));
+      const shown = await stateShown(getNewestRecordReader(ctx));
       await publishing;
       expect(shown).toBe(site.published.at(-1)?.state);
     }
@@ -148,7 +148,7 @@ const readsGoOn = (count = 100) => {
 };
 
 /** The processes of a server, from /proc. */
-async function processesOf(server: Server): Promise<number[]> {
+async function listChildPids(server: Server): Promise<number[]> {
   const postmaster = await server.pid();
   const isChild = (pid: string): boolean => {
     try {
@@ -201,7 +201,7 @@ describe('a replica that fails', () => {
     'is left out when it freezes, with the reads that wait for it',
     async () => {
       await readDuring(async () => {
-        const frozen = await processesOf(second);
+        const frozen = await listChildPids(second);
         for (const pid of frozen) process.kill(pid, 'SIGSTOP');
         try {
           await until(async () => ((await inUse('2')) === 0 ? true : undefined));

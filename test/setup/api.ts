@@ -12,7 +12,7 @@ export type Answer = supertest.Response;
  * Calls an application, or the server at a URL: `api('post', '/api-keys', { name: 'x' }, { 'idempotency-key':
  * 'a' })`. A text body is sent unchanged, as JSON.
  */
-export function apiOf(app: Express | string, secret: string | null) {
+export function createApi(app: Express | string, secret: string | null) {
   return (
     method: Method,
     path: string,
@@ -29,24 +29,24 @@ export function apiOf(app: Express | string, secret: string | null) {
       .then((response) => response);
   };
 }
-export type Api = ReturnType<typeof apiOf>;
+export type Api = ReturnType<typeof createApi>;
 
 /** Calls as a page of the service would, with the cookie of a session. */
 export function signedInApi(app: Express, { settings }: Pick<Ctx, 'settings'>, cookie: string): Api {
-  const api = apiOf(app, null);
+  const api = createApi(app, null);
   return (method, path, body, headers = {}) =>
     api(method, path, body, { cookie, origin: new URL(settings.publicUrl).origin, ...headers });
 }
 
 /** The codes in the details of an error response. */
-export const codesOf = (answer: Answer): string[] =>
+export const listCodes = (answer: Answer): string[] =>
   (answer.body.error?.details ?? []).map(({ code }: { code: string }) => code);
 
 /** The problems that an answer names, in an error or in its `problems`: `name too_small`. */
-export const problemsOf = ({ body }: Answer): string[] =>
+export const listProblems = ({ body }: Answer): string[] =>
   (body.error?.details ?? body.problems ?? []).map(
     ({ path, code }: { path: string; code: string }) => `${path} ${code}`,
   );
 
 /** The ids of a list, in its order. */
-export const idsOf = ({ body }: Answer): string[] => body.data.map(({ id }: { id: string }) => id);
+export const listIds = ({ body }: Answer): string[] => body.data.map(({ id }: { id: string }) => id);

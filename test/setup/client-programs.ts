@@ -7,7 +7,7 @@ const run = promisify(execFile);
 export type ClientPrograms = { readonly dump: string; readonly restore: string; readonly baseBackup: string };
 
 /** The major version of each program; undefined when one is missing or they differ. */
-async function majorOf({ dump, restore, baseBackup }: ClientPrograms): Promise<string | undefined> {
+async function readMajorVersion({ dump, restore, baseBackup }: ClientPrograms): Promise<string | undefined> {
   const printed = await Promise.all(
     [dump, restore, baseBackup].map((program) =>
       run(program, ['--version']).then(
@@ -28,7 +28,7 @@ export async function findClientPrograms(major: string): Promise<ClientPrograms 
       restore: `${folder}pg_restore`,
       baseBackup: `${folder}pg_basebackup`,
     };
-    const version = await majorOf(programs);
+    const version = await readMajorVersion(programs);
     if (version === major) return programs;
     if (version !== undefined) found.push(version);
   }

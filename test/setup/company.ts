@@ -1,7 +1,7 @@
 // An organization with its owner's key, and the whole application in front of it, in this process.
 import { createApp } from '../../src/app.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { apiOf } from './api.ts';
+import { createApi } from './api.ts';
 import { type TestDatabaseOptions, testDatabase } from './database.ts';
 import { makeKey, makeOrganization } from './organization.ts';
 
@@ -27,7 +27,7 @@ export async function openCompany(
     key,
     secret,
     /** Calls the management interface with that secret. */
-    owner: apiOf(app, secret),
+    owner: createApi(app, secret),
     /** Runs within the organization's rows, as the service does. */
     sql: <T>(work: Parameters<typeof inTransaction<T>>[1]) =>
       inTransaction({ db: ctx.db, organizationId: id }, work),

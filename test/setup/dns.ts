@@ -33,12 +33,16 @@ const maxUdpBytes = 512;
 /** The flag TC (truncated): the client must repeat the query over TCP. */
 const truncated = 1 << 9;
 
-function addressesOf(name: string, type: string | undefined, { addresses }: Addresses): Packet['answers'] {
+function createAddressAnswers(
+  name: string,
+  type: string | undefined,
+  { addresses }: Addresses,
+): Packet['answers'] {
   const fitting = addresses.filter((address) => (isIPv6(address) ? 'AAAA' : 'A') === type);
   return fitting.map((data) => ({ type: isIPv6(data) ? 'AAAA' : 'A', name, ttl: 0, data }));
 }
 
-function answersOf(name: string, { txt, alias }: Texts): Packet['answers'] {
+function createTextAnswers(name: string, { txt, alias }: Texts): Packet['answers'] {
   const records = txt.map(
     (text): TxtAnswer => ({
       type: 'TXT',
@@ -62,13 +66,13 @@ function reply(query: DecodedPacket, behaviour: Behaviour): Buffer | undefined {
   if (behaviour === 'silent') return undefined;
   if (behaviour === 'garbage') return Buffer.from('not a DNS message');
   if (behaviour === 'nodata') return encode(packet);
-  const forged = { ...packet, answers: answersOf(name, { txt: ['forged'] }) };
+  const forged = { ...packet, answers: createTextAnswers(name, { txt: ['forged'] }) };
   if (behaviour === 'wrong-id') return encode({ ...forged, id: ((query.id ?? 0) + 1) % 65_536 });
   if (behaviour === 'cut-off') return encode(forged).subarray(0, -4);
   if (typeof behaviour === 'string') return encode({ ...packet, flags: 0x0180 | rcodes[behaviour] });
   if ('addresses' in behaviour)
-    return encode({ ...packet, answers: addressesOf(name, query.questions?.[0]?.type, behaviour) });
-  return encode({ ...packet, answers: answersOf(name, behaviour) });
+    return encode({ ...packet, answers: createAddressAnswers(name, query.questions?.[0]?.type, behaviour) });
+  return encode({ ...packet, answers: createTextAnswers(name, behaviour) });
 }
 
 /**

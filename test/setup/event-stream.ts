@@ -21,7 +21,7 @@ export type OpenStream = {
   close(): void;
 };
 
-function eventOf(block: string, comments: string[]): StreamEvent | undefined {
+function parseEvent(block: string, comments: string[]): StreamEvent | undefined {
   const fields = new Map<string, string>();
   for (const line of block.split('\n')) {
     const colon = line.indexOf(':');
@@ -57,7 +57,7 @@ export async function openStream(
     for (;;) {
       const end = text.indexOf('\n\n');
       if (end >= 0) {
-        const event = eventOf(text.slice(0, end), comments);
+        const event = parseEvent(text.slice(0, end), comments);
         text = text.slice(end + 2);
         if (event !== undefined) return event;
         continue;

@@ -22,7 +22,7 @@ type Failure = { readonly where: string; readonly troubles: readonly Trouble[] }
 const [maxFailures, maxLines] = [20, 12];
 
 /** Why a test was not run: what it needs isn't here, and it says so. */
-function reasonOf(test: TestCase): string | undefined {
+function findReason(test: TestCase): string | undefined {
   const result = test.result();
   return result.state === 'skipped'
     ? (reasonNotRun(result.note ?? '') ?? reasonNotRun(test.fullName))
@@ -32,8 +32,8 @@ function reasonOf(test: TestCase): string | undefined {
 /** One line for each file and reason. */
 function describeNotRun(tests: readonly TestCase[]): string[] {
   const counts = Map.groupBy(
-    tests.filter((test) => reasonOf(test) !== undefined),
-    (test) => `${test.module.relativeModuleId}: ${reasonOf(test)}`,
+    tests.filter((test) => findReason(test) !== undefined),
+    (test) => `${test.module.relativeModuleId}: ${findReason(test)}`,
   );
   return [...counts].map(([why, { length }]) => `NOT RUN  ${length} of ${why}`);
 }
@@ -47,13 +47,13 @@ function failuresIn(module: TestModule): Failure[] {
       failures.push({ where: `${file} > ${suite.fullName}`, troubles: suite.errors() });
   for (const test of module.children.allTests()) {
     const { state, errors } = test.result();
-    if (state !== 'passed' && reasonOf(test) === undefined)
+    if (state !== 'passed' && findReason(test) === undefined)
       failures.push({ where: `${file} > ${test.fullName}`, troubles: errors ?? [] });
   }
   return failures;
 }
 
-function linesOf({ name, message, diff = '', stack = '' }: Trouble): string[] {
+function formatTrouble({ name, message, diff = '', stack = '' }: Trouble): string[] {
   const place = stack
     .split('\n')
     .find((line) => /^\s*at .*\/(test|src)\//.test(line) && !line.includes('node_modules'));
@@ -70,7 +70,7 @@ function describeFailures(failures: readonly Failure[]): string[] {
     (a, b) => Number(a.troubles.length === 0) - Number(b.troubles.length === 0),
   );
   const lines = sorted.slice(0, maxFailures).flatMap(({ where, troubles: [first] }) => {
-    return [`FAIL  ${where}`, ...(first === undefined ? ['      did not run'] : linesOf(first))];
+    return [`FAIL  ${where}`, ...(first === undefined ? ['      did not run'] : formatTrouble(first))];
   });
   return failures.length > maxFailures ? [...lines, `and ${failures.length - maxFailures} more`] : lines;
 }

@@ -147,7 +147,7 @@ export function openBrowser(headers: Record<string, string> = {}) {
     return response;
   }
 
-  const locationOf = (response: Response, from: string): string =>
+  const resolveLocation = (response: Response, from: string): string =>
     new URL(response.headers.get('location') ?? '', from).href;
 
   /**
@@ -165,7 +165,7 @@ export function openBrowser(headers: Record<string, string> = {}) {
       const response = await send(at, isPage ? { method: 'POST', body: form } : {});
       if (response.status < 300 || response.status >= 400)
         throw new Error(`${response.status} at ${at}: ${await response.text()}`);
-      at = locationOf(response, at);
+      at = resolveLocation(response, at);
       if (new URL(at).pathname === callbackPath) return at;
     }
     throw new Error('the provider did not redirect to the callback');
@@ -181,7 +181,7 @@ export function openBrowser(headers: Record<string, string> = {}) {
         `${origin}/auth/login${returnTo === undefined ? '' : `?returnTo=${encodeURIComponent(returnTo)}`}`,
       );
       if (response.status !== 302) throw new Error(`${response.status} ${await response.text()}`);
-      return locationOf(response, origin);
+      return resolveLocation(response, origin);
     },
     /** The whole sign-in; returns the callback's response. */
     async signIn(origin: string, personId: string): Promise<Response> {

@@ -5,7 +5,7 @@
 const closing = new Set([')', ']', '}']);
 const isWord = (token: string): boolean => /^[\w$]/.test(token);
 
-function patternOf(code: string): RegExp {
+function toPattern(code: string): RegExp {
   const tokens = code.match(/[\w$]+|[^\s\w$]/gu) ?? [];
   const parts = tokens.map((token, at) => {
     const [before = '', after = ''] = [tokens[at - 1], tokens[at + 1]];
@@ -22,7 +22,7 @@ function patternOf(code: string): RegExp {
  * what for.
  */
 export function replaceCode(source: string, find: string, replace: string, name: string): string {
-  const found = [...source.matchAll(patternOf(find))];
+  const found = [...source.matchAll(toPattern(find))];
   const [first] = found;
   if (first === undefined || found.length > 1)
     throw new Error(`${name}: its text occurs ${found.length} times instead of once: ${find}`);

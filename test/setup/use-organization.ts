@@ -8,7 +8,7 @@ import type { Ctx, ReadEngine } from '../../src/core/ctx.ts';
 import { createLog } from '../../src/core/log.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
-import { type Api, apiOf, signedInApi } from './api.ts';
+import { type Api, createApi, signedInApi } from './api.ts';
 import { type TestDatabase, type TestDatabaseOptions, testDatabase, testSettings } from './database.ts';
 import { type DnsServer, startDns } from './dns.ts';
 import { type Erp, startErp } from './erp.ts';
@@ -31,7 +31,7 @@ export async function openOrganization(ctx: Ctx, app: Express, given: { name?: s
       permissions: ['write'],
       createdBy: id,
     });
-    return { id, email, api: apiOf(app, secret), secret, keyId };
+    return { id, email, api: createApi(app, secret), secret, keyId };
   };
   const sql = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
     inTransaction({ db: ctx.db, organizationId }, work);
@@ -58,14 +58,14 @@ export async function openOrganization(ctx: Ctx, app: Express, given: { name?: s
     joinBare: (role: string | readonly string[]) => makeMember(ctx, organizationId, role),
     session: async (userId: string): Promise<Api> =>
       signedInApi(app, ctx, (await makeSession(ctx, userId, organizationId)).cookie),
-    roleIdOf: (userId: string): Promise<string> =>
+    readRoleId: (userId: string): Promise<string> =>
       sql(
         async (tx) =>
           (await tx('memberships').where({ user_id: userId }).first<{ role_id: string }>('role_id')).role_id,
       ),
     /** The current permissions of a secret. */
-    permissionsOf: async (secret: string): Promise<string[]> =>
-      (await apiOf(app, secret)('get', '/whoami')).body.permissions,
+    readPermissions: async (secret: string): Promise<string[]> =>
+      (await createApi(app, secret)('get', '/whoami')).body.permissions,
   };
 }
 export type Organization = Awaited<ReturnType<typeof openOrganization>>;

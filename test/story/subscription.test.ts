@@ -10,7 +10,7 @@ import { startMailSender } from '../../src/mail/index.ts';
 import { type SubscriptionRunner, startSubscriptions } from '../../src/platform/subscriptions/runner.ts';
 import { type Scheduler, startScheduler } from '../../src/sync/index.ts';
 import { withReads } from '../public/fixture.ts';
-import { type Api, apiOf } from '../setup/api.ts';
+import { type Api, createApi } from '../setup/api.ts';
 import {
   type TestClock,
   type TestDatabase,
@@ -55,7 +55,7 @@ beforeAll(async () => {
     ownerEmail: 'owner@example.test',
   });
   ownerId = made.ownerId;
-  api = apiOf(app, (await makeKey(ctx, id, { permissions: ['write'] })).secret);
+  api = createApi(app, (await makeKey(ctx, id, { permissions: ['write'] })).secret);
 });
 afterAll(async () => {
   await Promise.all([runner.stop(), sender.stop(), scheduler.stop()]);

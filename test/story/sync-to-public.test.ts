@@ -12,10 +12,10 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { demoEndpoints } from '../../demo/schema.ts';
 import { type Background, startBackground } from '../../src/app.ts';
 import { fullAccess } from '../../src/core/record-access.ts';
-import { createVersionTools, recordToolsOf } from '../../src/public/index.ts';
+import { createVersionTools, getRecordTools } from '../../src/public/index.ts';
 import { ask, createReference } from '../gateways/model/ask.ts';
 import { answered, declined } from '../gateways/model/questions.ts';
-import { callerOf, publishVersion, withReads } from '../public/fixture.ts';
+import { createCaller, publishVersion, withReads } from '../public/fixture.ts';
 import { type Company, openCompany } from '../setup/company.ts';
 import { testSettings } from '../setup/database.ts';
 import { accountId, dataFolder, type Erp, startErp } from '../setup/erp.ts';
@@ -64,7 +64,7 @@ afterAll(async () => {
 });
 
 const read = (address: string) =>
-  callerOf(company.app, { secret: company.secret, organizationId: company.id })(`/v1${address}`);
+  createCaller(company.app, { secret: company.secret, organizationId: company.id })(`/v1${address}`);
 
 async function sync(recordType: string, ends: readonly string[] = ['succeeded']): Promise<Run> {
   const started = await company.owner('post', `/sync-configs/${configs.get(recordType)}/trigger`, {});
@@ -160,8 +160,8 @@ describe('a company publishes its ERP data', () => {
       revision: draft.body.revision,
     });
     expect(started.status).toBe(202);
-    const statusOf = async () => (await company.owner('get', `/api-schema/${draft.body.id}`)).body.status;
-    await until(async () => (await statusOf()) === 'published');
+    const readStatus = async () => (await company.owner('get', `/api-schema/${draft.body.id}`)).body.status;
+    await until(async () => (await readStatus()) === 'published');
   });
 
   it('serves every invoice and every line, to the penny', async () => {
@@ -193,9 +193,9 @@ describe('a company publishes its ERP data', () => {
 
 describe('the built-in model, asked about all four record types', () => {
   beforeAll(() => publishVersion(company.ctx, company.id, { version: 'v2', endpoints: demoEndpoints }));
-  const toolsOf = () =>
+  const createTools = () =>
     createVersionTools(
-      recordToolsOf(withReads(company.ctx)),
+      getRecordTools(withReads(company.ctx)),
       { ...company.ctx, organizationId: company.id },
       { version: 'v2', reads: fullAccess, maxCharacters: 60_000 },
     );
@@ -208,7 +208,7 @@ describe('the built-in model, asked about all four record types', () => {
 
   it(`answers at least 31 of ${answered.length} questions, and none wrongly`, async () => {
     const replies = await Promise.all(
-      answered.map(async (question) => ({ ...question, ...(await ask(question.ask, toolsOf())) })),
+      answered.map(async (question) => ({ ...question, ...(await ask(question.ask, createTools())) })),
     );
     const complete = replies.filter(({ reason }) => reason === 'complete');
     const wrong = complete.filter(
@@ -219,7 +219,7 @@ describe('the built-in model, asked about all four record types', () => {
   });
 
   it('declines what it does not understand, and asks for clarification of ambiguous questions', async () => {
-    const replies = await Promise.all(declined.map((question) => ask(question, toolsOf())));
+    const replies = await Promise.all(declined.map((question) => ask(question, createTools())));
     const words =
       /I don't understand|Which|two ways|not known|never above zero|two conditions for the same field/;
     expect(replies.filter(({ reason, text }) => reason !== 'declined' || !words.test(text))).toEqual([]);
@@ -233,7 +233,7 @@ describe('the built-in model, asked about all four record types', () => {
       .filter((text) => text !== 'Example');
     expect(examples.length).toBeGreaterThan(20);
     const replies = await Promise.all(
-      examples.map(async (example) => ({ example, ...(await ask(example, toolsOf())) })),
+      examples.map(async (example) => ({ example, ...(await ask(example, createTools())) })),
     );
     expect(
       replies.filter(({ reason }) => reason !== 'complete').map(({ example, text }) => [example, text]),
@@ -241,16 +241,16 @@ describe('the built-in model, asked about all four record types', () => {
   });
 
   it('lists example questions with the version’s own names, and answers all of them', async () => {
-    const overview = (await ask('What can you do?', toolsOf())).text;
+    const overview = (await ask('What can you do?', createTools())).text;
     for (const words of ['invoices, customers, items, credit-memos', 'Show the 5 largest invoices'])
       expect(overview).toContain(words);
-    const memos = (await ask('What can you tell me about credit memos?', toolsOf())).text;
+    const memos = (await ask('What can you tell me about credit memos?', createTools())).text;
     for (const words of ['There are 372', 'customerName (text), filter']) expect(memos).toContain(words);
     const examples = [...`${overview}\n${memos}`.matchAll(/^- (\p{Lu}.+[?\d]|\p{Lu}.+ [a-z ]+)$/gmu)].map(
       ([, example = '']) => example,
     );
     expect(examples.length).toBeGreaterThan(10);
-    const replies = await Promise.all(examples.map((example) => ask(example, toolsOf())));
+    const replies = await Promise.all(examples.map((example) => ask(example, createTools())));
     expect(
       replies.filter(({ reason, text }) => reason !== 'complete' && !text.includes('never above zero')),
     ).toEqual([]);

@@ -2,7 +2,7 @@
 // through a real SMTP server, and a real DNS server proves the domain.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Background, startBackground } from '../../src/app.ts';
-import { type Answer, type Api, apiOf, base, codesOf } from '../setup/api.ts';
+import { type Answer, type Api, base, createApi, listCodes } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type DnsServer, startDns } from '../setup/dns.ts';
 import { type Browser, openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
@@ -43,7 +43,7 @@ afterAll(async () => {
 });
 
 /** Calls the service as one of its pages does for the signed-in user. */
-const pageOf =
+const createPage =
   (browser: Browser) =>
   async (method: string, path: string, body?: unknown): Promise<{ status: number; body: Answer['body'] }> => {
     const response = await browser.send(`${site.origin}${base}${path}`, {
@@ -54,13 +54,13 @@ const pageOf =
     const text = await response.text();
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
   };
-type Page = ReturnType<typeof pageOf>;
+type Page = ReturnType<typeof createPage>;
 
 async function signIn(person: string): Promise<Page> {
   const browser = openBrowser();
   const response = await browser.signIn(site.origin, person);
   expect([response.status, response.headers.get('location')]).toEqual([302, `${site.origin}/`]);
-  return pageOf(browser);
+  return createPage(browser);
 }
 
 async function good(page: Page, ...[method, path, body]: Parameters<Page>): Promise<Answer['body']> {
@@ -84,7 +84,7 @@ describe('an organization', () => {
   let at: string;
   let colleagueId: string;
   let key: { id: string; secret: string };
-  const keyed = (secret: string): Api => apiOf(site.app, secret);
+  const keyed = (secret: string): Api => createApi(site.app, secret);
 
   it('is created by a person who signs in for the first time', async () => {
     founder = await signIn('founder');
@@ -148,7 +148,7 @@ describe('an organization', () => {
     const scopes = { resources: ['invoices'], permissions: ['read'] };
     const narrow = await good(colleague, 'post', '/api-keys', { name: 'Shop', scopes });
     const refused = await keyed(narrow.secret)('get', '/api-keys');
-    expect([refused.status, codesOf(refused)]).toEqual([403, ['restricted_key']]);
+    expect([refused.status, listCodes(refused)]).toEqual([403, ['restricted_key']]);
     const writing = { permissions: ['write'] };
     key = await good(colleague, 'post', '/api-keys', { name: 'Deployment', scopes: writing });
     expect((await keyed(key.secret)('post', '/teams', { name: 'x' })).body.error.message).toBe(
@@ -181,7 +181,10 @@ describe('an organization', () => {
 
   it('removes the colleague, whose keys keep working for another owner with no more permissions than before', async () => {
     const unsettled = await founder('delete', `${at}/members/${colleagueId}`);
-    expect([unsettled.status, codesOf(unsettled as Answer)]).toEqual([422, Array(2).fill('member_has_keys')]);
+    expect([unsettled.status, listCodes(unsettled as Answer)]).toEqual([
+      422,
+      Array(2).fill('member_has_keys'),
+    ]);
     await good(founder, 'delete', `${at}/members/${colleagueId}?keys=transfer`);
     const kept = await keyed(key.secret)('get', '/whoami');
     expect([kept.status, kept.body.user.email]).toEqual([200, 'founder@acme.example']);

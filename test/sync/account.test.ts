@@ -9,7 +9,7 @@ import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { createTenantConnector } from '../../src/sync/connection.ts';
 import { startScheduler } from '../../src/sync/scheduler.ts';
-import { type Api, apiOf } from '../setup/api.ts';
+import { type Api, createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -67,7 +67,7 @@ beforeAll(async () => {
     fetch: (url, request) => fetch(url, { ...request, timeoutMs: impatienceMs ?? request.timeoutMs }),
   };
   const { id } = await makeOrganization(ctx);
-  api = apiOf(createApp(ctx), (await makeKey(ctx, id, { permissions: ['write'] })).secret);
+  api = createApi(createApp(ctx), (await makeKey(ctx, id, { permissions: ['write'] })).secret);
   await erp.connect(api);
   expect((await api('post', '/netsuite/metadata/refresh')).status).toBe(200);
   configId = (await api('post', '/sync-configs', { name: 'Customers', recordType: 'customer' })).body.id;

@@ -12,7 +12,7 @@ import { startMailSender } from '../../src/mail/index.ts';
 import { startCertificateWatch } from '../../src/sync/certificate-watch.ts';
 import { recordSyncHealth } from '../../src/sync/health.ts';
 import { publishVersion } from '../public/fixture.ts';
-import { apiOf } from '../setup/api.ts';
+import { createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { type Delivered, type MailServer, startMailServer } from '../setup/smtp.ts';
@@ -216,7 +216,7 @@ describe('an alert', () => {
         settings: connection,
       }),
     );
-    const api = apiOf(
+    const api = createApi(
       createApp(ctx),
       (await makeKey(ctx, world.organizationId, { permissions: ['write'] })).secret,
     );

@@ -7,7 +7,7 @@ import type { Ctx } from '../../src/core/ctx.ts';
 import { saveAccount } from '../../src/sync/record-types.store.ts';
 import {
   createConnectorAt,
-  metadataOf,
+  getMetadata,
   type Seen,
   startWire,
   type Wire,
@@ -111,7 +111,7 @@ describe('over the wire', () => {
     });
     const fields = ['entityid', 'creditlimit', 'isperson', 'startdate', 'currency', 'lastmodifieddate'];
     const world = await syncWorld(ctx, erp, { recordType: 'customer', fields });
-    await saveAccount(world.tenant, { described: [metadataOf('customer')], listed: [], account: null });
+    await saveAccount(world.tenant, { described: [getMetadata('customer')], listed: [], account: null });
     return world;
   }
 

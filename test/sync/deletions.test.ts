@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { type Api, apiOf } from '../setup/api.ts';
+import { type Api, createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
 import {
@@ -56,7 +56,7 @@ const scans = ({ erp }: SyncWorld): number =>
   erp.calls.filter(({ operation }) => operation === 'scan').length;
 const stored = async (world: SyncWorld): Promise<number> => (await world.rows()).length;
 const publisher = async (world: SyncWorld): Promise<Api> =>
-  apiOf(createApp(ctx), (await makeKey(ctx, world.organizationId, { permissions: ['write'] })).secret);
+  createApi(createApp(ctx), (await makeKey(ctx, world.organizationId, { permissions: ['write'] })).secret);
 
 describe('deletions of an incremental run', () => {
   it('records that the ERP lists as deleted are deleted, however many', async () => {

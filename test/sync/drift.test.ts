@@ -7,7 +7,7 @@ import { createId } from '../../src/core/id.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { diffFieldTypes, reportDrift } from '../../src/sync/drift.ts';
-import { type Api, apiOf } from '../setup/api.ts';
+import { type Api, createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
 import { endOpenRuns, erpError, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
@@ -57,7 +57,7 @@ async function synced(): Promise<{ world: SyncWorld; api: Api }> {
   expect((await world.sync()).status).toBe('succeeded');
   return {
     world,
-    api: apiOf(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId)).secret),
+    api: createApi(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId)).secret),
   };
 }
 const become = (world: SyncWorld, fields: typeof before): void => {

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { FieldMetadata } from '../../src/connectors/connector.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { apiOf } from '../setup/api.ts';
+import { createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
 import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
@@ -35,7 +35,7 @@ async function published() {
   await world.sync('incremental');
   const app = createApp(ctx);
   const { secret } = await makeKey(ctx, world.organizationId, { permissions: ['write'] });
-  const api = apiOf(app, secret);
+  const api = createApi(app, secret);
   const made = await api('post', '/api-schema', {
     name: 'Things',
     endpoints: [

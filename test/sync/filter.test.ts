@@ -35,7 +35,7 @@ const setFilter = (world: SyncWorld, subsidiaries: readonly string[] | null) =>
   world.changeConfig({ filter: subsidiaries === null ? null : JSON.stringify({ subsidiaries }) });
 const storedIds = async (world: SyncWorld): Promise<string[]> =>
   (await world.rows()).map(({ id }) => String(id)).sort((a, b) => Number(a) - Number(b));
-const idsOf = (world: SyncWorld, ...subsidiaries: string[]): string[] =>
+const listIds = (world: SyncWorld, ...subsidiaries: string[]): string[] =>
   [...world.erp.records.values()]
     .filter(({ values }) => subsidiaries.includes(values['subsidiary'] ?? ''))
     .map(({ id }) => id)
@@ -68,7 +68,7 @@ async function loaded(options = {}): Promise<SyncWorld> {
 describe('a filter by subsidiary', () => {
   it('reads only its records, and a run without changes makes no more requests than one without a filter', async () => {
     const world = await loaded();
-    expect(await storedIds(world)).toEqual(idsOf(world, '1', '2'));
+    expect(await storedIds(world)).toEqual(listIds(world, '1', '2'));
     expect(await world.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { inserted: 0, updated: 0, deleted: 0 },
@@ -90,7 +90,7 @@ describe('a filter by subsidiary', () => {
       status: 'succeeded',
       counts: { deleted: 1, inserted: 1 },
     });
-    expect(await storedIds(world)).toEqual(idsOf(world, '1', '2'));
+    expect(await storedIds(world)).toEqual(listIds(world, '1', '2'));
   });
 
   it('a record that enters it without a new modification time is found by the count', async () => {
@@ -100,7 +100,7 @@ describe('a filter by subsidiary', () => {
       status: 'succeeded',
       counts: { inserted: 1, deleted: 0 },
     });
-    expect(await storedIds(world)).toEqual(idsOf(world, '1', '2'));
+    expect(await storedIds(world)).toEqual(listIds(world, '1', '2'));
   });
 
   it('a record that a run rejected and that left it is no longer open', async () => {
@@ -125,7 +125,7 @@ describe('a changed filter', () => {
       mode: 'incremental',
       counts: { inserted: 20, deleted: 0 },
     });
-    expect(await storedIds(world)).toEqual(idsOf(world, '1', '2', '3'));
+    expect(await storedIds(world)).toEqual(listIds(world, '1', '2', '3'));
   });
 
   it('that is narrower by no more than the limit deletes what left it', async () => {
@@ -135,7 +135,7 @@ describe('a changed filter', () => {
       status: 'succeeded',
       counts: { deleted: 20, inserted: 0 },
     });
-    expect(await storedIds(world)).toEqual(idsOf(world, '1'));
+    expect(await storedIds(world)).toEqual(listIds(world, '1'));
   });
 
   it.each(['incremental', 'full'] as const)(
@@ -152,14 +152,14 @@ describe('a changed filter', () => {
         `select ids from ${world.schema}.deletion_proposals where status = 'open'`,
       );
       expect(held.map(({ ids }) => ids.toSorted((a, b) => Number(a) - Number(b)))).toEqual([
-        idsOf(world, '2'),
+        listIds(world, '2'),
       ]);
-      expect(await storedIds(world)).toEqual(idsOf(world, '1', '2'));
+      expect(await storedIds(world)).toEqual(listIds(world, '1', '2'));
       // The approved records are requested again with the filter, and are absent.
       await world.query(`update ${world.schema}.deletion_proposals set status = 'approved'`);
       wait(world, 1);
       expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 20 } });
-      expect(await storedIds(world)).toEqual(idsOf(world, '1'));
+      expect(await storedIds(world)).toEqual(listIds(world, '1'));
     },
   );
 
@@ -170,7 +170,7 @@ describe('a changed filter', () => {
       status: 'succeeded',
       counts: { deleted: 20, inserted: 20 },
     });
-    expect(await storedIds(world)).toEqual(idsOf(world, '1', '3'));
+    expect(await storedIds(world)).toEqual(listIds(world, '1', '3'));
     wait(world, 1);
     world.erp.calls.length = 0;
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded' });
@@ -191,7 +191,7 @@ describe('a changed filter', () => {
       attempt: 2,
       counts: { fetched: 40, deleted: 20, inserted: 20 },
     });
-    expect(await storedIds(world)).toEqual(idsOf(world, '1', '3'));
+    expect(await storedIds(world)).toEqual(listIds(world, '1', '3'));
   });
 
   it('whose field the role can no longer read fails the run by name, and nothing is deleted', async () => {
@@ -206,6 +206,6 @@ describe('a changed filter', () => {
       status: 'failed',
       error: { code: 'FILTER_UNAVAILABLE' },
     });
-    expect(await storedIds(world)).toEqual(idsOf(world, '1', '2'));
+    expect(await storedIds(world)).toEqual(listIds(world, '1', '2'));
   });
 });

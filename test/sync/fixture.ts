@@ -99,7 +99,7 @@ export const erpError = (kind: ErpErrorKind, code: string, retryAfterMs?: number
   });
 
 const byId = (a: string, b: string): number => Number(BigInt(a) - BigInt(b));
-const secondsOf = (at: Date): string => at.toISOString().replace(/\.\d+Z$/, 'Z');
+const toIsoSeconds = (at: Date): string => at.toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** The line field with the line's own modification time, where the lines have one. */
 export const lineModified = 'linemodified';
@@ -128,7 +128,7 @@ export function memoryErp(
     shownAs: { number: null, name: 'name', date: null, amount: null },
     drop(id) {
       erp.records.delete(String(id));
-      erp.deleted?.set(String(id), secondsOf(erp.at ?? new Date()));
+      erp.deleted?.set(String(id), toIsoSeconds(erp.at ?? new Date()));
     },
     shift(id, values, labels = {}) {
       const held = erp.records.get(String(id));
@@ -141,7 +141,7 @@ export function memoryErp(
     },
     put(id, values = {}, more = {}) {
       const key = String(id);
-      const modifiedAt = isDated() ? (more.modifiedAt ?? secondsOf(erp.at ?? new Date())) : null;
+      const modifiedAt = isDated() ? (more.modifiedAt ?? toIsoSeconds(erp.at ?? new Date())) : null;
       erp.records.set(key, {
         id: key,
         modifiedAt,
@@ -211,7 +211,7 @@ export function memoryErp(
     },
     today: async (signal) => {
       await called('today', null, { signal });
-      return erp.today ?? secondsOf(erp.at ?? new Date()).slice(0, 10);
+      return erp.today ?? toIsoSeconds(erp.at ?? new Date()).slice(0, 10);
     },
     metadata: async (signal) => {
       await called('metadata', null, { signal });
@@ -225,7 +225,7 @@ export function memoryErp(
     },
     readPage: async (request) => {
       await called('readPage', request.afterId, request);
-      const since = request.changedSince === null ? null : secondsOf(request.changedSince);
+      const since = request.changedSince === null ? null : toIsoSeconds(request.changedSince);
       const changed = (id: string): boolean =>
         since === null || (erp.records.get(id)?.modifiedAt ?? since) >= since;
       const after = ids(request.recordType).filter(
@@ -242,7 +242,7 @@ export function memoryErp(
     listIds: async (request) => {
       await called('listIds', request.afterId, request);
       const { afterId, changedSince = null } = request;
-      const since = changedSince === null ? '' : secondsOf(changedSince);
+      const since = changedSince === null ? '' : toIsoSeconds(changedSince);
       const after = ids(request.recordType).filter(
         (id) =>
           (erp.records.get(id)?.modifiedAt ?? since) >= since && (afterId === null || byId(afterId, id) < 0),
@@ -282,7 +282,7 @@ export function memoryErp(
       await called('deletedSince', null, { signal });
       if (erp.deleted === null)
         return { available: false, reason: 'not for this role', fix: 'Grant the permission.' };
-      const from = secondsOf(since);
+      const from = toIsoSeconds(since);
       return {
         available: true,
         deleted: [...erp.deleted]
@@ -302,9 +302,9 @@ function memoryLines(
   called: (operation: Operation, afterId: string | null, request: { signal: AbortSignal }) => Promise<void>,
   lineFields: () => readonly FieldMetadata[],
 ): LineReader {
-  const linesOf = (id: string): readonly SourceLine[] => erp.records.get(id)?.lines ?? [];
-  const latestOf = (id: string): string | null =>
-    linesOf(id)
+  const listLines = (id: string): readonly SourceLine[] => erp.records.get(id)?.lines ?? [];
+  const findLatest = (id: string): string | null =>
+    listLines(id)
       .map((line) => line[lineModified] ?? null)
       .toSorted()
       .findLast((at) => at !== null) ?? null;
@@ -318,15 +318,15 @@ function memoryLines(
       if (ids.length > 1_000) throw new RangeError('at most 1,000 ids');
       const sums = lineFields().filter(({ type, syncable }) => type === 'number' && syncable);
       return [...new Set(ids)]
-        .filter((id) => linesOf(id).length > 0 && !erp.locked.has(id))
+        .filter((id) => listLines(id).length > 0 && !erp.locked.has(id))
         .sort(byId)
         .map((id) => ({
           id,
-          lines: linesOf(id).length,
+          lines: listLines(id).length,
           sums: Object.fromEntries(
-            sums.map(({ name }) => [name, sumDecimals(linesOf(id).map((line) => line[name] ?? '0'))]),
+            sums.map(({ name }) => [name, sumDecimals(listLines(id).map((line) => line[name] ?? '0'))]),
           ),
-          modifiedAt: latestOf(id),
+          modifiedAt: findLatest(id),
         }));
     },
     listChanged: async ({ since, afterId, limit, signal }) => {
@@ -334,10 +334,10 @@ function memoryLines(
       assertLines();
       if (!lineFields().some(({ name }) => name === lineModified))
         throw erpError('query', 'FIELD_NOT_SYNCABLE');
-      const from = secondsOf(since);
+      const from = toIsoSeconds(since);
       const after = [...erp.records.keys()]
         .sort(byId)
-        .filter((id) => (afterId === null || byId(afterId, id) < 0) && (latestOf(id) ?? '') >= from);
+        .filter((id) => (afterId === null || byId(afterId, id) < 0) && (findLatest(id) ?? '') >= from);
       return { ids: after.slice(0, limit), hasMore: after.length > limit };
     },
   };

@@ -6,7 +6,7 @@ import { createApp } from '../../src/app.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { findSyncConfig } from '../../src/sync/runs.store.ts';
-import { apiOf } from '../setup/api.ts';
+import { createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
 import { endOpenRuns, erpError, type SyncWorld, syncWorld } from './fixture.ts';
@@ -102,7 +102,7 @@ describe('the last event of a run', () => {
 
   it('is written for a run that is cancelled before a worker claimed it', async () => {
     const world = await syncWorld(database.ctx);
-    const api = apiOf(
+    const api = createApi(
       createApp(database.ctx),
       (await makeKey(database.ctx, world.organizationId, { permissions: ['write'] })).secret,
     );

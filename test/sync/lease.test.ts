@@ -91,7 +91,7 @@ const ask = (world: SyncWorld, sql: string, value: string): Promise<string> =>
     async (tx) => (await tx.raw<{ rows: { answer: string }[] }>(sql, [value])).rows[0]?.answer ?? '',
   );
 /** When the run's lease expires, by the database's clock. */
-const leaseOf = (world: SyncWorld, id: string) =>
+const readLease = (world: SyncWorld, id: string) =>
   ask(world, 'select lease_until::text as answer from sync_runs where id = ?', id);
 const isOver = async (world: SyncWorld, end: string): Promise<boolean> =>
   (await ask(world, 'select (clock_timestamp() > ?::timestamptz)::text as answer', end)) === 'true';
@@ -253,12 +253,12 @@ describe('a worker that lost its lease', () => {
     const world = await worldWith(5);
     const id = await world.queue();
     const lease = await world.claim(1_500);
-    const first = await leaseOf(world, id);
+    const first = await readLease(world, id);
     const stolen: Lease[] = [];
     world.erp.onCall = async ({ operation }) => {
       if (operation !== 'readPage') return;
       // Only after a renewal: a lease of 1.5 s may expire before the test gets here.
-      await until(async () => (await leaseOf(world, id)) !== first, 'a renewal');
+      await until(async () => (await readLease(world, id)) !== first, 'a renewal');
       await until(async () => {
         const lease = await claimRun(ctx, 'thief', 10_000);
         if (lease !== undefined) stolen.push(lease);
@@ -286,9 +286,9 @@ describe('a process that is too busy to renew its leases in time', () => {
     const { own, leap } = busyProcess();
     world.erp.onCall = async ({ operation, afterId }) => {
       if (operation !== 'readPage' || afterId !== '10') return;
-      const before = await leaseOf(world, id);
+      const before = await readLease(world, id);
       leap();
-      await until(async () => (await leaseOf(world, id)) !== before, 'a renewal');
+      await until(async () => (await readLease(world, id)) !== before, 'a renewal');
     };
     await world.work(await world.claim(), noSignal, own);
     expect(await world.row(id)).toMatchObject({ status: 'succeeded', attempt: 1 });

@@ -39,14 +39,14 @@ const wait = ({ erp }: SyncWorld, hours: number): void => {
 const lineFields = [field('quantity', 'number'), field('memo'), field(lineModified, 'time')];
 const fields = [...datedFields, { ...field('lines', 'lines', lineFields) }];
 const at = '2026-05-01T07:00:00Z';
-const linesOf = (id: number, quantities = [`-${id}.10`, '2']): SourceLine[] =>
+const createLines = (id: number, quantities = [`-${id}.10`, '2']): SourceLine[] =>
   quantities.map((quantity, index) => ({ quantity, memo: `line ${index + 1}`, [lineModified]: at }));
 
 /** Records 1 to `count`, the first without lines. */
 async function makeWorld(count = 20, of = fields): Promise<SyncWorld> {
   const world = await syncWorld(ctx, memoryErp(of));
   world.erp.at = start;
-  for (let id = 1; id <= count; id += 1) world.erp.put(id, {}, { lines: id === 1 ? [] : linesOf(id) });
+  for (let id = 1; id <= count; id += 1) world.erp.put(id, {}, { lines: id === 1 ? [] : createLines(id) });
   wait(world, 5);
   return world;
 }
@@ -80,7 +80,7 @@ const dropFromReads = (world: SyncWorld, ids: readonly number[], lasts: () => bo
 };
 const counted = ({ erp }: SyncWorld, operation: Operation): number =>
   erp.calls.filter((call) => call.operation === operation).length;
-const checkOf = ({ proof }: RunRow) => proof.find(({ check }) => check === 'lines');
+const findLinesCheck = ({ proof }: RunRow) => proof.find(({ check }) => check === 'lines');
 /** Lines as stored, by id, against those of the ERP. */
 const differing = async (world: SyncWorld): Promise<string[]> => {
   const stored = new Map(
@@ -106,7 +106,7 @@ describe('a full run', () => {
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 1_001, inserted: 1_001 } });
     // Three for the pages, two for those that were read again.
     expect([counted(world, 'lineTotals'), counted(world, 'readByIds')]).toEqual([5, 2]);
-    expect(checkOf(run)).toEqual({
+    expect(findLinesCheck(run)).toEqual({
       check: 'lines',
       passed: true,
       message:
@@ -164,7 +164,7 @@ describe('a full run', () => {
     const world = await makeWorld();
     world.erp.onCall = ({ operation }) => {
       if (operation !== 'lineTotals' || counted(world, 'lineTotals') > 2) return;
-      world.erp.put(4, {}, { lines: linesOf(4, ['9', '8', `${counted(world, 'lineTotals')}`]) });
+      world.erp.put(4, {}, { lines: createLines(4, ['9', '8', `${counted(world, 'lineTotals')}`]) });
       world.erp.records.delete('5');
     };
     expect(await world.sync()).toMatchObject({ status: 'succeeded' });
@@ -177,7 +177,7 @@ describe('a full run', () => {
     world.erp.bendPage = (page) => ({
       ...page,
       records: page.records.map((one) =>
-        one.id === '8' ? { ...one, lines: [...linesOf(8).slice(1), ...linesOf(8).slice(1)] } : one,
+        one.id === '8' ? { ...one, lines: [...createLines(8).slice(1), ...createLines(8).slice(1)] } : one,
       ),
     });
     expect(await world.sync()).toMatchObject({ status: 'succeeded' });
@@ -190,7 +190,7 @@ describe('a full run', () => {
     await world.changeConfig({ fields: ['name', 'total', 'modified'] });
     const run = await world.sync();
     expect(run).toMatchObject({ status: 'succeeded' });
-    expect(checkOf(run)).toBeUndefined();
+    expect(findLinesCheck(run)).toBeUndefined();
     expect(counted(world, 'lineTotals')).toBe(0);
   });
 });
@@ -209,7 +209,7 @@ describe('applications of a payment, which have no time of their own', () => {
     dropFromPages(world, [2]);
     const run = await world.sync();
     expect(run).toMatchObject({ status: 'succeeded' });
-    expect(checkOf(run)?.message).toContain('number of lines, sum of foreignamount; 1 read again');
+    expect(findLinesCheck(run)?.message).toContain('number of lines, sum of foreignamount; 1 read again');
     expect((await world.rows()).map(({ f_lines: lines }) => lines)).toEqual(
       Array.from({ length: 3 }, () =>
         Array.from({ length: 2 }, () => ({ previousdoc: '77', foreignamount: 10.5 })),
@@ -238,7 +238,7 @@ describe('an incremental run', () => {
     const now = (erp.at ?? start).toISOString().replace('.000', '');
     erp.records.set(held.id, {
       ...held,
-      lines: linesOf(id, quantities).map((line) => ({ ...line, [lineModified]: now })),
+      lines: createLines(id, quantities).map((line) => ({ ...line, [lineModified]: now })),
     });
   };
 
@@ -251,7 +251,7 @@ describe('an incremental run', () => {
       counted(world, 'lineTotals'),
       counted(world, 'readByIds'),
     ]).toEqual([1, 0, 0]);
-    expect(checkOf(run)?.message).toBe(
+    expect(findLinesCheck(run)?.message).toBe(
       'No record was read, so no lines were compared with totals of the ERP',
     );
   });
@@ -261,16 +261,16 @@ describe('an incremental run', () => {
     touchLines(world, 9, ['5', '6', '7']);
     const run = await world.sync('incremental');
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 1, updated: 1 } });
-    expect(checkOf(run)?.facts).toMatchObject({ changed: 1, changedRead: 1, records: 1 });
+    expect(findLinesCheck(run)?.facts).toMatchObject({ changed: 1, changedRead: 1, records: 1 });
     expect(await differing(world)).toEqual([]);
     const next = await world.sync('incremental');
     expect(next).toMatchObject({ status: 'succeeded', counts: { fetched: 0 } });
-    expect(checkOf(next)?.facts).toMatchObject({ changed: 1, changedRead: 0 });
+    expect(findLinesCheck(next)?.facts).toMatchObject({ changed: 1, changedRead: 0 });
   });
 
   it('fails when a changed record lacks lines, and the next one reads them', async () => {
     const world = await synced();
-    world.erp.put(9, {}, { lines: linesOf(9, ['5', '6', '7']) });
+    world.erp.put(9, {}, { lines: createLines(9, ['5', '6', '7']) });
     dropFromPages(world, [9]);
     let isBent = true;
     dropFromReads(world, [9], () => isBent);
@@ -286,12 +286,12 @@ describe('an incremental run', () => {
   it('heals in its scan what an earlier run stored wrong', async () => {
     const world = await synced();
     const held = world.erp.records.get('12');
-    if (held !== undefined) world.erp.records.set('12', { ...held, lines: linesOf(12, ['1']) });
+    if (held !== undefined) world.erp.records.set('12', { ...held, lines: createLines(12, ['1']) });
     expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 0 } });
     wait(world, 25);
     const run = await world.sync('incremental');
     expect(run).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
-    expect(checkOf(run)?.facts).toMatchObject({ scanned: 20, scanRead: 1 });
+    expect(findLinesCheck(run)?.facts).toMatchObject({ scanned: 20, scanRead: 1 });
     expect(await differing(world)).toEqual([]);
   });
 });
@@ -358,14 +358,14 @@ describe('a worker that is lost while lines are compared', () => {
     const world = await makeWorld();
     await world.sync();
     wait(world, 3);
-    world.erp.put(4, {}, { lines: linesOf(4, ['3', '3']) });
+    world.erp.put(4, {}, { lines: createLines(4, ['3', '3']) });
     dropFromPages(world, [4]);
     const held = world.erp.records.get('6');
     const now = (world.erp.at ?? start).toISOString().replace('.000', '');
     if (held !== undefined)
       world.erp.records.set('6', {
         ...held,
-        lines: linesOf(6, ['1']).map((line) => ({ ...line, [lineModified]: now })),
+        lines: createLines(6, ['1']).map((line) => ({ ...line, [lineModified]: now })),
       });
     const id = await world.queue('incremental');
     // Totals and read of record 4, and its totals again; the list of changed lines, totals and read of record

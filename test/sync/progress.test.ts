@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { type Api, apiOf } from '../setup/api.ts';
+import { type Api, createApi } from '../setup/api.ts';
 import { type TestClock, type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
 import {
@@ -54,7 +54,7 @@ async function worldWith(
   for (let id = 1; id <= count; id += 1) world.erp.put(id);
   return {
     world,
-    api: apiOf(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId)).secret),
+    api: createApi(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId)).secret),
   };
 }
 

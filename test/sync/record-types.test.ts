@@ -98,7 +98,7 @@ function account(base: Connector, names: readonly string[]): Account {
 const organization = async (): Promise<SyncWorld> => syncWorld(database.ctx, memoryErp());
 const refresh = (world: SyncWorld, { connector }: Account) =>
   fetchAndStoreMetadata(world.tenant, connector, noSignal);
-const namesOf = async (world: SyncWorld) =>
+const readNames = async (world: SyncWorld) =>
   (await listHeads(world.tenant, {}, { page: 1, pageSize: 100 })).rows.map(({ name }) => name);
 const age = (world: SyncWorld, name: string) =>
   inTransaction(world.tenant, (tx) =>
@@ -111,7 +111,7 @@ describe('the list of record types', () => {
     const erp = account(world.erp.connector, ['zebra', 'apple']);
     erp.heads.unshift(head('first', { syncable: false, reason: 'Its records are in item' }));
     await refresh(world, erp);
-    expect(await namesOf(world)).toEqual(['thing', 'first', 'zebra', 'apple']);
+    expect(await readNames(world)).toEqual(['thing', 'first', 'zebra', 'apple']);
     expect(erp.asked).toEqual([null]);
     const { rows } = await listHeads(world.tenant, {}, { page: 1, pageSize: 2 });
     expect(rows).toEqual([
@@ -165,7 +165,7 @@ describe('the list of record types', () => {
       isOutdated: true,
     });
     expect(await findRecordType(world.tenant, 'thing')).toMatchObject({ isOutdated: false });
-    expect(await namesOf(world)).toEqual(['thing', 'zebra', 'apple']);
+    expect(await readNames(world)).toEqual(['thing', 'zebra', 'apple']);
   });
 
   it('loses what the account no longer has, except what a sync configuration reads', async () => {
@@ -176,10 +176,10 @@ describe('the list of record types', () => {
     await addConfig(database.ctx, world.organizationId, { recordType: 'apple' });
     erp.heads = [head('thing'), head('new')];
     await refresh(world, erp);
-    expect((await namesOf(world)).toSorted()).toEqual(['apple', 'new', 'thing']);
+    expect((await readNames(world)).toSorted()).toEqual(['apple', 'new', 'thing']);
     erp.types = [known];
     expect(await fetchAndStoreDescriptions(world.tenant, erp.connector, ['apple'], noSignal)).toEqual([]);
-    expect((await namesOf(world)).toSorted()).toEqual(['new', 'thing']);
+    expect((await readNames(world)).toSorted()).toEqual(['new', 'thing']);
   });
 
   it('is empty where the account cannot be listed, and keeps the error next to the last list', async () => {
@@ -193,7 +193,7 @@ describe('the list of record types', () => {
     expect(await readMetadataStatus(world.tenant)).toMatchObject({
       lastError: expect.stringContaining('SERVICE_DOWN'),
     });
-    expect(await namesOf(world)).toEqual(['thing', 'zebra']);
+    expect(await readNames(world)).toEqual(['thing', 'zebra']);
   });
 
   it('replaces the list as a whole when two processes refresh and describe at the same time', async () => {
@@ -202,15 +202,16 @@ describe('the list of record types', () => {
       world.erp.connector,
       Array.from({ length: 50 }, (_, n) => `type_${n}`),
     );
-    const someOf = (from: number) => erp.heads.slice(1 + from, 11 + from).map(({ name }) => name);
+    const selectNames = (from: number) => erp.heads.slice(1 + from, 11 + from).map(({ name }) => name);
     await Promise.all([
       ...Array.from({ length: 4 }, () => refresh(world, erp)),
       ...[0, 5, 10].map((from) =>
-        fetchAndStoreDescriptions(world.tenant, erp.connector, someOf(from).toReversed(), noSignal),
+        fetchAndStoreDescriptions(world.tenant, erp.connector, selectNames(from).toReversed(), noSignal),
       ),
     ]);
-    expect((await namesOf(world)).toSorted()).toEqual(erp.heads.map(({ name }) => name).toSorted());
-    for (const name of someOf(8)) expect(await findDescription(world.tenant, name)).toMatchObject({ name });
+    expect((await readNames(world)).toSorted()).toEqual(erp.heads.map(({ name }) => name).toSorted());
+    for (const name of selectNames(8))
+      expect(await findDescription(world.tenant, name)).toMatchObject({ name });
   });
 });
 

@@ -23,7 +23,7 @@ const wait = ({ erp }: SyncWorld, hours: number): void => {
   erp.at = new Date((erp.at ?? start).getTime() + hours * hourMs);
 };
 const fields = [...datedFields, field('lines', 'lines', [field('item', 'reference'), field('note')])];
-const linesOf = (note: string, label: string) => ({ lines: [{ item: '7', 'item.name': label, note }] });
+const createLines = (note: string, label: string) => ({ lines: [{ item: '7', 'item.name': label, note }] });
 
 /**
  * 35 records that were loaded four days ago, so that the next run begins a pass; it scans as well, the ones
@@ -33,7 +33,7 @@ async function dueWorld(): Promise<SyncWorld> {
   const world = await syncWorld(ctx, memoryErp(fields));
   world.erp.at = start;
   world.erp.deleted = new Map();
-  for (let id = 1; id <= 35; id += 1) world.erp.put(id, {}, linesOf('old', 'Lantern'));
+  for (let id = 1; id <= 35; id += 1) world.erp.put(id, {}, createLines('old', 'Lantern'));
   wait(world, 5);
   expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 35 } });
   wait(world, 96);
@@ -55,7 +55,7 @@ async function slice(world: SyncWorld) {
   wait(world, 1);
   return { run, after, rolling: run.proof.find(({ check }) => check === 'rolling') };
 }
-const rowOf = async (world: SyncWorld, id: string) => (await world.rows()).find((row) => row['id'] === id);
+const findRow = async (world: SyncWorld, id: string) => (await world.rows()).find((row) => row['id'] === id);
 
 describe('the rolling full read', () => {
   it('continues in each run where the last one stopped, until every record was read', async () => {
@@ -78,8 +78,8 @@ describe('the rolling full read', () => {
   it('finds a change of a line without any time, and a renamed label in lines', async () => {
     const world = await dueWorld();
     for (const [id, lines] of [
-      ['12', linesOf('changed', 'Lantern')],
-      ['34', linesOf('old', 'Lamp')],
+      ['12', createLines('changed', 'Lantern')],
+      ['34', createLines('old', 'Lamp')],
     ] as const) {
       const held = world.erp.records.get(id);
       if (held !== undefined) world.erp.records.set(id, { ...held, ...lines });
@@ -87,10 +87,10 @@ describe('the rolling full read', () => {
     const updates: number[] = [];
     for (let run = 1; run <= 4; run += 1) updates.push((await slice(world)).run.counts?.updated ?? -1);
     expect(updates).toEqual([0, 1, 0, 1]);
-    expect(await rowOf(world, '12')).toMatchObject({
+    expect(await findRow(world, '12')).toMatchObject({
       f_lines: [{ item: '7', 'item.name': 'Lantern', note: 'changed' }],
     });
-    expect(await rowOf(world, '34')).toMatchObject({
+    expect(await findRow(world, '34')).toMatchObject({
       f_lines: [{ item: '7', 'item.name': 'Lamp', note: 'old' }],
     });
   });
@@ -111,11 +111,11 @@ describe('the rolling full read', () => {
       world.erp.put(
         5,
         { name: 'edited' },
-        { ...linesOf('old', 'Lantern'), modifiedAt: '2026-05-05T13:00:00Z' },
+        { ...createLines('old', 'Lantern'), modifiedAt: '2026-05-05T13:00:00Z' },
       );
     };
     expect((await slice(world)).run).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
-    expect(await rowOf(world, '5')).toMatchObject({ f_name: 'edited' });
+    expect(await findRow(world, '5')).toMatchObject({ f_name: 'edited' });
     expect((await world.state())?.highWater).toBe(mark);
   });
 
@@ -124,17 +124,17 @@ describe('the rolling full read', () => {
     await slice(world);
     // The ERP lists no deletion, and the counts agree.
     world.erp.records.delete('15');
-    world.erp.put(99, {}, { ...linesOf('old', 'Lantern'), modifiedAt: '2026-05-01T08:00:00Z' });
+    world.erp.put(99, {}, { ...createLines('old', 'Lantern'), modifiedAt: '2026-05-01T08:00:00Z' });
     const { run, after, rolling } = await slice(world);
     expect(after).toEqual(['10']);
     expect(run).toMatchObject({ status: 'succeeded', counts: { deleted: 0 } });
     expect(rolling).toMatchObject({ facts: { absent: 1 } });
-    expect(await rowOf(world, '15')).toBeDefined();
+    expect(await findRow(world, '15')).toBeDefined();
     wait(world, 24);
     expect((await slice(world)).run).toMatchObject({
       status: 'succeeded',
       counts: { inserted: 1, deleted: 1 },
     });
-    expect(await rowOf(world, '15')).toBeUndefined();
+    expect(await findRow(world, '15')).toBeUndefined();
   });
 });

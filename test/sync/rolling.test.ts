@@ -43,12 +43,12 @@ async function loaded(count: number): Promise<SyncWorld> {
   return world;
 }
 type Slice = { from: string | null; to: string | null; records: number; ended: boolean; onlyHere: number };
-const sliceOf = (run: { proof: readonly { check: string; facts: object }[] }) =>
+const findSlice = (run: { proof: readonly { check: string; facts: object }[] }) =>
   run.proof.find(({ check }) => check === 'rolling')?.facts as Slice | undefined;
 async function roll(world: SyncWorld) {
   const run = await world.sync('incremental');
   expect(run).toMatchObject({ status: 'succeeded', mode: 'incremental' });
-  return { run, slice: sliceOf(run) };
+  return { run, slice: findSlice(run) };
 }
 const stored = async (world: SyncWorld) =>
   (
@@ -191,7 +191,7 @@ describe('the pace', () => {
     }));
     const run = await world.row(id);
     expect(run).toMatchObject({ status: 'succeeded', mode: 'incremental' });
-    return { run, slice: sliceOf(run) };
+    return { run, slice: findSlice(run) };
   }
 
   it('of a pass that is behind is more than a page a run, within a tenth of the requests of a day', async () => {

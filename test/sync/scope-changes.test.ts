@@ -7,11 +7,11 @@ import { listOutdatedOrganizations, updateTenantSchema } from '../../src/warehou
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { asAdmin, endOpenRuns, field, noSignal, until, waitingFor } from './fixture.ts';
 import {
-  changesOf,
   enter,
   entries,
-  listOf,
   mend,
+  readChanges,
+  readList,
   reject,
   scopedFields,
   scopedWorld,
@@ -40,10 +40,10 @@ describe('a record that moves to another customer', () => {
     world.erp.put(2, { customer: 'A', name: 'renamed' });
     expect(await sync(world)).toMatchObject({ status: 'succeeded', counts: { updated: 2 } });
     expect(await entries(world)).toEqual([{ generation: '2', id: '1', before: { f_customer: 'A' } }]);
-    expect(await changesOf(world, '1', 'A')).toEqual({ upserts: ['2'], deletes: { 1: '2' } });
-    expect(await changesOf(world, '1', 'B')).toEqual({ upserts: ['1'], deletes: {} });
-    expect(await changesOf(world, '1', 'A', 'B')).toEqual({ upserts: ['1', '2'], deletes: {} });
-    expect(await listOf(world, 'A')).toEqual(['2']);
+    expect(await readChanges(world, '1', 'A')).toEqual({ upserts: ['2'], deletes: { 1: '2' } });
+    expect(await readChanges(world, '1', 'B')).toEqual({ upserts: ['1'], deletes: {} });
+    expect(await readChanges(world, '1', 'A', 'B')).toEqual({ upserts: ['1', '2'], deletes: {} });
+    expect(await readList(world, 'A')).toEqual(['2']);
   });
 
   it('and returns is an upsert for the scope that it left in between', async () => {
@@ -57,9 +57,9 @@ describe('a record that moves to another customer', () => {
       { generation: '3', id: '1', before: { f_customer: 'B' } },
       { generation: '4', id: '1', before: { f_customer: null } },
     ]);
-    expect(await changesOf(world, '1', 'A')).toEqual({ upserts: ['1'], deletes: {} });
-    expect(await changesOf(world, '1', 'B')).toEqual({ upserts: [], deletes: { 1: '3' } });
-    expect(await changesOf(world, '3', 'B')).toEqual({ upserts: [], deletes: {} });
+    expect(await readChanges(world, '1', 'A')).toEqual({ upserts: ['1'], deletes: {} });
+    expect(await readChanges(world, '1', 'B')).toEqual({ upserts: [], deletes: { 1: '3' } });
+    expect(await readChanges(world, '3', 'B')).toEqual({ upserts: [], deletes: {} });
   });
 
   it('keeps all scope columns as one tuple, each with its type', async () => {
@@ -96,11 +96,11 @@ describe('a deleted record', () => {
     ]);
     world.erp.put(1, { customer: 'B' });
     await sync(world);
-    expect(await changesOf(world, '1', 'A')).toEqual({ upserts: [], deletes: { 1: '2' } });
-    expect(await changesOf(world, '1', 'B')).toEqual({ upserts: ['1'], deletes: {} });
+    expect(await readChanges(world, '1', 'A')).toEqual({ upserts: [], deletes: { 1: '2' } });
+    expect(await readChanges(world, '1', 'B')).toEqual({ upserts: ['1'], deletes: {} });
     world.erp.drop(1);
     await sync(world);
-    expect(await changesOf(world, '1', 'B')).toEqual({ upserts: [], deletes: { 1: '4' } });
+    expect(await readChanges(world, '1', 'B')).toEqual({ upserts: [], deletes: { 1: '4' } });
   });
 
   it('is recorded where no version allows row scopes by a column: the id always does', async () => {
@@ -192,11 +192,11 @@ describe('a table that is swapped', () => {
     expect(after.epoch).not.toBe(before.epoch);
     expect(await entries(world)).toEqual([]);
     expect(await withheldIds(world)).toEqual(['1']);
-    expect(await listOf(world, 'A')).toEqual(['2', '4']);
-    expect(await listOf(world, 'B')).toEqual(['3']);
+    expect(await readList(world, 'A')).toEqual(['2', '4']);
+    expect(await readList(world, 'B')).toEqual(['3']);
     mend(world, '1', 'B');
     await sync(world);
-    expect(await changesOf(world, '3', 'B')).toEqual({ upserts: ['1'], deletes: {} });
+    expect(await readChanges(world, '3', 'B')).toEqual({ upserts: ['1'], deletes: {} });
   });
 });
 
@@ -245,7 +245,7 @@ describe('the record of values', () => {
       await holder.query('rollback');
       holder.release();
     }
-    expect(await listOf(world, 'A')).toEqual(['1', '2', '3']);
+    expect(await readList(world, 'A')).toEqual(['1', '2', '3']);
     expect(await world.drive(id)).toMatchObject({ status: 'partial', generation: '2' });
     expect(await entries(world)).toEqual(
       ['1', '2', '3'].map((one) => ({ generation: '2', id: one, before: { f_customer: 'A' } })),

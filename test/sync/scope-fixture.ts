@@ -120,8 +120,8 @@ export async function scopedChanges(table: Table, since: string): Promise<Scoped
   };
 }
 
-export const listOf = (world: SyncWorld, ...customers: string[]) => scopedList({ world, customers });
-export const changesOf = (world: SyncWorld, since: string, ...customers: string[]) =>
+export const readList = (world: SyncWorld, ...customers: string[]) => scopedList({ world, customers });
+export const readChanges = (world: SyncWorld, since: string, ...customers: string[]) =>
   scopedChanges({ world, customers }, since);
 export const sync = async (world: SyncWorld, mode: 'incremental' | 'full' = 'incremental') => {
   wait(world);

@@ -36,7 +36,10 @@ const fields = [
 const longAgo = '2026-04-01T08:00:00Z';
 const line = (id: number, description: string) => ({ id: String(id), description, amount: '1.00' });
 
-async function worldOf(values: Record<string, string>, more: Partial<SourceRecord> = {}): Promise<SyncWorld> {
+async function createWorld(
+  values: Record<string, string>,
+  more: Partial<SourceRecord> = {},
+): Promise<SyncWorld> {
   const erp = memoryErp(fields);
   erp.put(1, {}, { lines: [] });
   erp.put(2, values, { lines: [], ...more });
@@ -59,7 +62,7 @@ describe('a record within the limits is stored', () => {
       {},
     ],
   ])('%s', async (_name, values, more) => {
-    const world = await worldOf(values, more);
+    const world = await createWorld(values, more);
     expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 2, rejected: 0 } });
     for (const [name, value] of Object.entries(values))
       expect((await world.rows())[1]?.[`f_${name}`]).toBe(value);
@@ -114,7 +117,7 @@ describe('a larger record is rejected; the message names the field, its size, th
       { code: 'RECORD_TOO_LARGE', message: new RegExp(`of which lines has 3\\d\\d\\d; ${recordFix}$`) },
     ],
   ])('%s', async (_name, values, more, { code, message }) => {
-    const world = await worldOf(values, more);
+    const world = await createWorld(values, more);
     expect(await world.sync()).toMatchObject({
       status: 'partial',
       error: { code: 'RECORDS_REJECTED' },

@@ -4,11 +4,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { endOpenRuns, field } from './fixture.ts';
 import {
-  changesOf,
   enter,
   entries,
-  listOf,
   mend,
+  readChanges,
+  readList,
   reject,
   scopedFields,
   scopedWorld,
@@ -40,7 +40,7 @@ describe('a stored record that is rejected', () => {
     reject(world, '1', values);
     expect(await sync(world)).toMatchObject({ status: 'partial', counts: { rejected: 1 } });
     expect(await withheldIds(world)).toEqual(withheld);
-    expect(await listOf(world, 'A')).toEqual(['1', '2'].filter((id) => !withheld.includes(id)));
+    expect(await readList(world, 'A')).toEqual(['1', '2'].filter((id) => !withheld.includes(id)));
     expect((await scopeState(world)).generation).toBe(withheld.length === 0 ? '1' : '2');
     expect(await entries(world)).toEqual(
       withheld.map((id) => ({ generation: '2', id, before: { f_customer: 'A' } })),
@@ -57,13 +57,13 @@ describe('a stored record that is rejected', () => {
     await sync(world);
     world.erp.put(2, { customer: 'A', name: 'other' });
     await sync(world);
-    expect(await changesOf(world, '1', 'A')).toEqual({ upserts: ['2'], deletes: { 1: '2' } });
+    expect(await readChanges(world, '1', 'A')).toEqual({ upserts: ['2'], deletes: { 1: '2' } });
     mend(world, '1', 'B');
     await sync(world);
     expect(await withheldIds(world)).toEqual([]);
     expect(await entries(world)).toEqual([{ generation: '2', id: '1', before: { f_customer: 'A' } }]);
-    expect(await changesOf(world, '1', 'A')).toEqual({ upserts: ['2'], deletes: { 1: '2' } });
-    expect(await changesOf(world, '3', 'B')).toEqual({ upserts: ['1'], deletes: {} });
+    expect(await readChanges(world, '1', 'A')).toEqual({ upserts: ['2'], deletes: { 1: '2' } });
+    expect(await readChanges(world, '3', 'B')).toEqual({ upserts: ['1'], deletes: {} });
     expect((await world.rows())[0]).toMatchObject({ id: '1', generation: '4' });
   });
 
@@ -75,8 +75,8 @@ describe('a stored record that is rejected', () => {
     mend(world, '2', 'A');
     await sync(world, 'full');
     expect(await withheldIds(world)).toEqual([]);
-    expect(await changesOf(world, '1', 'A')).toEqual({ upserts: ['1', '2'], deletes: {} });
-    expect(await changesOf(world, '2', 'A')).toEqual({ upserts: ['1', '2'], deletes: {} });
+    expect(await readChanges(world, '1', 'A')).toEqual({ upserts: ['1', '2'], deletes: {} });
+    expect(await readChanges(world, '2', 'A')).toEqual({ upserts: ['1', '2'], deletes: {} });
   });
 
   it('is released by a full run that finds it unchanged', async () => {
@@ -92,7 +92,7 @@ describe('a stored record that is rejected', () => {
       counts: { unchanged: 2, updated: 0 },
     });
     expect(await withheldIds(world)).toEqual([]);
-    expect(await changesOf(world, '2', 'A')).toEqual({ upserts: ['1'], deletes: {} });
+    expect(await readChanges(world, '2', 'A')).toEqual({ upserts: ['1'], deletes: {} });
   });
 
   it('is deleted without leaving again', async () => {
@@ -180,12 +180,12 @@ describe('a stored record that is rejected', () => {
       columns: { f_customer: '1', f_site: '2' },
     });
     expect(await withheldIds(world)).toEqual(['1']);
-    expect(await changesOf(world, '1', 'A')).toEqual({ upserts: [], deletes: { 1: '2' } });
+    expect(await readChanges(world, '1', 'A')).toEqual({ upserts: [], deletes: { 1: '2' } });
     await enter(world, 'v2', ['f_site']);
     expect((await scopeState(world)).generation).toBe('2');
     await sync(world);
     expect(await withheldIds(world)).toEqual([]);
-    expect(await changesOf(world, '2', 'A')).toEqual({ upserts: ['1'], deletes: {} });
+    expect(await readChanges(world, '2', 'A')).toEqual({ upserts: ['1'], deletes: {} });
   });
 });
 

@@ -3,7 +3,7 @@
 import { type Context, filters, Liquid, type Template, Tokenizer } from 'liquidjs';
 import { describe, expect, it, vi } from 'vitest';
 import { createEngine } from '../../src/templates/liquid/engine.ts';
-import { problemsOf } from '../../src/templates/liquid/problems.ts';
+import { toProblems } from '../../src/templates/liquid/problems.ts';
 import { templateLimits } from '../../src/templates/template.ts';
 
 const options = { as: 'text', now: '2026-03-02T10:00:00Z', timeZone: 'UTC', strict: true } as const;
@@ -15,7 +15,7 @@ function problems(source: string, data: object = {}) {
     engine.renderSync(engine.parse(source), data);
     return 'no error';
   } catch (error) {
-    return problemsOf('body', error, 'failed').map(({ code, line, column }) => ({ code, line, column }));
+    return toProblems('body', error, 'failed').map(({ code, line, column }) => ({ code, line, column }));
   }
 }
 

@@ -41,10 +41,10 @@ function encoded(source: SourceRecord, columns: readonly RecordColumn[]): Encode
   if (made instanceof Promise || !('row' in made)) throw new Error(JSON.stringify(made));
   return made;
 }
-const hashOf = (values: SourceRecord['values'], columns: readonly RecordColumn[]): string =>
+const hashValues = (values: SourceRecord['values'], columns: readonly RecordColumn[]): string =>
   encoded(record({ values }), columns).hash;
 /** By column; only for cells that need no escape. */
-function cellsOf(source: SourceRecord, columns: readonly RecordColumn[]): Record<string, string | null> {
+function encodeCells(source: SourceRecord, columns: readonly RecordColumn[]): Record<string, string | null> {
   const cells = encoded(source, columns).row.split('\t');
   return Object.fromEntries(
     rowColumns(columns).map((name, index) => [name, cells[index] === '\u0001' ? null : (cells[index] ?? '')]),
@@ -82,27 +82,27 @@ describe('a column of a former type', () => {
     const columns = [column('a', type, { state: 'replaced' }), column('a', 'text', { column: 'f_a_2' })];
     for (const [text, expected] of Object.entries(cases)) {
       const source = record({ values: { a: text } });
-      expect([text, cellsOf(source, columns)['f_a']]).toEqual([text, expected]);
-      expect(hashOf({ a: text }, columns)).toBe(hashOf({ a: text }, columns.slice(1))); // it adds nothing to the content
+      expect([text, encodeCells(source, columns)['f_a']]).toEqual([text, expected]);
+      expect(hashValues({ a: text }, columns)).toBe(hashValues({ a: text }, columns.slice(1))); // it adds nothing to the content
     }
-    expect(cellsOf(record({ values: { a: null } }), columns)).toEqual({ f_a: null, f_a_2: null });
+    expect(encodeCells(record({ values: { a: null } }), columns)).toEqual({ f_a: null, f_a_2: null });
   });
 });
 
 describe('encodeRecord', () => {
   it('the hash depends neither on the order of columns nor on empty ones', () => {
     const values = { a: '1', b: '2', c: null };
-    const hash = hashOf(values, [column('a'), column('b')]);
+    const hash = hashValues(values, [column('a'), column('b')]);
     expect(hash).toHaveLength(32);
-    expect(hashOf(values, [column('b'), column('a')])).toBe(hash);
-    expect(hashOf(values, [column('a'), column('c'), column('b'), column('never')])).toBe(hash);
+    expect(hashValues(values, [column('b'), column('a')])).toBe(hash);
+    expect(hashValues(values, [column('a'), column('c'), column('b'), column('never')])).toBe(hash);
   });
 
   it('the hash stays as stored: another one would rewrite every record', () => {
     const columns = [column('b', 'number'), column('é'), column('a'), column('none'), former];
     const values = { a: 'say "hi"\n', b: '1.50', é: '日本 😀', none: null, former: '7' };
     const content = 'f_a,f_b,f_é\nsay "hi"\\n\t1.50\t日本 😀';
-    expect(hashOf(values, columns)).toBe(createHash('sha256').update(content).digest('hex').slice(0, 32));
+    expect(hashValues(values, columns)).toBe(createHash('sha256').update(content).digest('hex').slice(0, 32));
   });
 
   it('is the same on the fast path and cell by cell', () => {
@@ -220,7 +220,7 @@ describe('encodeRecord', () => {
   it('the hash distinguishes values, columns and empty cells', () => {
     const columns = [column('a'), column('b')];
     const hashes = [{ a: '1' }, { b: '1' }, { a: '1', b: '1' }, { a: '1","f_b' }, { a: '' }, { a: null }].map(
-      (values) => hashOf(values, columns),
+      (values) => hashValues(values, columns),
     );
     expect(new Set(hashes).size).toBe(6);
   });
@@ -259,7 +259,7 @@ describe('encodeRecord', () => {
 
   it('no lines are an empty array; a record type without lines has null', () => {
     const columns = [column('lines', 'lines', { part: 'lines', lineFields: [] })];
-    expect([cellsOf(record({ lines: [] }), columns), cellsOf(record(), columns)]).toEqual([
+    expect([encodeCells(record({ lines: [] }), columns), encodeCells(record(), columns)]).toEqual([
       { f_lines: '[]' },
       { f_lines: null },
     ]);

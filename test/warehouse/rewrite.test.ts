@@ -35,7 +35,7 @@ const tables = async ({ schema, query }: SyncWorld): Promise<string[]> =>
       [schema],
     )
   ).map(({ t }) => t);
-const indexesOf = async ({ schema, query }: SyncWorld, table: string): Promise<string[]> =>
+const readIndexes = async ({ schema, query }: SyncWorld, table: string): Promise<string[]> =>
   (
     await query<{ d: string }>(
       `select pg_get_indexdef(indexrelid) as d from pg_index where indrelid = '${schema}."${table}"'::regclass and not indisprimary and indisvalid order by 1`,
@@ -100,7 +100,7 @@ describe('a change of columns on a large table', () => {
     world.erp.put(20_000, { extra: 'new' });
     const run = await heldBeforeGoingLive(world, async () => {
       expect(await world.state()).toMatchObject({ activeTable: 'thing_1', generation: '1' });
-      expect(await indexesOf(world, 'thing_2')).toHaveLength(3);
+      expect(await readIndexes(world, 'thing_2')).toHaveLength(3);
     });
     expect(run).toMatchObject({
       status: 'partial',
@@ -112,7 +112,7 @@ describe('a change of columns on a large table', () => {
     expect(state).toMatchObject({ activeTable: 'thing_2', rowCount: count - 1, generation: '2' });
     expect(state?.epoch).not.toBe(first?.epoch);
     expect(await tables(world)).toEqual(['thing_2']);
-    expect(await indexesOf(world, 'thing_2')).toEqual([
+    expect(await readIndexes(world, 'thing_2')).toEqual([
       'btree (f_total, id)',
       'gin (lower(f_name) gin_trgm_ops)',
     ]);
@@ -166,7 +166,7 @@ describe('a value that is too long for an index', () => {
     world.erp.put(5, { name: value });
     const run = await world.sync();
     expect(run).toMatchObject({ status: 'succeeded', attempt: 1, counts: { updated: 1 } });
-    expect(await indexesOf(world, 'thing_1')).toEqual(['btree (f_total, id)']);
+    expect(await readIndexes(world, 'thing_1')).toEqual(['btree (f_total, id)']);
     expect(
       (await world.query(`select id from ${world.schema}.thing_1 where f_name = $1`, [value])).map(
         ({ id }) => id,
@@ -188,23 +188,23 @@ describe('a value that is too long for an index', () => {
       built.push(done);
     });
     expect(built).toEqual([1, 2, 3]);
-    expect(await indexesOf(world, 'thing_1')).toEqual(['btree (f_total, id)']);
+    expect(await readIndexes(world, 'thing_1')).toEqual(['btree (f_total, id)']);
     expect(await allIndexes(world, 'thing_1')).toBe(2); // no broken index is left behind, which would fail the next write
     expect(await findIndexesToBuild(world.tenant, 'thing', wanted)).toHaveLength(2);
     await world.query(`update ${world.schema}.record_state set active_table = null`); // as if it were the first load again
     expect(await world.sync()).toMatchObject({ status: 'partial', counts: { inserted: 1 } });
-    expect(await indexesOf(world, 'thing_2')).toEqual(['btree (f_total, id)']);
+    expect(await readIndexes(world, 'thing_2')).toEqual(['btree (f_total, id)']);
   });
 
   it('that exceeds another limit is rejected, and the index stays', async () => {
     const world = await indexed();
-    const before = await indexesOf(world, 'thing_1');
+    const before = await readIndexes(world, 'thing_1');
     world.erp.put(6, { total: `1${'0'.repeat(150_000)}` });
     expect(await world.sync()).toMatchObject({
       status: 'partial',
       counts: { rejected: 1, unchanged: others - 1 },
     });
-    expect(await indexesOf(world, 'thing_1')).toEqual(before);
+    expect(await readIndexes(world, 'thing_1')).toEqual(before);
   });
 
   it('several concurrent builders build each index once', async () => {
@@ -215,7 +215,7 @@ describe('a value that is too long for an index', () => {
     await Promise.all(
       Array.from({ length: 4 }, () => buildWantedIndexes(world.tenant, 'thing', () => Promise.resolve())),
     );
-    expect(await indexesOf(world, 'thing_1')).toHaveLength(3);
+    expect(await readIndexes(world, 'thing_1')).toHaveLength(3);
     expect(await allIndexes(world, 'thing_1')).toBe(4);
   });
 });

@@ -10,10 +10,10 @@ import { staleFieldsNotice } from './stale-fields.js';
 
 const path = descriptionPath();
 const isDraft = new URLSearchParams(location.search).get('draft') === 'true';
-const label = labelOf(path);
+const label = toLabel(path);
 let session = null;
 
-function labelOf(path) {
+function toLabel(path) {
   const last = path.split('/').at(-1) ?? '';
   try {
     return decodeURIComponent(last);
@@ -35,7 +35,7 @@ const access = {
   headers: () => ({ authorization: `Bearer ${access.key}`, 'x-tenant-id': access.tenant }),
   credentials: () => 'omit',
   unauthorized: 'The key is no longer valid. Use another one.',
-  noticeOf: (resource) => staleFieldsNotice(resource, access),
+  createNotice: (resource) => staleFieldsNotice(resource, access),
   useKey(key) {
     access.key = key;
     part('forget').textContent = 'Use another key';

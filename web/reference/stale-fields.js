@@ -40,7 +40,7 @@ function notice(fields, syncedAt) {
   ];
 }
 
-const listOf = ({ operations }) => operations.find(({ path }) => !path.includes('{'));
+const findList = ({ operations }) => operations.find(({ path }) => !path.includes('{'));
 
 /** Undefined when the resource can't be read; the page then shows no notice. */
 async function fetchHeaders({ path, parameters }, access) {
@@ -66,7 +66,7 @@ async function fetchHeaders({ path, parameters }, access) {
  */
 export function staleFieldsNotice(resource, access) {
   const element = make('div', { class: 'notice warning', role: 'status', hidden: true });
-  const list = listOf(resource);
+  const list = findList(resource);
   const ask = async () => {
     if (list === undefined || access.isDraft || !access.canSend()) return;
     const headers = await fetchHeaders(list, access);

@@ -3,7 +3,7 @@
 // part of the limit is allocated uses that part alone; all others share what is not allocated.
 import type { RequestHandler } from 'express';
 import { type Clock, systemClock } from './clock.ts';
-import { integrationOf } from './sign-in/caller.ts';
+import { getIntegration } from './sign-in/caller.ts';
 import type { Switches } from './switches.ts';
 import { RestError } from './wire.ts';
 
@@ -36,7 +36,7 @@ export type Governance = {
   setLoad(load: Load): void;
   load(): Load;
   /** How many requests these integrations have in flight now, at most as many as are allocated to each. */
-  concurrencyOf(others: readonly OtherIntegration[]): number;
+  sumConcurrency(others: readonly OtherIntegration[]): number;
   limit(): number;
   /** Body of GET governanceLimits for this caller's integration. */
   limits(integration: string): object;
@@ -57,17 +57,17 @@ export function createGovernance(
   let latencyMs = initial.latencyMs ?? 0;
   let [load, loadedAtMs] = [NO_LOAD, 0];
   const inFlight = new Map<string, number>(); // by allocated integration; '' holds all others together
-  const concurrencyOf = (others: readonly OtherIntegration[]): number => {
+  const sumConcurrency = (others: readonly OtherIntegration[]): number => {
     return concurrencyAfter(others, clock.now().getTime() - loadedAtMs);
   };
   const unallocated = (): number => Math.max(0, limit - allocatedBy(load));
   return {
     async handler(_request, response, next) {
-      const own = load.limits[integrationOf(response)];
-      const pool = own === undefined ? '' : integrationOf(response);
+      const own = load.limits[getIntegration(response)];
+      const pool = own === undefined ? '' : getIntegration(response);
       const used =
         (inFlight.get(pool) ?? 0) +
-        (own === undefined ? concurrencyOf(load.others.filter(isUnallocated)) : 0);
+        (own === undefined ? sumConcurrency(load.others.filter(isUnallocated)) : 0);
       if (used >= (own ?? unallocated())) throw tooManyRequests(switches.retryAfterSeconds);
       inFlight.set(pool, (inFlight.get(pool) ?? 0) + 1);
       response.once('close', () => inFlight.set(pool, (inFlight.get(pool) ?? 1) - 1));
@@ -85,7 +85,7 @@ export function createGovernance(
       [load, loadedAtMs] = [wanted, clock.now().getTime()];
     },
     load: () => load,
-    concurrencyOf,
+    sumConcurrency,
     limit: () => limit,
     limits(integration) {
       const own = load.limits[integration];

@@ -46,7 +46,7 @@ export async function createReplay(parts: Parts): Promise<Replay> {
     daysLeft: () => books.left().length,
     advanceTo: (day) =>
       runSerially(async () => {
-        const closing = await closingTimeOf(pool, day);
+        const closing = await readClosingTime(pool, day);
         const reports = await books.enterWhile((next) => next.day <= day);
         if (reports.length === 0) await books.moveForward(closing);
         return reports;
@@ -154,7 +154,7 @@ function createTimer(
   };
 }
 
-async function closingTimeOf(pool: Pool, day: string): Promise<Date> {
+async function readClosingTime(pool: Pool, day: string): Promise<Date> {
   if (!/^\d{4}-\d\d-\d\d$/.test(day))
     throw new RangeError(`A day must be written as YYYY-MM-DD, not ${day}.`);
   const { rows } = await pool.query<{ closing: Date }>(

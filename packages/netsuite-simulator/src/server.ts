@@ -13,7 +13,7 @@ import type { Governance } from './governance.ts';
 import { recordRoutes } from './records/routes.ts';
 import type { WriteSettings } from './records/write-record.ts';
 import type { AccessTokens } from './sign-in/access-tokens.ts';
-import { integrationOf } from './sign-in/caller.ts';
+import { getIntegration } from './sign-in/caller.ts';
 import type { Integrations } from './sign-in/integrations.ts';
 import { handleTokenRequest, TOKEN_PATH } from './sign-in/token-endpoint.ts';
 import type { Dataset } from './suiteql/datasets.ts';
@@ -72,7 +72,7 @@ export function createAccountApp(parts: ServerParts): Express {
       response,
       200,
       'application/json; charset=UTF-8',
-      parts.governance.limits(integrationOf(response)),
+      parts.governance.limits(getIntegration(response)),
     ),
   );
   app.use('/services/rest/async/v1', asyncRoutes(parts.jobs));

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import { distortionOf } from './answer-faults/distortion.ts';
+import { getDistortion } from './answer-faults/distortion.ts';
 
 const compress = promisify(gzip);
 
@@ -99,7 +99,7 @@ export async function sendJsonBody(
   contentType: string,
   body: unknown,
 ): Promise<void> {
-  const { changeBody, cutAfterBytes } = distortionOf(response);
+  const { changeBody, cutAfterBytes } = getDistortion(response);
   const text = Buffer.from(JSON.stringify(status === 200 && changeBody ? changeBody(body) : body));
   const isZipped = /\bgzip\b/.test(String(response.req.headers['accept-encoding'] ?? ''));
   const content = isZipped ? await compress(text, { level: 1 }) : text;
@@ -135,13 +135,13 @@ export async function sendRestError(response: Response, error: RestError): Promi
 }
 
 /** The values of the header Prefer, in lower case. */
-export const preferencesOf = (request: Request): string[] =>
+export const parsePreferences = (request: Request): string[] =>
   String(request.headers.prefer ?? '')
     .split(',')
     .map((preference) => preference.trim().toLowerCase());
 
 /** The origin that the caller used, for the links in responses. */
-export const originOf = (request: Request): string => `${request.protocol}://${request.get('host') ?? ''}`;
+export const getOrigin = (request: Request): string => `${request.protocol}://${request.get('host') ?? ''}`;
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 

@@ -1,6 +1,14 @@
 // `Prefer: respond-async`: jobs, their tasks and results. docs/wire.md has the sources.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, answerOf, type Caller, detailOf, idOf, signIn, startShop } from './test-account.ts';
+import {
+  type Answer,
+  type Caller,
+  getCreatedId,
+  readAnswer,
+  signIn,
+  startShop,
+  toErrorDetail,
+} from './test-account.ts';
 import { until } from './until.ts';
 
 let caller: Caller;
@@ -10,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => caller.close());
 
 const ASYNC = { prefer: 'respond-async' };
-const pathOf = (href: string | null | undefined): string => href?.split('/services/rest/')[1] ?? '';
+const toPath = (href: string | null | undefined): string => href?.split('/services/rest/')[1] ?? '';
 const submit = (
   method: string,
   path: string,
@@ -20,7 +28,7 @@ const submit = (
 
 /** The job's path once it is completed. */
 const completed = (answer: Answer): Promise<string> => {
-  const path = pathOf(answer.headers.get('location'));
+  const path = toPath(answer.headers.get('location'));
   return until(async () => ((await caller.get(path)).body['completed'] === true ? path : undefined));
 };
 const INVOICE = { entity: { id: '1' }, item: { items: [{ item: { id: '10' }, quantity: 2, rate: 5 }] } };
@@ -56,7 +64,7 @@ describe('an asynchronous request', () => {
       progress: 'succeeded',
       startTime: time,
     });
-    const id = idOf(await caller.get(`${path}/task/1/result`));
+    const id = getCreatedId(await caller.get(`${path}/task/1/result`));
     const read = await completed(await submit('GET', `record/v1/invoice/${id}`));
     const result = await caller.get(`${read}/task/1/result`);
     expect(result.body).toEqual((await caller.get(`record/v1/invoice/${id}`)).body);
@@ -66,8 +74,8 @@ describe('an asynchronous request', () => {
   it('that fails has failed as a job, with the error as its result', async () => {
     const path = await completed(await submit('POST', 'record/v1/invoice', { entity: { id: '99' } }));
     expect((await caller.get(path)).body).toMatchObject({ completed: true, progress: 'failed' });
-    expect(detailOf(await caller.get(`${path}/task/1/result`))).toEqual(
-      detailOf(await caller.send('POST', 'record/v1/invoice', { entity: { id: '99' } })),
+    expect(toErrorDetail(await caller.get(`${path}/task/1/result`))).toEqual(
+      toErrorDetail(await caller.send('POST', 'record/v1/invoice', { entity: { id: '99' } })),
     );
   });
 
@@ -106,9 +114,9 @@ describe('an asynchronous request', () => {
 
   it('isn’t offered by the query service', async () => {
     const answer = await caller.query('SELECT id FROM customer', { headers: ASYNC });
-    expect(detailOf(answer)).toEqual([400, expect.stringContaining('transient'), 'INVALID_HEADER']);
+    expect(toErrorDetail(answer)).toEqual([400, expect.stringContaining('transient'), 'INVALID_HEADER']);
     const response = await fetch(`${caller.account.url}/services/rest/async/v1/job/1`);
-    expect((await answerOf(response)).status).toBe(401);
+    expect((await readAnswer(response)).status).toBe(401);
   });
 });
 
@@ -119,8 +127,8 @@ describe('a collection', () => {
     const items = ['one', 'two'].map((memo) => ({ ...INVOICE, memo }));
     const path = await completed(await submit('POST', 'record/v1/invoice', { items }, COLLECTION));
     const ids = [
-      idOf(await caller.get(`${path}/task/1/result`)),
-      idOf(await caller.get(`${path}/task/2/result`)),
+      getCreatedId(await caller.get(`${path}/task/1/result`)),
+      getCreatedId(await caller.get(`${path}/task/2/result`)),
     ];
     const changes = [
       { id: ids[0], memo: 'three' },
@@ -145,7 +153,7 @@ describe('a collection', () => {
     expect((await caller.get(`${read}/task/1/result`)).body).not.toHaveProperty('total');
     await completed(await submit('DELETE', `record/v1/invoice?ids=${ids.join(',')}`));
     expect(await caller.rows(`SELECT id FROM transaction WHERE id IN (${ids.join(', ')})`)).toEqual([]);
-    expect(detailOf(await submit('POST', 'record/v1/invoice', {}, COLLECTION))).toEqual([
+    expect(toErrorDetail(await submit('POST', 'record/v1/invoice', {}, COLLECTION))).toEqual([
       400,
       'Invalid content in the request body.',
       'INVALID_CONTENT',
@@ -156,7 +164,7 @@ describe('a collection', () => {
 // The last test: the job waits until the account is stopped.
 it('a job is pending while it waits in its queue', async () => {
   caller.account.setSwitches({ asyncDelayMs: 600_000 });
-  const path = pathOf((await submit('DELETE', 'record/v1/invoice/101')).headers.get('location'));
+  const path = toPath((await submit('DELETE', 'record/v1/invoice/101')).headers.get('location'));
   expect((await caller.get(path)).body).toMatchObject({ completed: false, progress: 'pending' });
   const task = (await caller.get(`${path}/task/1`)).body;
   expect([task['completed'], task['progress'], task.links.map(({ rel }) => rel)]).toEqual([

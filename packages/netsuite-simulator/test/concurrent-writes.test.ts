@@ -1,6 +1,6 @@
 // Concurrent writes, reads in between, and a restart after them.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { asAdmin, idOf, startOn, startShop } from './test-account.ts';
+import { asAdmin, getCreatedId, startOn, startShop } from './test-account.ts';
 
 let shop: Awaited<ReturnType<typeof startShop>>;
 beforeAll(async () => {
@@ -10,7 +10,7 @@ afterAll(() => shop.close());
 
 const one = async (q: string) => (await shop.rows(q))[0];
 const createInvoice = async (items: object[]) =>
-  idOf(await shop.send('POST', 'record/v1/invoice', { entity: { id: '1' }, item: { items } }));
+  getCreatedId(await shop.send('POST', 'record/v1/invoice', { entity: { id: '1' }, item: { items } }));
 
 it('concurrent PUTs create one record', async () => {
   const answers = await Promise.all(
@@ -18,7 +18,7 @@ it('concurrent PUTs create one record', async () => {
       shop.send('PUT', 'record/v1/customer/eid:many', { companyName: `Many ${i}` }),
     ),
   );
-  expect(new Set(answers.map(idOf)).size).toBe(1);
+  expect(new Set(answers.map(getCreatedId)).size).toBe(1);
 });
 
 describe('concurrent writes', () => {
@@ -70,7 +70,7 @@ it('a read during a write sees all of it or nothing', async () => {
 
 it('writes survive a restart', async () => {
   const other = await startShop();
-  const id = idOf(await other.send('POST', 'record/v1/customer', { companyName: 'Lasting' }));
+  const id = getCreatedId(await other.send('POST', 'record/v1/customer', { companyName: 'Lasting' }));
   await other.account.stop();
   const again = await startOn(other.database, { dataFolder: other.folder });
   await again.stop();

@@ -37,7 +37,7 @@ export type Controlled = Caller &
   };
 
 /** The account must have a control interface. */
-export function controlOf({ account }: Pick<Caller, 'account'>): ControlClient {
+export function createControlClient({ account }: Pick<Caller, 'account'>): ControlClient {
   const { url, token } = account.control ?? { url: '', token: '' };
   const control = async (method: string, path: string, body?: unknown): Promise<ControlAnswer> => {
     const response = await fetch(`${url}${path}`, {
@@ -63,7 +63,7 @@ export async function startControlled(options: Partial<NetsuiteAccountOptions> =
   const shop = await startShop({ control: {}, ...options }, BOOKS);
   return {
     ...shop,
-    ...controlOf(shop),
+    ...createControlClient(shop),
     async pages(limit) {
       const pages: string[][] = [];
       for (let last = '0', isMore = true; isMore && pages.length < 20; ) {

@@ -1,7 +1,7 @@
 // What the control interface hides from the role: tables, columns and rows, in queries, records and metadata.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Controlled, type Json, startControlled } from './control-client.ts';
-import { detailOf } from './test-account.ts';
+import { toErrorDetail } from './test-account.ts';
 
 let world: Controlled;
 beforeAll(async () => {
@@ -13,7 +13,7 @@ afterAll(() => world.close());
 const hide = (hidden: object) => world.done('PUT', '/hidden', hidden);
 const catalogNames = async (): Promise<unknown[]> =>
   (await world.get('record/v1/metadata-catalog')).body.items.map((item) => item['name']);
-const schemaOf = async (type: string): Promise<Record<string, Json>> =>
+const readSchema = async (type: string): Promise<Record<string, Json>> =>
   (await world.get(`record/v1/metadata-catalog/${type}`, { accept: 'application/schema+json' }))
     .body as never;
 
@@ -26,9 +26,9 @@ describe('a hidden table', () => {
     expect(
       await world.refusal('SELECT t.id FROM transaction t JOIN customer c ON c.id = t.entity'),
     ).toContain("Record 'customer'");
-    expect(detailOf(await world.get('record/v1/customer/1'))[0]).toBe(403);
+    expect(toErrorDetail(await world.get('record/v1/customer/1'))[0]).toBe(403);
     expect(
-      detailOf(await world.send('POST', 'record/v1/customer', { companyName: 'X', subsidiary: '1' }))[0],
+      toErrorDetail(await world.send('POST', 'record/v1/customer', { companyName: 'X', subsidiary: '1' }))[0],
     ).toBe(403);
     expect(await catalogNames()).not.toContain('customer');
     expect((await world.get('record/v1/metadata-catalog/customer')).status).toBe(404);
@@ -45,7 +45,7 @@ describe('a hidden table', () => {
     expect((await world.get('record/v1/invoice/101?expandSubResources=true')).body).not.toHaveProperty(
       'item',
     );
-    expect((await schemaOf('invoice'))['properties']).not.toHaveProperty('item');
+    expect((await readSchema('invoice'))['properties']).not.toHaveProperty('item');
   });
 });
 
@@ -62,7 +62,7 @@ describe('a hidden column', () => {
     const { body } = await world.get('record/v1/invoice/101?expandSubResources=true');
     expect(['tranDate' in body, 'dueDate' in body]).toEqual([true, false]);
     expect((body['item'] as Json).items[0]).not.toHaveProperty('description');
-    const { properties } = await schemaOf('invoice');
+    const { properties } = await readSchema('invoice');
     expect(['tranDate' in properties, 'dueDate' in properties]).toEqual([true, false]);
     expect(properties.item.properties.items.items.properties).not.toHaveProperty('description');
     await world.done('POST', '/reset');

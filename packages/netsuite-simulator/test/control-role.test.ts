@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createGovernance, type Load } from '../src/governance.ts';
 import { createSwitches } from '../src/switches.ts';
 import { type Controlled, startControlled } from './control-client.ts';
-import { createIdentity, detailOf, signIn } from './test-account.ts';
+import { createIdentity, signIn, toErrorDetail } from './test-account.ts';
 
 let world: Controlled;
 beforeAll(async () => {
@@ -16,25 +16,26 @@ afterAll(() => world.close());
 
 const Q = 'SELECT id FROM currency';
 const restrict = (restrictions: object | null) => world.done('POST', '/role', { restrictions });
-const idsOf = async (table: string) =>
+const readIds = async (table: string) =>
   (await world.rows(`SELECT id FROM ${table} ORDER BY id`)).map(({ id }) => id);
 
 describe('restrictions', () => {
   it('by record type: rows vanish from queries with their lines; the record is 403', async () => {
     await restrict({ recordTypes: { invoice: 'none' } });
-    expect(await idsOf('transaction')).toEqual([]);
+    expect(await readIds('transaction')).toEqual([]);
     expect(await world.rows('SELECT COUNT(*) AS n FROM transactionline')).toEqual([{ links: [], n: '0' }]);
     expect(await world.rows('SELECT c.id FROM customer c JOIN transaction t ON t.entity = c.id')).toEqual([]);
     for (const path of ['invoice/101', 'invoice', 'invoice/101/item'])
-      expect(detailOf(await world.get(`record/v1/${path}`))[2], path).toBe('INSUFFICIENT_PERMISSION');
+      expect(toErrorDetail(await world.get(`record/v1/${path}`))[2], path).toBe('INSUFFICIENT_PERMISSION');
     expect((await world.get('record/v1/creditMemo')).status).toBe(200);
   });
 
   it('a record type to be viewed can be read but not written', async () => {
     await restrict({ recordTypes: { invoice: 'view' } });
-    expect([(await world.get('record/v1/invoice/101')).status, (await idsOf('transaction')).length]).toEqual([
-      200, 7,
-    ]);
+    expect([
+      (await world.get('record/v1/invoice/101')).status,
+      (await readIds('transaction')).length,
+    ]).toEqual([200, 7]);
     expect((await world.send('PATCH', 'record/v1/invoice/101', { memo: 'x' })).status).toBe(403);
     expect((await world.send('POST', 'record/v1/invoice', { entity: { id: '1' } })).status).toBe(403);
     expect((await world.send('PATCH', 'record/v1/customer/1', { comments: 'x' })).status).toBe(204);
@@ -43,11 +44,11 @@ describe('restrictions', () => {
   it('by subsidiary: what belongs to another one is gone, unless it may be viewed', async () => {
     await restrict({ subsidiaries: ['2'] });
     for (const table of ['customer', 'transaction', 'item', 'vendor', 'entity'])
-      expect(await idsOf(table), table).toEqual([]);
+      expect(await readIds(table), table).toEqual([]);
     expect((await world.get('record/v1/customer/1')).status).toBe(404);
     expect((await world.send('PATCH', 'record/v1/customer/1', { comments: 'x' })).status).toBe(404);
     await restrict({ subsidiaries: { ids: ['2'], viewing: true } });
-    expect([(await idsOf('customer')).length, (await world.get('record/v1/customer/1')).status]).toEqual([
+    expect([(await readIds('customer')).length, (await world.get('record/v1/customer/1')).status]).toEqual([
       2, 200,
     ]);
     expect((await world.send('PATCH', 'record/v1/customer/1', { comments: 'x' })).status).toBe(403);
@@ -55,7 +56,7 @@ describe('restrictions', () => {
       entity: { id: '1' },
       item: { items: [{ item: { id: '10' }, amount: 1 }] },
     });
-    expect(detailOf(made)).toEqual([
+    expect(toErrorDetail(made)).toEqual([
       400,
       expect.stringContaining('Invalid Field Value 1 for the following field: entity'),
       'INVALID_CONTENT',
@@ -64,9 +65,9 @@ describe('restrictions', () => {
 
   it('by department: unassigned transactions only if the restriction includes them', async () => {
     await restrict({ departments: ['1'] });
-    expect([(await idsOf('transaction')).length, (await idsOf('customer')).length]).toEqual([0, 2]);
+    expect([(await readIds('transaction')).length, (await readIds('customer')).length]).toEqual([0, 2]);
     await restrict({ departments: { ids: ['1'], unassigned: true } });
-    expect((await idsOf('transaction')).length).toBe(7);
+    expect((await readIds('transaction')).length).toBe(7);
   });
 
   it('entity has only the kinds that the role may see', async () => {
@@ -118,7 +119,7 @@ describe('other integrations', () => {
     governance.setLoad(load);
     const seen = [0, 29.9, 30, 89.9, 90, 125].map((at) => {
       seconds = at;
-      return governance.concurrencyOf(load.others);
+      return governance.sumConcurrency(load.others);
     });
     expect(seen).toEqual([6, 6, 2, 2, 6, 2]);
   });
@@ -136,7 +137,7 @@ describe('other integrations', () => {
         { name: 'shop', limit: 1 },
       ],
     });
-    expect(detailOf(await world.query(Q))[2]).toBe('CONCURRENCY_LIMIT_EXCEEDED');
+    expect(toErrorDetail(await world.query(Q))[2]).toBe('CONCURRENCY_LIMIT_EXCEEDED');
     await world.done('POST', '/load', { integrations: [{ name: 'shop', concurrency: 4, limit: 4 }] });
     expect((await world.query(Q)).status).toBe(200);
     expect(await limits()).toEqual({

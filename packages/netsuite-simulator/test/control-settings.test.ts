@@ -1,7 +1,14 @@
 // Custom fields, sign-in, role, clock, load, reset and state.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Controlled, type Json, startControlled } from './control-client.ts';
-import { createIdentity, detailOf, requestToken, signAssertion, signIn, startOn } from './test-account.ts';
+import {
+  createIdentity,
+  requestToken,
+  signAssertion,
+  signIn,
+  startOn,
+  toErrorDetail,
+} from './test-account.ts';
 
 let world: Controlled;
 beforeAll(async () => {
@@ -10,7 +17,7 @@ beforeAll(async () => {
 afterEach(() => world.done('POST', '/reset'));
 afterAll(() => world.close());
 
-const propertyOf = async (type: string, name: string): Promise<unknown> => {
+const readProperty = async (type: string, name: string): Promise<unknown> => {
   const { body } = await world.get(`record/v1/metadata-catalog/${type}`, {
     accept: 'application/schema+json',
   });
@@ -33,13 +40,13 @@ describe('custom fields', () => {
         { id: '2', name: "O'South" },
       ],
     ]);
-    expect(await propertyOf('invoice', 'custbody_region')).toMatchObject({
+    expect(await readProperty('invoice', 'custbody_region')).toMatchObject({
       title: 'Region',
       type: 'object',
       'x-ns-custom-field': true,
       properties: { id: { enum: ['1', '2'] } },
     });
-    expect(await propertyOf('creditMemo', 'custbody_region')).toBeDefined();
+    expect(await readProperty('creditMemo', 'custbody_region')).toBeDefined();
     expect(await world.rows('SELECT scriptid, name, fieldvaluetype FROM customfield')).toEqual([
       { links: [], scriptid: 'custbody_region', name: 'Region', fieldvaluetype: 'List/Record' },
     ]);
@@ -95,7 +102,7 @@ describe('custom fields', () => {
       inQuery,
     );
     expect((await world.get('record/v1/customer/1')).body['custentity_x']).toBe(inRecord);
-    expect(await propertyOf('customer', 'custentity_x')).toMatchObject({
+    expect(await readProperty('customer', 'custentity_x')).toMatchObject({
       type: jsonType,
       'x-ns-custom-field': true,
     });
@@ -119,7 +126,7 @@ describe('custom fields', () => {
       type: 'number',
       label: 'Size in cm',
     });
-    expect([await value(), await propertyOf('inventoryItem', 'custitem_size')]).toEqual([
+    expect([await value(), await readProperty('inventoryItem', 'custitem_size')]).toEqual([
       undefined,
       expect.objectContaining({ type: 'number', title: 'Size in cm' }),
     ]);
@@ -150,9 +157,9 @@ describe('custom fields', () => {
     ).toEqual([{ links: [], uniquekey: '1006', custcol_note: 'n' }]);
     const lines = (await world.get('record/v1/invoice/102/item')).body.items;
     expect(lines.map((line) => line['custcol_note'])).toEqual([undefined, undefined, 'n']);
-    expect(((await propertyOf('invoice', 'item')) as Json).properties.items.items.properties).toHaveProperty(
-      'custcol_note',
-    );
+    expect(
+      ((await readProperty('invoice', 'item')) as Json).properties.items.items.properties,
+    ).toHaveProperty('custcol_note');
   });
 
   it('can be hidden and be met by faults like any column', async () => {
@@ -160,7 +167,7 @@ describe('custom fields', () => {
     expect(await world.refusal('SELECT custbody_region FROM transaction')).toContain(
       "Unknown identifier 'custbody_region'",
     );
-    expect(await propertyOf('invoice', 'custbody_region')).toBeUndefined();
+    expect(await readProperty('invoice', 'custbody_region')).toBeUndefined();
     await world.done('POST', '/reset');
     await world.done('PUT', '/faults', [{ on: { table: 'transaction' }, nullColumn: 'custbody_region' }]);
     expect(await world.rows('SELECT id, custbody_region FROM transaction WHERE id = 101')).toEqual([
@@ -175,7 +182,7 @@ describe('custom fields', () => {
     expect(await world.refusal('SELECT custbody_region FROM transaction')).toContain(
       "Unknown identifier 'custbody_region'",
     );
-    expect(await propertyOf('invoice', 'custbody_region')).toBeUndefined();
+    expect(await readProperty('invoice', 'custbody_region')).toBeUndefined();
     await world.done('POST', '/fields', {
       table: 'transaction',
       name: 'custbody_region',
@@ -265,7 +272,7 @@ describe('sign-in and role', () => {
   it('a table without permission stays in the catalog, as on real accounts', async () => {
     await world.done('POST', '/role', { permissions: { customers: false } });
     expect(await world.refusal('SELECT id FROM customer')).toContain("Record 'customer' was not found");
-    expect(await propertyOf('customer', 'entityId')).toBeDefined();
+    expect(await readProperty('customer', 'entityId')).toBeDefined();
   });
 });
 
@@ -305,7 +312,7 @@ describe('the clock', () => {
 describe('load, requests and reset', () => {
   it('other integrations hold places of the concurrency limit', async () => {
     await world.done('POST', '/load', { concurrency: 5 });
-    expect(detailOf(await world.query('SELECT id FROM currency'))[2]).toBe('CONCURRENCY_LIMIT_EXCEEDED');
+    expect(toErrorDetail(await world.query('SELECT id FROM currency'))[2]).toBe('CONCURRENCY_LIMIT_EXCEEDED');
     await world.done('POST', '/load', { concurrency: 4 });
     expect((await world.query('SELECT id FROM currency')).status).toBe(200);
     expect((await world.done('GET', '/state')).load).toEqual({ concurrency: 4, limit: 5 });

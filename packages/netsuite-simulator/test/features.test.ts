@@ -1,6 +1,6 @@
 // The account's features and the role's visibility, in queries and in the record service.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { detailOf, idOf, startShop } from './test-account.ts';
+import { getCreatedId, startShop, toErrorDetail } from './test-account.ts';
 
 let shop: Awaited<ReturnType<typeof startShop>>;
 beforeAll(async () => {
@@ -16,7 +16,7 @@ afterAll(() => shop.close());
 
 const catalog = async (): Promise<unknown[]> =>
   (await shop.get('record/v1/metadata-catalog')).body.items.map(({ name }) => name);
-const propertiesOf = async (type: string): Promise<string[]> => {
+const readProperties = async (type: string): Promise<string[]> => {
   const { body } = await shop.get(`record/v1/metadata-catalog/${type}`, {
     accept: 'application/schema+json',
   });
@@ -37,7 +37,7 @@ describe('OneWorld', () => {
     expect((await shop.get('record/v1/subsidiary')).status).toBe(404);
     expect((await shop.get('record/v1/metadata-catalog/subsidiary')).status).toBe(404);
     expect(await catalog()).not.toContain('subsidiary');
-    expect(await propertiesOf('invoice')).not.toContain('subsidiary');
+    expect(await readProperties('invoice')).not.toContain('subsidiary');
     expect((await shop.get('record/v1/customer/1')).body).not.toHaveProperty('subsidiary');
   });
 
@@ -57,13 +57,13 @@ describe('OneWorld', () => {
       subsidiary: { id: '1', refName: 'Parent Company' },
     });
     expect(await catalog()).toContain('subsidiary');
-    expect(detailOf(await shop.send('POST', 'record/v1/customer', { companyName: 'x' }))[1]).toContain(
+    expect(toErrorDetail(await shop.send('POST', 'record/v1/customer', { companyName: 'x' }))[1]).toContain(
       'Please enter value(s) for: Subsidiary',
     );
     expect(
-      detailOf(await shop.send('POST', 'record/v1/customer', { companyName: 'x', subsidiary: '2' }))[1],
+      toErrorDetail(await shop.send('POST', 'record/v1/customer', { companyName: 'x', subsidiary: '2' }))[1],
     ).toContain('Invalid Field Value 2');
-    const id = idOf(
+    const id = getCreatedId(
       await shop.send('POST', 'record/v1/customer', { companyName: 'x', subsidiary: { id: '1' } }),
     );
     expect((await shop.get(`record/v1/customer/${id}`)).body).toMatchObject({ subsidiary: { id: '1' } });
@@ -80,7 +80,9 @@ describe('without multiple currencies', () => {
     expect((await shop.get('record/v1/currency/1')).status).toBe(404);
     const { body } = await shop.get('record/v1/invoice/101');
     expect([body['currency'], body['exchangeRate'], body['total']]).toEqual([undefined, undefined, 30.1]);
-    const id = idOf(await shop.send('POST', 'record/v1/customer', { companyName: 'x', currency: '1' }));
+    const id = getCreatedId(
+      await shop.send('POST', 'record/v1/customer', { companyName: 'x', currency: '1' }),
+    );
     shop.account.setFeatures({ multipleCurrencies: true });
     expect((await shop.get(`record/v1/customer/${id}`)).body).toMatchObject({ currency: { id: '1' } });
   });
@@ -106,12 +108,12 @@ describe('what the role cannot see', () => {
   });
 
   it('a column: its property is left out, and unknown to filters and writes', async () => {
-    const id = idOf(
+    const id = getCreatedId(
       await shop.send('POST', 'record/v1/customer', { companyName: 'x', email: 'kept@example.com' }),
     );
     shop.account.setColumnVisible('customer', 'email', false);
     expect((await shop.get(`record/v1/customer/${id}`)).body).not.toHaveProperty('email');
-    expect(detailOf(await shop.get('record/v1/customer?q=email EMPTY'))[2]).toBe('NONEXISTENT_FIELD');
+    expect(toErrorDetail(await shop.get('record/v1/customer?q=email EMPTY'))[2]).toBe('NONEXISTENT_FIELD');
     const patched = await shop.send('PATCH', `record/v1/customer/${id}`, { email: null });
     expect(patched.headers.get('x-netsuite-propertyvalidation')).toBe('email');
     shop.account.setColumnVisible('customer', 'email', true);

@@ -5,7 +5,7 @@ import { inject } from 'vitest';
 import { startNetsuiteAccount } from '../src/account.ts';
 import type { ProfileName } from '../src/profile/profile-name.ts';
 
-const templateOf = (profile: ProfileName | undefined): string => `netsuite_template_${profile ?? 'none'}`;
+const toTemplateName = (profile: ProfileName | undefined): string => `netsuite_template_${profile ?? 'none'}`;
 /** Key of the advisory lock under which the first caller loads the template. */
 const TEMPLATE_LOCK = 7_311_003;
 
@@ -18,7 +18,7 @@ export async function createLoadedDatabase(
   dataFolder: string,
   profile?: ProfileName,
 ): Promise<void> {
-  const template = templateOf(profile);
+  const template = toTemplateName(profile);
   const admin = inject('pg');
   const client = new Client(admin);
   await client.connect();

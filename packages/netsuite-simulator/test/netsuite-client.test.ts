@@ -4,7 +4,7 @@ import client from '@fye/netsuite-rest-api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TokenCredentials } from '../src/sign-in/token-credentials.ts';
 import { restApiConfiguration, signWithOauth } from './npm-clients.ts';
-import { ACCOUNT_ID, answerOf, type Caller, startShop } from './test-account.ts';
+import { ACCOUNT_ID, type Caller, readAnswer, startShop } from './test-account.ts';
 
 const T = '2011-07-01 10:00:00';
 const numbers = Array.from({ length: 40 }, (_, i) => i + 1);
@@ -43,7 +43,7 @@ const record = (method: string, path: string, body?: object) =>
     path: `services/rest/${path}`,
     ...(body ? { query: body } : {}),
   });
-const detailOf = (answer: Awaited<ReturnType<typeof query>>): string =>
+const toDetail = (answer: Awaited<ReturnType<typeof query>>): string =>
   answer.body['o:errorDetails'][0]?.detail ?? '';
 
 const LOGIN =
@@ -61,7 +61,7 @@ describe('npm @fye/netsuite-rest-api', () => {
         requestType: 'record',
         path: 'services/rest/record/v1/customer',
       });
-      expect([answer.statusCode, detailOf(answer), caller.account.audit().at(-1)?.reason]).toEqual([
+      expect([answer.statusCode, toDetail(answer), caller.account.audit().at(-1)?.reason]).toEqual([
         401,
         LOGIN,
         reason,
@@ -78,10 +78,10 @@ describe('npm @fye/netsuite-rest-api', () => {
 
   it('gets the errors for an unknown table and an unknown column', async () => {
     const prefix = 'Invalid search query. Detailed unprocessed description follows. ';
-    expect(detailOf(await query('select id from transactionTableThatDoesNotExist'))).toBe(
+    expect(toDetail(await query('select id from transactionTableThatDoesNotExist'))).toBe(
       `${prefix}Invalid search type: transactiontablethatdoesnotexist.`,
     );
-    expect(detailOf(await query('select columnThatDoesNotExist from customer'))).toMatch(
+    expect(toDetail(await query('select columnThatDoesNotExist from customer'))).toMatch(
       `${prefix}Search error occurred: Unknown identifier 'columnthatdoesnotexist'. Available identifiers are: {customer=customer}`,
     );
   });
@@ -134,13 +134,13 @@ describe('npm @fye/netsuite-rest-api', () => {
   });
 
   it('gets the errors for a bad path, a bad id and missing fields', async () => {
-    expect(detailOf(await record('GET', 'record/v1/bad-path'))).toBe(
+    expect(toDetail(await record('GET', 'record/v1/bad-path'))).toBe(
       "Record type 'bad-path' does not exist.",
     );
-    expect(detailOf(await record('GET', 'record/v1/customer/-1'))).toBe(
+    expect(toDetail(await record('GET', 'record/v1/customer/-1'))).toBe(
       'The record instance does not exist. Provide a valid record instance ID.',
     );
-    expect(detailOf(await record('POST', 'record/v1/customer', {}))).toMatch(
+    expect(toDetail(await record('POST', 'record/v1/customer', {}))).toMatch(
       'Error while accessing a resource. Please enter value(s) for: ',
     );
   });
@@ -169,7 +169,7 @@ describe('npm oauth-1.0a, as other clients use it', () => {
     const authorization = signWithOauth(keys, { url, method, ...hashed });
     // A body is sent without a content type, and every request with a body prefers `transient`.
     const body = options.body === undefined ? {} : { body: Buffer.from(options.body), prefer: 'transient' };
-    return answerOf(
+    return readAnswer(
       await fetch(url, {
         method,
         headers: { authorization, ...(body.prefer ? { prefer: body.prefer } : {}) },

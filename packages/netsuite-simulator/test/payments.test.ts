@@ -1,6 +1,6 @@
 // Payments and credit memos applied to invoices through the record service.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { detailOf, idOf, startShop } from './test-account.ts';
+import { getCreatedId, startShop, toErrorDetail } from './test-account.ts';
 
 const T = '2011-07-01 10:00:00';
 const ACCESSING = 'Error while accessing a resource. ';
@@ -53,7 +53,7 @@ const remove = (id: string) => shop.send('DELETE', `record/v1/customerPayment/${
 
 describe('POST customerPayment', () => {
   it('pays invoices in part and in full, with links, and updates their lastmodifieddate', async () => {
-    const id = idOf(
+    const id = getCreatedId(
       await pay({
         payment: 60.1,
         tranId: 'PORTAL-1',
@@ -108,7 +108,7 @@ describe('POST customerPayment', () => {
     });
     // 30 due less 10 unapplied.
     expect(await one('SELECT balancesearch AS b FROM customer WHERE id = 1')).toMatchObject({ b: '20' });
-    expect(detailOf(await shop.send('DELETE', 'record/v1/invoice/101'))[1]).toContain(
+    expect(toErrorDetail(await shop.send('DELETE', 'record/v1/invoice/101'))[1]).toContain(
       'linked to by one or more transactions',
     );
     expect((await remove(id)).status).toBe(204);
@@ -120,10 +120,10 @@ describe('POST customerPayment', () => {
   });
 
   it('default amounts: of a line, what is due or left; of the payment, what it applies', async () => {
-    const first = idOf(await pay({ payment: 40, apply: apply([101], [110]) }));
+    const first = getCreatedId(await pay({ payment: 40, apply: apply([101], [110]) }));
     expect([await invoice(101), await invoice(110)]).toMatchObject([{ unpaid: '0' }, { paid: '9.9' }]);
     await remove(first);
-    const second = idOf(await pay({ apply: apply([101], [110, 5]) }));
+    const second = getCreatedId(await pay({ apply: apply([101], [110, 5]) }));
     expect((await shop.get(`record/v1/customerPayment/${second}`)).body).toMatchObject({
       payment: 35.1,
       unapplied: 0,
@@ -134,7 +134,7 @@ describe('POST customerPayment', () => {
   it('leaves the invoice’s lastmodifieddate unchanged if paymentTouchesInvoice is off', async () => {
     shop.account.setSwitches({ paymentTouchesInvoice: false });
     await shop.account.setBusinessTime(new Date('2011-07-09T10:00:00Z'));
-    const id = idOf(await pay({ payment: 1, apply: apply([110, 1]) }));
+    const id = getCreatedId(await pay({ payment: 1, apply: apply([110, 1]) }));
     expect(await invoice(110)).toMatchObject({ paid: '1', changed: '07-05' });
     await remove(id);
     expect(await invoice(110)).toMatchObject({ paid: '0', changed: '07-05' });
@@ -185,7 +185,7 @@ describe('POST customerPayment', () => {
     ],
   ];
   it.each(refused)('400 for %s, and nothing is written', async (_name, body, detail) => {
-    expect(detailOf(await pay(body)).slice(0, 2)).toEqual([400, ACCESSING + detail]);
+    expect(toErrorDetail(await pay(body)).slice(0, 2)).toEqual([400, ACCESSING + detail]);
     expect(await one("SELECT COUNT(*) AS n FROM transaction WHERE type = 'CustPymt'")).toMatchObject({
       n: '0',
     });
@@ -193,12 +193,12 @@ describe('POST customerPayment', () => {
   });
 
   it('400 for an invoice that is already paid, and for a total below what is paid', async () => {
-    const id = idOf(await pay({ payment: 30.1, apply: apply([101]) }));
-    expect(detailOf(await pay({ payment: 1, apply: apply([101, 1]) }))[1]).toContain(
+    const id = getCreatedId(await pay({ payment: 30.1, apply: apply([101]) }));
+    expect(toErrorDetail(await pay({ payment: 1, apply: apply([101, 1]) }))[1]).toContain(
       'is not an open invoice',
     );
     expect(
-      detailOf(
+      toErrorDetail(
         await shop.send('PATCH', 'record/v1/invoice/101?replace=item', {
           item: { items: [{ item: '10', amount: 5 }] },
         }),
@@ -214,13 +214,13 @@ describe('POST customerPayment', () => {
     );
     const made = answers.filter(({ status }) => status === 204);
     expect([made.length, (await invoice(101))?.['paid']]).toEqual([1, '30.1']);
-    await remove(idOf(made[0] ?? { status: 0, headers: new Headers(), body: {} as never }));
+    await remove(getCreatedId(made[0] ?? { status: 0, headers: new Headers(), body: {} as never }));
   });
 });
 
 describe('PATCH customerPayment', () => {
   it('changes an amount, removes a line, adds one, or replaces all', async () => {
-    const id = idOf(await pay({ payment: 40, apply: apply([101, 10]) }));
+    const id = getCreatedId(await pay({ payment: 40, apply: apply([101, 10]) }));
     const patch = (body: object, query = '') =>
       shop.send('PATCH', `record/v1/customerPayment/${id}${query}`, body);
     expect((await patch({ apply: apply([101, 20], [110, 20]) })).status).toBe(204);
@@ -229,7 +229,7 @@ describe('PATCH customerPayment', () => {
     expect(await invoice(101)).toMatchObject({ paid: '0' });
     expect((await patch({ apply: apply([101, 7]) }, '?replace=apply')).status).toBe(204);
     expect([await invoice(101), await invoice(110)]).toMatchObject([{ paid: '7' }, { paid: '0' }]);
-    expect(detailOf(await patch({ payment: 6 }))[1]).toContain('The amounts applied exceed');
+    expect(toErrorDetail(await patch({ payment: 6 }))[1]).toContain('The amounts applied exceed');
     expect((await patch({ memo: 'noted' })).status).toBe(204);
     expect((await shop.get(`record/v1/customerPayment/${id}`)).body).toMatchObject({
       memo: 'noted',
@@ -254,34 +254,36 @@ describe('POST customerRefund', () => {
   };
 
   it('refunds what is not applied, and no more', async () => {
-    const payment = idOf(await pay({ payment: 40, apply: apply([101, 30.1]) }));
+    const payment = getCreatedId(await pay({ payment: 40, apply: apply([101, 30.1]) }));
     const appliesTooMuch = `The amount applied to the transaction ${payment} exceeds what is due on it.`;
-    expect(detailOf(await refund(payment, 10))[1]).toContain(appliesTooMuch);
-    const first = idOf(await refund(payment, 4, { externalId: 'refund-1', memo: 'a part' }));
+    expect(toErrorDetail(await refund(payment, 10))[1]).toContain(appliesTooMuch);
+    const first = getCreatedId(await refund(payment, 4, { externalId: 'refund-1', memo: 'a part' }));
     expect(await amounts(payment)).toEqual([40, 34.1, 5.9]);
     const { body } = await shop.get('record/v1/customerRefund/eid:refund-1?expandSubResources=true');
     expect(body).toMatchObject({ id: first, total: 4, customer: { id: '1' }, account: { id: '7' } });
     expect(body['apply']).toMatchObject({
       items: [{ doc: { id: payment, refName: `Payment #PYMT${payment}` }, amount: 4 }],
     });
-    expect(detailOf(await refund(payment, 1, { externalId: 'refund-1' }))[1]).toContain('already exists');
-    expect(detailOf(await remove(payment))[1]).toContain('linked to by one or more');
+    expect(toErrorDetail(await refund(payment, 1, { externalId: 'refund-1' }))[1]).toContain(
+      'already exists',
+    );
+    expect(toErrorDetail(await remove(payment))[1]).toContain('linked to by one or more');
     const back = { apply: { items: [{ doc: { id: '101' }, apply: false }] } };
     expect((await shop.send('PATCH', `record/v1/customerPayment/${payment}`, back)).status).toBe(204);
     expect([await amounts(payment), await invoice(101)]).toMatchObject([
       [40, 4, 36],
       { unpaid: '30.1', status: 'A' },
     ]);
-    const second = idOf(await refund(payment));
+    const second = getCreatedId(await refund(payment));
     expect([
       await amounts(payment),
       (await shop.get(`record/v1/customerRefund/${second}`)).body['total'],
     ]).toEqual([[40, 40, 0], 36]);
-    expect(detailOf(await pay({ payment: 1, apply: apply([Number(payment), 1]) }))[1]).toContain(
+    expect(toErrorDetail(await pay({ payment: 1, apply: apply([Number(payment), 1]) }))[1]).toContain(
       'is not an open invoice',
     );
-    expect(detailOf(await refund('101', 1))[1]).toContain('is not an open payment or credit memo');
-    expect(detailOf(await refund(payment, undefined, { account: null }))[1]).toContain(
+    expect(toErrorDetail(await refund('101', 1))[1]).toContain('is not an open payment or credit memo');
+    expect(toErrorDetail(await refund(payment, undefined, { account: null }))[1]).toContain(
       'Please enter value(s) for: Account',
     );
     for (const id of [first, second])
@@ -293,24 +295,26 @@ describe('POST customerRefund', () => {
 
 describe('writes that the state of the books forbids', () => {
   it('closed days, customers on hold, inactive customers', async () => {
-    const id = idOf(await pay({ payment: 5, tranDate: '2011-07-04', apply: apply([110, 5]) }));
+    const id = getCreatedId(await pay({ payment: 5, tranDate: '2011-07-04', apply: apply([110, 5]) }));
     shop.account.setSwitches({ booksClosedThrough: '2011-07-04' });
     const closed = expect.stringContaining('in an accounting period that is closed');
-    expect(detailOf(await pay({ payment: 5, tranDate: '2011-07-04' }))[1]).toEqual(closed);
+    expect(toErrorDetail(await pay({ payment: 5, tranDate: '2011-07-04' }))[1]).toEqual(closed);
     expect(
-      detailOf(await shop.send('PATCH', `record/v1/customerPayment/${id}`, { memo: 'late' }))[1],
+      toErrorDetail(await shop.send('PATCH', `record/v1/customerPayment/${id}`, { memo: 'late' }))[1],
     ).toEqual(closed);
-    expect(detailOf(await remove(id))[1]).toEqual(closed);
+    expect(toErrorDetail(await remove(id))[1]).toEqual(closed);
     // The invoice's own period is closed too, but paying it doesn't count as a change of it.
-    const open = idOf(await pay({ payment: 5, apply: apply([101, 5]) }));
+    const open = getCreatedId(await pay({ payment: 5, apply: apply([101, 5]) }));
     expect(
-      detailOf(await shop.send('PATCH', `record/v1/customerPayment/${open}`, { tranDate: '2011-07-01' }))[1],
+      toErrorDetail(
+        await shop.send('PATCH', `record/v1/customerPayment/${open}`, { tranDate: '2011-07-01' }),
+      )[1],
     ).toEqual(closed);
     shop.account.setSwitches({ booksClosedThrough: null, customersOnHold: ['1'] });
-    expect(detailOf(await pay({ payment: 5 }))[1]).toContain('is on credit hold');
+    expect(toErrorDetail(await pay({ payment: 5 }))[1]).toContain('is on credit hold');
     shop.account.setSwitches({ customersOnHold: [] });
     await shop.send('PATCH', 'record/v1/customer/1', { isInactive: true });
-    expect(detailOf(await pay({ payment: 5 }))[1]).toContain('is inactive');
+    expect(toErrorDetail(await pay({ payment: 5 }))[1]).toContain('is inactive');
     await shop.send('PATCH', 'record/v1/customer/1', { isInactive: false });
     for (const each of [id, open]) expect((await remove(each)).status).toBe(204);
   });
@@ -339,7 +343,7 @@ describe('a response that is lost after the write', () => {
 describe('a credit memo', () => {
   it('from the files is applied by rule, after explicit payments; a written one is applied as its body says', async () => {
     expect(await invoice(201)).toMatchObject({ paid: '15', unpaid: '25' });
-    const payment = idOf(
+    const payment = getCreatedId(
       await shop.send('POST', 'record/v1/customerPayment', {
         customer: '2',
         payment: 25,
@@ -348,7 +352,7 @@ describe('a credit memo', () => {
     );
     expect(await invoice(201)).toMatchObject({ status: 'B', paid: '40' });
     await remove(payment);
-    const memo = idOf(
+    const memo = getCreatedId(
       await shop.send('POST', 'record/v1/creditMemo', {
         entity: '2',
         item: { items: [{ item: '10', amount: 12 }] },
@@ -373,7 +377,7 @@ describe('transforms of an invoice', () => {
       shop.send('POST', `record/v1/invoice/110/!transform/${target}`, body);
     expect((await to('customerPayment')).status).toBe(400);
     shop.account.setSwitches({ transformsInvoiceToPayment: true });
-    const payment = idOf(await to('customerPayment', { memo: 'all of it' }));
+    const payment = getCreatedId(await to('customerPayment', { memo: 'all of it' }));
     expect((await shop.get(`record/v1/customerPayment/${payment}`)).body).toMatchObject({
       payment: 50,
       applied: 50,
@@ -381,7 +385,7 @@ describe('transforms of an invoice', () => {
       customer: { id: '1' },
     });
     await remove(payment);
-    const credit = idOf(await to('creditMemo'));
+    const credit = getCreatedId(await to('creditMemo'));
     expect((await shop.get(`record/v1/creditMemo/${credit}`)).body).toMatchObject({ total: 50, applied: 50 });
     expect(await invoice(110)).toMatchObject({ status: 'B' });
     await shop.send('DELETE', `record/v1/creditMemo/${credit}`);

@@ -1,7 +1,7 @@
 // Record lists with a filter, several records at once, and the catalog as OpenAPI.
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { detailOf, startShop } from './test-account.ts';
+import { startShop, toErrorDetail } from './test-account.ts';
 
 const [T, U] = ['2011-07-01 10:00:00', '2011-08-15 23:30:00'];
 let shop: Awaited<ReturnType<typeof startShop>>;
@@ -27,7 +27,7 @@ afterAll(() => shop.close());
 
 const ids = async (type: string, q: string): Promise<string[]> => {
   const answer = await shop.get(`record/v1/${type}?q=${encodeURIComponent(q)}`);
-  if (answer.status !== 200) throw new Error(detailOf(answer).join(' '));
+  if (answer.status !== 200) throw new Error(toErrorDetail(answer).join(' '));
   return answer.body.items.map(({ id }) => id ?? '').toSorted();
 };
 
@@ -97,7 +97,7 @@ describe('q', () => {
     ['', 'The query ends too early.', 'INVALID_PARAMETER'],
   ])('400 for %s', async (q, detail, code) => {
     const answer = await shop.get(`record/v1/customer?q=${encodeURIComponent(q)}`);
-    expect(detailOf(answer)).toEqual([400, expect.stringContaining(detail), code]);
+    expect(toErrorDetail(answer)).toEqual([400, expect.stringContaining(detail), code]);
     expect(answer.body['o:errorDetails'][0]?.['o:errorQueryParam']).toBe('q');
   });
 });

@@ -179,36 +179,36 @@ describe('GET a record', () => {
     ).toEqual(['links', 'id', 'tranId', 'total']);
   });
 
-  const errorOf = async (path: string, method?: string) => {
+  const readError = async (path: string, method?: string) => {
     const { status, body } = await caller.get(path, {}, method);
     return { status, ...(body['o:errorDetails'][0] ?? {}) };
   };
 
   it('404 for an absent type, entity or path; 400 for an absent transaction', async () => {
-    expect(await errorOf('record/v1/bad-path')).toEqual({
+    expect(await readError('record/v1/bad-path')).toEqual({
       status: 404,
       detail: "Record type 'bad-path' does not exist.",
       'o:errorUrl': '/services/rest/record/v1/bad-path',
       'o:errorCode': 'NONEXISTENT_ID',
     });
-    expect(await errorOf('record/v1/bad-path/1')).toMatchObject({
+    expect(await readError('record/v1/bad-path/1')).toMatchObject({
       status: 404,
       detail: "Record type 'bad-path' does not exist.",
     });
-    expect(await errorOf('record/v1/customer/-1')).toEqual({
+    expect(await readError('record/v1/customer/-1')).toEqual({
       status: 404,
       detail: 'The record instance does not exist. Provide a valid record instance ID.',
       'o:errorCode': 'NONEXISTENT_ID',
     });
-    expect(await errorOf('record/v1/invoice/1')).toEqual({
+    expect(await readError('record/v1/invoice/1')).toEqual({
       status: 400,
       detail: 'Error while accessing a resource. Transaction type specified is incorrect.',
       'o:errorCode': 'USER_ERROR',
     });
-    expect(await errorOf(`record/v1/creditMemo/${invoice['id']}`)).toMatchObject({ status: 400 });
-    expect(await errorOf('nothing/here')).toMatchObject({ status: 404 });
-    expect(await errorOf('record/v1/customer/1', 'DELETE')).toMatchObject({ status: 404 });
-    expect(await errorOf('record/v1/customer', 'DELETE')).toMatchObject({ status: 405 });
+    expect(await readError(`record/v1/creditMemo/${invoice['id']}`)).toMatchObject({ status: 400 });
+    expect(await readError('nothing/here')).toMatchObject({ status: 404 });
+    expect(await readError('record/v1/customer/1', 'DELETE')).toMatchObject({ status: 404 });
+    expect(await readError('record/v1/customer', 'DELETE')).toMatchObject({ status: 405 });
   });
 });
 

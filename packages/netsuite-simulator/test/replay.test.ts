@@ -9,7 +9,7 @@ import {
   asAdmin,
   createDataFolder,
   dropDatabase,
-  idOf,
+  getCreatedId,
   isLeft,
   newDatabaseName,
   SLICE,
@@ -20,7 +20,7 @@ import {
 const TABLES = ['customer', 'item', 'transaction', 'transactionline', 'application', 'books'];
 
 /** One checksum per table; numbers are compared by value. */
-const booksOf = (database: string): Promise<Record<string, string>> =>
+const computeChecksums = (database: string): Promise<Record<string, string>> =>
   asAdmin(database, async (client) => {
     const sums: Record<string, string> = {};
     for (const table of TABLES) {
@@ -145,7 +145,7 @@ describe('a few days', () => {
     expect(account.businessTime().toISOString().slice(0, 13)).toBe('2011-07-08T17');
     const whole = newDatabaseName();
     await (await startOn(whole, { dataFolder: shop.folder })).stop();
-    expect(await booksOf(shop.database)).toEqual(await booksOf(whole));
+    expect(await computeChecksums(shop.database)).toEqual(await computeChecksums(whole));
     await dropDatabase(whole);
   });
 
@@ -166,9 +166,9 @@ describe('a few days', () => {
 
   it('are never entered by a read, and business time waits for them', async () => {
     shop = await startShop(HELD, DAYS);
-    const before = await booksOf(shop.database);
+    const before = await computeChecksums(shop.database);
     for (let i = 0; i < 5; i += 1) await shop.rows('SELECT SYSDATE AS now FROM dual');
-    expect(await booksOf(shop.database)).toEqual(before);
+    expect(await computeChecksums(shop.database)).toEqual(before);
     // A week passes without a day being entered: business time never reaches a moment whose rows are missing.
     vi.useFakeTimers({ now: Date.now() + 7 * 86_400_000, toFake: ['Date'] });
     expect(shop.account.businessTime().toISOString()).toBe('2011-07-04T08:59:59.000Z');
@@ -207,13 +207,13 @@ describe('a few days', () => {
   it('are entered after records were created, changed and deleted, and leave those unchanged', async () => {
     shop = await startShop(HELD, DAYS);
     await shop.account.setBusinessTime(new Date('2011-07-02T10:00:00Z'));
-    const made = idOf(
+    const made = getCreatedId(
       await shop.send('POST', 'record/v1/invoice', {
         entity: '1',
         item: { items: [{ item: '10', amount: 4 }] },
       }),
     );
-    const payment = idOf(
+    const payment = getCreatedId(
       await shop.send('POST', 'record/v1/customerPayment', {
         customer: '1',
         payment: 12,
@@ -294,7 +294,7 @@ describe('restarts between days', () => {
     await again.stop();
     const whole = newDatabaseName();
     await (await startOn(whole, { dataFolder: folder })).stop();
-    expect(await booksOf(database)).toEqual(await booksOf(whole));
+    expect(await computeChecksums(database)).toEqual(await computeChecksums(whole));
     await dropDatabase(whole);
   });
 
@@ -317,7 +317,7 @@ describe('restarts between days', () => {
       reports.reduce((sum, { inserted }) => sum + inserted.transaction, 0),
       replayed.daysLeft(),
     ]).toEqual([10, 597, 0]);
-    expect(await booksOf(byDay)).toEqual(await booksOf(whole));
+    expect(await computeChecksums(byDay)).toEqual(await computeChecksums(whole));
     // Business time has kept running in both since the end of their books.
     const apartMs = Math.abs(replayed.businessTime().getTime() - loaded.businessTime().getTime());
     expect(apartMs).toBeLessThan(performance.now() - startedMs + 1_000);

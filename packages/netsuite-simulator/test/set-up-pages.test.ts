@@ -67,31 +67,31 @@ describe('the set-up pages', () => {
     const clientId = await createIntegration('Other');
     const upload = (certificatePem: unknown, by = clientId) =>
       world.control('POST', `/set-up/integrations/${by}/certificates`, { certificatePem });
-    const messageOf = async (answer: ReturnType<typeof upload>) => {
+    const readMessage = async (answer: ReturnType<typeof upload>) => {
       const { status, body } = await answer;
       return [status, body.error.message];
     };
-    expect(await messageOf(upload('abc'))).toEqual([422, expect.stringMatching(/not an X\.509/)]);
-    expect(await messageOf(upload((await newCertificate(740)).certificatePem))).toEqual([
+    expect(await readMessage(upload('abc'))).toEqual([422, expect.stringMatching(/not an X\.509/)]);
+    expect(await readMessage(upload((await newCertificate(740)).certificatePem))).toEqual([
       422,
       expect.stringMatching(/two years/),
     ]);
-    expect(await messageOf(upload((await newCertificate()).certificatePem, 'unknown'))).toEqual([
+    expect(await readMessage(upload((await newCertificate()).certificatePem, 'unknown'))).toEqual([
       422,
       expect.stringMatching(/client id/),
     ]);
-    expect(await messageOf(upload(undefined))).toEqual([
+    expect(await readMessage(upload(undefined))).toEqual([
       422,
       expect.stringMatching(/^certificatePem is required/),
     ]);
-    expect(await messageOf(world.control('POST', '/set-up/integrations', { name: ' ' }))).toEqual([
+    expect(await readMessage(world.control('POST', '/set-up/integrations', { name: ' ' }))).toEqual([
       422,
       expect.stringMatching(/^name/),
     ]);
     expect(
-      await messageOf(world.control('POST', '/set-up/integrations', { name: 'x', scope: 'all' })),
+      await readMessage(world.control('POST', '/set-up/integrations', { name: 'x', scope: 'all' })),
     ).toEqual([422, expect.stringMatching(/^scope is an unknown field/)]);
-    expect(await messageOf(world.control('POST', '/set-up/certificates/unknown/revoke'))).toEqual([
+    expect(await readMessage(world.control('POST', '/set-up/certificates/unknown/revoke'))).toEqual([
       422,
       expect.stringMatching(/this id/),
     ]);

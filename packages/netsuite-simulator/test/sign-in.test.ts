@@ -5,12 +5,12 @@ import type { NetsuiteAccount } from '../src/account.ts';
 import { createCertificate } from './certificate.ts';
 import {
   ACCOUNT_ID,
-  answerOf,
   createDataFolder,
   createIdentity,
   dropDatabase,
   type Identity,
   newDatabaseName,
+  readAnswer,
   requestToken,
   signAssertion,
   signIn,
@@ -37,7 +37,7 @@ afterAll(async () => {
 const now = (): number => Math.floor(Date.now() / 1000);
 const lastReason = (): string => account.audit().at(-1)?.reason ?? '';
 const callWith = async (headers: Record<string, string>) =>
-  answerOf(await fetch(`${account.url}/services/rest/system/v1/serverTime`, { headers }));
+  readAnswer(await fetch(`${account.url}/services/rest/system/v1/serverTime`, { headers }));
 
 describe('POST /services/rest/auth/oauth2/v1/token', () => {
   it('issues a bearer token for an hour, which the services accept', async () => {
@@ -202,7 +202,7 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
   });
 
   it('400 for a body that is not a form', async () => {
-    const answer = await answerOf(
+    const answer = await readAnswer(
       await fetch(tokenUrl(account), {
         method: 'POST',
         body: '{}',

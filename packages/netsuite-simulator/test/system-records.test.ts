@@ -1,6 +1,6 @@
 // Records of the system, which have negative ids. docs/wire.md has the sources.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { asAdmin, type Caller, detailOf, startShop } from './test-account.ts';
+import { asAdmin, type Caller, startShop, toErrorDetail } from './test-account.ts';
 
 let caller: Caller;
 beforeAll(async () => {
@@ -36,7 +36,7 @@ describe('system records', () => {
     ).toEqual(['-5', '1']);
     expect((await caller.get('record/v1/customer/-6')).status).toBe(404);
     for (const method of ['PATCH', 'DELETE'])
-      expect(detailOf(await caller.send(method, path, {}))).toEqual([
+      expect(toErrorDetail(await caller.send(method, path, {}))).toEqual([
         400,
         expect.stringContaining('belongs to the system'),
         'USER_ERROR',

@@ -137,7 +137,7 @@ export async function requestToken(account: NetsuiteAccount, form: Record<string
     client_assertion_type: ASSERTION_TYPE,
     ...form,
   });
-  return answerOf(await fetch(tokenUrl(account), { method: 'POST', body }));
+  return readAnswer(await fetch(tokenUrl(account), { method: 'POST', body }));
 }
 
 export async function signIn(account: NetsuiteAccount, identity?: Identity): Promise<string> {
@@ -147,7 +147,7 @@ export async function signIn(account: NetsuiteAccount, identity?: Identity): Pro
   return answer.body.access_token;
 }
 
-export async function answerOf(response: Response): Promise<Answer> {
+export async function readAnswer(response: Response): Promise<Answer> {
   const text = await response.text();
   return { status: response.status, headers: response.headers, body: JSON.parse(text || '{}') as Body };
 }
@@ -184,7 +184,7 @@ export async function startCaller(options: Partial<NetsuiteAccountOptions> = {})
     q: string,
     { limit = 1000, offset = 0, params, headers, text }: QueryOptions = {},
   ): Promise<Answer> =>
-    answerOf(
+    readAnswer(
       await fetch(`${account.url}/services/rest/query/v1/suiteql?limit=${limit}&offset=${offset}`, {
         method: 'POST',
         headers: { authorization, prefer: 'transient', 'content-type': 'application/json', ...headers },
@@ -208,14 +208,14 @@ export async function startCaller(options: Partial<NetsuiteAccountOptions> = {})
       return (body['o:errorDetails'][0]?.detail ?? '').replace(PREFIX, '');
     },
     get: async (pathAndQuery, headers, method = 'GET') =>
-      answerOf(
+      readAnswer(
         await fetch(`${account.url}/services/rest/${pathAndQuery}`, {
           method,
           headers: { authorization, ...headers },
         }),
       ),
     send: async (method, pathAndQuery, body, headers) =>
-      answerOf(
+      readAnswer(
         await fetch(`${account.url}/services/rest/${pathAndQuery}`, {
           method,
           headers: { authorization, ...headers },
@@ -247,13 +247,13 @@ export async function startShop(
 }
 
 /** The id at the end of a new record's Location. */
-export const idOf = (answer: Answer): string => {
+export const getCreatedId = (answer: Answer): string => {
   if (answer.status !== 204) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
   return answer.headers.get('location')?.split('/').at(-1) ?? '';
 };
 
 /** The detail of an error response. */
-export const detailOf = ({ status, body }: Answer): [status: number, detail: string, code: string] => [
+export const toErrorDetail = ({ status, body }: Answer): [status: number, detail: string, code: string] => [
   status,
   body['o:errorDetails']?.[0]?.detail ?? '',
   body['o:errorDetails']?.[0]?.['o:errorCode'] ?? '',

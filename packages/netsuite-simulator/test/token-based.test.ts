@@ -2,9 +2,9 @@
 import { createHmac } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { parseOauthHeader, percentEncode, signatureOf } from '../src/sign-in/oauth1.ts';
+import { computeSignature, parseOauthHeader, percentEncode } from '../src/sign-in/oauth1.ts';
 import type { TokenCredentials } from '../src/sign-in/token-credentials.ts';
-import { ACCOUNT_ID, answerOf, startOn, startShop } from './test-account.ts';
+import { ACCOUNT_ID, readAnswer, startOn, startShop } from './test-account.ts';
 
 const PUBLISHED: TokenCredentials = {
   consumerKey: 'ef40afdd8abaac111b13825dd5e5e2ddddb44f86d5a0dd6dcf38c20aae6b67e4',
@@ -49,7 +49,7 @@ describe('the published test vectors', () => {
       '5vBqhzqB9ISkofH+Zwc9adeqGacPJtF3InnmkQwPXg4=',
     ],
   ])('%s %s', (method, address, query, signature) => {
-    expect(signatureOf({ method, address, query }, header, PUBLISHED)).toBe(signature);
+    expect(computeSignature({ method, address, query }, header, PUBLISHED)).toBe(signature);
   });
 
   it('match a header on one line, in any order, with a percent-encoded signature', () => {
@@ -128,7 +128,7 @@ function sign(path: string, signing: Signing = {}): string {
 
 const TIME_PATH = '/services/rest/system/v1/serverTime';
 const call = async (authorization: string, path = TIME_PATH) =>
-  answerOf(await fetch(`${shop.account.url}${path}`, { headers: { authorization } }));
+  readAnswer(await fetch(`${shop.account.url}${path}`, { headers: { authorization } }));
 const lastReason = (): string => shop.account.audit().at(-1)?.reason ?? '';
 
 describe('a signed call', () => {

@@ -8,14 +8,14 @@ const [facts = '', sources = ''] = readFileSync(
   'utf8',
 ).split('\n## Sources\n');
 /** The cells of the rows of all tables, without their headings. */
-const rowsOf = (text: string): string[][] =>
+const parseRows = (text: string): string[][] =>
   [...text.matchAll(/^\| (.*) \|$/gm)]
     .map(([, row = '']) => row.replaceAll('`||`', '').split(' | '))
     .filter(([first = '']) => first !== 'Fact' && first !== 'Key');
 
 it('every fact has a source of the list or is assumed, and has a test that exists', () => {
-  const keys = new Set(rowsOf(sources).flatMap(([names = '']) => names.split(', ')));
-  const problems = rowsOf(facts).flatMap(([fact = '', source = '', tests = '']) => {
+  const keys = new Set(parseRows(sources).flatMap(([names = '']) => names.split(', ')));
+  const problems = parseRows(facts).flatMap(([fact = '', source = '', tests = '']) => {
     const named = [...source.matchAll(/[A-Z][A-Z0-9]+(?:-[A-Za-z0-9]+)*/g)].map(([key]) => key);
     const shown = [...tests.matchAll(/`([\w/-]+\.test\.ts)` › “([^”]+)”/g)];
     const isMissing = ([, file = '', title = '']: RegExpExecArray): boolean =>
@@ -24,5 +24,5 @@ it('every fact has a source of the list or is assumed, and has a test that exist
     return hasSource && shown.length > 0 && !shown.some(isMissing) ? [] : [fact];
   });
   expect(problems).toEqual([]);
-  expect(rowsOf(facts).length).toBeGreaterThan(50);
+  expect(parseRows(facts).length).toBeGreaterThan(50);
 });

@@ -1,6 +1,6 @@
 // The record service's writes: their responses, and what the next query returns.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { detailOf, idOf, startShop } from './test-account.ts';
+import { getCreatedId, startShop, toErrorDetail } from './test-account.ts';
 
 const NOW = new Date('2011-07-05T10:20:30.700Z');
 const ACCESSING = 'Error while accessing a resource. ';
@@ -22,13 +22,13 @@ const one = async (q: string) => (await shop.rows(q))[0];
 const header = (id: string) =>
   one(`SELECT type, status, entity, memo, foreigntotal AS total, foreignamountunpaid AS unpaid, externalid,
     TO_CHAR(trandate, 'YYYY-MM-DD') AS day, TO_CHAR(duedate, 'YYYY-MM-DD') AS due FROM transaction WHERE id = ${id}`);
-const linesOf = (id: string) =>
+const readLines = (id: string) =>
   shop.rows(
     `SELECT l.id, l.item, l.quantity, l.rate, l.netamount, l.memo FROM transactionline l WHERE l.transaction = ${id} ORDER BY l.linesequencenumber`,
   );
 const invoice = (items: object[], more: object = {}) => ({ entity: { id: '1' }, item: { items }, ...more });
 const createInvoice = async (items: object[], more: object = {}) =>
-  idOf(await shop.send('POST', 'record/v1/invoice', invoice(items, more)));
+  getCreatedId(await shop.send('POST', 'record/v1/invoice', invoice(items, more)));
 
 describe('POST', () => {
   it('204 with the Location of the new customer, which the next query returns', async () => {
@@ -38,7 +38,7 @@ describe('POST', () => {
       externalId: 'ext-1',
       creditLimit: 12.5,
     });
-    const id = idOf(answer);
+    const id = getCreatedId(answer);
     expect(answer.headers.get('location')).toBe(`${shop.account.url}/services/rest/record/v1/customer/${id}`);
     expect(
       await one(
@@ -67,7 +67,7 @@ describe('POST', () => {
   });
 
   it('accepts a person by name, and references as bare scalars', async () => {
-    const id = idOf(
+    const id = getCreatedId(
       await shop.send('POST', 'record/v1/CUSTOMER', {
         isPerson: true,
         firstName: 'Ada',
@@ -85,7 +85,7 @@ describe('POST', () => {
   });
 
   it('creates an item, and an invoice with totals from its lines', async () => {
-    const item = idOf(
+    const item = getCreatedId(
       await shop.send('POST', 'record/v1/inventoryItem', {
         itemId: 'NEW-1',
         displayName: 'A new one',
@@ -111,7 +111,7 @@ describe('POST', () => {
       day: '2011-07-04',
       due: '2011-08-03',
     });
-    expect(await linesOf(id)).toMatchObject([
+    expect(await readLines(id)).toMatchObject([
       { id: '1', item, quantity: '-3', rate: '4.25', netamount: '-12.75', memo: 'A new one' },
       { id: '2', item: '10', quantity: '-2', rate: '1.005', netamount: '-2.01' },
       { id: '3', item: '10', quantity: '-1', rate: '7', netamount: '-7', memo: 'as agreed' },
@@ -127,7 +127,7 @@ describe('POST', () => {
   });
 
   it('a credit memo is negative in the books and positive in the record; an order has no balance', async () => {
-    const credit = idOf(
+    const credit = getCreatedId(
       await shop.send('POST', 'record/v1/creditMemo', {
         entity: '2',
         item: { items: [{ item: '10', quantity: 2, rate: 5 }] },
@@ -139,12 +139,12 @@ describe('POST', () => {
       unpaid: '-10',
       status: 'A',
     });
-    expect((await linesOf(credit))[0]).toMatchObject({ quantity: '2', netamount: '10' });
+    expect((await readLines(credit))[0]).toMatchObject({ quantity: '2', netamount: '10' });
     expect((await shop.get(`record/v1/creditMemo/${credit}`)).body).toMatchObject({
       total: 10,
       unapplied: 10,
     });
-    const order = idOf(
+    const order = getCreatedId(
       await shop.send('POST', 'record/v1/salesOrder', {
         entity: '2',
         shipDate: '2011-07-20',
@@ -236,7 +236,7 @@ describe('POST', () => {
   ];
   it.each(refused)('400 for %s', async (_name, type, body, detail, code) => {
     const before = await one('SELECT COUNT(*) AS n FROM transaction');
-    expect(detailOf(await shop.send('POST', `record/v1/${type}`, body))).toEqual([400, detail, code]);
+    expect(toErrorDetail(await shop.send('POST', `record/v1/${type}`, body))).toEqual([400, detail, code]);
     expect(await one('SELECT COUNT(*) AS n FROM transaction')).toEqual(before);
   });
 
@@ -275,16 +275,16 @@ describe('unknown names', () => {
     ]);
   });
   it('are rejected, or silently ignored', async () => {
-    expect(detailOf(await post('Error'))[0]).toBe(400);
+    expect(toErrorDetail(await post('Error'))[0]).toBe(400);
     const quiet = await post('Ignore');
     expect([quiet.status, quiet.headers.get('x-netsuite-propertyvalidation')]).toEqual([204, null]);
-    expect(detailOf(await post('Maybe'))[2]).toBe('INVALID_HEADER');
+    expect(toErrorDetail(await post('Maybe'))[2]).toBe('INVALID_HEADER');
   });
 });
 
 describe('PATCH', () => {
   it('changes only what the body contains, clears by null, and sets lastmodifieddate to the second', async () => {
-    const id = idOf(
+    const id = getCreatedId(
       await shop.send('POST', 'record/v1/customer', {
         companyName: 'Before',
         phone: '1',
@@ -327,7 +327,7 @@ describe('PATCH', () => {
         ])
       ).status,
     ).toBe(204);
-    expect((await linesOf(id)).map((line) => [line['id'], line['netamount']])).toEqual([
+    expect((await readLines(id)).map((line) => [line['id'], line['netamount']])).toEqual([
       ['1', '-15'],
       ['2', '-4'],
       ['3', '-1'],
@@ -335,8 +335,8 @@ describe('PATCH', () => {
     expect(await header(id)).toMatchObject({ total: '20', unpaid: '20' });
     expect((await patch([{ item: '10', amount: 9 }], '?replace=item')).status).toBe(204);
     expect(await header(id)).toMatchObject({ total: '9' });
-    expect(await linesOf(id)).toHaveLength(1);
-    expect(detailOf(await patch([{ line: 77, quantity: 1 }]))).toEqual([
+    expect(await readLines(id)).toHaveLength(1);
+    expect(toErrorDetail(await patch([{ line: 77, quantity: 1 }]))).toEqual([
       400,
       `${ACCESSING}Invalid Field Value 77 for the following field: line`,
       'INVALID_CONTENT',
@@ -345,7 +345,7 @@ describe('PATCH', () => {
 
   it('404 for an absent customer, 400 for an absent transaction', async () => {
     expect((await shop.send('PATCH', 'record/v1/customer/424242', {})).status).toBe(404);
-    expect(detailOf(await shop.send('PATCH', 'record/v1/invoice/424242', {}))).toEqual([
+    expect(toErrorDetail(await shop.send('PATCH', 'record/v1/invoice/424242', {}))).toEqual([
       400,
       `${ACCESSING}Transaction type specified is incorrect.`,
       'USER_ERROR',
@@ -357,10 +357,10 @@ describe('PATCH', () => {
 describe('PUT by external id', () => {
   it('creates, then updates; external ids are unique per type', async () => {
     const put = (type: string, body: object) => shop.send('PUT', `record/v1/${type}/eid:order%2F7`, body);
-    const id = idOf(await put('invoice', invoice([{ item: '10', amount: 3 }])));
-    expect(idOf(await put('invoice', { memo: 'again' }))).toBe(id);
+    const id = getCreatedId(await put('invoice', invoice([{ item: '10', amount: 3 }])));
+    expect(getCreatedId(await put('invoice', { memo: 'again' }))).toBe(id);
     expect(await header(id)).toMatchObject({ memo: 'again', total: '3', externalid: 'order/7' });
-    expect(idOf(await put('salesOrder', invoice([{ item: '10', amount: 3 }])))).not.toBe(id);
+    expect(getCreatedId(await put('salesOrder', invoice([{ item: '10', amount: 3 }])))).not.toBe(id);
     expect((await shop.send('PUT', `record/v1/invoice/${id}`, {})).status).toBe(400);
   });
 });
@@ -371,7 +371,7 @@ describe('DELETE', () => {
     await shop.account.setBusinessTime(new Date('2011-07-07T22:30:00Z'));
     expect((await shop.send('DELETE', `record/v1/invoice/${id}`)).status).toBe(204);
     expect(await shop.rows(`SELECT id FROM transaction WHERE id = ${id}`)).toEqual([]);
-    expect(await linesOf(id)).toEqual([]);
+    expect(await readLines(id)).toEqual([]);
     const read = () =>
       one(
         `SELECT recordid, recordtypeid, scriptid, type, name, TO_CHAR(SYS_EXTRACT_UTC(deleteddate), 'YYYY-MM-DD HH24:MI') AS at FROM deletedrecord WHERE recordid = ${id}`,
@@ -392,7 +392,7 @@ describe('DELETE', () => {
   });
 
   it('deletes only a customer or an item that nothing refers to', async () => {
-    const id = idOf(
+    const id = getCreatedId(
       await shop.send('POST', 'record/v1/customer', { companyName: 'Gone', externalId: 'gone' }),
     );
     expect((await shop.send('DELETE', 'record/v1/customer/eid:gone')).status).toBe(204);
@@ -400,7 +400,7 @@ describe('DELETE', () => {
     expect(await shop.rows(`SELECT scriptid FROM deletedrecord WHERE recordid = ${id}`)).toMatchObject([
       { scriptid: 'customer' },
     ]);
-    expect(detailOf(await shop.send('DELETE', 'record/v1/customer/1'))).toEqual([
+    expect(toErrorDetail(await shop.send('DELETE', 'record/v1/customer/1'))).toEqual([
       400,
       `${ACCESSING}This record cannot be deleted because it has dependent records.`,
       'USER_ERROR',
@@ -412,20 +412,20 @@ describe('DELETE', () => {
 
 describe('a transform', () => {
   it('bills an order once', async () => {
-    const order = idOf(
+    const order = getCreatedId(
       await shop.send(
         'POST',
         'record/v1/salesOrder',
         invoice([{ item: '10', quantity: 2, rate: 6 }], { memo: 'ordered' }),
       ),
     );
-    const made = idOf(await shop.send('POST', `record/v1/salesOrder/${order}/!transform/invoice`));
+    const made = getCreatedId(await shop.send('POST', `record/v1/salesOrder/${order}/!transform/invoice`));
     expect(await header(made)).toMatchObject({ total: '12', memo: 'ordered', entity: '1' });
     expect(await header(order)).toMatchObject({ status: 'G' });
     expect(
       await shop.rows(`SELECT nextdoc, linktype FROM nexttransactionlinelink WHERE previousdoc = ${order}`),
     ).toMatchObject([{ nextdoc: made, linktype: 'OrdBill' }]);
-    expect(detailOf(await shop.send('DELETE', `record/v1/salesOrder/${order}`))[0]).toBe(400);
+    expect(toErrorDetail(await shop.send('DELETE', `record/v1/salesOrder/${order}`))[0]).toBe(400);
     await shop.send('DELETE', `record/v1/invoice/${made}`);
     expect(await header(order)).toMatchObject({ status: 'B' });
     expect((await shop.send('POST', `record/v1/salesOrder/${order}/!transform/customer`, {})).status).toBe(

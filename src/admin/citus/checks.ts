@@ -11,7 +11,7 @@ export type Check = {
 };
 
 /** The message of the error in one line. */
-export const reasonOf = (error: unknown): string => errorMessage(error).replaceAll(/\s+/g, ' ').trim();
+export const formatError = (error: unknown): string => errorMessage(error).replaceAll(/\s+/g, ' ').trim();
 
 /**
  * Runs `work`, which resolves with what it did. Never rejects: on failure the check is missing, with `toDo`
@@ -26,6 +26,6 @@ export async function attempt(
   try {
     return { node, check, state: await work() };
   } catch (error) {
-    return { node, check, state: 'missing', toDo: `${toDo} (${reasonOf(error)})` };
+    return { node, check, state: 'missing', toDo: `${toDo} (${formatError(error)})` };
   }
 }

@@ -17,7 +17,7 @@ export type ClusterNode = Address & {
   readonly takesRecords: boolean;
 };
 
-export const addressOf = ({ host, port }: Address): string =>
+export const formatAddress = ({ host, port }: Address): string =>
   host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 
 /** Undefined when these aren't addresses. */
@@ -71,7 +71,7 @@ export async function runOnNode(coordinator: Knex, node: ClusterNode, sql: strin
     [node.host, node.port, sql],
   );
   const [answer] = rows;
-  if (answer?.success !== true) throw new Error(answer?.result ?? `${addressOf(node)} didn't respond`);
+  if (answer?.success !== true) throw new Error(answer?.result ?? `${formatAddress(node)} didn't respond`);
   return answer.result;
 }
 
@@ -103,14 +103,14 @@ export async function findServer(url: string): Promise<Address> {
 export function urlAt(url: string, server: Address, database?: string): string {
   const parsed = parseDatabaseUrl(url);
   if (typeof parsed === 'string') throw new Error(`The address of the database ${parsed}`);
-  const at = parsed.urlOf(server);
+  const at = parsed.buildUrl(server);
   return database === undefined
     ? at
     : at.replace(/^(postgres:\/\/[^/?]*\/)[^?]*/, `$1${encodeURIComponent(database)}`);
 }
 
 /** The name of the database in an address. */
-export const databaseOf = (url: string): string =>
+export const parseDatabaseName = (url: string): string =>
   decodeURIComponent(/^postgres(?:ql)?:\/\/[^/?]*\/([^?]*)/.exec(url)?.[1] ?? '');
 
 /** Opens one connection with the login of the address, and closes it again. */

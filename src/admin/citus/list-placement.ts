@@ -60,13 +60,13 @@ function withContents(
 
 const sizeText = (bytes: number | null): string | null => (bytes === null ? null : formatBytes(bytes));
 
-const nameOf = (address: string | null): string => address ?? 'this server';
+const describeServer = (address: string | null): string => address ?? 'this server';
 
 /** The address of the node as text; null while the organization has no tables. */
-function placeOf({ node, warehouse }: Placement, nodes: readonly ListedNode[]): string | null {
+function describePlace({ node, warehouse }: Placement, nodes: readonly ListedNode[]): string | null {
   if (warehouse !== 'current') return warehouse === 'former' ? 'former server' : 'former server, being moved';
   const found = nodes.find(({ id }) => id === node);
-  return found === undefined ? null : nameOf(found.address);
+  return found === undefined ? null : describeServer(found.address);
 }
 
 export const listPlacementCommand = defineCommand({
@@ -86,11 +86,11 @@ is - while a node doesn't respond. An organization without a node has no tables 
     const nodes = responding.map((node) => withContents(node, measured));
     const organizations = measured.map((organization) => ({
       ...organization,
-      node: placeOf(organization, nodes),
+      node: describePlace(organization, nodes),
     }));
     const nodeRows = nodes.map(
       ({ address, responds, takesRecords, organizations: held, records, bytes }) => ({
-        node: nameOf(address),
+        node: describeServer(address),
         state: responds ? 'responds' : "doesn't respond",
         'takes records': takesRecords ? 'yes' : 'no',
         organizations: held,

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import { type Admin, argument, defineCommand, option, RefusedCommand } from '../command.ts';
 import { auditOperatorIn, getNamedOrganization } from '../operator.ts';
-import { reasonOf } from './checks.ts';
-import { addressOf, OneAddress } from './cluster.ts';
+import { formatError } from './checks.ts';
+import { formatAddress, OneAddress } from './cluster.ts';
 import { assertNodesRespond, getClusterNodes, listPlacements } from './placement.ts';
 
 export const moveOrganizationCommand = defineCommand({
@@ -17,7 +17,7 @@ respond. When the command is interrupted, the move may still be completed: \`lis
   exclusive: false,
   input: z.strictObject({
     organization: argument(z.string().min(1), 'slug or id', 'the organization'),
-    to: option(OneAddress.transform(addressOf), 'host:port', 'the node, as `list-placement` shows it'),
+    to: option(OneAddress.transform(formatAddress), 'host:port', 'the node, as `list-placement` shows it'),
   }),
   async run(admin, { organization: slugOrId, to }) {
     const organization = await getNamedOrganization(admin, slugOrId);
@@ -40,7 +40,7 @@ respond. When the command is interrupted, the move may still be completed: \`lis
         target.id,
       ])
       .catch((error: unknown) => {
-        throw new RefusedCommand(`${organization.slug} is still on ${from}: ${reasonOf(error)}`, {
+        throw new RefusedCommand(`${organization.slug} is still on ${from}: ${formatError(error)}`, {
           cause: error,
         });
       });

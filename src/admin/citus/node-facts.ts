@@ -82,7 +82,7 @@ const bySql = (check: string, isMet: Rule['isMet'], repair: Rule['repair']): Rul
   toDo: (facts) => `run there as a superuser: ${repair(facts).join('; ')}`,
 });
 
-const numberOf = ({ settings: read }: NodeFacts, name: string): number => Number(read[name] ?? 0);
+const toNumberOrZero = ({ settings: read }: NodeFacts, name: string): number => Number(read[name] ?? 0);
 
 const settingRules: readonly Rule[] = [
   byOperator(
@@ -93,14 +93,14 @@ const settingRules: readonly Rule[] = [
   ),
   byOperator(
     'max_prepared_transactions >= max_connections',
-    (facts) => numberOf(facts, 'max_prepared_transactions') >= numberOf(facts, 'max_connections'),
+    (facts) => toNumberOrZero(facts, 'max_prepared_transactions') >= toNumberOrZero(facts, 'max_connections'),
     () =>
       'remove the setting from the configuration of the server, then restart it: Citus then uses twice max_connections',
   ),
   ...Object.entries(minimums).map(([name, minimum]) =>
     byOperator(
       `${name} >= ${minimum}`,
-      (facts) => numberOf(facts, name) >= minimum,
+      (facts) => toNumberOrZero(facts, name) >= minimum,
       () => `alter system set ${name} = ${minimum}, then restart the server`,
     ),
   ),

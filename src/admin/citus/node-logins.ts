@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { escapeIdentifier, escapeLiteral } from 'pg';
-import { attempt, type Check, reasonOf } from './checks.ts';
+import { attempt, type Check, formatError } from './checks.ts';
 import { type ClusterNode, runOnNode, withoutPropagation } from './cluster.ts';
 
 type Link = { readonly from: string; readonly to: string };
@@ -73,7 +73,7 @@ export async function checkNodeLogins(
     if (broken.length > 0)
       return [{ node: 'all nodes', check, state: 'missing', toDo: `${toDo} (not from ${listed(broken)})` }];
   } catch (error) {
-    return [{ node: 'all nodes', check, state: 'missing', toDo: `${toDo} (${reasonOf(error)})` }];
+    return [{ node: 'all nodes', check, state: 'missing', toDo: `${toDo} (${formatError(error)})` }];
   }
   const roles: Check[] = [];
   for (const role of ['portal_owner', 'portal_service'])

@@ -1,7 +1,7 @@
 // The nodes of the warehouse, and which of them has the records of each organization.
 import type { Knex } from 'knex';
 import { type Admin, RefusedCommand } from '../command.ts';
-import { addressOf } from './cluster.ts';
+import { formatAddress } from './cluster.ts';
 
 /** Without Citus there is one node, whose `host`, `port` and `address` are null. */
 export type WarehouseNode = {
@@ -34,7 +34,7 @@ export async function listWarehouseNodes(owner: Knex): Promise<WarehouseNode[]> 
     id,
     host,
     port,
-    address: host === null || port === null ? null : addressOf({ host, port }),
+    address: host === null || port === null ? null : formatAddress({ host, port }),
     takesRecords,
     isActive,
   }));

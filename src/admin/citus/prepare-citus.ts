@@ -1,17 +1,17 @@
 // Prepares a Citus cluster for the service, before the first migration and whenever a node is added.
 import type { Knex } from 'knex';
 import { z } from 'zod';
-import { loginOf, type ServiceLogin } from '../../db/service-login.ts';
+import { type ServiceLogin, toServiceLogin } from '../../db/service-login.ts';
 import { explainDatabaseError } from '../../db/unusable-database.ts';
 import { defineServerCommand, option, RefusedCommand, type ServerAddresses } from '../command.ts';
 import { textTable } from '../text-table.ts';
-import { type Check, type CheckState, reasonOf } from './checks.ts';
+import { type Check, type CheckState, formatError } from './checks.ts';
 import {
   type Address,
   Addresses,
-  addressOf,
   type ClusterNode,
   findServer,
+  formatAddress,
   listClusterNodes,
   OneAddress,
   runOnNode,
@@ -32,7 +32,7 @@ async function checkNode(
   rules: readonly Rule[],
   readFacts: string,
 ): Promise<Check[]> {
-  const place = addressOf(node);
+  const place = formatAddress(node);
   const checks: Check[] = [];
   let facts = parseFacts(await runOnNode(coordinator, node, readFacts));
   for (const rule of rules) {
@@ -41,7 +41,7 @@ async function checkNode(
     let failure = '';
     if (statements.length > 0) {
       await runOnNode(coordinator, node, withoutPropagation(statements)).catch((error: unknown) => {
-        failure = ` (${reasonOf(error)})`;
+        failure = ` (${formatError(error)})`;
       });
       facts = parseFacts(await runOnNode(coordinator, node, readFacts));
       if (rule.isMet(facts)) state = 'changed';
@@ -67,7 +67,7 @@ async function checkNodes(
   const readFacts = readNodeFacts(login === undefined ? [] : [login.user]);
   const checks: Check[] = [];
   for (const node of nodes) {
-    const place = addressOf(node);
+    const place = formatAddress(node);
     const unusable = (check: string, toDo: string): Check => ({ node: place, check, state: 'missing', toDo });
     try {
       checks.push(...(await checkNode(coordinator, node, rules, readFacts)));
@@ -80,7 +80,7 @@ async function checkNodes(
         );
     } catch (error) {
       checks.push(
-        unusable('responds', `start the server, or remove it from the cluster (${reasonOf(error)})`),
+        unusable('responds', `start the server, or remove it from the cluster (${formatError(error)})`),
       );
     }
   }
@@ -130,7 +130,9 @@ async function prepare(
   const server = await findServer(owner).catch(explained);
   const database = await ensureDatabase(owner, server).catch(explained);
   const login =
-    service === undefined || loginOf(service).user === loginOf(owner).user ? undefined : loginOf(service);
+    service === undefined || toServiceLogin(service).user === toServiceLogin(owner).user
+      ? undefined
+      : toServiceLogin(service);
   return withConnection(urlAt(owner, server), async (coordinator) => {
     const current = await prepareCoordinator(coordinator);
     progress(`preparing the database ${current.database}`);
@@ -139,7 +141,7 @@ async function prepare(
     const checked = await checkNodes(coordinator, nodes, current.database, login);
     const logins = await checkNodeLogins(coordinator, nodes, current.login);
     return [
-      { node: addressOf(server), check: `database ${current.database}`, state: database },
+      { node: formatAddress(server), check: `database ${current.database}`, state: database },
       ...registered,
       ...checked,
       ...logins,

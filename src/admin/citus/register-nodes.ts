@@ -4,7 +4,14 @@ import type { Knex } from 'knex';
 import { escapeIdentifier } from 'pg';
 import { sqlState } from '../../db/pg-errors.ts';
 import { attempt, type Check } from './checks.ts';
-import { type Address, addressOf, databaseOf, listClusterNodes, urlAt, withConnection } from './cluster.ts';
+import {
+  type Address,
+  formatAddress,
+  listClusterNodes,
+  parseDatabaseName,
+  urlAt,
+  withConnection,
+} from './cluster.ts';
 
 /** Creates the database of the address unless it exists. Rejects with the error of the server. */
 export async function ensureDatabase(url: string, server: Address): Promise<'ok' | 'changed'> {
@@ -14,7 +21,7 @@ export async function ensureDatabase(url: string, server: Address): Promise<'ok'
     return undefined;
   });
   if (connected !== undefined) return 'ok';
-  const create = `create database ${escapeIdentifier(databaseOf(at))} encoding utf8 template template0`;
+  const create = `create database ${escapeIdentifier(parseDatabaseName(at))} encoding utf8 template template0`;
   await withConnection(urlAt(url, server, 'postgres'), (knex) => knex.raw(create));
   return 'changed';
 }
@@ -26,7 +33,7 @@ async function ensureExtension(url: string): Promise<void> {
 /** The coordinator's own address, under which the workers reach it. */
 const registerCoordinator = (coordinator: Knex, server: Address): Promise<Check> =>
   attempt(
-    addressOf(server),
+    formatAddress(server),
     'registered as coordinator',
     'pass the address under which the workers reach it as --coordinator <host:port>',
     async () => {
@@ -40,7 +47,7 @@ const registerCoordinator = (coordinator: Knex, server: Address): Promise<Check>
 /** A new worker needs the database and the extension before the coordinator can add it. */
 const registerWorker = (coordinator: Knex, url: string, worker: Address): Promise<Check> =>
   attempt(
-    addressOf(worker),
+    formatAddress(worker),
     'part of the cluster',
     'start it with Citus loaded, and let the login of MIGRATION_DATABASE_URL log in from here and from the coordinator: docs/citus.md#let-the-nodes-log-in',
     async () => {

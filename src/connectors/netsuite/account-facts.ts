@@ -30,13 +30,14 @@ async function findFeatures(query: Query): Promise<Pick<AccountFacts, 'hasSubsid
 }
 
 /** Every subsidiary with its own base currency marks that one, so only the root's is the account's. */
-const baseCurrencyOf = (hasSubsidiaries: boolean): string =>
+const buildBaseCurrencyQuery = (hasSubsidiaries: boolean): string =>
   hasSubsidiaries
     ? 'SELECT c.symbol AS symbol FROM subsidiary s INNER JOIN currency c ON c.id = s.currency WHERE s.parent IS NULL ORDER BY s.id ASC'
     : "SELECT c.symbol AS symbol FROM currency c WHERE c.isbasecurrency = 'T' ORDER BY c.id ASC";
 
 async function findBaseCurrency(query: Query, hasSubsidiaries: boolean | null): Promise<string | null> {
-  const rows = hasSubsidiaries === null ? null : await refusedAsNull(query(baseCurrencyOf(hasSubsidiaries)));
+  const rows =
+    hasSubsidiaries === null ? null : await refusedAsNull(query(buildBaseCurrencyQuery(hasSubsidiaries)));
   const symbol = rows?.length === 1 ? rows[0]?.['symbol'] : null;
   return typeof symbol === 'string' && /^[A-Z]{3}$/.test(symbol) ? symbol : null;
 }

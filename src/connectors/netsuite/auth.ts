@@ -145,7 +145,7 @@ export function signAssertion(keys: Oauth2Keys, audience: string, now: Date): st
   };
   try {
     const key = createPrivateKey(keys.privateKeyPem);
-    return jwt.sign(claims, key, { algorithm: algorithmOf(key), keyid: keys.certificateId });
+    return jwt.sign(claims, key, { algorithm: getAlgorithm(key), keyid: keys.certificateId });
   } catch (error) {
     throw erpError(
       'credentials',
@@ -162,7 +162,7 @@ const curveAlgorithms: Readonly<Record<string, jwt.Algorithm>> = {
   secp521r1: 'ES512',
 };
 
-function algorithmOf(key: KeyObject): jwt.Algorithm {
+function getAlgorithm(key: KeyObject): jwt.Algorithm {
   if (key.asymmetricKeyType === 'rsa') return 'PS256';
   const algorithm = curveAlgorithms[key.asymmetricKeyDetails?.namedCurve ?? ''];
   if (algorithm === undefined) throw new Error('unsupported key type');

@@ -196,15 +196,15 @@ async function countChanged(
   const lines = recordType.linesModifiedField !== null && hasTime(definition.lines) ? definition.lines : null;
   const counted = suiteql.query(changeCountQuery(definition, lines, since, range), 1, signal);
   const { rows } = await (lines === null ? counted : counted.catch(rethrowHiddenLines));
-  const countOf = (key: string): number => {
+  const getCount = (key: string): number => {
     const count = rows[0]?.[key];
     if (rows.length !== 1 || typeof count !== 'string' || !/^\d{1,15}$/.test(count))
       throw inconsistentResponse('The response to a count of changes is not a number');
     return Number(count);
   };
   return {
-    records: countOf(changedRecordsKey),
-    withChangedLines: lines === null ? null : countOf(changedLinesKey),
+    records: getCount(changedRecordsKey),
+    withChangedLines: lines === null ? null : getCount(changedLinesKey),
   };
 }
 

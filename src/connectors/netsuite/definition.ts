@@ -82,7 +82,7 @@ export const ownIdAndTime: Pick<RowSource, 'key' | 'modified' | 'parent' | 'rena
 };
 
 /** The field with the time of the last modification; null where there is none. */
-export const modifiedFieldOf = ({ modified }: Pick<RowSource, 'modified'>): string | null =>
+export const findModifiedField = ({ modified }: Pick<RowSource, 'modified'>): string | null =>
   modified?.from === 'parent' ? parentModifiedField : (modified?.column ?? null);
 
 /** What reading records takes. */

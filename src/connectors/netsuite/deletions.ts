@@ -46,7 +46,7 @@ export async function readDeletions(
     if (rows === null)
       return unavailable('The list of deleted records is not sorted by id, so it cannot be read in pages');
     for (const row of rows) if (mayConcern(row, definition)) addDeletion(deleted, row);
-    afterId = idOf(rows.at(-1)) ?? afterId;
+    afterId = findId(rows.at(-1)) ?? afterId;
     hasMore = outcome.hasMore;
   }
   return { available: true, deleted: [...deleted.values()] };
@@ -81,7 +81,7 @@ async function queryDeletions(
   }
 }
 
-const idOf = (row: SuiteqlRow | undefined): string | null => {
+const findId = (row: SuiteqlRow | undefined): string | null => {
   const id = row?.['id'];
   return typeof id === 'string' && isIdText(id) ? id : null;
 };
@@ -93,17 +93,17 @@ const idOf = (row: SuiteqlRow | undefined): string | null => {
 function withoutLastId(rows: readonly SuiteqlRow[], afterId: string | null): readonly SuiteqlRow[] | null {
   let previous = afterId;
   for (const row of rows) {
-    const id = idOf(row);
+    const id = findId(row);
     if (id === null || (previous !== null && compareIds(id, previous) < (previous === afterId ? 1 : 0)))
       return null;
     previous = id;
   }
-  const kept = rows.slice(0, rows.findLastIndex((row) => idOf(row) !== previous) + 1);
+  const kept = rows.slice(0, rows.findLastIndex((row) => findId(row) !== previous) + 1);
   return kept.length === 0 ? null : kept;
 }
 
 function addDeletion(deleted: Map<string, DeletedRecord>, row: SuiteqlRow): void {
-  const id = idOf(row);
+  const id = findId(row);
   if (id === null) return; // no synced record has such an id
   const raw = row['deleteddate'];
   const deletedAt = parseValue(raw, 'time') ?? parseValue(raw, 'date') ?? null;
@@ -118,7 +118,7 @@ function addDeletion(deleted: Map<string, DeletedRecord>, row: SuiteqlRow): void
  * `Sales Order`, `salesOrder` and `SALESORDER` are the same name. Null for a bare number, which identifies no
  * record type here.
  */
-const nameOf = (value: unknown): string | null => {
+const normalizeName = (value: unknown): string | null => {
   const name = typeof value === 'string' ? value.toLowerCase().replaceAll(/[^a-z0-9_]/g, '') : '';
   return name === '' || /^[0-9_]*$/.test(name) ? null : name;
 };
@@ -127,7 +127,7 @@ const isCustomName = (name: string): boolean => /^custom(?:record|list|transacti
 
 function mayConcern(row: SuiteqlRow, definition: ReadDefinition): boolean {
   const names = [row['type'], row['scriptid'], row['recordtypeid']]
-    .map(nameOf)
+    .map(normalizeName)
     .filter((name) => name !== null);
   if (names.some((name) => definition.deletedAs.includes(name))) return true;
   if ([row['iscustomrecord'], row['iscustomlist'], row['iscustomtransaction']].includes('T')) return false;

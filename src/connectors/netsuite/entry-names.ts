@@ -10,7 +10,7 @@ import { chosenIds } from './values.ts';
 const maxConfirmed = 10_000;
 
 type Chosen = { readonly ids: readonly string[]; readonly value: unknown; readonly label: unknown };
-const pairOf = ({ value, label }: Chosen): string => JSON.stringify([value, label]);
+const toPair = ({ value, label }: Chosen): string => JSON.stringify([value, label]);
 
 /**
  * The rows of a query with these columns, with the names as JSON arrays under `entryNamesKey`. Rejects with
@@ -30,10 +30,10 @@ export async function addEntryNames(
     const chosen = rows.map((row) => chosenIn(row, name));
     const doubtful = chosen.flatMap((each) => (each !== null && isDoubtful(entries, each) ? [each] : []));
     if (doubtful.length > 0) await readNames(suiteql, list, entries, doubtful, signal);
-    const namesOf = ({ ids }: Chosen): string =>
+    const toNames = ({ ids }: Chosen): string =>
       JSON.stringify(ids.map((id) => entries.names.get(id) ?? null));
     named = named.map((row, at) =>
-      chosen[at] == null ? row : { ...row, [entryNamesKey(name)]: namesOf(chosen[at]) },
+      chosen[at] == null ? row : { ...row, [entryNamesKey(name)]: toNames(chosen[at]) },
     );
   }
   return named;
@@ -47,7 +47,7 @@ function chosenIn(row: SuiteqlRow, name: string): Chosen | null {
 
 const isDoubtful = ({ names, confirmed }: KnownEntries, chosen: Chosen): boolean =>
   chosen.ids.some((id) => !names.has(id)) ||
-  (chosen.label !== chosen.ids.map((id) => names.get(id) ?? '').join(', ') && !confirmed.has(pairOf(chosen)));
+  (chosen.label !== chosen.ids.map((id) => names.get(id) ?? '').join(', ') && !confirmed.has(toPair(chosen)));
 
 /** An entry that the list doesn't have is asked for twice: an answer may leave rows out. */
 async function readNames(
@@ -71,7 +71,7 @@ async function readNames(
     for (const id of lacking.length === 0 ? [] : await ask(lacking)) names.set(id, null);
   }
   if (confirmed.size > maxConfirmed) confirmed.clear();
-  for (const each of doubtful) confirmed.add(pairOf(each));
+  for (const each of doubtful) confirmed.add(toPair(each));
 }
 
 /** The role could read the list when the metadata was read: it is read again, and says so. */

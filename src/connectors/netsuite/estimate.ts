@@ -45,13 +45,13 @@ export async function estimateRead(
   const query = lines === null ? countQuery(definition) : sizeQuery(definition, lines.definition);
   const counted = suiteql.query(query, 1, signal);
   const { rows } = await (lines === null ? counted : counted.catch(rethrowHiddenLines));
-  const countOf = (key: string): number => {
+  const getCount = (key: string): number => {
     const count = rows[0]?.[key];
     if (rows.length !== 1 || typeof count !== 'string' || !/^\d{1,15}$/.test(count))
       throw inconsistentResponse('The response to a count of records and lines is not a number');
     return Number(count);
   };
   const ofLines =
-    lines === null ? null : { lines: countOf(sizeKeys.lines), withLines: countOf(sizeKeys.withLines) };
-  return estimate(countOf(sizeKeys.records), ofLines, pageLimit(limit));
+    lines === null ? null : { lines: getCount(sizeKeys.lines), withLines: getCount(sizeKeys.withLines) };
+  return estimate(getCount(sizeKeys.records), ofLines, pageLimit(limit));
 }

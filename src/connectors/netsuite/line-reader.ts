@@ -114,19 +114,19 @@ function readTotals(row: SuiteqlRow, { sums, modified }: LinesDefinition): LineT
   const count = row[countKey];
   if (typeof count !== 'string' || !/^[1-9]\d{0,8}$/.test(count))
     throw inconsistentResponse(`The number of lines of ${id} is not a count`);
-  const problemOf = (name: string, type: 'number' | 'time') =>
+  const createValueError = (name: string, type: 'number' | 'time') =>
     inconsistentResponse(`${name} of the lines of ${id} ${describeValueProblem(row[name], type)}`);
-  const exactOf = (name: string, type: keyof typeof forms): string | null => {
+  const parseExactValue = (name: string, type: keyof typeof forms): string | null => {
     const [raw, value] = [row[name], parseValue(row[name], type)];
     if (value !== undefined) return value;
     if (typeof raw === 'string' && forms[type].test(raw)) return raw;
-    throw problemOf(name, type);
+    throw createValueError(name, type);
   };
   return {
     id,
     lines: Number(count),
-    sums: Object.fromEntries(sums.map((name) => [name, exactOf(name, 'number') ?? '0'])), // the sum of no values is 0
-    modifiedAt: modified === null ? null : exactOf(latestKey, 'time'),
+    sums: Object.fromEntries(sums.map((name) => [name, parseExactValue(name, 'number') ?? '0'])), // the sum of no values is 0
+    modifiedAt: modified === null ? null : parseExactValue(latestKey, 'time'),
   };
 }
 

@@ -142,7 +142,7 @@ function takeOrderedLines(
   let position = begin;
   let previous = after;
   for (const row of page.rows) {
-    const cursor = cursorOf(row, lines.key);
+    const cursor = parseLineCursor(row, lines.key);
     if (previous?.parent !== cursor.parent) {
       const found = ids.indexOf(cursor.parent, position);
       if (found === -1 || found >= end)
@@ -175,7 +175,7 @@ function takeOrderedLines(
 const isSame = (one: LineCursor, other: LineCursor | null): boolean =>
   one.parent === other?.parent && one.key === other.key;
 
-function cursorOf(row: SuiteqlRow, keyColumn: string): LineCursor {
+function parseLineCursor(row: SuiteqlRow, keyColumn: string): LineCursor {
   const parent = row[parentKey];
   const key = row[keyColumn];
   if (typeof parent !== 'string' || !isIdText(parent) || typeof key !== 'string' || !isIdText(key))

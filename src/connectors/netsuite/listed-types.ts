@@ -11,12 +11,12 @@ import type { Suiteql } from './suiteql.ts';
 
 type Types = NonNullable<RecordTypeMetadata['listedTypes']>;
 
-const prefixOf = (name: string): string | undefined =>
+const findPrefix = (name: string): string | undefined =>
   customPrefixes.find((prefix) => name.startsWith(prefix));
 
 /** The custom fields that the text of a query names. */
 export const namesInQuery = (sql: string): string[] => [
-  ...new Set((sql.toLowerCase().match(/\b\w+/g) ?? []).filter((name) => prefixOf(name) !== undefined)),
+  ...new Set((sql.toLowerCase().match(/\b\w+/g) ?? []).filter((name) => findPrefix(name) !== undefined)),
 ];
 
 const readable = ({
@@ -31,7 +31,7 @@ function listedNames({ fields, definition }: Pick<RecordTypeMetadata, 'fields' |
   const table = StoredDefinition.safeParse(definition).data?.table ?? '';
   if (table.startsWith('(')) return namesInQuery(table);
   return readable({ fields }).flatMap(({ name, custom }) =>
-    custom && prefixOf(name) !== undefined ? [name] : [],
+    custom && findPrefix(name) !== undefined ? [name] : [],
   );
 }
 
@@ -81,7 +81,7 @@ export const createTypeChecks = (suiteql: Suiteql): TypeChecks => ({
     if (names.length === 0) return 'same';
     const { listedTypes: before } = recordType;
     if (before === undefined) return 'unknown';
-    const prefixes = [...new Set(names.flatMap((name) => prefixOf(name) ?? []))];
+    const prefixes = [...new Set(names.flatMap((name) => findPrefix(name) ?? []))];
     const listed = await nullWhenRefused(readCustomFields(suiteql, prefixes, signal));
     if (listed === null || before === null) return listed === before ? 'same' : 'unknown';
     const isSame = isDeepStrictEqual(

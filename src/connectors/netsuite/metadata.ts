@@ -12,8 +12,8 @@ import {
 import { bodyFields, type CustomFields, findCustomFields, lineFields } from './custom-fields.ts';
 import {
   type ColumnDefinition,
+  findModifiedField,
   type LinesDefinition,
-  modifiedFieldOf,
   type RecordTypeDefinition,
 } from './definition.ts';
 import { type Account, openAccount } from './discovery/account.ts';
@@ -64,13 +64,13 @@ export async function describeRecordTypes(
   );
 }
 
-const headOf = ({ name, label, table }: RecordTypeDefinition) =>
+const describeHead = ({ name, label, table }: RecordTypeDefinition) =>
   ({ name, label, table, idType: 'integer', family: curatedFamily(table), custom: false }) as const;
 
 function describeHidden(definition: RecordTypeDefinition, message: string): RecordTypeMetadata {
   const reason = `The role of this connection cannot read ${definition.label.toLowerCase()} records: ${message}`;
   return {
-    ...headOf(definition),
+    ...describeHead(definition),
     ...{ source: 'probe', reason, openWhen: null, modifiedField: null, linesModifiedField: null },
     shownAs: { number: null, name: null, date: null, amount: null },
     fields: definition.columns.map((column) => toField(column, reason)),
@@ -113,9 +113,14 @@ async function describeRecordType(
   const fields = [...known, ...unlisted];
   const source = custom.source === null ? 'probe' : `${custom.source}+probe`;
   return {
-    ...{ ...headOf(definition), source, reason: null, currencyField: firstReadable(fields, ['currency']) },
+    ...{
+      ...describeHead(definition),
+      source,
+      reason: null,
+      currencyField: firstReadable(fields, ['currency']),
+    },
     openWhen: openWhen(definition, [...fields, ...lines]),
-    modifiedField: firstReadable(fields, [modifiedFieldOf(definition)]),
+    modifiedField: firstReadable(fields, [findModifiedField(definition)]),
     linesModifiedField: linesModifiedField(definition.lines, lines[0]),
     shownAs: shownAs(definition, fields),
     reading: { curated: true, changes: 'modified', deletions: 'listed', notes: [] },
@@ -138,7 +143,7 @@ async function describeUnlisted(
 ): Promise<FieldMetadata[]> {
   const candidates = await findUnlisted(account.lists, definition.customPrefix, known, rows);
   const source: ColumnSource = {
-    ...{ table: definition.table, from, rows, alias: 't', columnOf: (name) => name, trustsRows: true },
+    ...{ table: definition.table, from, rows, alias: 't', toColumn: (name) => name, trustsRows: true },
     probe: (fields) => probeQuery(definition, withId(fields)),
     read: (fields) => recordsQuery(definition, withId(fields), {}),
   };
@@ -166,7 +171,7 @@ async function describeUnlistedOfLines(
     key: [parent, key].map((column) => ({ column, digits: 9 })),
   });
   const source: ColumnSource = {
-    ...{ table, from, rows, alias: 'l', columnOf: (name) => name, trustsRows: true },
+    ...{ table, from, rows, alias: 'l', toColumn: (name) => name, trustsRows: true },
     probe: (fields) => linesProbeQuery(definition, lines, fields),
     read: (fields) => `${linesProbeQuery(definition, lines, fields)} ORDER BY l.${parent} ASC, l.${key} ASC`,
   };

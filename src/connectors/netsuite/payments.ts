@@ -30,7 +30,7 @@ function createDocuments(http: NetsuiteHttp, suiteql: Suiteql) {
     const query = `SELECT t.id FROM transaction t WHERE t.type = '${type}' AND t.externalid = '${assertExternalId(externalId)}' ORDER BY t.id ASC`;
     const { rows } = await suiteql.query(query, 2, signal);
     if (rows.length > 1) throw inconsistentResponse(`Two records have the external id ${externalId}`);
-    return rows[0] === undefined ? null : idOf(rows[0]['id']);
+    return rows[0] === undefined ? null : parseId(rows[0]['id']);
   };
   const read = async (type: string, id: string, signal: AbortSignal): Promise<unknown> => {
     try {
@@ -51,7 +51,7 @@ function createDocuments(http: NetsuiteHttp, suiteql: Suiteql) {
       body: JSON.stringify(body),
       signal,
     });
-    return idOf(/\/(-?\d+)$/.exec(location)?.[1]);
+    return parseId(/\/(-?\d+)$/.exec(location)?.[1]);
   };
   return { find, read, create };
 }
@@ -63,11 +63,11 @@ function createDocuments(http: NetsuiteHttp, suiteql: Suiteql) {
 export function createPaymentWriter(http: NetsuiteHttp, suiteql: Suiteql): PaymentWriter {
   const { find, read, create } = createDocuments(http, suiteql);
   const currencies = createCurrencyCache(suiteql);
-  const currencyOf = async (currency: string, signal: AbortSignal): Promise<string | null> =>
+  const findCurrencyId = async (currency: string, signal: AbortSignal): Promise<string | null> =>
     (await currencies(signal)).find(({ symbol }) => symbol === currency)?.id ?? null;
   const readPayment = async (id: string, signal: AbortSignal): Promise<PaymentRecord | null> => {
     const record = await read('customerPayment', id, signal);
-    return record === null ? null : paymentOf(record, await currencies(signal));
+    return record === null ? null : parsePayment(record, await currencies(signal));
   };
   return {
     readAmountsDue: (invoiceIds, signal) => readAmountsDue(suiteql, invoiceIds, signal),
@@ -77,11 +77,11 @@ export function createPaymentWriter(http: NetsuiteHttp, suiteql: Suiteql): Payme
     },
     readPayment,
     async createPayment(order, signal) {
-      const body = paymentBody(order, await currencyOf(order.currency, signal));
+      const body = paymentBody(order, await findCurrencyId(order.currency, signal));
       return create('customerPayment', body, signal);
     },
     async updateApplications(paymentId, applications, signal) {
-      const body = JSON.stringify({ apply: { items: applications.map(lineOf) } });
+      const body = JSON.stringify({ apply: { items: applications.map(toLine) } });
       await http.write({
         method: 'PATCH',
         path: `record/v1/customerPayment/${assertId(paymentId)}`,
@@ -93,15 +93,19 @@ export function createPaymentWriter(http: NetsuiteHttp, suiteql: Suiteql): Payme
     async findRefund(externalId, signal) {
       const id = await find('CustRfnd', externalId, signal);
       const record = id === null ? null : await read('customerRefund', id, signal);
-      return record === null ? null : refundOf(record);
+      return record === null ? null : parseRefund(record);
     },
     async createRefund(order, signal) {
-      return create('customerRefund', refundBody(order, await currencyOf(order.currency, signal)), signal);
+      return create(
+        'customerRefund',
+        refundBody(order, await findCurrencyId(order.currency, signal)),
+        signal,
+      );
     },
   };
 }
 
-const headerOf = (
+const buildHeader = (
   { customerId, externalId, memo }: Pick<PaymentOrder, 'customerId' | 'externalId' | 'memo'>,
   currency: string | null,
 ) => ({
@@ -112,21 +116,21 @@ const headerOf = (
 });
 
 const paymentBody = (order: PaymentOrder, currency: string | null): object => ({
-  ...headerOf(order, currency),
+  ...buildHeader(order, currency),
   payment: exactNumber(order.amount),
   ...(order.account === null ? { undepFunds: true } : { undepFunds: false, account: { id: order.account } }),
-  ...(order.applications.length > 0 && { apply: { items: order.applications.map(lineOf) } }),
+  ...(order.applications.length > 0 && { apply: { items: order.applications.map(toLine) } }),
 });
 
 const refundBody = (order: RefundOrder, currency: string | null): object => ({
-  ...headerOf(order, currency),
+  ...buildHeader(order, currency),
   ...(order.account !== null && { account: { id: order.account } }),
   ...(order.method !== null && { paymentMethod: { id: order.method } }),
-  apply: { items: [lineOf({ invoiceId: order.paymentId, amount: order.amount })] },
+  apply: { items: [toLine({ invoiceId: order.paymentId, amount: order.amount })] },
 });
 
 const isZero = (amount: string): boolean => /^0*(?:\.0*)?$/.test(amount);
-const lineOf = ({ invoiceId, amount }: Application): object => ({
+const toLine = ({ invoiceId, amount }: Application): object => ({
   doc: { id: invoiceId },
   ...(isZero(amount) ? { apply: false } : { apply: true, amount: exactNumber(amount) }),
 });
@@ -135,7 +139,7 @@ function assertId(id: string): string {
   if (!isIdText(id)) throw inconsistentResponse('A NetSuite id is not an integer');
   return id;
 }
-const idOf = (value: unknown): string => assertId(typeof value === 'string' ? value : '');
+const parseId = (value: unknown): string => assertId(typeof value === 'string' ? value : '');
 
 /** Only external ids that this service created are looked up, and those need no quoting. */
 function assertExternalId(externalId: string): string {
@@ -166,7 +170,7 @@ function createCurrencyCache(suiteql: Suiteql): (signal: AbortSignal) => Promise
     cached ??= await suiteql
       .query('SELECT c.id, c.symbol FROM currency c ORDER BY c.id ASC', maxRowsPerQuery, signal)
       .then(
-        ({ rows }) => rows.map((row) => ({ id: idOf(row['id']), symbol: row['symbol'] })),
+        ({ rows }) => rows.map((row) => ({ id: parseId(row['id']), symbol: row['symbol'] })),
         (error: unknown) => {
           if (error instanceof ErpError && (error.kind === 'query' || error.kind === 'forbidden')) return [];
           throw error;
@@ -188,7 +192,7 @@ async function readAmountsDue(
   return rows.map((row) => {
     const due = parseValue(row['foreignamountunpaid'], 'number');
     if (due === undefined) throw inconsistentResponse('The amount due on an invoice is not a number');
-    return { invoiceId: idOf(row['id']), due: due ?? '0' };
+    return { invoiceId: parseId(row['id']), due: due ?? '0' };
   });
 }
 
@@ -238,7 +242,7 @@ function appliedLines({ items, hasMore }: z.infer<typeof lines>): { doc: string;
   );
 }
 
-function paymentOf(response: unknown, currencies: readonly Currency[]): PaymentRecord {
+function parsePayment(response: unknown, currencies: readonly Currency[]): PaymentRecord {
   const record = parseRecord(paymentShape, response);
   const currency = currencies.find(({ id }) => id === record.currency?.id)?.symbol;
   return {
@@ -254,7 +258,7 @@ function paymentOf(response: unknown, currencies: readonly Currency[]): PaymentR
   };
 }
 
-function refundOf(response: unknown): RefundRecord {
+function parseRefund(response: unknown): RefundRecord {
   const { id, customer, apply } = parseRecord(refundShape, response);
   return {
     id,

@@ -136,7 +136,7 @@ export function createProbes(): Probes {
       tables.set(table, known);
       const probeNew = async (): Promise<void> => {
         for (const [name, reason] of absent) if (seen?.has(name) === false) known.reasons.set(name, reason);
-        const isNew = columns.filter((column) => reasonOf(known.reasons, column) === undefined);
+        const isNew = columns.filter((column) => findReason(known.reasons, column) === undefined);
         const refused =
           isNew.length === 0 ? new Map<string, string>() : await probeColumns(runProbe, isNew, seen);
         for (const column of isNew) remember(known.reasons, column, refused.get(column.name) ?? null);
@@ -148,7 +148,7 @@ export function createProbes(): Probes {
       await probing;
       return new Map(
         columns.flatMap((column) => {
-          const reason = reasonOf(known.reasons, column);
+          const reason = findReason(known.reasons, column);
           return typeof reason === 'string' ? [[column.name, reason] as const] : [];
         }),
       );
@@ -160,7 +160,7 @@ export function createProbes(): Probes {
 export const isUnknown = (reason: string | null | undefined): boolean =>
   /Unknown identifier/i.test(reason ?? '');
 
-const reasonOf = (
+const findReason = (
   reasons: ReadonlyMap<string, string | null>,
   { name, type }: Typed,
 ): string | null | undefined => reasons.get(name) ?? reasons.get(`${name}:${type}`);

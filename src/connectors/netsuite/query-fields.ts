@@ -45,9 +45,9 @@ export async function describeFields(
   const isCertain = ({ type, syncable, warning }: FieldMetadata): boolean =>
     syncable && (type !== 'text' || warning === undefined);
   const lastTypes = new Map(last.filter(isCertain).map(({ name, type }) => [name, type]));
-  const typeOf = (name: string): ColumnType | undefined =>
+  const findType = (name: string): ColumnType | undefined =>
     keepType(lastTypes.get(name), found.get(name)) ?? (name === modifiedColumn ? 'time' : undefined);
-  const types = new Map(others.map((name) => [name, typeOf(name)]));
+  const types = new Map(others.map((name) => [name, findType(name)]));
   const runProbe: ProbeQuery<SuiteqlColumn> = async (asked) => {
     const answer = await ask(probeQuery(source, [{ name: 'id', type: 'integer' }, ...asked]), 1);
     return isRefusal(answer) ? answer : null;

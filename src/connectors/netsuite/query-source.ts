@@ -65,7 +65,7 @@ export async function describeQuery(
   assertReadable(fields, modifiedColumn);
   const described: RecordTypeMetadata = {
     ...{ name: source.name, label: source.label, table: 'query', source: 'query', idType: 'integer' },
-    ...{ family: 'query', custom: true, reason: null, reading: readingOf(source) },
+    ...{ family: 'query', custom: true, reason: null, reading: describeReading(source) },
     ...{ fields, openWhen: null, modifiedField: modifiedColumn, linesModifiedField: null },
     shownAs: { number: null, name: null, date: null, amount: null },
     definition: { ...definition, filter: null, lines: null, deletedAs: [] } satisfies StoredDefinition,
@@ -132,7 +132,7 @@ function assertColumns({ columns }: QueryText, { keyColumn, modifiedColumn }: Qu
     );
 }
 
-const numberOf = (rows: readonly SuiteqlRow[], name: string): number => Number(rows[0]?.[name] ?? 0);
+const toNumberOrZero = (rows: readonly SuiteqlRow[], name: string): number => Number(rows[0]?.[name] ?? 0);
 
 /**
  * By NetSuite's own count of all rows, and by reading the first page as a sync reads it. The messages name no
@@ -145,9 +145,10 @@ async function assertKey(ask: Ask, definition: RowSource, { keyColumn }: QuerySo
     1,
   );
   if (isRefusal(counted)) throw refused('keyColumn', `to count ${keyColumn}`, counted);
-  const rows = numberOf(counted, 'n');
-  if (numberOf(counted, 'keyed') < rows) throw unsuitable('keyColumn', `${keyColumn} is empty in some rows`);
-  if (numberOf(counted, 'different') !== rows)
+  const rows = toNumberOrZero(counted, 'n');
+  if (toNumberOrZero(counted, 'keyed') < rows)
+    throw unsuitable('keyColumn', `${keyColumn} is empty in some rows`);
+  if (toNumberOrZero(counted, 'different') !== rows)
     throw unsuitable('keyColumn', `${keyColumn} is not unique: some rows have the same value`);
   const page = await ask(
     recordsQuery(definition, [{ name: 'id', type: 'integer' }], { afterId: minId }),
@@ -167,14 +168,14 @@ async function assertKey(ask: Ask, definition: RowSource, { keyColumn }: QuerySo
 async function assertTimes(ask: Ask, { table }: RowSource, column: string): Promise<void> {
   const counted = await ask(`SELECT COUNT(*) AS n, COUNT(t.${column}) AS timed FROM ${table} t`, 1);
   if (isRefusal(counted)) throw refused('modifiedColumn', `to count ${column}`, counted);
-  if (numberOf(counted, 'timed') < numberOf(counted, 'n'))
+  if (toNumberOrZero(counted, 'timed') < toNumberOrZero(counted, 'n'))
     throw unsuitable('modifiedColumn', `${column} is empty in some rows`);
 }
 
 /** Smaller than every id of a sync. */
 const minId = `-${'9'.repeat(maxIdDigits)}`;
 
-const readingOf = ({ modifiedColumn }: QuerySource): Reading => ({
+const describeReading = ({ modifiedColumn }: QuerySource): Reading => ({
   curated: false,
   changes: modifiedColumn === null ? 'full' : 'modified',
   deletions: 'compared',

@@ -45,7 +45,7 @@ function selectList(all: readonly Token[]): Token[][] {
 }
 
 /** The name of the item's column; null for `*` and for an expression without an alias. */
-function nameOf(item: readonly Token[]): string | null {
+function findName(item: readonly Token[]): string | null {
   const last = item.at(-1);
   const isName = last?.kind === 'quoted' || (last?.kind === 'word' && !['end', 'null'].includes(last.name));
   return isName ? last.name : null;
@@ -59,7 +59,7 @@ function readColumns(items: readonly Token[][]): Pick<QueryText, 'columns'> | { 
   if (items.length > maxColumns) return { problem: `The query must have at most ${maxColumns} columns` };
   const columns: string[] = [];
   for (const item of items) {
-    const name = nameOf(item);
+    const name = findName(item);
     const text = item
       .map((token) => token.text)
       .join(' ')

@@ -3,8 +3,8 @@
 import type { FieldMetadata, RecordTypeMetadata } from '../connector.ts';
 import {
   type ColumnDefinition,
+  findModifiedField,
   type LinesDefinition,
-  modifiedFieldOf,
   type ReadDefinition,
 } from './definition.ts';
 import type { ReadColumn } from './display-fields.ts';
@@ -67,7 +67,7 @@ function subsidiaryFilter({ name, filter, fields }: RecordTypeMetadata): string 
 
 /** Null where none can be read. */
 function readableTime(recordType: RecordTypeMetadata, definition: ReadDefinition): string | null {
-  const timeField = modifiedFieldOf(definition);
+  const timeField = findModifiedField(definition);
   return recordType.fields.some(({ name, syncable }) => name === timeField && syncable) ? timeField : null;
 }
 

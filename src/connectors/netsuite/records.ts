@@ -61,7 +61,7 @@ export function createRecordReader(
   return {
     scanRecords: async (plan, selection, limit, signal) =>
       selection.ids === undefined
-        ? pageOf(await readFittingHeaders(reader, plan, selection, limit, signal))
+        ? toScanPage(await readFittingHeaders(reader, plan, selection, limit, signal))
         : scanIds(suiteql, plan, selection.ids, signal),
     readRecords: (plan, selection, limit, signal) => readRecords(reader, plan, selection, limit, signal),
   };
@@ -73,7 +73,7 @@ const scanIds = async (
   ids: readonly string[],
   signal: AbortSignal,
 ): Promise<ScanPage> =>
-  pageOf(await readHeaders(suiteql, plan, { ids }, maxRowsPerQuery, Number.POSITIVE_INFINITY, signal));
+  toScanPage(await readHeaders(suiteql, plan, { ids }, maxRowsPerQuery, Number.POSITIVE_INFINITY, signal));
 
 const sizeKey = ({ definition, columns, lines }: ReadPlan): string =>
   `${definition.name} ${lines === null} ${columns.map(({ name }) => name).join()}`;
@@ -112,7 +112,7 @@ async function readRecords(
   const found = await readFittingHeaders(reader, plan, selection, limit, signal);
   if (plan.lines !== null)
     return addLinesToPage(reader, { plan, lines: plan.lines }, found, selection, signal);
-  const page = pageOf(found);
+  const page = toScanPage(found);
   return { ...page, records: page.records.map((record) => ({ ...record, lines: null })) };
 }
 
@@ -126,7 +126,7 @@ async function addLinesToPage(
   const readable = found.headers.flatMap(({ record }) => (isRejected(record) ? [] : [record]));
   const maxLines = ids === undefined ? maxLinesPerPage : Number.POSITIVE_INFINITY;
   const limits = { maxLines, maxCharacters, maxRecordCharacters: maxPagesOfOneRecord * maxCharacters };
-  const first = await readLinesIsolating(suiteql, plans, idsOf(readable), limits, signal);
+  const first = await readLinesIsolating(suiteql, plans, listIds(readable), limits, signal);
   const next = readable[first.completeCount];
   const headers =
     next === undefined
@@ -135,7 +135,10 @@ async function addLinesToPage(
           0,
           found.headers.findIndex(({ record }) => record === next),
         );
-  const { rejected, records, ...page } = pageOf({ headers, hasMore: found.hasMore || next !== undefined });
+  const { rejected, records, ...page } = toScanPage({
+    headers,
+    hasMore: found.hasMore || next !== undefined,
+  });
   const read = Math.max(1, first.completeCount);
   const characters = found.characters / Math.max(1, found.headers.length) + first.characters / read;
   sizes.set(sizeKey(plans.plan), { lines: countLines(first.sets) / read, characters });
@@ -143,13 +146,13 @@ async function addLinesToPage(
   return { ...page, records: complete.records, rejected: [...rejected, ...complete.rejected] };
 }
 
-const idsOf = (records: readonly ScannedRecord[]): string[] => records.map(({ id }) => id);
+const listIds = (records: readonly ScannedRecord[]): string[] => records.map(({ id }) => id);
 const countLines = (sets: LineSets['sets']): number =>
   [...sets.values()].reduce((sum, { lines }) => sum + lines.length, 0);
 
 const isRejected = (record: Header['record']): record is RecordRejection => 'code' in record;
 
-function pageOf({ headers, hasMore }: Omit<Headers, 'characters'>): ScanPage {
+function toScanPage({ headers, hasMore }: Omit<Headers, 'characters'>): ScanPage {
   const lastId = headers.map(({ id }) => id).findLast(isIdText) ?? null;
   if (hasMore && lastId === null) throw inconsistentResponse('No row of the page has an id to continue from');
   const rejected = headers.flatMap(({ record }) => (isRejected(record) ? [record] : []));
@@ -246,7 +249,7 @@ async function readLinesIsolating(
     let characters = 0;
     const { parts, rest } = await isolateBadRecords(
       ids,
-      (some) => readLinesOfRecords(suiteql, plans, some, wholeOf(limits), signal),
+      (some) => readLinesOfRecords(suiteql, plans, some, liftLimits(limits), signal),
       (found) => {
         characters += found.characters;
         return characters >= limits.maxCharacters;
@@ -265,7 +268,7 @@ async function readLinesIsolating(
 }
 
 /** Limits by which no read of several records ends early. */
-const wholeOf = (limits: LineLimits): LineLimits => ({
+const liftLimits = (limits: LineLimits): LineLimits => ({
   ...limits,
   maxLines: Number.POSITIVE_INFINITY,
   maxCharacters: Number.POSITIVE_INFINITY,
@@ -314,7 +317,7 @@ async function addLines(
     const current =
       unconfirmed.length === 0
         ? noneQueried
-        : await queryModified(suiteql, plans.plan, idsOf(unconfirmed), signal);
+        : await queryModified(suiteql, plans.plan, listIds(unconfirmed), signal);
     const edited: ScannedRecord[] = [];
     for (const header of remaining) {
       const set = read.sets.get(header.id);
@@ -339,10 +342,10 @@ async function addLines(
       );
       break;
     }
-    const again = await scanIds(suiteql, plans.plan, idsOf(edited), signal);
+    const again = await scanIds(suiteql, plans.plan, listIds(edited), signal);
     rejected.push(...again.rejected);
     remaining = again.records;
-    read = await readLinesIsolating(suiteql, plans, idsOf(remaining), wholeOf(limits), signal);
+    read = await readLinesIsolating(suiteql, plans, listIds(remaining), liftLimits(limits), signal);
   }
   return { records: headers.flatMap(({ id }) => records.get(id) ?? []), rejected };
 }

@@ -38,7 +38,7 @@ export function createHeaderParser(
   columns: readonly ReadColumn[],
 ): (row: SuiteqlRow) => ParsedColumns | (Pick<ParsedColumns, 'values'> & { readonly problem: string }) {
   const cells = columns.flatMap((column) =>
-    cellsOf(column).map((cell) => ({ ...cell, column: column.name })),
+    toCells(column).map((cell) => ({ ...cell, column: column.name })),
   );
   const hasLists = cells.some(({ part }) => part === 'list');
   return (row) => {
@@ -93,7 +93,7 @@ const entryCells = ({ name }: SuiteqlColumn): Cell[] => [
   { ...valueCell({ name, type: 'text' }), from: entryNamesKey(name), to: namesKey(name), part: 'list' },
 ];
 
-function cellsOf(column: ReadColumn): Cell[] {
+function toCells(column: ReadColumn): Cell[] {
   const { name, derived } = column;
   const entries = column.type === 'multiselect' ? entryCells(column) : [];
   if (derived === undefined)
@@ -116,7 +116,7 @@ const describeCellProblem = (raw: unknown, { title, type }: Cell): string =>
  * right behind its value. The function returns a text with the first problem where a value can't be parsed.
  */
 export function createLineParser(columns: readonly ReadColumn[]): (row: SuiteqlRow) => SourceLine | string {
-  const cells = columns.flatMap(cellsOf);
+  const cells = columns.flatMap(toCells);
   const empty: SourceLine = Object.fromEntries(cells.map(({ to }) => [to, null]));
   return (row) => {
     const line: Record<string, SourceValue> = { ...empty };

@@ -99,9 +99,9 @@ type Group = { readonly [key: string]: unknown; readonly kind?: undefined };
 const declaredIn = (group: Group) => Object.entries(group) as [string, Declared | Group][];
 
 /** The variables in the order of their declaration. */
-export const variablesOf = (group: Group): (FromEnvironment<unknown> & { readonly name: string })[] =>
+export const listVariables = (group: Group): (FromEnvironment<unknown> & { readonly name: string })[] =>
   declaredIn(group).flatMap(([key, declared]) => {
-    if (declared.kind === undefined) return variablesOf(declared);
+    if (declared.kind === undefined) return listVariables(declared);
     if (declared.kind === 'variable') return [{ ...declared, name: key }];
     return declared.kind === 'setting' ? [declared] : [];
   });

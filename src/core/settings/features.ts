@@ -1,7 +1,7 @@
 // Settings of mail, DNS, agents and payments.
 import { z } from 'zod';
 import { converted, derived, fixed, inBytes, inMs, setting, variable } from './declare.ts';
-import { httpUrl, integer, isServerAddress, listOf, origin, smtpUrl, text } from './values.ts';
+import { httpUrl, integer, isServerAddress, origin, refineList, smtpUrl, text } from './values.ts';
 
 export const featureSettings = {
   /** How mail is sent: by SMTP, or to .eml files in `outboxFolder` when `smtpUrl` is null. */
@@ -40,7 +40,7 @@ export const featureSettings = {
    */
   dnsServers: setting(
     'DNS_SERVERS',
-    listOf(isServerAddress, 'must be IP addresses, optionally with :port, separated by commas'),
+    refineList(isServerAddress, 'must be IP addresses, optionally with :port, separated by commas'),
     '',
     "DNS servers for verifying domains, for example 9.9.9.9 or 127.0.0.1:5353, separated by commas. Default: the system's.",
   ),
@@ -51,7 +51,7 @@ export const featureSettings = {
     'Agent credits granted to each organization at the start of a month (UTC).',
   ),
   AGENT_MODELS: variable(
-    listOf(
+    refineList(
       (name) => /^(anthropic|openai-compatible)\/\S{1,200}$/.test(name),
       'must be names such as anthropic/<model> or openai-compatible/<model>, separated by commas',
     ),

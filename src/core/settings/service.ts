@@ -6,11 +6,11 @@ import {
   encryptionKeys,
   integer,
   isOrigin,
-  listOf,
   origin,
   primaryUrl,
   quotasOver,
   readUrls,
+  refineList,
   text,
   trustedProxies,
 } from './values.ts';
@@ -115,7 +115,7 @@ export const serviceSettings = {
   ),
   corsOrigins: setting(
     'CORS_ORIGINS',
-    listOf(isOrigin, 'must be web origins such as https://shop.example, separated by commas'),
+    refineList(isOrigin, 'must be web origins such as https://shop.example, separated by commas'),
     '',
     'Web origins that may read the public interface from a browser, separated by commas. Leave empty to allow none.',
   ),

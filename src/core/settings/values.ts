@@ -28,7 +28,7 @@ export const list = z
       .filter((item) => item !== ''),
   );
 /** As `list`; `message` says how an item must be written. */
-export const listOf = (isItem: (text: string) => boolean, message: string) =>
+export const refineList = (isItem: (text: string) => boolean, message: string) =>
   list.refine((items) => items.every(isItem), message);
 
 /**

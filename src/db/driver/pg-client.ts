@@ -33,7 +33,7 @@ type Unconnected = {
 };
 
 /** The socket of a client, before and after it connects. */
-export const streamOf = (client: ClientBase): Duplex => (client as unknown as Unconnected).connection.stream;
+export const getStream = (client: ClientBase): Duplex => (client as unknown as Unconnected).connection.stream;
 
 /**
  * Lets a client that hasn't connected yet connect to this server, which TLS and password files then know it

@@ -43,7 +43,7 @@ export async function findPrograms(
   const account = ownUid() === 0 && !WINDOWS ? await findNobody() : undefined;
   const inPlace = { ...installed, account };
   try {
-    return { ...inPlace, major: await majorOf(inPlace) };
+    return { ...inPlace, major: await readMajorVersion(inPlace) };
   } catch (error) {
     if (account === undefined)
       throw new Error(
@@ -60,7 +60,7 @@ export async function findPrograms(
     pg_ctl: moved(installed.pg_ctl),
     account,
   };
-  return { ...copied, major: await majorOf(copied) };
+  return { ...copied, major: await readMajorVersion(copied) };
 }
 
 async function importPackage(
@@ -83,7 +83,7 @@ async function importPackage(
   }
 }
 
-async function majorOf(programs: Pick<Programs, 'postgres' | 'account'>): Promise<string> {
+async function readMajorVersion(programs: Pick<Programs, 'postgres' | 'account'>): Promise<string> {
   const printed = await runProgram(programs.postgres, ['--version'], programs.account);
   const major = /(\d+)\.\d+/.exec(printed)?.[1];
   if (major === undefined)

@@ -136,7 +136,7 @@ async function removeDeadLocks({ folder }: Cluster, leftoverMs: number): Promise
     const file = path.join(folder, name);
     const pid = Number.parseInt(await readFile(file, 'utf8').catch(() => '0'), 10);
     // A server may be about to fill an empty file.
-    const isDead = Number.isNaN(pid) ? leftoverMs > 2_000 : await isNoServerOf(folder, Math.abs(pid));
+    const isDead = Number.isNaN(pid) ? leftoverMs > 2_000 : await isServerGone(folder, Math.abs(pid));
     if (isDead) await rm(file, { force: true });
   }
 }
@@ -145,7 +145,7 @@ async function removeDeadLocks({ folder }: Cluster, leftoverMs: number): Promise
  * Whether the process is no server of this folder. Servers change into the folder before they write a lock
  * file. PostgreSQL itself handles lock files of processes that no longer exist.
  */
-async function isNoServerOf(folder: string, pid: number): Promise<boolean> {
+async function isServerGone(folder: string, pid: number): Promise<boolean> {
   // Zombies remain forever where process 1 is no init, as in many containers.
   if (/\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''))) return true;
   const working = await stat(`/proc/${pid}/cwd`, { bigint: true }).catch(() => undefined);

@@ -47,7 +47,7 @@ const unreadable = (error: unknown): boolean =>
   InvalidResponseDataError.isInstance(error) ||
   EmptyResponseBodyError.isInstance(error);
 
-function reasonOf(error: unknown): Reason {
+function classifyError(error: unknown): Reason {
   if (APICallError.isInstance(error)) {
     if (error.statusCode === undefined) return ['unavailable', "The model's provider can't be reached"];
     if (error.statusCode >= 400) return byStatus(error.statusCode, error.responseBody ?? '');
@@ -64,7 +64,7 @@ function reasonOf(error: unknown): Reason {
 
 /** The error's text goes to `cause`, for the log, with `secrets` replaced. */
 export function providerError(error: unknown, secrets: readonly string[]): ModelError {
-  const [kind, message] = reasonOf(error);
+  const [kind, message] = classifyError(error);
   const original = APICallError.isInstance(error)
     ? `${error.statusCode ?? ''} ${error.message} ${error.responseBody ?? ''}`
     : String(error instanceof Error ? error.message : (JSON.stringify(error) ?? error));

@@ -70,7 +70,7 @@ const tooManyToolCalls = `Not run: a step may call at most ${maxToolCalls} tools
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
 /** Tools without `execute`: this file runs them, so that their output is limited and reported as events. */
-const toolSetOf = ({ tools }: ModelRequest): ToolSet =>
+const toToolSet = ({ tools }: ModelRequest): ToolSet =>
   Object.fromEntries(
     tools.map(({ name, description, inputSchema }) => [
       name,
@@ -102,7 +102,7 @@ function tokensLeft({ request: { limits }, usage }: AnswerState): number {
 const outputLimitReached = (limits: ModelRequest['limits']): ModelError =>
   limitReached(`The answer exceeded its limit of ${limits.outputTokens} output tokens`);
 
-const callOf = ({ toolCallId, toolName, input, invalid }: TypedToolCall<ToolSet>): ToolCall => ({
+const toToolCall = ({ toolCallId, toolName, input, invalid }: TypedToolCall<ToolSet>): ToolCall => ({
   id: toolCallId,
   name: toolName,
   input,
@@ -151,7 +151,7 @@ async function* runStep(state: AnswerState): AsyncGenerator<ModelEvent, Step, un
     } else if (part.type === 'tool-call') {
       if (calls.length === maxListedCalls)
         throw limitReached(`The model called more than ${maxListedCalls} tools in one step`);
-      calls.push(callOf(part));
+      calls.push(toToolCall(part));
     } else if (part.type === 'finish-step') {
       state.usage = addUsage(state.usage, usableUsage(part.usage, call));
       state.call = undefined;
@@ -239,7 +239,7 @@ export function createProviderModel(
         responseLimit(request.limits.outputTokens),
       ),
       signal: AbortSignal.any([request.signal, timeout, abandoned.signal]),
-      tools: toolSetOf(request),
+      tools: toToolSet(request),
       messages: request.messages.map(({ role, content }) => ({ role, content })),
       usage: { inputTokens: 0, outputTokens: 0 },
       text: '',

@@ -8,7 +8,7 @@ import {
 } from 'openapi3-ts/oas30';
 import type { z } from 'zod';
 import { type AnyRoute, type PublicRoute, type RouteGroup, successStatus } from '../route/route.ts';
-import { exampleOf } from './example.ts';
+import { buildExample } from './example.ts';
 import {
   componentHeaders,
   componentResponses,
@@ -29,7 +29,7 @@ function parameters(
 ): ParameterObject[] {
   return Object.entries(shape?.shape ?? {}).map(([name, field]) => {
     const { description, ...schema } = toSchema(field as z.ZodType, 'input', components);
-    const example = location === 'path' ? { example: exampleOf(schema, components, name) } : {};
+    const example = location === 'path' ? { example: buildExample(schema, components, name) } : {};
     return {
       name,
       in: location,
@@ -51,7 +51,7 @@ function streamContent(route: AnyRoute, components: Map<string, SchemaObject>) {
   });
   const example = Object.entries(events).map(
     ([event, schema]) =>
-      `event: ${event}\ndata: ${JSON.stringify(exampleOf(toSchema(schema, 'output', components), components))}\n\n`,
+      `event: ${event}\ndata: ${JSON.stringify(buildExample(toSchema(schema, 'output', components), components))}\n\n`,
   );
   const text = `${description} Events: ${names.join(', ')}; \`error\` (ErrorResponse) when the stream fails.`;
   return {
@@ -78,7 +78,7 @@ function responses(route: AnyRoute, components: Map<string, SchemaObject>): Resp
   if (route.response === undefined)
     return { 204: { description: 'Success; no content', headers: successHeaders(route) }, ...errors };
   const schema = toSchema(route.response, 'output', components);
-  const example = route.responseExample ?? exampleOf(schema, components);
+  const example = route.responseExample ?? buildExample(schema, components);
   return {
     [successStatus(route)]: {
       description: successTexts[successStatus(route)] ?? 'Success',

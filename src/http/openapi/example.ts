@@ -68,7 +68,7 @@ function exampleNumber({ minimum, maximum, exclusiveMinimum }: SchemaObject): nu
 
 function exampleObject(schema: SchemaObject, components: Components, depth: number): Record<string, unknown> {
   const of = ([name, part]: [string, SchemaObject | ReferenceObject]) =>
-    [name, exampleOf(part, components, name, depth + 1)] as const;
+    [name, buildExample(part, components, name, depth + 1)] as const;
   return Object.fromEntries(Object.entries(schema.properties ?? {}).map(of));
 }
 
@@ -76,7 +76,7 @@ function exampleObject(schema: SchemaObject, components: Components, depth: numb
  * A value that the schema allows. Throws when a reference is unknown, or when no candidate fits a string's
  * pattern and length.
  */
-export function exampleOf(
+export function buildExample(
   schema: SchemaObject | ReferenceObject,
   components: Components,
   name = '',
@@ -85,15 +85,15 @@ export function exampleOf(
   if ('$ref' in schema) {
     const held = components.get(schema.$ref.replace('#/components/schemas/', ''));
     if (held === undefined) throw new Error(`unknown schema reference ${schema.$ref}`);
-    return exampleOf(held, components, name, depth + 1);
+    return buildExample(held, components, name, depth + 1);
   }
   if (schema.example !== undefined) return schema.example;
   if (schema.enum !== undefined) return schema.enum[0];
   if (depth > maxDepth && schema.nullable === true) return null;
   const [choice] = schema.oneOf ?? schema.anyOf ?? [];
-  if (choice !== undefined) return exampleOf(choice, components, name, depth + 1);
+  if (choice !== undefined) return buildExample(choice, components, name, depth + 1);
   if (schema.allOf !== undefined) {
-    const parts = schema.allOf.map((part) => exampleOf(part, components, name, depth + 1));
+    const parts = schema.allOf.map((part) => buildExample(part, components, name, depth + 1));
     return parts.length === 1 ? parts[0] : Object.assign({}, ...parts);
   }
   if (schema.type === 'string') return exampleText(schema, name);
@@ -102,6 +102,6 @@ export function exampleOf(
   if (schema.type === 'array')
     return depth > maxDepth || schema.items === undefined || schema.maxItems === 0
       ? []
-      : [exampleOf(schema.items, components, name, depth + 1)];
+      : [buildExample(schema.items, components, name, depth + 1)];
   return exampleObject(schema, components, depth);
 }

@@ -122,7 +122,7 @@ function errorResponse(
  * The details with which the service really answers an invalid value, so that the examples can't become
  * outdated.
  */
-function detailsOf(schema: ZodType, value: unknown, kind?: NameKind): readonly Detail[] {
+function listErrorDetails(schema: ZodType, value: unknown, kind?: NameKind): readonly Detail[] {
   const { error } = schema.safeParse(value, { error: validationMessage });
   return error === undefined ? [] : toErrorDetails(error, kind);
 }
@@ -133,7 +133,7 @@ export const componentResponses: Readonly<Record<string, ResponseObject>> = {
     'The request is malformed',
     'BAD_REQUEST',
     'Invalid query parameters',
-    detailsOf(PageQuery, { color: 'red' }, 'query parameter'),
+    listErrorDetails(PageQuery, { color: 'red' }, 'query parameter'),
     rateLimitedHeaders,
   ),
   Unauthorized: errorResponse(
@@ -175,7 +175,7 @@ export const componentResponses: Readonly<Record<string, ResponseObject>> = {
     'The body is invalid, or the current state does not allow the operation',
     'VALIDATION_ERROR',
     'Invalid request body',
-    detailsOf(z.strictObject({ name: shortText(120) }), { name: '' }),
+    listErrorDetails(z.strictObject({ name: shortText(120) }), { name: '' }),
     rateLimitedHeaders,
   ),
   TooManyRequests: errorResponse(

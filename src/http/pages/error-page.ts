@@ -5,7 +5,7 @@ import type { ErrorRequestHandler, Request, Response } from 'express';
 import type { Ctx } from '../../core/ctx.ts';
 import type { AppError } from '../../core/errors.ts';
 import { escapeHtml } from '../../core/escape-html.ts';
-import { logFailure, requestIdOf, setErrorHeaders, toAppError } from '../errors.ts';
+import { getRequestId, logFailure, setErrorHeaders, toAppError } from '../errors.ts';
 
 const style = `:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif;background:#f6f7f9;color:#1b2430}
 body{margin:0;padding:12vh 1rem 2rem;display:grid;justify-items:center}
@@ -56,7 +56,7 @@ export function sendErrorPage(res: Response, problem: AppError, { reason, action
 <main>
 <h1>${escapeHtml(problem.message)}</h1>
 ${reason === undefined ? '' : `<p>${escapeHtml(reason)}</p>\n`}${action === undefined ? '' : `<p><a class="main" href="${escapeHtml(action.path)}">${action.label}</a></p>\n`}<p><a href="/">Go to the start page</a></p>
-<small>Request ${escapeHtml(requestIdOf(res))}</small>
+<small>Request ${escapeHtml(getRequestId(res))}</small>
 </main>
 </body>
 </html>
@@ -67,7 +67,7 @@ ${reason === undefined ? '' : `<p>${escapeHtml(reason)}</p>\n`}${action === unde
 export const detailForPage = ({ details: [detail] }: AppError): string | undefined =>
   detail?.code.startsWith('unknown_') ? undefined : detail?.message;
 
-const reasonOf = (problem: AppError): string | undefined => {
+const findHint = (problem: AppError): string | undefined => {
   if (problem.status === 404)
     return 'The address may be incomplete. If you followed a link in a mail, use the one in the latest mail.';
   if (problem.status === 401) return 'Programs read this address with an API key.';
@@ -88,9 +88,9 @@ export function errorPages({ log, settings }: PageCtx, sessionBase: string): Err
   return (error: unknown, req, res, next) => {
     if (res.headersSent || !wantsPage(req)) return next(error);
     const shown = toAppError(error);
-    logFailure(log, requestIdOf(res), shown, error);
+    logFailure(log, getRequestId(res), shown, error);
     sendErrorPage(res, shown, {
-      reason: reasonOf(shown),
+      reason: findHint(shown),
       action: shown.status === 401 ? signIn(req) : undefined,
     });
   };

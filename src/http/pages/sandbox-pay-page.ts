@@ -147,7 +147,7 @@ function comesFromHere(req: Request, publicUrl: string): boolean {
   return req.headers.origin === undefined || req.headers.origin === new URL(publicUrl).origin;
 }
 
-const tokenOf = ({ params }: Request): string => String(params['token']);
+const readToken = ({ params }: Request): string => String(params['token']);
 
 /** `next` is the page itself unless that was done: it shows its state, and reloading it submits nothing again. */
 async function payOrCancel(
@@ -157,8 +157,8 @@ async function payOrCancel(
   const given: Record<string, unknown> = req.body ?? {};
   const isCanceling = given['do'] === 'cancel';
   const result = isCanceling
-    ? await cancelPaySession(ctx, tokenOf(req))
-    : await payByCard(ctx, tokenOf(req), String(given['card']));
+    ? await cancelPaySession(ctx, readToken(req))
+    : await payByCard(ctx, readToken(req), String(given['card']));
   if (result === undefined) return undefined;
   const { session, outcome } = result;
   if (outcome !== 'done') return { session, next: req.originalUrl };
@@ -184,7 +184,7 @@ function createPages(ctx: Ctx, failures: FailureLimit, stylesheets: readonly str
   const pages = Router({ caseSensitive: true });
   const address = pages.route('/:token');
   address.get(async (req, res) => {
-    const session = await findPaySession(ctx, tokenOf(req));
+    const session = await findPaySession(ctx, readToken(req));
     if (session === undefined) return unknown(req, res);
     setHeaders(res, session);
     const { state } = session;

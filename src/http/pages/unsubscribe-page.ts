@@ -48,7 +48,7 @@ ${
 
 const undo = { label: 'Subscribe again', path: '/unsubscribe/undo' };
 
-function pageOf(found: LinkState | undefined): Page {
+function choosePage(found: LinkState | undefined): Page {
   if (found === undefined)
     return {
       heading: 'Unknown link',
@@ -81,10 +81,10 @@ function pageOf(found: LinkState | undefined): Page {
 function send(res: Response, found: LinkState | undefined, token: string, stylesheet: string): void {
   setPrivatePageHeaders(res, contentPolicy, 'no-referrer');
   res.status(found === undefined ? 404 : 200).type('html');
-  res.send(render(pageOf(found), token, stylesheet));
+  res.send(render(choosePage(found), token, stylesheet));
 }
 
-const tokenOf = ({ query }: Request): string => (typeof query['token'] === 'string' ? query['token'] : '');
+const readToken = ({ query }: Request): string => (typeof query['token'] === 'string' ? query['token'] : '');
 
 /**
  * Mount it at /unsubscribe: GET and POST of the path itself, and POST of /undo, all with `?token=`. The
@@ -96,15 +96,15 @@ export function createUnsubscribePages(
   links: UnsubscribeLinks,
   stylesheet: string,
 ): Router {
-  const callerOf = (req: Request, res: Response): LinkCaller => ({
+  const toLinkCaller = (req: Request, res: Response): LinkCaller => ({
     ip: req.ip ?? '',
     requestId: String(res.locals['requestId']),
   });
   const page =
     (find: (ctx: Ctx, token: string, caller: LinkCaller) => Promise<LinkState | undefined>): RequestHandler =>
     async (req, res) => {
-      const token = tokenOf(req);
-      const found = await find(ctx, token, callerOf(req, res));
+      const token = readToken(req);
+      const found = await find(ctx, token, toLinkCaller(req, res));
       if (found === undefined) await failures.countGuess(req);
       send(res, found, token, stylesheet);
     };

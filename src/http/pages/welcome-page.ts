@@ -31,7 +31,7 @@ const preparationSeconds = 2;
 export function createWelcomePage(
   ctx: Ctx,
   failures: FailureLimit,
-  demoOf: DemoOf,
+  findDemo: DemoOf,
 ): { assets: RequestHandler; page: RequestHandler; openReference: RequestHandler } {
   const assets = new Map<string, Asset>(
     [path.join(folder, 'welcome.css'), path.join(shared, 'tokens.css'), path.join(shared, 'theme.js')].map(
@@ -61,7 +61,7 @@ export function createWelcomePage(
         return res.redirect(302, '/console');
       }
       if (tokens.length > 0) await failures.countGuess(req);
-      const demo = demoOf(req);
+      const demo = findDemo(req);
       if (demo === undefined) return plain(req, res, next);
       if (await demo.isReady()) return ready(req, res, next);
       res.setHeader('Refresh', String(preparationSeconds));

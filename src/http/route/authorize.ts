@@ -2,7 +2,7 @@
 import type { CallerCtx, RequestCtx } from '../../core/ctx.ts';
 import { AppError, type ErrorDetail, notFound } from '../../core/errors.ts';
 import { isReadPermission, type Permission, signUpPermission } from '../../core/permissions.ts';
-import { warehouseOf } from '../../db/former-warehouse.ts';
+import { chooseWarehouse } from '../../db/former-warehouse.ts';
 import { unauthorized } from '../../identity/principal.ts';
 import type { Route } from './route.ts';
 
@@ -112,5 +112,5 @@ export function toOrganizationCtx(ctx: CallerCtx, named: unknown): RequestCtx {
     throw refusal ?? new AppError('FORBIDDEN', forbiddenText.noOrganization);
   const organizationId = principal.organization.id;
   if (named !== undefined && named !== organizationId) throw notFound('Organization');
-  return { ...ctx, principal, organizationId, db: warehouseOf(ctx.db, organizationId) };
+  return { ...ctx, principal, organizationId, db: chooseWarehouse(ctx.db, organizationId) };
 }

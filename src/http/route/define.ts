@@ -42,7 +42,7 @@ function createRoute<
 >(
   access: Route['access'],
   spec: Spec<P, Q, B, R, Route['permission'], C>,
-  contextOf: (ctx: CallerCtx, input: Input<P, Q, B>) => C,
+  toContext: (ctx: CallerCtx, input: Input<P, Q, B>) => C,
 ): Route {
   type In = Input<P, Q, B>;
   const { stream, download } = spec;
@@ -55,14 +55,14 @@ function createRoute<
     response: spec.response,
     stream: stream && {
       ...stream,
-      run: async (ctx, input, channel) => stream.run(contextOf(ctx, input as In), input as In, channel),
+      run: async (ctx, input, channel) => stream.run(toContext(ctx, input as In), input as In, channel),
     },
     download: download && {
       ...download,
-      open: async (ctx, input, signal) => download.open(contextOf(ctx, input as In), input as In, signal),
+      open: async (ctx, input, signal) => download.open(toContext(ctx, input as In), input as In, signal),
     },
     parse: (raw) => parseInput(spec, raw),
-    handle: async (ctx, input) => spec.handler(contextOf(ctx, input as In), input as In),
+    handle: async (ctx, input) => spec.handler(toContext(ctx, input as In), input as In),
   };
 }
 

@@ -21,7 +21,7 @@ const unknownName = (kind: NameKind, name: string): string => `Unknown ${kind} "
 /** How many problems one error response lists. */
 const maxDetails = 100;
 
-const detailsOf = (issue: z.core.$ZodIssue, kind: NameKind): ErrorDetail[] =>
+const toDetails = (issue: z.core.$ZodIssue, kind: NameKind): ErrorDetail[] =>
   issue.code === 'unrecognized_keys'
     ? issue.keys.slice(0, maxDetails).map((key) => ({
         path: pathText([...issue.path, key]),
@@ -36,7 +36,7 @@ export const toErrorDetails = (error: z.ZodError, kind: NameKind = 'field'): Err
     .slice(0, maxDetails)
     .flatMap(expandUnionIssue)
     .slice(0, maxDetails)
-    .flatMap((issue) => detailsOf(issue, kind))
+    .flatMap((issue) => toDetails(issue, kind))
     .slice(0, maxDetails);
 
 const emptyObject = z.strictObject({});

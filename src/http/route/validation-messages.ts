@@ -24,7 +24,7 @@ const formats: Readonly<Record<string, string>> = {
   uuid: 'a UUID',
 };
 const shown = (value: unknown): string => (typeof value === 'string' ? `"${value}"` : String(value));
-const oneOf = (values: readonly unknown[]): string =>
+const describeChoices = (values: readonly unknown[]): string =>
   values.length === 1 ? `must be ${shown(values[0])}` : `must be one of: ${values.map(String).join(', ')}`;
 
 /** Such as `must have at least 3 characters`, `must have at most 10 entries`, `must be more than 0`. */
@@ -50,7 +50,7 @@ export function validationMessage(issue: Raw): string {
         ? 'is required'
         : `must be ${kinds[issue.expected] ?? 'of another type'}`;
     case 'invalid_value':
-      return issue.input === undefined ? 'is required' : oneOf(issue.values);
+      return issue.input === undefined ? 'is required' : describeChoices(issue.values);
     case 'too_small':
       return boundText(issue.origin, issue.minimum, { side: 'least', inclusive: issue.inclusive !== false });
     case 'too_big':
@@ -62,7 +62,7 @@ export function validationMessage(issue: Raw): string {
     case 'not_multiple_of':
       return `must be a multiple of ${issue.divisor}`;
     case 'invalid_union':
-      return Array.isArray(options) ? oneOf(options) : 'matches none of the allowed types';
+      return Array.isArray(options) ? describeChoices(options) : 'matches none of the allowed types';
     default:
       return 'is not valid';
   }

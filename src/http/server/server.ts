@@ -106,7 +106,7 @@ function trackConnections(server: Server, log: Log): Connections {
 const beforePath = /^[a-z]+:\/\/[^/?#]*/i;
 
 /** The path and query of a request target in origin form or absolute form. */
-function pathOf(url: string): string {
+function toPath(url: string): string {
   if (url.startsWith('/')) return url;
   const path = url.replace(beforePath, '');
   return path.startsWith('/') || path === '*' ? path : `/${path}`;
@@ -115,7 +115,7 @@ function pathOf(url: string): string {
 /** From now on the application serves every request, including those with an Expect header. */
 export function attachApp(server: Server, app: RequestListener): void {
   const serve: RequestListener = (req, res) => {
-    req.url = pathOf(req.url ?? '/');
+    req.url = toPath(req.url ?? '/');
     // Node.js still parses the rest of a chunk that arrived before its connection was closed.
     if (!req.socket.destroyed) app(req, res);
   };

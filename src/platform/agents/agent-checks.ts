@@ -17,7 +17,7 @@ const checkTimeoutMs = 60_000;
 /** Longer than `checkTimeoutMs`. */
 const leaseMs = 75_000;
 
-async function problemOf(
+async function findProblem(
   ctx: ReadingCtx & TenantCtx,
   { id, epoch }: AgentCheckClaim,
   stopping: AbortSignal,
@@ -37,7 +37,7 @@ async function problemOf(
 async function runCheck(ctx: ReadingCtx, claim: AgentCheckClaim, stopping: AbortSignal): Promise<void> {
   const { organizationId } = claim;
   const tenant = { ...ctx, organizationId };
-  const problem = await problemOf(tenant, claim, stopping);
+  const problem = await findProblem(tenant, claim, stopping);
   if (problem === undefined) return;
   await inTransaction(tenant, async (tx) => {
     if (stopping.aborted) return void (await releaseCheck(tx, organizationId, claim));

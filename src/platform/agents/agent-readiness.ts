@@ -7,7 +7,7 @@ import { fullAccess } from '../../core/record-access.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { createModel, modelNames } from '../../gateways/model/create-model.ts';
 import { ModelError } from '../../gateways/model/model.ts';
-import { createVersionTools, recordToolsOf } from '../../public/index.ts';
+import { createVersionTools, getRecordTools } from '../../public/index.ts';
 import { type AgentRow, findVersionStatus } from './agents.store.ts';
 
 type Named = Pick<AgentRow, 'model' | 'api_version'>;
@@ -46,7 +46,7 @@ async function findVersionProblem(
   version: string,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const tools = createVersionTools(recordToolsOf(ctx), ctx, { version, reads: fullAccess, maxCharacters });
+  const tools = createVersionTools(getRecordTools(ctx), ctx, { version, reads: fullAccess, maxCharacters });
   const call = async (name: string, input: object): Promise<string> =>
     (await tools.find((tool) => tool.name === name)?.run(input)) ?? '';
   let at = `The version ${version}`;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
-import { NamedPageQuery, pageFields, pageOf } from '../../http/page.ts';
+import { createPageSchema, NamedPageQuery, pageFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { agentStatuses } from './agent-state.ts';
 import { Agent, AgentModel, AgentPatch, NewAgent } from './agents.schemas.ts';
@@ -25,7 +25,7 @@ export const agentRoutes = [
       q: z.string().min(1).max(120).optional(),
       status: z.enum(agentStatuses).optional(),
     }),
-    response: pageOf(Agent),
+    response: createPageSchema(Agent),
     handler: (ctx, { query: { q, status, ...page } }) => service.listAgents(ctx, page, { q, status }),
   }),
   defineRoute({
@@ -52,7 +52,7 @@ export const agentRoutes = [
     description:
       'The models that agents may use, the default first. The operator configures them; `offline` is built in and always available.',
     query: NamedPageQuery,
-    response: pageOf(AgentModel),
+    response: createPageSchema(AgentModel),
     handler: async (ctx, { query }) => service.listAgentModels(ctx, query),
   }),
   defineRoute({

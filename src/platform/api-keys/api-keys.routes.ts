@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Day, IdParams } from '../../http/fields.ts';
-import { pageFields, pageOf, sortFields } from '../../http/page.ts';
+import { createPageSchema, pageFields, sortFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import {
   ApiKey,
@@ -44,7 +44,7 @@ export const apiKeyRoutes = [
       q: z.string().min(1).max(120).optional(),
       status: z.enum(['active', 'expired', 'revoked']).optional(),
     }),
-    response: pageOf(ApiKey),
+    response: createPageSchema(ApiKey),
     handler: (ctx, { query: { page, pageSize, ...filter } }) => listApiKeys(ctx, { page, pageSize }, filter),
   }),
   defineRoute({
@@ -142,7 +142,7 @@ export const apiKeyRoutes = [
         path: ['to'],
         error: 'must not be before "from"',
       }),
-    response: pageOf(ApiKeyUsage),
+    response: createPageSchema(ApiKeyUsage),
     handler: (ctx, { params, query: { page, pageSize, ...filter } }) =>
       getApiKeyUsage(ctx, params.id, { page, pageSize }, filter),
   }),

@@ -32,19 +32,19 @@ import { assertResolved, resolveScopes, scopesView } from './resolve-scopes.ts';
 import { countRecentRequests } from './usage.ts';
 
 /** What the key reads on the public interface. */
-export const layerOf = (row: ApiKeyRow): AccessLayer => ({
+export const toLayer = (row: ApiKeyRow): AccessLayer => ({
   versions: row.scope_versions,
   resources: row.scope_resources,
   rows: row.scope_rows,
   fields: row.scope_fields,
 });
 
-const viewOf = (row: ApiKeyRow, requestsLast7Days: number): ApiKey => ({
+const toApiKey = (row: ApiKeyRow, requestsLast7Days: number): ApiKey => ({
   id: row.id,
   name: row.name,
   prefix: row.prefix,
   status: row.status,
-  scopes: { ...scopesView(layerOf(row)), permissions: row.scope_permissions, unmasked: row.scope_unmasked },
+  scopes: { ...scopesView(toLayer(row)), permissions: row.scope_permissions, unmasked: row.scope_unmasked },
   expiresAt: instantOrNull(row.expires_at),
   graceEndsAt: row.status === 'revoked' ? null : instantOrNull(row.grace_ends_at),
   lastUsedAt: instantOrNull(row.last_used_at),
@@ -62,12 +62,12 @@ async function viewAll(tx: Tx, ctx: RequestCtx, rows: readonly ApiKeyRow[]): Pro
     ctx.organizationId,
     rows.map(({ id }) => id),
   );
-  return rows.map((row) => viewOf(row, requests.get(row.id) ?? 0));
+  return rows.map((row) => toApiKey(row, requests.get(row.id) ?? 0));
 }
 
 async function view(tx: Tx, ctx: RequestCtx, row: ApiKeyRow): Promise<ApiKey> {
   const requests = await countRecentRequests(tx, ctx.organizationId, [row.id]);
-  return viewOf(row, requests.get(row.id) ?? 0);
+  return toApiKey(row, requests.get(row.id) ?? 0);
 }
 
 async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<ApiKeyRow> {
@@ -85,8 +85,8 @@ async function assertCallerIsMember(tx: Tx, ctx: RequestCtx): Promise<void> {
 /**
  * Permissions on the management interface of this creator's key. Keys restricted in what they read have none.
  */
-export function managementPermissionsOf(row: ApiKeyRow, ceiling = row.ceiling): ReadonlySet<Permission> {
-  if (row.role_name === null || isRestricted(layerOf(row))) return new Set();
+export function computeManagementPermissions(row: ApiKeyRow, ceiling = row.ceiling): ReadonlySet<Permission> {
+  if (row.role_name === null || isRestricted(toLayer(row))) return new Set();
   const role = {
     id: '',
     name: row.role_name,
@@ -100,10 +100,10 @@ export function managementPermissionsOf(row: ApiKeyRow, ceiling = row.ceiling): 
   });
 }
 
-const powerOf = (row: ApiKeyRow): KeyPower => ({
-  reads: layerOf(row),
+const toPower = (row: ApiKeyRow): KeyPower => ({
+  reads: toLayer(row),
   unmasked: row.scope_unmasked,
-  manages: managementPermissionsOf(row),
+  manages: computeManagementPermissions(row),
   expiresAt: row.expires_at,
 });
 
@@ -116,7 +116,7 @@ function assertNotWidened(after: ApiKeyRow, before: ApiKeyRow): void {
   const { former_secret_until: until } = before;
   const gainsWrite = after.scope_permissions.includes('write') && !before.scope_permissions.includes('write');
   const gainsUnmasked = after.scope_unmasked && !before.scope_unmasked;
-  if (until === null || (!gainsWrite && !gainsUnmasked && coversReads(layerOf(before), layerOf(after))))
+  if (until === null || (!gainsWrite && !gainsUnmasked && coversReads(toLayer(before), toLayer(after))))
     return;
   throw invalid('An old secret of the key is still valid', [
     {
@@ -219,7 +219,7 @@ export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
     await assertQuota(tx, ctx, 'apiKeys');
     const by = { organizationId: ctx.organizationId, clock: ctx.clock, userId: ctx.principal.user.id };
     const { id, secret } = await issueApiKey(tx, by, input, async (entry, made) => {
-      assertWithinCeiling(ctx, powerOf(await getRow(tx, ctx, made)), undefined);
+      assertWithinCeiling(ctx, toPower(await getRow(tx, ctx, made)), undefined);
       await writeAudit(tx, ctx, entry);
     });
     return { ...(await view(tx, ctx, await getRow(tx, ctx, id))), secret };
@@ -228,7 +228,7 @@ export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
 
 /** The scopes after a change, of which absent rows, fields and `unmasked` stay as they are. */
 function withKept(given: NonNullable<ApiKeyPatch['scopes']>, row: ApiKeyRow): NewApiKey['scopes'] {
-  const { rows, fields } = scopesView(layerOf(row));
+  const { rows, fields } = scopesView(toLayer(row));
   return {
     ...given,
     rows: given.rows === undefined ? rows : given.rows,
@@ -250,7 +250,7 @@ export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPa
     assertNotRevoked(row);
     const scopes =
       change.scopes &&
-      (await resolveKeyScopes(tx, ctx.organizationId, withKept(change.scopes, row), layerOf(row)));
+      (await resolveKeyScopes(tx, ctx.organizationId, withKept(change.scopes, row), toLayer(row)));
     const columns = {
       ...(change.name !== undefined && { name: change.name }),
       ...(change.expiresAt !== undefined && { expires_at: change.expiresAt }),
@@ -262,8 +262,8 @@ export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPa
     // What has expired could do nothing; extending it grants everything again.
     assertWithinCeiling(
       ctx,
-      powerOf(changed),
-      row.status === 'active' || changed.status !== 'active' ? powerOf(row) : undefined,
+      toPower(changed),
+      row.status === 'active' || changed.status !== 'active' ? toPower(row) : undefined,
     );
     assertResolved(scopes?.problems ?? []);
     await writeAudit(tx, ctx, { action: 'api-key.update', target: { type: 'api-key', id }, changes: change });
@@ -325,7 +325,7 @@ export const rotateApiKey = (ctx: RequestCtx, id: string, gracePeriodSeconds: nu
       changes: { prefix: { from: row.prefix, to: key.prefix }, gracePeriodSeconds },
     });
     const rotated = await getRow(tx, ctx, id);
-    assertWithinCeiling(ctx, powerOf(rotated), undefined);
+    assertWithinCeiling(ctx, toPower(rotated), undefined);
     return { ...(await view(tx, ctx, rotated)), secret: key.secret };
   });
 
@@ -344,7 +344,7 @@ export const keepApiKeySecret = (ctx: RequestCtx, id: string) =>
       throw refuse('secret_ended', 'The secret has ended. Rotate the key to get a new one.');
     await removeSecretEnd(tx, ctx.organizationId, id);
     const kept = await getRow(tx, ctx, id);
-    assertWithinCeiling(ctx, powerOf(kept), undefined);
+    assertWithinCeiling(ctx, toPower(kept), undefined);
     await writeAudit(tx, ctx, {
       action: 'api-key.keep-secret',
       target: { type: 'api-key', id },

@@ -134,14 +134,14 @@ export const findApiKeyRow = async (
  * Keys that are not revoked and whose current secret, or old secret in its grace period, belongs to this
  * person.
  */
-const keysOf = (tx: Tx, organizationId: string, userId: string) =>
+const selectKeys = (tx: Tx, organizationId: string, userId: string) =>
   select(tx, organizationId)
     .whereNull('k.revoked_at')
     .whereRaw(`(k.created_by = ? or (k.previous_created_by = ? and ${inGrace}))`, [userId, userId]);
 
 /** Includes expired keys, which could be extended later. Locked until the transaction ends. */
-export const lockKeysOf = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
-  (await keysOf(tx, organizationId, userId).orderBy('k.id').forUpdate('k')) as ApiKeyRow[];
+export const lockKeys = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
+  (await selectKeys(tx, organizationId, userId).orderBy('k.id').forUpdate('k')) as ApiKeyRow[];
 
 /**
  * Whether the person's secret of this key works: the current one, or the old one if someone else has rotated
@@ -156,7 +156,7 @@ export const listActiveKeys = async (
   organizationId: string,
   userId: string,
 ): Promise<ApiKeyRow[]> => {
-  const keys = (await keysOf(tx, organizationId, userId).orderBy([
+  const keys = (await selectKeys(tx, organizationId, userId).orderBy([
     { column: 'k.created_at', order: 'desc' },
     { column: 'k.id', order: 'desc' },
   ])) as ApiKeyRow[];

@@ -21,15 +21,15 @@ const includesAll = (outer: readonly string[], inner: readonly string[]): boolea
   outer.length === 0 || (inner.length > 0 && inner.every((name) => outer.includes(name)));
 
 /** The entry with that name; never an inherited property. */
-export const ownOf = <T>(
+export const findOwn = <T>(
   entries: Readonly<Record<string, T>> | null | undefined,
   name: string,
 ): T | undefined => (entries && Object.hasOwn(entries, name) ? entries[name] : undefined);
 
 /** Whether `inner` reads no record of the resource that `outer` doesn't read. */
 function coversRows(outer: AccessLayer, inner: AccessLayer, name: string): boolean {
-  const wide = ownOf(outer.rows?.resources, name);
-  const narrow = ownOf(inner.rows?.resources, name);
+  const wide = findOwn(outer.rows?.resources, name);
+  const narrow = findOwn(inner.rows?.resources, name);
   if (wide === undefined) return outer.rows === null || outer.rows.others || narrow === undefined;
   if (narrow === undefined || narrow.recordType !== wide.recordType) return false;
   return wide.conditions.every(({ source, in: values }) =>
@@ -40,10 +40,10 @@ function coversRows(outer: AccessLayer, inner: AccessLayer, name: string): boole
 }
 
 function coversFields(outer: AccessLayer, inner: AccessLayer, name: string): boolean {
-  const wide = ownOf(outer.fields, name);
+  const wide = findOwn(outer.fields, name);
   return (
     wide === undefined ||
-    ownOf(inner.fields, name)?.every((field) => field === 'id' || wide.includes(field)) === true
+    findOwn(inner.fields, name)?.every((field) => field === 'id' || wide.includes(field)) === true
   );
 }
 

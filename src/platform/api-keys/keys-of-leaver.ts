@@ -3,7 +3,7 @@
 // permissions, and it has permissions only if the recipient agreed to take it over. Keys that have expired
 // are revoked or transferred as well, because someone could extend them later.
 import type { Tx } from '../../db/transaction.ts';
-import { managementPermissionsOf } from './api-keys.service.ts';
+import { computeManagementPermissions } from './api-keys.service.ts';
 import {
   type ApiKeyRow,
   endGracePeriod,
@@ -51,8 +51,8 @@ export async function handOverKeys(
       await restrictOldSecret(tx, organizationId, key.id, graceSeconds);
       continue;
     }
-    const ceilingOf = (ceiling: string[] | null) =>
-      to.agreed ? [...managementPermissionsOf(key, ceiling)] : [];
+    const computeCeiling = (ceiling: string[] | null) =>
+      to.agreed ? [...computeManagementPermissions(key, ceiling)] : [];
     const actedForSame = key.previous_created_by === from.id;
     await handOverKey(
       tx,
@@ -60,8 +60,8 @@ export async function handOverKeys(
       key.id,
       { from: from.email, to: to.id, graceSeconds },
       {
-        ceiling: ceilingOf(key.ceiling),
-        previousCeiling: actedForSame ? ceilingOf(key.previous_ceiling) : null,
+        ceiling: computeCeiling(key.ceiling),
+        previousCeiling: actedForSame ? computeCeiling(key.previous_ceiling) : null,
       },
     );
   }

@@ -13,7 +13,7 @@ import {
 import type { Tx } from '../../db/transaction.ts';
 import { parseFilterValue } from '../../public/index.ts';
 import type { ReadScopes } from './api-keys.schemas.ts';
-import { ownOf } from './ceiling.ts';
+import { findOwn } from './ceiling.ts';
 import { listScopeTargets, listVersionResources, type ScopeTarget } from './scopes.store.ts';
 
 /** `path`: where the scopes are in the request. `before`: the scopes that they replace. */
@@ -123,7 +123,7 @@ function resolve(
   };
   const report: Report = Object.assign(add, { suggest });
   reportUnknown(given, existing, report);
-  const targetsOf = (name: string): readonly ScopeTarget[] => considered(all, name, versions);
+  const listTargets = (name: string): readonly ScopeTarget[] => considered(all, name, versions);
   const resolved: Record<string, ResourceRows> = {};
   for (const [name, conditions] of Object.entries(rows ?? {})) {
     if (name === '*') continue;
@@ -132,16 +132,16 @@ function resolve(
       kept ??
       resolveRows(
         conditions,
-        { name, targets: targetsOf(name), isNamed: versions.length > 0, within: given.within },
+        { name, targets: listTargets(name), isNamed: versions.length > 0, within: given.within },
         report,
       );
   }
   for (const [name, listed] of Object.entries(fields ?? {})) {
-    const kept = ownOf(before?.fields, name) ?? [];
+    const kept = findOwn(before?.fields, name) ?? [];
     checkFields(
       name,
       listed.filter((field) => !kept.includes(field)),
-      targetsOf(name),
+      listTargets(name),
       report,
     );
   }
@@ -166,7 +166,7 @@ function considered(
   return living.length > 0 ? living : having.filter(({ status }) => status === 'draft');
 }
 
-const valuesOf = ({ in: values, eq }: Condition) => values ?? (eq === undefined ? [] : [eq]);
+const listValues = ({ in: values, eq }: Condition) => values ?? (eq === undefined ? [] : [eq]);
 
 /**
  * Conditions that are given again for the same versions keep their meaning, also when no version has their
@@ -178,8 +178,8 @@ function findKept(
   conditions: readonly Condition[],
   versions: readonly string[],
 ) {
-  const kept = ownOf(before.rows?.resources, name);
-  const given = conditions.map((condition) => [condition.field, valuesOf(condition)]);
+  const kept = findOwn(before.rows?.resources, name);
+  const given = conditions.map((condition) => [condition.field, listValues(condition)]);
   const isSame =
     kept !== undefined &&
     JSON.stringify([given, versions]) ===
@@ -196,7 +196,7 @@ type Source = { readonly source: string; readonly type: Parameters<typeof parseF
 function scopableSource({ endpoint, binding }: ScopeTarget, name: string): Source | undefined {
   if (name === 'id') return { source: 'id', type: binding?.idType ?? null };
   const field = endpoint.fields.find((one) => one.name === name && one.scopable === true);
-  const type = field && ownOf(binding?.columns, field.source)?.type;
+  const type = field && findOwn(binding?.columns, field.source)?.type;
   return field && { source: field.source, type: type === undefined || type === 'lines' ? null : type };
 }
 
@@ -240,7 +240,7 @@ function resolveRows(
     report(
       at,
       'ambiguous_resource',
-      `${name} has another record type in ${versionsOf(others)}. Name the versions in scopes.versions`,
+      `${name} has another record type in ${formatVersions(others)}. Name the versions in scopes.versions`,
     );
   const resolved = conditions.map((condition, index): RowCondition => {
     const { source, type } = scopableSource(chosen, condition.field) ?? { source: '', type: null };
@@ -252,14 +252,14 @@ function resolveRows(
   return { recordType, conditions: resolved };
 }
 
-const versionsOf = (targets: readonly ScopeTarget[]): string =>
+const formatVersions = (targets: readonly ScopeTarget[]): string =>
   targets.map(({ version }) => version).join(', ');
 
 /** Named versions to which the scope would not apply. */
 function reportInapplicable(at: string, name: string, others: readonly ScopeTarget[], report: Report) {
   if (others.length === 0) return;
   const reason = `${name} has another record type there, or the field is not scopable`;
-  report(at, 'not_scopable', `The row scope would not apply to ${versionsOf(others)}: ${reason}`);
+  report(at, 'not_scopable', `The row scope would not apply to ${formatVersions(others)}: ${reason}`);
 }
 
 /** No version has all fields of the conditions as scopable ones. */
@@ -295,7 +295,7 @@ function reportUnscopable(
 
 /** The texts of the values, as the column writes them. */
 function readValues(condition: Condition, type: Source['type'], at: string, report: Report): string[] {
-  return valuesOf(condition).map((value, index) => {
+  return listValues(condition).map((value, index) => {
     const place = condition.in === undefined ? `${at}.eq` : `${at}.in[${index}]`;
     if (type === null) return String(value);
     const isNumeric = type === 'number' || type === 'integer';

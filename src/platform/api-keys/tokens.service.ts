@@ -17,7 +17,7 @@ import { writeAudit } from '../../identity/audit.store.ts';
 import { getTokenSigner } from '../../identity/record-token.store.ts';
 import { maxTokenLength, signToken } from '../../identity/record-token.ts';
 import { assertNotTransferredKey } from '../grant.ts';
-import { layerOf } from './api-keys.service.ts';
+import { toLayer } from './api-keys.service.ts';
 import { findApiKeyRow } from './api-keys.store.ts';
 import { assertResolved, resolveScopes } from './resolve-scopes.ts';
 import type { MintedTokens, NewTokens } from './tokens.schemas.ts';
@@ -59,7 +59,7 @@ async function getMinter(tx: Tx, ctx: RequestCtx, id: string): Promise<Minter> {
     ]);
   const ends = [row.expires_at, row.secret_ends_at, expiresAt].flatMap((at) => at?.getTime() ?? []);
   return {
-    layer: layerOf(row),
+    layer: toLayer(row),
     unmasked: row.scope_unmasked && reads.unmasked,
     mark: secretMark(hash).toString('base64url'),
     mintedBy: user.id,
@@ -100,7 +100,7 @@ function beyondKey({ scopes }: NewToken, path: string, access: RecordAccess): Er
   ];
 }
 
-const pathOf = (index: number): string => `tokens[${index}].scopes`;
+const toScopesPath = (index: number): string => `tokens[${index}].scopes`;
 
 /**
  * Throws 403 `escalation` for unmasked reading that the key or the person doesn't have, 422 for scopes that
@@ -117,20 +117,20 @@ async function resolveTokens(
     throw new AppError('FORBIDDEN', 'You cannot grant what you do not hold', {
       details: [
         {
-          path: `${pathOf(at)}.unmasked`,
+          path: `${toScopesPath(at)}.unmasked`,
           code: 'escalation',
           message: 'The key and you must both read masked fields as they are',
         },
       ],
     });
   const beyond = tokens.flatMap((token, index) =>
-    beyondKey(token, pathOf(index), { layers: [layer], unmasked }),
+    beyondKey(token, toScopesPath(index), { layers: [layer], unmasked }),
   );
   if (beyond.length > 0) throw invalid('A token can read at most what its key reads', beyond.slice(0, 100));
   const given = tokens.map(({ scopes }, index) => ({
     // A name means what it means in the versions that the key reads.
     scopes: { ...scopes, versions: scopes.versions.length > 0 ? scopes.versions : [...layer.versions] },
-    path: pathOf(index),
+    path: toScopesPath(index),
     before: layer,
     within: layer,
   }));
@@ -161,7 +161,7 @@ export const mintTokens = (ctx: RequestCtx, keyId: string, { tokens }: NewTokens
       return { token, subject: subject ?? null, expiresAt: instant(new Date(expMs)) };
     });
     const tooLong = minted.flatMap(({ token }, index) =>
-      token.length > maxTokenLength ? [pathOf(index)] : [],
+      token.length > maxTokenLength ? [toScopesPath(index)] : [],
     );
     if (tooLong.length > 0)
       throw invalid(

@@ -13,12 +13,15 @@ export type EndingSecret = {
 
 const instantText = (at: Date): string => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
-const secretsOf = (count: number, organization: string): string =>
+const describeSecrets = (count: number, organization: string): string =>
   count === 1
     ? `The secret of an API key of ${organization}`
     : `The secrets of ${count} API keys of ${organization}`;
 
-function tableOf(secrets: readonly EndingSecret[], endLabel: string): { table: RecordTable; more: string[] } {
+function buildTable(
+  secrets: readonly EndingSecret[],
+  endLabel: string,
+): { table: RecordTable; more: string[] } {
   const all: RecordTable = {
     columns: ['Key', 'Secret', 'From', endLabel].map((label) => ({ label, numeric: false })),
     rows: secrets.map(({ name, prefix, from, endsAt }) => [
@@ -41,9 +44,9 @@ export function secretsWillEndMail(
   { organization, publicUrl }: About,
 ): MailContent {
   const base = `${publicUrl}/api/platform/v1/api-keys`;
-  const { table, more } = tableOf(secrets, 'Secret ends');
+  const { table, more } = buildTable(secrets, 'Secret ends');
   return {
-    title: `${secretsOf(secrets.length, organization)} will end`,
+    title: `${describeSecrets(secrets.length, organization)} will end`,
     paragraphs: [
       `${secrets[0]?.from} is no longer a member of ${organization}, and may know the secrets below. Until they end, they keep reading the public interface. After that, requests with them get 401.`,
       `What to do: give each application that is still needed a new secret with POST ${base}/{id}/rotate. To keep a secret although the former member may know it, use POST ${base}/{id}/keep-secret. Both require the permission api-key:update.`,
@@ -61,9 +64,9 @@ export function secretsEndedMail(
   { organization, publicUrl }: About,
 ): MailContent {
   const base = `${publicUrl}/api/platform/v1/api-keys`;
-  const { table, more } = tableOf(secrets, 'Secret ended');
+  const { table, more } = buildTable(secrets, 'Secret ended');
   return {
-    title: `${secretsOf(secrets.length, organization)} ${secrets.length === 1 ? 'has' : 'have'} ended`,
+    title: `${describeSecrets(secrets.length, organization)} ${secrets.length === 1 ? 'has' : 'have'} ended`,
     paragraphs: [
       'The keys were transferred from a former member, and neither rotated nor kept. Requests with the secrets below now get 401.',
       `What to do: to use a key again, create a new secret with POST ${base}/{id}/rotate (permission api-key:update). Revoke the keys that are no longer needed.`,

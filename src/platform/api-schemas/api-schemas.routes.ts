@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { bodyInstant, IdParams } from '../../http/fields.ts';
-import { NamedPageQuery, pageFields, pageOf } from '../../http/page.ts';
+import { createPageSchema, NamedPageQuery, pageFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import {
   ApiSchema,
@@ -60,7 +60,7 @@ export const apiSchemaRoutes = [
       q: z.string().min(1).max(120).optional(),
       status: z.enum(['draft', 'published', 'deprecated', 'retired']).optional(),
     }),
-    response: pageOf(ApiSchema),
+    response: createPageSchema(ApiSchema),
     handler: (ctx, { query: { q, status, ...page } }) => service.listApiSchemas(ctx, page, { q, status }),
   }),
   defineRoute({
@@ -273,7 +273,7 @@ export const apiSchemaRoutes = [
       'Reads through `GET /api-schema/{id}/records/{resource}` are not counted.',
     params: IdParams,
     query: NamedPageQuery,
-    response: pageOf(ApiSchemaCaller),
+    response: createPageSchema(ApiSchemaCaller),
     handler: (ctx, { params, query }) => listApiSchemaCallers(ctx, params.id, query),
   }),
   defineRoute({

@@ -213,7 +213,7 @@ async function readComparable(ctx: TenantCtx, id: string, against: string | unde
 
 type Content = Pick<store.ApiSchemaRow, 'endpoints' | 'bindings'>;
 
-const bindingsOf = (row: Content, available: Available) => row.bindings ?? bindDocument(row, available);
+const resolveBindings = (row: Content, available: Available) => row.bindings ?? bindDocument(row, available);
 
 /** Changes for callers from `other` to `row`; empty without `other`. */
 export function changesBetween(
@@ -223,8 +223,8 @@ export function changesBetween(
 ): VersionChange[] {
   if (other === undefined) return [];
   return compareVersions(
-    { endpoints: other.endpoints, bindings: bindingsOf(other, available) },
-    { endpoints: row.endpoints, bindings: bindingsOf(row, available) },
+    { endpoints: other.endpoints, bindings: resolveBindings(other, available) },
+    { endpoints: row.endpoints, bindings: resolveBindings(row, available) },
   );
 }
 

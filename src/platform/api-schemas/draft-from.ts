@@ -6,12 +6,12 @@ import { inTransaction } from '../../db/transaction.ts';
 import {
   type Available,
   type ColumnType,
-  columnFactsOf,
   type DraftSource,
   draftDocument,
   isListType,
   type LineField,
   readAvailable,
+  readRecordTypeFacts,
   type SchemaDocument,
 } from '../../public/index.ts';
 import { readRecordTypes, type StoredRecordType } from '../../sync/index.ts';
@@ -80,7 +80,7 @@ function describeColumns(name: string, columns: Available[string]['columns']): D
   };
 }
 
-function problemOf(
+function findProblem(
   name: string,
   path: string,
   known: ReadonlyMap<string, StoredRecordType>,
@@ -109,7 +109,7 @@ async function readSource(
   const described: Partial<Described> & Pick<Described, 'name' | 'label' | 'fields'> =
     known.get(name)?.description ?? describeColumns(name, synced.columns);
   const live = synced.columns.filter(({ state }) => state === 'live');
-  const facts = (await columnFactsOf(ctx, name, live)) ?? { records: 0, lines: 0, columns: new Map() };
+  const facts = (await readRecordTypeFacts(ctx, name, live)) ?? { records: 0, lines: 0, columns: new Map() };
   // What an older version of this service stored has no `shownAs` and no `modifiedField`.
   const { shownAs = { number: null, name: null, date: null }, modifiedField = null } = described;
   return [
@@ -135,7 +135,7 @@ export async function draftFromRecordTypes(
   const [available, known] = await Promise.all([readAvailable(ctx), readRecordTypes(ctx, names)]);
   const suggest = createSuggestions();
   const problems = recordTypes.flatMap(
-    (name, index) => problemOf(name, `recordTypes[${index}]`, known, available, suggest) ?? [],
+    (name, index) => findProblem(name, `recordTypes[${index}]`, known, available, suggest) ?? [],
   );
   if (problems.length > 0) throw invalid('A draft needs record types with synced records', problems);
   const sources: DraftSource[] = [];

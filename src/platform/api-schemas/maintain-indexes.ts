@@ -7,7 +7,7 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import {
   type Available,
   bindDocument,
-  indexesOf,
+  listIndexes,
   readAvailable,
   validateDocument,
 } from '../../public/index.ts';
@@ -15,7 +15,7 @@ import { discardOtherIndexes, reconcileIndexes } from '../../sync/index.ts';
 import * as store from './api-schemas.store.ts';
 import { enterVersions } from './shown-columns.ts';
 
-type Needed = ReturnType<typeof indexesOf>;
+type Needed = ReturnType<typeof listIndexes>;
 
 /**
  * Throws while a version is being published whose fields no longer exist: its indexes are unknown until that
@@ -26,7 +26,7 @@ async function readNeeded(tx: Tx, organizationId: string, available: Available):
   for (const { endpoints, bindings } of await store.listVersionsNeedingIndexes(tx, organizationId)) {
     if (bindings === null && validateDocument({ endpoints }, available).length > 0)
       throw new Error('a version is being published');
-    for (const [recordType, specs] of indexesOf(
+    for (const [recordType, specs] of listIndexes(
       { endpoints },
       bindings ?? bindDocument({ endpoints }, available),
     )) {

@@ -34,7 +34,7 @@ const namesGroup = (group: GroupDefinition, name: string): boolean =>
  * Path in the definition: the group of the summary, the field of the row scope, the operator of the filter,
  * or else the sort.
  */
-function pathOf(
+function toReadPath(
   endpoints: readonly EndpointDefinition[],
   { resource, filter, scope, group, sort }: Read,
 ): string {
@@ -55,10 +55,10 @@ function pathOf(
   return at === -1 ? `endpoints[${index}]` : `endpoints[${index}].sorts[${at}]`;
 }
 
-const slowestOf = ({ trials }: Pair): number => Math.max(0, ...trials.map(({ ms }) => ms));
+const computeSlowestMs = ({ trials }: Pair): number => Math.max(0, ...trials.map(({ ms }) => ms));
 
 export const sortSlowestFirst = (pairs: Proof['pairs']): Pair[] =>
-  [...pairs].sort((a, b) => slowestOf(b) - slowestOf(a));
+  [...pairs].sort((a, b) => computeSlowestMs(b) - computeSlowestMs(a));
 
 /** Summary with a warning for each read slower than `warnMs`, slowest first. */
 export function summarizeProof(
@@ -75,7 +75,7 @@ export function summarizeProof(
     tried: proof.pairs.length,
     slowestMs: reads[0]?.ms ?? 0,
     warnings: slow.slice(0, maxWarnings).map((read) => ({
-      path: pathOf(endpoints, read),
+      path: toReadPath(endpoints, read),
       code: 'slow_read',
       message: `${formatRead(read)} takes ${Math.round(read.ms)} ms ${read.group === undefined ? 'for the first page of' : 'for'} ${read.rows} records`,
     })),
@@ -93,7 +93,7 @@ export const findTooSlowReads = (
 ): DefinitionProblem[] => [
   ...timedOutProblems(proof, endpoints, timeoutMs),
   ...proof.costly.map((read) => ({
-    path: pathOf(endpoints, read),
+    path: toReadPath(endpoints, read),
     code: 'too_costly',
     message:
       `${formatRead(read)} takes ${Math.round(read.ms)} ms${read.counting ? ' with the count of its records' : ''}, more than ${read.maxLists} ` +
@@ -108,7 +108,7 @@ const timedOutProblems = (
   timeoutMs: number,
 ): DefinitionProblem[] =>
   timedOut.map((read) => ({
-    path: pathOf(endpoints, read),
+    path: toReadPath(endpoints, read),
     code: 'too_slow',
     message:
       `${formatRead(read)} takes longer than the read timeout of ${timeoutMs} ms${read.counting ? ' to count its records' : ''}: ` +

@@ -18,7 +18,7 @@ import {
   describeVersion,
   ensureMaskSecret,
   findPredecessor,
-  indexesOf,
+  listIndexes,
   type Proof,
   proveVersion,
   readAvailable,
@@ -38,15 +38,15 @@ import { warnOfTaggedFields } from './tagged-fields.ts';
 const leaseMs = 15_000;
 const pollIntervalMs = 5_000;
 
-const documentOf = (row: store.ApiSchemaRow): SchemaDocument =>
+const parseDocument = (row: store.ApiSchemaRow): SchemaDocument =>
   SchemaDocument.parse({ endpoints: row.endpoints });
 
 /** Indexes that publishing would build now; empty while the document has problems. */
 export async function planIndexes(ctx: TenantCtx, row: store.ApiSchemaRow, available: Available) {
-  const document = documentOf(row);
+  const document = parseDocument(row);
   if (validateDocument(document, available).length > 0) return [];
   const planned: { recordType: string; method: string; expression: string }[] = [];
-  for (const [recordType, specs] of indexesOf(document, bindDocument(document, available))) {
+  for (const [recordType, specs] of listIndexes(document, bindDocument(document, available))) {
     for (const spec of await findIndexesToBuild(ctx, recordType, specs))
       planned.push({ recordType, method: spec.method, expression: spec.expression });
   }
@@ -77,7 +77,7 @@ export async function startPublication(ctx: RequestCtx, id: string, revision: nu
   const started = await inTransaction(ctx, async (tx) => {
     const row = await getDraft(tx, ctx, id);
     assertRevision(row, revision);
-    const problems = validateDocument(documentOf(row), available);
+    const problems = validateDocument(parseDocument(row), available);
     if (problems.length > 0) throw notReady(problems);
     await store.setPublication(tx, ctx.organizationId, id, revision, running('starting', 0, 1));
     await store.leasePublication(tx, ctx.organizationId, id, leaseMs);
@@ -146,7 +146,7 @@ async function publishDraft(
 ): Promise<void> {
   const { id, revision } = row;
   const available = await readAvailable(ctx);
-  const document = documentOf(row);
+  const document = parseDocument(row);
   const bindings = bindDocument(document, available);
   // Before it goes live, so that no change of what it shows goes without a number. Harmless when it is not
   // published after all.
@@ -184,8 +184,8 @@ async function buildIndexes(
   reportProgress: ReportProgress,
   signal: AbortSignal,
 ): Promise<void> {
-  const document = documentOf(row);
-  const wanted = indexesOf(document, bindDocument(document, await readAvailable(ctx)));
+  const document = parseDocument(row);
+  const wanted = listIndexes(document, bindDocument(document, await readAvailable(ctx)));
   let done = 0;
   for (const [recordType, specs] of wanted) {
     signal.throwIfAborted();
@@ -207,7 +207,7 @@ async function proveReads(
   reportProgress: ReportProgress,
   signal: AbortSignal,
 ): Promise<Proof> {
-  const document = documentOf(row);
+  const document = parseDocument(row);
   let reportedMs = ctx.clock.monotonicMs();
   return proveVersion(ctx, document, bindDocument(document, await readAvailable(ctx)), {
     ...ctx.settings.proof,

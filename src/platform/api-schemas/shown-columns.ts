@@ -3,7 +3,7 @@
 // be published again.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import { type Bindings, type EndpointDefinition, shownColumnsOf } from '../../public/index.ts';
+import { type Bindings, type EndpointDefinition, listShownColumns } from '../../public/index.ts';
 import { type EnteredColumns, enterShownColumns } from '../../sync/index.ts';
 import * as store from './api-schemas.store.ts';
 
@@ -14,10 +14,10 @@ type Shows = {
 };
 
 /** By record type, then by version. */
-function columnsOf(versions: readonly Shows[]): EnteredColumns {
+function groupShownColumns(versions: readonly Shows[]): EnteredColumns {
   const entered: Record<string, Record<string, EnteredColumns[string][string]>> = {};
   for (const { version, endpoints, bindings } of versions) {
-    for (const [recordType, columns] of shownColumnsOf(endpoints, bindings)) {
+    for (const [recordType, columns] of listShownColumns(endpoints, bindings)) {
       const ofType = entered[recordType] ?? {};
       entered[recordType] = { ...ofType, [version]: columns };
     }
@@ -32,5 +32,5 @@ function columnsOf(versions: readonly Shows[]): EnteredColumns {
  */
 export async function enterVersions(ctx: TenantCtx, added: readonly Shows[] = []): Promise<void> {
   const published = await inTransaction(ctx, (tx) => store.listBoundVersions(tx, ctx.organizationId));
-  await enterShownColumns(ctx, columnsOf([...published, ...added]));
+  await enterShownColumns(ctx, groupShownColumns([...published, ...added]));
 }

@@ -9,11 +9,11 @@ import {
   boundSource,
   type ColumnType,
   fittingTypes,
+  getRecordReader,
   isListType,
   type ListType,
   readAvailable,
-  recordsOf,
-  sourceOf,
+  toSource,
 } from '../../public/index.ts';
 import { findDescription } from '../../sync/index.ts';
 import { getApiSchemaRow } from './api-schemas.service.ts';
@@ -27,13 +27,17 @@ type Description = Awaited<ReturnType<typeof findDescription>>;
 type DescribedField = NonNullable<Description>['fields'][number];
 
 /** The ERP's label; that of an id whose display text is a source of its own says so. */
-function labelOf(source: string, sources: ReadonlySet<string>, described: readonly DescribedField[]): string {
+function toSourceLabel(
+  source: string,
+  sources: ReadonlySet<string>,
+  described: readonly DescribedField[],
+): string {
   const field = source.replace(/\.name$/, '');
   const label = described.find(({ name }) => name === field)?.label ?? field;
   return sources.has(`${source}.name`) ? `${label} (id)` : label;
 }
 
-function linesOf({ lineFields, field }: Column, described: readonly DescribedField[]) {
+function describeLines({ lineFields, field }: Column, described: readonly DescribedField[]) {
   if (lineFields === null) return null;
   const fields = described.find(({ name }) => name === field)?.fields ?? [];
   const sources = new Set(lineFields.map(({ name }) => name));
@@ -44,46 +48,46 @@ function linesOf({ lineFields, field }: Column, described: readonly DescribedFie
       : [
           {
             source: name,
-            label: labelOf(name, sources, fields),
+            label: toSourceLabel(name, sources, fields),
             type,
-            list: listOf(name, (as) => types.get(as)),
+            list: findListType(name, (as) => types.get(as)),
           },
         ],
   );
 }
 
 /** The type of the source as a list; null where it has no entries. */
-function listOf(source: string, typeOf: (source: string) => ColumnType | undefined): ListType | null {
-  const type = typeOf(boundSource({ source, as: 'list' }));
+function findListType(source: string, findType: (source: string) => ColumnType | undefined): ListType | null {
+  const type = findType(boundSource({ source, as: 'list' }));
   return isListType(type) ? type : null;
 }
 
-function sourcesOf(
+function describeSources(
   { columns, targets = {}, volatileFields = [] }: Available[string],
   description: Description,
 ) {
   const shown = columns.filter(
     (column): column is Column => column.state !== 'replaced' && column.field !== 'id',
   );
-  const sources = new Set(shown.map(sourceOf));
+  const sources = new Set(shown.map(toSource));
   const described = description?.fields ?? [];
   return [...sources].flatMap((source) => {
     // A source that the ERP took back has its former column too; the live one counts.
     const column =
-      shown.find((one) => sourceOf(one) === source && one.state === 'live') ??
-      shown.find((one) => sourceOf(one) === source);
+      shown.find((one) => toSource(one) === source && one.state === 'live') ??
+      shown.find((one) => toSource(one) === source);
     if (column === undefined || isListType(column.type)) return [];
     return [
       {
         source,
-        label: labelOf(source, sources, described),
+        label: toSourceLabel(source, sources, described),
         type: column.type,
-        list: listOf(source, (as) => shown.find((one) => sourceOf(one) === as)?.type),
+        list: findListType(source, (as) => shown.find((one) => toSource(one) === as)?.type),
         state: column.state,
         target:
           (column.part === 'value' && Object.hasOwn(targets, source) ? targets[source] : undefined) ?? null,
         scopable: column.part === 'value' && !volatileFields.includes(column.field),
-        lines: linesOf(column, described),
+        lines: describeLines(column, described),
       },
     ];
   });
@@ -97,14 +101,14 @@ export async function listApiSchemaSources(ctx: RequestCtx, id: string, recordTy
   const available = await readAvailable(ctx);
   const synced = Object.hasOwn(available, recordType) ? available[recordType] : undefined;
   if (synced === undefined) throw notFound('Record type');
-  const sources = sourcesOf(synced, await findDescription(ctx, recordType));
+  const sources = describeSources(synced, await findDescription(ctx, recordType));
   const columns = sources
     .filter(({ state }) => state === 'live' || state === 'stale')
     .map(({ source }) => ({ name: source, source }));
   const query = { recordType, columns, filters: [], sort: [{ source: 'id', direction: 'desc' as const }] };
   const { unmasked } = ctx.principal.reads;
   const found = synced.hasData
-    ? await recordsOf(ctx).list(ctx, query, { page: 1, pageSize: sampledRecords }, { unmasked })
+    ? await getRecordReader(ctx).list(ctx, query, { page: 1, pageSize: sampledRecords }, { unmasked })
     : { records: '[]', total: 0 };
   return {
     recordType,

@@ -8,7 +8,7 @@ import { Id, Instant } from '../../http/fields.ts';
 import { maxPageSize, Pagination, toPage } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import type { DownloadFile } from '../../http/route/route.ts';
-import { toQueryParameters, versionRecordsOf } from '../../public/index.ts';
+import { getVersionReader, toQueryParameters } from '../../public/index.ts';
 import { getApiSchemaRow } from './api-schemas.service.ts';
 
 const given = z.union([z.string(), z.array(z.string())]);
@@ -120,7 +120,7 @@ function rethrowInOwnTerms(error: unknown): never {
 /** Throws as `toVersionQuery` and the reads of the public interface do. */
 async function listRecords(ctx: RequestCtx, request: RecordsRequest) {
   const query = await toVersionQuery(ctx, request);
-  const found = await versionRecordsOf(ctx).list(ctx, query).catch(rethrowInOwnTerms);
+  const found = await getVersionReader(ctx).list(ctx, query).catch(rethrowInOwnTerms);
   const { records, total, page, pageSize, fields, syncedAt, stale } = found;
   return {
     ...toPage(parseExact(records) as Record<string, unknown>[], total, { page, pageSize }),
@@ -136,7 +136,7 @@ async function listRecords(ctx: RequestCtx, request: RecordsRequest) {
 /** Throws as `listRecords` does. `signal` is aborted when the client disconnects. */
 async function openCsv(ctx: RequestCtx, request: RecordsRequest, signal: AbortSignal): Promise<DownloadFile> {
   const query = await toVersionQuery(ctx, request);
-  const { bytes, aborted, total, syncedAt, stale } = await versionRecordsOf(ctx)
+  const { bytes, aborted, total, syncedAt, stale } = await getVersionReader(ctx)
     .csv(ctx, query, signal)
     .catch(rethrowInOwnTerms);
   return {

@@ -7,7 +7,7 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import type { DownloadFile } from '../../http/route/route.ts';
-import { acquireExportOf } from '../../public/index.ts';
+import { acquireExportSlot } from '../../public/index.ts';
 import { type AuditFilter, type AuditRow, countAuditRows, listAuditRowsAfter } from './audit-log.store.ts';
 
 const rowsPerRead = 1_000;
@@ -38,7 +38,7 @@ type Permit = { readonly signal: AbortSignal; readonly end: () => void };
 
 async function startExport(ctx: RequestCtx, gone: AbortSignal): Promise<Permit> {
   const { organizationId, log, settings } = ctx;
-  const release = await acquireExportOf(ctx, gone);
+  const release = await acquireExportSlot(ctx, gone);
   const aborted = new AbortController();
   let hasEnded = false;
   const end = (): void => {

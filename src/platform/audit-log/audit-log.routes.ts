@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { inTransaction } from '../../db/transaction.ts';
 import { Id, IdParams, Instant, instant, isSpan, noSpan, spanFields } from '../../http/fields.ts';
-import { pageFields, pageOf, toPage } from '../../http/page.ts';
+import { createPageSchema, pageFields, toPage } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { openAuditCsv } from './audit-csv.ts';
 import { type AuditFilter, type AuditRow, listAuditRows } from './audit-log.store.ts';
@@ -82,7 +82,7 @@ export const auditLogRoutes = [
         ...spanFields,
       })
       .refine(isSpan, noSpan),
-    response: pageOf(AuditEntry),
+    response: createPageSchema(AuditEntry),
     download: {
       mediaType: 'text/csv',
       description:

@@ -14,7 +14,7 @@ import {
   type ModelRequest,
   type ModelUsage,
 } from '../../gateways/model/model.ts';
-import { createVersionTools, findLivingMasks, recordToolsOf } from '../../public/index.ts';
+import { createVersionTools, findLivingMasks, getRecordTools } from '../../public/index.ts';
 import type { ToolCall } from './conversations.schemas.ts';
 import { chargeCredits, renewAnswerLease } from './credits.store.ts';
 import { findCurrentAccess } from './current-access.ts';
@@ -95,7 +95,7 @@ function currentTools(
   denied: AbortController,
 ): ModelRequest['tools'] {
   const toolsFor = (reads: RecordAccess) =>
-    createVersionTools(recordToolsOf(ctx), ctx, { version, reads, maxCharacters });
+    createVersionTools(getRecordTools(ctx), ctx, { version, reads, maxCharacters });
   return toolsFor(ctx.principal.reads).map((tool, index) => ({
     ...tool,
     run: async (input) => {
@@ -108,7 +108,7 @@ function currentTools(
   }));
 }
 
-function requestOf(
+function createModelRequest(
   ctx: RequestCtx,
   { agent, running, question, history }: StartedAnswer,
   { signal, denied }: Ends,
@@ -187,7 +187,7 @@ async function runToOutcome(
   onEvent: OnEvent,
 ): Promise<Outcome> {
   const { agent, running } = started;
-  const request = requestOf(ctx, started, ends);
+  const request = createModelRequest(ctx, started, ends);
   try {
     return await runModel(await createModel(ctx, agent.model), request, draft, ends, onEvent);
   } catch (error) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
-import { PageQuery, pageFields, pageOf } from '../../http/page.ts';
+import { createPageSchema, PageQuery, pageFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import {
   AnsweredMessage,
@@ -27,7 +27,7 @@ export const conversationRoutes = [
     description: `Newest first. ${own}`,
     params: IdParams,
     query: PageQuery,
-    response: pageOf(Conversation),
+    response: createPageSchema(Conversation),
     handler: (ctx, { params, query }) => service.listAgentConversations(ctx, params.id, query),
   }),
   defineRoute({
@@ -58,7 +58,7 @@ export const conversationRoutes = [
       q: z.string().min(1).max(120).optional(),
       agentId: Id.optional(),
     }),
-    response: pageOf(Conversation),
+    response: createPageSchema(Conversation),
     handler: (ctx, { query: { q, agentId, ...page } }) =>
       service.listConversations(ctx, page, { q, agentId }),
   }),
@@ -112,7 +112,7 @@ export const conversationRoutes = [
       'that are masked for the caller has the error `field_masked` instead of content.',
     params: IdParams,
     query: PageQuery,
-    response: pageOf(Message),
+    response: createPageSchema(Message),
     handler: (ctx, { params, query }) => service.listMessages(ctx, params.id, query),
   }),
   defineRoute({

@@ -16,7 +16,7 @@ import * as store from './conversations.store.ts';
 import { listMessageRows as listRows, type MessageRow, maskAnswer } from './messages.store.ts';
 import { startAnswer } from './start-answer.ts';
 
-const ownerOf = ({ organizationId, principal }: RequestCtx): store.ConversationOwner => ({
+const toOwner = ({ organizationId, principal }: RequestCtx): store.ConversationOwner => ({
   organizationId,
   ownerId: principal.user.id,
 });
@@ -43,14 +43,14 @@ const messageView = (row: MessageRow): Message => ({
 });
 
 async function getOwnConversation(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ConversationRow> {
-  const row = await store.findConversation(tx, ownerOf(ctx), id);
+  const row = await store.findConversation(tx, toOwner(ctx), id);
   if (row === undefined) throw notFound('Conversation');
   return row;
 }
 
 export const listConversations = (ctx: RequestCtx, page: PageQuery, filters: store.ConversationFilters) =>
   inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listConversations(tx, ownerOf(ctx), page, filters);
+    const { rows, total } = await store.listConversations(tx, toOwner(ctx), page, filters);
     return toPage(rows.map(conversationView), total, page);
   });
 
@@ -58,7 +58,7 @@ export const listConversations = (ctx: RequestCtx, page: PageQuery, filters: sto
 export const listAgentConversations = (ctx: RequestCtx, agentId: string, page: PageQuery) =>
   inTransaction(ctx, async (tx) => {
     await getAgentRow(tx, ctx, agentId);
-    const { rows, total } = await store.listConversations(tx, ownerOf(ctx), page, { agentId });
+    const { rows, total } = await store.listConversations(tx, toOwner(ctx), page, { agentId });
     return toPage(rows.map(conversationView), total, page);
   });
 
@@ -72,7 +72,7 @@ export const createConversation = (ctx: RequestCtx, agentId: string, title = '')
     await getAgentRow(tx, ctx, agentId);
     const id = createId();
     await assertQuota(tx, ctx, 'conversations');
-    await store.insertConversation(tx, ownerOf(ctx), { id, agent_id: agentId, title });
+    await store.insertConversation(tx, toOwner(ctx), { id, agent_id: agentId, title });
     await writeAudit(tx, ctx, {
       action: 'conversation.create',
       target: { type: 'conversation', id },
@@ -85,7 +85,7 @@ export const createConversation = (ctx: RequestCtx, agentId: string, title = '')
 export const updateConversation = (ctx: RequestCtx, id: string, title: string | undefined) =>
   inTransaction(ctx, async (tx) => {
     await getOwnConversation(tx, ctx, id);
-    if (title !== undefined) await store.updateTitle(tx, ownerOf(ctx), id, title);
+    if (title !== undefined) await store.updateTitle(tx, toOwner(ctx), id, title);
     // More people can read the audit log than the conversation, so it does not name the title.
     await writeAudit(tx, ctx, { action: 'conversation.update', target: { type: 'conversation', id } });
     return conversationView(await getOwnConversation(tx, ctx, id));
@@ -94,7 +94,7 @@ export const updateConversation = (ctx: RequestCtx, id: string, title: string | 
 /** Throws 404 unless the caller started the conversation. */
 export const deleteConversation = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    if ((await store.deleteConversation(tx, ownerOf(ctx), id)) === 0) throw notFound('Conversation');
+    if ((await store.deleteConversation(tx, toOwner(ctx), id)) === 0) throw notFound('Conversation');
     await writeAudit(tx, ctx, { action: 'conversation.delete', target: { type: 'conversation', id } });
   });
 

@@ -35,7 +35,7 @@ const countCharacters = (messages: readonly ModelMessage[]): number =>
   messages.reduce((sum, { content }) => sum + content.length, 0);
 
 /** Pairs of question and answer, as models expect them; a missing answer is replaced by a note. */
-function turnsOf(newestFirst: readonly MessageRow[]): ModelMessage[][] {
+function toTurns(newestFirst: readonly MessageRow[]): ModelMessage[][] {
   return newestFirst.flatMap((answer, index) => {
     const question = newestFirst[index + 1];
     if (answer.role !== 'assistant' || question?.role !== 'user' || answer.status === 'running') return [];
@@ -53,7 +53,7 @@ function turnsOf(newestFirst: readonly MessageRow[]): ModelMessage[][] {
 export function buildHistory(newestFirst: readonly MessageRow[], maxTokens: number): ModelMessage[] {
   let left = maxTokens * charactersPerToken;
   const kept: ModelMessage[][] = [];
-  for (const turn of turnsOf(newestFirst)) {
+  for (const turn of toTurns(newestFirst)) {
     left -= countCharacters(turn);
     if (left < 0) break;
     kept.push(turn);

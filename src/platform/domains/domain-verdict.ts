@@ -32,7 +32,7 @@ export const takenElsewhere: DomainVerdict = {
   nextCheckMs: null,
 };
 
-function problemOf(answer: TxtAnswer, name: string): string {
+function describeAnswer(answer: TxtAnswer, name: string): string {
   if (answer.kind === 'unavailable') return `The DNS lookup of ${name} failed: ${answer.reason}`;
   const count = answer.kind === 'found' ? answer.values.length : 0;
   if (count === 0) return `There is no TXT record at ${name}`;
@@ -48,7 +48,7 @@ function problemOf(answer: TxtAnswer, name: string): string {
 export function decideVerdict(domain: ChallengedDomain, answer: TxtAnswer): DomainVerdict {
   if (answer.kind === 'found' && answer.values.some((value) => value.trim() === domain.verification_value))
     return { status: 'verified', lastError: null, nextCheckMs: null };
-  const lastError = problemOf(answer, challengeName(domain.hostname));
+  const lastError = describeAnswer(answer, challengeName(domain.hostname));
   if (domain.status !== 'pending') return { status: domain.status, lastError, nextCheckMs: null };
   if (domain.age_ms >= giveUpAfterMs) return { status: 'failed', lastError, nextCheckMs: null };
   return { status: 'pending', lastError, nextCheckMs: nextCheckMs(domain.age_ms) };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { IdParams, shortText } from '../../http/fields.ts';
-import { pageFields, pageOf } from '../../http/page.ts';
+import { createPageSchema, pageFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { Domain, DomainParams, DomainPatch, DomainStatus, NewDomain } from './domains.schemas.ts';
 import {
@@ -29,7 +29,7 @@ export const domainRoutes = [
       q: shortText(253).optional().describe('Part of the hostname'),
       status: DomainStatus.optional(),
     }),
-    response: pageOf(Domain),
+    response: createPageSchema(Domain),
     handler: (ctx, { query: { q, status, ...page } }) => listDomains(ctx, page, { q, status }),
   }),
   defineRoute({

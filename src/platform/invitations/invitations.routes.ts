@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
-import { pageFields, pageOf } from '../../http/page.ts';
+import { createPageSchema, pageFields } from '../../http/page.ts';
 import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
 import { acceptInvitation } from './accept.ts';
 import {
@@ -37,7 +37,7 @@ export const invitationRoutes = [
       q: z.string().min(1).max(254).optional().describe('Part of the e-mail address'),
       status: z.enum(invitationStatuses).optional(),
     }),
-    response: pageOf(Invitation),
+    response: createPageSchema(Invitation),
     handler: (ctx, { query: { q, status, ...page } }) => listInvitations(ctx, page, { q, status }),
   }),
   defineRoute({

@@ -5,7 +5,7 @@ import { invalid, notFound } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type Author, writeAudit } from '../../identity/audit.store.ts';
 import { findMemberships } from '../../identity/users.store.ts';
-import { type ApiKeyRow, actsFor, lockKeysOf } from '../api-keys/api-keys.store.ts';
+import { type ApiKeyRow, actsFor, lockKeys } from '../api-keys/api-keys.store.ts';
 import { handOverKeys, revokeKeys } from '../api-keys/keys-of-leaver.ts';
 import { reportTransfer } from '../api-keys/report-secret-ends.ts';
 import { lockOrganization } from '../organizations/organizations.store.ts';
@@ -64,7 +64,7 @@ async function revokeOrTransferKeys(
   options: LeavingOptions,
 ): Promise<Record<string, unknown>> {
   const { organizationId, userId, email, callerId } = leaver;
-  const keys = await lockKeysOf(tx, organizationId, userId);
+  const keys = await lockKeys(tx, organizationId, userId);
   const active = keys.filter((key) => actsFor(key, userId));
   if (active.length > 0 && options.keys === undefined) throw memberHasKeys(active);
   assertFitting(options);

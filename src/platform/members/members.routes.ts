@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
-import { pageFields, pageOf } from '../../http/page.ts';
+import { createPageSchema, pageFields } from '../../http/page.ts';
 import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
 import { roleFields } from '../roles/roles.schemas.ts';
 import { deleteMember, leaveOrganization } from './leaving.service.ts';
@@ -32,7 +32,7 @@ export const memberRoutes = [
       q: z.string().min(1).max(120).optional().describe('Part of a name or e-mail address'),
       ...roleFields,
     }),
-    response: pageOf(Member),
+    response: createPageSchema(Member),
     handler: (ctx, { query: { q, roleId, role, ...page } }) => listMembers(ctx, page, { q, roleId, role }),
   }),
   defineRoute({

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { recordFamilies } from '../../connectors/discovery.ts';
 import { Id, Instant, queryBoolean, shortText } from '../../http/fields.ts';
-import { NamedPageQuery, pageOf } from '../../http/page.ts';
+import { createPageSchema, NamedPageQuery } from '../../http/page.ts';
 
 const secret = z.string().min(1).max(500).describe('Write-only');
 const named = shortText(200);
@@ -248,7 +248,7 @@ const ErpAccount = z
   })
   .meta({ id: 'ErpAccount' });
 
-export const ErpMetadata = pageOf(ErpRecordTypeHead)
+export const ErpMetadata = createPageSchema(ErpRecordTypeHead)
   .extend({
     account: ErpAccount.nullable().describe(
       'What the account as a whole has; a null in it means that this role cannot find out',

@@ -104,7 +104,7 @@ function secretsToStore(
   ]);
 }
 
-function settingsOf(
+function toSettings(
   { accountId, baseUrl, authentication }: ErpConnectionInput,
   certificateId: string | null,
 ) {
@@ -179,7 +179,7 @@ export async function putErpConnection(ctx: RequestCtx, given: ErpConnectionInpu
     await assertSameAccount(tx, ctx, input.accountId, records);
     const certificate =
       authentication.method === 'oauth2' ? await activateCertificate(tx, ctx, authentication) : null;
-    const settings = settingsOf(input, certificate?.certificateId ?? null);
+    const settings = toSettings(input, certificate?.certificateId ?? null);
     await store.upsertConnection(tx, ctx.organizationId, {
       account_id: input.accountId,
       settings,
@@ -317,7 +317,7 @@ const concerns = ({ recordTypes, fields }: ConnectionProblem, sync: store.Enable
     fields.some((field) => sync.fields?.includes(field) === true));
 
 /** What the report means for this organization: hidden record types matter only where they are synced. */
-function verdictOf(
+function toVerdict(
   { ok, problems }: ConnectionReport,
   syncs: readonly store.EnabledSync[],
 ): ConnectionVerdict {
@@ -338,7 +338,7 @@ export async function testErpConnection(ctx: RequestCtx) {
   const revision = await readConnectionRevision(ctx);
   const report = await runTest(ctx, accountId);
   const ok = await inTransaction(ctx, async (tx) => {
-    const verdict = verdictOf(report, await store.listEnabledSyncs(tx, ctx.organizationId));
+    const verdict = toVerdict(report, await store.listEnabledSyncs(tx, ctx.organizationId));
     const isCurrent = await saveConnectionTest(tx, ctx.organizationId, revision, verdict);
     // Syncs were paused because the ERP refused the credentials, which it has now accepted.
     if (isCurrent && report.ok) await store.resumeSyncs(tx, ctx.organizationId);

@@ -15,7 +15,7 @@ export type DescribedType = {
   readonly shownAs: Readonly<Record<string, string | null>> | null;
 };
 
-const wordsOf = ({ label }: DescribedField): string =>
+const toWords = ({ label }: DescribedField): string =>
   label
     .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
     .toLowerCase()
@@ -29,7 +29,7 @@ const internal =
 
 /** A company's own field without a label of its own was made by a machine, or forgotten. */
 const isInternal = (field: DescribedField): boolean =>
-  internal.test(wordsOf(field)) || (field.custom && field.label === field.name);
+  internal.test(toWords(field)) || (field.custom && field.label === field.name);
 
 const identity =
   /\b(?:number|no|code|external id|document|reference|ref|po|sku|upc|tranid|item id|entity id|name|title|label|subject)\b/;
@@ -48,8 +48,8 @@ const parties =
   /\b(?:customer|vendor|supplier|entity|employee|contact|item|subsidiary|department|class|location|currency|account|terms|project|job|parent|owner|sales rep\w*|partner|period|created from|billing|shipping)\b/;
 
 /** Why a field of this type is of use; undefined when nothing says so. */
-function useOf(field: DescribedField): string | undefined {
-  const words = wordsOf(field);
+function findUse(field: DescribedField): string | undefined {
+  const words = toWords(field);
   const { type, target } = field;
   if (type === 'lines') return 'lines';
   if (type === 'date' || type === 'time') return 'date';
@@ -71,19 +71,19 @@ const maxWhole = 20;
 export function proposeFields({ fields, reading, shownAs }: DescribedType): ReadonlyMap<string, string> {
   const shown = new Set(Object.values(shownAs ?? {}));
   const readable = fields.filter(({ syncable }) => syncable);
-  const inUse = readable.filter((field) => !unused.test(wordsOf(field)) && !isInternal(field));
+  const inUse = readable.filter((field) => !unused.test(toWords(field)) && !isInternal(field));
   const isSmall = readable.length <= maxWhole;
-  const whyOf = (field: DescribedField): string | undefined => {
+  const findReason = (field: DescribedField): string | undefined => {
     if (field.name === 'id') return 'identifies it';
-    if (shown.has(field.name)) return useOf(field) ?? 'identifies it';
+    if (shown.has(field.name)) return findUse(field) ?? 'identifies it';
     if (!inUse.includes(field)) return undefined;
-    const use = useOf(field);
+    const use = findUse(field);
     if (use !== undefined) return use;
     if (field.custom) return field.warning === undefined ? 'your own field' : undefined;
     return reading?.curated === true || isSmall ? 'part of the record' : undefined;
   };
   const chosen = readable.flatMap((field) => {
-    const why = whyOf(field);
+    const why = findReason(field);
     return why === undefined ? [] : [[field.name, why] as const];
   });
   const isEnough = chosen.some(([name]) => name !== 'id');

@@ -30,7 +30,7 @@ export function metadataFailure(error: unknown, timedOut: boolean): unknown {
 }
 
 /** A query that the ERP refuses fails alone. */
-function groupsOf(types: readonly StoredRecordType[]): StoredRecordType[][] {
+function groupTypes(types: readonly StoredRecordType[]): StoredRecordType[][] {
   const others = types.filter(({ head }) => head.family !== 'query');
   const groups = Array.from({ length: Math.ceil(others.length / describedAtOnce) }, (_, index) =>
     others.slice(index * describedAtOnce, (index + 1) * describedAtOnce),
@@ -64,8 +64,8 @@ export async function describeRecordTypes(
     for (const recordType of described) found.set(recordType.name, recordType);
   };
   const groups = [
-    ...groupsOf(stored.filter(({ description }) => description === null)),
-    ...groupsOf(stored.filter(({ description, isOutdated }) => description !== null && isOutdated)),
+    ...groupTypes(stored.filter(({ description }) => description === null)),
+    ...groupTypes(stored.filter(({ description, isOutdated }) => description !== null && isOutdated)),
   ];
   for (const group of groups) {
     try {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
-import { pageFields, pageOf } from '../../http/page.ts';
+import { createPageSchema, pageFields } from '../../http/page.ts';
 import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
 import { deleteOrganization } from './delete-organization.ts';
 import {
@@ -29,7 +29,7 @@ export const organizationRoutes = [
     description:
       'Newest first. A person sees every organization they belong to, which may be none; an API key sees its own.',
     query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional() }),
-    response: pageOf(Organization),
+    response: createPageSchema(Organization),
     handler: (ctx, { query: { q, ...page } }) => listOrganizations(ctx, page, q),
   }),
   definePersonRoute({

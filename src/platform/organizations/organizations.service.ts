@@ -140,7 +140,7 @@ async function getRow(tx: Tx, id: string): Promise<store.OrganizationRow> {
   return row;
 }
 
-function nextStepOf(credential: string, active: boolean, isPending: boolean): string | null {
+function describeNextStep(credential: string, active: boolean, isPending: boolean): string | null {
   const choose =
     credential === 'session' ? 'Choose it with POST /whoami/active-organization, or name' : 'Name';
   const steps = [
@@ -193,7 +193,11 @@ export async function createOwnOrganization(ctx: CallerCtx, input: NewOrganizati
   const row = await inTransaction({ db: ctx.db, organizationId: created.id }, (tx) => getRow(tx, created.id));
   if (created.pending !== null)
     ctx.log.warn({ err: created.pending }, 'the tables of a new organization are pending');
-  return { ...view(row), active, nextStep: nextStepOf(credential.kind, active, created.pending !== null) };
+  return {
+    ...view(row),
+    active,
+    nextStep: describeNextStep(credential.kind, active, created.pending !== null),
+  };
 }
 
 /** A person sees every organization they belong to; an API key sees its own. */

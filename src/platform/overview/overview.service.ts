@@ -72,14 +72,14 @@ type FiguresOf = (recordType: string) => TypeFigures;
 
 /** What the warehouse has, by record type. */
 async function readFigures(ctx: RequestCtx): Promise<FiguresOf> {
-  const [held, gaps, storedOf, rejected] = await Promise.all([
+  const [held, gaps, getStoredRecords, rejected] = await Promise.all([
     listHeldDeletions(ctx),
     readFieldGaps(ctx),
     readStoredRecords(ctx),
     countRejections(ctx),
   ]);
   return (recordType) => {
-    const { records, syncedAt } = storedOf(recordType);
+    const { records, syncedAt } = getStoredRecords(recordType);
     const waiting = held.get(recordType);
     return {
       records,
@@ -91,10 +91,10 @@ async function readFigures(ctx: RequestCtx): Promise<FiguresOf> {
   };
 }
 
-async function readSyncs(tx: Tx, ctx: RequestCtx, figuresOf: FiguresOf, connectionError: string | null) {
+async function readSyncs(tx: Tx, ctx: RequestCtx, getFigures: FiguresOf, connectionError: string | null) {
   const rows = await store.listSyncs(tx, ctx.organizationId);
   const syncs: SyncOverview[] = rows.map((row) =>
-    describeSync(row, figuresOf(row.record_type), ctx.clock.now()),
+    describeSync(row, getFigures(row.record_type), ctx.clock.now()),
   );
   const view: NonNullable<Overview['syncs']> = {
     total: rows.length,
@@ -171,10 +171,10 @@ async function readPayments(tx: Tx, { organizationId }: RequestCtx): Promise<Par
 /** Null, or no problems, for parts that the caller may not read. Rejects with database errors. */
 export async function readOverview(ctx: RequestCtx): Promise<Overview> {
   const may = (permission: Permission): boolean => ctx.principal.permissions.has(permission);
-  const figuresOf = may('sync:read') ? await readFigures(ctx) : null;
+  const getFigures = may('sync:read') ? await readFigures(ctx) : null;
   return inTransaction(ctx, async (tx) => {
     const connection = may('netsuite:read') ? await readConnection(tx, ctx) : null;
-    const syncs = figuresOf && (await readSyncs(tx, ctx, figuresOf, connection?.lastError ?? null));
+    const syncs = getFigures && (await readSyncs(tx, ctx, getFigures, connection?.lastError ?? null));
     const versions = may('api-schema:read') ? await readVersions(tx, ctx) : null;
     const keys = may('api-key:read') ? await readKeys(tx, ctx) : null;
     const payments = may('payment:read') ? await readPayments(tx, ctx) : null;

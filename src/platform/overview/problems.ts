@@ -2,7 +2,7 @@
 import type { Overview, OverviewProblem, SyncOverview, VersionOverview } from './overview.schemas.ts';
 import { problemKinds } from './overview.schemas.ts';
 import type { DomainRow, KeysRow, PaymentsRow, SyncRow, VersionRow } from './overview.store.ts';
-import { isStale, problemOf } from './sync-state.ts';
+import { isStale, toProblem } from './sync-state.ts';
 
 const maxProblems = 100;
 const certificateDays = { warning: 30, error: 14 };
@@ -86,7 +86,7 @@ type Failure = {
   readonly fix: string;
 };
 
-function failureOf(row: SyncRow): Failure[] {
+function listFailures(row: SyncRow): Failure[] {
   const isPaused = row.paused_reason !== null;
   if (!row.enabled || (!isPaused && row.ended_status !== 'failed')) return [];
   const { message, fix } = row.paused_reason ??
@@ -108,7 +108,7 @@ function sharedFailure(group: readonly Failure[]): OverviewProblem[] {
   const run: Target | null =
     isPaused || row.ended_id === null ? null : { type: 'run', id: row.ended_id, syncConfigId: row.id };
   return [
-    problem('error', kind, title, sentence(problemOf(row)?.fix ?? fix), run ?? { type: 'sync', id: row.id }),
+    problem('error', kind, title, sentence(toProblem(row)?.fix ?? fix), run ?? { type: 'sync', id: row.id }),
   ];
 }
 
@@ -189,7 +189,7 @@ export function syncProblems(
   syncs: readonly SyncOverview[],
   connectionError: string | null,
 ): { problems: OverviewProblem[]; stopped: number } {
-  const failed = rows.flatMap(failureOf);
+  const failed = rows.flatMap(listFailures);
   const own = failed.filter(({ message }) => message !== connectionError);
   return {
     problems: [...failures(own), ...behind(rows), ...syncs.flatMap(findings)],

@@ -24,7 +24,7 @@ export function isStale({
   return behind !== null && behind > (isWorkedOn ? longRunSeconds : staleAfterSeconds);
 }
 
-function stateOf(row: SyncRow, { heldDeletions, staleFields, rejectedRecords }: TypeFigures): SyncState {
+function computeState(row: SyncRow, { heldDeletions, staleFields, rejectedRecords }: TypeFigures): SyncState {
   if (!row.enabled) return 'disabled';
   if (row.paused_reason !== null || row.ended_status === 'failed') return 'failing';
   if (heldDeletions !== null) return 'held';
@@ -39,7 +39,7 @@ function stateOf(row: SyncRow, { heldDeletions, staleFields, rejectedRecords }: 
  * Why the sync is paused, or what was wrong with its last run. Runs that earlier releases stored have `{id}`
  * in their fix for the id of the sync.
  */
-export function problemOf({
+export function toProblem({
   id,
   enabled,
   paused_reason: paused,
@@ -49,7 +49,7 @@ export function problemOf({
   return problem && { code: problem.code, message: problem.message, fix: problem.fix.replaceAll('{id}', id) };
 }
 
-const lastRunOf = (row: SyncRow): SyncOverview['lastRun'] =>
+const toLastRun = (row: SyncRow): SyncOverview['lastRun'] =>
   row.run_id === null || row.run_status === null
     ? null
     : {
@@ -68,9 +68,9 @@ export function describeSync(row: SyncRow, figures: TypeFigures, now: Date): Syn
     id: row.id,
     recordType: row.record_type,
     label: row.name,
-    state: stateOf(row, figures),
-    problem: problemOf(row),
-    lastRun: lastRunOf(row),
+    state: computeState(row, figures),
+    problem: toProblem(row),
+    lastRun: toLastRun(row),
     lastSucceededAt: instantOrNull(row.published_at),
     behindSeconds: row.behind_seconds === null ? null : Math.max(0, Math.floor(row.behind_seconds)),
     nextRunAt: isIdle ? null : instantOrNull(findNextSlot(schedule, timezone, now)),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Id, IdParams, isSpan, noSpan, spanFields } from '../../http/fields.ts';
-import { PageQuery, pageFields, pageOf, sortFields } from '../../http/page.ts';
+import { createPageSchema, PageQuery, pageFields, sortFields } from '../../http/page.ts';
 import { defineRoute, defineWebhook } from '../../http/route/define.ts';
 import * as checkouts from './checkout/checkouts.service.ts';
 import { getPayConfig, putPayConfig } from './config.service.ts';
@@ -119,7 +119,7 @@ const paymentRoutes = [
         erpStatus: z.enum(erpStatuses).optional(),
       })
       .refine(isSpan, noSpan),
-    response: pageOf(Payment),
+    response: createPageSchema(Payment),
     handler: (ctx, { query: { page, pageSize, ...filter } }) =>
       payments.listPayments(ctx, { page, pageSize }, filter),
   }),
@@ -189,7 +189,7 @@ const payoutRoutes = [
     description:
       'Transfers from the provider to the bank, with the payments in them, newest first. `sums` splits the amount into payments, refunds, fees and other; together they add up to `amount`.',
     query: PageQuery,
-    response: pageOf(Payout),
+    response: createPageSchema(Payout),
     handler: (ctx, { query }) => listPayouts(ctx, query),
   }),
   defineRoute({

@@ -13,13 +13,13 @@ const Currency = z.string().describe('ISO 4217 currency code');
 const RecordId = z.string().min(1).max(60).describe("The record's id in the ERP");
 const Failure = z.object({ code: z.string(), message: z.string() });
 
-const secretsOf = (name: ProviderName): string[] =>
+const listSecrets = (name: ProviderName): string[] =>
   Object.keys(providers[name].secrets.shape).map((secret) => `\`${secret}\``);
 const listInWords = new Intl.ListFormat('en-GB');
 /** Such as "stripe: `secretKey` and `webhookSecret`; sandbox: none". */
 const secretsByProvider = providerNames
-  .toSorted((a, b) => secretsOf(b).length - secretsOf(a).length)
-  .map((name) => `${name}: ${listInWords.format(secretsOf(name)) || 'none'}`)
+  .toSorted((a, b) => listSecrets(b).length - listSecrets(a).length)
+  .map((name) => `${name}: ${listInWords.format(listSecrets(name)) || 'none'}`)
   .join('; ');
 
 export const PayConfigInput = z.strictObject({

@@ -23,7 +23,7 @@ import { failRefund, mergeRefundSnapshot } from './provider/merge.ts';
 import { enqueueTask } from './provider/tasks.store.ts';
 import * as writeBack from './write-back/write-back.service.ts';
 
-const failureOf = ({
+const toFailure = ({
   failure_code: code,
   failure_message: message,
 }: {
@@ -59,14 +59,14 @@ function toPayment(row: store.PaymentRow, { invoices, refunds, erp, provider, ch
     method: row.method_type === null ? null : { type: row.method_type, last4: row.method_last4 },
     provider,
     providerPaymentId: row.provider_payment_id,
-    failure: failureOf(row),
+    failure: toFailure(row),
     refunds: refunds.map((refund) => ({
       id: refund.id,
       status: refund.status,
       amount: amount(refund.amount_minor),
       reason: refund.reason,
       providerRefundId: refund.provider_refund_id,
-      failure: failureOf(refund),
+      failure: toFailure(refund),
       createdAt: instant(refund.created_at),
     })),
     erp: {
@@ -246,12 +246,12 @@ export async function refundPayment(
 
 /** Throws 404 for an unknown payment and 422 `nothing_to_retry`. */
 export async function retryWriteBack(ctx: RequestCtx, id: string): Promise<Payment> {
-  await writeBack.retryWriteBackOf(ctx, id);
+  await writeBack.retryPaymentWriteBack(ctx, id);
   return getPayment(ctx, id);
 }
 
 /** Throws 404 for an unknown payment and 422 `nothing_to_end`. */
 export async function endWriteBack(ctx: RequestCtx, id: string): Promise<Payment> {
-  await writeBack.endWriteBackOf(ctx, id);
+  await writeBack.endPaymentWriteBack(ctx, id);
   return getPayment(ctx, id);
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
-import { pageFields, pageOf } from '../../http/page.ts';
+import { createPageSchema, pageFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { FieldMapping, FieldMappingPatch, NewFieldMapping } from './field-mappings.schemas.ts';
 import * as service from './field-mappings.service.ts';
@@ -23,7 +23,7 @@ export const fieldMappingRoutes = [
     summary: 'List field mappings',
     description: 'Newest first. `problems` names fields that are no longer synced.',
     query: z.strictObject({ ...pageFields, recordType: z.string().min(1).max(200).optional() }),
-    response: pageOf(FieldMapping),
+    response: createPageSchema(FieldMapping),
     handler: (ctx, { query: { recordType, ...page } }) => service.listFieldMappings(ctx, page, recordType),
   }),
   defineRoute({

@@ -32,7 +32,7 @@ const allowedFormats: Readonly<Record<SourceType, readonly FieldFormat['type'][]
   lines: [],
 };
 
-function problemsOf(
+function listProblems(
   recordType: string,
   fields: readonly Pick<NewField, 'source' | 'format'>[],
   available: Available,
@@ -62,11 +62,11 @@ function problemsOf(
 function duplicateDetails<T>(
   fields: readonly NewField[],
   name: string,
-  keyOf: (field: NewField) => T | undefined,
+  selectKey: (field: NewField) => T | undefined,
 ): ErrorDetail[] {
   const seen = new Set<T>();
   return fields.flatMap((field, index) => {
-    const value = keyOf(field);
+    const value = selectKey(field);
     if (value === undefined || !seen.has(value)) {
       if (value !== undefined) seen.add(value);
       return [];
@@ -86,7 +86,7 @@ const sortByPosition = (fields: readonly NewField[]): MappedField[] =>
 
 function resolveFields(recordType: string, fields: readonly NewField[], available: Available): MappedField[] {
   const details = [
-    ...problemsOf(recordType, fields, available),
+    ...listProblems(recordType, fields, available),
     ...duplicateDetails(fields, 'source', ({ source }) => source),
     ...duplicateDetails(fields, 'position', ({ position }) => position),
   ];
@@ -98,7 +98,7 @@ const toFieldMapping = (row: store.FieldMappingRow, available: Available): Field
   id: row.id,
   recordType: row.record_type,
   fields: row.fields,
-  problems: problemsOf(row.record_type, row.fields, available),
+  problems: listProblems(row.record_type, row.fields, available),
   createdAt: instant(row.created_at),
   updatedAt: instant(row.updated_at),
 });

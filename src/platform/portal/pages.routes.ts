@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
-import { pageFields, pageOf } from '../../http/page.ts';
+import { createPageSchema, pageFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { NewPage, PagePatch, PagePublication, PageSummary, PortalPage } from './pages.schemas.ts';
 import * as service from './pages.service.ts';
@@ -28,7 +28,7 @@ export const pageRoutes = [
       status: z.enum(['draft', 'published']).optional(),
       viewId: Id.optional().describe('Pages whose draft or published version shows this view'),
     }),
-    response: pageOf(PageSummary),
+    response: createPageSchema(PageSummary),
     handler: (ctx, { query: { q, status, viewId, ...page } }) =>
       service.listPages(ctx, page, { q, status, viewId }),
   }),

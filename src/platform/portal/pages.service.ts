@@ -33,7 +33,7 @@ const withoutForbiddenLinks = (block: Block): Block =>
     ? { ...block, markdown: escapeMarkdown(block.markdown) }
     : block;
 
-async function problemsOf(
+async function listProblems(
   tx: Tx,
   ctx: RequestCtx,
   blocks: readonly Block[],
@@ -63,7 +63,7 @@ async function assertBlocks(
     throw invalid('The page is too large', [
       { path: 'blocks', code: 'too_big', message: `The blocks may take at most ${maxPageBytes} bytes` },
     ]);
-  const details = await problemsOf(tx, ctx, blocks, available);
+  const details = await listProblems(tx, ctx, blocks, available);
   if (details.length > 0)
     throw invalid('The page shows what does not exist, or has forbidden links', details);
 }
@@ -95,7 +95,7 @@ async function readPortalPage(
       slug === null || title === null || blocks === null
         ? null
         : { slug, title, blocks: blocks.map(withoutForbiddenLinks) },
-    problems: await problemsOf(tx, ctx, row.blocks, available),
+    problems: await listProblems(tx, ctx, row.blocks, available),
   };
 }
 

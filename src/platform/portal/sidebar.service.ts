@@ -31,10 +31,10 @@ const locateItems = (items: readonly unknown[], path: string): LocatedItem[] =>
     return isItem(item) ? [{ item, path: at }, ...locateItems(item.children, `${at}.children`)] : [];
   });
 
-const targetsOf = (all: readonly LocatedItem[], wanted: SidebarItem['kind']): string[] =>
+const listTargets = (all: readonly LocatedItem[], wanted: SidebarItem['kind']): string[] =>
   all.flatMap(({ item: { kind, target } }) => (kind === wanted && target !== null ? [target] : []));
-const readTargetsOf = (ctx: RequestCtx, all: readonly LocatedItem[]): Promise<Targets> =>
-  readTargets(ctx, { views: targetsOf(all, 'view'), pages: targetsOf(all, 'page') });
+const readItemTargets = (ctx: RequestCtx, all: readonly LocatedItem[]): Promise<Targets> =>
+  readTargets(ctx, { views: listTargets(all, 'view'), pages: listTargets(all, 'page') });
 
 /** What is wrong with an item itself, regardless of whether its target exists. */
 function itemProblem({ item: { kind, target, children }, path }: LocatedItem): ErrorDetail | undefined {
@@ -95,7 +95,7 @@ async function resolveItems(ctx: RequestCtx, items: SidebarItems): Promise<Sideb
     throw invalid('The sidebar is too large', [
       { path: 'items', code: 'too_big', message: `The items may take at most ${maxSidebarBytes} bytes` },
     ]);
-  const targets = await readTargetsOf(ctx, all);
+  const targets = await readItemTargets(ctx, all);
   const details = all.flatMap((located) => {
     const problem = itemProblem(located) ?? targetProblem(located, targets);
     // A page may be added to the sidebar first and published later.
@@ -108,7 +108,7 @@ async function resolveItems(ctx: RequestCtx, items: SidebarItems): Promise<Sideb
 export async function getSidebar(ctx: RequestCtx) {
   const row = await inTransaction(ctx, (tx) => store.findSidebar(tx, ctx.organizationId));
   const all = locateItems(row?.items ?? [], 'items');
-  const targets = all.length === 0 ? undefined : await readTargetsOf(ctx, all);
+  const targets = all.length === 0 ? undefined : await readItemTargets(ctx, all);
   return {
     items: (row?.items ?? []) as SidebarItems,
     revision: row?.revision ?? 0,

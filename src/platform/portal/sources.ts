@@ -1,5 +1,5 @@
 // The fields of a record type that the portal and its templates can use: those that are synced now.
-import { type Available, isListType, type ListType, sourceOf } from '../../public/index.ts';
+import { type Available, isListType, type ListType, toSource } from '../../public/index.ts';
 
 type Column = Available[string]['columns'][number];
 export type SourceType = Exclude<Column['type'], ListType>;
@@ -12,7 +12,7 @@ export function sourceTypes(available: Available, recordType: string): ReadonlyM
   const columns = Object.hasOwn(available, recordType) ? (available[recordType]?.columns ?? []) : [];
   return new Map(
     columns.flatMap(({ state, type, ...column }) =>
-      state === 'vanished' || state === 'replaced' || isListType(type) ? [] : [[sourceOf(column), type]],
+      state === 'vanished' || state === 'replaced' || isListType(type) ? [] : [[toSource(column), type]],
     ),
   );
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
-import { pageFields, pageOf } from '../../http/page.ts';
+import { createPageSchema, pageFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { previewStoredTemplate } from './preview.ts';
 import {
@@ -34,7 +34,7 @@ export const templateRoutes = [
       q: z.string().min(1).max(120).optional(),
       kind: z.enum(templateKinds).optional(),
     }),
-    response: pageOf(Template),
+    response: createPageSchema(Template),
     handler: (ctx, { query: { q, kind, ...page } }) => service.listTemplates(ctx, page, { q, kind }),
   }),
   defineRoute({

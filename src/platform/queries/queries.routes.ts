@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { NamedPageQuery, pageOf } from '../../http/page.ts';
+import { createPageSchema, NamedPageQuery } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { ErpQuery, ErpQueryInput, NewErpQuery, QueryName } from './queries.schemas.ts';
 import * as service from './queries.service.ts';
@@ -27,7 +27,7 @@ export const queryRoutes = [
     summary: 'List queries that define record types',
     description: 'By name. `q` searches names and labels.',
     query: NamedPageQuery,
-    response: pageOf(ErpQuery),
+    response: createPageSchema(ErpQuery),
     handler: (ctx, { query: { q, ...page } }) => service.listErpQueries(ctx, page, q),
   }),
   defineRoute({

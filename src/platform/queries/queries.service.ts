@@ -60,7 +60,7 @@ export const listErpQueries = (ctx: RequestCtx, page: PageQuery, q: string | und
 export const getErpQuery = (ctx: RequestCtx, name: string) =>
   inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, name)));
 
-const pathOf = new Map<string, keyof typeof querySourceRefusals>([
+const paths = new Map<string, keyof typeof querySourceRefusals>([
   [querySourceRefusals.query, 'query'],
   [querySourceRefusals.keyColumn, 'keyColumn'],
   [querySourceRefusals.modifiedColumn, 'modifiedColumn'],
@@ -86,7 +86,7 @@ async function describe(
       'The ERP of this connection has no query language',
     );
   return connector.describeQuery(source, signal, last).catch((error: unknown) => {
-    const path = error instanceof ErpError && !signal.aborted ? pathOf.get(error.code) : undefined;
+    const path = error instanceof ErpError && !signal.aborted ? paths.get(error.code) : undefined;
     if (!(error instanceof ErpError) || path === undefined) throw metadataFailure(error, timeout.aborted);
     throw refusal('The query cannot be used', path, error.code.toLowerCase(), error.message);
   });
@@ -139,7 +139,7 @@ async function assertMayChange(
   before: store.QueryRow,
   { keyColumn }: ErpQueryInput,
 ): Promise<void> {
-  const config = await store.lockConfigOf(tx, ctx.organizationId, before.name);
+  const config = await store.lockConfig(tx, ctx.organizationId, before.name);
   if (config === undefined) return;
   if (keyColumn !== before.key_column)
     throw refusal(
@@ -188,7 +188,7 @@ export async function putErpQuery(ctx: RequestCtx, name: string, input: ErpQuery
 export const deleteErpQuery = (ctx: RequestCtx, name: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     await getRow(tx, ctx, name);
-    const config = await store.lockConfigOf(tx, ctx.organizationId, name);
+    const config = await store.lockConfig(tx, ctx.organizationId, name);
     if (config !== undefined)
       throw refusal(
         'The query is in use',

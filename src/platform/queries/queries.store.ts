@@ -69,7 +69,7 @@ export const deleteQuery = (tx: Tx, organizationId: string, name: string): Promi
 /**
  * The sync configuration that reads the query's rows, locked: no run of it begins until the transaction ends.
  */
-export const lockConfigOf = async (
+export const lockConfig = async (
   tx: Tx,
   organizationId: string,
   name: string,

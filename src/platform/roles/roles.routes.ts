@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
-import { NamedPageQuery, pageFields, pageOf } from '../../http/page.ts';
+import { createPageSchema, NamedPageQuery, pageFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import type { AnyRoute } from '../../http/route/route.ts';
 import { NewRole, PermissionEntry, Role, RoleParams, RolePatch } from './roles.schemas.ts';
@@ -19,7 +19,7 @@ export const roleRoutes = [
     description: 'Newest first. Built-in and custom roles, each with its number of members.',
     params: IdParams,
     query: z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional() }),
-    response: pageOf(Role),
+    response: createPageSchema(Role),
     handler: (ctx, { query: { q, ...page } }) => listRoles(ctx, page, q),
   }),
   defineRoute({
@@ -98,7 +98,7 @@ export const permissionRoutes = (allRoutes: () => readonly AnyRoute[]) => [
     description: 'What each permission allows, which operations need it, and whether the caller has it.',
     params: IdParams,
     query: NamedPageQuery,
-    response: pageOf(PermissionEntry),
+    response: createPageSchema(PermissionEntry),
     handler: async (ctx, { query }) => listPermissions(ctx, query, allRoutes()),
   }),
 ];

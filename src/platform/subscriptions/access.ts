@@ -4,7 +4,7 @@ import { AppError, notFound } from '../../core/errors.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { permissionsOfRow } from '../roles/authority.ts';
 import { findRoleOfMember } from '../roles/roles.store.ts';
-import { viewerOf } from '../views/views.service.ts';
+import { toViewer } from '../views/views.service.ts';
 import { findVisibleView, type ViewRow } from '../views/views.store.ts';
 import {
   findVisibleSubscription,
@@ -17,7 +17,7 @@ function assertMayUpdate(
   ctx: Pick<RequestCtx, 'principal'>,
   { owner_id: ownerId }: Pick<SubscriptionRow, 'owner_id'>,
 ): void {
-  const { userId, managesOrphans } = viewerOf(ctx);
+  const { userId, managesOrphans } = toViewer(ctx);
   if (ownerId === userId || managesOrphans) return;
   throw new AppError('FORBIDDEN', 'Only the owner may change a subscription', {
     details: [
@@ -36,7 +36,7 @@ export async function getSubscriptionRow(
   ctx: RequestCtx,
   id: string,
 ): Promise<VisibleSubscriptionRow> {
-  const row = await findVisibleSubscription(tx, ctx.organizationId, viewerOf(ctx), id);
+  const row = await findVisibleSubscription(tx, ctx.organizationId, toViewer(ctx), id);
   if (row === undefined) throw notFound('Subscription');
   return row;
 }

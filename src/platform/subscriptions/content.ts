@@ -34,12 +34,12 @@ export type SlotContent = {
 const maxSubjectLength = 200;
 
 type Counted = Pick<ViewTable, 'total' | 'unit'>;
-const countOf = ({ total, unit }: Counted): string =>
+const formatCount = ({ total, unit }: Counted): string =>
   `${total.toLocaleString('en-US')} ${unit}${total === 1 ? '' : 's'}`;
-const subjectOf = ({ viewName }: MailContext, view: Counted): string =>
-  oneLine(`${viewName}: ${view.total === 0 ? `no ${view.unit}s` : countOf(view)}`, maxSubjectLength);
+const formatSubject = ({ viewName }: MailContext, view: Counted): string =>
+  oneLine(`${viewName}: ${view.total === 0 ? `no ${view.unit}s` : formatCount(view)}`, maxSubjectLength);
 
-const asOf = ({ syncedAt }: Pick<ViewTable, 'syncedAt'>, { timezone }: MailContext): string =>
+const describeSyncTime = ({ syncedAt }: Pick<ViewTable, 'syncedAt'>, { timezone }: MailContext): string =>
   syncedAt === null
     ? 'The time of the last sync is unknown.'
     : `As of ${formatLocalTime(syncedAt, timezone)} (${timezone}).`;
@@ -58,7 +58,7 @@ type MailBody = Omit<MailContent, 'notes' | 'smallLink'>;
 const layoutFor = (body: MailBody, context: MailContext) => (url: string) =>
   layoutMail({ ...body, ...footer(context, url) });
 
-function tableOf(view: ViewTable, context: MailContext): RecordTable {
+function buildTable(view: ViewTable, context: MailContext): RecordTable {
   const columns = view.columns.map(({ label, type }) => ({
     label: oneLine(label, 80),
     numeric: type === 'number' || type === 'integer',
@@ -72,27 +72,27 @@ function tableOf(view: ViewTable, context: MailContext): RecordTable {
 }
 
 function tableBody(view: ViewTable, context: MailContext): MailBody {
-  const table = tableOf(view, context);
+  const table = buildTable(view, context);
   const [all, shown] = [view.total, table.rows.length];
   const summary =
     all === 0
       ? `There are no ${view.unit}s.`
       : shown === all
-        ? `${countOf(view)}.`
-        : `The first ${shown.toLocaleString('en-US')} of ${countOf(view)}.`;
+        ? `${formatCount(view)}.`
+        : `The first ${shown.toLocaleString('en-US')} of ${formatCount(view)}.`;
   const body = {
     title: context.viewName,
-    paragraphs: [`${summary} ${asOf(view, context)}`, ...problemParagraphs(view.problems)],
+    paragraphs: [`${summary} ${describeSyncTime(view, context)}`, ...problemParagraphs(view.problems)],
   };
   if (shown === 0) return body;
-  const label = view.unit === 'row' ? 'Download the records' : `Download all ${countOf(view)}`;
+  const label = view.unit === 'row' ? 'Download the records' : `Download all ${formatCount(view)}`;
   return { ...body, table, ...(shown < all && { action: { label, url: context.recordsUrl } }) };
 }
 
 /** The first records in the mail itself. */
 export const tableContent = (view: ViewTable, context: MailContext): SlotContent => ({
   title: context.viewName,
-  subject: subjectOf(context, view),
+  subject: formatSubject(context, view),
   records: view.total,
   attachment: undefined,
   layout: layoutFor(tableBody(view, context), context),
@@ -110,7 +110,7 @@ export function templateContent(
   const plain = layoutFor(tableBody(view, context), context);
   return {
     title: context.viewName,
-    subject: oneLine(texts.subject, maxSubjectLength) || subjectOf(context, view),
+    subject: oneLine(texts.subject, maxSubjectLength) || formatSubject(context, view),
     records: view.total,
     attachment: undefined,
     layout: (url) => ({ text: plain(url).text, html: withSmallPrint(texts.body, footer(context, url)) }),
@@ -127,16 +127,16 @@ export function csvContent(
   const summary =
     view.total === 0
       ? `There are no records: ${filename} contains only the column headings.`
-      : `${countOf({ total: view.total, unit: 'record' })} in ${filename}.`;
+      : `${formatCount({ total: view.total, unit: 'record' })} in ${filename}.`;
   return {
     title: context.viewName,
-    subject: subjectOf(context, { ...view, unit: 'record' }),
+    subject: formatSubject(context, { ...view, unit: 'record' }),
     records: view.total,
     attachment: { filename, contentType: 'text/csv', content: csv },
     layout: layoutFor(
       {
         title: context.viewName,
-        paragraphs: [`${summary} ${asOf(view, context)}`, ...problemParagraphs(view.problems)],
+        paragraphs: [`${summary} ${describeSyncTime(view, context)}`, ...problemParagraphs(view.problems)],
       },
       context,
     ),

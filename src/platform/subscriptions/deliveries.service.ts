@@ -36,7 +36,7 @@ type NewSlot = {
 };
 
 /** Deterministic for the same subscription, slot and recipient; short enough for one header line. */
-const messageIdOf = (
+const computeMessageId = (
   settings: TenantCtx['settings'],
   subscriptionId: string,
   slot: string,
@@ -68,7 +68,7 @@ export async function createSlot(
   const recipients = await listRecipients(tx, ctx.organizationId, [subscriptionId]);
   const deliveries = recipients.map((recipient) => ({
     recipient_id: recipient.id,
-    message_id: messageIdOf(ctx.settings, subscriptionId, slotKey, recipient.id),
+    message_id: computeMessageId(ctx.settings, subscriptionId, slotKey, recipient.id),
     ...(recipient.unsubscribed_at !== null
       ? { status: 'skipped' as const }
       : maybeSent === undefined

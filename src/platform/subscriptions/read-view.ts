@@ -8,7 +8,7 @@ import { templateParts } from '../portal/templates.service.ts';
 import { findTemplate } from '../portal/templates.store.ts';
 import { readViewContent } from '../views/summary-table.ts';
 import type { ViewTable } from '../views/view-table.ts';
-import { recordQueryOf } from '../views/views.service.ts';
+import { toRecordQuery } from '../views/views.service.ts';
 import { csvContent, type MailContext, type SlotContent, tableContent, templateContent } from './content.ts';
 import { type SlotWork, UndeliverableError } from './deliver-slot.ts';
 
@@ -48,7 +48,7 @@ async function readCsv(
   const maxBytes = tenant.settings.mail.maxAttachmentBytes;
   const aborter = new AbortController();
   try {
-    const found = await records.csv(tenant, recordQueryOf(view), AbortSignal.any([aborter.signal, stop]), {
+    const found = await records.csv(tenant, toRecordQuery(view), AbortSignal.any([aborter.signal, stop]), {
       unmasked: false,
     });
     const chunks: Buffer[] = [];

@@ -7,7 +7,7 @@ import { startEveryMinute } from '../../core/recurring.ts';
 import { startQueueWorker } from '../../db/queue-worker.ts';
 import { type Failover, findLastFailover } from '../../db/server-timeline.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import { recordsOf } from '../../public/index.ts';
+import { getRecordReader } from '../../public/index.ts';
 import { findDueSlot } from '../../sync/index.ts';
 import { deliverSlot, type ReadSlotContent } from './deliver-slot.ts';
 import { createSlot } from './deliveries.service.ts';
@@ -93,7 +93,7 @@ async function createDueSlots(ctx: Ctx): Promise<number> {
 
 export function startSubscriptions(ctx: ReadingCtx, options: RunnerOptions = {}): SubscriptionRunner {
   const { pollMs, leaseMs } = { ...defaults, ...options };
-  const records = recordsOf(ctx);
+  const records = getRecordReader(ctx);
   const read: ReadSlotContent =
     options.read ?? ((tenant, slot, stop) => readContent(records, tenant, slot, stop));
   const slots = startQueueWorker<SlotClaim>(ctx, {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
-import { pageFields, pageOf } from '../../http/page.ts';
+import { createPageSchema, pageFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { listDeliveries, sendSubscription } from './deliveries.service.ts';
 import {
@@ -26,7 +26,7 @@ export const subscriptionRoutes = [
     description:
       'Your own subscriptions and those to views that you can see, newest first. `viewId` limits the list to one view.',
     query: z.strictObject({ ...pageFields, viewId: Id.optional() }),
-    response: pageOf(Subscription),
+    response: createPageSchema(Subscription),
     handler: (ctx, { query: { viewId, ...page } }) => service.listSubscriptions(ctx, page, viewId),
   }),
   defineRoute({
@@ -114,7 +114,7 @@ export const subscriptionRoutes = [
     description: 'One per send and recipient, newest first, kept for 90 days.',
     params: IdParams,
     query: z.strictObject({ ...pageFields, status: z.enum(deliveryStatuses).optional() }),
-    response: pageOf(Delivery),
+    response: createPageSchema(Delivery),
     handler: (ctx, { params, query: { status, ...page } }) => listDeliveries(ctx, params.id, page, status),
   }),
 ];

@@ -12,7 +12,7 @@ import { writeAudit } from '../../identity/audit.store.ts';
 import { findNextSlot, findScheduleProblem } from '../../sync/index.ts';
 import { findTemplate } from '../portal/templates.store.ts';
 import { assertQuota } from '../quotas.ts';
-import { findViewForCaller, viewerOf } from '../views/views.service.ts';
+import { findViewForCaller, toViewer } from '../views/views.service.ts';
 import { findViewForOwner, getSubscriptionRow, lockEditableSubscription } from './access.ts';
 import { cancelQueuedMails } from './deliveries.service.ts';
 import { findLastSlots, type LastSlotRow } from './deliveries.store.ts';
@@ -92,7 +92,7 @@ export const listSubscriptions = (
     const { rows, total } = await store.listSubscriptions(
       tx,
       ctx.organizationId,
-      viewerOf(ctx),
+      toViewer(ctx),
       page,
       viewId,
     );

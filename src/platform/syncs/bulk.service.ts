@@ -40,7 +40,7 @@ const refused = (recordType: string, { code, message }: Omit<ErrorDetail, 'path'
   entry(recordType, 'refused', { code, reason: message });
 
 /** The first problem of an input that a check refused. Throws any other error again. */
-function refusalOf(error: unknown): ErrorDetail {
+function toErrorDetail(error: unknown): ErrorDetail {
   const [detail] = error instanceof AppError && error.code === 'VALIDATION_ERROR' ? error.details : [];
   if (detail === undefined) throw error;
   return detail;
@@ -78,7 +78,7 @@ async function choose(ctx: RequestCtx, { recordTypes, filter }: BulkSyncConfigs)
       assertFilter(recordType, filter);
       return { name, recordType };
     } catch (error) {
-      return refused(name, refusalOf(error));
+      return refused(name, toErrorDetail(error));
     }
   });
 }
@@ -89,7 +89,7 @@ async function limitToQuota(ctx: RequestCtx, choices: readonly Choice[]): Promis
   const allowed = new Set(choices.filter(isChosen).slice(0, left));
   return choices.map((choice) =>
     isChosen(choice) && !allowed.has(choice)
-      ? refused(choice.name, refusalOf(quotaExceeded(ctx, 'syncs')))
+      ? refused(choice.name, toErrorDetail(quotaExceeded(ctx, 'syncs')))
       : choice,
   );
 }
@@ -107,7 +107,7 @@ async function createOne(ctx: RequestCtx, { name, recordType }: Chosen, defaults
       syncConfigId: await insertSyncConfig(ctx, { ...defaults, name: label, recordType: name, fields: '*' }),
     });
   } catch (error) {
-    const problem = refusalOf(error);
+    const problem = toErrorDetail(error);
     if (problem.code !== 'taken') return refused(name, problem);
     return entry(name, 'exists', { syncConfigId: (await findSyncConfigIds(ctx, [name])).get(name) ?? null });
   }
@@ -127,7 +127,7 @@ async function createChosen(
 const countFields = ({ fields }: RecordTypeMetadata): number =>
   fields.filter(({ syncable }) => syncable).length;
 
-const minutesOf = (requests: number, latencyMs: number | null): number | null =>
+const computeMinutes = (requests: number, latencyMs: number | null): number | null =>
   latencyMs === null ? null : Math.ceil((requests * latencyMs) / 6_000) / 10;
 
 function plannedEntry({ name, recordType }: Chosen, { loads, latencyMs }: LoadEstimates): Entry {
@@ -136,7 +136,7 @@ function plannedEntry({ name, recordType }: Chosen, { loads, latencyMs }: LoadEs
   if (!(load instanceof ErpError))
     return entry(name, 'planned', {
       fields,
-      ...(load && { ...load, minutes: minutesOf(load.requests, latencyMs) }),
+      ...(load && { ...load, minutes: computeMinutes(load.requests, latencyMs) }),
     });
   const problem = { code: load.code, message: `${load.message}. ${load.fix}` };
   const isRefusal = load.kind === 'query' || load.kind === 'forbidden';
@@ -162,7 +162,7 @@ async function estimateChosen(
   }
 }
 
-function totalsOf(
+function computeTotals(
   entries: readonly Entry[],
   estimates: LoadEstimates | null,
 ): BulkSyncConfigsResult['totals'] {
@@ -179,7 +179,12 @@ function totalsOf(
   const requests = sum('requests');
   const longest = Math.max(0, ...entries.map((one) => one.requests ?? 0));
   const inTurn = Math.max(requests / estimates.concurrency, longest);
-  return { ...counts, records: sum('records'), requests, minutes: minutesOf(inTurn, estimates.latencyMs) };
+  return {
+    ...counts,
+    records: sum('records'),
+    requests,
+    minutes: computeMinutes(inTurn, estimates.latencyMs),
+  };
 }
 
 /**
@@ -195,14 +200,14 @@ export async function createSyncConfigs(
   const choices = await limitToQuota(ctx, await choose(ctx, input));
   if (!dryRun) {
     const data = await createChosen(ctx, choices, defaults);
-    return { data, totals: totalsOf(data, null), latencyMs: null, concurrency: null };
+    return { data, totals: computeTotals(data, null), latencyMs: null, concurrency: null };
   }
   const estimates = await estimateChosen(ctx, choices, defaults.filter);
   const data = choices.map((choice) => (isChosen(choice) ? plannedEntry(choice, estimates) : choice));
   const { latencyMs, concurrency } = estimates;
   return {
     data,
-    totals: totalsOf(data, estimates),
+    totals: computeTotals(data, estimates),
     latencyMs: latencyMs === null ? null : Math.round(latencyMs),
     concurrency,
   };

@@ -9,8 +9,8 @@ import {
   canFilterBySubsidiary,
   findScheduleProblem,
   hasReadableFields,
-  headOf,
   listSyncableNames,
+  toHead,
 } from '../../sync/index.ts';
 import { explainMissingMetadata } from '../netsuite/missing-metadata.ts';
 import { describeRecordTypes } from '../netsuite/record-types.service.ts';
@@ -37,7 +37,7 @@ export function explainUnsyncable(
   if (found !== undefined)
     return {
       code: 'unsyncable_record_type',
-      message: `${recordType} cannot be synced: ${headOf(found).reason}`,
+      message: `${recordType} cannot be synced: ${toHead(found).reason}`,
     };
   // Listed, and then absent when its fields were read.
   if (known.has(recordType))

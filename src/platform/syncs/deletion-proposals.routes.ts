@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
-import { pageFields, pageOf } from '../../http/page.ts';
+import { createPageSchema, pageFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import {
   DeletionApproval,
@@ -29,7 +29,7 @@ export const deletionProposalRoutes = [
       'kept for 30 days. At most one proposal is open.',
     params: IdParams,
     query: z.strictObject({ ...pageFields, status: ProposalStatus.optional() }),
-    response: pageOf(SyncDeletionProposal),
+    response: createPageSchema(SyncDeletionProposal),
     handler: (ctx, { params, query: { status, ...page } }) =>
       service.listDeletionProposals(ctx, params.id, page, status),
   }),

@@ -24,7 +24,7 @@ import { getConfigRow } from './syncs.service.ts';
 
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 const whole = (value: unknown): number | null => (typeof value === 'number' ? value : null);
-const oneOf = <T extends string>(value: unknown, allowed: readonly T[]): T | null =>
+const parseChoice = <T extends string>(value: unknown, allowed: readonly T[]): T | null =>
   allowed.find((known) => known === value) ?? null;
 
 const proposalView = (
@@ -38,11 +38,11 @@ const proposalView = (
   count,
   evidence: {
     runId: text(evidence['runId']),
-    mode: oneOf(evidence['mode'], ['incremental', 'full']),
+    mode: parseChoice(evidence['mode'], ['incremental', 'full']),
     erpStartedAt: text(evidence['erpStartedAt']),
     rows: whole(evidence['rows']),
     allowed: whole(evidence['allowed']),
-    feed: oneOf(evidence['feed'], ['unknown', 'available', 'hidden']),
+    feed: parseChoice(evidence['feed'], ['unknown', 'available', 'hidden']),
     referenced: whole(evidence['referenced']),
   },
   createdAt,

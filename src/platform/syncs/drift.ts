@@ -24,18 +24,18 @@ type Use = (
 };
 
 /** `<field>.name` is the label of `<field>`. */
-const fieldOf = (source: string): string => source.replace(/\.name$/, '');
+const toField = (source: string): string => source.replace(/\.name$/, '');
 
 async function usesBySchemas(tx: Tx, organizationId: string, recordType: string): Promise<Use[]> {
   const endpoints = await listEndpointsOfRecordType(tx, organizationId, recordType);
   return endpoints.flatMap(({ version, endpoint }) => {
     const common = { kind: 'api-schema' as const, version, endpoint: endpoint.name };
     return endpoint.fields.flatMap(({ name, source, fields = [] }) => [
-      { ...common, field: name, source: fieldOf(source) },
+      { ...common, field: name, source: toField(source) },
       ...fields.map((inner) => ({
         ...common,
         field: `${name}.${inner.name}`,
-        source: `${source}.${fieldOf(inner.source)}`,
+        source: `${source}.${toField(inner.source)}`,
       })),
     ]);
   });
@@ -45,8 +45,8 @@ async function usesBySchemas(tx: Tx, organizationId: string, recordType: string)
 async function usesInViews(tx: Tx, ctx: RequestCtx, recordType: string): Promise<Use[]> {
   return (await findViewUses(tx, ctx, recordType)).flatMap(({ view, sources }) => {
     if (view !== null)
-      return sources.map((field): Use => ({ kind: 'view', ...view, field, source: fieldOf(field) }));
-    return [...new Set(sources.map(fieldOf))].map((source): Use => ({ kind: 'hidden-view', source }));
+      return sources.map((field): Use => ({ kind: 'view', ...view, field, source: toField(field) }));
+    return [...new Set(sources.map(toField))].map((source): Use => ({ kind: 'hidden-view', source }));
   });
 }
 

@@ -24,12 +24,12 @@ export async function listSyncRunRejections(ctx: RequestCtx, runId: string, page
   return toPage(await hideRejectedValues(ctx, run.recordType, rows), total, page);
 }
 
-const recordTypeOf = async (ctx: RequestCtx, configId: string): Promise<string> =>
+const getRecordType = async (ctx: RequestCtx, configId: string): Promise<string> =>
   (await inTransaction(ctx, (tx) => getConfigRow(tx, ctx, configId))).record_type;
 
 /** Throws 404 for an unknown sync. */
 export async function listRejectedRecords(ctx: RequestCtx, configId: string, page: PageQuery) {
-  const recordType = await recordTypeOf(ctx, configId);
+  const recordType = await getRecordType(ctx, configId);
   const { rows, total } = await listTypeRejections(ctx, recordType, page);
   return toPage(await hideRejectedValues(ctx, recordType, rows), total, page);
 }
@@ -70,7 +70,7 @@ export async function retryRejections(
   configId: string,
   recordIds: readonly string[] | undefined,
 ) {
-  const recordType = await recordTypeOf(ctx, configId);
+  const recordType = await getRecordType(ctx, configId);
   const records = await countRejected(ctx, recordType, recordIds);
   return inTransaction(ctx, async (tx) => {
     await getConfigRow(tx, ctx, configId);

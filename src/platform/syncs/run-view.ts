@@ -4,7 +4,7 @@ import { instant, instantOrNull } from '../../http/fields.ts';
 import { isFinal, type RunRow, waitsForMove } from '../../sync/index.ts';
 
 /** The estimate holds only while a worker reads; runs of older versions have none. */
-const progressOf = ({ progress, status }: RunRow) =>
+const toProgress = ({ progress, status }: RunRow) =>
   progress === null
     ? null
     : {
@@ -26,7 +26,7 @@ export const runView = ({ db, organizationId }: Pick<TenantCtx, 'db' | 'organiza
   queuedAt: instant(row.queued_at),
   startedAt: instantOrNull(row.started_at),
   finishedAt: instantOrNull(row.finished_at),
-  progress: progressOf(row),
+  progress: toProgress(row),
   counts: row.counts,
   generation: row.generation,
   requests: row.requests,

@@ -37,7 +37,7 @@ const withoutValues = new Set([
 const hiddenMessage = 'A value of the record could not be stored; you may not read what is wrong with it';
 
 /** How a message names the source: without `lines.`, and a label by its field. */
-const nameOf = (source: string): string => source.replace(/^lines\./, '').replace(/\.name$/, '');
+const toFieldName = (source: string): string => source.replace(/^lines\./, '').replace(/\.name$/, '');
 
 /**
  * Replaces messages that may hold a value which the caller may not see, by a sentence without one. Rejects
@@ -49,7 +49,7 @@ export async function hideRejectedValues<R extends { readonly code: string; read
   rejections: readonly R[],
 ): Promise<R[]> {
   const sources = [...(await findMasks(ctx, recordType)).keys()];
-  const masked = new Set(sources.map(nameOf));
+  const masked = new Set(sources.map(toFieldName));
   const isShown = ({ code, message }: R): boolean =>
     mayReadRecords(ctx) &&
     (sources.length === 0 ||

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Id, IdParams, isSpan, noSpan, queryInteger, spanFields } from '../../http/fields.ts';
-import { PageQuery, pageFields, pageOf, sortFields } from '../../http/page.ts';
+import { createPageSchema, PageQuery, pageFields, sortFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { runStatuses } from '../../sync/index.ts';
 import { BulkSyncConfigs, BulkSyncConfigsResult } from './bulk.schemas.ts';
@@ -53,7 +53,7 @@ export const syncRoutes = [
     description:
       'Newest first unless sorted, each with its records, its last run, its next run, deletions that wait for approval and stale fields.',
     query: configFilter,
-    response: pageOf(SyncConfig),
+    response: createPageSchema(SyncConfig),
     handler: (ctx, { query: { page, pageSize, ...filter } }) =>
       service.listSyncConfigs(ctx, { page, pageSize }, filter),
   }),
@@ -177,7 +177,7 @@ export const syncRoutes = [
     description: 'Newest first unless sorted: waiting, running and ended runs, with progress and counts.',
     params: IdParams,
     query: z.strictObject({ ...pageFields, ...runFilter }).refine(isSpan, noSpan),
-    response: pageOf(SyncRun),
+    response: createPageSchema(SyncRun),
     handler: (ctx, { params, query: { page, pageSize, ...filter } }) =>
       runs.listSyncRuns(ctx, { page, pageSize }, { ...filter, syncConfigId: params.id }),
   }),
@@ -208,7 +208,7 @@ export const syncRoutes = [
       'year.',
     params: IdParams,
     query: PageQuery,
-    response: pageOf(SyncDriftEvent),
+    response: createPageSchema(SyncDriftEvent),
     handler: (ctx, { params, query }) => listDrift(ctx, params.id, query),
   }),
   defineRoute({
@@ -224,7 +224,7 @@ export const syncRoutes = [
       'callers without `record:read`, and where it may show a value that is masked for the caller.',
     params: IdParams,
     query: PageQuery,
-    response: pageOf(SyncRejectedRecord),
+    response: createPageSchema(SyncRejectedRecord),
     handler: (ctx, { params, query }) => listRejectedRecords(ctx, params.id, query),
   }),
   defineRoute({
@@ -256,7 +256,7 @@ export const syncRoutes = [
     query: z
       .strictObject({ ...pageFields, ...runFilter, recordType, syncConfigId: Id.optional() })
       .refine(isSpan, noSpan),
-    response: pageOf(SyncRun),
+    response: createPageSchema(SyncRun),
     handler: (ctx, { query: { page, pageSize, ...filter } }) =>
       runs.listSyncRuns(ctx, { page, pageSize }, filter),
   }),
@@ -285,7 +285,7 @@ export const syncRoutes = [
       'the event `end` arrives.',
     params: IdParams,
     query: PageQuery,
-    response: pageOf(SyncRunEvent),
+    response: createPageSchema(SyncRunEvent),
     stream: {
       description:
         '`log`: each log event once, with an id to resume from; `run`: the run when its state or progress changes; `end`: the run as it ' +
@@ -307,7 +307,7 @@ export const syncRoutes = [
       'no longer listed. `message` as in `GET /sync-configs/{id}/rejections`.',
     params: IdParams,
     query: PageQuery,
-    response: pageOf(SyncRejection),
+    response: createPageSchema(SyncRejection),
     handler: (ctx, { params, query }) => listSyncRunRejections(ctx, params.id, query),
   }),
   defineRoute({

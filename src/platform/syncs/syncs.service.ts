@@ -31,12 +31,12 @@ import * as store from './syncs.store.ts';
 type Warehouse = {
   readonly held: ReadonlyMap<string, HeldDeletions>;
   readonly gaps: ReadonlyMap<string, FieldGaps>;
-  readonly storedOf: (recordType: string) => StoredRecords;
+  readonly getStoredRecords: (recordType: string) => StoredRecords;
 };
 const readWarehouse = async (ctx: RequestCtx): Promise<Warehouse> => ({
   held: await listHeldDeletions(ctx),
   gaps: await readFieldGaps(ctx),
-  storedOf: await readStoredRecords(ctx),
+  getStoredRecords: await readStoredRecords(ctx),
 });
 
 /** Sorted by field. */
@@ -53,7 +53,7 @@ function configView(
   ctx: RequestCtx,
   row: SyncConfigRow,
   lastRun: RunRow | undefined,
-  { held, gaps, storedOf }: Warehouse,
+  { held, gaps, getStoredRecords }: Warehouse,
 ) {
   const idle = !row.enabled || row.schedule === null || row.paused_reason !== null;
   return {
@@ -79,7 +79,7 @@ function configView(
     lastRun: lastRun === undefined ? null : runView(ctx, lastRun),
     heldDeletions: held.get(row.record_type) ?? null,
     ...gapsView(gaps.get(row.record_type)),
-    ...storedOf(row.record_type),
+    ...getStoredRecords(row.record_type),
     nextRunAt: idle ? null : instantOrNull(findNextSlot(row.schedule ?? '', row.timezone, ctx.clock.now())),
     createdAt: instant(row.created_at),
     updatedAt: instant(row.updated_at),
@@ -92,7 +92,7 @@ export async function getConfigRow(tx: Tx, ctx: RequestCtx, id: string): Promise
   if (row === undefined) throw notFound('Sync configuration');
   return row;
 }
-const viewOf = async (tx: Tx, ctx: RequestCtx, row: SyncConfigRow) =>
+const readConfigView = async (tx: Tx, ctx: RequestCtx, row: SyncConfigRow) =>
   configView(
     ctx,
     row,
@@ -113,14 +113,14 @@ async function assertUnused(
   recordType: string,
   stays: (source: string) => boolean,
 ): Promise<void> {
-  const goingOf = (sources: readonly string[]): string =>
+  const formatRemoved = (sources: readonly string[]): string =>
     sources.filter((source) => !stays(source)).join(', ');
   const versions = (await listVersionSources(tx, ctx.organizationId, recordType)).map(
-    ({ version, sources }) => [version, goingOf(sources)],
+    ({ version, sources }) => [version, formatRemoved(sources)],
   );
   const views = (await findViewUses(tx, ctx, recordType))
     .filter(({ view, isPrivate }) => view !== null || !isPrivate)
-    .map(({ view, sources }) => ({ view, going: goingOf(sources) }))
+    .map(({ view, sources }) => ({ view, going: formatRemoved(sources) }))
     .filter(({ going }) => going !== '');
   const hidden = views.filter(({ view }) => view === null).length;
   const details = [
@@ -141,7 +141,7 @@ async function assertUnused(
   if (details.length > 0) throw invalid('Published versions or views use these fields', details);
 }
 
-const fieldOf = (source: string): string => source.replace(/\.name$/, '');
+const toField = (source: string): string => source.replace(/\.name$/, '');
 
 export const listSyncConfigs = (ctx: RequestCtx, page: PageQuery, filter: store.ConfigFilter) =>
   inTransaction(ctx, async (tx) => {
@@ -161,7 +161,7 @@ export const listSyncConfigs = (ctx: RequestCtx, page: PageQuery, filter: store.
 
 /** Throws 404 for an unknown sync. */
 export const getSyncConfig = (ctx: RequestCtx, id: string) =>
-  inTransaction(ctx, async (tx) => viewOf(tx, ctx, await getConfigRow(tx, ctx, id)));
+  inTransaction(ctx, async (tx) => readConfigView(tx, ctx, await getConfigRow(tx, ctx, id)));
 
 const rethrowAsTaken = (error: unknown): never => {
   if (!violatesConstraint(error, 'one_config_per_record_type')) throw error;
@@ -231,7 +231,7 @@ export async function updateSyncConfig(ctx: RequestCtx, id: string, change: Sync
   return inTransaction(ctx, async (tx) => {
     const { fields } = change;
     if (fields !== undefined && fields !== '*')
-      await assertUnused(tx, ctx, before.record_type, (source) => fields.includes(fieldOf(source)));
+      await assertUnused(tx, ctx, before.record_type, (source) => fields.includes(toField(source)));
     const { alertRecipients, maxDeleteShare, fields: _, filter, ...same } = change;
     const present = Object.fromEntries(Object.entries(same).filter(([, value]) => value !== undefined));
     await store.updateConfig(tx, ctx.organizationId, id, {
@@ -246,7 +246,7 @@ export async function updateSyncConfig(ctx: RequestCtx, id: string, change: Sync
       target: { type: 'sync-config', id },
       changes: change,
     });
-    return viewOf(tx, ctx, await getConfigRow(tx, ctx, id));
+    return readConfigView(tx, ctx, await getConfigRow(tx, ctx, id));
   });
 }
 

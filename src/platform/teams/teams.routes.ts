@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
-import { pageFields, pageOf } from '../../http/page.ts';
+import { createPageSchema, pageFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { NewTeam, NewTeamMember, Team, TeamMember, TeamMemberParams, TeamPatch } from './teams.schemas.ts';
 import * as service from './teams.service.ts';
@@ -18,7 +18,7 @@ export const teamRoutes = [
     summary: 'List teams',
     description: 'Newest first. `q` searches in names.',
     query: listQuery,
-    response: pageOf(Team),
+    response: createPageSchema(Team),
     handler: (ctx, { query: { q, ...page } }) => service.listTeams(ctx, page, q),
   }),
   defineRoute({
@@ -83,7 +83,7 @@ export const teamRoutes = [
     description: 'Newest first. `q` searches in names and e-mail addresses.',
     params: IdParams,
     query: listQuery,
-    response: pageOf(TeamMember),
+    response: createPageSchema(TeamMember),
     handler: (ctx, { params, query: { q, ...page } }) => service.listTeamMembers(ctx, params.id, page, q),
   }),
   defineRoute({

@@ -3,10 +3,10 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import { parseExact } from '../../core/exact-json.ts';
 import type { RecordReader, SummaryColumn } from '../../public/index.ts';
 import { findDescription } from '../../sync/index.ts';
-import { summaryQueryOf } from './view-summary.ts';
+import { toSummaryQuery } from './view-summary.ts';
 import {
+  createLabeler,
   type Fields,
-  labelOf,
   maxRecordsInMail,
   readViewTable,
   type ViewColumn,
@@ -23,7 +23,7 @@ const words = {
   max: 'Maximum of',
   count_distinct: 'Distinct values of',
 } as const;
-const keyOf = ({ path }: SummaryColumn): string => path.join('.');
+const toKey = ({ path }: SummaryColumn): string => path.join('.');
 
 function labelOfColumn(
   { source, function: name, period }: SummaryColumn,
@@ -40,8 +40,8 @@ function typeOfColumn({ function: name, period, type }: SummaryColumn): string |
   return period === null ? type : 'text';
 }
 
-function columnsOf(columns: readonly SummaryColumn[], fields: Fields): ViewColumn[] {
-  const label = labelOf(fields, {
+function toViewColumns(columns: readonly SummaryColumn[], fields: Fields): ViewColumn[] {
+  const label = createLabeler(fields, {
     columns: columns.flatMap(({ source, function: name }) =>
       source === null || name !== null ? [] : [source],
     ),
@@ -49,7 +49,7 @@ function columnsOf(columns: readonly SummaryColumn[], fields: Fields): ViewColum
   const amounts = new Map(
     fields.flatMap(({ name, currency }) => (currency === undefined ? [] : [[name, currency]])),
   );
-  const groups = new Set(columns.filter(({ function: name }) => name === null).map(keyOf));
+  const groups = new Set(columns.filter(({ function: name }) => name === null).map(toKey));
   return columns.map((column) => {
     const { source, function: name } = column;
     const currency =
@@ -57,7 +57,7 @@ function columnsOf(columns: readonly SummaryColumn[], fields: Fields): ViewColum
     const named = currency && groups.has(`${currency}.name`) ? `${currency}.name` : null;
     const amount = currency === undefined ? null : { currency: named, isNamed: named !== null };
     return {
-      name: keyOf(column),
+      name: toKey(column),
       label: labelOfColumn(column, label),
       type: typeOfColumn(column),
       amount,
@@ -78,7 +78,7 @@ export async function readViewContent(
   tenant: TenantCtx,
   view: ViewRow,
 ): Promise<ViewTable> {
-  const query = summaryQueryOf(view);
+  const query = toSummaryQuery(view);
   if (query === undefined) return readViewTable(records, tenant, view);
   const fields = (await findDescription(tenant, view.record_type))?.fields ?? [];
   const shown = { ...query, limit: Math.min(query.limit, maxRecordsInMail) };
@@ -87,9 +87,9 @@ export async function readViewContent(
   });
   return {
     unit: 'row',
-    columns: columnsOf(columns, fields),
+    columns: toViewColumns(columns, fields),
     records: (parseExact(rows) as Row[]).map((row) =>
-      Object.fromEntries(columns.map((column) => [keyOf(column), valueAt(row, column.path)])),
+      Object.fromEntries(columns.map((column) => [toKey(column), valueAt(row, column.path)])),
     ),
     total: Math.min(total, query.limit),
     syncedAt,

@@ -1,13 +1,13 @@
 // The summary of a view: which records it groups, what it computes, and what is wrong with it.
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { ErrorDetail } from '../../core/errors.ts';
-import { type QueryProblem, recordsOf, type SummaryQuery } from '../../public/index.ts';
+import { getRecordReader, type QueryProblem, type SummaryQuery } from '../../public/index.ts';
 import type { ViewRow } from './views.store.ts';
 
 type Summarized = Pick<ViewRow, 'record_type' | 'filters' | 'summary'>;
 
 /** The query of a view's summary; undefined for a view without one. */
-export function summaryQueryOf({
+export function toSummaryQuery({
   record_type: recordType,
   filters,
   summary,
@@ -59,8 +59,8 @@ function findDuplicates({ summary }: Summarized): ErrorDetail[] {
 
 /** Problems of a view's summary that no later sync can resolve; none without a summary. */
 export async function findSummaryProblems(ctx: RequestCtx, view: Summarized): Promise<ErrorDetail[]> {
-  const query = summaryQueryOf(view);
+  const query = toSummaryQuery(view);
   if (query === undefined) return [];
-  const problems = await recordsOf(ctx).checkSummary(ctx, query, ctx.principal.reads);
+  const problems = await getRecordReader(ctx).checkSummary(ctx, query, ctx.principal.reads);
   return [...findDuplicates(view), ...problems.filter(({ passing }) => !passing).map(toSummaryProblem)];
 }

@@ -4,7 +4,7 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import { parseExact } from '../../core/exact-json.ts';
 import type { RecordReader } from '../../public/index.ts';
 import { findDescription } from '../../sync/index.ts';
-import { recordQueryOf } from './views.service.ts';
+import { toRecordQuery } from './views.service.ts';
 import type { ViewRow } from './views.store.ts';
 
 /**
@@ -37,7 +37,10 @@ export type Fields = NonNullable<Awaited<ReturnType<typeof findDescription>>>['f
  * The ERP's label of a field. A reference has one label for its id and its name; when the view has both, the
  * id's label gets "(id)".
  */
-export function labelOf(fields: Fields, { columns }: Pick<ViewRow, 'columns'>): (source: string) => string {
+export function createLabeler(
+  fields: Fields,
+  { columns }: Pick<ViewRow, 'columns'>,
+): (source: string) => string {
   const labels = new Map(fields.map(({ name, label }) => [name, label]));
   return (source) => {
     const label = labels.get(source.replace(/\.name$/, '')) ?? source;
@@ -62,14 +65,14 @@ export async function readViewTable(
   );
   const currencies = new Set(view.columns.flatMap((source) => amounts.get(source) ?? []));
   const added = [...currencies].filter((source) => !view.columns.includes(source));
-  const query = recordQueryOf({ ...view, columns: [...view.columns, ...added] });
+  const query = toRecordQuery({ ...view, columns: [...view.columns, ...added] });
   const found = await records.list(
     tenant,
     query,
     { page: 1, pageSize: maxRecordsInMail },
     { unmasked: false },
   );
-  const label = labelOf(fields, view);
+  const label = createLabeler(fields, view);
   const isAdded = (path: string): boolean =>
     Number(/^columns\[(\d+)\]/.exec(path)?.[1] ?? -1) >= view.columns.length;
   return {
@@ -104,7 +107,7 @@ export const oneLine = (text: string, maxLength: number): string =>
   cut(text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim(), maxLength);
 
 /** The decimal places of a currency; two where its name is no code. */
-function decimalsOf(currency: string | null): number {
+function countDecimals(currency: string | null): number {
   if (currency === null || !/^[A-Z]{3}$/.test(currency)) return 2;
   return (
     new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2
@@ -118,7 +121,7 @@ function decimalsOf(currency: string | null): number {
 function amountText(value: unknown, currency: string | null): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value); // large integers are texts
   const own = /\.(\d*?)0*$/.exec(text)?.[1]?.length ?? 0;
-  const least = decimalsOf(currency);
+  const least = countDecimals(currency);
   const format = new Intl.NumberFormat('en-GB', {
     minimumFractionDigits: least,
     maximumFractionDigits: Math.max(least, own),

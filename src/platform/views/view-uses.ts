@@ -2,7 +2,7 @@
 // effects of schema drift. Views that the caller may not see are not named.
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { Tx } from '../../db/transaction.ts';
-import { viewerOf } from './views.service.ts';
+import { toViewer } from './views.service.ts';
 import { listViewsOfRecordType } from './views.store.ts';
 
 export type ViewUse = {
@@ -13,18 +13,19 @@ export type ViewUse = {
   readonly sources: readonly string[];
 };
 
-const fieldsOf = (parts: readonly { readonly field: string }[]): string[] => parts.map(({ field }) => field);
+const listFields = (parts: readonly { readonly field: string }[]): string[] =>
+  parts.map(({ field }) => field);
 
 export async function findViewUses(tx: Tx, ctx: RequestCtx, recordType: string): Promise<ViewUse[]> {
   const maySee = ctx.principal.permissions.has('view:read');
-  const views = await listViewsOfRecordType(tx, ctx.organizationId, recordType, viewerOf(ctx));
+  const views = await listViewsOfRecordType(tx, ctx.organizationId, recordType, toViewer(ctx));
   return views.map(({ id, name, visible, visibility, columns, filters, sort, summary }) => ({
     view: visible && maySee ? { id, name } : null,
     isPrivate: visibility === 'private',
     sources: [
       ...new Set([
         ...columns,
-        ...fieldsOf([...filters, ...sort, ...(summary?.groups ?? []), ...(summary?.aggregates ?? [])]),
+        ...listFields([...filters, ...sort, ...(summary?.groups ?? []), ...(summary?.aggregates ?? [])]),
       ]),
     ].filter((source) => source !== 'id'),
   }));

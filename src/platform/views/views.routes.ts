@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { IdParams, queryBoolean } from '../../http/fields.ts';
-import { pageFields, pageOf } from '../../http/page.ts';
+import { createPageSchema, pageFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { NewView, View, ViewPatch, ViewRecords, ViewRows, visibilities } from './views.schemas.ts';
 import * as service from './views.service.ts';
@@ -24,7 +24,7 @@ export const viewRoutes = [
       recordType: z.string().min(1).max(200).optional(),
       visibility: z.enum(visibilities).optional(),
     }),
-    response: pageOf(View),
+    response: createPageSchema(View),
     handler: (ctx, { query: { q, recordType, visibility, ...page } }) =>
       service.listViews(ctx, page, { q, recordType, visibility }),
   }),

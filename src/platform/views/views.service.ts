@@ -10,19 +10,19 @@ import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import type { DownloadFile } from '../../http/route/route.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { type QueryProblem, type RecordQuery, recordsOf } from '../../public/index.ts';
+import { getRecordReader, type QueryProblem, type RecordQuery } from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
-import { findSummaryProblems, summaryQueryOf, toSummaryProblem } from './view-summary.ts';
+import { findSummaryProblems, toSummaryProblem, toSummaryQuery } from './view-summary.ts';
 import type { NewView, View, ViewPatch } from './views.schemas.ts';
 import * as store from './views.store.ts';
 
 /** Callers with `member:update` also manage the views of members who left. */
-export const viewerOf = ({ principal }: Pick<RequestCtx, 'principal'>): store.Viewer => ({
+export const toViewer = ({ principal }: Pick<RequestCtx, 'principal'>): store.Viewer => ({
   userId: principal.user.id,
   managesOrphans: principal.permissions.has('member:update'),
 });
 
-const viewOf = (row: store.ViewRow): View => ({
+const toView = (row: store.ViewRow): View => ({
   id: row.id,
   name: row.name,
   recordType: row.record_type,
@@ -41,7 +41,7 @@ const viewOf = (row: store.ViewRow): View => ({
 });
 
 /** The record query of a view. */
-export const recordQueryOf = (
+export const toRecordQuery = (
   view: Pick<store.ViewRow, 'record_type' | 'columns' | 'filters' | 'sort'>,
 ): RecordQuery => ({
   recordType: view.record_type,
@@ -62,7 +62,7 @@ export const toViewProblem = ({ path, code, message }: QueryProblem): ErrorDetai
 });
 
 export const findViewForCaller = (tx: Tx, ctx: RequestCtx, id: string): Promise<store.ViewRow | undefined> =>
-  store.findVisibleView(tx, ctx.organizationId, viewerOf(ctx), id);
+  store.findVisibleView(tx, ctx.organizationId, toViewer(ctx), id);
 
 async function getVisibleView(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ViewRow> {
   const row = await findViewForCaller(tx, ctx, id);
@@ -76,7 +76,7 @@ async function getVisibleView(tx: Tx, ctx: RequestCtx, id: string): Promise<stor
  */
 async function getEditableView(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ViewRow> {
   const row = await getVisibleView(tx, ctx, id);
-  const { userId, managesOrphans: keeper } = viewerOf(ctx);
+  const { userId, managesOrphans: keeper } = toViewer(ctx);
   if (row.owner_id === userId || keeper) return row;
   throw new AppError('FORBIDDEN', 'Only the owner of the view can change it', {
     details: [
@@ -119,7 +119,7 @@ async function assertQueryIsValid(
       query.sort.map(({ field }) => field),
       (index) => `sort[${index}].field`,
     ),
-    ...(await recordsOf(ctx).check(ctx, recordQueryOf(query), ctx.principal.reads))
+    ...(await getRecordReader(ctx).check(ctx, toRecordQuery(query), ctx.principal.reads))
       .filter(({ passing }) => !passing)
       .map(toViewProblem),
     ...(await findSummaryProblems(ctx, query)),
@@ -164,7 +164,7 @@ const inViewTransaction = <T>(ctx: RequestCtx, work: (tx: Tx) => Promise<T>): Pr
 async function readBack(tx: Tx, ctx: RequestCtx, id: string): Promise<View> {
   const row = await store.findView(tx, ctx.organizationId, id);
   if (row === undefined) throw notFound('View');
-  return viewOf(row);
+  return toView(row);
 }
 
 const toJson = (summary: store.ViewRow['summary']): string | null =>
@@ -184,13 +184,13 @@ const forAudit = (
 
 export const listViews = (ctx: RequestCtx, page: PageQuery, filters: store.ViewFilters) =>
   inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listViews(tx, ctx.organizationId, viewerOf(ctx), page, filters);
-    return toPage(rows.map(viewOf), total, page);
+    const { rows, total } = await store.listViews(tx, ctx.organizationId, toViewer(ctx), page, filters);
+    return toPage(rows.map(toView), total, page);
   });
 
 /** Throws 404 for a view that the caller may not see. */
 export const getView = (ctx: RequestCtx, id: string) =>
-  inTransaction(ctx, async (tx) => viewOf(await getVisibleView(tx, ctx, id)));
+  inTransaction(ctx, async (tx) => toView(await getVisibleView(tx, ctx, id)));
 
 /** Throws 422 for invalid columns, filters, sorts or team, and at the quota. */
 export async function createView(ctx: RequestCtx, input: NewView): Promise<View> {
@@ -272,7 +272,7 @@ export const deleteView = (ctx: RequestCtx, id: string): Promise<void> =>
   });
 
 type ViewRead = { readonly masked: boolean };
-const rightsOf = ({ principal }: RequestCtx, { masked }: ViewRead) => ({
+const toRights = ({ principal }: RequestCtx, { masked }: ViewRead) => ({
   unmasked: principal.reads.unmasked && !masked,
 });
 
@@ -288,11 +288,11 @@ export async function openViewCsv(
   left: AbortSignal,
 ): Promise<DownloadFile> {
   const view = await inTransaction(ctx, (tx) => getVisibleView(tx, ctx, id));
-  const { bytes, aborted, total, problems, heldBack, syncedAt } = await recordsOf(ctx).csv(
+  const { bytes, aborted, total, problems, heldBack, syncedAt } = await getRecordReader(ctx).csv(
     ctx,
-    recordQueryOf(view),
+    toRecordQuery(view),
     left,
-    rightsOf(ctx, read),
+    toRights(ctx, read),
   );
   if (heldBack)
     throw invalid('A filter of the view does not work at the moment', problems.map(toViewProblem));
@@ -316,10 +316,10 @@ export async function listViewRecords(
   { masked, ...page }: PageQuery & ViewRead,
 ) {
   const view = await inTransaction(ctx, (tx) => getVisibleView(tx, ctx, id));
-  const rights = rightsOf(ctx, { masked });
-  const { records, total, columns, problems, syncedAt } = await recordsOf(ctx).list(
+  const rights = toRights(ctx, { masked });
+  const { records, total, columns, problems, syncedAt } = await getRecordReader(ctx).list(
     ctx,
-    recordQueryOf(view),
+    toRecordQuery(view),
     page,
     rights,
   );
@@ -334,12 +334,16 @@ export async function listViewRecords(
 /** Throws 404 for a view that the caller may not see, 422 `no_summary` for one that has no summary. */
 export async function listViewRows(ctx: RequestCtx, id: string, read: ViewRead) {
   const view = await inTransaction(ctx, (tx) => getVisibleView(tx, ctx, id));
-  const query = summaryQueryOf(view);
+  const query = toSummaryQuery(view);
   if (query === undefined)
     throw invalid('The view has no summary', [
       { path: 'summary', code: 'no_summary', message: 'Add a summary to the view' },
     ]);
-  const { rows, total, problems, syncedAt } = await recordsOf(ctx).summarize(ctx, query, rightsOf(ctx, read));
+  const { rows, total, problems, syncedAt } = await getRecordReader(ctx).summarize(
+    ctx,
+    query,
+    toRights(ctx, read),
+  );
   return {
     data: parseExact(rows) as Record<string, unknown>[],
     total,

@@ -1,5 +1,5 @@
 import { IdParams } from '../../http/fields.ts';
-import { NamedPageQuery, PageQuery, pageOf } from '../../http/page.ts';
+import { createPageSchema, NamedPageQuery, PageQuery } from '../../http/page.ts';
 import { definePersonRoute } from '../../http/route/define.ts';
 import {
   ChosenOrganization,
@@ -44,7 +44,7 @@ export const whoamiRoutes = [
     description:
       'Newest first, with the role in each. An API key sees only the organization that it belongs to.',
     query: NamedPageQuery,
-    response: pageOf(MyOrganization),
+    response: createPageSchema(MyOrganization),
     handler: (ctx, { query }) => listOwnOrganizations(ctx, query),
   }),
   definePersonRoute({
@@ -71,7 +71,7 @@ export const whoamiRoutes = [
     summary: "List the caller's sessions",
     description: 'Newest first. Ended and expired sessions are not listed.',
     query: PageQuery,
-    response: pageOf(MySession),
+    response: createPageSchema(MySession),
     handler: (ctx, { query }) => listOwnSessions(ctx, query),
   }),
   definePersonRoute({

@@ -31,7 +31,7 @@ function describeUser({ user, isRestrictedKey }: Principal) {
   };
 }
 
-async function metricsOf(ctx: TenantCtx) {
+async function readUsageMetrics(ctx: TenantCtx) {
   const { storage, activeUsers, activeKeys, credits } = await readMetrics(ctx);
   const granted = ctx.settings.agentCreditsPerMonth;
   const { used, reserved, resetsAt } = credits;
@@ -110,7 +110,7 @@ export async function describeCaller(ctx: CallerCtx) {
     ),
     credential,
     scopes: layer === undefined ? null : { ...scopesView(layer), unmasked: reads.unmasked },
-    metrics: isRestrictedKey ? null : await metricsOf({ ...ctx, organizationId: organization.id }),
+    metrics: isRestrictedKey ? null : await readUsageMetrics({ ...ctx, organizationId: organization.id }),
     nextStep: null,
   };
 }

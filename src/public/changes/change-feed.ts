@@ -3,7 +3,7 @@
 
 import { AppError } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
-import { queryTextOf } from '../../core/query-text.ts';
+import { toQueryText } from '../../core/query-text.ts';
 import { negotiateMediaType, type ReadContext, readerFor, sendPageOrNotModified } from '../http/exchange.ts';
 import { isTooLarge } from '../read/failures.ts';
 import type { Freshness, Reader, StateRow } from '../read/reader.ts';
@@ -13,7 +13,7 @@ import { assertScopeFresh } from '../read/stale-fields.ts';
 import { withinTimeLimit } from '../read/time-limit.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import { type ChangePlan, type ChangeRow, changesStatement, largeChangesStatement } from './change-sql.ts';
-import { type ChangeCursor, decodeChangeToken, encodeChangeToken, markOf } from './change-token.ts';
+import { type ChangeCursor, decodeChangeToken, encodeChangeToken, toMark } from './change-token.ts';
 
 const maxChanges = 1_000;
 const defaultChanges = 100;
@@ -77,13 +77,13 @@ function decodeSince(read: ReadContext, since: string): ChangeCursor {
  * The last generation that tokens with this mark may have seen; undefined when the records were reloaded
  * since they were issued.
  */
-function lastGenerationOf(
+function findLastGeneration(
   epochMark: string,
   { epoch, generation }: Freshness,
   former: ChangeRow['former_epochs'],
 ): string | undefined {
-  if (epochMark === markOf(epoch)) return generation;
-  return former.find((earlier) => epochMark === markOf(earlier.epoch))?.until;
+  if (epochMark === toMark(epoch)) return generation;
+  return former.find((earlier) => epochMark === toMark(earlier.epoch))?.until;
 }
 
 /**
@@ -96,7 +96,7 @@ function findExpiry(
   freshness: Freshness,
   { recorded, ...row }: ChangeRow,
 ): string | undefined {
-  const last = lastGenerationOf(epochMark, freshness, row.former_epochs);
+  const last = findLastGeneration(epochMark, freshness, row.former_epochs);
   if (last === undefined) return 'The records have been reloaded since this token was issued';
   if (BigInt(seen) > BigInt(last))
     return 'The database was replaced by an earlier state since this token was issued';
@@ -107,8 +107,8 @@ function findExpiry(
     : undefined;
 }
 
-const reachMarkOf = ({ reach }: ReadableEndpoint): string | undefined =>
-  reach === '' ? undefined : markOf(reach);
+const toReachMark = ({ reach }: ReadableEndpoint): string | undefined =>
+  reach === '' ? undefined : toMark(reach);
 
 /**
  * Throws 410 when the version was published with other content since the token was issued, which only the
@@ -116,9 +116,9 @@ const reachMarkOf = ({ reach }: ReadableEndpoint): string | undefined =>
  * it was issued.
  */
 function assertSameContent({ contentMark, reachMark }: ChangeCursor, { endpoint }: ReadContext): void {
-  if (contentMark !== undefined && contentMark !== markOf(endpoint.contentKey))
+  if (contentMark !== undefined && contentMark !== toMark(endpoint.contentKey))
     throw tokenExpired('The version has been published again since this token was issued');
-  if (reachMark !== reachMarkOf(endpoint))
+  if (reachMark !== toReachMark(endpoint))
     throw tokenExpired('This token was issued to a reader of other records, fields or masked values');
 }
 
@@ -139,9 +139,9 @@ function nextCursor(
     position,
     floor: row.more ? (from?.floor ?? generation) : generation,
     seen: generation,
-    epochMark: markOf(epoch),
-    contentMark: markOf(endpoint.contentKey),
-    reachMark: reachMarkOf(endpoint),
+    epochMark: toMark(epoch),
+    contentMark: toMark(endpoint.contentKey),
+    reachMark: toReachMark(endpoint),
   };
 }
 
@@ -187,7 +187,7 @@ const readChanges = (reader: Reader, plan: ChangePlan, from: ChangeCursor | null
 export async function serveChanges(read: ReadContext): Promise<void> {
   const { tenant, version, endpoint, exchange } = read;
   negotiateMediaType(exchange.req, ['application/json']);
-  const { since, limit } = parseChangesQuery(parseQuery(queryTextOf(exchange.req.url ?? '')));
+  const { since, limit } = parseChangesQuery(parseQuery(toQueryText(exchange.req.url ?? '')));
   const from = since === null ? null : decodeSince(read, since);
   if (from !== null) assertSameContent(from, read);
   await sendPageOrNotModified(read, 'changes', JSON.stringify([since, limit]), async () => {

@@ -34,11 +34,11 @@ export type ChangeCursor = {
 };
 
 /** A short digest that identifies an epoch, or the content of a version, without revealing it. */
-export const markOf = (text: string): string =>
+export const toMark = (text: string): string =>
   createHash('sha256').update(text).digest('base64url').slice(0, 12);
 
 type FeedAddress = { readonly version: string; readonly resource: string };
-const bindingOf = (
+const toSigningContext = (
   { organizationId }: Pick<TenantCtx, 'organizationId'>,
   { version, resource }: FeedAddress,
 ): string => JSON.stringify(['changes', organizationId, version, resource]);
@@ -62,7 +62,7 @@ export function encodeChangeToken(
     contentMark,
     ...reach,
   ]);
-  return tenant.keyring.sign(text, bindingOf(tenant, feed));
+  return tenant.keyring.sign(text, toSigningContext(tenant, feed));
 }
 
 /** Tokens of earlier versions of this service have no `seen` and no `contentMark`. */
@@ -86,7 +86,7 @@ export function decodeChangeToken(
   idType: 'integer' | 'text',
   token: string,
 ): ChangeCursor | undefined {
-  const text = tenant.keyring.verify(token, bindingOf(tenant, feed));
+  const text = tenant.keyring.verify(token, toSigningContext(tenant, feed));
   if (text === undefined) return undefined;
   const [epochMark, floor, generation, kind, id, seen = newer(floor, generation), contentMark, reachMark] =
     JSON.parse(text) as TokenContent;

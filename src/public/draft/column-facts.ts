@@ -2,7 +2,7 @@
 // different ones. Counts alone: no value of a record leaves this file.
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { Semaphore } from '../../core/semaphore.ts';
-import { warehouseOf } from '../../db/former-warehouse.ts';
+import { chooseWarehouse } from '../../db/former-warehouse.ts';
 import type { RecordColumn } from '../../warehouse/columns.ts';
 import { readRecordState } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
@@ -60,7 +60,7 @@ async function sampleColumns(
   recordType: string,
   columns: readonly RecordColumn[],
 ): Promise<ColumnFacts | undefined> {
-  const { data } = warehouseOf(ctx.db, ctx.organizationId);
+  const { data } = chooseWarehouse(ctx.db, ctx.organizationId);
   const schema = tenantSchema(ctx.organizationId);
   const read = (sql: string): Promise<readonly Row[]> =>
     reads.run(ctx.organizationId, async () => (await data.query<Row>(sql)).rows);
@@ -82,15 +82,15 @@ async function sampleColumns(
       records: found[0]?.total ?? 0,
       lines: ofLines[0]?.total ?? 0,
       columns: new Map([
-        ...found.map((row) => [row.key, factOf(row)] as const),
-        ...ofLines.map((row) => [`${lines}.${row.key}`, factOf(row)] as const),
+        ...found.map((row) => [row.key, toFact(row)] as const),
+        ...ofLines.map((row) => [`${lines}.${row.key}`, toFact(row)] as const),
       ]),
     };
   });
   return facts ?? undefined;
 }
 
-const factOf = ({ filled, distinct, length }: Row): ColumnFact => ({ filled, distinct, length });
+const toFact = ({ filled, distinct, length }: Row): ColumnFact => ({ filled, distinct, length });
 
 const linesSql = (column: string, source: string): string =>
   `select l.line from (select t.${quoteIdentifier(column)} as lines from ${source} limit ${maxRecordsWithLines}) as r

@@ -1,7 +1,7 @@
 // Names for a proposed definition: from the ERP's labels, in the forms that the rules for definitions allow.
 // Pure.
 
-import { suffixOf } from '../version/operators.ts';
+import { toSuffix } from '../version/operators.ts';
 import { operators } from '../version/schema-document.ts';
 
 /** Names that mean something else in requests, lower case. */
@@ -23,7 +23,7 @@ const reserved = new Set([
   ],
   ...['count', 'sum', 'avg', 'min', 'max', 'count_distinct'],
 ]);
-const suffixes = operators.map(suffixOf).filter((suffix) => suffix !== '');
+const suffixes = operators.map(toSuffix).filter((suffix) => suffix !== '');
 
 const articles = new Set(['the', 'a', 'an']);
 /** What follows one of these explains the label and isn't part of the name. */
@@ -34,7 +34,7 @@ const maxLength = 56;
 const letters: Readonly<Record<string, string>> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', đ: 'd', ł: 'l' };
 
 /** The words of a label in lower case: Latin letters and digits alone. Empty where the label has none. */
-export function wordsOf(label: string): string[] {
+export function splitWords(label: string): string[] {
   const [before = ''] = label.split(/[([{:;]/);
   const plain = before
     .normalize('NFKD')
@@ -69,7 +69,7 @@ const singular = (word: string): string => word.replace(/ies$/, 'y').replace(/(?
 /** The words of a record type: of its label, otherwise of its name. */
 export function recordWords({ label, name }: { readonly label: string; readonly name: string }): string[] {
   const isUsable = ([first = '']: readonly string[]): boolean => /^[a-z]/.test(first);
-  const found = [label, name].map(wordsOf).find(isUsable);
+  const found = [label, name].map(splitWords).find(isUsable);
   return found ?? ['record'];
 }
 

@@ -1,6 +1,6 @@
 // Proposes what clients can ask of an endpoint: filters, sorts, aggregates, groups, relations and search
 // fields. Each costs an index or time at publish, so only the best of each are proposed. Pure.
-import { currencyOf } from '../version/money.ts';
+import { findCurrency } from '../version/money.ts';
 import type {
   AggregateDefinition,
   EndpointDefinition,
@@ -9,7 +9,7 @@ import type {
   Operator,
 } from '../version/schema-document.ts';
 import { type DraftSource, isCategory, isSelective, type Proposed } from './described.ts';
-import { wordsOf } from './names.ts';
+import { splitWords } from './names.ts';
 
 const max = { filters: 16, sorts: 8, aggregates: 12, groups: 12, relations: 10, search: 4, lineFilters: 4 };
 
@@ -18,7 +18,7 @@ const maxIdentifierLength = 40;
 
 type Kind = 'text' | 'amount' | 'date' | 'boolean' | 'reference' | 'choices' | 'choiceNames' | 'lines';
 
-const kindOf = ({ field: { type }, part }: Proposed): Kind => {
+const classifyKind = ({ field: { type }, part }: Proposed): Kind => {
   if (part === 'lines' || type === 'lines') return 'lines';
   if (part === 'ids') return 'choices';
   if (part === 'names') return 'choiceNames';
@@ -46,9 +46,12 @@ type Role =
 const isIdentifier = ({ fact }: Proposed): boolean =>
   fact.distinct * 2 > fact.filled && fact.length <= maxIdentifierLength;
 
-function roleOf(proposed: Proposed, { described: { shownAs, modifiedField }, available }: DraftSource): Role {
+function classifyRole(
+  proposed: Proposed,
+  { described: { shownAs, modifiedField }, available }: DraftSource,
+): Role {
   const { field, part } = proposed;
-  const kind = kindOf(proposed);
+  const kind = classifyKind(proposed);
   if (field.name === available.currency) return 'currency';
   if (field.name === shownAs.number && kind === 'text') return 'number';
   if (field.name === modifiedField && kind === 'date') return 'modified';
@@ -119,12 +122,12 @@ const aggregateRoles: readonly Role[] = ['money', 'shownDate', 'amount', 'relate
  * people set before times that the ERP notes, and days that stay before those that move.
  */
 function byInterest(a: Usable, b: Usable): number {
-  const weightOf = ({ refersTo, role, field: { custom, type, volatile } }: Usable): number =>
+  const computePenalty = ({ refersTo, role, field: { custom, type, volatile } }: Usable): number =>
     (role === 'related' && refersTo === null ? 8 : 0) +
     (custom ? 4 : 0) +
     (type === 'time' ? 2 : 0) +
     (volatile && type === 'date' ? 1 : 0);
-  return weightOf(a) - weightOf(b);
+  return computePenalty(a) - computePenalty(b);
 }
 
 /**
@@ -145,7 +148,7 @@ function best(fields: readonly Usable[], roles: readonly Role[], limit: number):
   return fields.filter((field) => chosen.has(field));
 }
 
-const filtersOf = (fields: readonly Usable[]): FilterDefinition[] =>
+const proposeFilters = (fields: readonly Usable[]): FilterDefinition[] =>
   best(
     fields.filter((field) => field.role === 'currency' || isSelective(field)),
     filterRoles,
@@ -159,7 +162,7 @@ const filtersOf = (fields: readonly Usable[]): FilterDefinition[] =>
   }));
 
 /** Lines can be found by what they refer to. */
-function lineFiltersOf(fields: readonly Usable[]): FilterDefinition[] {
+function proposeLineFilters(fields: readonly Usable[]): FilterDefinition[] {
   const found = fields.flatMap(({ definition, field }) =>
     (definition.fields ?? [])
       .filter(
@@ -174,9 +177,9 @@ function lineFiltersOf(fields: readonly Usable[]): FilterDefinition[] {
 
 /** Sums of rates, prices and limits say nothing. */
 const isRate = (label: string): boolean =>
-  wordsOf(label).some((word) => /^(?:rate|price|percent|limit|average|cost|factor)$/.test(word));
+  splitWords(label).some((word) => /^(?:rate|price|percent|limit|average|cost|factor)$/.test(word));
 
-function aggregateOf({ role, field, definition }: Usable): AggregateDefinition {
+function proposeAggregate({ role, field, definition }: Usable): AggregateDefinition {
   const { name } = definition;
   if (role === 'shownDate') return { field: name, functions: ['min', 'max'] };
   if (role === 'related') return { field: name, functions: ['count_distinct'] };
@@ -188,7 +191,7 @@ function aggregateOf({ role, field, definition }: Usable): AggregateDefinition {
 
 const isDate = ({ role }: Usable): boolean => role === 'shownDate' || role === 'date';
 
-const groupOf = (field: Usable): GroupDefinition => {
+const proposeGroup = (field: Usable): GroupDefinition => {
   const { name } = field.definition;
   return isDate(field) ? { field: name, periods: ['day', 'week', 'month', 'quarter', 'year'] } : name;
 };
@@ -199,7 +202,7 @@ const groupsRecords = (field: Usable): boolean =>
   isDate(field) ||
   (isSelective(field) && (field.field.target !== undefined || field.fact.distinct * 2 <= field.fact.filled));
 
-function relationsOf(fields: readonly Usable[]): NonNullable<EndpointDefinition['relations']> {
+function proposeRelations(fields: readonly Usable[]): NonNullable<EndpointDefinition['relations']> {
   const taken = new Set(fields.map(({ definition }) => definition.name.toLowerCase()));
   const found: NonNullable<EndpointDefinition['relations']> = [];
   for (const { definition, refersTo } of fields) {
@@ -211,7 +214,7 @@ function relationsOf(fields: readonly Usable[]): NonNullable<EndpointDefinition[
   return found.slice(0, max.relations);
 }
 
-function searchOf(fields: readonly Usable[]): string[] {
+function proposeSearch(fields: readonly Usable[]): string[] {
   const roles: readonly Role[] = ['number', 'name', 'prose', 'identifier'];
   const texts = fields
     .filter(({ role, fact }) => roles.includes(role) && fact.distinct > 1)
@@ -220,7 +223,7 @@ function searchOf(fields: readonly Usable[]): string[] {
   return fields.filter((field) => chosen.includes(field)).map(({ definition }) => definition.name);
 }
 
-function defaultSortOf(sorts: readonly Usable[]): EndpointDefinition['defaultSort'] {
+function proposeDefaultSort(sorts: readonly Usable[]): EndpointDefinition['defaultSort'] {
   const first = (['shownDate', 'number', 'modified'] as const).flatMap(
     (role) => sorts.find((field) => field.role === role) ?? [],
   )[0];
@@ -235,7 +238,7 @@ function isAddable(
   { available }: DraftSource,
 ): boolean {
   if (role !== 'money' && role !== 'amount') return true;
-  const currency = currencyOf(available, definition.source);
+  const currency = findCurrency(available, definition.source);
   return (
     currency === undefined ||
     (currency === available.currency && usable.some((field) => field.role === 'currency'))
@@ -250,16 +253,16 @@ export function proposeEndpoint(
 ): EndpointDefinition {
   const usable = fields
     .filter(({ definition }) => definition.mask === undefined)
-    .map((proposed): Usable => ({ ...proposed, role: roleOf(proposed, draft) }));
+    .map((proposed): Usable => ({ ...proposed, role: classifyRole(proposed, draft) }));
   const addable = usable
     .filter(({ fact }) => fact.distinct > 1)
     .filter((field) => isAddable(field, usable, draft));
   const sorts = best(usable.filter(isSelective), sortRoles, max.sorts);
-  const filters = [...filtersOf(usable), ...lineFiltersOf(usable)];
-  const aggregates = best(addable, aggregateRoles, max.aggregates).map(aggregateOf);
-  const groups = best(usable.filter(groupsRecords), groupRoles, max.groups).map(groupOf);
-  const relations = relationsOf(usable);
-  const search = searchOf(usable);
+  const filters = [...proposeFilters(usable), ...proposeLineFilters(usable)];
+  const aggregates = best(addable, aggregateRoles, max.aggregates).map(proposeAggregate);
+  const groups = best(usable.filter(groupsRecords), groupRoles, max.groups).map(proposeGroup);
+  const relations = proposeRelations(usable);
+  const search = proposeSearch(usable);
   return {
     name,
     recordType: draft.described.name,
@@ -267,7 +270,7 @@ export function proposeEndpoint(
     fields: fields.map(({ definition }) => definition),
     filters,
     sorts: sorts.map(({ definition }) => definition.name),
-    defaultSort: defaultSortOf(sorts),
+    defaultSort: proposeDefaultSort(sorts),
     maxPageSize: 100,
     ...(aggregates.length > 0 && { aggregates }),
     ...(groups.length > 0 && { groups }),

@@ -1,11 +1,11 @@
 // Proposes the fields of an endpoint: those that have values, under names from their labels. Pure.
 import type { RecordColumn } from '../../warehouse/columns.ts';
-import { boundSource, sourceOf } from '../version/bind.ts';
+import { boundSource, toSource } from '../version/bind.ts';
 import { maskFits } from '../version/operators.ts';
 import type { FieldDefinition, LineFieldDefinition } from '../version/schema-document.ts';
 import type { ColumnFact } from './column-facts.ts';
 import type { DescribedField, DraftSource, Masked, Proposed } from './described.ts';
-import { camelCase, fieldName, idsWords, wordsOf } from './names.ts';
+import { camelCase, fieldName, idsWords, splitWords } from './names.ts';
 
 const maxFields = 500;
 const maxScopable = 3;
@@ -16,7 +16,7 @@ const personalWords =
 const confidentialWords = /\b(?:cost|margin|salary|wage|credit limit|password|bank account)\b/;
 
 /** Tags by the words of the label; the texts alone are personal. */
-function tagsOf({ label, type }: DescribedField): FieldDefinition['tags'] {
+function proposeTags({ label, type }: DescribedField): FieldDefinition['tags'] {
   const words = label.toLowerCase().replaceAll(/[^a-z]+/g, ' ');
   if (confidentialWords.test(words)) return ['confidential'];
   const isText = type === 'text' || type === 'reference' || type === 'date';
@@ -38,7 +38,7 @@ const derivedName = (field: DescribedField, all: readonly DescribedField[]): Des
  */
 const labelWords = ({ name, label, custom }: DescribedField): string[] => {
   const prefix = /^[a-z]+_(?=.)/i.exec(name)?.[0] ?? '';
-  return wordsOf(custom && label === name ? name.slice(prefix.length) : label);
+  return splitWords(custom && label === name ? name.slice(prefix.length) : label);
 };
 
 type Part = Pick<LineFieldDefinition, 'source' | 'as' | 'description'> & {
@@ -51,7 +51,7 @@ type Part = Pick<LineFieldDefinition, 'source' | 'as' | 'description'> & {
  * to; other references, and lists, are the text that people know, or their value where there is no text; so
  * is `currency`, the reference that names the currency. Several choices are lists of their ids and names.
  */
-function partsOf(
+function proposeParts(
   field: DescribedField,
   named: DescribedField,
   isFilled: (source: string) => boolean,
@@ -79,10 +79,10 @@ function partsOf(
 
 const endings: Partial<Record<Part['part'], string>> = { label: 'name', ids: 'ids' };
 const sourceName = ({ name }: DescribedField, part: Part['part']): string =>
-  camelCase([...wordsOf(name), endings[part] ?? ''].filter((word) => word !== ''));
+  camelCase([...splitWords(name), endings[part] ?? ''].filter((word) => word !== ''));
 
 /** Names of a field, the best first. */
-function namesOf(
+function proposeNames(
   { words, part }: Part,
   field: DescribedField,
   { described }: Pick<DraftSource, 'described'>,
@@ -111,13 +111,13 @@ function fieldsToPropose(
     .map((named) => ({ field: derivedName(named, fields) ?? named, named }));
 }
 
-function rankOf({ name }: DescribedField, { shownAs }: DraftSource['described']): number {
+function computeRank({ name }: DescribedField, { shownAs }: DraftSource['described']): number {
   const first = [shownAs.number, shownAs.date, shownAs.name].indexOf(name);
   return first === -1 ? 3 : first;
 }
 
 const maskedAs = (field: DescribedField, type: RecordColumn['type'], mask: Masked['mask']): Masked => {
-  const tags = tagsOf(field);
+  const tags = proposeTags(field);
   return { ...(mask !== undefined && maskFits(mask, type) && { mask }), ...(tags !== undefined && { tags }) };
 };
 
@@ -133,23 +133,23 @@ export function proposeFields(
   const { described, available, facts, masks } = draft;
   const taken = new Set<string>();
   const live = (source: string): RecordColumn | undefined => {
-    return available.columns.find((column) => column.state === 'live' && sourceOf(column) === source);
+    return available.columns.find((column) => column.state === 'live' && toSource(column) === source);
   };
-  const factOf = (source: string): ColumnFact => facts.columns.get(live(source)?.column ?? '') ?? noValues;
+  const getFact = (source: string): ColumnFact => facts.columns.get(live(source)?.column ?? '') ?? noValues;
   const proposed = described.fields.filter(({ name, type }) => name !== 'id' && type !== 'lines');
   const ranked = fieldsToPropose(proposed).sort(
-    (a, b) => rankOf(a.field, described) - rankOf(b.field, described),
+    (a, b) => computeRank(a.field, described) - computeRank(b.field, described),
   );
   const found = ranked.flatMap(({ field, named }) =>
-    partsOf(field, named, (source) => factOf(source).filled > 0, available.currency).flatMap(
+    proposeParts(field, named, (source) => getFact(source).filled > 0, available.currency).flatMap(
       (part): Proposed[] => {
         const column = live(boundSource(part));
         if (column === undefined) return [];
-        const fact = factOf(boundSource(part));
+        const fact = getFact(boundSource(part));
         const masked = maskedAs(field, column.type, masks.get(part.source));
         const isTarget = part.part === 'value' && field.target !== undefined;
         const definition: FieldDefinition = {
-          name: fieldName(namesOf(part, field, draft), camelCase(singular), taken),
+          name: fieldName(proposeNames(part, field, draft), camelCase(singular), taken),
           source: part.source,
           description: part.description,
           ...(part.as !== undefined && { as: part.as }),
@@ -172,13 +172,15 @@ export function proposeFields(
  * last.
  */
 function withScopes(fields: readonly Proposed[]): Proposed[] {
-  const weightOf = ({ refersTo, field }: Proposed): number =>
+  const computePenalty = ({ refersTo, field }: Proposed): number =>
     (refersTo === null ? 2 : 0) + (field.custom ? 1 : 0);
   const candidates = fields.filter(
     ({ part, field, definition }) =>
       part === 'value' && field.target !== undefined && !field.volatile && definition.mask === undefined,
   );
-  const chosen = new Set(candidates.sort((a, b) => weightOf(a) - weightOf(b)).slice(0, maxScopable));
+  const chosen = new Set(
+    candidates.sort((a, b) => computePenalty(a) - computePenalty(b)).slice(0, maxScopable),
+  );
   return fields.map((each) =>
     chosen.has(each) ? { ...each, definition: { ...each.definition, scopable: true } } : each,
   );
@@ -192,26 +194,28 @@ function proposeLines(
 ) {
   if (column === undefined || facts.lines === 0) return [];
   const lineTaken = new Set<string>();
-  const factOf = (source: string): ColumnFact => facts.columns.get(`${column.column}.${source}`) ?? noValues;
+  const getFact = (source: string): ColumnFact => facts.columns.get(`${column.column}.${source}`) ?? noValues;
   const fields = fieldsToPropose(field.fields ?? []).flatMap(({ field: line, named }) =>
-    partsOf(line, named, (source) => factOf(source).filled > 0).flatMap((part): LineFieldDefinition[] => {
-      const type = column.lineFields?.find(({ name }) => name === boundSource(part))?.type;
-      if (type === undefined) return [];
-      const name = fieldName([camelCase(part.words), sourceName(line, part.part)], 'line', lineTaken);
-      const { source, as, description } = part;
-      return [
-        {
-          name,
-          source,
-          description,
-          ...(as !== undefined && { as }),
-          ...maskedAs(line, type, masks.get(`lines.${part.source}`)),
-        },
-      ];
-    }),
+    proposeParts(line, named, (source) => getFact(source).filled > 0).flatMap(
+      (part): LineFieldDefinition[] => {
+        const type = column.lineFields?.find(({ name }) => name === boundSource(part))?.type;
+        if (type === undefined) return [];
+        const name = fieldName([camelCase(part.words), sourceName(line, part.part)], 'line', lineTaken);
+        const { source, as, description } = part;
+        return [
+          {
+            name,
+            source,
+            description,
+            ...(as !== undefined && { as }),
+            ...maskedAs(line, type, masks.get(`lines.${part.source}`)),
+          },
+        ];
+      },
+    ),
   );
   if (fields.length === 0) return [];
-  const name = fieldName([camelCase(wordsOf(field.label)), 'lines'], 'record', taken);
+  const name = fieldName([camelCase(splitWords(field.label)), 'lines'], 'record', taken);
   const definition: FieldDefinition = {
     name,
     source: 'lines',

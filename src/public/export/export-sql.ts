@@ -94,7 +94,7 @@ export function countStatement(
   };
 }
 
-const kindOf = (
+const toCellKind = (
   { asString }: OutputField & { kind: 'value' },
   type: Exclude<ValueType, ListType>,
 ): CellKind => {
@@ -124,7 +124,7 @@ function cellColumns(
     if (masked !== undefined) return { name, kind: 'text' as const, sql: masked };
     const { column, type } = field.column;
     const value = `t.${quoteIdentifier(column)}`;
-    if (!isListType(type)) return { name, kind: kindOf(field, type), sql: value };
+    if (!isListType(type)) return { name, kind: toCellKind(field, type), sql: value };
     return form === 'csv'
       ? { name, kind: 'text' as const, sql: valueText(value, type) }
       : { name, kind: 'json' as const, sql: `to_json(${valueJson(value, type, false)})` };

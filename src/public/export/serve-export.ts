@@ -5,22 +5,22 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { queryTextOf } from '../../core/query-text.ts';
+import { toQueryText } from '../../core/query-text.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import {
-  identityOf,
   type ReadContext,
   type Representation,
   sendNotModifiedIfFresh,
+  toIdentity,
 } from '../http/exchange.ts';
 import { acceptsGzip, acceptsMark, knownTags } from '../http/negotiate.ts';
 import {
   addFreshness,
   assertMatch,
+  computeEtag,
   gzipLevel,
   matchingTag,
   sendNotModified,
-  tagOf,
 } from '../http/response.ts';
 import { asUnavailable, queryCanceled } from '../read/failures.ts';
 import { planList } from '../read/plan.ts';
@@ -34,7 +34,7 @@ import { createCsvWriter } from './csv.ts';
 import { type CopyStatement, copyStatement } from './export-sql.ts';
 import type { ExportState } from './export-state.ts';
 import { createJsonLinesWriter } from './json-lines.ts';
-import { mayOpenAgain, openSnapshot, type Snapshot, type SnapshotSource, totalOf } from './snapshot.ts';
+import { loadTotal, mayOpenAgain, openSnapshot, type Snapshot, type SnapshotSource } from './snapshot.ts';
 
 export const exportTypes = ['application/x-ndjson', 'text/csv'] as const;
 type ExportType = (typeof exportTypes)[number];
@@ -70,7 +70,7 @@ type ExportJob = {
 /** Streams a whole list. Rejects as `streamRows` does, and with 400 for bad parameters. */
 export function serveExport(exports: ExportState, read: ReadContext, type: ExportType): Promise<void> {
   const { req } = read.exchange;
-  const plan = planList(read.endpoint, parseQuery(queryTextOf(req.url ?? '')), { paged: false });
+  const plan = planList(read.endpoint, parseQuery(toQueryText(req.url ?? '')), { paged: false });
   const withMark = type === 'text/csv' && acceptsMark(req.headers);
   return streamRows(exports, read, {
     representation: type,
@@ -78,7 +78,7 @@ export function serveExport(exports: ExportState, read: ReadContext, type: Expor
     normalized: `${plan.normalized}${withMark ? ' bom' : ''}`,
     write: (table) => copyStatement(table, plan, type === 'text/csv' ? 'csv' : 'json'),
     createWriter: (columns) => rowWriters[type](columns, { withMark }),
-    countRows: (snapshot) => totalOf(snapshot, read.reader, plan),
+    countRows: (snapshot) => loadTotal(snapshot, read.reader, plan),
   });
 }
 
@@ -138,10 +138,10 @@ async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
   const { read, content } = job;
   const { req, res, headers } = read.exchange;
   assertScopeFresh(read.endpoint, snapshot.freshness);
-  const identity = identityOf(read, content.representation, content.normalized, snapshot.freshness);
+  const identity = toIdentity(read, content.representation, content.normalized, snapshot.freshness);
   assertMatch(req, identity);
   const isGzip = acceptsGzip(req.headers);
-  const tag = tagOf(identity, isGzip ? 'gzip' : 'identity');
+  const tag = computeEtag(identity, isGzip ? 'gzip' : 'identity');
   const knownTag = knownTags(req.headers).includes('*') ? tag : matchingTag(req, identity);
   if (knownTag !== undefined) {
     addFreshness(read.exchange, snapshot.freshness, read.endpoint);

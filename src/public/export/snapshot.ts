@@ -9,10 +9,10 @@ import { type ListPlan, selectsAll } from '../read/plan.ts';
 import {
   currentFreshness,
   type Freshness,
-  freshnessOf,
   type Reader,
   type StateRow,
   stateKey,
+  toFreshness,
 } from '../read/reader.ts';
 import type { ReplicaReads } from '../read/replica-servers.ts';
 import { askReplica } from '../read/replicas.ts';
@@ -110,7 +110,7 @@ async function readState(
     `select ${stateColumns} from ${schema}.record_state as s where s.record_type = $1`,
     [recordType],
   );
-  return freshnessOf(rows[0]);
+  return toFreshness(rows[0]);
 }
 
 /**
@@ -233,7 +233,7 @@ const holdLock = (
  * The exact total, counted unless it is cached for this data. An export may take longer than a list, and its
  * client may disconnect, so no list waits for this count or fails with it, nor the reverse.
  */
-export async function totalOf(
+export async function loadTotal(
   { client, table: tableRef, freshness }: Snapshot,
   reader: Reader,
   plan: ListPlan,

@@ -83,7 +83,7 @@ export function negotiateMediaType<T extends string>(req: IncomingMessage, offer
  * Everything that decides the bytes of a representation, for its entity tag. `related`: the states of the
  * records that it embeds.
  */
-export const identityOf = (
+export const toIdentity = (
   { reader, scopeKey, endpoint }: ReadContext,
   kind: Representation,
   normalized: string,
@@ -150,7 +150,7 @@ export async function sendNotModifiedIfFresh(
     read,
     states,
     expansions,
-    identityOf(read, kind, normalized, states.freshness, states.related),
+    toIdentity(read, kind, normalized, states.freshness, states.related),
   );
 }
 
@@ -203,13 +203,13 @@ export async function sendPageOrNotModified(
   const known = statesFor(read, expansions);
   const current = known instanceof Promise ? await known : known;
   if (!asksForOneState(exchange)) {
-    const identity = identityOf(read, kind, normalized, current.freshness, current.related);
+    const identity = toIdentity(read, kind, normalized, current.freshness, current.related);
     if (sendIfNotModified(read, current, expansions, identity)) return;
     const cached = bodies.find(exchange.req, identity);
     if (cached !== undefined) return sendPage(read, current, expansions, cached);
   }
   const { body: parts, links, freshness, related = noneRelated } = await render();
-  const identity = identityOf(read, kind, normalized, freshness, related);
+  const identity = toIdentity(read, kind, normalized, freshness, related);
   assertMatch(exchange.req, identity);
   const body = { ...(await writeBody(exchange.req, identity, parts)), links };
   bodies.put(body);

@@ -17,11 +17,11 @@ export function acceptsGzip(headers: IncomingHttpHeaders): boolean {
   const header = headers['accept-encoding'];
   if (typeof header !== 'string') return false;
   const codings = weighted(header);
-  const weightOf = (...names: string[]) =>
+  const findWeight = (...names: string[]) =>
     names.map((name) => codings.find(({ value }) => value === name)).find((found) => found !== undefined)
       ?.weight;
-  const gzip = weightOf('gzip', 'x-gzip', '*') ?? 0;
-  return gzip > 0 && gzip >= (weightOf('identity') ?? 0);
+  const gzip = findWeight('gzip', 'x-gzip', '*') ?? 0;
+  return gzip > 0 && gzip >= (findWeight('identity') ?? 0);
 }
 
 /**
@@ -35,13 +35,13 @@ export function chooseMediaType<T extends string>(
   const { accept } = headers;
   if (accept === undefined || accept.trim() === '') return offered[0];
   const ranges = weighted(accept);
-  const weightOf = (type: string): number => {
+  const findWeight = (type: string): number => {
     const matching = [type, `${type.split('/', 1)[0]}/*`, '*/*'].map((range) =>
       ranges.find(({ value }) => value === range),
     );
     return matching.find((found) => found !== undefined)?.weight ?? 0;
   };
-  const weights = offered.map(weightOf);
+  const weights = offered.map(findWeight);
   const best = Math.max(...weights);
   return best > 0 ? offered[weights.indexOf(best)] : undefined;
 }

@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { createCache } from '../../core/cache.ts';
 import { createHitCounter, type HitCounter } from '../../core/hit-counter.ts';
 import { acceptsGzip } from './negotiate.ts';
-import { type Body, type Identity, isServableTo, tagOf } from './response.ts';
+import { type Body, computeEtag, type Identity, isServableTo } from './response.ts';
 
 /** `links` is the Link header sent with it, empty for none; written by the first request for this page. */
 export type PageBody = Body & { readonly links: string };
@@ -24,12 +24,12 @@ export function createPageBodyCache(
 ): PageBodyCache {
   const bodies = createCache<PageBody>({
     maxBytes,
-    bytesOf: ({ length, links }) => 2 * length + links.length,
+    countBytes: ({ length, links }) => 2 * length + links.length,
   });
   const find = (req: IncomingMessage, identity: Identity): PageBody | undefined => {
-    const gzipped = acceptsGzip(req.headers) ? bodies.findAny(tagOf(identity, 'gzip')) : undefined;
+    const gzipped = acceptsGzip(req.headers) ? bodies.findAny(computeEtag(identity, 'gzip')) : undefined;
     if (gzipped !== undefined) return gzipped;
-    const plain = bodies.findAny(tagOf(identity, 'identity'));
+    const plain = bodies.findAny(computeEtag(identity, 'identity'));
     return plain !== undefined && isServableTo(req, plain) ? plain : undefined;
   };
   return {

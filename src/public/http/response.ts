@@ -35,7 +35,7 @@ export const exposedHeaders =
 export type Identity = readonly (string | number)[];
 type Coding = 'identity' | 'gzip';
 
-export const tagOf = (identity: Identity, coding: Coding): string =>
+export const computeEtag = (identity: Identity, coding: Coding): string =>
   `"${hash('sha256', JSON.stringify([rendererRevision, coding, ...identity]), 'base64url').slice(0, 27)}"`;
 
 /**
@@ -66,10 +66,10 @@ export type BodyParts = { readonly before: string; readonly records: RecordsText
 export function matchingTag(req: IncomingMessage, identity: Identity): string | undefined {
   const known = knownTags(req.headers);
   if (known.length === 0) return undefined;
-  const plain = tagOf(identity, 'identity');
+  const plain = computeEtag(identity, 'identity');
   if (known.includes(plain)) return plain;
   if (!acceptsGzip(req.headers)) return undefined;
-  const gzipped = tagOf(identity, 'gzip');
+  const gzipped = computeEtag(identity, 'gzip');
   return known.includes(gzipped) ? gzipped : undefined;
 }
 
@@ -77,7 +77,11 @@ export function matchingTag(req: IncomingMessage, identity: Identity): string | 
 export function assertMatch({ headers }: IncomingMessage, identity: Identity): void {
   const required = requiredTags(headers);
   if (required === undefined || required.includes('*')) return;
-  if (required.includes(tagOf(identity, 'identity')) || required.includes(tagOf(identity, 'gzip'))) return;
+  if (
+    required.includes(computeEtag(identity, 'identity')) ||
+    required.includes(computeEtag(identity, 'gzip'))
+  )
+    return;
   const message = 'If-Match names no current entity tag of this resource';
   throw new AppError('BAD_REQUEST', message, {
     status: 412,
@@ -103,12 +107,12 @@ export async function writeBody(
   const length = Buffer.byteLength(records) + before.length + after.length;
   const text = before + records + after;
   if (length <= minGzipBytes || !acceptsGzip(req.headers))
-    return { tag: tagOf(identity, 'identity'), coding: 'identity', content: text, length };
+    return { tag: computeEtag(identity, 'identity'), coding: 'identity', content: text, length };
   const content = await compress(text, { level: gzipLevel });
-  return { tag: tagOf(identity, 'gzip'), coding: 'gzip', content, length: content.length };
+  return { tag: computeEtag(identity, 'gzip'), coding: 'gzip', content, length: content.length };
 }
 
-const lengthOf = (pieces: readonly Buffer[]): number => pieces.reduce((sum, { length }) => sum + length, 0);
+const sumLengths = (pieces: readonly Buffer[]): number => pieces.reduce((sum, { length }) => sum + length, 0);
 
 /** Piece by piece, so that the event loop is never held for the whole body. */
 async function writeLargeBody(
@@ -118,15 +122,15 @@ async function writeLargeBody(
 ): Promise<Body> {
   if (!acceptsGzip(req.headers))
     return {
-      tag: tagOf(identity, 'identity'),
+      tag: computeEtag(identity, 'identity'),
       coding: 'identity',
       content: pieces,
-      length: lengthOf(pieces),
+      length: sumLengths(pieces),
     };
   const content: Buffer[] = [];
   for await (const piece of Readable.from(pieces).pipe(createGzip({ level: gzipLevel })))
     content.push(piece as Buffer);
-  return { tag: tagOf(identity, 'gzip'), coding: 'gzip', content, length: lengthOf(content) };
+  return { tag: computeEtag(identity, 'gzip'), coding: 'gzip', content, length: sumLengths(content) };
 }
 
 /** Whether the body has the coding that this client would get. */

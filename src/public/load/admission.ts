@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ctx } from '../../core/ctx.ts';
 import { type AppError, unavailable } from '../../core/errors.ts';
 import { anyOwner, type Release, Semaphore, type SemaphoreLimits } from '../../core/semaphore.ts';
-import { createFairQueue, halfOf } from './fair-queue.ts';
+import { createFairQueue, halve } from './fair-queue.ts';
 import type { NodeOf } from './placements.ts';
 
 const retryAfterSeconds = 1;
@@ -22,7 +22,7 @@ const readsPerProcessor = 2;
  * management. The embedded server runs on this machine's processors, so its limit follows their number; the
  * size of an external server is unknown.
  */
-export function createReadQueue(ctx: Pick<Ctx, 'db' | 'settings'>, nodeOf: NodeOf): Semaphore {
+export function createReadQueue(ctx: Pick<Ctx, 'db' | 'settings'>, findNode: NodeOf): Semaphore {
   const { maxConnections, isEmbedded } = ctx.db;
   const all = maxConnections.data;
   const useful = isEmbedded ? readsPerProcessor * availableParallelism() + 1 : all;
@@ -30,14 +30,14 @@ export function createReadQueue(ctx: Pick<Ctx, 'db' | 'settings'>, nodeOf: NodeO
   // Reads from a node that no longer responds keep their connections until they time out. A quarter stays
   // free for other nodes.
   const maxRunningPerNode = Math.max(1, maxRunning - Math.max(1, Math.floor(maxRunning / 4)));
-  return createQueueOf(ctx, maxRunning, { maxRunning: maxRunningPerNode, of: nodeOf });
+  return createLoadQueue(ctx, maxRunning, { maxRunning: maxRunningPerNode, of: findNode });
 }
 
 /** As `createReadQueue`, for a read replica: nothing else uses its connections. */
 export const createReplicaQueue = (ctx: Pick<Ctx, 'db' | 'settings'>): Semaphore =>
-  createQueueOf(ctx, ctx.db.maxConnections.data);
+  createLoadQueue(ctx, ctx.db.maxConnections.data);
 
-function createQueueOf(
+function createLoadQueue(
   { settings }: Pick<Ctx, 'settings'>,
   maxRunning: number,
   groups?: SemaphoreLimits['groups'],
@@ -148,14 +148,14 @@ const organizationFull = unavailable(
  */
 export function createConcurrencyLimit(maxRequests: number, refusalDelayMs = 500): ConcurrencyLimit {
   const all = new Semaphore({ maxRunning: maxRequests });
-  const shares = new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: halfOf(maxRequests) });
+  const shares = new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: halve(maxRequests) });
   const delays = new Semaphore({ maxRunning: maxRequests });
   const refuse = async (error: AppError): Promise<never> => {
     const endDelay = delays.tryAcquire(anyOwner);
     if (endDelay !== undefined) await sleep(refusalDelayMs).then(endDelay);
     throw error;
   };
-  const slotOf = (release: Release): Slot => {
+  const createLoadSlot = (release: Release): Slot => {
     let releaseShare: Release | undefined;
     let isReleased = false;
     const slot: Slot = {
@@ -177,7 +177,7 @@ export function createConcurrencyLimit(maxRequests: number, refusalDelayMs = 500
   return {
     acquire: () => {
       const release = all.tryAcquire(anyOwner);
-      return release === undefined ? refuse(processFull) : slotOf(release);
+      return release === undefined ? refuse(processFull) : createLoadSlot(release);
     },
   };
 }

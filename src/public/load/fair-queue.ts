@@ -16,17 +16,17 @@ export type FairQueueLimits = {
 const defaultRetryAfterSeconds = 30;
 
 /** Half of `count`, rounded up: the share of one owner. */
-export const halfOf = (count: number): number => Math.ceil(count / 2);
+export const halve = (count: number): number => Math.ceil(count / 2);
 
 /**
  * `what` names the limited jobs in error messages. Acquiring rejects with 503 when too many wait, the wait
  * takes too long, or the queue is closed.
  */
 export const createFairQueue = (limits: FairQueueLimits, what: string): Semaphore => {
-  const { maxRunning, maxWaiting, maxWaitMs, maxRunningPerOwner = halfOf(maxRunning) } = limits;
+  const { maxRunning, maxWaiting, maxWaitMs, maxRunningPerOwner = halve(maxRunning) } = limits;
   const { retryAfterSeconds = defaultRetryAfterSeconds, groups } = limits;
   return new Semaphore(
-    { maxRunning, maxRunningPerOwner, maxWaiting, maxWaitingPerOwner: halfOf(maxWaiting), maxWaitMs, groups },
+    { maxRunning, maxRunningPerOwner, maxWaiting, maxWaitingPerOwner: halve(maxWaiting), maxWaitMs, groups },
     {
       full: unavailable(`Too many ${what} in progress; try again later`, retryAfterSeconds),
       timedOut: unavailable(

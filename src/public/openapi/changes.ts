@@ -42,7 +42,7 @@ function addNamed(
   return { $ref: `#/components/schemas/${name}` };
 }
 
-const pageOf = (items: oas31.ReferenceObject): oas31.SchemaObject => ({
+const buildPageSchema = (items: oas31.ReferenceObject): oas31.SchemaObject => ({
   type: 'object',
   required: ['data', 'next', 'hasMore'],
   properties: {
@@ -89,7 +89,7 @@ export function addChanges(
         200: jsonResponse(
           'A page of changes.',
           changesHeaders,
-          pageOf({ $ref: `#/components/schemas/${components.change}` }),
+          buildPageSchema({ $ref: `#/components/schemas/${components.change}` }),
           {
             data: [{ op: 'upsert', id: '1042', at: '2026-01-31T10:00:00Z', record: example }],
             next: 'WyJ…',

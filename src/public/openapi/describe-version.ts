@@ -5,7 +5,7 @@
 import { oas31 } from 'openapi3-ts';
 import { defaultPageSize } from '../../db/page.ts';
 import { type Comparable, compareVersions } from '../version/compare.ts';
-import { masksOf } from '../version/masks.ts';
+import { listMasks } from '../version/masks.ts';
 import type { EndpointDefinition } from '../version/schema-document.ts';
 import { addChanges } from './changes.ts';
 import { expansionSchemas } from './expansions.ts';
@@ -58,7 +58,7 @@ export function describeVersion(described: Described): string {
         previous?.version ?? null,
         previous === null ? [] : compareVersions(previous, described),
         {
-          hasMasks: masksOf(endpoints).size > 0,
+          hasMasks: listMasks(endpoints).size > 0,
           hasSummaries: endpoints.some(hasSummary),
           hasRelations: endpoints.some(({ relations = [] }) => relations.length > 0),
           hasSearch: endpoints.some(
@@ -68,7 +68,7 @@ export function describeVersion(described: Described): string {
       ),
       license: { name: 'Proprietary; for customers of this service', identifier: 'LicenseRef-Proprietary' },
     },
-    servers: serversOf(described),
+    servers: listServers(described),
     security: [{ apiKey: [], tenant: [] }],
     tags: endpoints.map((endpoint) => ({
       name: endpoint.name,
@@ -99,7 +99,7 @@ export function describeVersion(described: Described): string {
 const publicBase = '/api/public';
 
 /** The address of the service first, if it is known: generated clients take the first one. */
-const serversOf = ({ serverUrl = null }: Described): oas31.ServerObject[] => [
+const listServers = ({ serverUrl = null }: Described): oas31.ServerObject[] => [
   ...(serverUrl === null
     ? []
     : [{ url: `${serverUrl}${publicBase}`, description: 'The address of the service' }]),

@@ -9,16 +9,16 @@ export const expansionSchema = (field: string, resource: string, component: stri
 });
 
 /**
- * By the name of the relation. `componentOf` finds the name of a resource's record; a relation to an unknown
+ * By the name of the relation. `findComponent` finds the name of a resource's record; a relation to an unknown
  * resource is left out.
  */
 export const expansionSchemas = (
   { relations = [] }: Pick<EndpointDefinition, 'relations'>,
-  componentOf: (resource: string) => string | undefined,
+  findComponent: (resource: string) => string | undefined,
 ): Record<string, oas31.SchemaObject> =>
   Object.fromEntries(
     relations.flatMap(({ name, field, resource }) => {
-      const component = componentOf(resource);
+      const component = findComponent(resource);
       return component === undefined ? [] : [[name, expansionSchema(field, resource, component)] as const];
     }),
   );

@@ -3,7 +3,7 @@
 import type { oas31 } from 'openapi3-ts';
 import { elementType, isListType, type ListType } from '../../warehouse/columns.ts';
 import { boundSource } from '../version/bind.ts';
-import { suffixOf, takesSeveral, type ValueType } from '../version/operators.ts';
+import { takesSeveral, toSuffix, type ValueType } from '../version/operators.ts';
 import type {
   Bindings,
   BoundColumn,
@@ -230,7 +230,7 @@ export function filterParameter(
   const isDated = (type === 'date' || type === 'time') && operator !== 'null';
   const lineNote = lines === undefined ? undefined : `A record matches when one of its \`${lines}\` does.`;
   return {
-    name: field + suffixOf(operator),
+    name: field + toSuffix(operator),
     in: 'query',
     required: false,
     description: joined(

@@ -69,7 +69,7 @@ const rules: readonly (readonly [ending: RegExp, replacement: string])[] = [
  * The singular of a lower-case English noun: `invoices` → `invoice`. A word that is not a plural, or has at
  * most three letters, is unchanged.
  */
-export function singularOf(plural: string): string {
+export function toSingular(plural: string): string {
   if (Object.hasOwn(irregular, plural)) return irregular[plural] ?? plural;
   if (plural.length <= 3 || unchanging.has(plural)) return plural;
   const rule = rules.find(([ending]) => ending.test(plural));
@@ -85,7 +85,7 @@ const pascalCase = (words: readonly string[]): string =>
 
 type Names = Pick<EndpointNames, 'operations' | 'components'>;
 
-function namesOf(plural: string, singular: string): Names {
+function buildNames(plural: string, singular: string): Names {
   return {
     operations: { list: `list${plural}`, get: `get${singular}`, changes: `list${singular}Changes` },
     components: {
@@ -110,13 +110,13 @@ const withSummary = ({ operations, components }: Names, plural: string, singular
  */
 function* candidates(plural: string, singular: string, hasSummary: boolean): Generator<Names, never> {
   const named = (all: string, one: string): Names =>
-    hasSummary ? withSummary(namesOf(all, one), all, one) : namesOf(all, one);
+    hasSummary ? withSummary(buildNames(all, one), all, one) : buildNames(all, one);
   yield named(plural, singular);
   yield named(plural, `${plural}Record`);
   for (let n = 2; ; n += 1) yield named(`${plural}_${n}`, `${singular}_${n}`);
 }
 
-function summariesOf(
+function buildSummaries(
   words: readonly string[],
   singular: readonly string[],
   hasSummary: boolean,
@@ -144,14 +144,14 @@ export function endpointNames(
   const found = new Map<string, EndpointNames>();
   for (const resource of resources) {
     const words = resource.split('-').filter((word) => word !== '');
-    const singular = words.map((word, index) => (index === words.length - 1 ? singularOf(word) : word));
+    const singular = words.map((word, index) => (index === words.length - 1 ? toSingular(word) : word));
     for (const names of candidates(pascalCase(words), pascalCase(singular), summarized.has(resource))) {
       const all = [...Object.values(names.operations), ...Object.values(names.components)].map((name) =>
         name.toLowerCase(),
       );
       if (all.some((name) => taken.has(name))) continue;
       for (const name of all) taken.add(name);
-      found.set(resource, { ...names, summaries: summariesOf(words, singular, summarized.has(resource)) });
+      found.set(resource, { ...names, summaries: buildSummaries(words, singular, summarized.has(resource)) });
       break;
     }
   }

@@ -4,7 +4,7 @@
 import type { oas31 } from 'openapi3-ts';
 import { maxExpansions } from '../read/expand.ts';
 import { maxOrConditions, minOrConditions } from '../read/filters.ts';
-import { suffixOf } from '../version/operators.ts';
+import { toSuffix } from '../version/operators.ts';
 import { type EndpointDefinition, operators } from '../version/schema-document.ts';
 
 type Parameter = oas31.ParameterObject;
@@ -34,7 +34,7 @@ const namesText = (names: readonly string[]): string => {
 /** Two to ten conditions. It does not check that the filter exists; `all` is only for lists. */
 export function orPattern(names: readonly string[]): string {
   const known = operators.filter(
-    (operator) => operator !== 'all' || names.some((name) => name.endsWith(suffixOf(operator))),
+    (operator) => operator !== 'all' || names.some((name) => name.endsWith(toSuffix(operator))),
   );
   const condition = String.raw`[A-Za-z][\w.-]*:(?:${known.join('|')}):(?:"(?:[^"]|"")*"|[^",()]*)`;
   return String.raw`^\(${condition}(?:,${condition}){${minOrConditions - 1},${maxOrConditions - 1}}\)$`;
@@ -63,28 +63,28 @@ export function orExample(given: readonly OrExample[]): string | undefined {
 }
 
 /** The filters of the list as conditions, with the examples of their parameters. */
-export function orExamplesOf(
+export function listOrExamples(
   filters: readonly { readonly name?: string | undefined; readonly schema?: unknown }[],
 ): OrExample[] {
   return filters.flatMap(({ name = '', schema }) => {
     const operator = operators.find((each) => each !== 'eq' && name.endsWith(`_${each}`)) ?? 'eq';
     const field = operator === 'eq' ? name : name.slice(0, -operator.length - 1);
-    const value = exampleOf(schema);
+    const value = findExample(schema);
     return value === undefined ? [] : [{ field, operator, value }];
   });
 }
 
 /** The example of a parameter's value, or of its items. */
-function exampleOf(schema: unknown): string | undefined {
+function findExample(schema: unknown): string | undefined {
   if (typeof schema !== 'object' || schema === null) return undefined;
-  if ('items' in schema) return exampleOf(schema.items);
+  if ('items' in schema) return findExample(schema.items);
   const [first] = 'examples' in schema && Array.isArray(schema.examples) ? schema.examples : [];
   return first === undefined ? undefined : String(first);
 }
 
 /** The parameter that combines filters; `filters` are the parameters of the same operation. */
 export function orParameter(filters: readonly Parameter[]): Parameter {
-  const example = orExample(orExamplesOf(filters));
+  const example = orExample(listOrExamples(filters));
   return {
     name: 'or',
     in: 'query',

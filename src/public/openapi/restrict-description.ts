@@ -33,7 +33,7 @@ const document = z.looseObject({
 type Components = z.infer<typeof document>['components'];
 
 const refPattern = /^#\/components\/([^/]+)\/([^/]+)$/;
-const nameOf = (reference: unknown): string =>
+const parseRefName = (reference: unknown): string =>
   (typeof reference === 'string' && refPattern.exec(reference)?.[2]) || '';
 
 /**
@@ -145,23 +145,24 @@ function restrictOperation(
 }
 
 /** Resource name and the rest of a path such as `/v1/invoices/{id}`. */
-const partsOf = (path: string): [resource: string, rest: string | undefined] => {
+const splitPath = (path: string): [resource: string, rest: string | undefined] => {
   const [, , resource = '', rest] = path.split('/');
   return [resource, rest];
 };
 
 /** The name of the component that describes a record of the resource. */
 function recordName(paths: z.infer<typeof document>['paths'], resource: string): string {
-  const [, item] = Object.entries(paths).find(([path]) => partsOf(path).join() === `${resource},{id}`) ?? [];
+  const [, item] =
+    Object.entries(paths).find(([path]) => splitPath(path).join() === `${resource},{id}`) ?? [];
   const answer = object.parse(item?.get.responses[200].content['application/json'].schema);
-  return nameOf(answer.properties['data']?.['$ref']);
+  return parseRefName(answer.properties['data']?.['$ref']);
 }
 
 /** The name of the component that describes a row of the resource's summary; empty for none. */
 function rowName(paths: z.infer<typeof document>['paths'], resource: string): string {
   const [, item] =
-    Object.entries(paths).find(([path]) => partsOf(path).join() === `${resource},summary`) ?? [];
-  return nameOf(
+    Object.entries(paths).find(([path]) => splitPath(path).join() === `${resource},summary`) ?? [];
+  return parseRefName(
     schema.parse(
       schema.catch({}).parse(item?.get.responses[200].content['application/x-ndjson'])['schema'] ?? {},
     )['$ref'],
@@ -191,7 +192,7 @@ export function restrictDescription(text: string, readable: readonly ReadableEnd
     };
   }
   const kept = Object.entries(paths).flatMap(([path, item]) => {
-    const [resource, part] = partsOf(path);
+    const [resource, part] = splitPath(path);
     if (!endpoints.has(resource)) return [];
     const shown = restricted.get(resource);
     return [

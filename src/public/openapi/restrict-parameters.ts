@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import { aggregateFunctions } from '../version/schema-document.ts';
-import { orExample, orExamplesOf, searchText } from './query-parameters.ts';
+import { listOrExamples, orExample, searchText } from './query-parameters.ts';
 
 type Schema = Record<string, unknown>;
 export type Parameter = Schema & {
@@ -78,7 +78,7 @@ function restrictSelection(
       : { ...given, description: searchText(search.map(({ name }) => name)) };
   if (given.name !== 'or' || !takesOr) return null;
   const { examples: _, ...rest } = given.schema ?? {};
-  const example = orExample(orExamplesOf(filters));
+  const example = orExample(listOrExamples(filters));
   return { ...given, schema: { ...rest, ...(example !== undefined && { examples: [example] }) } };
 }
 

@@ -4,7 +4,7 @@ import type { oas31 } from 'openapi3-ts';
 import { elementType, isNumeric } from '../../warehouse/columns.ts';
 import { maxGroupKeys, maxGroups } from '../read/summary-plan.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
-import { currencyOf, mixesCurrencies } from '../version/money.ts';
+import { findCurrency, mixesCurrencies } from '../version/money.ts';
 import type { ValueType } from '../version/operators.ts';
 import {
   type AggregateFunction,
@@ -86,19 +86,19 @@ function groupSchemas(endpoint: EndpointDefinition, bindings: Bindings): [string
 }
 
 /** The fields of each function that the endpoint declares. */
-const fieldsOf = ({ aggregates = [] }: EndpointDefinition, name: AggregateFunction): string[] =>
+const listFields = ({ aggregates = [] }: EndpointDefinition, name: AggregateFunction): string[] =>
   aggregates.filter(({ functions }) => functions.includes(name)).map(({ field }) => field);
 
 function functionSchemas(endpoint: EndpointDefinition, bindings: Bindings): [string, Schema][] {
-  const typeOf = (name: string): ValueType | undefined => {
+  const findType = (name: string): ValueType | undefined => {
     const field = endpoint.fields.find((one) => one.name === name);
     const type = field && boundColumn(bindings, endpoint.recordType, field)?.type;
     return type === 'lines' ? undefined : type;
   };
   return aggregateFunctions.flatMap((name): [string, Schema][] => {
-    const results = fieldsOf(endpoint, name).map((field): [string, Schema] => [
+    const results = listFields(endpoint, name).map((field): [string, Schema] => [
       field,
-      resultSchema(name, typeOf(field)),
+      resultSchema(name, findType(field)),
     ]);
     return results.length === 0 ? [] : [[name, { type: 'object', properties: Object.fromEntries(results) }]];
   });
@@ -151,7 +151,7 @@ export function restrictRow(
   return { ...row, properties: Object.fromEntries(kept) };
 }
 
-const listOf = (
+const buildListParameter = (
   name: string,
   description: string,
   values: readonly string[],
@@ -173,17 +173,17 @@ const listOf = (
 /** The names of what a summary can be sorted by, each also with a leading `-`. */
 function sortNames(groups: readonly string[], endpoint: EndpointDefinition): string[] {
   const computed = aggregateFunctions.flatMap((name) =>
-    fieldsOf(endpoint, name).map((field) => `${name}.${field}`),
+    listFields(endpoint, name).map((field) => `${name}.${field}`),
   );
   return [...groups, 'count', ...computed].flatMap((name) => [name, `-${name}`]);
 }
 
 function ownParameters(endpoint: EndpointDefinition, groups: readonly string[]): Parameter[] {
   const functions = aggregateFunctions.flatMap((name) => {
-    const fields = fieldsOf(endpoint, name);
+    const fields = listFields(endpoint, name);
     return fields.length === 0
       ? []
-      : [listOf(name, `${meanings[name]} Repeat the parameter for several.`, fields)];
+      : [buildListParameter(name, `${meanings[name]} Repeat the parameter for several.`, fields)];
   });
   const sorting =
     'Sorts the groups by a group key or a result of the request; a leading `-` means descending. Default: by the keys.';
@@ -198,7 +198,7 @@ function ownParameters(endpoint: EndpointDefinition, groups: readonly string[]):
     ...(groups.length === 0
       ? []
       : [
-          listOf(
+          buildListParameter(
             'by',
             'Groups by these keys; records without a value are a group of their own. At most two.',
             groups,
@@ -235,7 +235,7 @@ function currencyNote(endpoint: EndpointDefinition, bindings: Bindings): string 
     const defined = endpoint.fields.find(({ name }) => name === field);
     if (currency === 'none' || defined === undefined) return false;
     if (!isNumeric(boundColumn(bindings, endpoint.recordType, defined)?.type)) return false;
-    return mixesCurrencies(functions, currencyOf(money, defined.source), []);
+    return mixesCurrencies(functions, findCurrency(money, defined.source), []);
   });
   if (!needsCurrency) return '';
   return 'Amounts of money in several currencies are never added up: group by the currency, or filter by one; otherwise the response is 400 `several_currencies`, which names the parameters.';

@@ -2,7 +2,7 @@
 import type { QueryResultRow } from 'pg';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { sqlState } from '../../db/pg-errors.ts';
-import { isNameOf } from '../../warehouse/table.ts';
+import { isNameOrShard } from '../../warehouse/table.ts';
 import { parseAnchors, spacingFor } from '../read/anchors.ts';
 import { isTooLarge, queryCanceled } from '../read/failures.ts';
 import { mayHaveAnchors } from '../read/list.ts';
@@ -150,6 +150,6 @@ function readsWhole(plan: unknown, table: string): boolean {
     'Node Type'?: string;
     'Relation Name'?: string;
   };
-  if (type === 'Seq Scan' && relation !== undefined && isNameOf(table, relation)) return true;
+  if (type === 'Seq Scan' && relation !== undefined && isNameOrShard(table, relation)) return true;
   return Object.values(plan).some((below) => readsWhole(below, table));
 }

@@ -21,32 +21,32 @@ type Endpoint = Pick<CompiledEndpoint, 'name' | 'fields' | 'filters' | 'sorts' |
   Partial<Pick<CompiledEndpoint, 'summary' | 'search' | 'takesOr' | 'sortSets'>>;
 
 /** Parameter names. `q` and `or` are measured like filters; `or` needs two of them besides that by id. */
-const filtersOf = ({ filters, search = [], takesOr = false }: Endpoint): string[] => [
+const listFilters = ({ filters, search = [], takesOr = false }: Endpoint): string[] => [
   ...filters.keys(),
   ...(search.length > 0 ? ['q'] : []),
   ...(takesOr && filters.size > 2 ? ['or'] : []),
 ];
 
 /** Those that test lines. */
-function lineFiltersOf(endpoint: Endpoint): string[] {
+function listLineFilters(endpoint: Endpoint): string[] {
   const own = [...endpoint.filters]
     .filter(([, { column }]) => column.line !== undefined)
     .map(([name]) => name);
-  return own.length === 0 ? [] : filtersOf(endpoint).filter((name) => name === 'or' || own.includes(name));
+  return own.length === 0 ? [] : listFilters(endpoint).filter((name) => name === 'or' || own.includes(name));
 }
 
 export const countPairs = (endpoints: readonly Endpoint[]): number =>
   endpoints.reduce(
     (sum, endpoint) =>
       sum +
-      (filtersOf(endpoint).length + 1) * ordersOf(endpoint).length +
-      scopesOf(endpoint).length +
+      (listFilters(endpoint).length + 1) * listOrders(endpoint).length +
+      listScopes(endpoint).length +
       (endpoint.summary?.groups.size ?? 0),
     0,
   );
 
 /** The names of the fields that row scopes may name; `id` is a filter of every endpoint. */
-const scopesOf = ({ fields, scopable }: Endpoint): string[] =>
+const listScopes = ({ fields, scopable }: Endpoint): string[] =>
   [...scopable.keys()].flatMap(
     (source) => fields.find((field) => field.kind !== 'absent' && field.source === source)?.name ?? [],
   );
@@ -58,17 +58,17 @@ const scopesOf = ({ fields, scopable }: Endpoint): string[] =>
  * others filters and sorts then alternate, so that wherever the list is cut off, each was combined with about
  * equally many others. A generator, because there may be millions of pairs.
  */
-export function* pairsOf(
+export function* listPairs(
   endpoints: readonly Endpoint[],
   smallResources: ReadonlySet<string> = new Set(),
 ): Generator<Pair> {
   const tables = endpoints.map((endpoint) => ({
     resource: endpoint.name,
-    filters: [null, ...filtersOf(endpoint)],
-    onLines: lineFiltersOf(endpoint),
-    scopes: scopesOf(endpoint),
+    filters: [null, ...listFilters(endpoint)],
+    onLines: listLineFilters(endpoint),
+    scopes: listScopes(endpoint),
     groups: [...(endpoint.summary?.groups.keys() ?? [])],
-    orders: ordersOf(endpoint),
+    orders: listOrders(endpoint),
   }));
   for (const { resource, filters, scopes, groups, orders } of tables) {
     for (const order of orders) yield { resource, filter: null, ...order };
@@ -96,7 +96,7 @@ export function* pairsOf(
 }
 
 /** The default order first. A sort set has its directions in its name. */
-function ordersOf({ sorts, defaultSort, sortSets }: Endpoint): Pick<Pair, 'sort' | 'order'>[] {
+function listOrders({ sorts, defaultSort, sortSets }: Endpoint): Pick<Pair, 'sort' | 'order'>[] {
   const own = [...sorts].find(([, { column }]) => column === defaultSort.column.column)?.[0] ?? null;
   const others = [...sorts.keys()].filter((name) => name !== own);
   const back = defaultSort.order === 'asc' ? 'desc' : 'asc';

@@ -9,7 +9,7 @@ import { readRecordState } from '../../warehouse/record-state.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import { isUndefinedObject, queryCanceled } from '../read/failures.ts';
 import { type ListPlan, planList } from '../read/plan.ts';
-import { boundedRanges, plainRanges, reachesOf, scanLimitWithoutTotal } from '../read/ranges.ts';
+import { boundedRanges, listReaches, plainRanges, scanLimitWithoutTotal } from '../read/ranges.ts';
 import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
 import type { TableRef } from '../read/sql.ts';
 import { type CompiledEndpoint, compileSchema, type ReadableEndpoint } from '../version/compile.ts';
@@ -27,8 +27,8 @@ import {
   rounded,
   runFirst,
 } from './measure.ts';
-import { countPairs, type Pair, pairsOf } from './pairs.ts';
-import { trialFilterOf, trialValuesOf } from './trial-filters.ts';
+import { countPairs, listPairs, type Pair } from './pairs.ts';
+import { findTrialFilter, sampleTrialValues } from './trial-filters.ts';
 import {
   type ColumnSample,
   sampleColumn,
@@ -143,7 +143,7 @@ export async function proveVersion(
     costly: [],
   };
   const chosen: Pair[] = [];
-  for (const pair of pairsOf([...endpoints.values()], await smallEndpoints(run))) {
+  for (const pair of listPairs([...endpoints.values()], await smallEndpoints(run))) {
     if (chosen.length >= options.maxPairs) break;
     chosen.push(pair);
   }
@@ -211,7 +211,7 @@ async function tryPair(run: ProofRun, pair: Pair): Promise<Trial[]> {
 }
 
 async function tryValues(run: ProofRun, endpoint: CompiledEndpoint, pair: Pair): Promise<Trial[]> {
-  const values = (await trialValuesOf(endpoint, pair, sampleOf(run, endpoint))) ?? [
+  const values = (await sampleTrialValues(endpoint, pair, createSampler(run, endpoint))) ?? [
     { kind: 'all' as const, texts: [''] },
   ];
   const trials: Trial[] = [];
@@ -222,7 +222,7 @@ async function tryValues(run: ProofRun, endpoint: CompiledEndpoint, pair: Pair):
   return trials;
 }
 
-const sampleOf =
+const createSampler =
   (run: ProofRun, { recordType }: CompiledEndpoint) =>
   async (column: TrialColumn) => {
     const { ctx, samples } = run;
@@ -236,7 +236,7 @@ const sampleOf =
 /**
  * The plan of the request as a client would send it; undefined for a value that the interface would reject.
  */
-function planOf(endpoint: CompiledEndpoint, pair: Pair, texts: readonly string[]) {
+function planTrial(endpoint: CompiledEndpoint, pair: Pair, texts: readonly string[]) {
   const { filter, scope, sort, order } = pair;
   const query = new Map<string, readonly string[]>();
   // A sort set has its directions in its name.
@@ -247,7 +247,7 @@ function planOf(endpoint: CompiledEndpoint, pair: Pair, texts: readonly string[]
     const readable =
       scope === undefined
         ? readWhole(endpoint)
-        : underScope(endpoint, trialFilterOf(endpoint, pair), texts[0] ?? '');
+        : underScope(endpoint, findTrialFilter(endpoint, pair), texts[0] ?? '');
     return readable && planList(readable, query);
   } catch (error) {
     if (error instanceof AppError) return undefined;
@@ -305,8 +305,12 @@ async function tryValue(
   const { table, rowCount } = await readTable(run, endpoint.recordType);
   if (pair.group !== undefined) return trySummary(run, endpoint, pair, pair.group);
   const tableRef = { schema: tenantSchema(run.ctx.organizationId), table };
-  const plan = planOf(endpoint, pair, texts);
-  const inDefaultOrder = planOf(endpoint, { ...pair, sort: null, order: endpoint.defaultSort.order }, texts);
+  const plan = planTrial(endpoint, pair, texts);
+  const inDefaultOrder = planTrial(
+    endpoint,
+    { ...pair, sort: null, order: endpoint.defaultSort.order },
+    texts,
+  );
   if (plan === undefined || inDefaultOrder === undefined) return undefined;
   const hasFilter = pair.filter !== null || pair.scope !== undefined;
   let counting = hasFilter;
@@ -347,7 +351,7 @@ async function readPage(
   const wanted = Math.min(plan.pageSize, rows);
   const scanLimit = scanLimitWithoutTotal(ctx.settings);
   let [ms, byIndex, found] = [0, true, -1];
-  for (const reach of reachesOf(plan)) {
+  for (const reach of listReaches(plan)) {
     if (found >= wanted) break;
     const statement =
       reach === 'all'

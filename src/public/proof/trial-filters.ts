@@ -8,7 +8,7 @@ import type { TrialColumn, TrialFilter, TrialValue, ValueKind } from './trial-va
 import { type ColumnSample, trialValues } from './trial-values.ts';
 
 /** Undefined for the list without filter, and for `or`. A row scope filters by equality. */
-export function trialFilterOf(
+export function findTrialFilter(
   { fields, filters, search }: CompiledEndpoint,
   { filter, scope }: Pick<Pair, 'filter' | 'scope'>,
 ): TrialFilter | undefined {
@@ -26,22 +26,22 @@ type Sample = (column: TrialColumn) => Promise<ColumnSample | undefined>;
 /**
  * The values of the filter or row scope of a pair, as requests write them; null when the pair has neither.
  */
-export async function trialValuesOf(
+export async function sampleTrialValues(
   endpoint: CompiledEndpoint,
   pair: Pair,
   sample: Sample,
 ): Promise<readonly TrialValue[] | null> {
-  const filter = trialFilterOf(endpoint, pair);
+  const filter = findTrialFilter(endpoint, pair);
   if (filter !== undefined)
-    return (await valuesOf(filter, sample)).filter(
+    return (await sampleValues(filter, sample)).filter(
       ({ texts }) => pair.scope === undefined || texts.length === 1,
     );
   return pair.filter === 'or'
-    ? [...(await alternativesOf(endpoint, sample)), ...(await lineAlternativesOf(endpoint, sample))]
+    ? [...(await sampleAlternatives(endpoint, sample)), ...(await sampleLineAlternatives(endpoint, sample))]
     : null;
 }
 
-async function valuesOf(filter: TrialFilter, sample: Sample): Promise<readonly TrialValue[]> {
+async function sampleValues(filter: TrialFilter, sample: Sample): Promise<readonly TrialValue[]> {
   const found = await sample(filter.column);
   return found === undefined ? [] : trialValues(filter, found);
 }
@@ -52,9 +52,12 @@ const alternatives = ({ filters }: CompiledEndpoint): FilterParameter[] =>
     .filter(({ name, operator }) => name !== 'id' && operator !== 'not' && operator !== 'null')
     .slice(0, 2);
 
-async function alternativesOf(endpoint: CompiledEndpoint, sample: Sample): Promise<readonly TrialValue[]> {
+async function sampleAlternatives(
+  endpoint: CompiledEndpoint,
+  sample: Sample,
+): Promise<readonly TrialValue[]> {
   const chosen = alternatives(endpoint);
-  const values = await Promise.all(chosen.map((filter) => valuesOf(filter, sample)));
+  const values = await Promise.all(chosen.map((filter) => sampleValues(filter, sample)));
   return (['common', 'rare', 'absent'] as const).flatMap((kind) => {
     const conditions = chosen.flatMap(({ field, operator }, index) => {
       const value = values[index]?.find((each) => each.kind === kind);
@@ -70,19 +73,19 @@ const alternativesTrial = (kind: ValueKind, conditions: readonly string[]): Tria
   conditions.length < minOrConditions ? [] : [{ kind, texts: [`(${conditions.join()})`] }];
 
 /** Each filter on lines in turn, with further values of those that have them. */
-async function lineAlternativesOf(
+async function sampleLineAlternatives(
   { filters }: CompiledEndpoint,
   sample: Sample,
 ): Promise<readonly TrialValue[]> {
   const chosen = [...filters.values()].filter(({ column: { line } }) => line !== undefined);
-  const values = await Promise.all(chosen.map((filter) => valuesOf(filter, sample)));
+  const values = await Promise.all(chosen.map((filter) => sampleValues(filter, sample)));
   return (
     [
       ['many', 'common'],
       ['many_absent', 'absent'],
     ] as const
   ).flatMap(([kind, single]) => {
-    const textsOf = (index: number): readonly string[] =>
+    const listTexts = (index: number): readonly string[] =>
       (
         values[index]?.find((each) => each.kind === kind) ??
         values[index]?.find((each) => each.kind === single)
@@ -90,7 +93,7 @@ async function lineAlternativesOf(
     const rounds = Array.from({ length: maxOrConditions }, (_, round) => round);
     const conditions = rounds.flatMap((round) =>
       chosen.flatMap(({ field, operator }, index) => {
-        const text = textsOf(index)[round];
+        const text = listTexts(index)[round];
         return text === undefined ? [] : [alternative(field, operator, text)];
       }),
     );

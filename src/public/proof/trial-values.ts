@@ -135,7 +135,7 @@ export async function sampleColumn(
 
 const absentText = `no such value ${createHash('sha256').update('absent').digest('hex').slice(0, 8)}`;
 
-const absentOf = (type: ValueType, sample: ColumnSample): string | null => {
+const chooseAbsentValue = (type: ValueType, sample: ColumnSample): string | null => {
   if (type === 'text') return absentText;
   if (type === 'boolean')
     return sample.common === sample.rare && sample.common !== null ? String(sample.common !== 'true') : null;
@@ -154,7 +154,7 @@ function textsFor(operator: Operator, type: ValueType, sample: ColumnSample): Te
     case 'eq':
     case 'all':
     case 'not':
-      return { common: sample.common, rare: sample.rare, absent: absentOf(type, sample) };
+      return { common: sample.common, rare: sample.rare, absent: chooseAbsentValue(type, sample) };
     case 'null':
       return { common: String(sample.mostlyNull), rare: String(!sample.mostlyNull), absent: null };
     case 'contains':

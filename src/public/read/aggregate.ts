@@ -13,7 +13,7 @@ import { fieldMasked, type ListPlan, planList } from './plan.ts';
 import type { Freshness, Reader, StateRow } from './reader.ts';
 import { parameterError, parameterProblem, type QueryParameters } from './request.ts';
 import { readRow } from './rows.ts';
-import { createParameters, type Statement, stateColumns, stateOf, type TableRef } from './sql.ts';
+import { buildStateSource, createParameters, type Statement, stateColumns, type TableRef } from './sql.ts';
 import { assertScopeFresh } from './stale-fields.ts';
 import { groupedSql, groupJson, type MeasureFunction, measureJson, objectSql } from './summary-sql.ts';
 import { withinTimeLimit } from './time-limit.ts';
@@ -81,7 +81,7 @@ function findGroup(endpoint: ReadableEndpoint, name: string): CompiledGroup {
 }
 
 /** All functions of a number are computed together. */
-function assertOneCurrencyOf({ list, field, groupBy }: AggregatePlan): void {
+function assertAggregateCurrency({ list, field, groupBy }: AggregatePlan): void {
   const { summary } = list.endpoint;
   if (summary === null || field === undefined || !isNumber(field)) return;
   const groups = groupBy === undefined ? [] : [groupBy];
@@ -112,7 +112,7 @@ export function planAggregate(
     throw fieldError('orderBy', 'invalid_value', `"orderBy": "${orderBy}" requires a "field"`);
   const group = groupBy === undefined ? undefined : findGroup(endpoint, groupBy);
   const plan = { list: planList(endpoint, query, { paged: false }), field, groupBy: group, orderBy, limit };
-  assertOneCurrencyOf(plan);
+  assertAggregateCurrency(plan);
   return plan;
 }
 
@@ -132,7 +132,7 @@ const numberOutputs: readonly Output[] = [
 const selectSql = (table: TableRef, grouped: string, result: string, recordType: string): string =>
   `with g as materialized (${grouped})
       select ${stateColumns}, (select case when octet_length(a.text) <= ${maxTextBytes} then a.text end
-        from (${result} offset 0) as a(text)) as result ${stateOf(table)} where s.record_type = ${recordType}`;
+        from (${result} offset 0) as a(text)) as result ${buildStateSource(table)} where s.record_type = ${recordType}`;
 
 const groupsSql = (rows: string): string =>
   `select '{"totalGroups":' || (select count(*) from g) || ',"groups":[' || coalesce(string_agg(r.row, ','), '') || ']}'

@@ -39,7 +39,7 @@ export function parseAnchors(text: string | null): Anchors['valued'] {
 
 /** Objects and their strings, at two bytes a character. */
 const anchorBytes = 120;
-const bytesOf = ({ anchors: { valued, nulls } }: BuiltAnchors): number =>
+const countBytes = ({ anchors: { valued, nulls } }: BuiltAnchors): number =>
   [...valued.anchors, ...nulls.anchors].reduce(
     (sum, { key, id }) => sum + anchorBytes + 2 * ((key?.length ?? 0) + id.length),
     0,
@@ -47,7 +47,7 @@ const bytesOf = ({ anchors: { valued, nulls } }: BuiltAnchors): number =>
 
 /** Bounded by `maxBytes`; 0 disables anchors. `every` is the spacing in lists of ordinary length. */
 export function createAnchorCache(maxBytes: number, every: number, counter?: HitCounter): AnchorCache {
-  const cache = createCache<BuiltAnchors>({ maxBytes, bytesOf, keyOf: ({ key }) => key, counter });
+  const cache = createCache<BuiltAnchors>({ maxBytes, countBytes, toKey: ({ key }) => key, counter });
   return {
     every: maxBytes === 0 ? undefined : every,
     find: (key) => cache.findFresh(key)?.anchors,

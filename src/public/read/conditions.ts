@@ -36,7 +36,7 @@ export const searchedSql = ({ lowered }: Pick<CompiledColumn, 'lowered'>, text: 
   lowered === true ? `lower(${text} collate "pg_c_utf8")` : foldedSql(text);
 
 const escapedPattern = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&');
-const spanOf = (value: FilterCondition['values'][number]): Span =>
+const toSpan = (value: FilterCondition['values'][number]): Span =>
   typeof value === 'string' ? { from: value, to: value } : value;
 
 export function conditionPart(condition: FilterCondition): SqlPart {
@@ -118,7 +118,7 @@ function writeCondition(condition: FilterCondition): WrittenCondition {
   }
   if (isListType(column.type)) return writeList(left, type, operator, values);
   if (operator === 'all') throw new Error('only lists have several values');
-  if (column.type === 'time') return writeTime(left, operator, values.map(spanOf));
+  if (column.type === 'time') return writeTime(left, operator, values.map(toSpan));
   if (operator === 'eq')
     return values.length === 1
       ? createCondition('one', [first], (bind) => `${left} = ${bind(first, type)}`)

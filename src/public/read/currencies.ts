@@ -1,7 +1,7 @@
 // Keeps amounts of several currencies from being added up or compared: a summary of amounts needs the
 // currency as a group key, or a filter that leaves one currency.
 import type { CompiledSummary, ReadableEndpoint, ValueField } from '../version/compile.ts';
-import { currencyOf, isCurrencySource, mixesCurrencies } from '../version/money.ts';
+import { findCurrency, isCurrencySource, mixesCurrencies } from '../version/money.ts';
 import type { ListPlan } from './plan.ts';
 import { parameterError, parameterProblem } from './request.ts';
 
@@ -21,12 +21,12 @@ export function assertOneCurrency({ list, summary, groups, measures }: Summarize
   for (const { name, field } of measures) {
     // Numbers that the version doesn't aggregate are amounts where the ERP says so.
     if (summary.aggregates.get(field.name)?.isMoney === false) continue;
-    const currency = currencyOf(summary.money, field.source);
+    const currency = findCurrency(summary.money, field.source);
     if (currency === undefined || !mixesCurrencies([name], currency, agreed)) continue;
     const message =
       currency === null
         ? `"${field.name}" is an amount of money whose currency no field tells, and amounts of several currencies are not added up.`
-        : `"${field.name}" is an amount of money, and amounts of several currencies are not added up.${adviceOf(list.endpoint, summary, currency)}`;
+        : `"${field.name}" is an amount of money, and amounts of several currencies are not added up.${suggestOneCurrency(list.endpoint, summary, currency)}`;
     throw parameterError([parameterProblem(name, 'several_currencies', message)]);
   }
 }
@@ -50,7 +50,7 @@ function fixedSources({ endpoint, conditions }: ListPlan): string[] {
 }
 
 /** Names of this reader only. */
-function adviceOf(
+function suggestOneCurrency(
   { fields, filters }: ReadableEndpoint,
   { groups }: CompiledSummary,
   currency: string,

@@ -20,7 +20,7 @@ function idSql({ column }: ValueField, idType: 'integer' | 'text'): string {
   return `case when pg_input_is_valid(${text}, 'bigint') then case when ${text}::bigint::text = ${text} then ${text}::bigint end end`;
 }
 
-const nameOf = (position: number): string => `e${position}`;
+const toAlias = (position: number): string => `e${position}`;
 
 export type ExpandedSql = {
   /** Equal for equal texts. */
@@ -40,7 +40,7 @@ export type ExpandedSql = {
 
 type RelatedTables = { readonly schema: string; readonly related?: readonly string[] };
 
-const relatedOf = ({ schema, related }: RelatedTables, expansions: readonly Expansion[]): Related[] =>
+const toRelated = ({ schema, related }: RelatedTables, expansions: readonly Expansion[]): Related[] =>
   readExpansions(expansions).map((expansion, position) => ({
     ...expansion,
     table: related?.[position] ?? '',
@@ -61,11 +61,11 @@ export function expandedSql(
       values: [],
       text: () => ({ records: `cross join lateral (select ${recordColumns(fields)}) as o`, states: '' }),
     };
-  const read = relatedOf(ref, expansions);
+  const read = toRelated(ref, expansions);
   return {
     key:
       expansions.map(({ relation, endpoint }) => `${relation.name} ${endpoint?.key}`).join() +
-      read.map(keyOf).join(),
+      read.map(toKey).join(),
     values: read.flatMap(({ endpoint, scope }) => [
       ...scope.flatMap(({ values }) => values),
       endpoint.recordType,
@@ -82,7 +82,7 @@ export function expandedSql(
       });
       const keys = read.map(
         ({ relation, endpoint, position }) =>
-          `${idSql(relation.field, endpoint.idType)} as ${nameOf(position)}`,
+          `${idSql(relation.field, endpoint.idType)} as ${toAlias(position)}`,
       );
       const references = keys.length === 0 ? '' : `cross join lateral (select ${keys.join(', ')}) as k `;
       return {
@@ -101,10 +101,10 @@ type Related = ReadExpansion & {
   readonly position: number;
   readonly scope: readonly SqlPart[];
 };
-const keyOf = ({ table, scope }: Related): string => ` ${table} ${scope.map(({ key }) => key).join()}`;
+const toKey = ({ table, scope }: Related): string => ` ${table} ${scope.map(({ key }) => key).join()}`;
 
 /** The related record as JSON, which hides the table of the base behind its own. */
 function relatedSql(schema: string, { endpoint, table, position, scope }: Related, bind: Bind): string {
-  const conditions = [`t.id = k.${nameOf(position)}`, ...scope.map((part) => part.text(bind))];
+  const conditions = [`t.id = k.${toAlias(position)}`, ...scope.map((part) => part.text(bind))];
   return `(select row_to_json(o) from ${schema}.${quoteIdentifier(table)} as t cross join lateral (select ${recordColumns(endpoint.fields)}) as o${whereSql(conditions)})`;
 }

@@ -65,7 +65,7 @@ export function parseExpand(
   } else {
     return [...relations.values()]
       .filter(({ name }) => names.has(name))
-      .map((relation) => ({ relation, endpoint: endpoint.relatedOf(relation) }));
+      .map((relation) => ({ relation, endpoint: endpoint.findRelated(relation) }));
   }
   return noExpansions;
 }
@@ -89,7 +89,7 @@ export function relatedAccessKey(endpoint: ReadableEndpoint, queryText: string):
     return '';
   const related = [...endpoint.relations.values()].map((relation) => ({
     relation,
-    endpoint: endpoint.relatedOf(relation),
+    endpoint: endpoint.findRelated(relation),
   }));
   return JSON.stringify(expansionsKey(related));
 }

@@ -2,7 +2,7 @@
 // version, texts become typed values. Pure; problems go to `report`.
 import { didYouMean } from '../../core/nearest-name.ts';
 import type { CompiledColumn, FilterParameter, ReadableEndpoint } from '../version/compile.ts';
-import { suffixOf, takesSeveral } from '../version/operators.ts';
+import { takesSeveral, toSuffix } from '../version/operators.ts';
 import { type Operator, operators } from '../version/schema-document.ts';
 import { parseFilterValue, type Value } from '../version/values.ts';
 import { maxSuggestions, type ReportProblem, single } from './parameters.ts';
@@ -59,7 +59,7 @@ export function readOr(text: string): Alternative[] | undefined {
     found.push({
       field,
       operator,
-      name: field + suffixOf(operator as Operator),
+      name: field + toSuffix(operator as Operator),
       value: quoted?.replaceAll('""', '"') ?? plain,
     });
     at += whole.length;

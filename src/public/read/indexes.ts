@@ -17,7 +17,7 @@ import { lineBoundSql, rangeEnd } from './line-conditions.ts';
 const byValue: readonly Operator[] = ['eq', 'after', 'before', 'gte', 'lte', 'gt', 'lt', 'null'];
 
 /** By record type, without duplicates. Throws an Error when the document is not completely bound. */
-export function indexesOf(
+export function listIndexes(
   document: SchemaDocument,
   bindings: Bindings,
 ): ReadonlyMap<string, readonly IndexSpec[]> {

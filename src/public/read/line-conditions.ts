@@ -61,9 +61,9 @@ export function writeLineCondition(
   { line, type }: LineField,
   { operator, values }: FilterCondition,
 ): WrittenCondition {
-  if (type === 'time') return writeTimes(column, { line, type }, operator, values.map(secondsOf));
+  if (type === 'time') return writeTimes(column, { line, type }, operator, values.map(roundToSeconds));
   if (operator === 'eq') return writeLineEquality(column, [{ line, type, values: values.map(String) }]);
-  return writeRange(column, { line, type }, comparisonOf(operator), String(values[0] ?? ''));
+  return writeRange(column, { line, type }, getComparison(operator), String(values[0] ?? ''));
 }
 
 /** Whether `writeLineEquality` writes a condition: equal times are a range. */
@@ -108,14 +108,14 @@ function oneOfPath(values: readonly string[], type: ValueType): string {
 
 type Comparison = (typeof comparisons)[keyof typeof comparisons];
 
-function comparisonOf(operator: FilterCondition['operator']): Comparison {
+function getComparison(operator: FilterCondition['operator']): Comparison {
   if (!Object.hasOwn(comparisons, operator)) throw new Error(`"${operator}" cannot be used with lines`);
   return comparisons[operator as keyof typeof comparisons];
 }
 
 /** The end that decides whether some line is in the range of this operator. */
 export const rangeEnd = (operator: FilterCondition['operator']): 'min' | 'max' =>
-  endFor(comparisonOf(operator));
+  endFor(getComparison(operator));
 const endFor = (comparison: Comparison): 'min' | 'max' => (comparison.startsWith('>') ? 'max' : 'min');
 
 /**
@@ -145,7 +145,7 @@ function writeTimes(
 ): WrittenCondition {
   const [first = { from: '', to: '' }] = spans;
   if (operator !== 'eq') {
-    const comparison = comparisonOf(operator);
+    const comparison = getComparison(operator);
     return writeRange(
       column,
       line,
@@ -206,12 +206,12 @@ const spanBounds = (column: string, line: LineField, from: string, to: string): 
  * A span in the form of stored times. An instant within a second is the empty span between two seconds: no
  * line is equal to it.
  */
-function secondsOf(value: FilterCondition['values'][number]): Span {
+function roundToSeconds(value: FilterCondition['values'][number]): Span {
   const span = typeof value === 'string' ? { from: value, to: value } : value;
-  return { from: secondOf(span.from, 'up'), to: secondOf(span.to, 'down') };
+  return { from: roundToSecond(span.from, 'up'), to: roundToSecond(span.to, 'down') };
 }
 
-function secondOf(instant: string, rounded: 'up' | 'down'): string {
+function roundToSecond(instant: string, rounded: 'up' | 'down'): string {
   const [, seconds = '', fraction = '', zone = ''] = /^(.+T[^.Z+-]+)(?:\.(\d+))?(.+)$/.exec(instant) ?? [];
   const atMs = Date.parse(seconds + zone) + (rounded === 'up' && /[1-9]/.test(fraction) ? 1_000 : 0);
   const text = new Date(atMs).toISOString().replace('.000', '');

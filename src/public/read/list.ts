@@ -13,9 +13,9 @@ import {
   boundedRanges,
   emptyRanges,
   firstRow,
+  listReaches,
   type Range,
   type Reach,
-  reachesOf,
   rowsOnPage,
   sortedRanges,
 } from './ranges.ts';
@@ -102,7 +102,7 @@ export const readListPage = (reader: Reader, plan: ListPlan): Promise<ListRead> 
 
 /** Reads again when a new generation is published meanwhile. */
 function readNewest(reader: Reader, plan: ListPlan): Promise<Found> {
-  const reaches = [...reachesOf(plan)];
+  const reaches = [...listReaches(plan)];
   return repeatWhileReplaced<Found>(reader, plan.endpoint.recordType, async (isLast) => {
     if (isLast) return readInOneStatement(reader, plan);
     for (;;) {

@@ -26,7 +26,7 @@ export function createPlanCaches(
 ): { list: PlanCache; summary: SummaryPlanCache } {
   const plans = createCache<Cached>({
     maxBytes,
-    bytesOf: ({ plan: { normalized } }) => planBytes + 4 * normalized.length,
+    countBytes: ({ plan: { normalized } }) => planBytes + 4 * normalized.length,
   });
   const cachedPlan =
     <P extends Planned>(kind: string, make: (endpoint: ReadableEndpoint, query: QueryParameters) => P) =>

@@ -159,7 +159,7 @@ export function planList(
     expansions,
     page,
     pageSize,
-    linkQuery: linkQueryOf(query),
+    linkQuery: toLinkQuery(query),
   });
 }
 
@@ -173,8 +173,8 @@ type IncompletePlan = Omit<ListPlan, 'filterKey' | 'normalized' | 'expansions'> 
 export function completePlan({ expansions = noExpansions, ...plan }: IncompletePlan): ListPlan {
   const { endpoint, sort, fields, page, pageSize } = plan;
   const conditions = [...endpoint.scope, ...plan.conditions];
-  const filterKey = filterKeyOf(endpoint, { conditions, anyOf: plan.anyOf });
-  const shown = [namesOf(endpoint, fields), ...expansionsKey(expansions)];
+  const filterKey = toFilterKey(endpoint, { conditions, anyOf: plan.anyOf });
+  const shown = [toFieldNames(endpoint, fields), ...expansionsKey(expansions)];
   const normalized = JSON.stringify([filterKey, sortKey(sort), page, pageSize, ...shown]);
   return { ...plan, expansions, conditions, filterKey, normalized };
 }
@@ -183,16 +183,16 @@ export function completePlan({ expansions = noExpansions, ...plan }: IncompleteP
  * Equal for selections of the same records of a table; empty when that is all of them. `conditions` has those
  * of the row scope.
  */
-export function filterKeyOf({ scope }: ReadableEndpoint, { conditions, anyOf }: Selection): string {
-  const selected = conditions.map(partsOf);
-  const groups = anyOf.length === 0 ? [] : [{ anyOf: anyOf.map((group) => group.map(partsOf)) }];
+export function toFilterKey({ scope }: ReadableEndpoint, { conditions, anyOf }: Selection): string {
+  const selected = conditions.map(toKeyParts);
+  const groups = anyOf.length === 0 ? [] : [{ anyOf: anyOf.map((group) => group.map(toKeyParts)) }];
   if (selected.length + groups.length === 0) return '';
   // The same conditions select other records under a row scope, which excludes the withheld ones.
   return JSON.stringify([...(scope.length === 0 ? [] : ['scope']), ...selected, ...groups]);
 }
 
 /** Versions may differ in what a search in texts finds. */
-function partsOf({
+function toKeyParts({
   column: { column, line, lowered },
   operator,
   values,
@@ -205,7 +205,7 @@ function partsOf({
 export const selectsAll = ({ conditions, anyOf }: Selection): boolean =>
   conditions.length + anyOf.length === 0;
 
-const linkQueryOf = (query: QueryParameters): string =>
+const toLinkQuery = (query: QueryParameters): string =>
   [...query]
     .filter(([name]) => name !== 'page')
     .flatMap(([name, values]) =>
@@ -236,12 +236,12 @@ export function planRecord(endpoint: ReadableEndpoint, id: string, query: QueryP
     id,
     fields,
     expansions,
-    normalized: JSON.stringify([id, namesOf(endpoint, fields), ...expansionsKey(expansions)]),
+    normalized: JSON.stringify([id, toFieldNames(endpoint, fields), ...expansionsKey(expansions)]),
   };
 }
 
 /** Selected fields keep the order of the endpoint, so equal counts mean equal fields. */
-const namesOf = (endpoint: ReadableEndpoint, fields: readonly OutputField[]): string | string[] =>
+const toFieldNames = (endpoint: ReadableEndpoint, fields: readonly OutputField[]): string | string[] =>
   fields.length === endpoint.fields.length ? '*' : fields.map(({ name }) => name);
 
 function parseSort(

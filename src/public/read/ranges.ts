@@ -99,7 +99,7 @@ const scanFactor = 8;
  */
 export type Reach = 'near' | 'far' | 'all';
 /** Finding everything that matches is dearest where lines are tested, and only there tried last. */
-export const reachesOf = (plan: ListPlan): readonly Reach[] =>
+export const listReaches = (plan: ListPlan): readonly Reach[] =>
   testsLines(plan) ? ['near', 'far', 'all'] : ['near', 'all'];
 
 /**

@@ -13,7 +13,7 @@ import type { AnchorCache } from './anchors.ts';
 import { asUnavailable, isUndefinedColumn, isUndefinedObject, notSynced, withOneRetry } from './failures.ts';
 import type { LargePermit, LargeReads } from './large-reads.ts';
 import type { ReplicaReads } from './replica-servers.ts';
-import { stateColumns, stateOf } from './sql.ts';
+import { buildStateSource, stateColumns } from './sql.ts';
 import type { StatementRunner } from './statements.ts';
 import type { TotalCache } from './totals.ts';
 
@@ -134,7 +134,7 @@ export type StateRow = {
  * The state of a row; undefined before the first publish. Throws ForeignRole when the statement ran with
  * another role.
  */
-export function freshnessOf(row: StateRow | undefined): Freshness | undefined {
+export function toFreshness(row: StateRow | undefined): Freshness | undefined {
   if (row === undefined || row.active_table === null || row.generation === '0') return undefined;
   if (row.epoch === null) throw new ForeignRole();
   return {
@@ -177,7 +177,7 @@ async function readFreshness(reader: Reader, recordType: string): Promise<Freshn
   const { queue, organizationId } = reader;
   const releasePermit = queue.tryAcquire(organizationId) ?? (await queue.acquire(organizationId));
   // The column that was added last: where it is missing, so are tables that reads under a row scope need.
-  const text = `select ${stateColumns}, s.scope_pruned ${stateOf({ schema: tenantSchema(organizationId) })} where s.record_type = $1`;
+  const text = `select ${stateColumns}, s.scope_pruned ${buildStateSource({ schema: tenantSchema(organizationId) })} where s.record_type = $1`;
   const read = () => withOneRetry(() => reader.db.data.query<StateRow>(text, [recordType]));
   try {
     const { rows } = await read().catch(async (error: unknown) => {
@@ -185,7 +185,7 @@ async function readFreshness(reader: Reader, recordType: string): Promise<Freshn
       await reader.updateSchema(organizationId);
       return read();
     });
-    return freshnessOf(rows[0]);
+    return toFreshness(rows[0]);
   } catch (error) {
     if (isUndefinedObject(error)) return undefined;
     throw asUnavailable(error);

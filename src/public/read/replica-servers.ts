@@ -48,7 +48,7 @@ export function createReplicaReads(
       queue,
       statements: statements.on(replica.data, queue),
       counts: { answered: 0, behind: 0, conflict: 0, failed: 0 },
-      lacking: createCache<bigint>({ maxBytes, bytesOf: () => 0 }),
+      lacking: createCache<bigint>({ maxBytes, countBytes: () => 0 }),
     };
   });
   return { servers, answeredByPrimary: 0, turn: 0 };

@@ -28,7 +28,7 @@ const lackingKey = (
     .join(' ');
 
 /** The trusted state that an answer has; undefined when it has another one. */
-async function trustedStateOf(
+async function findTrustedState(
   reader: Reader,
   recordType: string,
   trusted: Freshness,
@@ -52,7 +52,7 @@ const lockTimeout = '55P03';
  */
 const conflicts = /^(40001|40P01|57014|57P04)$/;
 
-function reasonOf(error: unknown): FallbackReason {
+function classifyError(error: unknown): FallbackReason {
   const state = sqlState(error) ?? '';
   if (isUndefinedObject(error) || state === lockTimeout) return 'behind';
   return conflicts.test(state) ? 'conflict' : 'failed';
@@ -111,7 +111,7 @@ async function askServer<T>(
   } catch (error) {
     if (error instanceof AppError || isTooLarge(error) || isOver()) throw error;
     if (mustLeaveOut(error)) server.replica.leaveOut(error);
-    const reason = reasonOf(error);
+    const reason = classifyError(error);
     return reason === 'behind' ? lacksState() : reason;
   }
   return acceptAnswer(reader, question, asked, lacksState);
@@ -130,10 +130,10 @@ async function acceptAnswer<T>(
   const { recordType, trusted, related: named = [], counts, discard } = question;
   let isUsed = false;
   try {
-    const freshness = await trustedStateOf(reader, recordType, trusted, state);
+    const freshness = await findTrustedState(reader, recordType, trusted, state);
     const related: Freshness[] = [];
     for (const [position, other] of named.entries()) {
-      const found = await trustedStateOf(reader, other.recordType, other.trusted, states[position]);
+      const found = await findTrustedState(reader, other.recordType, other.trusted, states[position]);
       if (found !== undefined) related.push(found);
     }
     const isComplete = freshness !== undefined && related.length === named.length;

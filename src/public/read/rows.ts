@@ -11,11 +11,11 @@ import {
   cachedFreshness,
   currentFreshness,
   type Freshness,
-  freshnessOf,
   type Reader,
   type ReadStates,
   type StateRow,
   stateKey,
+  toFreshness,
 } from './reader.ts';
 import { repeatWhileReplaced } from './repeat-while-replaced.ts';
 import type { ReplicaReads } from './replica-servers.ts';
@@ -80,7 +80,7 @@ const stateOfType = async (reader: Reader, recordType: string): Promise<Named> =
 });
 
 /** Undefined when one of the tables is not the active one. */
-function readOf<Row>(
+function toRead<Row>(
   rows: readonly Row[],
   freshness: Freshness | undefined,
   { current: { table } }: Named,
@@ -114,10 +114,10 @@ type ReadOptions<Row> = {
 const noTypes: readonly string[] = [];
 const noneNamed: readonly Named[] = [];
 
-/** The states that the row of a statement reports. Throws ForeignRole as `freshnessOf` does. */
-const statesOf = (row: StateRow | undefined) => ({
-  state: freshnessOf(row),
-  related: (row?.related ?? []).map((state) => freshnessOf(state ?? undefined)),
+/** The states that the row of a statement reports. Throws ForeignRole as `toFreshness` does. */
+const toStates = (row: StateRow | undefined) => ({
+  state: toFreshness(row),
+  related: (row?.related ?? []).map((state) => toFreshness(state ?? undefined)),
 });
 
 /**
@@ -147,17 +147,17 @@ export function readRow<Row extends StateRow>(
     assertInTime(reader);
     if (reader.replicas !== undefined) {
       const found = await askReplicaFor<Row>(reader, reader.replicas, statement, base, others, options);
-      if (found !== undefined) return readOf(found.answer, found.freshness, base, found.related, others);
+      if (found !== undefined) return toRead(found.answer, found.freshness, base, found.related, others);
       assertInTime(reader);
     }
     const startedMs = reader.clock.monotonicMs();
     try {
       const rows = await withOneRetry(() => reader.statements[way]<Row>(reader.organizationId, statement));
-      const read = statesOf(rows[0]);
+      const read = toStates(rows[0]);
       const seen = others.map((named, position) =>
         remember(reader, named, read.related[position], startedMs),
       );
-      return readOf(rows, remember(reader, base, read.state, startedMs), base, seen, others);
+      return toRead(rows, remember(reader, base, read.state, startedMs), base, seen, others);
     } catch (error) {
       if (isUndefinedObject(error))
         for (const named of [base, ...others]) reader.states.evict(stateKey(reader, named.recordType));
@@ -180,7 +180,7 @@ const askReplicaFor = <Row extends StateRow>(
     related: others.map((other) => ({ recordType: other.recordType, trusted: other.current })),
     ask: async ({ statements }) => {
       const answer = await statements[way]<Row>(reader.organizationId, statement);
-      return { answer, ...statesOf(answer[0]) };
+      return { answer, ...toStates(answer[0]) };
     },
     counts: ([row], freshness) => row !== undefined && counts?.(row, freshness) !== false,
     isOver: () => reader.progress?.isOver === true,

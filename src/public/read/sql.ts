@@ -32,10 +32,11 @@ export type TableRef = {
   readonly related?: readonly string[];
 };
 
-/** The epoch is null in a session with another role than the service's: see `freshnessOf`. */
+/** The epoch is null in a session with another role than the service's: see `toFreshness`. */
 export const stateColumns = `s.active_table, case current_user when '${serviceRole}' then s.epoch end as epoch, s.generation::text as generation, s.row_count::text as row_count, ${rfc3339Sql('s.synced_at')} as synced_at,
   nullif(s.stale_fields, '{}')::text as stale_fields, nullif(s.accepted_fields, '{}')::text as accepted_fields`;
-export const stateOf = ({ schema }: Pick<TableRef, 'schema'>): string => `from ${schema}.record_state as s`;
+export const buildStateSource = ({ schema }: Pick<TableRef, 'schema'>): string =>
+  `from ${schema}.record_state as s`;
 export const tableSql = ({ schema, table }: TableRef): string => `${schema}.${quoteIdentifier(table)} as t`;
 
 /** Key of the selected fields; the content of a version never changes. */
@@ -146,8 +147,8 @@ function conditionParts(
 /** Of a record that this reader may read. */
 const scopeParts = ({ endpoint }: RecordPlan, ref: TableRef) =>
   conditionParts({ endpoint, conditions: endpoint.scope }, ref);
-const keysOf = (parts: readonly { key: string }[]): string => parts.map(({ key }) => key).join();
-const valuesOf = (parts: readonly { values: readonly unknown[] }[]): unknown[] =>
+const joinKeys = (parts: readonly { key: string }[]): string => parts.map(({ key }) => key).join();
+const listValues = (parts: readonly { values: readonly unknown[] }[]): unknown[] =>
   parts.flatMap(({ values }) => values);
 
 type LastStatement = {
@@ -178,7 +179,7 @@ export function listStatement(
 }
 
 /** The records of a plan with those that they embed. */
-const expandedOf = (
+const buildExpandedSql = (
   { fields, expansions }: Pick<ListPlan, 'fields' | 'expansions'>,
   ref: TableRef,
 ): ExpandedSql =>
@@ -187,7 +188,7 @@ const expandedOf = (
     fields,
     expansions,
     (type) =>
-      `(select row_to_json(x) from (select ${stateColumns} ${stateOf(ref)} where s.record_type = ${type}) as x)`,
+      `(select row_to_json(x) from (select ${stateColumns} ${buildStateSource(ref)} where s.record_type = ${type}) as x)`,
   );
 
 type PageSql = {
@@ -218,7 +219,7 @@ function pageStatement(
   const isCapped = !withTotal && hasOnePlan(plan);
   const isShared = withTotal && ranges.every(({ strategy }) => strategy === 'sort');
   const parts = ranges.map((range) => rangePart(ref, plan, range, isCapped, isShared));
-  const expanded = expandedOf(plan, ref);
+  const expanded = buildExpandedSql(plan, ref);
   const write = (): string => {
     const { recordType, bind } = createParameters();
     const texts = conditions.map((part) => part.text(bind));
@@ -238,15 +239,15 @@ function pageStatement(
   };
   const shape = [
     fieldsKey(fields, endpoint.fields),
-    keysOf(conditions),
+    joinKeys(conditions),
     sortKey(sort),
-    keysOf(parts),
+    joinKeys(parts),
     withTotal,
     expanded.key,
   ];
   return {
     key: [kind, ref.schema, ref.table, endpoint.key, ...shape].join('\n'),
-    values: [endpoint.recordType, ...valuesOf(conditions), ...valuesOf(parts), ...expanded.values],
+    values: [endpoint.recordType, ...listValues(conditions), ...listValues(parts), ...expanded.values],
     write,
   };
 }
@@ -269,7 +270,7 @@ const writeList = (ref: TableRef, plan: ListPlan, ranges: readonly Range[], with
       found,
       total,
       records,
-    }) => `${shared === '' ? '' : `with ${shared} `}select ${stateColumns}, r.records, r.found${total} ${stateOf(ref)} cross join lateral (
+    }) => `${shared === '' ? '' : `with ${shared} `}select ${stateColumns}, r.records, r.found${total} ${buildStateSource(ref)} cross join lateral (
       select coalesce(string_agg(p.record, ','), '') as records, ${boundedCount('p.record')} as found from (select (select row_to_json(o)::text
         from ${records} where t.id = f.id) as record from (${found}) as f offset 0) as p
       ) as r where s.record_type = ${recordType}`,
@@ -294,7 +295,7 @@ export function largeListStatement(
     ({ recordType, bind, shared, found, total, records }) => {
       const pieces = { records, maxBytes: bind(maxBytes, 'bigint'), mayEndEarly: false };
       return `with recursive ${shared === '' ? '' : `${shared}, `}${pieceExpressions({ ...pieces, entries: `select array(${found}) as ids` })}
-      select ${stateColumns}, ${pieceColumns}${total} ${stateOf(ref)} cross join ${piecesFrom} where s.record_type = ${recordType}`;
+      select ${stateColumns}, ${pieceColumns}${total} ${buildStateSource(ref)} cross join ${piecesFrom} where s.record_type = ${recordType}`;
     },
   );
   return { key, values: [...values, maxBytes], write };
@@ -316,11 +317,11 @@ export function anchorsStatement(ref: TableRef, plan: ListPlan, every: number): 
       `(select json_build_array(count(*), coalesce(json_agg(json_build_array(a.n, a.key::text, a.id::text)) filter (where (a.n - 1) % ${spacing} = 0), '[]'))::text
         from (select ${column} as key, t.id, row_number() over (order by ${rangeOrderSql(sort)}) as n from ${tableSql(ref)}${whereSql([...texts, ...bounds])}) as a)`;
     return `select ${stateColumns}, ${rangeSql(byId ? [] : [`${column} is not null`])} as valued,
-      ${byId ? 'null' : rangeSql([`${column} is null`])} as nulls ${stateOf(ref)} where s.record_type = ${recordType}`;
+      ${byId ? 'null' : rangeSql([`${column} is null`])} as nulls ${buildStateSource(ref)} where s.record_type = ${recordType}`;
   };
   return {
-    key: ['anchors', ref.schema, ref.table, endpoint.key, keysOf(conditions), sortKey(sort)].join('\n'),
-    values: [endpoint.recordType, ...valuesOf(conditions), every],
+    key: ['anchors', ref.schema, ref.table, endpoint.key, joinKeys(conditions), sortKey(sort)].join('\n'),
+    values: [endpoint.recordType, ...listValues(conditions), every],
     write,
   };
 }
@@ -330,7 +331,7 @@ export function anchorsStatement(ref: TableRef, plan: ListPlan, every: number): 
  * is also null when it has more than `maxTextBytes`; `bytes` tells the two apart.
  */
 export function recordStatement(ref: TableRef, plan: RecordPlan): Statement {
-  const expanded = expandedOf(plan, ref);
+  const expanded = buildExpandedSql(plan, ref);
   const write = (): string => {
     const { recordType, bind } = createParameters();
     const where = recordWhere(ref, plan, bind);
@@ -338,7 +339,7 @@ export function recordStatement(ref: TableRef, plan: RecordPlan): Statement {
     const record = `select row_to_json(o)::text as text from ${tableSql(ref)} ${records}
       ${where} offset 0`;
     return `select ${stateColumns}, octet_length(r.text) as bytes, case when octet_length(r.text) <= ${maxTextBytes} then r.text end as record${states}
-      ${stateOf(ref)} left join lateral (${record}) as r on true where s.record_type = ${recordType}`;
+      ${buildStateSource(ref)} left join lateral (${record}) as r on true where s.record_type = ${recordType}`;
   };
   return { ...keyAndValues('record', ref, plan, expanded), write };
 }
@@ -364,10 +365,10 @@ function keyAndValues(
       ref.table,
       endpoint.key,
       fieldsKey(fields, endpoint.fields),
-      keysOf(scope),
+      joinKeys(scope),
       expanded.key,
     ].join('\n'),
-    values: [endpoint.recordType, id, ...valuesOf(scope), ...expanded.values],
+    values: [endpoint.recordType, id, ...listValues(scope), ...expanded.values],
   };
 }
 
@@ -376,13 +377,13 @@ function keyAndValues(
  * its state.
  */
 export function largeRecordStatement(ref: TableRef, plan: RecordPlan): Statement {
-  const expanded = expandedOf(plan, ref);
+  const expanded = buildExpandedSql(plan, ref);
   const write = (): string => {
     const { recordType, bind } = createParameters();
     const entries = `select array(select t.id from ${tableSql(ref)}${recordWhere(ref, plan, bind)}) as ids`;
     const { records, states } = expanded.text(bind);
     return `with recursive ${pieceExpressions({ records: `${tableSql(ref)} ${records}`, entries, maxBytes: '0', mayEndEarly: false })}
-      select ${stateColumns}, ${pieceColumns}${states} ${stateOf(ref)} cross join ${piecesFrom} where s.record_type = ${recordType}`;
+      select ${stateColumns}, ${pieceColumns}${states} ${buildStateSource(ref)} cross join ${piecesFrom} where s.record_type = ${recordType}`;
   };
   return { ...keyAndValues('large record', ref, plan, expanded), write };
 }

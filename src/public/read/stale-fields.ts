@@ -18,17 +18,17 @@ const maxHeaderLength = 4_000;
 
 const byTime = (a: string, b: string): number => Date.parse(a) - Date.parse(b);
 /** Null when one of the times isn't known. */
-const oldestOf = (times: readonly (string | null)[]): string | null =>
+const findOldest = (times: readonly (string | null)[]): string | null =>
   times.reduce((oldest, time) =>
     oldest === null || time === null ? null : byTime(time, oldest) < 0 ? time : oldest,
   );
 
 /** A label, `<field>.name`, is as stale as its field. */
-const fieldOf = (stale: StaleFields, source: string): string =>
+const toField = (stale: StaleFields, source: string): string =>
   Object.hasOwn(stale, source) ? source : source.replace(/\.name$/, '');
 
 /** `name; since="…"` for each field; `*` in place of the names when that would be too long. */
-function headerOf(stale: readonly ShownStaleField[]): string {
+function formatHeader(stale: readonly ShownStaleField[]): string {
   const text = stale.map(({ name, since }) => `${name}; since="${since}"`).join(', ');
   if (text.length <= maxHeaderLength) return text;
   const [first] = stale.map(({ since }) => since).sort(byTime);
@@ -77,14 +77,14 @@ export function freshnessOfSources(
   if (stale === null) return { syncedAt, stale: [], header: '' };
   const all = JSON.parse(stale.text) as StaleFields;
   const found = shown.flatMap(({ name, source }) => {
-    const field = fieldOf(all, source);
+    const field = toField(all, source);
     const entry = Object.hasOwn(all, field) ? all[field] : undefined;
     return entry === undefined ? [] : [{ name, ...entry }];
   });
   return {
-    syncedAt: oldestOf([...found.map((entry) => entry.syncedAt), syncedAt]),
+    syncedAt: findOldest([...found.map((entry) => entry.syncedAt), syncedAt]),
     stale: found.map(({ name, since }) => ({ name, since })),
-    header: headerOf(found),
+    header: formatHeader(found),
   };
 }
 
@@ -120,10 +120,10 @@ export function freshnessWithRelated(
       ? []
       : [{ name: relation.name, shown: freshnessOfFields(state, endpoint.fields) }];
   });
-  const syncedAt = oldestOf([own.syncedAt, ...others.map(({ shown }) => shown.syncedAt)]);
+  const syncedAt = findOldest([own.syncedAt, ...others.map(({ shown }) => shown.syncedAt)]);
   const named = others.flatMap(({ name, shown }) =>
     shown.stale.map((field) => ({ name: `${name}.${field.name}`, since: field.since })),
   );
   const stale = [...own.stale, ...named];
-  return { syncedAt, stale, header: headerOf(stale) };
+  return { syncedAt, stale, header: formatHeader(stale) };
 }

@@ -38,7 +38,7 @@ const stale = /^(0A000|26000|42P05)$/;
 
 /** Writes the text of a statement once, and counts how often each text was used. */
 function createTexts(maxBytes: number, counter?: HitCounter): (statement: Statement) => Shape {
-  const shapes = createCache<Shape>({ maxBytes, bytesOf: ({ text }) => text.length, counter });
+  const shapes = createCache<Shape>({ maxBytes, countBytes: ({ text }) => text.length, counter });
   return ({ key, write }) => {
     const cached = shapes.find(key);
     if (cached !== undefined) {
@@ -152,7 +152,7 @@ export function createStatementRunner(
   maxPerConnection = maxNamed,
   counter?: HitCounter,
 ): StatementRunner {
-  const shapeOf = createTexts(maxTextBytes, counter);
+  const loadShape = createTexts(maxTextBytes, counter);
   const queryNamed = createNamedQueries(maxPerConnection);
   const query: QueryRows = async <Row extends QueryResultRow>(
     client: PoolClient,
@@ -166,7 +166,7 @@ export function createStatementRunner(
     const runWith =
       (queryRows: QueryRows) =>
       <Row extends QueryResultRow>(owner: string, statement: Statement): Promise<Row[]> => {
-        const shape = shapeOf(statement);
+        const shape = loadShape(statement);
         return queue.run(owner, () => runOn<Row>(pool, shape, statement.values as unknown[], queryRows));
       };
     return { run: runWith(query), runInSteps: runWith(queryInSteps), on };

@@ -43,7 +43,7 @@ export const maxGroupKeys = 2;
 const maxMeasures = 20;
 
 const shown = (name: string): string => name.slice(0, 80);
-const allowedOf = (known: readonly string[]): string =>
+const describeAllowed = (known: readonly string[]): string =>
   known.length === 0 ? '' : ` Allowed: ${known.join(', ')}.`;
 
 const noPages = 'A summary has no pages: use "limit", or NDJSON for every group.';
@@ -152,12 +152,12 @@ function normalize({
 }
 
 /** The field of `date.month`, or of a name without a period. */
-const fieldOf = (name: string): string => name.replace(/\.[^.]*$/, '');
+const toField = (name: string): string => name.replace(/\.[^.]*$/, '');
 
 function assertUnmasked(endpoint: ReadableEndpoint, query: QueryParameters): void {
   const { masked } = endpoint;
   const named = (name: string): readonly string[] => namesIn(query, name);
-  const isMasked = (name: string): boolean => masked.has(name) || masked.has(fieldOf(name));
+  const isMasked = (name: string): boolean => masked.has(name) || masked.has(toField(name));
   const sorted = (name: string): string[] => [name.replace(/^-/, ''), name.replace(/^-?[^.]*\./, '')];
   const refused = [
     ...maskedParameters(endpoint, query),
@@ -185,7 +185,7 @@ function parseGroups(
     report(
       'by',
       'unknown_group',
-      `"${shown(name)}" is not a group of this resource.${didYouMean(name, known) || allowedOf(known)}`,
+      `"${shown(name)}" is not a group of this resource.${didYouMean(name, known) || describeAllowed(known)}`,
     );
     return [];
   });
@@ -205,7 +205,7 @@ function parseMeasures(
       const found = known.includes(text) ? aggregates.get(text) : undefined;
       if (found !== undefined) return [{ name, field: found.field }];
       suggestions += 1;
-      const advice = suggestions > maxSuggestions ? '' : didYouMean(text, known) || allowedOf(known);
+      const advice = suggestions > maxSuggestions ? '' : didYouMean(text, known) || describeAllowed(known);
       report(
         name,
         'unknown_aggregate',
@@ -255,7 +255,7 @@ function parseSort(
   if (by !== undefined) return { by, order };
   const names = [...known.keys()];
   const message = `"sort" must be a group or an aggregate of this request, with a leading "-" for descending.`;
-  report('sort', 'unknown_sort', `${message}${didYouMean(name, names) || allowedOf(names)}`);
+  report('sort', 'unknown_sort', `${message}${didYouMean(name, names) || describeAllowed(names)}`);
   return null;
 }
 

@@ -8,7 +8,14 @@ import { type Bind, columnReference, planConditions, type SqlPart, whereSql } fr
 import { boundedCount, pieceColumns, piecesFrom } from './large-sql.ts';
 import type { ListPlan } from './plan.ts';
 import { literal, valueJson } from './render-sql.ts';
-import { createParameters, type Statement, stateColumns, stateOf, type TableRef, tableSql } from './sql.ts';
+import {
+  buildStateSource,
+  createParameters,
+  type Statement,
+  stateColumns,
+  type TableRef,
+  tableSql,
+} from './sql.ts';
 import { type Measure, maxGroups, measureName, type SummaryPlan, sortName } from './summary-plan.ts';
 
 const isNumber = ({ column }: ValueField): boolean => column.type === 'number' || column.type === 'integer';
@@ -125,7 +132,7 @@ export function groupedSql(
 /** The text of one row, from the columns of `groupedSql`. */
 function rowSql({ groups, withCount, measures }: SummaryPlan): string {
   const functions = [...new Set(measures.map(({ name }) => name))];
-  const valuesOf = (wanted: AggregateFunction): string =>
+  const buildValues = (wanted: AggregateFunction): string =>
     objectSql(
       measures.flatMap(({ name, field }, at) =>
         name === wanted ? [[field.name, measureJson(name, field, `g.m${at}`)] as const] : [],
@@ -134,7 +141,7 @@ function rowSql({ groups, withCount, measures }: SummaryPlan): string {
   return objectSql([
     ...groups.map((group, at) => [group.name, groupJson(group, `g.k${at}`)] as const),
     ...(withCount ? [['count', 'g.n'] as const] : []),
-    ...functions.map((name) => [name, `(${valuesOf(name)})::json`] as const),
+    ...functions.map((name) => [name, `(${buildValues(name)})::json`] as const),
   ]);
 }
 
@@ -161,10 +168,10 @@ const groupedPlan = ({ groups, measures, summary }: SummaryPlan): Grouped => ({
   utcOffsetMinutes: summary.utcOffsetMinutes,
 });
 
-const conditionsOf = ({ list }: { readonly list: ListPlan }, { schema }: TableRef): readonly SqlPart[] =>
+const buildConditions = ({ list }: { readonly list: ListPlan }, { schema }: TableRef): readonly SqlPart[] =>
   planConditions(list, schema);
 
-function summaryOf(
+function buildSummary(
   kind: string,
   table: TableRef,
   plan: SummaryPlan,
@@ -176,7 +183,7 @@ function summaryOf(
   }) => string,
 ): Statement {
   const { endpoint } = plan.list;
-  const conditions = conditionsOf(plan, table);
+  const conditions = buildConditions(plan, table);
   const shape = [
     conditions.map(({ key }) => key).join(),
     plan.groups.map(({ name }) => name).join(),
@@ -206,12 +213,12 @@ function summaryOf(
  * the rows have more than `maxTextBytes`.
  */
 export const summaryStatement = (table: TableRef, plan: SummaryPlan): Statement =>
-  summaryOf(
+  buildSummary(
     'summary',
     table,
     plan,
     ({ recordType, groups, rows }) => `with g as materialized (${groups})
-      select ${stateColumns}, r.rows, r.found, (select count(*)::int from g) as total ${stateOf(table)} cross join lateral (
+      select ${stateColumns}, r.rows, r.found, (select count(*)::int from g) as total ${buildStateSource(table)} cross join lateral (
         select coalesce(string_agg(p.row, ','), '') as rows, ${boundedCount('p.row')} as found from (${rows}) as p) as r
       where s.record_type = ${recordType}`,
   );
@@ -221,21 +228,21 @@ export const summaryStatement = (table: TableRef, plan: SummaryPlan): Statement 
  * than `maxBytes`.
  */
 export function largeSummaryStatement(table: TableRef, plan: SummaryPlan, maxBytes: number): Statement {
-  return summaryOf(
+  return buildSummary(
     `large summary ${maxBytes}`,
     table,
     plan,
     ({ recordType, groups, rows }) => `with g as materialized (${groups}),
       body as materialized (select convert_to(string_agg(p.row, ','), 'UTF8') as bytes, ${boundedCount('p.row', maxBytes)} as found from (${rows}) as p),
       taken as materialized (select found, found as fitting from body)
-      select ${stateColumns}, ${pieceColumns}, (select count(*)::int from g) as total ${stateOf(table)} cross join ${piecesFrom}
+      select ${stateColumns}, ${pieceColumns}, (select count(*)::int from g) as total ${buildStateSource(table)} cross join ${piecesFrom}
       where s.record_type = ${recordType}`,
   );
 }
 
 /** Every row in its order, one text each, with values written by `bind`. */
 export function summaryRowsSql(table: TableRef, plan: SummaryPlan, bind: Bind): string {
-  const conditions = conditionsOf(plan, table).map((part) => part.text(bind));
+  const conditions = buildConditions(plan, table).map((part) => part.text(bind));
   const limit = plan.limit === null ? '' : ` limit ${plan.limit}`;
   return `select ${rowSql(plan)} as row from (${groupedSql(table, groupedPlan(plan), conditions)}) as g${orderBy(plan)}${limit}`;
 }

@@ -31,8 +31,8 @@ const numberBytes = 16;
 export function createTotalCache(maxBytes: number, counter?: HitCounter): TotalCache {
   const totals = createCache<Counted>({
     maxBytes,
-    bytesOf: () => numberBytes,
-    keyOf: ({ key }) => key,
+    countBytes: () => numberBytes,
+    toKey: ({ key }) => key,
     counter,
   });
   return {

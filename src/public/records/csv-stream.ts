@@ -7,7 +7,7 @@ import { startCopy, watchCopy } from '../export/copy-lines.ts';
 import { createCsvWriter } from '../export/csv.ts';
 import { copyStatement } from '../export/export-sql.ts';
 import { acquireExport, type ExportState } from '../export/export-state.ts';
-import { mayOpenAgain, type Snapshot, type SnapshotSource, totalOf } from '../export/snapshot.ts';
+import { loadTotal, mayOpenAgain, type Snapshot, type SnapshotSource } from '../export/snapshot.ts';
 import { asUnavailable, queryCanceled } from '../read/failures.ts';
 import type { ListPlan } from '../read/plan.ts';
 import type { ReaderOf } from '../read/reader.ts';
@@ -16,7 +16,7 @@ import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
 export const createWriter: Parameters<typeof startCopy>[1]['createWriter'] = (columns) =>
   createCsvWriter(columns, { guardFormulas: true, withMark: true });
 
-export type ExportSources = { readonly exports: ExportState; readonly readerOf: ReaderOf };
+export type ExportSources = { readonly exports: ExportState; readonly getReader: ReaderOf };
 
 /** `signal` is aborted when the reader of the bytes has gone. */
 export type CsvJob = {
@@ -47,7 +47,7 @@ export async function copyRecords(
   onDone: () => void,
 ): Promise<CsvBytes & { readonly total: number }> {
   const { sources, ctx, signal } = job;
-  const total = await totalOf(snapshot, sources.readerOf(ctx.organizationId), plan);
+  const total = await loadTotal(snapshot, sources.getReader(ctx.organizationId), plan);
   const rows = await startCopy(snapshot, {
     write: (table) => copyStatement(table, plan, 'csv'),
     total,
@@ -126,7 +126,7 @@ export async function startCsv<T>(
     isDone = true;
   };
   try {
-    const reader = sources.readerOf(ctx.organizationId);
+    const reader = sources.getReader(ctx.organizationId);
     const source: SnapshotSource = { reader, isReplica: false };
     return await repeatWhileReplaced(
       reader,

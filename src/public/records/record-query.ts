@@ -9,11 +9,11 @@ import { type FilterCondition, parseCondition } from '../read/filters.ts';
 import { completePlan, type ListPlan, type SortKey } from '../read/plan.ts';
 import type { Freshness } from '../read/reader.ts';
 import { freshnessOfSources } from '../read/stale-fields.ts';
-import { type AvailableRecordType, columnOf, sourceOf } from '../version/bind.ts';
+import { type AvailableRecordType, choosePlainColumn, toSource } from '../version/bind.ts';
 import { type CompiledColumn, idColumn, type LineOutput, type OutputField } from '../version/compile.ts';
 import type { FieldMask } from '../version/masks.ts';
 import { readWhole } from '../version/narrow.ts';
-import { operatorFits, operatorsOf, takesSeveral, type ValueType } from '../version/operators.ts';
+import { listOperators, operatorFits, takesSeveral, type ValueType } from '../version/operators.ts';
 import type { Operator } from '../version/schema-document.ts';
 
 /**
@@ -56,7 +56,7 @@ export type BoundQuery = {
 };
 
 /** Where the query uses each source: in its columns, filters and sort. */
-const usesOf = ({ columns, filters, sort }: RecordQuery) => [
+const listUses = ({ columns, filters, sort }: RecordQuery) => [
   ...columns.map(({ source }, index) => ({ name: `columns[${index}]`, source })),
   ...filters.map(({ source }, index) => ({ name: `filters[${index}].source`, source })),
   ...sort.map(({ source }, index) => ({ name: `sort[${index}].source`, source })),
@@ -70,7 +70,7 @@ export function freshnessOfQuery(
   query: RecordQuery,
   freshness: Freshness,
 ): { readonly syncedAt: string | null; readonly problems: readonly QueryProblem[] } {
-  const uses = usesOf(query);
+  const uses = listUses(query);
   const { syncedAt, stale } = freshnessOfSources(freshness, uses);
   const problems = stale.map(({ name: path, since }): QueryProblem => {
     const source = uses.find(({ name }) => name === path)?.source ?? '';
@@ -113,10 +113,10 @@ function findColumn(
   path: string,
   report: Report,
 ): PlainColumn | undefined {
-  const found = columnOf(columns, source);
+  const found = choosePlainColumn(columns, source);
   if (found === undefined) {
     const known = () =>
-      columns.filter(({ state, type }) => state !== 'replaced' && !isListType(type)).map(sourceOf);
+      columns.filter(({ state, type }) => state !== 'replaced' && !isListType(type)).map(toSource);
     report(
       path,
       'unknown_source',
@@ -161,7 +161,7 @@ function findValue(
   return undefined;
 }
 
-function outputOf(
+function toOutputField(
   { name, source }: RecordQuery['columns'][number],
   found: RecordColumn | undefined,
   masks: QueryMasks,
@@ -182,7 +182,7 @@ function outputOf(
 }
 
 /** The value as text, to be parsed by the type of the column; undefined when it has another JSON type. */
-function textOf(type: ValueType, value: Scalar): string | undefined {
+function toText(type: ValueType, value: Scalar): string | undefined {
   if (type === 'boolean') return typeof value === 'boolean' ? String(value) : undefined;
   if (typeof value === 'string') return value;
   if (typeof value === 'boolean' || (type !== 'number' && type !== 'integer')) return undefined;
@@ -201,14 +201,14 @@ const expected: Readonly<Record<ValueType, string>> = {
   time: 'text such as 2026-01-31T10:00:00Z',
 };
 
-function conditionOf(
+function compileCondition(
   { source, operator, values }: RecordQuery['filters'][number],
   column: CompiledColumn,
   path: string,
   report: Report,
 ): FilterCondition | undefined {
   if (!operatorFits(operator, column.type)) {
-    const fitting = operatorsOf(column.type).join(', ');
+    const fitting = listOperators(column.type).join(', ');
     report(
       `${path}.operator`,
       'operator_misfits',
@@ -222,7 +222,7 @@ function conditionOf(
     return undefined;
   }
   const type = operator === 'null' ? 'boolean' : column.type;
-  const texts = values.map((value) => textOf(type, value));
+  const texts = values.map((value) => toText(type, value));
   const readable = texts.filter((text) => text !== undefined);
   let isRefused = readable.length < texts.length;
   if (isRefused)
@@ -241,11 +241,11 @@ function conditionOf(
 /**
  * Equal for queries whose records have the same form; takes the place of the endpoint key in statement keys.
  */
-const keyOf = (fields: readonly OutputField[]): string =>
+const hashFields = (fields: readonly OutputField[]): string =>
   `query/${createHash('sha256').update(JSON.stringify(fields)).digest('base64url')}`;
 
 /** Represents the columns as an endpoint that belongs to no version. */
-export function endpointOf(
+export function compileEndpoint(
   query: Pick<RecordQuery, 'recordType' | 'columns'>,
   { type, masks }: QueryTarget,
   report: Report,
@@ -253,10 +253,10 @@ export function endpointOf(
   const found = query.columns.map(({ source }, index) =>
     findColumn(type, source, `columns[${index}]`, report),
   );
-  const fields = query.columns.map((column, index) => outputOf(column, found[index], masks));
+  const fields = query.columns.map((column, index) => toOutputField(column, found[index], masks));
   const endpoint = readWhole({
     name: query.recordType,
-    key: keyOf(fields),
+    key: hashFields(fields),
     recordType: query.recordType,
     idType: type.idType,
     fields,
@@ -283,10 +283,10 @@ export function bindQuery(query: RecordQuery, target: QueryTarget, { page, pageS
   const { type, masks } = target;
   const problems: QueryProblem[] = [];
   const report = createReport(problems);
-  const { endpoint, found } = endpointOf(query, target, report);
+  const { endpoint, found } = compileEndpoint(query, target, report);
   const conditions = query.filters.map((filter, index) => {
     const column = findValue(target, filter.source, `filters[${index}].source`, report);
-    return column === undefined ? undefined : conditionOf(filter, column, `filters[${index}]`, report);
+    return column === undefined ? undefined : compileCondition(filter, column, `filters[${index}]`, report);
   });
   const keys = query.sort.flatMap(({ source, direction }, index): SortKey[] => {
     const column = findValue(target, source, `sort[${index}].source`, report);

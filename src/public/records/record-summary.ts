@@ -4,9 +4,9 @@
 import type { Freshness } from '../read/reader.ts';
 import { type Measure, type SummaryPlan, type SummarySort, sortName } from '../read/summary-plan.ts';
 import type { CompiledGroup, OutputField, ValueField } from '../version/compile.ts';
-import { currencyOf, type Money, mixesCurrencies } from '../version/money.ts';
+import { findCurrency, type Money, mixesCurrencies } from '../version/money.ts';
 import { type AggregateFunction, aggregateFunctions, type Period } from '../version/schema-document.ts';
-import { functionsOf } from '../version/validate-summary.ts';
+import { listFunctions } from '../version/validate-summary.ts';
 import {
   bindQuery,
   freshnessOfQuery,
@@ -53,13 +53,13 @@ type Report = (path: string, code: string, message: string) => void;
 const rowKeys: ReadonlySet<string> = new Set(['count', ...aggregateFunctions]);
 
 /** The groups and aggregates as a query whose columns are their sources, which reports what has no column. */
-const sourcesOf = ({ recordType, filters, aggregates, groups }: SummaryQuery): RecordQuery => {
+const toRecordQuery = ({ recordType, filters, aggregates, groups }: SummaryQuery): RecordQuery => {
   const sources = [...groups, ...aggregates].map(({ source }) => source);
   return { recordType, filters, columns: sources.map((source, at) => ({ name: `${at}`, source })), sort: [] };
 };
 
-/** Where a problem of `sourcesOf` is in the summary. */
-function pathOf(path: string, { groups }: SummaryQuery): string {
+/** Where a problem of `toRecordQuery` is in the summary. */
+function toSummaryPath(path: string, { groups }: SummaryQuery): string {
   const at = /^columns\[(\d+)\]$/.exec(path)?.[1];
   if (at === undefined) return path;
   return Number(at) < groups.length
@@ -72,10 +72,10 @@ export function freshnessOfSummary(
   query: SummaryQuery,
   freshness: Freshness,
 ): ReturnType<typeof freshnessOfQuery> {
-  const { syncedAt, problems } = freshnessOfQuery(sourcesOf(query), freshness);
+  const { syncedAt, problems } = freshnessOfQuery(toRecordQuery(query), freshness);
   return {
     syncedAt,
-    problems: problems.map((problem) => ({ ...problem, path: pathOf(problem.path, query) })),
+    problems: problems.map((problem) => ({ ...problem, path: toSummaryPath(problem.path, query) })),
   };
 }
 
@@ -97,7 +97,7 @@ function findField(
   return undefined;
 }
 
-function groupOf(
+function compileGroup(
   { source, period }: SummaryQuery['groups'][number],
   field: ValueField,
   path: string,
@@ -112,14 +112,14 @@ function groupOf(
   return { name, field, period };
 }
 
-function measuresOf(
+function compileMeasures(
   { functions }: SummaryQuery['aggregates'][number],
   field: ValueField,
   path: string,
   report: Report,
 ): Measure[] {
   const { type } = field.column;
-  const fitting = functionsOf(type);
+  const fitting = listFunctions(type);
   return functions.map((name, at) => {
     if (!fitting.includes(name))
       report(
@@ -136,7 +136,7 @@ function checkCurrencies({ aggregates, groups, filters }: SummaryQuery, money: M
   const fixed = filters.filter(({ operator, values }) => operator === 'eq' && values.length === 1);
   const agreed = [...groups, ...fixed].map(({ source }) => source);
   for (const [at, { source, functions }] of aggregates.entries()) {
-    const currency = currencyOf(money, source);
+    const currency = findCurrency(money, source);
     if (!mixesCurrencies(functions, currency, agreed)) continue;
     const advice =
       currency === null
@@ -147,7 +147,7 @@ function checkCurrencies({ aggregates, groups, filters }: SummaryQuery, money: M
   }
 }
 
-function sortOf(
+function parseSort(
   text: string | null,
   groups: readonly CompiledGroup[],
   measures: readonly Measure[],
@@ -162,7 +162,10 @@ function sortOf(
   return found ?? null;
 }
 
-const columnsOf = (groups: readonly CompiledGroup[], measures: readonly Measure[]): SummaryColumn[] => [
+const toSummaryColumns = (
+  groups: readonly CompiledGroup[],
+  measures: readonly Measure[],
+): SummaryColumn[] => [
   ...groups.map(({ name, field, period }) => ({
     path: [name],
     source: field.name,
@@ -182,23 +185,26 @@ const columnsOf = (groups: readonly CompiledGroup[], measures: readonly Measure[
 
 /** Binds a summary to the columns that exist now; problems are returned, never thrown. */
 export function bindSummary(query: SummaryQuery, target: QueryTarget): BoundSummary {
-  const bound = bindQuery(sourcesOf(query), target, { page: 1, pageSize: 1 });
-  const problems = bound.problems.map((problem) => ({ ...problem, path: pathOf(problem.path, query) }));
+  const bound = bindQuery(toRecordQuery(query), target, { page: 1, pageSize: 1 });
+  const problems = bound.problems.map((problem) => ({
+    ...problem,
+    path: toSummaryPath(problem.path, query),
+  }));
   const report: Report = (path, code, message) => problems.push({ path, code, message, passing: false });
   const { fields } = bound.plan;
   const groups = query.groups.flatMap((group, at) => {
     const path = `groups[${at}]`;
     const field = findField(fields[at], group.source, `${path}.source`, report);
-    return field === undefined ? [] : [groupOf(group, field, path, report)];
+    return field === undefined ? [] : [compileGroup(group, field, path, report)];
   });
   const measures = query.aggregates.flatMap((aggregate, at) => {
     const path = `aggregates[${at}]`;
     const field = findField(fields[query.groups.length + at], aggregate.source, `${path}.source`, report);
-    return field === undefined ? [] : measuresOf(aggregate, field, path, report);
+    return field === undefined ? [] : compileMeasures(aggregate, field, path, report);
   });
   checkCurrencies(query, target.type, report);
   const isComplete = problems.length === 0;
-  const sort = isComplete ? sortOf(query.sort, groups, measures, report) : null;
+  const sort = isComplete ? parseSort(query.sort, groups, measures, report) : null;
   const { utcOffsetMinutes = 0 } = target.type;
   const summary = {
     aggregates: new Map(),
@@ -217,5 +223,9 @@ export function bindSummary(query: SummaryQuery, target: QueryTarget): BoundSumm
     limit: query.limit,
     normalized: '',
   };
-  return { columns: columnsOf(groups, measures), problems, plan: problems.length === 0 ? plan : undefined };
+  return {
+    columns: toSummaryColumns(groups, measures),
+    problems,
+    plan: problems.length === 0 ? plan : undefined,
+  };
 }

@@ -12,8 +12,8 @@ import type { FindLivingMasks } from '../version/living-masks.ts';
 import { isRecordId } from '../version/values.ts';
 import {
   bindQuery,
+  compileEndpoint,
   createReport,
-  endpointOf,
   freshnessOfQuery,
   type QueryColumn,
   type QueryProblem,
@@ -137,7 +137,7 @@ async function list(
 ): Promise<FoundRecords> {
   const target = await findQueryTarget(sources, ctx, query.recordType, rights);
   if (target === undefined) return nothing(query);
-  const reader = textReader(sources.readerOf(ctx.organizationId));
+  const reader = textReader(sources.getReader(ctx.organizationId));
   const { plan, columns, problems, matchesNothing } = bindQuery(query, target, page);
   if (matchesNothing) {
     const { syncedAt, problems: stale } = freshnessOfQuery(
@@ -169,9 +169,9 @@ async function get(
   const target = await findQueryTarget(sources, ctx, recordType, rights);
   if (target === undefined || !isRecordId(target.type.idType, id)) return undefined;
   const columns = names.filter((source) => source !== 'id').map((source) => ({ name: source, source }));
-  const { endpoint } = endpointOf({ recordType, columns }, target, createReport([]));
+  const { endpoint } = compileEndpoint({ recordType, columns }, target, createReport([]));
   const plan = { endpoint, id, fields: endpoint.fields, expansions: [], normalized: '' };
-  const { record } = await readSingleRecord(sources.readerOf(ctx.organizationId), plan);
+  const { record } = await readSingleRecord(sources.getReader(ctx.organizationId), plan);
   return record === null ? undefined : wholeText(record);
 }
 
@@ -191,7 +191,7 @@ async function summarize(
   const target = await findSummaryTarget(sources, ctx, query, rights);
   const none = { columns: [], rows: '[]', total: 0, heldBack: true };
   if (target === undefined) return { ...none, syncedAt: null, problems: [unknownRecordTypeProblem] };
-  const reader = textReader(sources.readerOf(ctx.organizationId));
+  const reader = textReader(sources.getReader(ctx.organizationId));
   const { plan, columns, problems } = bindSummary(query, target);
   if (plan === undefined) {
     const { syncedAt, problems: stale } = freshnessOfSummary(

@@ -73,12 +73,12 @@ async function findEndpoint(
   return narrowForPerson(sources, tenant, endpoint, reads);
 }
 
-const typeOf = (field: OutputField): string => (field.kind === 'value' ? field.column.type : 'lines');
+const toType = (field: OutputField): string => (field.kind === 'value' ? field.column.type : 'lines');
 
 function toShownField(field: OutputField, { masked }: ReadableEndpoint): ShownField {
   const isMasked = masked.has(field.name);
   const isText = isMasked || (field.kind === 'value' && field.asString);
-  return { name: field.name, type: isText ? 'text' : typeOf(field), masked: isMasked };
+  return { name: field.name, type: isText ? 'text' : toType(field), masked: isMasked };
 }
 
 async function list(sources: VersionSources, tenant: TenantCtx, request: VersionQuery): Promise<VersionPage> {
@@ -86,7 +86,7 @@ async function list(sources: VersionSources, tenant: TenantCtx, request: Version
   const plan = planList(endpoint, request.query);
   const { page, pageSize, fields, expansions } = plan;
   const { records, total, freshness, related } = await readListPage(
-    textReader(sources.readerOf(tenant.organizationId)),
+    textReader(sources.getReader(tenant.organizationId)),
     plan,
   );
   const { syncedAt, stale } = freshnessWithRelated(freshness, endpoint.fields, expansions, related);

@@ -146,7 +146,7 @@ export async function authenticateMember(
 }
 
 /** Equal for credentials that may read the same; part of entity tags. */
-export function scopeKeyOf({ scopes: { permissions }, access: { layers, unmasked } }: FoundApiKey): string {
+export function toScopeKey({ scopes: { permissions }, access: { layers, unmasked } }: FoundApiKey): string {
   const lists = [...layers.flatMap(({ versions, resources }) => [versions, resources]), permissions];
   const names = lists.every(({ length }) => length === 0)
     ? ''

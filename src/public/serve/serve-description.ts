@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Principal, TenantCtx } from '../../core/ctx.ts';
-import { queryTextOf } from '../../core/query-text.ts';
+import { toQueryText } from '../../core/query-text.ts';
 import { isRestricted, type RecordAccess } from '../../core/record-access.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
@@ -21,7 +21,7 @@ import type { DescriptionPart } from '../version/content-cache.ts';
 import { readableEndpoints } from '../version/narrow.ts';
 import { assertNotRetired, getPublishedVersion, notFoundError } from '../version/published.ts';
 import { findDraft, findPredecessor, isVersionLabel } from '../version/versions.store.ts';
-import { assertMayReadDraft, authenticateMember, scopeKeyOf } from './authorize.ts';
+import { assertMayReadDraft, authenticateMember, toScopeKey } from './authorize.ts';
 import type { PublicService } from './service.ts';
 
 /**
@@ -61,9 +61,9 @@ export async function serveDescription(
 ): Promise<void> {
   const { req, headers } = exchange;
   const key = 'access' in reader ? reader : null;
-  const scopeKey = key === null ? '' : scopeKeyOf(key);
+  const scopeKey = key === null ? '' : toScopeKey(key);
   headers.push('Vary', 'Cookie');
-  if (asksForDraft(queryTextOf(req.url ?? ''))) {
+  if (asksForDraft(toQueryText(req.url ?? ''))) {
     if (key !== null) assertMayReadDraft(key);
     const text = await describeDraft(tenant, version);
     assertDescriptionParameters(req);
@@ -125,7 +125,7 @@ async function describeDraft(tenant: TenantCtx, version: string): Promise<string
 
 function assertDescriptionParameters(req: IncomingMessage): void {
   negotiateMediaType(req, ['application/json']);
-  const query = parseQuery(queryTextOf(req.url ?? ''));
+  const query = parseQuery(toQueryText(req.url ?? ''));
   const draft = query.get('draft');
   if (draft !== undefined && (draft.length > 1 || (draft[0] !== 'true' && draft[0] !== 'false'))) {
     throw parameterError([parameterProblem('draft', 'invalid_value', '"draft" must be true or false')]);

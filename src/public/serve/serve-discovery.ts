@@ -3,7 +3,7 @@
 
 import { hash } from 'node:crypto';
 import { AppError } from '../../core/errors.ts';
-import { queryTextOf } from '../../core/query-text.ts';
+import { toQueryText } from '../../core/query-text.ts';
 import { allowsVersion } from '../../core/record-access.ts';
 import { negotiateMediaType, type PublicExchange } from '../http/exchange.ts';
 import { sendJsonText, textBody } from '../http/response.ts';
@@ -32,7 +32,7 @@ export async function serveDiscovery(
 ): Promise<void> {
   const { req, baseUrl } = exchange;
   negotiateMediaType(req, ['application/json']);
-  assertNoParameters(queryTextOf(req.url ?? ''));
+  assertNoParameters(toQueryText(req.url ?? ''));
   const { organizationId } = caller.tenant;
   const data: unknown[] = [];
   for (const { row, endpoints } of await service.runLookup(organizationId, () =>

@@ -1,16 +1,16 @@
 // Serves `/summary` of a resource that declares one: a JSON document, kept for as long as the data is the
 // same, or all groups as JSON lines.
-import { queryTextOf } from '../../core/query-text.ts';
+import { toQueryText } from '../../core/query-text.ts';
 import { copySummaryStatement } from '../export/export-sql.ts';
 import { createJsonTextWriter } from '../export/json-lines.ts';
 import { streamRows } from '../export/serve-export.ts';
 import {
   freshnessFor,
-  identityOf,
   negotiateMediaType,
   type ReadContext,
   readerFor,
   sendPageOrNotModified,
+  toIdentity,
 } from '../http/exchange.ts';
 import { summaryBody } from '../http/response.ts';
 import { readLargeSummary, readSmallSummary } from '../read/summary.ts';
@@ -25,7 +25,7 @@ const jsonLines = 'application/x-ndjson';
 export async function serveSummary(service: PublicService, read: ReadContext): Promise<void> {
   const { req } = read.exchange;
   const mediaType = negotiateMediaType(req, ['application/json', jsonLines]);
-  const plan = service.loadSummaryPlan(read.endpoint, queryTextOf(req.url ?? ''));
+  const plan = service.loadSummaryPlan(read.endpoint, toQueryText(req.url ?? ''));
   if (mediaType === jsonLines)
     return streamRows(service.engine.exports, read, {
       representation: 'summary/x-ndjson',
@@ -39,7 +39,7 @@ export async function serveSummary(service: PublicService, read: ReadContext): P
     const freshness = await freshnessFor(read);
     // Reading one takes as long as many pages: requests for the same summary of the same data wait for one
     // read. A large one is read by each of them, with a permit of its own until its client has it.
-    const key = JSON.stringify(identityOf(read, 'summary', plan.normalized, freshness));
+    const key = JSON.stringify(toIdentity(read, 'summary', plan.normalized, freshness));
     const shared = await service.summaries.load(key, () => readSmallSummary(read.reader, plan));
     const found = shared ?? (await readLargeSummary(readerFor(read), plan));
     return { body: summaryBody(found.rows, found.total), links: '', freshness: found.freshness };

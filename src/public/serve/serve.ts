@@ -1,19 +1,19 @@
 // Handles one request of the public interface. The checks run in this order: 401 · 503 when the organization
 // is at its limit · 400 tenant · 403 tenant · 403 scopes · 404 · 410 · 406 · 400 parameters, and only then
 // 304 or a read. A lookup or a read may also end with 503.
-import { queryTextOf } from '../../core/query-text.ts';
+import { toQueryText } from '../../core/query-text.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import type { ServedRoute } from '../../core/served-route.ts';
 import { serveChanges } from '../changes/change-feed.ts';
 import { exportTypes, serveExport } from '../export/serve-export.ts';
 import {
-  identityOf,
   negotiateMediaType,
   type PublicExchange,
   type ReadContext,
   readerFor,
   sendNotModifiedIfFresh,
   sendPageOrNotModified,
+  toIdentity,
 } from '../http/exchange.ts';
 import {
   addCacheHeaders,
@@ -82,7 +82,7 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
   const refused = exchange.admitCaller(key);
   if (refused !== undefined) await refused;
   const organizationId = key.organization.id;
-  const caller = service.callerOf(key);
+  const caller = service.loadCaller(key);
   try {
     assertTenant(key, req.headers, key.tokenSubject === undefined ? 'key' : 'token');
     if (target.kind !== 'discovery') assertTarget(target, caller.access);
@@ -103,7 +103,7 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
 async function serveResource(
   service: PublicService,
   exchange: PublicExchange,
-  { tenant, access, scopeKey, reader }: ReturnType<PublicService['callerOf']>,
+  { tenant, access, scopeKey, reader }: ReturnType<PublicService['loadCaller']>,
   target: RequestTarget,
 ): Promise<void> {
   const { runLookup } = service;
@@ -161,7 +161,7 @@ async function serveList(service: PublicService, read: ReadContext): Promise<voi
     read.exchange.onServed(served.export);
     return serveExport(service.engine.exports, read, mediaType);
   }
-  const plan = service.loadPlan(read.endpoint, queryTextOf(req.url ?? ''));
+  const plan = service.loadPlan(read.endpoint, toQueryText(req.url ?? ''));
   const path = `${read.exchange.baseUrl}/${read.version}/${read.endpoint.name}`;
   const render = async () => {
     const { records, total, freshness, related } = await readListPage(readerFor(read), plan);
@@ -185,7 +185,7 @@ async function serveRecord(read: ReadContext, id: string): Promise<void> {
   addFreshness(read.exchange, freshness, read.endpoint, { expansions, related });
   await sendJsonText(
     read.exchange,
-    identityOf(read, 'record', normalized, freshness, related),
+    toIdentity(read, 'record', normalized, freshness, related),
     recordBody(record),
   );
 }
@@ -195,7 +195,7 @@ async function planExisting(read: ReadContext, id: string): Promise<RecordPlan> 
   const { req } = read.exchange;
   try {
     negotiateMediaType(req, ['application/json']);
-    return planRecord(read.endpoint, id, parseQuery(queryTextOf(req.url ?? '')));
+    return planRecord(read.endpoint, id, parseQuery(toQueryText(req.url ?? '')));
   } catch (error) {
     const { record } = await readSingleRecord(read.reader, {
       endpoint: read.endpoint,

@@ -5,7 +5,7 @@ import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import { isReaderCurrent } from '../../db/former-warehouse.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
-import { type Engine, engineOf } from '../engine.ts';
+import { type Engine, getEngine } from '../engine.ts';
 import type { ReadContext } from '../http/exchange.ts';
 import { createPageBodyCache, type PageBodyCache } from '../http/page-bodies.ts';
 import {
@@ -16,7 +16,7 @@ import {
 } from '../load/admission.ts';
 import { createPlanCaches, type PlanCache, type SummaryPlanCache } from '../read/plan-cache.ts';
 import type { SummaryRead } from '../read/summary.ts';
-import { type Authenticate, createAuthenticator, scopeKeyOf } from './authorize.ts';
+import { type Authenticate, createAuthenticator, toScopeKey } from './authorize.ts';
 
 /** The state that one process shares between requests. */
 export type PublicService = {
@@ -31,7 +31,7 @@ export type PublicService = {
   readonly loadSummaryPlan: SummaryPlanCache;
   /** Those being read; undefined for large ones. Their bodies are kept in `bodies`. */
   readonly summaries: Cache<SummaryRead | undefined>;
-  readonly callerOf: (key: FoundApiKey) => Caller;
+  readonly loadCaller: (key: FoundApiKey) => Caller;
 };
 
 /** Of an organization. */
@@ -43,18 +43,18 @@ export type Caller = Context & Pick<ReadContext, 'scopeKey'> & { readonly access
 
 export function createPublicService(shared: ReadingCtx): PublicService {
   const { cacheBytes, publicLoad } = shared.settings;
-  const engine = engineOf(shared);
+  const engine = getEngine(shared);
   const ctx: Ctx = { ...shared, db: { ...shared.db, control: shared.db.lookups } };
   const runLookup = createLookupQueue(ctx);
   const plans = createPlanCaches(cacheBytes.statements, engine.cacheCounters.queries);
   /** A cached key is the same object until it is read again. */
   const callers = new WeakMap<FoundApiKey, Caller>();
-  const contexts = createCache<Context>({ maxBytes: cacheBytes.lookups, bytesOf: () => contextBytes });
-  const contextOf = (organizationId: string): Context => {
+  const contexts = createCache<Context>({ maxBytes: cacheBytes.lookups, countBytes: () => contextBytes });
+  const loadContext = (organizationId: string): Context => {
     const cached = contexts.findAny(organizationId);
     // An organization that was moved since is read on another server.
     if (cached !== undefined && isReaderCurrent(cached.reader)) return cached;
-    const context = { tenant: { ...ctx, organizationId }, reader: engine.readerOf(organizationId) };
+    const context = { tenant: { ...ctx, organizationId }, reader: engine.getReader(organizationId) };
     contexts.put(organizationId, context);
     return context;
   };
@@ -68,10 +68,10 @@ export function createPublicService(shared: ReadingCtx): PublicService {
     loadPlan: plans.list,
     loadSummaryPlan: plans.summary,
     summaries: createCache({ maxBytes: 0 }),
-    callerOf: (key) => {
+    loadCaller: (key) => {
       const cached = callers.get(key);
       if (cached !== undefined && isReaderCurrent(cached.reader)) return cached;
-      const caller = { ...contextOf(key.organization.id), access: key.access, scopeKey: scopeKeyOf(key) };
+      const caller = { ...loadContext(key.organization.id), access: key.access, scopeKey: toScopeKey(key) };
       callers.set(key, caller);
       return caller;
     },

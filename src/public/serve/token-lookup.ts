@@ -13,11 +13,11 @@ import { unauthorized } from '../../identity/principal.ts';
 import {
   findStatesOfToken,
   findTokenVerifier,
-  keyReferenceOf,
   mayBeRevoked,
   narrowToToken,
   proveToken,
   type TokenVerifier,
+  toKeyReference,
 } from '../../identity/record-token.store.ts';
 import { claimsOfVerified, type TokenClaims } from '../../identity/record-token.ts';
 import { type RunLookup, unauthenticated } from '../load/admission.ts';
@@ -82,7 +82,7 @@ function createKeyStates(ctx: LookupCtx, runLookup: RunLookup, ms: () => number)
     find(token: Pick<KnownToken, 'shared' | 'sub' | 'iat'>, credential: string): KeyState | undefined {
       const shared = states.findFresh(token.shared);
       if (shared === undefined || !mayBeRevoked(shared, token)) return shared;
-      return states.findFresh(stateKey(keyReferenceOf(claimsOfVerified(credential), token.sub)));
+      return states.findFresh(stateKey(toKeyReference(claimsOfVerified(credential), token.sub)));
     },
     load: (claims: TokenClaims) =>
       findStatesOfToken(claims, (reference) => load(claims.organization, reference)),
@@ -92,7 +92,7 @@ function createKeyStates(ctx: LookupCtx, runLookup: RunLookup, ms: () => number)
 function createVerifiers(ctx: LookupCtx, runLookup: RunLookup, ms: () => number) {
   const verifiers = createCache<TokenVerifier | undefined>({
     maxBytes: ctx.settings.cacheBytes.lookups,
-    bytesOf: () => verifierBytes,
+    countBytes: () => verifierBytes,
     ttl: { clock: ctx.clock, ms },
   });
   return {
@@ -112,7 +112,7 @@ function createVerifiers(ctx: LookupCtx, runLookup: RunLookup, ms: () => number)
 export function createTokenLookup(ctx: LookupCtx, runLookup: RunLookup, ms: () => number): KeyLookup {
   const { tokens: maxBytes } = ctx.settings.cacheBytes;
   /** By hash. */
-  const known = createCache<KnownToken>({ maxBytes, bytesOf: () => knownTokenBytes });
+  const known = createCache<KnownToken>({ maxBytes, countBytes: () => knownTokenBytes });
   const verifiers = createVerifiers(ctx, runLookup, ms);
   const states = createKeyStates(ctx, runLookup, ms);
   const find = (credential: string, hashed: string): FoundApiKey | undefined => {

@@ -93,7 +93,7 @@ export function startUsageCounter(
     counts = new Map();
     try {
       await ctx.db.control.raw('select add_api_key_usage(?::jsonb)', [
-        JSON.stringify([...batch.values()].map(rowOf)),
+        JSON.stringify([...batch.values()].map(toRow)),
       ]);
       if (dropped > 0) ctx.log.error({ calls: dropped }, 'calls were not counted: too many unwritten counts');
       dropped = 0;
@@ -129,7 +129,7 @@ function mergeInto(batch: ReadonlyMap<string, Entry>, counts: Map<string, Entry>
   }
 }
 
-const rowOf = ({ apiKeyId, subject = '', notModified, ...counted }: Entry) => ({
+const toRow = ({ apiKeyId, subject = '', notModified, ...counted }: Entry) => ({
   ...counted,
   api_key_id: apiKeyId,
   subject,

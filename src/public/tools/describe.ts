@@ -18,7 +18,7 @@ import { findDefinition, findLive, type VersionState } from '../version/versions
 
 type Access = { readonly reads: RecordAccess; readonly maxCharacters: number };
 
-const itemsOf = (items: readonly unknown[]): string => items.map((item) => JSON.stringify(item)).join();
+const toJsonItems = (items: readonly unknown[]): string => items.map((item) => JSON.stringify(item)).join();
 
 /**
  * The names of the resources that row scopes of the caller apply to, which depends on the fields of the
@@ -59,7 +59,7 @@ export async function listVersions(
   const advice = 'pass a `version`';
   return truncatedList({
     name: 'versions',
-    items: itemsOf(items),
+    items: toJsonItems(items),
     of: items.length,
     rest: {},
     maxChars: maxCharacters,
@@ -68,7 +68,7 @@ export async function listVersions(
   });
 }
 
-async function definitionOf(tenant: TenantCtx, { id }: VersionState) {
+async function getVersionDefinition(tenant: TenantCtx, { id }: VersionState) {
   const definition = await findDefinition(tenant, id);
   if (definition === undefined) throw notFoundError();
   return definition;
@@ -91,7 +91,7 @@ export async function listResources(
   state: VersionState,
   schema: CompiledSchema,
 ): Promise<string> {
-  const { name, notes, endpoints } = await definitionOf(tenant, state);
+  const { name, notes, endpoints } = await getVersionDefinition(tenant, state);
   const readable = new Set(readableEndpoints(schema, reads).map((endpoint) => endpoint.name));
   const items = endpoints
     .filter((endpoint) => readable.has(endpoint.name))
@@ -100,7 +100,7 @@ export async function listResources(
   const advice = 'pass a `resource`; without a `version` all resource names are listed';
   return truncatedList({
     name: 'resources',
-    items: itemsOf(items),
+    items: toJsonItems(items),
     of: items.length,
     rest,
     maxChars: maxCharacters,
@@ -121,7 +121,7 @@ function describeField(
   const defined = definition?.fields.find(({ name }) => name === field.name);
   const about = (text: string | undefined) =>
     text === undefined || text === '' ? {} : { description: text };
-  const filtersOf = (name: string) => {
+  const describeFilters = (name: string) => {
     const filters = [...endpoint.filters.values()]
       .filter((filter) => filter.field === name)
       .map((filter) => filter.name);
@@ -133,7 +133,7 @@ function describeField(
       type: asString ? 'text' : type,
       ...shownMask(mask),
       ...about(defined?.fields?.find((line) => line.name === name)?.description),
-      ...filtersOf(`${field.name}.${name}`),
+      ...describeFilters(`${field.name}.${name}`),
     }));
     return { name: field.name, type: 'lines', ...about(defined?.description), fields: lines };
   }
@@ -144,7 +144,7 @@ function describeField(
     ...(field.kind === 'value' && field.asString && { writtenAs: 'text' }),
     ...(field.kind === 'value' && shownMask(field.mask)),
     ...about(defined?.description),
-    ...filtersOf(field.name),
+    ...describeFilters(field.name),
     ...(endpoint.sorts.has(field.name) && { sortable: true }),
   };
 }
@@ -180,7 +180,7 @@ function pick<F extends { readonly name: string }>(
 const describeDeclared = ({
   summary,
   relations,
-  relatedOf,
+  findRelated,
   search,
   takesOr,
   sortSets,
@@ -191,7 +191,7 @@ const describeDeclared = ({
   // Names of resources that the reader may not read are not for them.
   ...(relations.size > 0 && {
     relations: [...relations.values()]
-      .filter((one) => relatedOf(one) !== null)
+      .filter((one) => findRelated(one) !== null)
       .map(({ name, resource }) => ({ name, resource })),
   }),
   ...(summary !== null && {
@@ -226,21 +226,21 @@ export function describeFreshness(
  * not even one field fits, 404, and 503 when the resource has not been synced.
  */
 export async function describeResource(
-  readerOf: ReaderOf,
+  getReader: ReaderOf,
   tenant: TenantCtx,
   { maxCharacters }: Access,
   state: VersionState,
   endpoint: ReadableEndpoint,
   wanted: readonly string[] | undefined,
 ): Promise<string> {
-  const { endpoints } = await definitionOf(tenant, state);
+  const { endpoints } = await getVersionDefinition(tenant, state);
   const definition = endpoints.find(({ name }) => name === endpoint.name);
   const all = [
     idField(endpoint),
     ...endpoint.fields.map((field) => describeField(field, endpoint, definition)),
   ];
   const shown = pick(all, wanted);
-  const { total: records, freshness } = await countRecords(readerOf(tenant.organizationId), endpoint);
+  const { total: records, freshness } = await countRecords(getReader(tenant.organizationId), endpoint);
   const rest = {
     version: state.version,
     status: state.status,
@@ -255,7 +255,7 @@ export async function describeResource(
   const advice = 'pass only the `fields` to describe';
   return truncatedList({
     name: 'fields',
-    items: itemsOf(shown),
+    items: toJsonItems(shown),
     of: shown.length,
     rest,
     maxChars: maxCharacters,

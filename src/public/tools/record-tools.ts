@@ -32,7 +32,7 @@ import type { AggregateInput, DescribeInput, GetInput, QueryInput, SummarizeInpu
 import { listQuery, summaryQuery } from './tool-query.ts';
 
 /** What the tools share with the public interface. */
-export type ToolSources = KnownVersions & MaskSources & { readonly readerOf: ReaderOf };
+export type ToolSources = KnownVersions & MaskSources & { readonly getReader: ReaderOf };
 
 /** What the caller may read, and how much of it per response. */
 export type ToolAccess = {
@@ -122,7 +122,7 @@ async function findTarget(
 }
 
 /** Metadata of every response with records. */
-const metadataOf = (
+const toMetadata = (
   freshness: Freshness,
   { endpoint, state: { status, sunsetAt, successor } }: Target,
   embedded?: Embedded,
@@ -146,7 +146,7 @@ async function query(
   const plan = planList(endpoint, listQuery(endpoint, input));
   const { page, pageSize, expansions } = plan;
   const { records, total, freshness, related } = await readListPage(
-    textReader(sources.readerOf(tenant.organizationId)),
+    textReader(sources.getReader(tenant.organizationId)),
     plan,
   );
   const embedded = { expansions, related };
@@ -156,7 +156,7 @@ async function query(
     of: Math.max(0, Math.min(pageSize, total - (page - 1) * pageSize)),
     rest: {
       pagination: { total, page, pageSize, totalPages: Math.ceil(total / pageSize) },
-      ...metadataOf(freshness, target, embedded),
+      ...toMetadata(freshness, target, embedded),
     },
     maxChars: access.maxCharacters,
     advice: `${advice}, or a smaller \`pageSize\``,
@@ -179,13 +179,13 @@ async function get(
     listQuery(endpoint, { fields: input.fields, expand: input.expand }),
   );
   const { record, freshness, related } = await readSingleRecord(
-    sources.readerOf(tenant.organizationId),
+    sources.getReader(tenant.organizationId),
     plan,
   );
   if (record === null) throw notFoundError();
   const text = wholeText(record);
   if (text.length > access.maxCharacters) throw responseTooLong('fields', advice);
-  const metadata = metadataOf(freshness, target, { expansions: plan.expansions, related });
+  const metadata = toMetadata(freshness, target, { expansions: plan.expansions, related });
   return `{"data":${text},${JSON.stringify(metadata).slice(1)}`;
 }
 
@@ -199,14 +199,14 @@ async function summarize(
   const { version: _version, resource: _resource, ...asked } = input;
   const plan = planSummary(target.endpoint, summaryQuery(target.endpoint, asked));
   const { rows, total, freshness } = await readSummary(
-    textReader(sources.readerOf(tenant.organizationId)),
+    textReader(sources.getReader(tenant.organizationId)),
     plan,
   );
   return truncatedList({
     name: 'data',
     items: wholeText(rows),
     of: Math.min(total, plan.limit ?? total),
-    rest: { total, ...metadataOf(freshness, target) },
+    rest: { total, ...toMetadata(freshness, target) },
     maxChars: access.maxCharacters,
     advice: 'request fewer groups with `limit`',
     path: 'limit',
@@ -224,14 +224,14 @@ async function aggregateRecords(
   const { filters, or, q } = input;
   const query = listQuery(target.endpoint, { filters, or, q });
   const { result, freshness } = await aggregate(
-    sources.readerOf(tenant.organizationId),
+    sources.getReader(tenant.organizationId),
     target.endpoint,
     query,
     input,
   );
   if (result.length > access.maxCharacters)
     throw responseTooLong('limit', 'request fewer groups, or omit `groupBy`');
-  return `${result.slice(0, -1)},${JSON.stringify(metadataOf(freshness, target)).slice(1)}`;
+  return `${result.slice(0, -1)},${JSON.stringify(toMetadata(freshness, target)).slice(1)}`;
 }
 
 async function describe(
@@ -254,7 +254,7 @@ async function describe(
       version: input.version,
       resource: input.resource,
     });
-    return describeResource(sources.readerOf, tenant, access, state, endpoint, input.fields);
+    return describeResource(sources.getReader, tenant, access, state, endpoint, input.fields);
   }
   await assertInScope(sources, tenant, access, input.version, null);
   const state = await getPublishedVersion(sources, tenant, input.version);

@@ -72,7 +72,7 @@ function checked(query: QueryParameters): QueryParameters {
   return query;
 }
 
-const selectionOf = (endpoint: ReadableEndpoint, { or, q }: Selection) => ({
+const toSelection = (endpoint: ReadableEndpoint, { or, q }: Selection) => ({
   q,
   or: or && orText(endpoint, or),
 });
@@ -87,7 +87,7 @@ export function listQuery(endpoint: ReadableEndpoint, input: Partial<QueryInput>
   const query = new Map<string, string[]>();
   const entries = Object.entries({ sort, order, page, pageSize, fields: fields?.join() });
   for (const [name, value] of entries) if (value !== undefined) query.set(name, [String(value)]);
-  addDeclared(query, endpoint, { ...selectionOf(endpoint, input), expand: expand?.join() });
+  addDeclared(query, endpoint, { ...toSelection(endpoint, input), expand: expand?.join() });
   addFilters(query, endpoint, filters, listParameters);
   return checked(query);
 }
@@ -103,7 +103,7 @@ export function summaryQuery(
   const query = new Map<string, string[]>();
   for (const [name, value] of Object.entries(computed))
     if (value !== undefined) query.set(name, [value].flat().map(String));
-  addDeclared(query, endpoint, selectionOf(endpoint, { or, q }));
+  addDeclared(query, endpoint, toSelection(endpoint, { or, q }));
   addFilters(query, endpoint, filters, reservedInSummaries);
   return checked(query);
 }

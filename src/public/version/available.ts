@@ -1,7 +1,7 @@
 // Reads which record types and columns a definition can use: everything with data or columns in the warehouse
 // of the organization.
 import type { TenantCtx } from '../../core/ctx.ts';
-import { warehouseOf } from '../../db/former-warehouse.ts';
+import { chooseWarehouse } from '../../db/former-warehouse.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { readRecordColumns } from '../../warehouse/columns.ts';
 import { isNotSetUp } from '../../warehouse/record-state.ts';
@@ -21,7 +21,7 @@ export async function readAvailable(ctx: Pick<TenantCtx, 'db' | 'organizationId'
   const available: Record<string, AvailableRecordType> = {};
   for (const row of states) {
     const columns = await readRecordColumns(
-      warehouseOf(ctx.db, ctx.organizationId).data,
+      chooseWarehouse(ctx.db, ctx.organizationId).data,
       schema,
       row.record_type,
     );
@@ -49,7 +49,7 @@ async function readStates(
   schema: string,
 ): Promise<StateRow[]> {
   try {
-    const { rows } = await warehouseOf(ctx.db, ctx.organizationId).data.query<StateRow>(
+    const { rows } = await chooseWarehouse(ctx.db, ctx.organizationId).data.query<StateRow>(
       `select record_type, id_type, generation > 0 and active_table is not null as has_data from ${schema}.record_state order by record_type`,
     );
     return rows;
@@ -67,7 +67,11 @@ export async function readAvailableType(
   const schema = tenantSchema(ctx.organizationId);
   const [row] = (await readStates(ctx, schema)).filter(({ record_type: name }) => name === recordType);
   if (row === undefined) return undefined;
-  const columns = await readRecordColumns(warehouseOf(ctx.db, ctx.organizationId).data, schema, recordType);
+  const columns = await readRecordColumns(
+    chooseWarehouse(ctx.db, ctx.organizationId).data,
+    schema,
+    recordType,
+  );
   return { label: recordType, idType: row.id_type, columns, hasData: row.has_data };
 }
 
@@ -84,7 +88,7 @@ type DescribedRow = Pick<Described, 'label' | 'volatileFields' | 'targets'> & {
   } | null;
 };
 
-function describedOf({
+function toDescribed({
   label,
   volatileFields,
   targets,
@@ -125,7 +129,7 @@ async function readDescribed(
       ['$.fields[*] ? (@.volatile == true).name', ctx.organizationId, [...names]],
     ),
   );
-  return new Map(rows.map((row) => [row.name, describedOf(row)]));
+  return new Map(rows.map((row) => [row.name, toDescribed(row)]));
 }
 
 /** As `readAvailableType`, with what the ERP says about the record type. */

@@ -44,7 +44,7 @@ const labelEnding = '.name';
  * What a column is bound by: the field, `<field>.name` for its label, `lines`, or what `boundSource` says of
  * the entries of a multiselect.
  */
-export function sourceOf({ field, part }: Pick<RecordColumn, 'field' | 'part'>): string {
+export function toSource({ field, part }: Pick<RecordColumn, 'field' | 'part'>): string {
   if (part === 'lines') return 'lines';
   if (part === 'label') return field + labelEnding;
   return part === 'value' ? field : entriesKey(field, part);
@@ -71,7 +71,7 @@ const preference: Readonly<Record<ColumnState, number>> = {
 };
 
 /**
- * Whether `sourceOf` would return it; makes no text, because a definition may ask for each of thousands of
+ * Whether `toSource` would return it; makes no text, because a definition may ask for each of thousands of
  * columns.
  */
 const hasSource = ({ field, part }: RecordColumn, source: string): boolean => {
@@ -85,7 +85,7 @@ const hasSource = ({ field, part }: RecordColumn, source: string): boolean => {
 };
 
 /** The column that currently holds the source, which is no list; never one that a type change replaced. */
-export function columnOf(columns: readonly RecordColumn[], source: string): PlainColumn | undefined {
+export function choosePlainColumn(columns: readonly RecordColumn[], source: string): PlainColumn | undefined {
   return columns
     .filter((column): column is PlainColumn => hasSource(column, source) && column.state !== 'replaced')
     .sort((a, b) => preference[a.state] - preference[b.state])[0];
@@ -98,17 +98,17 @@ export type IndexedRecordType = AvailableRecordType & {
   readonly lineTypes: ReadonlyMap<string, LineField['type']>;
 };
 
-/** `columnOf` of every source. */
+/** `choosePlainColumn` of every source. */
 export function indexSources(type: AvailableRecordType): IndexedRecordType {
   const bySource = new Map<string, RecordColumn>();
   for (const column of type.columns) {
-    const known = bySource.get(sourceOf(column));
+    const known = bySource.get(toSource(column));
     if (
       column.state === 'replaced' ||
       (known !== undefined && preference[known.state] <= preference[column.state])
     )
       continue;
-    bySource.set(sourceOf(column), column);
+    bySource.set(toSource(column), column);
   }
   return {
     ...type,

@@ -1,7 +1,7 @@
 // Compares two versions: what changes for clients, and which changes break them. Pure.
 import { type ColumnType, isNumeric } from '../../warehouse/columns.ts';
 import { boundSource } from './bind.ts';
-import { currencyOf, mixesCurrencies } from './money.ts';
+import { findCurrency, mixesCurrencies } from './money.ts';
 import type { Bindings, EndpointDefinition, FieldDefinition } from './schema-document.ts';
 
 export type VersionChange = {
@@ -29,7 +29,7 @@ export function compareVersions(before: Comparable, after: Comparable): VersionC
   ];
 }
 
-const changeOf = (
+const createChange = (
   path: string,
   breaking: boolean,
   message: string,
@@ -46,16 +46,16 @@ function compareNames(
   const removed = before.filter((name) => !after.includes(name));
   const added = after.filter((name) => !before.includes(name));
   return [
-    ...removed.map((name) => changeOf(path + name, true, `${describe(name)} was removed`, 'removed')),
-    ...added.map((name) => changeOf(path + name, false, `${describe(name)} was added`, 'added')),
+    ...removed.map((name) => createChange(path + name, true, `${describe(name)} was removed`, 'removed')),
+    ...added.map((name) => createChange(path + name, false, `${describe(name)} was added`, 'added')),
   ];
 }
 
 type Shapes = ReturnType<typeof fieldShapes>;
 
 function compareFields(name: string, before: Shapes, after: Shapes): VersionChange[] {
-  const fieldOf = (field: string): string => `The field ${field} of ${name}`;
-  const changes = compareNames(`${name}.fields.`, fieldOf, [...before.keys()], [...after.keys()]);
+  const describeField = (field: string): string => `The field ${field} of ${name}`;
+  const changes = compareNames(`${name}.fields.`, describeField, [...before.keys()], [...after.keys()]);
   for (const [field, shape] of after) {
     const old = before.get(field);
     if (old === undefined) continue;
@@ -64,10 +64,10 @@ function compareFields(name: string, before: Shapes, after: Shapes): VersionChan
       .filter((part) => old[part] !== shape[part])
       .map((part) => `${part} (${old[part]} → ${shape[part]})`);
     if (differing.length > 0)
-      changes.push(changeOf(path, true, `${fieldOf(field)} changed: ${differing.join(', ')}`));
+      changes.push(createChange(path, true, `${describeField(field)} changed: ${differing.join(', ')}`));
     if (old.scopable !== shape.scopable) {
       const now = shape.scopable ? 'can be named by row scopes' : 'can no longer be named by row scopes';
-      changes.push(changeOf(`${path}.scopable`, !shape.scopable, `${fieldOf(field)} ${now}`));
+      changes.push(createChange(`${path}.scopable`, !shape.scopable, `${describeField(field)} ${now}`));
     }
   }
   return changes;
@@ -82,10 +82,10 @@ function compareEndpoints(
   const { name } = after;
   const changes: VersionChange[] = [];
   const change = (path: string, breaking: boolean, message: string) =>
-    changes.push(changeOf(path, breaking, message));
+    changes.push(createChange(path, breaking, message));
   if (before.recordType !== after.recordType)
     change(`${name}.recordType`, true, `The resource ${name} returns records of another type`);
-  else if (idTypeOf(before, beforeBindings) !== idTypeOf(after, afterBindings))
+  else if (findIdType(before, beforeBindings) !== findIdType(after, afterBindings))
     change(`${name}.id`, true, `The id of ${name} has another type`);
   if (after.maxPageSize !== before.maxPageSize) {
     change(
@@ -96,11 +96,11 @@ function compareEndpoints(
   }
   if (JSON.stringify(before.defaultSort) !== JSON.stringify(after.defaultSort))
     change(`${name}.defaultSort`, true, `The default sort of ${name} changed`);
-  const filterOf = (filter: string): string => `The filter ${filter} of ${name}`;
+  const describeFilter = (filter: string): string => `The filter ${filter} of ${name}`;
   return [
     ...changes,
     ...compareFields(name, fieldShapes(before, beforeBindings), fieldShapes(after, afterBindings)),
-    ...compareNames(`${name}.filters.`, filterOf, filterNames(before), filterNames(after)),
+    ...compareNames(`${name}.filters.`, describeFilter, filterNames(before), filterNames(after)),
     ...compareNames(`${name}.sorts.`, (sort) => `The sort ${sort} of ${name}`, before.sorts, after.sorts),
     ...compareDeclared(before, beforeBindings, after, afterBindings),
   ];
@@ -114,17 +114,17 @@ function compareDeclared(
   afterBindings: Bindings,
 ): VersionChange[] {
   const { name } = after;
-  const [oldBinding, newBinding] = [bindingOf(before, beforeBindings), bindingOf(after, afterBindings)];
+  const [oldBinding, newBinding] = [findBinding(before, beforeBindings), findBinding(after, afterBindings)];
   const compared = (
     kind: string,
     thing: string,
-    namesOf: (endpoint: EndpointDefinition) => readonly string[],
+    listNames: (endpoint: EndpointDefinition) => readonly string[],
   ): VersionChange[] =>
     compareNames(
       `${name}.${kind}.`,
       (each) => `The ${thing} ${each} of ${name}`,
-      namesOf(before),
-      namesOf(after),
+      listNames(before),
+      listNames(after),
     );
   return [
     ...compared('search', 'searched field', ({ search = [] }) => search),
@@ -156,7 +156,7 @@ const groupNames = ({ groups = [] }: EndpointDefinition): string[] =>
 type Binding = Bindings[string] | undefined;
 
 /** The source of a field and the type of its column, each undefined when it isn't known. */
-function boundOf(
+function resolveBoundSource(
   { fields }: EndpointDefinition,
   binding: Binding,
   name: string,
@@ -173,14 +173,14 @@ function boundOf(
   return { source: found.source, type: binding.columns[key]?.type };
 }
 
-/** What `currencyOf` says of an aggregated field; undefined also for one that is no number. */
+/** What `findCurrency` says of an aggregated field; undefined also for one that is no number. */
 function currencyOfField(
   endpoint: EndpointDefinition,
   binding: Binding,
   name: string,
 ): string | null | undefined {
-  const { source, type } = boundOf(endpoint, binding, name);
-  return source === undefined || !isNumeric(type) ? undefined : currencyOf(binding ?? {}, source);
+  const { source, type } = resolveBoundSource(endpoint, binding, name);
+  return source === undefined || !isNumeric(type) ? undefined : findCurrency(binding ?? {}, source);
 }
 
 /**
@@ -220,9 +220,9 @@ function compareMoney(
 }
 
 /** As `date.month`. Only those of times begin and end in a time zone. */
-const timePeriodsOf = (endpoint: EndpointDefinition, binding: Binding): string[] =>
+const listTimePeriods = (endpoint: EndpointDefinition, binding: Binding): string[] =>
   (endpoint.groups ?? []).flatMap((group) =>
-    typeof group === 'string' || boundOf(endpoint, binding, group.field).type !== 'time'
+    typeof group === 'string' || resolveBoundSource(endpoint, binding, group.field).type !== 'time'
       ? []
       : group.periods.map((period) => `${group.field}.${period}`),
   );
@@ -234,8 +234,8 @@ function comparePeriods(
   newBinding: Binding,
 ): VersionChange[] {
   const offsets = [oldBinding, newBinding].map((binding) => binding?.utcOffsetMinutes ?? 0);
-  const earlier = new Set(timePeriodsOf(before, oldBinding));
-  if (offsets[0] === offsets[1] || !timePeriodsOf(after, newBinding).some((period) => earlier.has(period)))
+  const earlier = new Set(listTimePeriods(before, oldBinding));
+  if (offsets[0] === offsets[1] || !listTimePeriods(after, newBinding).some((period) => earlier.has(period)))
     return [];
   const message = `The periods of ${after.name} are of another time zone (${offsets.join(' → ')} minutes ahead of UTC)`;
   return [{ path: `${after.name}.groups`, code: 'changed', breaking: true, message }];
@@ -290,7 +290,7 @@ const shapeParts = ['source', 'type', 'form', 'mask'] as const;
  */
 type Shape = Readonly<Record<(typeof shapeParts)[number], string>> & { readonly scopable: boolean };
 
-const shapeOf = (
+const toShape = (
   { source, as, mask, scopable = false }: Pick<FieldDefinition, 'source' | 'as' | 'mask' | 'scopable'>,
   type: ColumnType | undefined,
 ): Shape => ({
@@ -301,14 +301,15 @@ const shapeOf = (
   scopable,
 });
 
-const bindingOf = ({ recordType }: EndpointDefinition, bindings: Bindings) =>
+const findBinding = ({ recordType }: EndpointDefinition, bindings: Bindings) =>
   Object.hasOwn(bindings, recordType) ? bindings[recordType] : undefined;
 
-const idTypeOf = (endpoint: EndpointDefinition, bindings: Bindings) => bindingOf(endpoint, bindings)?.idType;
+const findIdType = (endpoint: EndpointDefinition, bindings: Bindings) =>
+  findBinding(endpoint, bindings)?.idType;
 
 /** By field name; sub-fields of lines as `lines.quantity`. */
 function fieldShapes(endpoint: EndpointDefinition, bindings: Bindings): Map<string, Shape> {
-  const binding = bindingOf(endpoint, bindings);
+  const binding = findBinding(endpoint, bindings);
   return new Map(
     endpoint.fields.flatMap((field): [string, Shape][] => {
       const key = boundSource(field);
@@ -316,9 +317,9 @@ function fieldShapes(endpoint: EndpointDefinition, bindings: Bindings): Map<stri
         binding !== undefined && Object.hasOwn(binding.columns, key) ? binding.columns[key] : undefined;
       const lines = (field.fields ?? []).map((line): [string, Shape] => {
         const type = bound?.lineFields?.find(({ name }) => name === boundSource(line))?.type;
-        return [`${field.name}.${line.name}`, shapeOf(line, type)];
+        return [`${field.name}.${line.name}`, toShape(line, type)];
       });
-      return [[field.name, shapeOf(field, bound?.type)], ...lines];
+      return [[field.name, toShape(field, bound?.type)], ...lines];
     }),
   );
 }

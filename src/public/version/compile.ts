@@ -4,8 +4,8 @@
 
 import { boundSource } from './bind.ts';
 import { type FieldMask, fieldMask } from './masks.ts';
-import { currencyOf, type Money } from './money.ts';
-import { suffixOf, type ValueType } from './operators.ts';
+import { findCurrency, type Money } from './money.ts';
+import { toSuffix, type ValueType } from './operators.ts';
 import type {
   AggregateFunction,
   Bindings,
@@ -166,7 +166,7 @@ export type ReadableEndpoint = CompiledEndpoint & {
   /** Names of relations whose field this reader sees masked. */
   readonly maskedRelations: ReadonlySet<string>;
   /** The endpoint of a relation as this reader may read it; null when the reader may not read it. */
-  readonly relatedOf: (relation: CompiledRelation) => ReadableEndpoint | null;
+  readonly findRelated: (relation: CompiledRelation) => ReadableEndpoint | null;
 };
 
 export type CompiledSchema = {
@@ -210,14 +210,14 @@ function compileEndpoint(
 ): CompiledEndpoint {
   const binding = getOwn(bindings, endpoint.recordType);
   const columns = columnsByField(endpoint, binding);
-  const columnOf = (name: string): CompiledColumn => valueColumn(columns.get(name), name);
+  const getColumn = (name: string): CompiledColumn => valueColumn(columns.get(name), name);
   const id = idColumn(binding.idType);
   const fields = endpoint.fields.map((field) =>
-    outputOf(field, columns.get(field.name), ({ mask, source }) =>
+    compileOutput(field, columns.get(field.name), ({ mask, source }) =>
       fieldMask(mask, maskSecret, endpoint.recordType, source),
     ),
   );
-  const fieldOf = (name: string): ValueField => {
+  const getField = (name: string): ValueField => {
     const found = fields.find((field) => field.name === name);
     if (found?.kind !== 'value')
       throw new Error(`a published schema uses "${name}", which is not a field with a column`);
@@ -230,67 +230,73 @@ function compileEndpoint(
     recordType: endpoint.recordType,
     idType: binding.idType,
     fields: Object.freeze(fields),
-    filters: filtersOf(endpoint, id, (name) => lineColumn(endpoint, columns, name) ?? columnOf(name)),
-    sorts: new Map(endpoint.sorts.map((name) => [name, columnOf(name)])),
+    filters: compileFilters(endpoint, id, (name) => lineColumn(endpoint, columns, name) ?? getColumn(name)),
+    sorts: new Map(endpoint.sorts.map((name) => [name, getColumn(name)])),
     defaultSort:
       defaultSort === null
         ? { column: id, order: 'asc' }
-        : { column: columnOf(defaultSort.field), order: defaultSort.order },
-    scopable: new Map([['id', id], ...scopableOf(endpoint, columnOf)]),
+        : { column: getColumn(defaultSort.field), order: defaultSort.order },
+    scopable: new Map([['id', id], ...listScopable(endpoint, getColumn)]),
     maxPageSize: endpoint.maxPageSize,
-    summary: summaryOf(endpoint, binding, fieldOf),
-    relations: relationsOf(endpoint, fieldOf, getEndpoint),
-    search: Object.freeze((endpoint.search ?? []).map(fieldOf)),
+    summary: compileSummary(endpoint, binding, getField),
+    relations: compileRelations(endpoint, getField, getEndpoint),
+    search: Object.freeze((endpoint.search ?? []).map(getField)),
     takesOr: endpoint.or === true,
-    sortSets: new Map((endpoint.sortSets ?? []).map((names) => [names.join(), sortOf(names, columnOf)])),
+    sortSets: new Map(
+      (endpoint.sortSets ?? []).map((names) => [names.join(), compileSort(names, getColumn)]),
+    ),
     takesSortSets: endpoint.sortSets !== undefined,
   });
 }
 
-function filtersOf({ filters: declared }: EndpointDefinition, id: CompiledColumn, columnOf: ColumnOf) {
+function compileFilters({ filters: declared }: EndpointDefinition, id: CompiledColumn, getColumn: ColumnOf) {
   const filters: FilterParameter[] = [{ name: 'id', field: 'id', column: id, operator: 'eq' }];
   for (const { field, operators } of declared) {
     for (const operator of operators)
-      filters.push({ name: field + suffixOf(operator), field, column: columnOf(field), operator });
+      filters.push({ name: field + toSuffix(operator), field, column: getColumn(field), operator });
   }
   return new Map(filters.map((filter) => [filter.name, Object.freeze(filter)]));
 }
 
 /** By source, the columns that row scopes may name in addition to the id. */
-const scopableOf = ({ fields }: EndpointDefinition, columnOf: ColumnOf) =>
+const listScopable = ({ fields }: EndpointDefinition, getColumn: ColumnOf) =>
   fields.flatMap(({ name, source, scopable }) =>
-    scopable === true ? [[source, columnOf(name)] as const] : [],
+    scopable === true ? [[source, getColumn(name)] as const] : [],
   );
 
-const relationsOf = ({ relations = [] }: EndpointDefinition, fieldOf: FieldOf, getEndpoint: GetEndpoint) =>
+const compileRelations = (
+  { relations = [] }: EndpointDefinition,
+  getField: FieldOf,
+  getEndpoint: GetEndpoint,
+) =>
   new Map(
     relations.map(({ name, field, resource }) => [
       name,
-      Object.freeze({ name, field: fieldOf(field), resource, target: () => getEndpoint(resource) }),
+      Object.freeze({ name, field: getField(field), resource, target: () => getEndpoint(resource) }),
     ]),
   );
 
-function summaryOf(
+function compileSummary(
   { aggregates = [], groups = [] }: EndpointDefinition,
   binding: RecordTypeBinding,
-  fieldOf: FieldOf,
+  getField: FieldOf,
 ): CompiledSummary | null {
   const { utcOffsetMinutes = 0, limitNeedsGroups = false } = binding;
   if (aggregates.length + groups.length === 0) return null;
   const keys = groups.flatMap((group): CompiledGroup[] => {
-    if (typeof group === 'string') return [{ name: group, field: fieldOf(group), period: null }];
+    if (typeof group === 'string') return [{ name: group, field: getField(group), period: null }];
     return group.periods.map((period) => ({
       name: `${group.field}.${period}`,
-      field: fieldOf(group.field),
+      field: getField(group.field),
       period,
     }));
   });
   const computed = aggregates.map(({ field, functions, currency: own }): [string, CompiledAggregate] => [
     field,
     Object.freeze({
-      field: fieldOf(field),
+      field: getField(field),
       functions,
-      isMoney: own !== 'none' && isMoney(fieldOf(field), binding),
+      isMoney: own !== 'none' && isMoney(getField(field), binding),
     }),
   ]);
   return Object.freeze({
@@ -303,7 +309,7 @@ function summaryOf(
 }
 
 const isMoney = ({ column: { type }, source }: ValueField, money: Money): boolean =>
-  (type === 'number' || type === 'integer') && currencyOf(money, source) !== undefined;
+  (type === 'number' || type === 'integer') && findCurrency(money, source) !== undefined;
 
 type ColumnOfVersion = BoundColumn & { readonly lowered?: true };
 
@@ -315,13 +321,13 @@ function columnsByField(
   return new Map(fields.map((field) => [field.name, { ...getOwn(columns, boundSource(field)), ...lowered }]));
 }
 
-const sortOf = (names: readonly string[], columnOf: (name: string) => CompiledColumn): CompiledSort =>
+const compileSort = (names: readonly string[], getColumn: (name: string) => CompiledColumn): CompiledSort =>
   Object.freeze(
     names.map((name) => {
       const field = name.replace(/^-/, '');
       return Object.freeze({
         field,
-        column: columnOf(field),
+        column: getColumn(field),
         order: name.startsWith('-') ? ('desc' as const) : ('asc' as const),
       });
     }),
@@ -364,7 +370,11 @@ function valueColumn(bound: ColumnOfVersion | undefined, name: string): Compiled
 
 type MaskOf = (field: Pick<FieldDefinition, 'mask' | 'source'>) => FieldMask | null;
 
-function outputOf(field: FieldDefinition, bound: ColumnOfVersion | undefined, maskOf: MaskOf): OutputField {
+function compileOutput(
+  field: FieldDefinition,
+  bound: ColumnOfVersion | undefined,
+  findMask: MaskOf,
+): OutputField {
   if (bound?.type !== 'lines')
     return Object.freeze({
       kind: 'value',
@@ -372,14 +382,14 @@ function outputOf(field: FieldDefinition, bound: ColumnOfVersion | undefined, ma
       source: field.source,
       column: valueColumn(bound, field.name),
       asString: field.as === 'string',
-      declared: maskOf(field),
+      declared: findMask(field),
       mask: null,
     });
   const lines = (field.fields ?? []).map((line): LineOutput => {
     const key = boundSource(line);
     const type = bound.lineFields?.find(({ name }) => name === key)?.type;
     if (type === undefined) throw new Error(`a published schema lacks the line field "${key}"`);
-    const declared = maskOf({ ...line, source: `${field.source}.${line.source}` });
+    const declared = findMask({ ...line, source: `${field.source}.${line.source}` });
     return Object.freeze({
       name: line.name,
       key,

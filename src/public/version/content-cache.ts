@@ -31,7 +31,7 @@ export type ContentCache = {
 /** Objects in memory take more space than their JSON text. */
 const textToMemory = 3;
 
-const bytesOf = ({ endpoints }: CompiledSchema): number =>
+const countBytes = ({ endpoints }: CompiledSchema): number =>
   textToMemory *
   JSON.stringify(
     [...endpoints.values()].map((endpoint) => [
@@ -47,10 +47,10 @@ export function createContentCache(
   maxBytes: number,
   counters: { readonly schemas?: HitCounter; readonly texts?: HitCounter } = {},
 ): ContentCache {
-  const compiled = createCache<CompiledSchema>({ maxBytes, bytesOf, counter: counters.schemas });
+  const compiled = createCache<CompiledSchema>({ maxBytes, countBytes, counter: counters.schemas });
   const descriptions = createCache<string>({
     maxBytes,
-    bytesOf: (text) => 2 * text.length,
+    countBytes: (text) => 2 * text.length,
     counter: counters.texts,
   });
   return {

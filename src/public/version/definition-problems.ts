@@ -36,7 +36,7 @@ export type ProblemLimits = { readonly blocks?: DefinitionProblem['blocks']; rea
 /** Names are compared without regard to case. `thing` is what they name. */
 export function reportDuplicates(
   names: readonly string[],
-  pathOf: (index: number) => string,
+  toPath: (index: number) => string,
   thing: string,
   report: Report,
 ): void {
@@ -46,7 +46,7 @@ export function reportDuplicates(
     if (seen.has(folded))
       report(
         'save',
-        pathOf(index),
+        toPath(index),
         'duplicate',
         `Duplicate ${thing} "${name}" (names are compared without regard to case)`,
       );

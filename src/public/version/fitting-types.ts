@@ -1,9 +1,9 @@
 // What fits the values of each type, for those who write definitions: operators, functions of summaries and
 // masks.
 import type { ColumnType } from '../../warehouse/columns.ts';
-import { lineOperators, maskFits, operatorFits, operatorsOf } from './operators.ts';
+import { lineOperators, listOperators, maskFits, operatorFits } from './operators.ts';
 import { type AggregateFunction, type Mask, masks, type Operator } from './schema-document.ts';
-import { functionsOf } from './validate-summary.ts';
+import { listFunctions } from './validate-summary.ts';
 
 type FittingType = {
   readonly type: ColumnType;
@@ -28,8 +28,8 @@ const types: readonly ColumnType[] = [
 
 export const fittingTypes: readonly FittingType[] = types.map((type) => ({
   type,
-  operators: operatorsOf(type),
+  operators: listOperators(type),
   lineOperators: lineOperators.filter((operator) => operatorFits(operator, type)),
-  functions: type === 'lines' ? [] : functionsOf(type),
+  functions: type === 'lines' ? [] : listFunctions(type),
   masks: masks.filter((mask) => maskFits(mask, type)),
 }));

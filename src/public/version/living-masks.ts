@@ -57,8 +57,8 @@ const bytesPerMask = 300;
 export function createLivingMasks(
   options: Pick<CacheOptions<LivingMasks>, 'maxBytes' | 'ttl'>,
 ): FindLivingMasks {
-  const bytesOf = (masks: LivingMasks): number =>
+  const countBytes = (masks: LivingMasks): number =>
     [...masks.values()].reduce((sum, { size }) => sum + size * bytesPerMask, bytesPerMask);
-  const cache: Cache<LivingMasks> = createCache({ ...options, bytesOf });
+  const cache: Cache<LivingMasks> = createCache({ ...options, countBytes });
   return (tenant) => cache.load(tenant.organizationId, () => readLivingMasks(tenant));
 }

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { DecryptionError } from '../../core/keyring.ts';
 import type { Tx } from '../../db/transaction.ts';
-import { masksOf } from './masks.ts';
+import { listMasks } from './masks.ts';
 import type { EndpointDefinition } from './schema-document.ts';
 
 const secretBytes = 32;
@@ -39,7 +39,7 @@ export async function ensureMaskSecret(
   ctx: SecretCtx,
   endpoints: readonly EndpointDefinition[],
 ): Promise<void> {
-  if (!masksOf(endpoints).has('hash') || (await findMaskSecret(tx, ctx)) !== undefined) return;
+  if (!listMasks(endpoints).has('hash') || (await findMaskSecret(tx, ctx)) !== undefined) return;
   const { keyring, organizationId } = ctx;
   const secret = keyring.encrypt(
     randomBytes(secretBytes).toString('base64'),

@@ -30,7 +30,7 @@ export function fieldMask(
 }
 
 /** The masks of the fields, and of fields of lines. */
-export const masksOf = (endpoints: readonly EndpointDefinition[]): ReadonlySet<Mask> =>
+export const listMasks = (endpoints: readonly EndpointDefinition[]): ReadonlySet<Mask> =>
   new Set(
     endpoints.flatMap(({ fields }) =>
       fields.flatMap((field) => [field, ...(field.fields ?? [])].flatMap(({ mask }) => mask ?? [])),

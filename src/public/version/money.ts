@@ -17,7 +17,7 @@ export type Money = {
  * The reference field that names the currency of a number; null when no field tells it, undefined when it is
  * not an amount.
  */
-export function currencyOf({ currency, amounts }: Money, source: string): string | null | undefined {
+export function findCurrency({ currency, amounts }: Money, source: string): string | null | undefined {
   if (amounts === undefined) return currency;
   return Object.hasOwn(amounts, source) ? amounts[source] : undefined;
 }
@@ -31,7 +31,7 @@ const mixing: ReadonlySet<string> = new Set(['sum', 'avg', 'min', 'max']);
 
 /**
  * Whether one result of these functions may be of amounts in several currencies. `currency` is as
- * `currencyOf` returns it; `agreed` are the sources that all records of one result agree in: group keys, and
+ * `findCurrency` returns it; `agreed` are the sources that all records of one result agree in: group keys, and
  * filters with one value.
  */
 export const mixesCurrencies = (

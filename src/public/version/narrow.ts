@@ -33,7 +33,7 @@ export function readWhole(endpoint: CompiledEndpoint): ReadableEndpoint {
     contentKey: endpoint.key,
     reach: '',
     maskedRelations: new Set(),
-    relatedOf: ({ target }) => readWhole(target()),
+    findRelated: ({ target }) => readWhole(target()),
   };
   whole.set(endpoint, made);
   return made;
@@ -79,22 +79,22 @@ const narrowed = new WeakMap<CompiledEndpoint, WeakMap<RecordAccess, ReadableEnd
 
 function narrow(endpoint: CompiledEndpoint, access: RecordAccess): ReadableEndpoint | undefined {
   if (!allowsResource(access, endpoint.name)) return undefined;
-  const relatedOf = endpoint.relations.size === 0 ? noneRelated : relatedTo(access);
+  const findRelated = endpoint.relations.size === 0 ? noneRelated : relatedTo(access);
   if (
     access.layers.every(({ rows, fields }) => rows === null && fields === null) &&
     (access.unmasked || !hasMasks(endpoint))
   ) {
     const all = readWhole(endpoint);
-    return endpoint.relations.size === 0 ? all : { ...all, relatedOf };
+    return endpoint.relations.size === 0 ? all : { ...all, findRelated };
   }
-  const scope = scopeOf(endpoint, access);
+  const scope = intersectScopes(endpoint, access);
   if (scope === undefined) return undefined;
-  const shape = shapeOf(endpoint, access);
+  const shape = narrowShape(endpoint, access);
   const reach = shape.key === endpoint.key && scope.length === 0 ? '' : digest([shape.key, scope]);
-  return { ...shape, scope, reach, relatedOf };
+  return { ...shape, scope, reach, findRelated };
 }
 
-type RelatedOf = ReadableEndpoint['relatedOf'];
+type RelatedOf = ReadableEndpoint['findRelated'];
 const noneRelated: RelatedOf = () => null;
 /** What else the caller may read is looked up only when a request asks for it. */
 const relatedTo =
@@ -105,9 +105,9 @@ const relatedTo =
 /** The names of the relations whose records the reader may read: only these are shown to it. */
 export const readableRelations = ({
   relations,
-  relatedOf,
-}: Pick<ReadableEndpoint, 'relations' | 'relatedOf'>): string[] =>
-  [...relations.values()].filter((relation) => relatedOf(relation) !== null).map(({ name }) => name);
+  findRelated,
+}: Pick<ReadableEndpoint, 'relations' | 'findRelated'>): string[] =>
+  [...relations.values()].filter((relation) => findRelated(relation) !== null).map(({ name }) => name);
 
 const digest = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22);
@@ -116,7 +116,7 @@ const digest = (value: unknown): string =>
  * Undefined when a row scope doesn't apply. Two layers that name the same field leave the values that both
  * allow.
  */
-function scopeOf(
+function intersectScopes(
   endpoint: CompiledEndpoint,
   { layers }: RecordAccess,
 ): readonly ScopeCondition[] | undefined {
@@ -133,7 +133,7 @@ function scopeOf(
       const allowed =
         known === undefined
           ? texts
-          : known.texts.flatMap((one) => texts.flatMap((other) => bothOf(column, one, other)));
+          : known.texts.flatMap((one) => texts.flatMap((other) => intersectValues(column, one, other)));
       byColumn.set(column.column, { column, texts: [...new Set(allowed)].sort() });
     }
   }
@@ -142,7 +142,7 @@ function scopeOf(
     .map(({ column, texts }) => ({
       column,
       operator: 'eq',
-      values: texts.flatMap((text) => valuesOf(column, text)),
+      values: texts.flatMap((text) => parseValues(column, text)),
     }));
 }
 
@@ -150,7 +150,7 @@ const isWithin = (instant: string, day: string): boolean =>
   instant.startsWith(`${day}T`) && instant.endsWith('Z');
 
 /** The value that two values allow, if any: a time that is a whole day contains the instants of the day. */
-const bothOf = ({ type }: CompiledColumn, one: string, other: string): string[] => {
+const intersectValues = ({ type }: CompiledColumn, one: string, other: string): string[] => {
   if (one === other || (type === 'time' && isWithin(one, other))) return [one];
   return type === 'time' && isWithin(other, one) ? [other] : [];
 };
@@ -179,7 +179,7 @@ function canonicalTime(text: string): string {
 }
 
 /** A value that doesn't fit the column, which its type prevented when it was stored, matches nothing. */
-function valuesOf({ type }: CompiledColumn, text: string): Value[] {
+function parseValues({ type }: CompiledColumn, text: string): Value[] {
   const read = parseFilterValue(type, text);
   return 'value' in read ? [read.value] : [];
 }
@@ -188,13 +188,13 @@ function valuesOf({ type }: CompiledColumn, text: string): Value[] {
  * Fields and masks, without rows. Kept for the last callers of each endpoint: a service sees few different
  * ones.
  */
-function shapeOf(
+function narrowShape(
   endpoint: CompiledEndpoint,
   access: RecordAccess,
-): Omit<ReadableEndpoint, 'scope' | 'reach' | 'relatedOf'> {
+): Omit<ReadableEndpoint, 'scope' | 'reach' | 'findRelated'> {
   const shown = endpoint.fields.filter(({ name }) => allowsField(access, endpoint.name, name));
-  const shapes = shapesOf.get(endpoint) ?? new Map<string, ReturnType<typeof shapeOf>>();
-  shapesOf.set(endpoint, shapes);
+  const shapes = shapesByEndpoint.get(endpoint) ?? new Map<string, ReturnType<typeof narrowShape>>();
+  shapesByEndpoint.set(endpoint, shapes);
   const unmasked = access.unmasked || !hasMasks({ fields: shown });
   const key =
     shown.length === endpoint.fields.length && unmasked
@@ -208,7 +208,7 @@ function shapeOf(
   return made;
 }
 const maxShapes = 32;
-const shapesOf = new WeakMap<CompiledEndpoint, Map<string, ReturnType<typeof shapeOf>>>();
+const shapesByEndpoint = new WeakMap<CompiledEndpoint, Map<string, ReturnType<typeof narrowShape>>>();
 
 function maskFields(shown: readonly OutputField[], unmasked: boolean): readonly OutputField[] {
   const applied = <F extends { readonly declared: FieldMask | null }>(field: F): F =>
@@ -228,7 +228,7 @@ const lineNames = (fields: readonly OutputField[], isMasked: boolean): string[] 
       : [],
   );
 
-function maskedFiltersOf(
+function listMaskedFilters(
   { filters, search }: CompiledEndpoint,
   masked: ReadonlySet<string>,
   fields: readonly OutputField[],
@@ -267,7 +267,7 @@ function makeShape(
     sorts,
     defaultSort: hasDefault ? defaultSort : idOrder,
     masked,
-    maskedFilters: maskedFiltersOf(endpoint, masked, fields, search.length > 0),
+    maskedFilters: listMaskedFilters(endpoint, masked, fields, search.length > 0),
     lacksDefaultSort: !hasDefault,
     summary: endpoint.summary === null ? null : narrowSummary(endpoint.summary, names),
     relations: new Map([...endpoint.relations].filter(([, { field }]) => names.has(field.name))),

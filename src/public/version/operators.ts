@@ -40,10 +40,10 @@ export const maskFits = (mask: Mask, type: ColumnType): boolean =>
   type !== 'lines' && maskedTypes[mask].includes(type);
 
 /** The operators for fields of this type, in a fixed order. */
-export const operatorsOf = (type: ColumnType): Operator[] =>
+export const listOperators = (type: ColumnType): Operator[] =>
   operators.filter((operator) => operatorFits(operator, type));
 
-export const suffixOf = (operator: Operator): string => (operator === 'eq' ? '' : `_${operator}`);
+export const toSuffix = (operator: Operator): string => (operator === 'eq' ? '' : `_${operator}`);
 
 /** Only these accept a repeated parameter: any of, none of, all of. */
 export const takesSeveral = (operator: Operator): boolean =>

@@ -23,7 +23,7 @@ function shownBy({ recordType, fields }: EndpointDefinition, bindings: Bindings)
 }
 
 /** By record type. Columns are in the order of their names. */
-export function shownColumnsOf(
+export function listShownColumns(
   endpoints: readonly EndpointDefinition[],
   bindings: Bindings,
 ): ReadonlyMap<string, readonly ShownColumn[]> {

@@ -1,8 +1,8 @@
 // Rules of the fields of an endpoint: names, sources, forms, masks and tags.
 import { type ColumnType, isListType, type RecordColumn } from '../../warehouse/columns.ts';
-import { type AvailableRecordType, boundSource, type IndexedRecordType, sourceOf } from './bind.ts';
+import { type AvailableRecordType, boundSource, type IndexedRecordType, toSource } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
-import { maskFits, suffixOf } from './operators.ts';
+import { maskFits, toSuffix } from './operators.ts';
 import {
   type EndpointDefinition,
   type FieldDefinition,
@@ -12,7 +12,7 @@ import {
 
 const fieldName = /^[a-z][A-Za-z0-9_]{0,62}$/;
 const reserved = new Set(['id', 'page', 'pagesize', 'sort', 'order', 'fields', 'since', 'limit', 'draft']);
-const suffixes = operators.map(suffixOf).filter((suffix) => suffix !== '');
+const suffixes = operators.map(toSuffix).filter((suffix) => suffix !== '');
 
 /**
  * Parameters that exist only where an endpoint declares them: a field of such an endpoint can't have their
@@ -46,7 +46,7 @@ export function checkFieldNames(endpoint: EndpointDefinition, path: string, repo
       if (!name.toLowerCase().endsWith(suffix)) continue;
       const stem = name.slice(0, -suffix.length).toLowerCase();
       const other = stem === 'id' ? 'id' : known.get(stem);
-      if (other !== undefined && (suffix !== suffixOf('all') || lists.has(other)))
+      if (other !== undefined && (suffix !== toSuffix('all') || lists.has(other)))
         report(
           'save',
           at,
@@ -152,7 +152,7 @@ function findColumn(
     report('publish', `${path}.as`, 'not_a_list', notAList(source, recordType.bySource));
   else {
     const known = () =>
-      recordType.columns.filter(({ state, type }) => state !== 'replaced' && !isListType(type)).map(sourceOf);
+      recordType.columns.filter(({ state, type }) => state !== 'replaced' && !isListType(type)).map(toSource);
     report(
       'publish',
       `${path}.source`,

@@ -3,7 +3,7 @@ import type { ColumnType } from '../../warehouse/columns.ts';
 import { boundSource, type IndexedRecordType } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
 import type { IndexedEndpoint } from './endpoint-fields.ts';
-import { lineOperators, operatorFits, operatorsOf, suffixOf } from './operators.ts';
+import { lineOperators, listOperators, operatorFits, toSuffix } from './operators.ts';
 import type { FieldDefinition, FilterDefinition, Operator } from './schema-document.ts';
 
 type Target = {
@@ -75,7 +75,7 @@ function checkFilters({ endpoint, recordType, report }: Target, path: string): v
     const field = findPlainField(endpoint, filter.field, `${at}.field`, { thing: 'A filter', lines }, report);
     const type = field && typeOfField(recordType, field);
     if (type !== undefined)
-      checkOperators(filter, operatorsOf(type), `a ${type} field`, 'publish', at, report);
+      checkOperators(filter, listOperators(type), `a ${type} field`, 'publish', at, report);
   }
   checkLineFilterNames(endpoint, path, report);
 }
@@ -124,13 +124,13 @@ function checkLineFilter(
 function checkLineFilterNames({ filters }: IndexedEndpoint, path: string, report: Report): void {
   const owners = new Map(
     filters.flatMap(({ field, operators }) =>
-      operators.map((each) => [(field + suffixOf(each)).toLowerCase(), field]),
+      operators.map((each) => [(field + toSuffix(each)).toLowerCase(), field]),
     ),
   );
   for (const [index, { field, operators }] of filters.entries()) {
     if (!field.includes('.')) continue;
     for (const operator of operators) {
-      const name = field + suffixOf(operator);
+      const name = field + toSuffix(operator);
       const owner = owners.get(name.toLowerCase());
       if (owner !== undefined && owner.toLowerCase() !== field.toLowerCase()) {
         const message = `"${name}" would be a filter of "${field}" and of "${owner}"`;

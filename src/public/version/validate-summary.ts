@@ -3,8 +3,8 @@ import { type ColumnType, isListType } from '../../warehouse/columns.ts';
 import type { IndexedRecordType } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
 import type { IndexedEndpoint } from './endpoint-fields.ts';
-import { currencyOf, mixesCurrencies } from './money.ts';
-import { suffixOf } from './operators.ts';
+import { findCurrency, mixesCurrencies } from './money.ts';
+import { toSuffix } from './operators.ts';
 import {
   type AggregateDefinition,
   type AggregateFunction,
@@ -17,7 +17,7 @@ const numbers: readonly ColumnType[] = ['number', 'integer'];
 const dates: readonly ColumnType[] = ['date', 'time'];
 
 /** The functions for fields of this type, in a fixed order. */
-export const functionsOf = (type: ColumnType): AggregateFunction[] =>
+export const listFunctions = (type: ColumnType): AggregateFunction[] =>
   aggregateFunctions.filter((name) => {
     if (name === 'count_distinct') return type !== 'lines' && !isListType(type);
     return numbers.includes(type) || ((name === 'min' || name === 'max') && dates.includes(type));
@@ -55,7 +55,7 @@ export function checkSummary(
 function checkFilterNames({ filters }: IndexedEndpoint, path: string, report: Report): void {
   for (const [index, { field, operators }] of filters.entries()) {
     const clashing = operators
-      .map((operator) => field + suffixOf(operator))
+      .map((operator) => field + toSuffix(operator))
       .filter((name) => parameterNames.has(name.toLowerCase()));
     for (const name of clashing)
       report(
@@ -79,7 +79,7 @@ function checkAggregate(
   const field = findPlainField(endpoint, name, `${path}.field`, words, report);
   const type = field && typeOfField(recordType, field);
   if (type === undefined) return;
-  const fitting = functionsOf(type);
+  const fitting = listFunctions(type);
   for (const [index, each] of functions.entries()) {
     if (fitting.includes(each)) continue;
     const message = `"${each}" cannot be used with a ${type} field. Available functions: ${fitting.join(', ')}`;
@@ -153,16 +153,16 @@ function checkCurrency(
   report: Report,
 ): void {
   if (recordType === undefined) return;
-  const sourceOf = (name: string): string => byName.get(name)?.source ?? '';
+  const toSource = (name: string): string => byName.get(name)?.source ?? '';
   const agreed = [
-    ...groups.flatMap((group) => (typeof group === 'string' ? [sourceOf(group)] : [])),
-    ...filters.flatMap(({ field, operators }) => (operators.includes('eq') ? [sourceOf(field)] : [])),
+    ...groups.flatMap((group) => (typeof group === 'string' ? [toSource(group)] : [])),
+    ...filters.flatMap(({ field, operators }) => (operators.includes('eq') ? [toSource(field)] : [])),
   ];
   for (const [index, { field, functions, currency: own }] of aggregates.entries()) {
     const found = byName.get(field);
     const type = found && typeOfField(recordType, found);
     if (own === 'none' || type === undefined || !numbers.includes(type)) continue;
-    const currency = currencyOf(recordType, sourceOf(field));
+    const currency = findCurrency(recordType, toSource(field));
     if (!mixesCurrencies(functions, currency, agreed)) continue;
     const advice =
       currency === null

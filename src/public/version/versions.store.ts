@@ -4,7 +4,7 @@ import { type AppError, unavailable } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type CompiledSchema, compileSchema } from './compile.ts';
 import { findMaskSecret } from './mask-secret.ts';
-import { masksOf } from './masks.ts';
+import { listMasks } from './masks.ts';
 import type { Bindings, EndpointDefinition } from './schema-document.ts';
 
 export type VersionState = {
@@ -100,7 +100,7 @@ export async function readCompiled(
       'bindings',
     );
     if (row === undefined) throw contentGone();
-    const maskSecret = masksOf(row.endpoints).has('hash') ? await findMaskSecret(tx, ctx) : undefined;
+    const maskSecret = listMasks(row.endpoints).has('hash') ? await findMaskSecret(tx, ctx) : undefined;
     return compileSchema({ ...row, id: ref.contentId, maskSecret });
   });
 }

@@ -3,7 +3,7 @@
 // escaping off.
 import { type Context, type FilterImplOptions, filters } from 'liquidjs';
 import { escapeHtml } from '../../core/escape-html.ts';
-import { calculations, compareNumbers, ExactNumber, sumOf } from './numbers.ts';
+import { calculations, compareNumbers, ExactNumber, sumValues } from './numbers.ts';
 
 type Handler = (this: { context: Context }, value: unknown, ...args: unknown[]) => unknown;
 
@@ -65,11 +65,11 @@ const charged = (handler: Handler): Handler =>
     return handler.call(this, value, ...args);
   };
 
-const textOf = (value: unknown): string =>
+const toText = (value: unknown): string =>
   value === null || value === undefined
     ? ''
     : Array.isArray(value)
-      ? value.map(textOf).join('')
+      ? value.map(toText).join('')
       : String(value);
 
 /**
@@ -77,7 +77,7 @@ const textOf = (value: unknown): string =>
  * raw because it escapes.
  */
 export const createOutputFilter = (as: 'html' | 'text') =>
-  charged((value) => (as === 'html' ? escapeHtml(textOf(value)) : textOf(value))) as (
+  charged((value) => (as === 'html' ? escapeHtml(toText(value)) : toText(value))) as (
     value: unknown,
   ) => string;
 
@@ -87,7 +87,7 @@ const day = /^\d{4}-\d{2}-\d{2}$/;
  * `now` is the instant that the service passed, never the machine's clock. A calendar date is the same date
  * in every time zone.
  */
-const dateOf = (now: string, original: Handler): Handler =>
+const createDateFilter = (now: string, original: Handler): Handler =>
   function (value, format, zone) {
     const given = value === 'now' || value === 'today' ? now : value;
     return original.call(this, given, format, typeof given === 'string' && day.test(given) ? 0 : zone);
@@ -98,7 +98,7 @@ const dateOf = (now: string, original: Handler): Handler =>
  * else is returned unchanged.
  */
 const number: Handler = (value, digits) => {
-  const text = textOf(value).trim();
+  const text = toText(value).trim();
   if (!/^-?\d{1,40}(\.\d{1,40})?$/.test(text)) return value;
   const places = typeof digits === 'number' ? Math.min(Math.max(Math.trunc(digits), 0), 20) : undefined;
   const format = new Intl.NumberFormat('en-US', {
@@ -122,7 +122,7 @@ const calculated =
   };
 
 /** The items, or the values of a property of theirs. */
-const valuesOf = (
+const createValuesReader = (
   map: Handler,
 ): ((context: { context: Context }, items: unknown, property: unknown) => Generator<unknown, unknown[]>) =>
   function* (context, items, property) {
@@ -133,9 +133,9 @@ const valuesOf = (
   };
 
 function listFilters(original: (name: string) => Handler): Record<'sum' | 'sort' | 'uniq', Handler> {
-  const readValues = valuesOf(original('map'));
+  const readValues = createValuesReader(original('map'));
   const sum: Handler = function* (value, property) {
-    return sumOf(yield* readValues(this, value, property));
+    return sumValues(yield* readValues(this, value, property));
   };
   const sort: Handler = function* (value, property) {
     const values = yield* readValues(this, value, property);
@@ -171,10 +171,10 @@ export function filtersFor(
     if (found === undefined) throw new Error(`liquidjs has no filter ${name}`);
     return found;
   };
-  const escaped: Handler = (value) => escapeHtml(textOf(value));
-  const onceEscaped: Handler = (value) => escapeHtml(textOf(value)).replaceAll(/&amp;(#?\w{1,10};)/g, '&$1');
+  const escaped: Handler = (value) => escapeHtml(toText(value));
+  const onceEscaped: Handler = (value) => escapeHtml(toText(value)).replaceAll(/&amp;(#?\w{1,10};)/g, '&$1');
   const newlineToBr: Handler = (value) =>
-    as === 'html' ? escapeHtml(textOf(value)).replaceAll(/\r?\n/g, '<br>\n') : textOf(value);
+    as === 'html' ? escapeHtml(toText(value)).replaceAll(/\r?\n/g, '<br>\n') : toText(value);
   const raw = (handler: Handler) => ({ handler: charged(handler), raw: true });
   return new Map<string, FilterImplOptions>([
     ...allowedFilters.map((name) => [name, charged(original(name))] as const),
@@ -182,7 +182,7 @@ export function filtersFor(
       ([name, calculate]) => [name, charged(calculated(calculate, strict))] as const,
     ),
     ...Object.entries(listFilters(original)).map(([name, filter]) => [name, charged(filter)] as const),
-    ['date', charged(dateOf(now, original('date')))],
+    ['date', charged(createDateFilter(now, original('date')))],
     ['number', charged(number)],
     ['escape', raw(escaped)],
     ['escape_once', raw(onceEscaped)],

@@ -39,7 +39,7 @@ export class ExactNumber {
     return (this.#compare(other) ?? 1) <= 0;
   }
   #compare(other: unknown): number | undefined {
-    const value = decimalOf(other);
+    const value = toDecimal(other);
     return value && this.#value.cmp(value);
   }
   toString(): string {
@@ -55,7 +55,7 @@ const maxLength = 500;
 const decimalText = /^\s*-?\d+(\.\d+)?(e[-+]?\d{1,2})?\s*$/i;
 
 /** Undefined for anything but a number and the text of one. */
-function decimalOf(value: unknown): Big | undefined {
+function toDecimal(value: unknown): Big | undefined {
   if (value instanceof ExactNumber) return ExactNumber.valueOf(value);
   if (typeof value === 'number') return Number.isFinite(value) ? new Big(value) : undefined;
   return typeof value === 'string' && value.length <= maxLength && decimalText.test(value)
@@ -67,12 +67,12 @@ function decimalOf(value: unknown): Big | undefined {
  * A number of JSON or of a template as it is written there; it keeps its digits, unless it has an exponent.
  */
 export const parseNumber = (text: string): number | ExactNumber | string => {
-  const value = decimalOf(text);
-  return value === undefined ? text : numberOf(value, /e/i.test(text) ? undefined : text);
+  const value = toDecimal(text);
+  return value === undefined ? text : toNumber(value, /e/i.test(text) ? undefined : text);
 };
 
 /** As a template sees it. Throws an Error for one with more than a thousand digits. */
-function numberOf(value: Big, written?: string): number | ExactNumber {
+function toNumber(value: Big, written?: string): number | ExactNumber {
   if (value.c.length + Math.abs(value.e) > maxDigits)
     throw new Error(`A number has more than ${maxDigits} digits`);
   const text = value.toFixed();
@@ -81,10 +81,10 @@ function numberOf(value: Big, written?: string): number | ExactNumber {
 }
 
 /** What Liquid takes for a number: anything else is 0. */
-const operand = (value: unknown): Big => decimalOf(value) ?? new Big(value === true ? 1 : 0);
+const operand = (value: unknown): Big => toDecimal(value) ?? new Big(value === true ? 1 : 0);
 
 /** The places to round to: a whole number that a result can have. */
-const placesOf = (value: unknown): number =>
+const toDecimalPlaces = (value: unknown): number =>
   Math.min(Math.max(Math.trunc(operand(value).toNumber()), -maxDigits), maxDigits);
 
 const floor = (value: Big): Big => value.round(0, value.s < 0 ? Big.roundUp : Big.roundDown);
@@ -107,7 +107,7 @@ type Calculation = (value: unknown, ...args: unknown[]) => number | ExactNumber;
 const binary =
   (calculate: (left: Big, right: Big, ...more: unknown[]) => Big): Calculation =>
   (value, other, ...more) =>
-    numberOf(calculate(operand(value), operand(other), ...more));
+    toNumber(calculate(operand(value), operand(other), ...more));
 
 /** By the names of Liquid's filters. */
 export const calculations: Readonly<Record<string, Calculation>> = {
@@ -120,12 +120,12 @@ export const calculations: Readonly<Record<string, Calculation>> = {
   minus: binary((value, other) => value.minus(other)),
   modulo: binary(modulo),
   plus: binary((value, other) => value.plus(other)),
-  round: (value, places) => numberOf(operand(value).round(placesOf(places), Big.roundHalfUp)),
+  round: (value, places) => toNumber(operand(value).round(toDecimalPlaces(places), Big.roundHalfUp)),
   times: binary((value, other) => value.times(other)),
 };
 
-export const sumOf = (values: readonly unknown[]): number | ExactNumber =>
-  numberOf(values.reduce<Big>((sum, value) => sum.plus(operand(value)), new Big(0)));
+export const sumValues = (values: readonly unknown[]): number | ExactNumber =>
+  toNumber(values.reduce<Big>((sum, value) => sum.plus(operand(value)), new Big(0)));
 
 /**
  * For `sort`: by value where all are numbers or texts of numbers, otherwise undefined. Missing values are
@@ -134,7 +134,7 @@ export const sumOf = (values: readonly unknown[]): number | ExactNumber =>
 export function compareNumbers(values: readonly unknown[]): ((a: unknown, b: unknown) => number) | undefined {
   const decimals = new Map<unknown, Big>();
   for (const value of values) {
-    const decimal = decimalOf(value);
+    const decimal = toDecimal(value);
     if (decimal !== undefined) decimals.set(value, decimal);
     else if (value !== null && value !== undefined) return undefined;
   }
@@ -152,6 +152,6 @@ export function inOrder(
   right: unknown,
   holds: (sign: number) => boolean,
 ): boolean | undefined {
-  const [a, b] = [decimalOf(left), decimalOf(right)];
+  const [a, b] = [toDecimal(left), toDecimal(right)];
   return a && b && holds(a.cmp(b));
 }

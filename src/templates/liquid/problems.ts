@@ -23,8 +23,8 @@ const isErrorList = (error: unknown): error is Error & { errors: readonly unknow
  * `phase` is the code for a problem without a code of its own: `syntax` while parsing, `failed` while
  * rendering.
  */
-export function problemsOf(part: string, error: unknown, phase: 'syntax' | 'failed'): TemplateProblem[] {
-  if (isErrorList(error)) return error.errors.flatMap((one) => problemsOf(part, one, phase));
+export function toProblems(part: string, error: unknown, phase: 'syntax' | 'failed'): TemplateProblem[] {
+  if (isErrorList(error)) return error.errors.flatMap((one) => toProblems(part, one, phase));
   const { token, originalError, message, name } = error as Partial<LiquidError>;
   const text = originalError?.message ?? message ?? '';
   const limit = limitCodes.find(([pattern]) => pattern.test(text));

@@ -62,7 +62,7 @@ async function enterAccount(page: Page, clientId: string): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
-const certificateOf = async (page: Page): Promise<string> => {
+const readCertificate = async (page: Page): Promise<string> => {
   const shown = page.locator('main pre').filter({ hasText: 'BEGIN CERTIFICATE' });
   await shown.waitFor();
   return (await shown.textContent()) ?? '';
@@ -78,7 +78,7 @@ describe('connecting NetSuite', () => {
 
     await enterAccount(page, await createIntegration(setUp));
     await press(page, page.getByRole('button', { name: 'Create certificate' }));
-    const certificatePem = await certificateOf(page);
+    const certificatePem = await readCertificate(page);
     expect(page.url()).toContain('step=certificate');
     await tabTo(page, page.getByRole('link', { name: 'Download .pem' }));
     const [download] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')]);
@@ -156,7 +156,7 @@ describe('an existing connection', () => {
     await press(page, page.getByRole('button', { name: 'Create a new certificate' }));
     await page.getByText('The active certificate keeps signing in').waitFor();
     const setUp = await openSetUp(visit);
-    const renewed = await upload(setUp, await certificateOf(page));
+    const renewed = await upload(setUp, await readCertificate(page));
     await press(page, page.getByRole('link', { name: 'Enter its id' }));
     await type(page, page.getByLabel('Certificate id'), renewed);
     await page.keyboard.press('Enter');

@@ -6,7 +6,7 @@ import { type Background, startBackground } from '../../../src/app.ts';
 import type { Settings } from '../../../src/core/settings.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { type InvoiceRow, loadInvoices, publishVersion } from '../../public/fixture.ts';
-import { type Api, apiOf } from '../../setup/api.ts';
+import { type Api, createApi } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
 import { type Erp, startErp } from '../../setup/erp.ts';
 import { type SignInSite, startSignInSite } from '../../setup/identity-provider.ts';
@@ -15,8 +15,8 @@ import {
   accessibilityViolations,
   connectChromium,
   looks,
+  measureOverflow,
   openVisit,
-  overflowOf,
   saveScreenshot,
   type Visit,
 } from '../chromium.ts';
@@ -127,7 +127,10 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<Consol
     app: { consoleFolder: inject('consoleFolder') },
   });
   const { ctx, origin } = service;
-  const api = apiOf(service.app, (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret);
+  const api = createApi(
+    service.app,
+    (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret,
+  );
   if (erp !== undefined && options.erp === 'connected') await connectErp(erp, api);
   const { invoices } = options;
   if (invoices !== undefined)
@@ -258,7 +261,7 @@ export async function finishStory(
     await page.emulateMedia({ colorScheme: look.colorScheme });
     if (name !== undefined) await saveScreenshot(page, `console-${name}-${look.name}`, fullPage);
     expect(await accessibilityViolations(page), look.name).toEqual([]);
-    expect(await overflowOf(page), `overflow at ${look.name}`).toBe(0);
+    expect(await measureOverflow(page), `overflow at ${look.name}`).toBe(0);
   }
   if (before !== null) await page.setViewportSize(before);
   await page.emulateMedia({ colorScheme: null });

@@ -35,10 +35,10 @@ beforeAll(async () => {
 afterAll(() => site.close());
 afterEach(() => site.leave());
 
-const idsOf = async (page: Page): Promise<string[]> =>
+const readIds = async (page: Page): Promise<string[]> =>
   page.getByRole('link', { name: /^Open record / }).allTextContents();
 const waitForIds = (page: Page, ids: readonly string[]) =>
-  expect.poll(() => idsOf(page), { timeout: 20_000 }).toEqual(ids);
+  expect.poll(() => readIds(page), { timeout: 20_000 }).toEqual(ids);
 
 async function addFilter(page: Page, field: string, condition: string, value: string): Promise<void> {
   await press(page, page.getByRole('button', { name: 'Add a filter' }));
@@ -92,7 +92,7 @@ describe('the records of a version', () => {
     await page.getByText(`Exported ${pagination.total} records`).waitFor();
     await press(page, page.getByRole('button', { name: 'Next' }));
     await page.getByText('Page 2 of').waitFor();
-    const [shown, address] = [await idsOf(page), page.url()];
+    const [shown, address] = [await readIds(page), page.url()];
     expect(address).toContain('filter=status%3Aeq%3Aopen');
     await page.reload();
     await waitForIds(page, shown);
@@ -181,7 +181,7 @@ describe('the records of a version', () => {
     for (const search of ['filter=status:Open', 'status=Open', 'order=up', 'page=x', 'columns=number,nope']) {
       await page.goto(`${site.origin}/console/data/v1/invoices?${search}`);
       await page.getByText(`does not understand ${search} in its address`).waitFor();
-      expect([await idsOf(page), await page.getByRole('button', { name: 'Export CSV' }).count()]).toEqual([
+      expect([await readIds(page), await page.getByRole('button', { name: 'Export CSV' }).count()]).toEqual([
         [],
         0,
       ]);

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { sendControl } from '../../setup/account-control.ts';
 import { type ConsoleSite, finishStory, openScreen, press, startConsole, tabTo } from './console-site.ts';
-import { createSync, publishDraftOf, runSync } from './sync-seeds.ts';
+import { createSync, publishDraft, runSync } from './sync-seeds.ts';
 
 let site: ConsoleSite;
 beforeAll(async () => {
@@ -50,7 +50,7 @@ it('guides an empty organization through its set-up', async () => {
   await page.getByText('4 of 6 done').waitFor();
   expect(await step(page, 'Finish the first sync').count()).toBe(0);
   await page.getByText('1,199').first().waitFor();
-  await publishDraftOf(site, ['customer']);
+  await publishDraft(site, ['customer']);
   await page.reload();
   await page.getByText('5 of 6 done').waitFor();
   await page.getByRole('table').getByText('published').waitFor();

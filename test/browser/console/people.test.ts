@@ -14,7 +14,7 @@ afterAll(() => site.close());
 afterEach(() => site.leave());
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
-const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
+const locateRow = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
 const dialog = (page: Page) => page.getByRole('dialog');
 
 /** Follows a link of the navigation by keyboard. */
@@ -30,12 +30,12 @@ describe('members and invitations', () => {
     await tabTo(page, dialog(page).getByLabel('Role'));
     await page.keyboard.type('editor');
     await press(page, button(page, 'Send invitation'));
-    await rowOf(page, 'new@console.example').getByText('Open').waitFor();
+    await locateRow(page, 'new@console.example').getByText('Open').waitFor();
     expect(new URL(page.url()).search).toBe('?show=invitations');
-    expect(await rowOf(page, 'new@console.example').textContent()).toContain('editor');
-    await press(page, rowOf(page, 'new@console.example').getByRole('button', { name: 'Withdraw' }));
+    expect(await locateRow(page, 'new@console.example').textContent()).toContain('editor');
+    await press(page, locateRow(page, 'new@console.example').getByRole('button', { name: 'Withdraw' }));
     await press(page, button(page, 'Withdraw this invitation'));
-    await rowOf(page, 'new@console.example').getByText('Withdrawn').waitFor();
+    await locateRow(page, 'new@console.example').getByText('Withdrawn').waitFor();
     await finishStory(visit, { name: 'people-invitations' });
   });
 
@@ -46,13 +46,13 @@ describe('members and invitations', () => {
     const visit = await site.open('/people');
     const { page } = visit;
     await type(page, page.getByRole('searchbox'), email);
-    await press(page, rowOf(page, email).getByRole('button', { name: 'Change role' }));
+    await press(page, locateRow(page, email).getByRole('button', { name: 'Change role' }));
     await tabTo(page, dialog(page).getByLabel('Role'));
     await page.keyboard.type('viewer');
     await press(page, dialog(page).getByRole('button', { name: 'Change role' }));
-    await rowOf(page, email).getByText('viewer').waitFor();
+    await locateRow(page, email).getByText('viewer').waitFor();
     await finishStory(visit, { name: 'people-members' });
-    await press(page, rowOf(page, email).getByRole('button', { name: 'Remove' }));
+    await press(page, locateRow(page, email).getByRole('button', { name: 'Remove' }));
     await dialog(page).getByText('1 active API key of this person: Of the leaver').waitFor();
     await finishStory(visit, { name: 'people-remove' });
     await press(page, button(page, 'Remove this member'));
@@ -63,7 +63,7 @@ describe('members and invitations', () => {
   it('a viewer sees the members, and no action on them', async () => {
     const visit = await site.open('/people', { role: 'viewer' });
     const { page } = visit;
-    await rowOf(page, site.owner.email).waitFor();
+    await locateRow(page, site.owner.email).waitFor();
     for (const name of ['Invite a person', 'Change role', 'Remove'])
       expect(await button(page, name).count(), name).toBe(0);
     await finishStory(visit);
@@ -71,7 +71,7 @@ describe('members and invitations', () => {
 
   it('an address of a part that the person may not see shows one that they may', async () => {
     const visit = await site.open('/people?show=invitations', { role: ['member:read'] });
-    await rowOf(visit.page, site.owner.email).waitFor();
+    await locateRow(visit.page, site.owner.email).waitFor();
     expect(await visit.page.getByRole('link', { name: 'Invitations' }).count()).toBe(0);
     await finishStory(visit);
   });
@@ -129,7 +129,7 @@ describe('roles', () => {
     expect(await page.getByRole('img', { name: 'May create views' }).count()).toBe(0);
     await press(page, button(page, 'Delete'));
     await press(page, button(page, 'Delete this role'));
-    await rowOf(page, 'Auditor').waitFor({ state: 'detached' });
+    await locateRow(page, 'Auditor').waitFor({ state: 'detached' });
   });
 });
 
@@ -145,7 +145,7 @@ describe('teams and domains', () => {
     await press(page, button(page, 'Add a member'));
     await type(page, dialog(page).getByLabel('E-mail address'), site.owner.email);
     await press(page, button(page, 'Add to the team'));
-    await rowOf(page, site.owner.email).waitFor();
+    await locateRow(page, site.owner.email).waitFor();
     await finishStory(visit, { name: 'people-team' });
   });
 
@@ -155,7 +155,7 @@ describe('teams and domains', () => {
     await press(page, button(page, 'Add a domain'));
     await type(page, dialog(page).getByLabel('Hostname'), 'portal.aster.example');
     await press(page, button(page, 'Add domain'));
-    await rowOf(page, 'portal.aster.example').getByText('Waiting for DNS').waitFor();
+    await locateRow(page, 'portal.aster.example').getByText('Waiting for DNS').waitFor();
     await finishStory(visit, { name: 'people-domains' });
     await press(page, button(page, 'DNS record'));
     await button(page, 'Copy value').waitFor();

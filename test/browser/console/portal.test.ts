@@ -14,7 +14,7 @@ afterAll(() => site.close());
 afterEach(() => site.leave());
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
-const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
+const locateRow = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
 const dialog = (page: Page) => page.getByRole('dialog');
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
 
@@ -32,8 +32,8 @@ describe('views and subscriptions', () => {
     await finishStory(visit, { name: 'portal-view-form' });
     await press(page, button(page, 'Create view'));
     await heading(page, 'Open invoices').waitFor();
-    await rowOf(page, 'INV-1001').waitFor();
-    expect(await rowOf(page, 'INV-1000').count()).toBe(0);
+    await locateRow(page, 'INV-1001').waitFor();
+    expect(await locateRow(page, 'INV-1000').count()).toBe(0);
     await finishStory(visit, { name: 'portal-view' });
     await press(page, page.getByRole('link', { name: 'Definition and use' }));
     await page.getByText('status is open').waitFor();
@@ -46,7 +46,7 @@ describe('views and subscriptions', () => {
     await press(page, button(page, 'Send now'));
     await dialog(page).getByText('2 mails will be sent now').waitFor();
     await press(page, dialog(page).getByRole('button', { name: 'Send now' }));
-    await rowOf(page, 'ada@example.test').getByText('Sent', { exact: true }).waitFor();
+    await locateRow(page, 'ada@example.test').getByText('Sent', { exact: true }).waitFor();
     await finishStory(visit, { name: 'portal-subscription' });
   });
 });
@@ -204,7 +204,7 @@ describe('payments', () => {
     const visit = await site.open('/payments');
     const { page } = visit;
     await press(page, page.getByRole('link', { name: 'Payouts' }));
-    await rowOf(page, '1,200.00 GBP').getByText('Paid out').waitFor();
+    await locateRow(page, '1,200.00 GBP').getByText('Paid out').waitFor();
     await press(page, button(page, 'Details'));
     await dialog(page).getByText('-34.50 GBP').waitFor();
     await finishStory(visit, { name: 'portal-payout' });
@@ -216,7 +216,7 @@ describe('payments', () => {
     const paymentId = await insertStuckPayment();
     const visit = await site.open('/payments');
     const { page } = visit;
-    await rowOf(page, '1,234.50 GBP').first().waitFor();
+    await locateRow(page, '1,234.50 GBP').first().waitFor();
     await tabTo(page, page.getByLabel('In the ERP'));
     await page.keyboard.type('Stuck');
     await expect.poll(() => new URL(page.url()).searchParams.get('erpStatus')).toBe('FAILED');

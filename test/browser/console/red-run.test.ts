@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { Visit } from '../chromium.ts';
 import { type ConsoleSite, finishStory, press, startConsole } from './console-site.ts';
-import { createSync, publishDraftOf, runSync } from './sync-seeds.ts';
+import { createSync, publishDraft, runSync } from './sync-seeds.ts';
 
 let site: ConsoleSite;
 let syncId: string;
@@ -11,7 +11,7 @@ beforeAll(async () => {
   site = await startConsole({ erp: 'connected', background: true });
   syncId = await createSync(site, 'customer', { name: 'Customers' });
   expect((await runSync(site, syncId)).status).toBe('succeeded');
-  await publishDraftOf(site, ['customer']);
+  await publishDraft(site, ['customer']);
 });
 afterAll(() => site.close());
 afterEach(() => site.leave());

@@ -21,12 +21,12 @@ beforeAll(async () => {
 afterAll(() => site.close());
 afterEach(() => site.leave());
 
-const nameOf = (page: Page, source: string) =>
+const locateName = (page: Page, source: string) =>
   page.getByRole('textbox', { name: `Name of ${source}`, exact: true });
 const saved = async (id: string) => (await site.api('get', `/api-schema/${id}`)).body;
-const invoicesOf = async (id: string) =>
+const readInvoicesEndpoint = async (id: string) =>
   (await saved(id)).endpoints.find(({ name }: { name: string }) => name === 'invoices');
-const idOf = (page: Page): string => new URL(page.url()).pathname.split('/').at(-1) ?? '';
+const readId = (page: Page): string => new URL(page.url()).pathname.split('/').at(-1) ?? '';
 const ready = (page: Page) => page.getByText(/^Ready to publish/).waitFor();
 
 describe('the editor of API versions', () => {
@@ -38,26 +38,26 @@ describe('the editor of API versions', () => {
     await press(page, page.getByRole('button', { name: 'Draft a version from 2 record types' }));
     await page.waitForURL(/\/schemas\/[0-9a-f-]{36}$/);
     await ready(page);
-    const id = idOf(page);
+    const id = readId(page);
     await press(
       page,
       page.getByRole('navigation', { name: 'Parts of the draft' }).getByRole('link', { name: /^invoices/ }),
     );
-    await nameOf(page, 'tranid').waitFor();
+    await locateName(page, 'tranid').waitFor();
 
     // A new name is taken over by the filters of the field.
-    await type(page, nameOf(page, 'tranid'), 'Doc number');
+    await type(page, locateName(page, 'tranid'), 'Doc number');
     await page.getByText('1 problem to mend before saving.').waitFor();
     await page
       .getByRole('cell', { name: 'A field name must have 1 to 63 characters: a lower-case letter' })
       .waitFor();
-    await type(page, nameOf(page, 'tranid'), 'documentNumber');
+    await type(page, locateName(page, 'tranid'), 'documentNumber');
     await ready(page);
     await press(page, page.getByRole('button', { name: /^Settings of exchangeRate:/ }), { max: 300 });
     await press(page, page.getByRole('checkbox', { name: 'exchangeRate_gt', exact: true }), { key: 'Space' });
     await finishStory(visit, { name: 'schema-editor-details' });
     await page.getByText('unsaved', { exact: true }).waitFor();
-    const proposed = await invoicesOf(id);
+    const proposed = await readInvoicesEndpoint(id);
 
     // A relation that is removed and added again is as it was proposed.
     await tabTo(page, page.getByText('Settings of invoices', { exact: true }), { max: 300, back: true });
@@ -70,12 +70,12 @@ describe('the editor of API versions', () => {
 
     // Nothing is lost by a reload.
     await page.reload();
-    await nameOf(page, 'tranid').waitFor();
-    expect(await nameOf(page, 'tranid').inputValue()).toBe('documentNumber');
+    await locateName(page, 'tranid').waitFor();
+    expect(await locateName(page, 'tranid').inputValue()).toBe('documentNumber');
     expect((await saved(id)).revision).toBe(1);
     await page.keyboard.press('Control+s');
     await page.getByText(/Revision 2, saved/).waitFor();
-    const invoices = await invoicesOf(id);
+    const invoices = await readInvoicesEndpoint(id);
     expect(proposed.relations).toEqual([{ name: 'customer', field: 'customerId', resource: 'customers' }]);
     for (const part of ['relations', 'aggregates', 'groups', 'or', 'sortSets'])
       expect(invoices[part], part).toEqual(proposed[part]);
@@ -113,7 +113,7 @@ describe('the editor of API versions', () => {
     await type(page, page.getByRole('searchbox', { name: 'Find a field of Invoice' }), 'due');
     await press(page, page.getByRole('checkbox', { name: 'Publish duedate' }), { key: 'Space' });
     await finishStory(visit, { name: 'schema-add-fields' });
-    await nameOf(page, 'duedate').waitFor();
+    await locateName(page, 'duedate').waitFor();
     await press(page, page.getByRole('link', { name: 'JSON' }), { max: 200 });
     expect(
       JSON.parse(await text.inputValue())[0].fields.map(({ source: of }: { source: string }) => of),
@@ -127,7 +127,7 @@ describe('the editor of API versions', () => {
     const { page } = visit;
     await ready(page);
     await site.api('patch', `/api-schema/${id}`, { notes: 'Saved elsewhere' });
-    await type(page, nameOf(page, 'tranid'), 'docNumber');
+    await type(page, locateName(page, 'tranid'), 'docNumber');
     await press(page, page.getByRole('button', { name: 'Save', exact: true }), { max: 200 });
     await page.getByText(/Revision 2 was saved by another person/).waitFor();
     await finishStory(visit, { name: 'schema-conflict', statuses: [422] });
@@ -153,7 +153,7 @@ describe('the editor of API versions', () => {
     await ready(page);
     const opened = requested.filter((address) => address.includes('/api/platform/'));
     expect(opened.filter((address) => address.includes('/api-schema/')).length).toBeLessThanOrEqual(3);
-    await type(page, nameOf(page, 'tranid'), 'aRatherLongNameThatIsTypedLetterByLetter');
+    await type(page, locateName(page, 'tranid'), 'aRatherLongNameThatIsTypedLetterByLetter');
     await ready(page);
     expect(requested.filter((address) => address.endsWith('/validate')).length).toBeLessThanOrEqual(3);
   });

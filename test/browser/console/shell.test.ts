@@ -250,7 +250,7 @@ describe('the organization that a page shows', () => {
     const visit = await visitAs(id, shown.id);
     const { page, context } = visit;
     const platform = `${site.origin}/api/platform/v1`;
-    const teamsOf = async (organizationId: string): Promise<string[]> => {
+    const readTeams = async (organizationId: string): Promise<string[]> => {
       const answer = await context.request.get(`${platform}/teams`, {
         headers: { 'x-organization-id': organizationId },
       });
@@ -267,7 +267,7 @@ describe('the organization that a page shows', () => {
     await type(page, page.getByLabel('Name'), 'Of the shown one');
     await page.keyboard.press('Enter');
     await heading(visit, 'Of the shown one').waitFor();
-    expect([await teamsOf(shown.id), await teamsOf(other.id)]).toEqual([['Of the shown one'], []]);
+    expect([await readTeams(shown.id), await readTeams(other.id)]).toEqual([['Of the shown one'], []]);
     // Without the membership the service's reason is shown.
     await makeMember(ctx, shown.id, 'owner');
     await inTransaction({ db: ctx.db, organizationId: shown.id }, (tx) =>

@@ -3,12 +3,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, inject, it } from 'vitest';
-import { partOf, productionNames, readBill } from '../../../scripts/bill-of-materials.ts';
+import { productionNames, readBill, toComponent } from '../../../scripts/bill-of-materials.ts';
 
 /** No browser loads it: it is there for the licences, which require their texts. */
 const isLicences = (name: string): boolean => /^licences-[\w-]+\.txt$/.test(name);
 
-const sizesOf = (folder: string): Map<string, number> =>
+const readSizes = (folder: string): Map<string, number> =>
   new Map(
     readdirSync(folder, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name !== '.built-from' && !isLicences(entry.name))
@@ -18,7 +18,7 @@ const sizesOf = (folder: string): Map<string, number> =>
 const sum = (sizes: Iterable<number>): number => [...sizes].reduce((total, size) => total + size, 0);
 
 it('all files of the console have at most 100 kB', () => {
-  const sizes = sizesOf(inject('consoleFolder'));
+  const sizes = readSizes(inject('consoleFolder'));
   const largest = [...sizes].sort(([, a], [, b]) => b - a).slice(0, 15);
   expect(sum(sizes.values()), JSON.stringify(largest)).toBeLessThanOrEqual(100_000);
 });
@@ -38,7 +38,9 @@ it('has the licences of the packages in the bundle, each of which is in the bill
   const packages = [...text.matchAll(/^(\S+) (\d+\.\d+\.\d+)$/gm)].map(
     ([, name, version]) => `${name}@${version}`,
   );
-  const listed = partOf(readBill(), productionNames()).components.map((component) => component['bom-ref']);
+  const listed = toComponent(readBill(), productionNames()).components.map(
+    (component) => component['bom-ref'],
+  );
   expect([others, packages.filter((one) => !listed.includes(one))]).toEqual([[], []]);
   expect(packages.map((one) => one.replace(/@[^@]+$/, '')).sort()).toEqual([
     '@preact/signals',

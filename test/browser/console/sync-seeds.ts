@@ -44,7 +44,7 @@ export async function runSync(
 }
 
 /** Publishes what the service proposes for these record types, and waits until it is published. */
-export async function publishDraftOf({ api }: ConsoleSite, recordTypes: readonly string[]): Promise<void> {
+export async function publishDraft({ api }: ConsoleSite, recordTypes: readonly string[]): Promise<void> {
   const { endpoints } = await expectStatus(api('post', '/api-schema/draft-from', { recordTypes }), 200);
   const { id, revision } = await expectStatus(api('post', '/api-schema', { name: 'First', endpoints }), 201);
   await expectStatus(api('post', `/api-schema/${id}/publish`, { revision }), 202);

@@ -1,7 +1,7 @@
 // Answers that lie, through the account's control interface. The books stay true. A run that gets such
 // answers may fail or be partial; what no proof can find is noted in the ledger, with the bound of
 // docs/guarantees.md.
-import { tableOf } from '../books.ts';
+import { getTable } from '../books.ts';
 import { touch } from '../edits.ts';
 import type { RecordTypeName, StateFault } from '../plan-names.ts';
 import type { Random } from '../random.ts';
@@ -11,9 +11,9 @@ import {
   type Ending,
   type FaultDefinition,
   type FaultStage,
+  findLinesTable,
   inTurn,
-  linesTableOf,
-  readersOf,
+  listReaders,
   readMetadata,
 } from './fault.ts';
 
@@ -38,7 +38,7 @@ async function noteRejections(stage: FaultStage, recordTypes: readonly RecordTyp
 export async function tell(stage: FaultStage, lies: readonly Lie[], hit: () => void): Promise<Ending> {
   const { control, wire } = stage.world;
   const concerned = lies.flatMap(({ on: { table } }) =>
-    table === undefined ? stage.plan.recordTypes : readersOf(stage, table),
+    table === undefined ? stage.plan.recordTypes : listReaders(stage, table),
   );
   const endNotes = await noteRejections(stage, concerned);
   const end = await control.lie(lies, hit);
@@ -57,17 +57,17 @@ export async function tell(stage: FaultStage, lies: readonly Lie[], hit: () => v
 }
 
 /** Half of them meet a few answers only, so that reading again finds the truth. */
-const timesOf = (random: Random): { times?: number } =>
+const pickTimes = (random: Random): { times?: number } =>
   random.chance(0.5) ? { times: random.between(1, 6) } : {};
 const sign = (random: Random): 1 | -1 => (random.chance(0.5) ? 1 : -1);
 
 /** The record's own table, that of its lines, the list of deletions, or every table. */
 const anyTable = (recordType: RecordTypeName, random: Random): { table?: string } =>
   random.pick([
-    { table: tableOf(recordType) },
-    { table: tableOf(recordType) },
-    { table: tableOf(recordType) },
-    { table: linesTableOf(recordType) ?? tableOf(recordType) },
+    { table: getTable(recordType) },
+    { table: getTable(recordType) },
+    { table: getTable(recordType) },
+    { table: findLinesTable(recordType) ?? getTable(recordType) },
     { table: 'deletedrecord' },
     {},
     {},
@@ -93,7 +93,7 @@ const onLists = (effect: Omit<Lie, 'on' | 'times'>): FaultDefinition => ({
     await touchMany(stage, recordType, random);
     return tell(
       stage,
-      [{ on: { ...anyTable(recordType, random), kind: 'rows' }, ...timesOf(random), ...effect }],
+      [{ on: { ...anyTable(recordType, random), kind: 'rows' }, ...pickTimes(random), ...effect }],
       hit,
     );
   },
@@ -101,45 +101,45 @@ const onLists = (effect: Omit<Lie, 'on' | 'times'>): FaultDefinition => ({
 
 const droppedLines: FaultDefinition = {
   begin(stage, recordType, random, hit) {
-    const table = linesTableOf(recordType) ?? 'transactionline';
+    const table = findLinesTable(recordType) ?? 'transactionline';
     const isNumbered = table === 'transactionline' && random.chance(0.5);
     const dropRows = isNumbered
       ? { where: { linesequencenumber: random.between(1, 4) } }
       : { every: random.pick([1, 2, 3, 10]) };
-    return tell(stage, [{ on: { table, kind: 'rows' }, ...timesOf(random), dropRows }], hit);
+    return tell(stage, [{ on: { table, kind: 'rows' }, ...pickTimes(random), dropRows }], hit);
   },
 };
 
 const droppedRows: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
-    const table = tableOf(recordType);
+    const table = getTable(recordType);
     const every = { every: random.pick([1, 2, 3, 7]) };
     const ids = await stage.world.books.ids(recordType);
     const isOne = ids.length > 0 && random.chance(0.4);
     const [on, dropRows] = isOne
       ? [{ table, kind: 'rows' as const }, { where: { id: Number(random.pick(ids)) } }]
       : [{ table: random.pick([table, table, table, 'deletedrecord']), kind: 'rows' as const }, every];
-    return tell(stage, [{ on, ...timesOf(random), dropRows }], hit);
+    return tell(stage, [{ on, ...pickTimes(random), dropRows }], hit);
   },
 };
 
 /** What the account says about the lines of each record, while the lines themselves are true. */
 const falseLineTotal: FaultDefinition = {
   begin(stage, recordType, random, hit) {
-    const on = { table: linesTableOf(recordType) ?? 'transactionline', kind: 'count' } as const;
+    const on = { table: findLinesTable(recordType) ?? 'transactionline', kind: 'count' } as const;
     const effect = random.chance(0.5)
       ? { countOffset: sign(random) * random.pick([1, 2, 7]) }
       : { dropRows: { where: { linesequencenumber: random.between(1, 4) } } };
-    return tell(stage, [{ on, ...timesOf(random), ...effect }], hit);
+    return tell(stage, [{ on, ...pickTimes(random), ...effect }], hit);
   },
 };
 
 const wrongCount: FaultDefinition = {
   begin(stage, recordType, random, hit) {
-    const on = { table: tableOf(recordType), kind: random.pick(['count', 'count', 'rows'] as const) };
+    const on = { table: getTable(recordType), kind: random.pick(['count', 'count', 'rows'] as const) };
     return tell(
       stage,
-      [{ on, ...timesOf(random), countOffset: sign(random) * random.pick([1, 2, 5, 30, 1_000]) }],
+      [{ on, ...pickTimes(random), countOffset: sign(random) * random.pick([1, 2, 5, 30, 1_000]) }],
       hit,
     );
   },
@@ -157,7 +157,7 @@ const brokenAnswers: FaultDefinition = {
     ]);
     const end = await tell(
       stage,
-      [{ on: { ...table, ...(kind !== undefined && { kind }) }, ...timesOf(random), ...effect }],
+      [{ on: { ...table, ...(kind !== undefined && { kind }) }, ...pickTimes(random), ...effect }],
       hit,
     );
     if (kind === 'token') stage.world.account.revokeTokens(); // or no run would ask for one
@@ -193,7 +193,7 @@ async function misreport(
   return inTurn(...endings);
 }
 
-const headerColumns: Readonly<Record<ReturnType<typeof tableOf>, readonly string[]>> = {
+const headerColumns: Readonly<Record<ReturnType<typeof getTable>, readonly string[]>> = {
   customer: [
     'id',
     'entityid',
@@ -265,14 +265,14 @@ async function emptyColumn(
   const fewerThan = every === 1 || (every === 2 && !isLines) ? { fewerThan: minNoticed } : {};
   const note = { field: isLines ? null : column, bound: 'full-read', ...fewerThan } as const;
   const isConcerned = (id: string): boolean => isLines || Number(id) % every === 0;
-  const readers = readersOf(stage, table);
+  const readers = listReaders(stage, table);
   const end = await misreport(stage, proved.has(column) ? [] : readers, note, isConcerned);
   const fields = [isLines ? `lines.${column}` : column];
   const endNames = readers.map((recordType) => stage.ledger.hides({ recordType, fields }));
   return inTurn(
     end,
     ...endNames,
-    await tell(stage, [{ on: { table, kind: 'rows' }, ...timesOf(random), nullColumn }], hit),
+    await tell(stage, [{ on: { table, kind: 'rows' }, ...pickTimes(random), nullColumn }], hit),
   );
 }
 
@@ -280,12 +280,12 @@ async function emptyColumn(
 const stalePage: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
     const { control } = stage.world;
-    const table = random.pick([tableOf(recordType), linesTableOf(recordType) ?? tableOf(recordType)]);
+    const table = random.pick([getTable(recordType), findLinesTable(recordType) ?? getTable(recordType)]);
     await control.send('POST', '/books/keep', {});
-    const endings = await Promise.all(readersOf(stage, table).map((reader) => noteStale(stage, reader)));
+    const endings = await Promise.all(listReaders(stage, table).map((reader) => noteStale(stage, reader)));
     return inTurn(
       ...endings,
-      await tell(stage, [{ on: { table, kind: 'rows' }, ...timesOf(random), stalePage: true }], hit),
+      await tell(stage, [{ on: { table, kind: 'rows' }, ...pickTimes(random), stalePage: true }], hit),
     );
   },
 };
@@ -308,7 +308,7 @@ export const answerFaults = {
   'broken-answers': brokenAnswers,
   'null-column': {
     begin: (stage, recordType, random, hit) =>
-      emptyColumn(stage, tableOf(recordType), random.pick(headerColumns[tableOf(recordType)]), random, hit),
+      emptyColumn(stage, getTable(recordType), random.pick(headerColumns[getTable(recordType)]), random, hit),
   },
   'null-line-column': {
     begin: (stage, _recordType, random, hit) =>

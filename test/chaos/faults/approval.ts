@@ -3,7 +3,7 @@
 import type { Stage } from '../actions.ts';
 import type { Decision } from '../plan.ts';
 import type { RecordTypeName } from '../plan-names.ts';
-import { randomOf } from '../random.ts';
+import { createRandom } from '../random.ts';
 
 type Proposal = {
   readonly id: string;
@@ -70,7 +70,7 @@ export async function decideDeletions(
   hit: () => void,
 ): Promise<void> {
   if (!stage.plan.recordTypes.includes(recordType)) return;
-  const random = randomOf(seed);
+  const random = createRandom(seed);
   const drawn = random.pick(['all', 'part', 'reject', 'look', 'take back'] as const);
   const decision = wanted ?? drawn;
   const [proposal] = await listProposals(stage, recordType, decision === 'take back' ? 'rejected' : 'open');

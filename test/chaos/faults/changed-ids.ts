@@ -1,22 +1,22 @@
 // Which records of a type are other than they were, lines and calculated columns included: what answers from
 // earlier books misreport.
 import type { PoolClient } from 'pg';
-import { tableOf, transactionTypes } from '../books.ts';
+import { getTable, transactionTypes } from '../books.ts';
 import type { RecordTypeName } from '../plan-names.ts';
-import { type Ending, type FaultStage, linesTableOf } from './fault.ts';
+import { type Ending, type FaultStage, findLinesTable } from './fault.ts';
 
 type Prints = ReadonlyMap<string, string>;
 
 async function readPrints(client: PoolClient, recordType: RecordTypeName): Promise<Prints> {
   const type = transactionTypes[recordType];
-  const lines = linesTableOf(recordType);
+  const lines = findLinesTable(recordType);
   const parent = lines === 'transactionline' ? 'transaction' : 'nextdoc';
   const linesSql =
     lines === null
       ? `''`
       : `(select string_agg(l::text, ',' order by l::text) from suiteql.${lines} l where l.${parent} = v.id)`;
   const { rows } = await client.query<{ id: string; print: string }>(
-    `select v.id::text as id, md5(concat(v::text, ${linesSql})) as print from suiteql.${tableOf(recordType)} v
+    `select v.id::text as id, md5(concat(v::text, ${linesSql})) as print from suiteql.${getTable(recordType)} v
      where ${type === undefined ? 'true' : `v.type = '${type}'`}`,
   );
   return new Map(rows.map(({ id, print }) => [id, print]));

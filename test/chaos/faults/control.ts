@@ -48,7 +48,7 @@ function mergeLists(
 }
 
 /** With as many answers left as it may still meet; null when there are none. */
-function leftOf({ lie, counted }: PutLie): Lie | null {
+function toRemaining({ lie, counted }: PutLie): Lie | null {
   if (lie.times === undefined) return lie;
   return lie.times > counted ? { ...lie, times: lie.times - counted } : null;
 }
@@ -81,9 +81,9 @@ export function openControl(account: NetsuiteAccount): Control {
   const putLies = async (change: () => void): Promise<void> => {
     await count();
     change();
-    put = lies.filter((entry) => leftOf(entry) !== null);
+    put = lies.filter((entry) => toRemaining(entry) !== null);
     seen = [];
-    await send('PUT', '/faults', put.map(leftOf));
+    await send('PUT', '/faults', put.map(toRemaining));
   };
   const putHidden = () =>
     send('PUT', '/hidden', {

@@ -1,6 +1,6 @@
 // What a lasting fault is, and what several of them need.
 import type { Stage } from '../actions.ts';
-import { tableOf } from '../books.ts';
+import { getTable } from '../books.ts';
 import type { RecordTypeName } from '../plan-names.ts';
 import type { Random } from '../random.ts';
 import type { Exchange } from '../wire.ts';
@@ -21,19 +21,19 @@ export type FaultDefinition = {
 /** Does nothing, for a fault that finds nothing to meet. */
 export const noEnding: Ending = async () => undefined;
 
-export const linesTableOf = (
+export const findLinesTable = (
   recordType: RecordTypeName,
 ): 'transactionline' | 'nexttransactionlinelink' | null =>
   recordType === 'customerPayment'
     ? 'nexttransactionlinelink'
-    : tableOf(recordType) === 'transaction'
+    : getTable(recordType) === 'transaction'
       ? 'transactionline'
       : null;
 
 /** The synced record types that are read from this table, as header or as lines. */
-export const readersOf = ({ plan }: Stage, table: string): RecordTypeName[] =>
+export const listReaders = ({ plan }: Stage, table: string): RecordTypeName[] =>
   plan.recordTypes.filter(
-    (recordType) => tableOf(recordType) === table || linesTableOf(recordType) === table,
+    (recordType) => getTable(recordType) === table || findLinesTable(recordType) === table,
   );
 
 /** Ends all of them, in reverse order. */
@@ -64,9 +64,9 @@ export function readMetadata({ company }: Stage): Ending {
   };
 }
 
-const nameOf = (table: string): RegExp => new RegExp(`\\b(FROM|JOIN) ${table}\\b`);
+const toTablePattern = (table: string): RegExp => new RegExp(`\\b(FROM|JOIN) ${table}\\b`);
 /** Whether a query reads the table, or an error response names it. */
 export const reads =
   (table: string) =>
   ({ question }: Exchange): boolean =>
-    nameOf(table).test(question);
+    toTablePattern(table).test(question);

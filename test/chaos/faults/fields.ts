@@ -1,7 +1,7 @@
 // What an administrator does with custom fields under a published version: adds, renames, removes, changes
 // their type, brings them back.
-import { tableOf } from '../books.ts';
-import { customFields, type FieldTable, idColumnOf } from '../custom-fields.ts';
+import { getTable } from '../books.ts';
+import { customFields, type FieldTable, getIdColumn } from '../custom-fields.ts';
 import type { RecordTypeName, StateFault } from '../plan-names.ts';
 import type { Random } from '../random.ts';
 import type { CustomField } from './control.ts';
@@ -10,21 +10,21 @@ import {
   type Ending,
   type FaultDefinition,
   type FaultStage,
+  findLinesTable,
   inTurn,
-  linesTableOf,
+  listReaders,
   noEnding,
-  readersOf,
   readMetadata,
   reads,
 } from './fault.ts';
 
 /** That of the record, or of its lines where it has some with custom fields. */
 function tableFor(recordType: RecordTypeName, random: Random): FieldTable {
-  const hasLineFields = linesTableOf(recordType) === 'transactionline';
-  return hasLineFields && random.chance(0.4) ? 'transactionline' : tableOf(recordType);
+  const hasLineFields = findLinesTable(recordType) === 'transactionline';
+  return hasLineFields && random.chance(0.4) ? 'transactionline' : getTable(recordType);
 }
 
-const pathOf = ({ table, name }: CustomField): string => `/fields/${table}/${name}`;
+const buildPath = ({ table, name }: CustomField): string => `/fields/${table}/${name}`;
 
 type Values = readonly { readonly id: string; readonly value: string }[];
 
@@ -33,7 +33,7 @@ async function readValues(
   { table, name }: CustomField & { table: FieldTable },
 ): Promise<Values> {
   const { rows } = await world.books.pool.query<{ id: string; value: string }>(
-    `select ${idColumnOf(table)}::text as id, extra->>$1 as value from ledger.${table} where extra ? $1`,
+    `select ${getIdColumn(table)}::text as id, extra->>$1 as value from ledger.${table} where extra ? $1`,
     [name],
   );
   return rows;
@@ -45,7 +45,7 @@ async function writeValues(
   { table, name }: CustomField & { table: FieldTable },
   values: Values,
 ): Promise<void> {
-  const id = idColumnOf(table);
+  const id = getIdColumn(table);
   await world.books.pool.query(
     `update ledger.${table} set extra = coalesce(extra, '{}') || jsonb_build_object($1::text, given.value)
      from unnest($2::bigint[], $3::text[]) as given(id, value) where ${table}.${id} = given.id`,
@@ -56,7 +56,7 @@ async function writeValues(
 /** The field may be named as stale while it lasts. */
 const noteField = (stage: FaultStage, { table, name }: CustomField): Ending =>
   inTurn(
-    ...readersOf(stage, table).map((recordType) =>
+    ...listReaders(stage, table).map((recordType) =>
       stage.ledger.hides({ recordType, fields: [table === 'transactionline' ? `lines.${name}` : name] }),
     ),
   );
@@ -89,7 +89,7 @@ const fieldRemoved: FaultDefinition = {
     const field = customFields[tableFor(recordType, random)];
     const values = await readValues(stage, field);
     const end = noteField(stage, field);
-    await whileItExists(stage, field, () => control.send('DELETE', pathOf(field)));
+    await whileItExists(stage, field, () => control.send('DELETE', buildPath(field)));
     const stop = inTurn(countOnWire(stage, reads(field.table), hit), mayRefresh(stage, random));
     return inTurn(end, stop, async () => {
       if (!(await fieldExists(stage, field))) await control.send('POST', '/fields', field);
@@ -107,7 +107,7 @@ const fieldReturned: FaultDefinition = {
     const values = await readValues(stage, field);
     const end = noteField(stage, field);
     await whileItExists(stage, field, async () => {
-      await control.send('DELETE', pathOf(field));
+      await control.send('DELETE', buildPath(field));
       await control.send('POST', '/fields', field);
     });
     const stop = inTurn(countOnWire(stage, reads(field.table), hit), mayRefresh(stage, random));
@@ -124,10 +124,10 @@ const fieldRetyped: FaultDefinition = {
     const field = customFields[tableFor(recordType, random)];
     const end = noteField(stage, field);
     const type = random.pick(['integer', 'number', 'boolean', 'date', 'list']);
-    await whileItExists(stage, field, () => control.send('PATCH', pathOf(field), { type }));
+    await whileItExists(stage, field, () => control.send('PATCH', buildPath(field), { type }));
     const stop = inTurn(countOnWire(stage, reads(field.table), hit), mayRefresh(stage, random));
     return inTurn(end, stop, () =>
-      whileItExists(stage, field, () => control.send('PATCH', pathOf(field), { type: field.type })),
+      whileItExists(stage, field, () => control.send('PATCH', buildPath(field), { type: field.type })),
     );
   },
 };
@@ -137,11 +137,11 @@ const fieldRelabelled: FaultDefinition = {
     const { control } = stage.world;
     const field = customFields[tableFor(recordType, random)];
     await whileItExists(stage, field, () =>
-      control.send('PATCH', pathOf(field), { label: `Renamed ${random.between(1, 99)}` }),
+      control.send('PATCH', buildPath(field), { label: `Renamed ${random.between(1, 99)}` }),
     );
     const stop = inTurn(countOnWire(stage, reads(field.table), hit), mayRefresh(stage, random));
     return inTurn(stop, () =>
-      whileItExists(stage, field, () => control.send('PATCH', pathOf(field), { label: field.label })),
+      whileItExists(stage, field, () => control.send('PATCH', buildPath(field), { label: field.label })),
     );
   },
 };
@@ -169,7 +169,7 @@ const fieldAdded: FaultDefinition = {
       countOnWire(stage, ({ question }) => question.includes(field.name), hit),
       mayRefresh(stage, random),
     );
-    return inTurn(stop, () => whileItExists(stage, field, () => control.send('DELETE', pathOf(field))));
+    return inTurn(stop, () => whileItExists(stage, field, () => control.send('DELETE', buildPath(field))));
   },
 };
 

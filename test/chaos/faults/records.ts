@@ -1,5 +1,5 @@
 // Single records that can't be read or stored.
-import { tableOf } from '../books.ts';
+import { getTable } from '../books.ts';
 import { farTime, spoil, spoilTime, type TimePlace, touch } from '../edits.ts';
 import type { StateFault } from '../plan-names.ts';
 import { type FaultDefinition, noEnding } from './fault.ts';
@@ -10,7 +10,7 @@ const lockedRecord: FaultDefinition = {
     const ids = await books.ids(recordType);
     if (ids.length === 0) return noEnding;
     const id = random.pick(ids);
-    wire.lock({ table: tableOf(recordType), id, onTaken: hit });
+    wire.lock({ table: getTable(recordType), id, onTaken: hit });
     const end = ledger.hides({ recordType, ids: [id] });
     if (random.chance(0.6)) {
       await touch(books, recordType, id); // it is locked because someone is editing it

@@ -1,6 +1,6 @@
 // A role that sees less: tables, columns, rows, lines, or a permission that was taken away. The account
 // itself stays as it is.
-import { tableOf } from '../books.ts';
+import { getTable } from '../books.ts';
 import type { RecordTypeName, StateFault } from '../plan-names.ts';
 import type { Random } from '../random.ts';
 import {
@@ -8,10 +8,10 @@ import {
   type Ending,
   type FaultDefinition,
   type FaultStage,
+  findLinesTable,
   inTurn,
-  linesTableOf,
+  listReaders,
   noEnding,
-  readersOf,
   readMetadata,
   reads,
 } from './fault.ts';
@@ -20,7 +20,7 @@ type Seen = Parameters<FaultStage['ledger']['hides']>[0];
 
 /** For each record type that is read from the table. */
 const noteHidden = (stage: FaultStage, table: string, note: Omit<Seen, 'recordType'>): Ending =>
-  inTurn(...readersOf(stage, table).map((recordType) => stage.ledger.hides({ recordType, ...note })));
+  inTurn(...listReaders(stage, table).map((recordType) => stage.ledger.hides({ recordType, ...note })));
 
 /** The table is refused in queries, or in queries and in the metadata catalog. */
 async function hideTable(stage: FaultStage, table: string, random: Random, hit: () => void): Promise<Ending> {
@@ -51,7 +51,7 @@ async function hideColumns(
   });
 }
 
-const headerColumns: Readonly<Record<ReturnType<typeof tableOf>, readonly string[]>> = {
+const headerColumns: Readonly<Record<ReturnType<typeof getTable>, readonly string[]>> = {
   customer: ['phone', 'comments', 'companyname', 'datecreated', 'entityid', 'lastmodifieddate'],
   item: ['displayname', 'salesdescription', 'createddate', 'itemid', 'lastmodifieddate'],
   transaction: [
@@ -78,7 +78,7 @@ const lineColumns = [
 ];
 
 /** From one record to all of them; the numbers around which a run asks a person are the most interesting. */
-function countOf(random: Random, all: number): number {
+function pickCount(random: Random, all: number): number {
   const tenth = Math.floor(all / 10);
   return random.pick([
     1,
@@ -99,9 +99,9 @@ function countOf(random: Random, all: number): number {
 const narrowRole: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
     const all = await stage.world.books.ids(recordType);
-    const ids = random.sample(all, Math.max(1, countOf(random, all.length)));
+    const ids = random.sample(all, Math.max(1, pickCount(random, all.length)));
     if (ids.length === 0) return noEnding;
-    const table = tableOf(recordType);
+    const table = getTable(recordType);
     const end = stage.ledger.hides({ recordType, ids });
     return inTurn(
       end,
@@ -128,7 +128,7 @@ async function hideLineRows(stage: FaultStage, recordType: RecordTypeName, hit: 
 
 const hiddenLines: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
-    const table = linesTableOf(recordType) ?? 'transactionline';
+    const table = findLinesTable(recordType) ?? 'transactionline';
     if (table === 'transactionline' && random.chance(0.4)) return hideLineRows(stage, recordType, hit);
     return inTurn(
       noteHidden(stage, table, { fields: ['lines'] }),
@@ -140,7 +140,7 @@ const hiddenLines: FaultDefinition = {
 /** The permissions whose absence the account reports in different ways. */
 const revokedPermission: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
-    const table = tableOf(recordType);
+    const table = getTable(recordType);
     const own = {
       customer: 'customers',
       item: 'items',
@@ -173,8 +173,8 @@ export const roleFaults = {
   'hidden-table': {
     begin: async (stage, recordType, random, hit) =>
       inTurn(
-        noteHidden(stage, tableOf(recordType), { all: true }),
-        await hideTable(stage, tableOf(recordType), random, hit),
+        noteHidden(stage, getTable(recordType), { all: true }),
+        await hideTable(stage, getTable(recordType), random, hit),
       ),
   },
   'hidden-deletions': {
@@ -184,7 +184,7 @@ export const roleFaults = {
   'hidden-lines': hiddenLines,
   'bad-column': {
     async begin(stage, recordType, random, hit) {
-      const table = tableOf(recordType);
+      const table = getTable(recordType);
       const fields = random.sample(headerColumns[table], random.between(1, 3));
       return inTurn(
         noteHidden(stage, table, { fields }),

@@ -50,14 +50,14 @@ async function blockedBy(watcher: Client, holder: number): Promise<Blocked[]> {
   return rows;
 }
 
-async function pidOf(client: Client): Promise<number> {
+async function readBackendPid(client: Client): Promise<number> {
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
   return rows[0]?.pid ?? 0;
 }
 
 /** Waits until the session no longer waits for the holder. */
 async function untilFree(holder: Client, watcher: Client, pid: number): Promise<void> {
-  const holderPid = await pidOf(holder);
+  const holderPid = await readBackendPid(holder);
   while ((await blockedBy(watcher, holderPid)).some((blocked) => blocked.pid === pid)) await pause(pollMs);
 }
 
@@ -71,7 +71,7 @@ async function collide(
   collision: Collision,
   isDone: () => boolean,
 ): Promise<boolean> {
-  const pid = await pidOf(holder);
+  const pid = await readBackendPid(holder);
   await holder.query(`begin; set local lock_timeout = 0; ${collision.lock}`);
   try {
     for (const end = performance.now() + maxHoldMs; !isDone() && performance.now() < end; ) {
@@ -140,14 +140,14 @@ const deadlock: FaultDefinition = {
 };
 
 /** A page that is staged, or a publication, waits for the lock. */
-const lockOf = (random: Random, schema: string, recordType: RecordTypeName): string =>
+const pickLock = (random: Random, schema: string, recordType: RecordTypeName): string =>
   random.pick([runLock, rowLock])(schema, recordType);
 
 const statementTimeout: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
     if ((await patiently(() => activeTable(stage, recordType))) === undefined) return noEnding;
     const collision: Collision = {
-      lock: lockOf(random, stage.company.schema, recordType),
+      lock: pickLock(random, stage.company.schema, recordType),
       isVictim: () => true,
       strike: (_holder, watcher, { pid }) => watcher.query('select pg_cancel_backend($1)', [pid]),
     };
@@ -173,7 +173,7 @@ const lockTimeout: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
     if ((await patiently(() => activeTable(stage, recordType))) === undefined) return noEnding;
     const collision: Collision = {
-      lock: lockOf(random, stage.company.schema, recordType),
+      lock: pickLock(random, stage.company.schema, recordType),
       isVictim: () => true,
       strike: (holder, watcher, { pid }) => untilFree(holder, watcher, pid),
     };

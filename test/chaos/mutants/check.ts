@@ -1,11 +1,11 @@
 // The mutation check: plays the directed history of each mutant, and when that stays green, seeds until one
 // turns red, those first whose plans contain what the mutant concerns. The same plan must be green with the
 // control, a mutant that changes nothing.
-import { type Plan, planOf } from '../plan.ts';
+import { createPlan, type Plan } from '../plan.ts';
 import { simulate } from '../simulate.ts';
 import type { World } from '../world.ts';
 import { controlMutant } from './catalog.ts';
-import { contentsOf } from './contents.ts';
+import { countContents } from './contents.ts';
 import { planOfHistory } from './history.ts';
 import { type Mutant, mutatedSource } from './mutant.ts';
 
@@ -36,7 +36,7 @@ export type MutationSettings = {
 /** The more of what concerns the mutant, the better; of equals, the lower seed. Pure. */
 export function seedsFor({ concerns }: Pick<Mutant, 'concerns'>, plans: readonly Plan[]): number[] {
   const scored = plans.map((plan) => {
-    const contents = contentsOf(plan);
+    const contents = countContents(plan);
     const counts = concerns.map((content) => Math.min(3, contents.get(content) ?? 0));
     return {
       seed: plan.seed,
@@ -95,7 +95,7 @@ function attemptsFor(mutant: Mutant, plans: readonly Plan[], { seeds }: Mutation
   const first =
     mutant.history === undefined ? [] : [{ by: 'its history', plan: planOfHistory(mutant.history) }];
   const bySeed = seedsFor(mutant, plans).slice(0, seeds);
-  return [...first, ...bySeed.map((seed): Attempt => ({ by: `seed ${seed}`, plan: planOf(seed) }))];
+  return [...first, ...bySeed.map((seed): Attempt => ({ by: `seed ${seed}`, plan: createPlan(seed) }))];
 }
 
 /** Rejects when one of the mutants doesn't apply. */
@@ -105,7 +105,7 @@ export async function checkMutants(
   settings: MutationSettings,
 ): Promise<Checked[]> {
   for (const mutant of mutants) mutatedSource(mutant);
-  const plans = Array.from({ length: settings.among }, (_, index) => planOf(index + 1));
+  const plans = Array.from({ length: settings.among }, (_, index) => createPlan(index + 1));
   const isSound = openSound(world, settings);
   const checked: Checked[] = [];
   for (const mutant of mutants) {
@@ -121,12 +121,12 @@ export async function checkMutants(
       else unclear += 1;
     }
     checked.push({ mutant, caught, played, unclear });
-    settings.tell(lineOf({ mutant, caught, played, unclear }));
+    settings.tell(formatLine({ mutant, caught, played, unclear }));
   }
   return checked;
 }
 
-function lineOf({ mutant, caught, played, unclear }: Checked): string {
+function formatLine({ mutant, caught, played, unclear }: Checked): string {
   const result =
     caught === null
       ? `SURVIVED ${played - unclear} plans${unclear === 0 ? '' : `, ${unclear} red anyway`}`
@@ -138,7 +138,7 @@ function lineOf({ mutant, caught, played, unclear }: Checked): string {
 export function tableOfMutants(checked: readonly Checked[]): string {
   const alive = checked.filter(({ caught }) => caught === null);
   return [
-    ...checked.map(lineOf),
+    ...checked.map(formatLine),
     `${checked.length - alive.length} of ${checked.length} mutants were caught${alive.length === 0 ? '' : `; SURVIVED: ${alive.map(({ mutant }) => mutant.name).join(', ')}`}`,
   ].join('\n');
 }

@@ -41,7 +41,7 @@ function contentsOfAction(action: Action): Content[] {
 }
 
 /** By content, how often the plan has it. */
-export function contentsOf(plan: Plan): ReadonlyMap<Content, number> {
+export function countContents(plan: Plan): ReadonlyMap<Content, number> {
   const { rounds, recordTypes, deletions, processes, reader, data, startsAt } = plan;
   const actions = rounds.flatMap(({ before, during }) => [...before, ...during.map(({ action }) => action)]);
   const contents: Content[] = [

@@ -3,10 +3,10 @@
 // exactly once, so that no mutant is ever played unmutated.
 import { registerHooks } from 'node:module';
 import { findMutant } from './catalog.ts';
-import { mutatedSource, urlOf } from './mutant.ts';
+import { mutatedSource, toUrl } from './mutant.ts';
 
 const mutant = findMutant(process.env['CHAOS_MUTANT'] ?? '');
-const [target, source] = [urlOf(mutant).href, mutatedSource(mutant)];
+const [target, source] = [toUrl(mutant).href, mutatedSource(mutant)];
 
 registerHooks({
   load: (url, context, nextLoad) =>

@@ -25,11 +25,11 @@ export type Mutant = {
 };
 
 export const root = new URL('../../../', import.meta.url);
-export const urlOf = ({ file }: Mutant): URL => new URL(file, root);
+export const toUrl = ({ file }: Mutant): URL => new URL(file, root);
 
 /** Throws an Error unless the text to replace occurs exactly once. */
 export const mutate = ({ name, file, find, replace }: Mutant, source: string): string =>
   replaceCode(source, find, replace, `mutant ${name} in ${file}`);
 
 /** Throws as `mutate`, and when the file can't be read. */
-export const mutatedSource = (mutant: Mutant): string => mutate(mutant, readFileSync(urlOf(mutant), 'utf8'));
+export const mutatedSource = (mutant: Mutant): string => mutate(mutant, readFileSync(toUrl(mutant), 'utf8'));

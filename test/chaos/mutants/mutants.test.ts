@@ -3,13 +3,13 @@
 import { spawnSync } from 'node:child_process';
 import { stripTypeScriptTypes } from 'node:module';
 import { describe, expect, it } from 'vitest';
-import { planOf } from '../plan.ts';
+import { createPlan } from '../plan.ts';
 import { findMutant, histories, mutants } from './catalog.ts';
 import { seedsFor } from './check.ts';
-import { contentsOf } from './contents.ts';
+import { countContents } from './contents.ts';
 import { mutate, mutatedSource, root } from './mutant.ts';
 
-const plans = Array.from({ length: 300 }, (_, index) => planOf(index + 1));
+const plans = Array.from({ length: 300 }, (_, index) => createPlan(index + 1));
 
 function loadWith(mutant: string) {
   const args = ['--import', new URL('hooks.ts', import.meta.url).href, '--eval', ''];
@@ -46,7 +46,7 @@ describe('mutants', () => {
   });
 
   it('concern only what plans have', () => {
-    const contents = new Set(plans.flatMap((plan) => [...contentsOf(plan).keys()]));
+    const contents = new Set(plans.flatMap((plan) => [...countContents(plan).keys()]));
     expect(mutants.flatMap(({ concerns }) => concerns).filter((concern) => !contents.has(concern))).toEqual(
       [],
     );
@@ -54,7 +54,9 @@ describe('mutants', () => {
 
   it('are played first with seeds that have what concerns them', () => {
     const [first = 0] = seedsFor({ concerns: ['narrow-role', 'stop'] }, plans);
-    expect([...contentsOf(planOf(first)).keys()]).toEqual(expect.arrayContaining(['narrow-role', 'stop']));
+    expect([...countContents(createPlan(first)).keys()]).toEqual(
+      expect.arrayContaining(['narrow-role', 'stop']),
+    );
   });
 
   it('are loaded into a process, which does not start with one that does not exist', () => {

@@ -32,11 +32,11 @@ const origins: ReadonlyMap<string, string> = new Map([
   ['displayForeignAmount', 'foreignamount'],
 ]);
 /** The account's own field, also of `lines.displayQuantity`. */
-export const originOf = (field: string): string => {
+export const toOrigin = (field: string): string => {
   const name = field.replace(/^lines\./, '');
   return field.slice(0, field.length - name.length) + (origins.get(name) ?? name);
 };
-export const sourceOf = ({ field, isLabel }: Pick<Field, 'field' | 'isLabel'>): string =>
+export const toSource = ({ field, isLabel }: Pick<Field, 'field' | 'isLabel'>): string =>
   isLabel ? `${field}.name` : field;
 
 export type TrueRecord = {
@@ -70,7 +70,10 @@ export const isDocument = (recordType: string): boolean => documents.includes(re
 const modificationTimes = ['lastmodifieddate', 'lastmodified'];
 
 /** A record type is the table of its name in lower case, or else a kind of transaction. */
-async function headerOf(client: PoolClient, recordType: string): Promise<Table & { readonly types: Types }> {
+async function readHeaderTable(
+  client: PoolClient,
+  recordType: string,
+): Promise<Table & { readonly types: Types }> {
   const name = recordType.toLowerCase();
   const { rows } = await client.query<{ found: boolean }>('select to_regclass($1) is not null as found', [
     `suiteql.${name}`,
@@ -79,7 +82,7 @@ async function headerOf(client: PoolClient, recordType: string): Promise<Table &
     rows[0]?.found === true
       ? { name, where: 'true' }
       : { name: 'transaction', where: `v.recordtype = '${name}'` };
-  const types = await typesOf(client, table.name);
+  const types = await readTypes(client, table.name);
   const modified = modificationTimes.find((column) => types.has(column));
   return { ...table, types, modified: modified === undefined ? 'null::timestamptz' : `v.${modified}` };
 }
@@ -98,7 +101,7 @@ const applications: LinesTable = {
   order: 'v.previousdoc',
   modified: 'null::timestamptz',
 };
-function linesOf(recordType: string): LinesTable {
+function chooseLinesTable(recordType: string): LinesTable {
   if (recordType === 'customerPayment') return applications;
   return isDocument(recordType) ? itemLines : { ...itemLines, where: 'true' };
 }
@@ -106,7 +109,7 @@ export const areLinesOrdered = (recordType: string): boolean => recordType !== '
 
 const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-function textOf(column: string, type: string | undefined): string {
+function buildText(column: string, type: string | undefined): string {
   switch (type) {
     case undefined:
       return 'null';
@@ -128,33 +131,33 @@ type Types = ReadonlyMap<string, string>;
  * What the account holds negative, its invoices show as positive; its credit memos show what it holds. The
  * status is shown without the type.
  */
-function shownOf(recordType: string, field: string, types: Types): string {
-  const origin = originOf(field);
+function buildShown(recordType: string, field: string, types: Types): string {
+  const origin = toOrigin(field);
   const type = types.get(origin);
   if (origin === 'status')
-    return `nullif(regexp_replace(${textOf('v.status__df', types.get('status__df'))}, '^.*? : ', ''), '')`;
-  return textOf(recordType === 'creditMemo' ? `v.${quote(origin)}` : `(0 - v.${quote(origin)})`, type);
+    return `nullif(regexp_replace(${buildText('v.status__df', types.get('status__df'))}, '^.*? : ', ''), '')`;
+  return buildText(recordType === 'creditMemo' ? `v.${quote(origin)}` : `(0 - v.${quote(origin)})`, type);
 }
 
 /** The value, or its display text, which is the value itself where the account has none. */
-function cellOf(recordType: string, { field, isLabel, isList }: Field, types: Types): string {
-  if (origins.has(field)) return shownOf(recordType, field, types);
-  if (isList) return `replace(${textOf(`v.${quote(field)}`, types.get(field))}, ', ', ',')`;
+function buildCell(recordType: string, { field, isLabel, isList }: Field, types: Types): string {
+  if (origins.has(field)) return buildShown(recordType, field, types);
+  if (isList) return `replace(${buildText(`v.${quote(field)}`, types.get(field))}, ', ', ',')`;
   const label = `${field}__df`;
   const name = isLabel && types.has(label) ? label : field;
-  return textOf(`v.${quote(name)}`, types.get(name));
+  return buildText(`v.${quote(name)}`, types.get(name));
 }
 
-const cellsOf = (recordType: string, fields: readonly Field[], types: Types): string =>
-  `array_to_json(array[${fields.map((field) => cellOf(recordType, field, types)).join(', ')}]::text[])::text`;
-const modifiedOf = (expression: string): string =>
-  `coalesce(${textOf(expression, 'timestamp with time zone')}, '')`;
+const buildCells = (recordType: string, fields: readonly Field[], types: Types): string =>
+  `array_to_json(array[${fields.map((field) => buildCell(recordType, field, types)).join(', ')}]::text[])::text`;
+const buildModified = (expression: string): string =>
+  `coalesce(${buildText(expression, 'timestamp with time zone')}, '')`;
 const normal = (fields: readonly Field[], cells: readonly Cell[]): Cell[] =>
   cells.map((cell, index) =>
     cell !== null && fields[index]?.isNumber === true ? String(Number(cell)) : cell,
   );
 
-async function typesOf(client: PoolClient, table: string): Promise<Types> {
+async function readTypes(client: PoolClient, table: string): Promise<Types> {
   const { rows } = await client.query<{ name: string; type: string }>(
     `select attname as name, format_type(atttypid, null) as type from pg_attribute
      where attrelid = $1::regclass and attnum > 0 and not attisdropped`,
@@ -165,7 +168,7 @@ async function typesOf(client: PoolClient, table: string): Promise<Types> {
 
 const shown = (fields: readonly Field[] | null, types: Types, prefix: string): [string, string][] =>
   (fields ?? []).flatMap(({ field }): [string, string][] => {
-    const type = types.get(originOf(field));
+    const type = types.get(toOrigin(field));
     return type === undefined ? [] : [[`${prefix}${field}`, type]];
   });
 
@@ -180,17 +183,17 @@ async function readLines(
   types: Types,
 ): Promise<Map<string, Row>> {
   if (lineFields === null) return new Map();
-  const { parent, order, where, name, modified } = linesOf(recordType);
+  const { parent, order, where, name, modified } = chooseLinesTable(recordType);
   const { rows } = await client.query<Row>(
-    `select v.${parent}::text as id, string_agg(${cellsOf(recordType, lineFields, types)}, e'\n' order by ${order}) as cells,
-       string_agg(${modifiedOf(modified)}, ',' order by ${order}) as modified
+    `select v.${parent}::text as id, string_agg(${buildCells(recordType, lineFields, types)}, e'\n' order by ${order}) as cells,
+       string_agg(${buildModified(modified)}, ',' order by ${order}) as modified
      from suiteql.${name} v where ${where} and v.${parent} in (select v.id from suiteql.${header.name} v where ${header.where})
      group by v.${parent}`,
   );
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-function recordOf(
+function toRecord(
   { recordType, fields, lineFields }: Shape<string>,
   row: Row,
   ofLines: Row | undefined,
@@ -236,11 +239,13 @@ export async function readAccount<T>(
 export function readTruth(account: Account, shape: Shape<string>, before: Truth | undefined): Promise<Truth> {
   const { recordType, fields, lineFields } = shape;
   return readAccount(account, async (client, at) => {
-    const { types, ...header } = await headerOf(client, recordType);
+    const { types, ...header } = await readHeaderTable(client, recordType);
     const lineTypes =
-      lineFields === null ? new Map<string, string>() : await typesOf(client, linesOf(recordType).name);
+      lineFields === null
+        ? new Map<string, string>()
+        : await readTypes(client, chooseLinesTable(recordType).name);
     const { rows } = await client.query<Row>(
-      `select v.id::text as id, ${cellsOf(recordType, fields, types)} as cells, ${modifiedOf(header.modified)} as modified
+      `select v.id::text as id, ${buildCells(recordType, fields, types)} as cells, ${buildModified(header.modified)} as modified
        from suiteql.${header.name} v where ${header.where} order by v.id`,
     );
     const lines = await readLines(client, shape, header, lineTypes);
@@ -248,7 +253,7 @@ export function readTruth(account: Account, shape: Shape<string>, before: Truth 
       const ofLines = lines.get(row.id);
       const raw = [row.cells, row.modified, ofLines?.cells, ofLines?.modified].join('\n');
       const known = before?.records.get(row.id);
-      return [row.id, known?.raw === raw ? known : recordOf(shape, row, ofLines, raw)];
+      return [row.id, known?.raw === raw ? known : toRecord(shape, row, ofLines, raw)];
     });
     return {
       at,
@@ -259,7 +264,7 @@ export function readTruth(account: Account, shape: Shape<string>, before: Truth 
 }
 
 /** Number of lines, and the sums of what is summed. */
-export function totalsOf({ lineFields }: Pick<Shape, 'lineFields'>, lines: readonly string[]): string {
+export function computeTotals({ lineFields }: Pick<Shape, 'lineFields'>, lines: readonly string[]): string {
   const summed = (lineFields ?? []).flatMap(({ field, isNumber }, index) =>
     isNumber && ['quantity', 'foreignamount', 'netamount'].includes(field) ? [index] : [],
   );

@@ -1,8 +1,8 @@
 // How long a change may stay unseen, as docs/guarantees.md says. Everything else must be served by the first
 // run that began after it.
-import { tableOf } from '../books.ts';
+import { getTable } from '../books.ts';
 import type { RecordTypeName } from '../plan.ts';
-import { isDocument, originOf, type Shape, sourceOf, type Truth, totalsOf } from './account.ts';
+import { computeTotals, isDocument, type Shape, type Truth, toOrigin, toSource } from './account.ts';
 import type { Change, Moment, Part } from './history.ts';
 import type { Bound, NotedSilent } from './ledger.ts';
 import type { Content } from './served.ts';
@@ -30,7 +30,7 @@ const volatileFields = {
   customer: ['balancesearch', 'overduebalancesearch', 'unbilledorderssearch', 'consolbalancesearch'],
 } as const;
 const isVolatile = (recordType: RecordTypeName, field: string): boolean =>
-  (tableOf(recordType) === 'transaction'
+  (getTable(recordType) === 'transaction'
     ? volatileFields.document
     : recordType === 'customer'
       ? volatileFields.customer
@@ -39,7 +39,7 @@ const isVolatile = (recordType: RecordTypeName, field: string): boolean =>
 
 /** Open, or closed within the last seven days, as it was served. */
 function isWatched({ recordType, fields }: Shape, { cells }: Content, now: Date): boolean {
-  if (tableOf(recordType) !== 'transaction') return true;
+  if (getTable(recordType) !== 'transaction') return true;
   const cell = (name: string): string | null =>
     cells[fields.findIndex(({ field, isLabel }) => field === name && !isLabel)] ?? null;
   const unpaid = cell('foreignamountunpaid');
@@ -55,7 +55,7 @@ function isWatched({ recordType, fields }: Shape, { cells }: Content, now: Date)
   );
 }
 
-function boundOf(
+function chooseBound(
   shape: Shape,
   part: Exclude<Part, 'presence'>,
   served: Content | undefined,
@@ -65,12 +65,14 @@ function boundOf(
 ): Bound {
   if (part === 'lines') {
     const lines = truth.records.get(id)?.lines ?? [];
-    return totalsOf(shape, served?.lines ?? []) === totalsOf(shape, lines) ? 'full-read' : 'next-day';
+    return computeTotals(shape, served?.lines ?? []) === computeTotals(shape, lines)
+      ? 'full-read'
+      : 'next-day';
   }
   const field = shape.fields[part];
   if (field === undefined || served === undefined) return 'next-run';
   // The value of a volatile field decides about its display text, too.
-  if (isVolatile(shape.recordType, originOf(field.field)))
+  if (isVolatile(shape.recordType, toOrigin(field.field)))
     return isWatched(shape, served, now) ? 'next-run' : 'next-day';
   return field.isLabel ? 'next-day' : 'full-read';
 }
@@ -140,7 +142,7 @@ export function isDue(
   if (part === 'presence') return hasPassed(isBalanced ? 'next-day' : 'next-run', change.since, run);
   const { since, tracedSince, totalsSince } = change;
   if (tracedSince !== null && hasPassed('next-day', tracedSince, run)) return true;
-  const bound = boundOf(shape, part, served, truth, id, run.begin.at);
+  const bound = chooseBound(shape, part, served, truth, id, run.begin.at);
   // Lines that had been wrong otherwise before their totals were.
   if (part === 'lines' && bound === 'next-day' && totalsSince !== null && hasPassed(bound, totalsSince, run))
     return true;
@@ -162,5 +164,5 @@ export function concerns(note: NotedSilent, shape: Shape, id: string, part: Part
   if (typeof part !== 'number')
     return part === 'lines' && (note.field === null || note.field.startsWith('lines'));
   const field = shape.fields[part];
-  return field !== undefined && [originOf(field.field), sourceOf(field)].includes(note.field ?? '');
+  return field !== undefined && [toOrigin(field.field), toSource(field)].includes(note.field ?? '');
 }

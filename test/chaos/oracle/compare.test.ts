@@ -15,7 +15,7 @@ const shape: Shape = {
 };
 type Line = readonly [item: string, itemName: string, amount: string];
 const moment: Moment = { turn: 1, at: new Date(0), day: '', latest: new Date(0) };
-const recordOf = (lines: readonly Line[]): TrueRecord => ({
+const createRecord = (lines: readonly Line[]): TrueRecord => ({
   cells: ['memo'],
   lines: lines.map((line) => JSON.stringify(line)),
   modified: '',
@@ -35,7 +35,7 @@ function compared(served: readonly Line[], ...states: (readonly Line[])[]) {
     begin: async () => moment,
     states: () =>
       states.map((lines) => ({
-        truth: { at: new Date(0), records: new Map([['1', recordOf(lines)]]), types: new Map() },
+        truth: { at: new Date(0), records: new Map([['1', createRecord(lines)]]), types: new Map() },
         moment,
         gone: new Set(),
       })),

@@ -1,8 +1,8 @@
 // Compares a served list with the account's states during a run: record by record, every field and all lines.
 // A record may be as it was at any moment of the run. Each part that isn't is put to a judge.
-import { areLinesOrdered, type Cell, type Shape, sourceOf, type TrueRecord } from './account.ts';
+import { areLinesOrdered, type Cell, type Shape, type TrueRecord, toSource } from './account.ts';
 import type { History, Part } from './history.ts';
-import { type Content, contentOf, type Snapshot } from './served.ts';
+import { type Content, type Snapshot, toContent } from './served.ts';
 
 export type Difference = {
   readonly id: string;
@@ -17,7 +17,7 @@ export type Left = ReadonlySet<string>;
 const shorten = (text: Cell): string =>
   text === null ? 'nothing' : text.length > 160 ? `${text.slice(0, 160)}…` : text;
 
-const cellsOf = (line: string): Cell[] => JSON.parse(line);
+const parseCells = (line: string): Cell[] => JSON.parse(line);
 
 /** Lines without the fields that are left out, in an order of their own where the account has none. */
 function comparable({ recordType, lineFields }: Shape, lines: readonly string[] | null, left: Left): string {
@@ -29,7 +29,7 @@ function comparable({ recordType, lineFields }: Shape, lines: readonly string[] 
   const shown = isWhole
     ? [...lines]
     : lines.map((line) => {
-        const cells = cellsOf(line);
+        const cells = parseCells(line);
         return JSON.stringify(kept.map((index) => cells[index] ?? null));
       });
   return (areLinesOrdered(recordType) ? shown : shown.sort()).join();
@@ -53,22 +53,22 @@ function oldestOfLabels(
     JSON.stringify(
       lines.map((cells) => cells.filter((_cell, index) => fields[index]?.isLabel !== true && !isLeft(index))),
     );
-  const lines = served.map(cellsOf);
+  const lines = served.map(parseCells);
   const text = plain(lines);
   const alike = states().flatMap(({ truth }, index) => {
-    const then = truth.records.get(id)?.lines?.map(cellsOf) ?? [];
+    const then = truth.records.get(id)?.lines?.map(parseCells) ?? [];
     return then.length === lines.length && plain(then) === text ? [{ index, then }] : [];
   });
-  const isLabelOf = (row: number, column: number): boolean =>
+  const isLabelAt = (row: number, column: number): boolean =>
     isLeft(column) || alike.some(({ then }) => then[row]?.[column] === lines[row]?.[column]);
-  const areLabels = lines.every((cells, row) => cells.every((_cell, column) => isLabelOf(row, column)));
+  const areLabels = lines.every((cells, row) => cells.every((_cell, column) => isLabelAt(row, column)));
   return areLabels ? (alike[0]?.index ?? -1) : -1;
 }
 
 function describeLines(shape: Shape, id: string, served: Content, record: TrueRecord): string {
   const [here, there] = [served.lines ?? [], record.lines ?? []];
   const at = there.findIndex((line, index) => line !== here[index]);
-  const names = (shape.lineFields ?? []).map(sourceOf);
+  const names = (shape.lineFields ?? []).map(toSource);
   const [is, was]: Cell[][] = [here[at], there[at]].map((line) => JSON.parse(line ?? '[]'));
   const differing = names.filter((_name, index) => (is?.[index] ?? null) !== (was?.[index] ?? null));
   return `${shape.recordType} ${id} lines: ${here.length} served and ${there.length} in the account; line ${at + 1} differs in ${differing.join(', ')}`;
@@ -106,7 +106,7 @@ function comparePart(
   const message =
     field === undefined || part === 'lines'
       ? describeLines(shape, id, served, last)
-      : `${shape.recordType} ${id} ${sourceOf(field)}: served ${shorten(served.cells[part] ?? null)}, in the account ${shorten(last.cells[part] ?? null)}`;
+      : `${shape.recordType} ${id} ${toSource(field)}: served ${shorten(served.cells[part] ?? null)}, in the account ${shorten(last.cells[part] ?? null)}`;
   return { id, part, served, message };
 }
 
@@ -133,7 +133,7 @@ export function compareList(history: History, { records }: Snapshot, left: Left)
   const states = history.states();
   const found: Difference[] = [];
   for (const [id, record] of records) {
-    const content = contentOf(shape, record);
+    const content = toContent(shape, record);
     if (states.some(({ truth }) => truth.records.has(id)))
       found.push(...compareRecord(history, id, content, left));
     else

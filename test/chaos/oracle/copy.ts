@@ -1,7 +1,7 @@
 // A client that keeps a copy of a record type by the feed of changes, in small pages, while everything else
 // continues: applied in order, the changes must give the list.
 import type { RecordTypeName } from '../plan.ts';
-import { resourceOf } from './published.ts';
+import { toResource } from './published.ts';
 import type { ServedRecord, Service, Snapshot } from './served.ts';
 
 type Change = {
@@ -43,7 +43,7 @@ export function openCopy(service: Service, recordType: RecordTypeName): Copy {
     count += 1;
   };
   const readNext = async (): Promise<boolean | null> => {
-    const path = `/${resourceOf(recordType)}/changes?limit=${limit}${next === null ? '' : `&since=${encodeURIComponent(next)}`}`;
+    const path = `/${toResource(recordType)}/changes?limit=${limit}${next === null ? '' : `&since=${encodeURIComponent(next)}`}`;
     const response = await service.get(path);
     if (response.status === 410) {
       held.clear(); // the table was loaded again

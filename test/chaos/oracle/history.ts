@@ -1,6 +1,13 @@
 // The account's states since a run began, and since when each value of the account is what it is: by these
 // two, what a version serves is right, not yet due, or wrong.
-import { type Account, readTruth, type Shape, type TrueRecord, type Truth, totalsOf } from './account.ts';
+import {
+  type Account,
+  computeTotals,
+  readTruth,
+  type Shape,
+  type TrueRecord,
+  type Truth,
+} from './account.ts';
 
 /**
  * A moment of the account. Its clock may go back: `day` and `latest` are the latest seen until then, `today`
@@ -51,7 +58,7 @@ export type History = {
   settle(id: string, part: Part | 'all', state: number): void;
 };
 
-export function dayOf(at: Date, timeZone: string): string {
+export function toDay(at: Date, timeZone: string): string {
   return new Intl.DateTimeFormat('en-CA', {
     timeZone,
     year: 'numeric',
@@ -60,21 +67,23 @@ export function dayOf(at: Date, timeZone: string): string {
   }).format(at);
 }
 
-const latestOf = ({ linesModified }: TrueRecord): string => linesModified.split(',').sort().at(-1) ?? '';
+const findLatest = ({ linesModified }: TrueRecord): string => linesModified.split(',').sort().at(-1) ?? '';
 /**
  * Whether some modification time shows that the record changed: a line that came or went with an old time
  * doesn't.
  */
 const isTraced = (old: TrueRecord | undefined, now: TrueRecord | undefined): boolean =>
-  old !== undefined && now !== undefined && (old.modified !== now.modified || latestOf(now) > latestOf(old));
+  old !== undefined &&
+  now !== undefined &&
+  (old.modified !== now.modified || findLatest(now) > findLatest(old));
 
 const haveOtherTotals = (shape: Shape, old: TrueRecord | undefined, now: TrueRecord | undefined): boolean =>
-  totalsOf(shape, old?.lines ?? []) !== totalsOf(shape, now?.lines ?? []);
+  computeTotals(shape, old?.lines ?? []) !== computeTotals(shape, now?.lines ?? []);
 
 const linesText = (record: TrueRecord): string => record.lines?.join() ?? '';
 
 /** The parts of a record that differ. */
-function partsOf(before: TrueRecord | undefined, after: TrueRecord | undefined): Part[] {
+function listChangedParts(before: TrueRecord | undefined, after: TrueRecord | undefined): Part[] {
   if (before === undefined && after === undefined) return [];
   if (before === undefined || after === undefined) return ['presence'];
   const parts: Part[] = [];
@@ -109,7 +118,7 @@ export function openHistory(account: Account, shape: Shape): History {
         change.totalsSince ??= seen.totalsSince;
       }
       if (held === undefined && !known.has('presence')) known.set('presence', { since, ...seen });
-      for (const part of partsOf(old, now))
+      for (const part of listChangedParts(old, now))
         if (!known.has(part)) known.set(part, { since: gone?.since ?? since, ...seen });
       if (known.size > 0) changes.set(id, known);
     }
@@ -118,7 +127,7 @@ export function openHistory(account: Account, shape: Shape): History {
     shape,
     async note() {
       const truth = await readTruth(account, shape, states.at(-1)?.truth);
-      const day = dayOf(truth.at, account.timeZone());
+      const day = toDay(truth.at, account.timeZone());
       present = {
         turn: present.turn + 1,
         at: truth.at,

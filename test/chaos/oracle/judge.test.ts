@@ -20,14 +20,14 @@ const shape: Shape = {
   lineFields: null,
 };
 const longAgo = '2011-01-01T00:00:00Z';
-const recordOf = (cells: readonly string[], modified = longAgo): TrueRecord => ({
+const createRecord = (cells: readonly string[], modified = longAgo): TrueRecord => ({
   cells,
   lines: null,
   modified,
   linesModified: '',
   raw: cells.join(),
 });
-const momentOf = (turn: number, day: string): Moment => ({
+const createMoment = (turn: number, day: string): Moment => ({
   turn,
   at: new Date(`${day}T12:00:00Z`),
   day,
@@ -45,7 +45,7 @@ type Case = {
   readonly note?: (ledger: Ledger) => void;
 };
 
-const snapshotOf = (rows: Case['served'] = {}): Snapshot => ({
+const createSnapshot = (rows: Case['served'] = {}): Snapshot => ({
   generation: '1',
   total: Object.keys(rows).length,
   ids: Object.keys(rows),
@@ -69,7 +69,7 @@ function judged({
     records: new Map(Object.entries(account)),
     types: new Map(),
   };
-  const begin = momentOf(9, '2011-09-05');
+  const begin = createMoment(9, '2011-09-05');
   const history: History = {
     shape,
     note: async () => undefined,
@@ -89,7 +89,7 @@ function judged({
     notes: ledger.notes,
     blame,
     deletesAbsent: () => deletesAbsent,
-    before: snapshotOf(before),
+    before: createSnapshot(before),
   });
   const { mode = 'incremental', status = 'succeeded' } = run;
   const error = status === 'succeeded' ? null : { code: 'X', message: 'x', fix: 'x' };
@@ -106,15 +106,15 @@ function judged({
   judge.judge({
     run: { id: 'r', syncConfigId: 'c', mode, status, attempt: 1, generation: '1', counts, error },
     named: all,
-    begun: { mode, begin, previous: momentOf(1, '2011-09-04'), completeSince: all.completeSince },
-    snapshot: snapshotOf(served),
+    begun: { mode, begin, previous: createMoment(1, '2011-09-04'), completeSince: all.completeSince },
+    snapshot: createSnapshot(served),
   });
   return [...found].sort();
 }
 
 const right = ['same', 'Label', '5'];
 const silently = (day: string): Change => ({
-  since: momentOf(5, day),
+  since: createMoment(5, day),
   tracedSince: null,
   totalsSince: null,
   lineTimes: '',
@@ -122,17 +122,17 @@ const silently = (day: string): Change => ({
 
 describe('what a green run may serve', () => {
   it('is what the account has', () => {
-    expect(judged({ account: { 1: recordOf(right) }, served: { 1: right } })).toEqual([]);
-    expect(judged({ account: { 1: recordOf(right) }, served: { 1: ['other', 'Label', '5'] } })).toEqual([
+    expect(judged({ account: { 1: createRecord(right) }, served: { 1: right } })).toEqual([]);
+    expect(judged({ account: { 1: createRecord(right) }, served: { 1: ['other', 'Label', '5'] } })).toEqual([
       'green',
     ]);
-    expect(judged({ account: { 1: recordOf(right) }, served: {} })).toEqual(['green']);
+    expect(judged({ account: { 1: createRecord(right) }, served: {} })).toEqual(['green']);
     expect(judged({ account: {}, served: { 1: right } })).toEqual(['green']);
   });
 
   it('is older in a field that changed without a trace, until all records were read in full', () => {
     const wrong: Case = {
-      account: { 1: recordOf(right) },
+      account: { 1: createRecord(right) },
       served: { 1: ['old', 'Label', '5'] },
       change: silently('2011-09-03'),
     };
@@ -142,14 +142,16 @@ describe('what a green run may serve', () => {
     ]);
     expect(judged({ ...wrong, run: { mode: 'full' } })).toEqual(['green']);
     expect(
-      judged({ ...wrong, change: { ...silently('2011-09-03'), tracedSince: momentOf(5, '2011-09-03') } }),
+      judged({ ...wrong, change: { ...silently('2011-09-03'), tracedSince: createMoment(5, '2011-09-03') } }),
     ).toEqual(['green']);
-    expect(judged({ ...wrong, account: { 1: recordOf(right, '2011-09-05T11:00:00Z') } })).toEqual(['green']);
+    expect(judged({ ...wrong, account: { 1: createRecord(right, '2011-09-05T11:00:00Z') } })).toEqual([
+      'green',
+    ]);
   });
 
   it('has older labels until the next day, and no older amount due of an open document', () => {
     const label: Case = {
-      account: { 1: recordOf(right) },
+      account: { 1: createRecord(right) },
       served: { 1: ['same', 'Old', '5'] },
       change: silently('2011-09-05'),
     };
@@ -161,7 +163,7 @@ describe('what a green run may serve', () => {
   it('is what a false answer said, as long as few records became wrong', () => {
     const old = { 1: right, 2: right };
     const wrong: Case = {
-      account: { 1: recordOf(right), 2: recordOf(right) },
+      account: { 1: createRecord(right), 2: createRecord(right) },
       served: { 1: ['x', 'Label', '5'], 2: ['x', 'Label', '5'] },
       before: old,
     };
@@ -182,7 +184,7 @@ describe('what a green run may serve', () => {
 
 describe('what a partial run may serve', () => {
   const wrong: Case = {
-    account: { 1: recordOf(right), 2: recordOf(right) },
+    account: { 1: createRecord(right), 2: createRecord(right) },
     served: { 1: ['old', 'Label', '5'], 2: right },
     run: { status: 'partial' },
   };
@@ -208,7 +210,7 @@ describe('what a partial run may serve', () => {
 
 describe('what a run may delete', () => {
   const account = Object.fromEntries(
-    Array.from({ length: 20 }, (_unused, n) => [String(n), recordOf(right)]),
+    Array.from({ length: 20 }, (_unused, n) => [String(n), createRecord(right)]),
   );
   const all = Object.fromEntries(Object.keys(account).map((id) => [id, right]));
   const without = (count: number) => Object.fromEntries(Object.entries(all).slice(count));

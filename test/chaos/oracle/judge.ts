@@ -7,7 +7,7 @@ import type { History, Moment } from './history.ts';
 import type { NotedSilent, Notes } from './ledger.ts';
 import { acceptedFields, hiddenIds, problemsOfGone, problemsOfNames, unreadFields } from './names.ts';
 import type { Named, RunView } from './run-report.ts';
-import { contentOf, type Snapshot } from './served.ts';
+import { type Snapshot, toContent } from './served.ts';
 
 export type Blame = (kind: ViolationKind, messages: readonly string[]) => void;
 /** What the service serves after a run that was published. */
@@ -52,7 +52,7 @@ export const few = (messages: readonly string[]): string[] =>
   messages.length <= 8 ? [...messages] : [...messages.slice(0, 8), `and ${messages.length - 8} more`];
 
 /** The parts that notes in the ledger excuse after this run. */
-function excusesOf(
+function createExcuseCheck(
   bench: Bench,
   wrong: readonly Difference[],
   begun: Begun,
@@ -90,7 +90,7 @@ function isAsBefore({ before, history: { shape } }: Bench, { id, part, served }:
   if (served === undefined || part === 'presence') return false;
   const record = before?.records.get(id);
   if (record === undefined) return part === 'lines' || served.cells[part] === null;
-  const old = contentOf(shape, record);
+  const old = toContent(shape, record);
   return part === 'lines'
     ? old.lines?.join() === served.lines?.join()
     : old.cells[part] === served.cells[part];
@@ -132,7 +132,7 @@ function judgeValues(bench: Bench, ended: Ended): void {
     .every(({ moment }) => moment.at.getTime() - begun.begin.at.getTime() < steadyMs);
   const isBalanced = history.states().some(({ truth }) => truth.records.size === snapshot.total);
   const found = compareList(history, snapshot, acceptedFields(history, bench.notes, named));
-  const isNoted = excusesOf(bench, found, begun);
+  const isNoted = createExcuseCheck(bench, found, begun);
   const wrong = found.filter((difference) => {
     if (isNamed(bench, difference, ended) || isKnown(bench, difference) || isNoted(difference)) return false;
     const change = history.change(difference.id, difference.part);
@@ -145,7 +145,7 @@ function judgeValues(bench: Bench, ended: Ended): void {
 }
 
 /** What is merely absent may be deleted up to this share of the rows that a calendar day began with. */
-const allowedOf = (rows: number): number =>
+const computeAllowance = (rows: number): number =>
   Math.max(Math.floor(rows * 0.02), Math.min(20, Math.floor(rows * 0.1)), 1);
 
 /**
@@ -168,7 +168,9 @@ function judgeDeleted(bench: Bench, { snapshot, run, begun }: Ended): void {
     bench.day = { day, rows: before?.total ?? 0, living: 0 };
   bench.day.living += living.length;
   const isAllowed =
-    deletesAbsent() && bench.day.living <= allowedOf(bench.day.rows) && removed.length < (before?.total ?? 0);
+    deletesAbsent() &&
+    bench.day.living <= computeAllowance(bench.day.rows) &&
+    removed.length < (before?.total ?? 0);
   const wrong = living.filter((id) => !(isAllowed && hidden.has(id)));
   blame(
     'deleted',

@@ -115,7 +115,7 @@ function openIds() {
 export function openLedger(now: () => Date): Ledger {
   const silent: NotedSilent[] = [];
   const misreports = new Set<Misreport>();
-  const silentOf = ({ ids, ...misreport }: Misreport): NotedSilent[] =>
+  const toSilent = ({ ids, ...misreport }: Misreport): NotedSilent[] =>
     [...ids].map((id) => ({ ...misreport, id, at: now() }));
   const hidden = openLasting<Hidden>();
   const spoiled = openLasting<{ recordType: RecordTypeName; id: string }>();
@@ -126,7 +126,7 @@ export function openLedger(now: () => Date): Ledger {
       misreports.add(misreport);
       return () => {
         misreports.delete(misreport);
-        silent.push(...silentOf(misreport));
+        silent.push(...toSilent(misreport));
       };
     },
     hides: hidden.begin,
@@ -135,7 +135,7 @@ export function openLedger(now: () => Date): Ledger {
     approved: approved.add,
     notes: {
       silent: (recordType) =>
-        [...silent, ...[...misreports].flatMap(silentOf)].filter(
+        [...silent, ...[...misreports].flatMap(toSilent)].filter(
           (change) => change.recordType === recordType,
         ),
       hidden: hidden.of,

@@ -1,11 +1,11 @@
 // Whether what a run names as not up to date is so, and whether callers are told.
 import type { RecordTypeName } from '../plan.ts';
-import { originOf, sourceOf } from './account.ts';
+import { toOrigin, toSource } from './account.ts';
 import type { History, Moment } from './history.ts';
 import type { Ended } from './judge.ts';
 import type { Hidden, Notes } from './ledger.ts';
 import type { Named, RunView } from './run-report.ts';
-import { contentOf, type Snapshot } from './served.ts';
+import { type Snapshot, toContent } from './served.ts';
 
 export const hiddenIds = (notes: Notes, recordType: RecordTypeName): Set<string> =>
   new Set(notes.hidden(recordType).flatMap(({ ids = [] }) => ids));
@@ -15,7 +15,7 @@ const isLines = (field: string): boolean => field === 'lines' || field.startsWit
 const hidesField = (hidden: readonly Hidden[], field: string): boolean =>
   hidden.some(
     ({ all, fields = [] }) =>
-      all === true || fields.includes(originOf(field)) || (isLines(field) && fields.some(isLines)),
+      all === true || fields.includes(toOrigin(field)) || (isLines(field) && fields.some(isLines)),
   );
 
 /**
@@ -35,7 +35,7 @@ function differsNow({ shape, states }: History, { records }: Snapshot, name: str
   const truth = states().at(-1)?.truth;
   const indexes = [...shape.fields.keys()].filter((index) => shape.fields[index]?.field === name);
   return [...records].some(([id, record]) => {
-    const [served, held] = [contentOf(shape, record), truth?.records.get(id)];
+    const [served, held] = [toContent(shape, record), truth?.records.get(id)];
     if (held === undefined) return false;
     if (isLines(name)) return served.lines?.join() !== held.lines?.join();
     return indexes.some((index) => served.cells[index] !== held.cells[index]);
@@ -72,7 +72,7 @@ export function problemsOfNames(
     gone.has(field) || (isLines(field) && [...gone].some(isLines));
   const misreported = new Set(notes.silent(recordType).map((note) => note.field ?? 'lines'));
   const isMisreported = (field: string): boolean =>
-    misreported.has('*') || misreported.has(isLines(field) ? 'lines' : originOf(field));
+    misreported.has('*') || misreported.has(isLines(field) ? 'lines' : toOrigin(field));
   const problems = [
     ...[...named.rejected]
       .filter((id) => !isExplained(id))
@@ -101,7 +101,7 @@ function problemsOfHeaders(
   if (told.includes('*')) return [];
   const expected = fields.filter(({ field }) => stale.has(field)).map(({ name }) => name);
   if (lineFields !== null && [...stale].some(isLines)) expected.push('lines');
-  const sources = new Map(fields.map((field) => [field.name, sourceOf(field)]));
+  const sources = new Map(fields.map((field) => [field.name, toSource(field)]));
   return [
     ...expected
       .filter((name) => !told.includes(name))

@@ -141,7 +141,7 @@ async function judgeServed(bench: Bench, watch: Watch): Promise<void> {
  * A run that failed before its first page was stored starts again, and reads by the account's clock of that
  * later time.
  */
-function startOf(begin: Moment, { attempt }: RunView, { startedLast }: Bench): Moment {
+function chooseStart(begin: Moment, { attempt }: RunView, { startedLast }: Bench): Moment {
   return attempt > 1 && startedLast > begin.latest ? { ...begin, latest: startedLast } : begin;
 }
 
@@ -161,7 +161,7 @@ async function ended(bench: Bench, watch: Watch, run: RunView): Promise<Named> {
     'unnamed',
     bench.isPublished ? [] : problemsOfFailure(run).map((text) => `${recordType}: ${text}`),
   );
-  if (run.status === 'succeeded' || run.status === 'partial') watch.previous = startOf(begin, run, bench);
+  if (run.status === 'succeeded' || run.status === 'partial') watch.previous = chooseStart(begin, run, bench);
   return named;
 }
 
@@ -246,7 +246,7 @@ export async function openOracle(options: OracleOptions): Promise<Oracle> {
   const stopWatching = world.wire.watch(({ question }) => {
     if (question.includes(' AS today FROM dual')) bench.startedLast = world.books.account.businessTime();
   });
-  const watchOf = (recordType: RecordTypeName): Watch => {
+  const getWatch = (recordType: RecordTypeName): Watch => {
     const watch = watches.get(recordType);
     if (watch === undefined) throw new Error(`${recordType} isn't synced`);
     return watch;
@@ -264,12 +264,12 @@ export async function openOracle(options: OracleOptions): Promise<Oracle> {
     note,
     clients,
     async begin(recordType) {
-      const watch = watchOf(recordType);
+      const watch = getWatch(recordType);
       ledger.notes.forgetEnded(recordType);
       watch.last = undefined;
       watch.begin = await watch.history.begin();
     },
-    ended: (recordType, run) => ended(bench, watchOf(recordType), run),
+    ended: (recordType, run) => ended(bench, getWatch(recordType), run),
     publish: () => publishAll(bench),
     changes: () => changesIn(bench),
     async catchUp() {
@@ -281,7 +281,7 @@ export async function openOracle(options: OracleOptions): Promise<Oracle> {
     },
     async judgeFinal(recordTypes = plan.recordTypes) {
       if (bench.isPublished)
-        for (const recordType of recordTypes) await judgeFinal(bench, watchOf(recordType));
+        for (const recordType of recordTypes) await judgeFinal(bench, getWatch(recordType));
     },
     finish: () => finish(bench),
     stop: async () => {

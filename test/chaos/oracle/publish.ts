@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Api } from '../../setup/api.ts';
 import type { Shape } from './account.ts';
-import { endpointOf } from './published.ts';
+import { toEndpoint } from './published.ts';
 import { ask } from './run-report.ts';
 
 const withinMs = 30_000;
@@ -26,7 +26,7 @@ export async function publish(
   shapes: readonly Shape<string>[],
 ): Promise<{ version: string; problem: string | null }> {
   const draft = await ask(201, () =>
-    api('post', '/api-schema', { name: 'Everything', endpoints: shapes.map(endpointOf) }),
+    api('post', '/api-schema', { name: 'Everything', endpoints: shapes.map(toEndpoint) }),
   );
   const begun = await api('post', `/api-schema/${draft.id}/publish`, { revision: draft.revision });
   const problem =

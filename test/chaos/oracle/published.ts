@@ -1,7 +1,7 @@
 // The version that a company publishes for the oracle: every field of header and lines that the management
 // interface offers.
 import type { Answer, Api } from '../../setup/api.ts';
-import { type Field, type Shape, sourceOf } from './account.ts';
+import { type Field, type Shape, toSource } from './account.ts';
 
 type Offered = {
   readonly name: string;
@@ -15,7 +15,7 @@ const isNamed = ({ type }: Offered): boolean =>
 const isNumber = ({ type }: Offered): boolean => type === 'number' || type === 'integer';
 
 /** Each field, and its display text and the ids of its choices where it has them. */
-const fieldsOf = (offered: readonly Offered[], prefix: string): Field[] =>
+const toFields = (offered: readonly Offered[], prefix: string): Field[] =>
   offered
     .filter(({ name, type, syncable }) => syncable && type !== 'lines' && !(name === 'id' && prefix === 'f'))
     .flatMap((field): Omit<Field, 'name'>[] => [
@@ -35,23 +35,23 @@ export async function readShape<Name extends string>(api: Api, recordType: Name)
   const lines = offered.find(({ type }) => type === 'lines');
   return {
     recordType,
-    fields: fieldsOf(offered, 'f'),
-    lineFields: lines?.syncable === true ? fieldsOf(lines.fields ?? [], 'l') : null,
+    fields: toFields(offered, 'f'),
+    lineFields: lines?.syncable === true ? toFields(lines.fields ?? [], 'l') : null,
   };
 }
 
 /** Names of resources have no underscore. */
-export const resourceOf = (recordType: string): string => recordType.toLowerCase().replaceAll('_', '-');
+export const toResource = (recordType: string): string => recordType.toLowerCase().replaceAll('_', '-');
 
 const defined = (field: Field) => ({
   name: field.name,
-  source: sourceOf(field),
+  source: toSource(field),
   description: '',
   ...(field.isList && { as: 'list' }),
 });
 /** An endpoint that serves all of it. */
-export const endpointOf = ({ recordType, fields, lineFields }: Shape<string>) => ({
-  name: resourceOf(recordType),
+export const toEndpoint = ({ recordType, fields, lineFields }: Shape<string>) => ({
+  name: toResource(recordType),
   recordType,
   description: '',
   fields: [

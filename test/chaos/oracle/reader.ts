@@ -4,7 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RecordTypeName } from '../plan.ts';
 import type { Survivors } from './clients.ts';
-import { resourceOf } from './published.ts';
+import { toResource } from './published.ts';
 import type { Page, Response, ServedRecord, Service, Snapshot } from './served.ts';
 
 type Seen = {
@@ -68,7 +68,7 @@ function openGate() {
 const text = (records: readonly (ServedRecord | undefined)[]): string => JSON.stringify(records);
 
 /** What is wrong with a response by the list of its generation; null when it is exactly that. */
-function problemOf(
+function findProblem(
   { address, generation, from, size, total, data }: Seen,
   { ids, records, total: rows }: Snapshot,
 ): string | null {
@@ -139,7 +139,7 @@ export function startReader(
     return response;
   };
   const readRecord = async (recordType: RecordTypeName, id: string): Promise<void> => {
-    const address = `/${resourceOf(recordType)}/${id}`;
+    const address = `/${toResource(recordType)}/${id}`;
     const response = await ask(recordType, address, true);
     if (response === null) return;
     const { data }: { data: ServedRecord } = JSON.parse(response.text);
@@ -155,7 +155,7 @@ export function startReader(
   };
   /** Resolves to the number of pages, as far as it is known. */
   const readPage = async (recordType: RecordTypeName, page: number, size: number): Promise<number> => {
-    const address = `/${resourceOf(recordType)}?pageSize=${size}&page=${page}`;
+    const address = `/${toResource(recordType)}?pageSize=${size}&page=${page}`;
     const response = await ask(recordType, address, false);
     if (response === null) return 1;
     const { data, pagination }: Page = JSON.parse(response.text);
@@ -212,7 +212,7 @@ export function startReader(
       const mixed = seen.flatMap((answer) => {
         const snapshot = generations.get(answer.recordType)?.get(answer.generation);
         if (snapshot === undefined) unread.push(answer);
-        return snapshot === undefined ? [] : (problemOf(answer, snapshot) ?? []);
+        return snapshot === undefined ? [] : (findProblem(answer, snapshot) ?? []);
       });
       return [...wrong, ...mixed, ...disagreements(unread)].slice(0, 5);
     },

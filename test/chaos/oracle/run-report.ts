@@ -40,13 +40,13 @@ export async function ask(status: number, call: () => Promise<Answer>): Promise<
   }
 }
 
-const idsOf = (records: readonly { readonly id: string }[]): string[] => records.map(({ id }) => id);
+const listIds = (records: readonly { readonly id: string }[]): string[] => records.map(({ id }) => id);
 
 /** The rest of a list that is served page by page. */
 async function readRest(api: Api, path: string, first: Answer['body']): Promise<string[]> {
-  const found = idsOf(first.data);
+  const found = listIds(first.data);
   for (let page = 2; page <= first.pagination.totalPages; page += 1)
-    found.push(...idsOf((await ask(200, () => api('get', `${path}&page=${page}`))).data));
+    found.push(...listIds((await ask(200, () => api('get', `${path}&page=${page}`))).data));
   return found;
 }
 
@@ -64,7 +64,7 @@ export async function readProposal(api: Api, configId: string): Promise<Proposal
   const ids: string[] = [];
   for (let after = ''; ; ) {
     const detail = await ask(200, () => api('get', `${path}/${open.id}?limit=1000${after}`));
-    ids.push(...idsOf(detail.records));
+    ids.push(...listIds(detail.records));
     if (detail.nextAfter === null) return { id: open.id, revision: detail.revision, ids };
     after = `&after=${detail.nextAfter}`;
   }

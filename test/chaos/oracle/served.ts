@@ -1,7 +1,7 @@
 // What the service serves over HTTP: lists, their totals, single records, and the feed of changes.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Cell, Field, Shape } from './account.ts';
-import { resourceOf } from './published.ts';
+import { toResource } from './published.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 export type ServedRecord = Line & { readonly id: string; readonly lines?: readonly Line[] };
@@ -72,7 +72,7 @@ async function readOnce(service: Service, recordType: string): Promise<Snapshot 
   const size = pageSize;
   let first: { response: Response; total: number } | undefined;
   for (let page = 1; ; page += 1) {
-    const path = `/${resourceOf(recordType)}?pageSize=${size}&page=${page}`;
+    const path = `/${toResource(recordType)}?pageSize=${size}&page=${page}`;
     const response = await getPatiently(service, path);
     if (response.status !== 200)
       throw new Error(`${path}: ${response.status} ${response.text.slice(0, 300)}`);
@@ -115,18 +115,18 @@ const asCell = (value: unknown): Cell => {
   if (typeof value === 'boolean') return value ? 'T' : 'F';
   return String(value);
 };
-const cellsOf = (fields: readonly Field[], line: Line): Cell[] =>
+const toCells = (fields: readonly Field[], line: Line): Cell[] =>
   fields.map(({ name }) => asCell(line[name]));
 
 /** A served record as the account's own texts. */
-export const contentOf = (
+export const toContent = (
   { fields, lineFields }: Pick<Shape, 'fields' | 'lineFields'>,
   record: ServedRecord,
 ) => ({
-  cells: cellsOf(fields, record),
+  cells: toCells(fields, record),
   lines:
     lineFields === null
       ? null
-      : (record.lines ?? []).map((line) => JSON.stringify(cellsOf(lineFields, line))),
+      : (record.lines ?? []).map((line) => JSON.stringify(toCells(lineFields, line))),
 });
-export type Content = ReturnType<typeof contentOf>;
+export type Content = ReturnType<typeof toContent>;

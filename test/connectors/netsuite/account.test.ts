@@ -97,12 +97,12 @@ async function writeData(): Promise<void> {
     ...more,
     '2011-01-15 10:00:00',
   ];
-  const linesOf = (id: number): (string | number)[][] => {
+  const createLines = (id: number): (string | number)[][] => {
     const count = String(id) === longInvoice ? longInvoiceLines : 2;
     const items = Array.from({ length: count }, (_unused, index) => line(id, index + 1, count - index)); // line numbers run backwards
     return [line(id, 0, 0, ['T', 'F']), ...items, line(id, count + 1, count + 1, ['F', 'T'])];
   };
-  await save('transactionline', ids.flatMap(linesOf));
+  await save('transactionline', ids.flatMap(createLines));
 }
 
 async function signUp(
@@ -173,21 +173,21 @@ afterAll(async () => {
   await admin.end();
 });
 
-function typeOf(name: string): RecordTypeMetadata {
+function getType(name: string): RecordTypeMetadata {
   const type = types.get(name);
   if (type === undefined) throw new Error(`the account has no ${name}`);
   return type;
 }
 
 /** Without the shipping that a profile adds to some invoices. */
-const itemsOf = (lines: SourceRecord['lines']): readonly SourceLine[] =>
+const filterItems = (lines: SourceRecord['lines']): readonly SourceLine[] =>
   (lines ?? []).filter((line) => line['itemtype'] !== 'ShipItem');
 
 const syncable = (type: RecordTypeMetadata): string[] =>
   type.fields.filter((field) => field.syncable).map(({ name }) => name);
 
 async function readAll(name: string, changedSince: Date | null = null): Promise<SourceRecord[]> {
-  const recordType = typeOf(name);
+  const recordType = getType(name);
   const records: SourceRecord[] = [];
   let page: RecordPage | null = null;
   do {
@@ -221,7 +221,7 @@ describe('a NetSuite account', () => {
     expect([...types.keys()]).toEqual(
       expect.arrayContaining(['customer', 'item', 'invoice', 'creditMemo', 'salesOrder', 'customerPayment']),
     );
-    const invoice = typeOf('invoice');
+    const invoice = getType('invoice');
     const names = syncable(invoice);
     expect(names).toEqual(
       expect.arrayContaining([
@@ -270,9 +270,11 @@ describe('a NetSuite account', () => {
       records.map(({ id }) => Number(id)).toSorted((a, b) => a - b),
     );
     expect(
-      records.every(({ id, lines }) => itemsOf(lines).length === (id === longInvoice ? longInvoiceLines : 2)),
+      records.every(
+        ({ id, lines }) => filterItems(lines).length === (id === longInvoice ? longInvoiceLines : 2),
+      ),
     ).toBe(true);
-    const long = itemsOf(records.find(({ id }) => id === longInvoice)?.lines ?? null);
+    const long = filterItems(records.find(({ id }) => id === longInvoice)?.lines ?? null);
     expect(long.map((line) => Number(line['linesequencenumber']))).toEqual(
       Array.from({ length: longInvoiceLines }, (_unused, index) => index + 1),
     );
@@ -296,12 +298,12 @@ describe('a NetSuite account', () => {
       currency: profile === 'oneworld' ? 'US Dollar' : 'GBP',
       status: expect.stringContaining('Invoice'),
     });
-    expect(await connector.count(typeOf('invoice'), signal)).toBe(invoices);
+    expect(await connector.count(getType('invoice'), signal)).toBe(invoices);
     const [afterId = '', , upTo = ''] = records.map(({ id }) => id);
-    expect(await connector.count(typeOf('invoice'), signal, { afterId, upTo })).toBe(2);
-    expect(await connector.count(typeOf('invoice'), signal, { afterId, upTo: null })).toBe(invoices - 1);
+    expect(await connector.count(getType('invoice'), signal, { afterId, upTo })).toBe(2);
+    expect(await connector.count(getType('invoice'), signal, { afterId, upTo: null })).toBe(invoices - 1);
     const since = new Date('2000-01-01T00:00:00Z');
-    const inRange = { recordType: typeOf('invoice'), since, signal, range: { afterId, upTo } };
+    const inRange = { recordType: getType('invoice'), since, signal, range: { afterId, upTo } };
     expect((await connector.countChanged?.(inRange))?.records).toBe(2);
   });
 
@@ -314,18 +316,18 @@ describe('a NetSuite account', () => {
         lines: [],
       },
     ]);
-    expect(await connector.count(typeOf('creditMemo'), signal)).toBe(1);
+    expect(await connector.count(getType('creditMemo'), signal)).toBe(1);
   });
 
   it('lists ids without records', async () => {
     const first = await connector.listIds({
-      recordType: typeOf('invoice'),
+      recordType: getType('invoice'),
       afterId: null,
       limit: 1000,
       signal,
     });
     const second = await connector.listIds({
-      recordType: typeOf('invoice'),
+      recordType: getType('invoice'),
       afterId: first.listed.at(-1)?.id ?? null,
       limit: 1000,
       signal,
@@ -340,7 +342,7 @@ describe('a NetSuite account', () => {
 
   it('reads by id, and leaves out ids that do not exist or are of another type', async () => {
     const page = await connector.readByIds({
-      recordType: typeOf('invoice'),
+      recordType: getType('invoice'),
       fields: ['tranid', 'lines'],
       ids: ['10002', '99999', '20000', '10001'],
       signal,
@@ -364,13 +366,13 @@ describe('a NetSuite account', () => {
 describe('a NetSuite account that changes', () => {
   it('logs in once more when tokens were revoked', async () => {
     account.revokeTokens();
-    expect(await connector.count(typeOf('customer'), signal)).toBe(2);
+    expect(await connector.count(getType('customer'), signal)).toBe(2);
   });
 
   it('reports a revoked certificate as a credential failure, in the connection test too', async () => {
     const other = await signUp('ec-p256');
     await account.revokeCertificate(other.certificateId);
-    await expect(open(other).count(typeOf('customer'), signal)).rejects.toMatchObject({
+    await expect(open(other).count(getType('customer'), signal)).rejects.toMatchObject({
       kind: 'credentials',
       code: 'CERTIFICATE_UNKNOWN',
     });
@@ -386,7 +388,7 @@ describe('a NetSuite account that changes', () => {
 
   it('reports a hidden table as forbidden, not empty', async () => {
     account.setVisible('customer', false);
-    const recordType = typeOf('customer');
+    const recordType = getType('customer');
     await expect(connector.count(recordType, signal)).rejects.toMatchObject({
       kind: 'forbidden',
       code: 'RECORD_TYPE_HIDDEN',
@@ -402,7 +404,7 @@ describe('a NetSuite account that changes', () => {
   it('fails when lines are hidden instead of returning invoices without lines', async () => {
     account.setVisible('transactionline', false);
     const read = connector.readPage({
-      recordType: typeOf('invoice'),
+      recordType: getType('invoice'),
       fields: ['lines'],
       afterId: null,
       changedSince: null,
@@ -415,7 +417,7 @@ describe('a NetSuite account that changes', () => {
   it('names a column that was hidden later, and marks it in the metadata', async () => {
     account.setColumnVisible('customer', 'defaultcountry', false);
     try {
-      const recordType = typeOf('customer');
+      const recordType = getType('customer');
       const read = connector.readPage({
         recordType,
         fields: syncable(recordType),
@@ -446,9 +448,9 @@ describe('a NetSuite account that changes', () => {
   ])('classifies %s, and the next request succeeds', async (_name, fault, kind) => {
     account.injectFault({ path: /suiteql/, times: 1, ...fault });
     shortTimeoutMs = 'delayMs' in fault ? fault.delayMs / 2 : null;
-    await expect(connector.count(typeOf('customer'), signal)).rejects.toMatchObject({ kind });
+    await expect(connector.count(getType('customer'), signal)).rejects.toMatchObject({ kind });
     shortTimeoutMs = null;
     account.clearFaults(); // in case the request was aborted before it got there
-    expect(await connector.count(typeOf('customer'), signal)).toBe(2);
+    expect(await connector.count(getType('customer'), signal)).toBe(2);
   });
 });

@@ -2,7 +2,7 @@
 // simulated account with a whole company. What it must read is counted in the account's own database.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { profile } from '../../setup/account-profile.ts';
-import { type CompanyAccount, idsOf, openCompanyAccount, signal } from './company-account.ts';
+import { type CompanyAccount, listIds, openCompanyAccount, signal } from './company-account.ts';
 import { describeType, transactionType } from './stored-types.ts';
 
 let company: CompanyAccount;
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => company.close());
 
 const sinceEver = new Date('2000-01-01T00:00:00Z');
-const numberOf = async (query: string): Promise<number> => Number((await company.first(query))[0]);
+const readNumber = async (query: string): Promise<number> => Number((await company.first(query))[0]);
 
 const purchaseOrder = transactionType('purchaseOrder');
 const ofPurchaseOrders = "from suiteql.transaction v where v.recordtype = 'purchaseorder'";
@@ -45,7 +45,7 @@ describe('a transaction type', () => {
   it('has all of its records with all of their lines', async () => {
     const { records, rejected } = await company.readAll(purchaseOrder, { limit: 100 });
     expect(rejected).toEqual([]);
-    expect(idsOf({ records })).toEqual(await company.first(`v.id ${ofPurchaseOrders} order by v.id`));
+    expect(listIds({ records })).toEqual(await company.first(`v.id ${ofPurchaseOrders} order by v.id`));
     const lines = await company.truth(
       `l.transaction, l.id from suiteql.transactionline l join suiteql.transaction v on v.id = l.transaction
        where v.recordtype = 'purchaseorder' order by l.transaction, l.linesequencenumber, l.id`,
@@ -108,7 +108,7 @@ describe('a transaction type', () => {
       touch: 'lines',
     });
     await company.control('DELETE', `/records/transaction/${gone}?listed=true`);
-    expect(idsOf(await company.readAll(purchaseOrder, { limit: 100, changedSince: since }))).toEqual([id]);
+    expect(listIds(await company.readAll(purchaseOrder, { limit: 100, changedSince: since }))).toEqual([id]);
     expect(await company.listAll(purchaseOrder, { changedSince: since })).toEqual([id]);
     const changed = await company.connector.lines?.listChanged({
       recordType: purchaseOrder,
@@ -126,14 +126,14 @@ describe('a transaction type', () => {
       ids: [gone, other, id],
       signal,
     });
-    expect(idsOf({ records })).toEqual([id, other]);
+    expect(listIds({ records })).toEqual([id, other]);
   });
 });
 
 describe('a table', () => {
   it('of custom records is read, listed and counted by its own modification time', async () => {
     const ids = await company.first('v.id from suiteql.customrecord_warranty v order by v.id');
-    expect(idsOf(await company.readAll(warranty, { limit: 20 }))).toEqual(ids);
+    expect(listIds(await company.readAll(warranty, { limit: 20 }))).toEqual(ids);
     expect(await company.connector.count(warranty, signal)).toBe(ids.length);
     expect(
       await company.connector.countChanged?.({ recordType: warranty, since: sinceEver, signal }),
@@ -159,8 +159,8 @@ describe('a table', () => {
   });
 
   it('without a modification time is only read as a whole', async () => {
-    expect(idsOf(await company.readAll(accountType))).toHaveLength(
-      await numberOf('count(*) from suiteql.accounttype'),
+    expect(listIds(await company.readAll(accountType))).toHaveLength(
+      await readNumber('count(*) from suiteql.accounttype'),
     );
     for (const refused of [
       company.connector.readPage({
@@ -219,7 +219,7 @@ describe('a table', () => {
     expect(changed.records.map(({ values }) => values['entity'])).toEqual(
       Array.from({ length: Number(count) }, () => entity),
     );
-    expect(await company.listAll(address, { changedSince: since })).toEqual(idsOf(changed));
+    expect(await company.listAll(address, { changedSince: since })).toEqual(listIds(changed));
     expect(await company.connector.countChanged?.({ recordType: address, since, signal })).toMatchObject({
       records: Number(count),
     });
@@ -242,6 +242,6 @@ describe('a table', () => {
       ),
     );
     expect(await company.connector.count(query, signal)).toBe(records.length);
-    expect(await company.listAll(query, { changedSince: sinceEver })).toEqual(idsOf({ records }));
+    expect(await company.listAll(query, { changedSince: sinceEver })).toEqual(listIds({ records }));
   });
 });

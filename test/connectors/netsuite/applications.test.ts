@@ -1,10 +1,10 @@
 // The applications of a payment come from links, which have no id of their own.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createConnectorAt, isRequestedBy, metadataOf, rowsResponse, startWire, type Wire } from './wire.ts';
+import { createConnectorAt, getMetadata, isRequestedBy, rowsResponse, startWire, type Wire } from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
-const recordType = metadataOf('customerPayment');
+const recordType = getMetadata('customerPayment');
 const at = '2026-01-02T03:04:05Z';
 
 beforeEach(async () => {

@@ -15,13 +15,13 @@ beforeAll(async () => {
 });
 afterAll(() => loaded.stop());
 
-const typeOf = (name: string): RecordTypeMetadata => {
+const getType = (name: string): RecordTypeMetadata => {
   const found = types.find((type) => type.name === name);
   if (found === undefined) throw new Error(`no ${name}`);
   return found;
 };
 async function readAll(name: string, fields: readonly string[]): Promise<SourceRecord[]> {
-  const recordType = typeOf(name);
+  const recordType = getType(name);
   const records: SourceRecord[] = [];
   let afterId: string | null = null;
   for (let hasMore = true; hasMore; ) {
@@ -42,7 +42,7 @@ const minor = (text: string | null | undefined): number => Math.round(Number(tex
 
 describe.each(names)('%s', (name) => {
   it('has its currency, its rate, and its total in both currencies', () => {
-    const fields = new Map(typeOf(name).fields.map((field) => [field.name, field]));
+    const fields = new Map(getType(name).fields.map((field) => [field.name, field]));
     for (const field of ['currency', 'exchangerate', 'foreigntotal', 'basetotalaftertaxes', 'subsidiary'])
       expect([field, fields.get(field)?.syncable]).toEqual([field, true]);
     expect(fields.get('foreigntotal')?.currency).toBe('currency');
@@ -71,14 +71,15 @@ it('lines of an invoice have both amounts, which sum up to its totals before tax
   ]);
   const foreign = records.filter(({ values }) => values['exchangerate'] !== '1');
   expect(foreign.length).toBeGreaterThan(10);
-  const sumOf = (record: SourceRecord, field: string): number =>
+  const sumLines = (record: SourceRecord, field: string): number =>
     (record.lines ?? []).reduce((sum, line) => sum + minor(line[field]), 0);
   for (const record of foreign) {
-    expect(-sumOf(record, 'foreignamount')).toBe(
+    expect(-sumLines(record, 'foreignamount')).toBe(
       minor(record.values['foreigntotal']) - minor(record.values['taxtotal']),
     );
     const base =
-      -sumOf(record, 'netamount') + minor(record.values['taxtotal']) * Number(record.values['exchangerate']);
+      -sumLines(record, 'netamount') +
+      minor(record.values['taxtotal']) * Number(record.values['exchangerate']);
     expect(Math.abs(base - minor(record.values['basetotalaftertaxes']))).toBeLessThan(1);
   }
 });

@@ -3,9 +3,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import {
   createConnectorAt,
+  getMetadata,
   invalidQuery,
   json,
-  metadataOf,
   rowsResponse,
   startWire,
   type Wire,
@@ -30,7 +30,7 @@ describe('counts of changes', () => {
   it('are one query, of records and of those with changed lines, with the conditions of the lists', async () => {
     wire.answer = () => rowsResponse([{ records: '12', linechanges: '3' }]);
     expect(
-      await countChanged({ ...metadataOf('invoice'), linesModifiedField: 'linelastmodifieddate' }),
+      await countChanged({ ...getMetadata('invoice'), linesModifiedField: 'linelastmodifieddate' }),
     ).toEqual({
       records: 12,
       withChangedLines: 3,
@@ -42,7 +42,10 @@ describe('counts of changes', () => {
 
   it('have no lines where the record type has none, or lines have no time', async () => {
     wire.answer = () => rowsResponse([{ records: '0' }]);
-    for (const recordType of [metadataOf('customer'), { ...metadataOf('invoice'), linesModifiedField: null }])
+    for (const recordType of [
+      getMetadata('customer'),
+      { ...getMetadata('invoice'), linesModifiedField: null },
+    ])
       expect(await countChanged(recordType)).toEqual({ records: 0, withChangedLines: null });
     expect(wire.seen[0]?.query).toBe(
       `SELECT COUNT(*) AS records FROM customer t WHERE ${changedIn('t.lastmodifieddate')}`,
@@ -56,14 +59,14 @@ describe('counts of changes', () => {
     ['no count', [{}]],
   ])('reject %s', async (_name, rows) => {
     wire.answer = () => rowsResponse(rows);
-    await expect(countChanged(metadataOf('customer'))).rejects.toMatchObject({ kind: 'answer' });
+    await expect(countChanged(getMetadata('customer'))).rejects.toMatchObject({ kind: 'answer' });
   });
 
   it('say that lines are hidden', async () => {
     wire.answer = (_seen, response) =>
       json(response, 400, invalidQuery("Record 'transactionline' was not found."));
     await expect(
-      countChanged({ ...metadataOf('invoice'), linesModifiedField: 'linelastmodifieddate' }),
+      countChanged({ ...getMetadata('invoice'), linesModifiedField: 'linelastmodifieddate' }),
     ).rejects.toMatchObject({
       code: 'FIELD_NOT_SYNCABLE',
     });
@@ -83,7 +86,7 @@ it('totals count the lines that changed', async () => {
       },
     ]);
   const read = createConnectorAt(wire.url).lines?.totals({
-    recordType: { ...metadataOf('invoice'), linesModifiedField: 'linelastmodifieddate' },
+    recordType: { ...getMetadata('invoice'), linesModifiedField: 'linelastmodifieddate' },
     ids: ['1'],
     changedSince: since,
     signal,

@@ -44,7 +44,7 @@ export type CompanyAccount = {
   close(): Promise<void>;
 };
 
-export const idsOf = ({ records }: { readonly records: readonly { readonly id: string }[] }): string[] =>
+export const listIds = ({ records }: { readonly records: readonly { readonly id: string }[] }): string[] =>
   records.map(({ id }) => id);
 
 export async function openCompanyAccount(profile: ProfileName): Promise<CompanyAccount> {
@@ -101,7 +101,7 @@ export async function openCompanyAccount(profile: ProfileName): Promise<CompanyA
     truth,
     first: async (query) => (await truth(query)).map(([value]) => String(value)),
     control: (method, path, body) => sendControl(account, method, path, body),
-    ...readersOf(connector),
+    ...createReaders(connector),
     async close() {
       await books.end();
       await account.stop();
@@ -113,7 +113,7 @@ export async function openCompanyAccount(profile: ProfileName): Promise<CompanyA
   };
 }
 
-function readersOf(connector: Connector): Pick<CompanyAccount, 'readAll' | 'listAll'> {
+function createReaders(connector: Connector): Pick<CompanyAccount, 'readAll' | 'listAll'> {
   return {
     async readAll(recordType, { limit = 1_000, changedSince = null } = {}) {
       const fields = recordType.fields.map(({ name }) => name);

@@ -89,7 +89,7 @@ describe('findBaseUrlProblem', () => {
 describe('OAuth 2.0 assertion', () => {
   const now = new Date('2026-05-01T12:00:00Z');
   const audience = 'https://123456.suitetalk.api.netsuite.com/services/rest/auth/oauth2/v1/token';
-  const keyOf = (type: 'ec' | 'rsa', option: string | number): string =>
+  const generateKey = (type: 'ec' | 'rsa', option: string | number): string =>
     type === 'ec'
       ? generateKeyPairSync('ec', { namedCurve: String(option) })
           .privateKey.export({ type: 'pkcs8', format: 'pem' })
@@ -104,7 +104,7 @@ describe('OAuth 2.0 assertion', () => {
     ['ec', 'P-521', 'ES512'],
     ['rsa', 3072, 'PS256'],
   ] as const)('%s %s signs with %s', (type, option, algorithm) => {
-    const privateKeyPem = keyOf(type, option);
+    const privateKeyPem = generateKey(type, option);
     const token = signAssertion({ clientId: 'client', certificateId: 'cert', privateKeyPem }, audience, now);
     const { header, payload } = jwt.verify(token, createPublicKey(privateKeyPem), {
       algorithms: [algorithm],
@@ -122,9 +122,9 @@ describe('OAuth 2.0 assertion', () => {
   });
 
   it.each([
-    ['no certificate id', null, keyOf('ec', 'P-256'), 'CERTIFICATE_UNKNOWN'],
+    ['no certificate id', null, generateKey('ec', 'P-256'), 'CERTIFICATE_UNKNOWN'],
     ['text that is no key', 'cert', 'nonsense', 'PRIVATE_KEY_UNUSABLE'],
-    ['a curve that NetSuite does not take', 'cert', keyOf('ec', 'secp256k1'), 'PRIVATE_KEY_UNUSABLE'],
+    ['a curve that NetSuite does not take', 'cert', generateKey('ec', 'secp256k1'), 'PRIVATE_KEY_UNUSABLE'],
   ])('%s', (_name, certificateId, privateKeyPem, code) => {
     const sign = () => signAssertion({ clientId: 'client', certificateId, privateKeyPem }, audience, now);
     expect(sign).toThrow(ErpError);

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   createConnectorAt,
   errorResponse,
+  getMetadata,
   invalidQuery,
   json,
-  metadataOf,
   rowsResponse,
   startWire,
   type Wire,
@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => wire.stop());
 
 const read = (recordType = 'invoice') =>
-  createConnectorAt(wire.url).deletedSince({ recordType: metadataOf(recordType), since, signal });
+  createConnectorAt(wire.url).deletedSince({ recordType: getMetadata(recordType), since, signal });
 const ids = async (recordType = 'invoice'): Promise<string[]> => {
   const answer = await read(recordType);
   if (!answer.available) throw new Error(answer.reason);

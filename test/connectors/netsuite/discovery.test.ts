@@ -94,17 +94,17 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
   });
   afterAll(() => account.close());
 
-  const typeOf = (name: string): RecordTypeMetadata => {
+  const getType = (name: string): RecordTypeMetadata => {
     const type = types.get(name);
     if (type === undefined) throw new Error(`no record type ${name}`);
     return type;
   };
   const describeOne = async (name: string): Promise<RecordTypeMetadata | undefined> =>
     (await account.connector.metadata(signal, [name]))[0];
-  const fieldOf = (type: RecordTypeMetadata | undefined, name: string) =>
+  const findField = (type: RecordTypeMetadata | undefined, name: string) =>
     type?.fields.find((field) => field.name === name);
-  const lineOf = (type: RecordTypeMetadata | undefined, name: string) =>
-    fieldOf(type, 'lines')?.fields?.find((field) => field.name === name);
+  const findLineField = (type: RecordTypeMetadata | undefined, name: string) =>
+    findField(type, 'lines')?.fields?.find((field) => field.name === name);
   const all = (): RecordTypeMetadata[] => [...types.values()];
 
   it('lists each record type once, with its family and label, in at most twelve requests', () => {
@@ -158,10 +158,12 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
       'map_customrecord_sales_territory_custrecord_territory_channels',
       'map_vendor_custentity_materials',
     ]);
-    expect(fieldOf(await describeOne('map_customer_custentity_interests'), 'parentModified')).toMatchObject({
-      type: 'time',
-      syncable: true,
-    });
+    expect(findField(await describeOne('map_customer_custentity_interests'), 'parentModified')).toMatchObject(
+      {
+        type: 'time',
+        syncable: true,
+      },
+    );
   });
 
   it('describes what it cannot read with a reason', () => {
@@ -171,15 +173,15 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     expect(UNAVAILABLE_TYPES.filter((name) => !/cannot read/.test(types.get(name)?.reason ?? ''))).toEqual(
       [],
     );
-    expect(typeOf('shipItem').reason).toMatch(/record type item/);
-    expect(typeOf('nexttransactionlinelink').reason).toMatch(/query source/);
+    expect(getType('shipItem').reason).toMatch(/record type item/);
+    expect(getType('nexttransactionlinelink').reason).toMatch(/query source/);
     const readable = all().filter(({ reason }) => reason === null);
     expect(readable.length).toBeGreaterThanOrEqual(70);
     expect(readable.filter(({ reading }) => reading === undefined)).toEqual([]);
   });
 
   it('reads how a record type is read: its key, its changes and its deletions', () => {
-    expect(typeOf('purchaseOrder')).toMatchObject({
+    expect(getType('purchaseOrder')).toMatchObject({
       table: 'transaction',
       family: 'transaction',
       modifiedField: 'lastmodifieddate',
@@ -193,22 +195,22 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
       },
       shownAs: { number: 'tranid', name: 'entity', date: 'trandate', amount: 'foreigntotal' },
     });
-    expect(typeOf('transactionaccountingline')).toMatchObject({
+    expect(getType('transactionaccountingline')).toMatchObject({
       modifiedField: 'parentModified',
       reading: { changes: 'parent', deletions: 'compared' },
       definition: { parent: { table: 'transaction', key: 'id', column: 'transaction' }, deletedAs: [] },
     });
-    expect(typeOf('nexus')).toMatchObject({ modifiedField: null, reading: { changes: 'full' } });
-    expect(typeOf('customrecord_warranty')).toMatchObject({
+    expect(getType('nexus')).toMatchObject({ modifiedField: null, reading: { changes: 'full' } });
+    expect(getType('customrecord_warranty')).toMatchObject({
       modifiedField: 'lastmodified',
       definition: { deletedAs: ['customrecord_warranty'] },
     });
-    expect(typeOf('accounttype').definition).toMatchObject({
+    expect(getType('accounttype').definition).toMatchObject({
       key: [{ column: 'internalid' }],
       renamed: { ownId: 'id' },
     });
-    expect(fieldOf(typeOf('accounttype'), 'ownId')).toMatchObject({ type: 'text', syncable: true });
-    expect(typeOf('partner').family).toBe('entity');
+    expect(findField(getType('accounttype'), 'ownId')).toMatchObject({ type: 'text', syncable: true });
+    expect(getType('partner').family).toBe('entity');
     expect(
       all()
         .filter(({ reading }) => reading?.curated === true)
@@ -262,12 +264,12 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
       expect(judged.filter(({ isRight, warning }) => !isRight && warning === undefined)).toEqual([]);
       expect(judged.filter(({ isRight }) => !isRight).length / judged.length).toBeLessThanOrEqual(0.05);
       const complaint = described.find(({ name }) => name === 'customrecord_complaint');
-      expect(fieldOf(complaint, 'custrecord_complaint_answered')).toMatchObject({
+      expect(findField(complaint, 'custrecord_complaint_answered')).toMatchObject({
         type: 'time',
         warning: expect.stringMatching(/follows from the values/),
       });
-      expect(fieldOf(complaint, 'custrecord_complaint_reasons')).toMatchObject({ type: 'list' });
-      expect(fieldOf(complaint, 'custrecord_complaint_customer')).toMatchObject({ type: 'reference' });
+      expect(findField(complaint, 'custrecord_complaint_reasons')).toMatchObject({ type: 'list' });
+      expect(findField(complaint, 'custrecord_complaint_customer')).toMatchObject({ type: 'reference' });
     } finally {
       await account.control('POST', '/role', { permissions: null });
     }
@@ -278,7 +280,7 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     for (const [table, names] of Object.entries(realColumns)) {
       const type =
         table === 'transaction'
-          ? typeOf('purchaseOrder')
+          ? getType('purchaseOrder')
           : (all().find((one) => one.name.toLowerCase() === table) ?? (await describeOne(table)));
       if (type === undefined && profile === 'single' && hiddenOnSingle.includes(table)) continue;
       const columns = new Set(type?.fields.map(({ name }) => name));
@@ -293,18 +295,25 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
   });
 
   it('names the record types of references, those of custom fields too', () => {
-    expect(fieldOf(typeOf('purchaseOrder'), 'entity')).toMatchObject({ type: 'reference', target: 'vendor' });
-    expect(fieldOf(typeOf('purchaseOrder'), 'postingperiod')).toMatchObject({ target: 'accountingPeriod' });
-    expect(fieldOf(typeOf('purchaseOrder'), 'custbody_delivery_slot')).toMatchObject({
+    expect(findField(getType('purchaseOrder'), 'entity')).toMatchObject({
+      type: 'reference',
+      target: 'vendor',
+    });
+    expect(findField(getType('purchaseOrder'), 'postingperiod')).toMatchObject({
+      target: 'accountingPeriod',
+    });
+    expect(findField(getType('purchaseOrder'), 'custbody_delivery_slot')).toMatchObject({
       target: 'customrecord_delivery_slot',
       label: 'Delivery Slot',
     });
-    expect(lineOf(typeOf('purchaseOrder'), 'item')).toMatchObject({ target: 'item' });
-    expect(fieldOf(typeOf('customrecord_price_agreement'), 'custrecord_price_item')).toMatchObject({
+    expect(findLineField(getType('purchaseOrder'), 'item')).toMatchObject({ target: 'item' });
+    expect(findField(getType('customrecord_price_agreement'), 'custrecord_price_item')).toMatchObject({
       target: 'item',
     });
-    expect(fieldOf(typeOf('customrecord_gift_message'), 'custrecord_gift_invoice')?.target).toBeUndefined();
-    expect(fieldOf(typeOf('invoice'), 'custbody_packed_by')).toMatchObject({ target: 'employee' });
+    expect(
+      findField(getType('customrecord_gift_message'), 'custrecord_gift_invoice')?.target,
+    ).toBeUndefined();
+    expect(findField(getType('invoice'), 'custbody_packed_by')).toMatchObject({ target: 'employee' });
     const names = new Set([...heads.map(({ name }) => name)]);
     const targets = all().flatMap(({ fields }) =>
       fields.flatMap((field) => [field, ...(field.fields ?? [])]).flatMap(({ target }) => target ?? []),
@@ -313,21 +322,21 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
   });
 
   it('describes multiple selects, percentages and long texts', () => {
-    expect(fieldOf(typeOf('customer'), 'custentity_interests')).toMatchObject({
+    expect(findField(getType('customer'), 'custentity_interests')).toMatchObject({
       type: 'multiselect',
       syncable: true,
       entries: 'customlist_colour',
     });
-    expect(fieldOf(typeOf('customer'), 'custentity_rebate')).toMatchObject({ type: 'number' });
-    expect(fieldOf(typeOf('customer'), 'custentity_history')).toMatchObject({ type: 'text' });
-    expect(fieldOf(typeOf('customrecord_complaint'), 'custrecord_complaint_reasons')).toMatchObject({
+    expect(findField(getType('customer'), 'custentity_rebate')).toMatchObject({ type: 'number' });
+    expect(findField(getType('customer'), 'custentity_history')).toMatchObject({ type: 'text' });
+    expect(findField(getType('customrecord_complaint'), 'custrecord_complaint_reasons')).toMatchObject({
       type: 'multiselect',
       label: 'Reasons',
     });
   });
 
   it('finds custom fields that only queries have, on record types that it knows by name, too', async () => {
-    expect(fieldOf(typeOf('customer'), 'custentity3')).toMatchObject({
+    expect(findField(getType('customer'), 'custentity3')).toMatchObject({
       type: 'text',
       label: 'Legacy Number',
       custom: true,
@@ -341,7 +350,7 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     );
     expect(names.length).toBeGreaterThanOrEqual(4);
     for (const name of names)
-      expect(fieldOf(typeOf(name), 'custbody_batch'), name).toMatchObject({
+      expect(findField(getType(name), 'custbody_batch'), name).toMatchObject({
         type: 'integer',
         label: 'Import Batch',
         custom: true,
@@ -350,35 +359,35 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
   });
 
   it('takes the sides of the account on which fields are volatile, and which records are open', () => {
-    const volatile = typeOf('vendorBill')
+    const volatile = getType('vendorBill')
       .fields.filter((field) => field.volatile && field.syncable)
       .map(({ name }) => name);
     expect(volatile).toEqual(
       expect.arrayContaining(['status', 'closedate', 'foreignamountunpaid', 'voided']),
     );
-    expect(typeOf('vendorBill').openWhen).toEqual({
+    expect(getType('vendorBill').openWhen).toEqual({
       field: 'foreignamountunpaid',
       isNoneOf: ['0'],
       closedOn: 'closedate',
     });
-    expect(typeOf('purchaseOrder').openWhen).not.toBeNull();
-    expect(typeOf('account').openWhen).toBeNull();
-    expect(fieldOf(typeOf('purchaseOrder'), 'daysopen')).toMatchObject({
+    expect(getType('purchaseOrder').openWhen).not.toBeNull();
+    expect(getType('account').openWhen).toBeNull();
+    expect(findField(getType('purchaseOrder'), 'daysopen')).toMatchObject({
       syncable: false,
       reason: expect.stringContaining('calculates'),
     });
   });
 
   it('knows amounts that change without a modification time: few rows are compared in each run, posting lines by the daily scan', () => {
-    const volatileOf = (name: string) =>
-      typeOf(name).fields.flatMap((field) => (field.volatile ? [field.name] : []));
-    expect(typeOf('transactionaccountingline').openWhen).toBeNull();
-    expect(volatileOf('transactionaccountingline')).toEqual(
+    const listVolatile = (name: string) =>
+      getType(name).fields.flatMap((field) => (field.volatile ? [field.name] : []));
+    expect(getType('transactionaccountingline').openWhen).toBeNull();
+    expect(listVolatile('transactionaccountingline')).toEqual(
       expect.arrayContaining(['amountpaid', 'amountunpaid']),
     );
     if (profile === 'single') return;
-    expect(typeOf('customerSubsidiaryRelationship').openWhen).toBe('always');
-    expect(volatileOf('customerSubsidiaryRelationship').sort()).toEqual([
+    expect(getType('customerSubsidiaryRelationship').openWhen).toBe('always');
+    expect(listVolatile('customerSubsidiaryRelationship').sort()).toEqual([
       'balance',
       'depositbalance',
       'unbilledorders',
@@ -398,7 +407,7 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     expect(refused).toMatchObject([
       { name: 'custrecord_log_raw', reason: expect.stringMatching(/unexpected error/i) },
     ]);
-    expect(fieldOf(type, 'custrecord_log_rows')).toMatchObject({ syncable: true });
+    expect(findField(type, 'custrecord_log_rows')).toMatchObject({ syncable: true });
   });
 
   it('describes renamed and retyped custom fields as they are now', async () => {
@@ -406,12 +415,14 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
       type: 'text',
       label: 'Valid until',
     });
-    expect(fieldOf(await describeOne('customrecord_warranty'), 'custrecord_warranty_until')).toMatchObject({
+    expect(findField(await describeOne('customrecord_warranty'), 'custrecord_warranty_until')).toMatchObject({
       type: 'text',
       label: 'Valid until',
     });
     await account.control('DELETE', '/fields/customrecord_warranty/custrecord_warranty_until');
-    expect(fieldOf(await describeOne('customrecord_warranty'), 'custrecord_warranty_until')).toBeUndefined();
+    expect(
+      findField(await describeOne('customrecord_warranty'), 'custrecord_warranty_until'),
+    ).toBeUndefined();
   });
 
   it('describes a record type that the role may not read, and knows names exactly', async () => {
@@ -456,13 +467,13 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
       );
       const type = await describeOne('purchaseorder');
       expect(type).toMatchObject({ table: 'transaction', reason: null, source: 'probe' });
-      expect(fieldOf(type, 'custbody_channel')).toMatchObject({
+      expect(findField(type, 'custbody_channel')).toMatchObject({
         type: 'reference',
         label: 'Sales Channel',
         syncable: true,
       });
       expect(
-        fieldOf(await describeOne('customrecord_warranty'), 'custrecord_warranty_until'),
+        findField(await describeOne('customrecord_warranty'), 'custrecord_warranty_until'),
       ).toBeUndefined();
     } finally {
       await account.control('POST', '/role', { permissions: null });

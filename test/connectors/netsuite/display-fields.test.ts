@@ -11,14 +11,14 @@ const at = '2026-01-02T03:04:05Z';
 
 const readMetadata = async (): Promise<ReadonlyMap<string, RecordTypeMetadata>> =>
   new Map((await createConnectorAt(wire.url).metadata(signal)).map((type) => [type.name, type]));
-const typeOf = (name: string): RecordTypeMetadata => {
+const getType = (name: string): RecordTypeMetadata => {
   const type = types.get(name);
   if (type === undefined) throw new Error(`${name} is not described`);
   return type;
 };
-const fieldsOf = (type: RecordTypeMetadata): readonly FieldMetadata[] => type.fields;
-const linesOf = (type: RecordTypeMetadata): readonly FieldMetadata[] =>
-  fieldsOf(type).find((field) => field.type === 'lines')?.fields ?? [];
+const listFields = (type: RecordTypeMetadata): readonly FieldMetadata[] => type.fields;
+const listLineFields = (type: RecordTypeMetadata): readonly FieldMetadata[] =>
+  listFields(type).find((field) => field.type === 'lines')?.fields ?? [];
 const isDisplay = ({ name }: FieldMetadata): boolean => /^display[A-Z]/.test(name);
 
 beforeEach(async () => {
@@ -36,25 +36,25 @@ describe('metadata', () => {
     const offered = (fields: readonly FieldMetadata[]) =>
       fields.filter(isDisplay).map(({ name, syncable }) => [name, syncable]);
     for (const name of transactions)
-      expect(offered(fieldsOf(typeOf(name))), name).toEqual([['displayStatus', true]]);
+      expect(offered(listFields(getType(name))), name).toEqual([['displayStatus', true]]);
     for (const name of ['invoice', 'creditMemo', 'salesOrder'])
-      expect(offered(linesOf(typeOf(name))), name).toEqual(lineNames.map((line) => [line, true]));
-    expect(offered(linesOf(typeOf('customerPayment')))).toEqual([]);
+      expect(offered(listLineFields(getType(name))), name).toEqual(lineNames.map((line) => [line, true]));
+    expect(offered(listLineFields(getType('customerPayment')))).toEqual([]);
     for (const name of ['customer', 'item', 'vendor', 'employee', 'contact'])
-      expect(offered(fieldsOf(typeOf(name))), name).toEqual([]);
+      expect(offered(listFields(getType(name))), name).toEqual([]);
   });
 
   it('describes them next to the field that they come from, with the sign convention in the label', () => {
-    const names = linesOf(typeOf('invoice')).map(({ name }) => name);
+    const names = listLineFields(getType('invoice')).map(({ name }) => name);
     for (const [raw, shown] of [
       ['quantity', 'displayQuantity'],
       ['netamount', 'displayNetAmount'],
       ['foreignamount', 'displayForeignAmount'],
     ])
       expect(names[names.indexOf(raw ?? '') + 1]).toBe(shown);
-    for (const line of linesOf(typeOf('creditMemo')).filter(isDisplay))
+    for (const line of listLineFields(getType('creditMemo')).filter(isDisplay))
       expect(line.label).toMatch(/as the document shows it.*positive/i);
-    const status = fieldsOf(typeOf('invoice')).find(({ name }) => name === 'displayStatus');
+    const status = listFields(getType('invoice')).find(({ name }) => name === 'displayStatus');
     expect(status).toMatchObject({ type: 'text', volatile: true, custom: false, reason: null });
     expect(status?.label).toMatch(/without the type/i);
   });
@@ -72,11 +72,11 @@ describe('metadata', () => {
       );
     };
     types = await readMetadata();
-    const status = fieldsOf(typeOf('invoice')).find(({ name }) => name === 'displayStatus');
+    const status = listFields(getType('invoice')).find(({ name }) => name === 'displayStatus');
     expect(status).toMatchObject({ syncable: false, reason: expect.stringContaining('status') });
-    expect(linesOf(typeOf('invoice')).filter((line) => isDisplay(line) && !line.syncable)).toMatchObject([
-      { name: 'displayQuantity', reason: expect.stringContaining('quantity') },
-    ]);
+    expect(
+      listLineFields(getType('invoice')).filter((line) => isDisplay(line) && !line.syncable),
+    ).toMatchObject([{ name: 'displayQuantity', reason: expect.stringContaining('quantity') }]);
   });
 
   it('offers no readable status where the account has no display text of statuses', async () => {
@@ -90,7 +90,7 @@ describe('metadata', () => {
         : rowsResponse([]);
     types = await readMetadata();
     expect(
-      fieldsOf(typeOf('invoice')).filter(({ name }) => name === 'status' || name === 'displayStatus'),
+      listFields(getType('invoice')).filter(({ name }) => name === 'status' || name === 'displayStatus'),
     ).toMatchObject([
       { name: 'status', type: 'text', syncable: true },
       { name: 'displayStatus', syncable: false, reason: expect.stringContaining('display text') },
@@ -114,7 +114,7 @@ async function readLines(recordType: string, texts: readonly (string | undefined
         )
       : rowsResponse([{ id: '1', lastmodifieddate: at }]);
   const page = await createConnectorAt(wire.url).readByIds({
-    recordType: typeOf(recordType),
+    recordType: getType(recordType),
     fields: ['lines'],
     ids: ['1'],
     signal,
@@ -195,7 +195,7 @@ describe('lines', () => {
         ? rowsResponse([{ parent_id: '1', parent_modified: at, id: '1', quantity: 'many' }])
         : rowsResponse([{ id: '1', lastmodifieddate: at }]);
     const page = await createConnectorAt(wire.url).readByIds({
-      recordType: typeOf('invoice'),
+      recordType: getType('invoice'),
       fields: ['lines'],
       ids: ['1'],
       signal,
@@ -228,7 +228,7 @@ describe('the status', () => {
       );
     return (
       await createConnectorAt(wire.url).scan({
-        recordType: typeOf(recordType),
+        recordType: getType(recordType),
         fields,
         afterId: null,
         limit: 100,

@@ -162,14 +162,14 @@ afterAll(async () => {
   await rm(dataFolder, { recursive: true, force: true });
 });
 
-function typeOf({ types }: Site, name: string): RecordTypeMetadata {
+function getType({ types }: Site, name: string): RecordTypeMetadata {
   const type = types.get(name);
   if (type === undefined) throw new Error(`the account has no ${name}`);
   return type;
 }
 
 async function changedIds(site: Site, since: string | null, limit = 1000): Promise<string[]> {
-  const recordType = typeOf(site, 'customer');
+  const recordType = getType(site, 'customer');
   const ids: string[] = [];
   let afterId: string | null = null;
   for (let hasMore = true; hasMore; ) {
@@ -253,7 +253,7 @@ describe('readPage with changedSince', () => {
       const dayLater = new Date(Date.parse(time) + 86_400_000).toISOString(); // the index bound then falls into that night
       expect(await changedIds(west, dayLater)).toEqual([]);
     }
-    const recordType = typeOf(west, 'customer');
+    const recordType = getType(west, 'customer');
     const { records } = await west.connector.readByIds({ recordType, fields: [], ids, signal });
     expect(records.map(({ modifiedAt }) => modifiedAt)).toEqual(times);
   });
@@ -262,7 +262,7 @@ describe('readPage with changedSince', () => {
     const [without, changed] = await setTimes(west, [null, '2026-05-05T10:00:00Z']);
     expect(await changedIds(west, '1970-01-01T00:00:00Z')).not.toContain(without);
     expect(await changedIds(west, '2026-05-05T10:00:00Z')).toEqual([changed]);
-    const recordType = typeOf(west, 'customer');
+    const recordType = getType(west, 'customer');
     const fields = scannedFields(recordType).map(({ name }) => name);
     const { records } = await west.connector.scan({ recordType, fields, afterId: null, limit: 2, signal });
     expect(records.map(({ id, modifiedAt }) => [id, modifiedAt])).toEqual([
@@ -275,7 +275,7 @@ describe('readPage with changedSince', () => {
 
 describe('scan', () => {
   it("shows changes that don't move the modification time: an amount, a status, and a label", async () => {
-    const recordType = typeOf(west, 'invoice');
+    const recordType = getType(west, 'invoice');
     const fields = scannedFields(recordType).map(({ name }) => name);
     const { rows } = await west.books.query<{ id: string; entity: string; was: string; name: string }>(
       `select t.id, t.entity, t.foreignamountunpaid as was, c.entityid as name from ledger.transaction t join ledger.customer c on c.id = t.entity
@@ -309,7 +309,7 @@ describe('scan', () => {
   });
 
   it('returns every record in pages, as many as the account counts', async () => {
-    const recordType = typeOf(west, 'invoice');
+    const recordType = getType(west, 'invoice');
     const ids: string[] = [];
     let afterId: string | null = null;
     for (let hasMore = true; hasMore; ) {
@@ -331,7 +331,7 @@ describe('scan', () => {
 
 describe('deletedSince', () => {
   const deleted = async (site: Site, name: string, since: string) =>
-    site.connector.deletedSince({ recordType: typeOf(site, name), since: new Date(since), signal });
+    site.connector.deletedSince({ recordType: getType(site, name), since: new Date(since), signal });
 
   it('lists deleted ids by record type, in every time zone', async () => {
     for (const site of sites) {
@@ -415,7 +415,7 @@ describe('a payment', () => {
       "select id, entity from ledger.transaction where type = 'CustInvc' and status = 'A' and foreignamountunpaid > 10 order by id desc limit 1",
     );
     const one = String(rows[0]?.id);
-    const recordType = typeOf(west, 'customerPayment');
+    const recordType = getType(west, 'customerPayment');
     expect(recordType.fields.find(({ name }) => name === 'lines')).toMatchObject({
       syncable: true,
       label: 'Applications',
@@ -423,7 +423,7 @@ describe('a payment', () => {
     const startedAt = await west.connector.now(signal);
     const open = async () => {
       const page = await west.connector.scan({
-        recordType: typeOf(west, 'invoice'),
+        recordType: getType(west, 'invoice'),
         fields: ['foreignamountunpaid'],
         ids: [one],
         signal,

@@ -3,11 +3,11 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { RecordPage } from '../../../src/connectors/connector.ts';
 import type { Settings } from '../../../src/core/settings.ts';
-import { createConnectorAt, metadataOf, rowsResponse, startWire, type Wire } from './wire.ts';
+import { createConnectorAt, getMetadata, rowsResponse, startWire, type Wire } from './wire.ts';
 
 const { signal } = new AbortController();
-const customer = metadataOf('customer');
-const invoice = metadataOf('invoice');
+const customer = getMetadata('customer');
+const invoice = getMetadata('invoice');
 let wire: Wire;
 beforeEach(async () => {
   wire = await startWire();
@@ -20,7 +20,7 @@ const listed = (query: string, column: string): string[] | undefined =>
   new RegExp(`${column} IN \\(([^)]*)\\)`).exec(query)?.[1]?.split(', ');
 
 /** Serves records 1 to `count` whose names have this many characters. */
-function serveRecords(count: number, lengthOf: (id: number) => number): void {
+function serveRecords(count: number, computeLength: (id: number) => number): void {
   wire.answer = ({ query, path }) => {
     const limit = Number(/limit=(\d+)/.exec(path)?.[1]);
     const after = Number(/t\.id > (-?\d+)/.exec(query)?.[1] ?? 0);
@@ -29,7 +29,10 @@ function serveRecords(count: number, lengthOf: (id: number) => number): void {
     const found = ids.filter((id) => wanted?.includes(String(id)) ?? true);
     const rows = found.slice(0, limit).map((id) => ({
       id: String(id),
-      ...(query.includes('t.entityid') && { lastmodifieddate: modified, entityid: 'x'.repeat(lengthOf(id)) }),
+      ...(query.includes('t.entityid') && {
+        lastmodifieddate: modified,
+        entityid: 'x'.repeat(computeLength(id)),
+      }),
     }));
     return rowsResponse(rows, found.length > limit);
   };
@@ -60,33 +63,33 @@ async function readAll(erp: Partial<Settings['erp']>): Promise<RecordPage[]> {
   }
   return pages;
 }
-const idsOf = (pages: readonly RecordPage[]) =>
+const listIds = (pages: readonly RecordPage[]) =>
   pages.flatMap(({ records }) => records.map(({ id }) => Number(id)));
 const upTo = (count: number) => Array.from({ length: count }, (_unused, n) => n + 1);
-const charactersOf = ({ records }: RecordPage): number =>
+const countCharacters = ({ records }: RecordPage): number =>
   records.reduce((sum, { values }) => sum + (values['entityid']?.length ?? 0), 0);
 
 it('requests as many records as fit, by the size of those before', async () => {
   serveRecords(300, (id) => (id <= 200 ? 1_000 : 10));
   const pages = await readAll({ maxPageCharacters: 20_000 });
-  expect(idsOf(pages)).toEqual(upTo(300));
+  expect(listIds(pages)).toEqual(upTo(300));
   expect(requested().slice(0, 3)).toEqual([100, 18, 18]);
-  expect(pages.slice(1).every((page) => charactersOf(page) <= 20_000)).toBe(true);
+  expect(pages.slice(1).every((page) => countCharacters(page) <= 20_000)).toBe(true);
   expect(requested().at(-1)).toBe(100);
 });
 
 it('reads a page in parts where it is too large for one response, and ends it once it is full', async () => {
   serveRecords(100, () => 1_000);
   const pages = await readAll({ maxResponseBytes: 30_000, maxPageCharacters: 15_000 });
-  expect(idsOf(pages)).toEqual(upTo(100));
+  expect(listIds(pages)).toEqual(upTo(100));
   expect(pages.flatMap(({ rejected }) => rejected)).toEqual([]);
-  expect(Math.max(...pages.map(charactersOf))).toBeLessThanOrEqual(30_000);
+  expect(Math.max(...pages.map(countCharacters))).toBeLessThanOrEqual(30_000);
 });
 
 it('rejects only the record that is too large for a response', async () => {
   serveRecords(100, (id) => (id === 57 ? 100_000 : 100));
   const pages = await readAll({ maxResponseBytes: 50_000, maxPageCharacters: 40_000 });
-  expect(idsOf(pages)).toEqual(upTo(100).filter((id) => id !== 57));
+  expect(listIds(pages)).toEqual(upTo(100).filter((id) => id !== 57));
   expect(pages.flatMap(({ rejected }) => rejected)).toMatchObject([{ id: '57', code: 'RECORD_UNREADABLE' }]);
 });
 
@@ -104,8 +107,8 @@ it('ends a page of given ids early, and says where', async () => {
     ids = ids.filter((id) => Number(id) > Number(page.lastId));
     expect(pages.length).toBeLessThan(30);
   }
-  expect(idsOf(pages)).toEqual(upTo(100));
-  expect(Math.max(...pages.map(charactersOf))).toBeLessThanOrEqual(20_000);
+  expect(listIds(pages)).toEqual(upTo(100));
+  expect(Math.max(...pages.map(countCharacters))).toBeLessThanOrEqual(20_000);
 });
 
 /** Serves invoices 1 to `count` with `lines` lines each, whose memos have this many characters. */
@@ -155,7 +158,7 @@ async function readInvoices(erp: Partial<Settings['erp']>): Promise<RecordPage[]
   }
   return pages;
 }
-const linesOf = (pages: readonly RecordPage[]) =>
+const countLines = (pages: readonly RecordPage[]) =>
   pages.flatMap(({ records }) => records.map(({ id, lines }) => [Number(id), lines?.length]));
 
 it.each([
@@ -164,14 +167,14 @@ it.each([
 ])('ends a page of large lines early, %s, and loses none', async (_name, erp) => {
   serveInvoices(60, (id) => id % 7, 2_000);
   const pages = await readInvoices(erp);
-  expect(linesOf(pages)).toEqual(upTo(60).map((id) => [id, id % 7]));
+  expect(countLines(pages)).toEqual(upTo(60).map((id) => [id, id % 7]));
   expect(pages.length).toBeGreaterThan(3);
 });
 
 it('rejects a record whose lines are larger than a record can be, without reading all of them', async () => {
   serveInvoices(5, (id) => (id === 3 ? 20_000 : 2), 200);
   const pages = await readInvoices({ maxPageCharacters: 100_000 });
-  expect(linesOf(pages)).toEqual([1, 2, 4, 5].map((id) => [id, 2]));
+  expect(countLines(pages)).toEqual([1, 2, 4, 5].map((id) => [id, 2]));
   expect(pages.flatMap(({ rejected }) => rejected)).toMatchObject([
     {
       id: '3',

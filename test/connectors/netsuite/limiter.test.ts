@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createAccountLimits } from '../../../src/core/account-limits.ts';
-import { concurrencyProbe, createConnectors, json, metadataOf, rowsResponse, startWire } from './wire.ts';
+import { concurrencyProbe, createConnectors, getMetadata, json, rowsResponse, startWire } from './wire.ts';
 
-const recordType = metadataOf('customer');
+const recordType = getMetadata('customer');
 const signal = new AbortController().signal;
 const createLimiter = (maxConcurrent: number) => createAccountLimits().of('account', maxConcurrent);
 

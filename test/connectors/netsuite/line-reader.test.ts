@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LineReader, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import {
   createConnectorAt,
+  getMetadata,
   invalidQuery,
   json,
-  metadataOf,
   rowsResponse,
   startWire,
   type Wire,
@@ -12,7 +12,7 @@ import {
 
 let wire: Wire;
 const signal = new AbortController().signal;
-const invoice = metadataOf('invoice');
+const invoice = getMetadata('invoice');
 
 beforeEach(async () => {
   wire = await startWire();
@@ -84,7 +84,7 @@ describe('totals of lines', () => {
 
   it('of applications are those of the links to the payment', async () => {
     wire.answer = () => rowsResponse([{ parent_id: '5', n: '1', foreignamount: '10' }]);
-    expect(await totals(['5'], metadataOf('customerPayment'))).toEqual([
+    expect(await totals(['5'], getMetadata('customerPayment'))).toEqual([
       { id: '5', lines: 1, sums: { foreignamount: '10' }, modifiedAt: null },
     ]);
     expect(wire.seen[0]?.query).toBe(
@@ -152,7 +152,7 @@ describe('totals of lines', () => {
   });
 
   it('do not exist for records without lines, or for lines that the role cannot read', async () => {
-    await expect(totals(['1'], metadataOf('customer'))).rejects.toBeInstanceOf(RangeError);
+    await expect(totals(['1'], getMetadata('customer'))).rejects.toBeInstanceOf(RangeError);
     await expect(totals(['1'], withoutLines(invoice))).rejects.toMatchObject({
       kind: 'query',
       code: 'FIELD_NOT_SYNCABLE',
@@ -173,7 +173,7 @@ describe('changed lines', () => {
   });
 
   it('of payments are changed applications', async () => {
-    expect(await listChanged({ recordType: metadataOf('customerPayment') })).toEqual({
+    expect(await listChanged({ recordType: getMetadata('customerPayment') })).toEqual({
       ids: [],
       hasMore: false,
     });
@@ -201,7 +201,7 @@ describe('changed lines', () => {
         kind: 'query',
         code: 'FIELD_NOT_SYNCABLE',
       });
-    await expect(listChanged({ recordType: metadataOf('item') })).rejects.toBeInstanceOf(RangeError);
+    await expect(listChanged({ recordType: getMetadata('item') })).rejects.toBeInstanceOf(RangeError);
     expect(wire.seen).toHaveLength(0);
   });
 

@@ -53,7 +53,7 @@ async function writeData(): Promise<void> {
   ];
   // Three lines of 0.10, one of them without a price, a header line and a tax line that are no lines of the
   // document; the last has none.
-  const linesOf = (id: number) => [
+  const createLines = (id: number) => [
     line(id, 0, '0.30', ['T', 'F']),
     line(id, 1, '-0.10'),
     line(id, 2, '-0.2'),
@@ -61,7 +61,7 @@ async function writeData(): Promise<void> {
     line(id, 4, '0.06', ['F', 'T']),
   ];
   await saveTable(folder, 'transactionline', [
-    ...ids.filter((id) => id !== last).flatMap(linesOf),
+    ...ids.filter((id) => id !== last).flatMap(createLines),
     line(20_000, 1, '0.10'),
   ]);
 }
@@ -130,7 +130,7 @@ async function control(
   return JSON.parse(text);
 }
 
-function typeOf(name: string): RecordTypeMetadata {
+function getType(name: string): RecordTypeMetadata {
   const type = types.get(name);
   if (type === undefined) throw new Error(`the account has no ${name}`);
   return type;
@@ -139,7 +139,7 @@ function lineReader(): LineReader {
   if (connector.lines === undefined) throw new Error('no reader of lines');
   return connector.lines;
 }
-const totals = (ids: readonly number[], recordType = typeOf('invoice')) =>
+const totals = (ids: readonly number[], recordType = getType('invoice')) =>
   lineReader().totals({ recordType, ids: ids.map(String), signal });
 const thousand = Array.from({ length: 1000 }, (_unused, index) => first + index);
 const expected = (id: number) => ({
@@ -159,14 +159,19 @@ describe('totals of lines in an account', () => {
       before.requests['rows'],
     ]);
     expect(await totals([last, 99])).toEqual([]);
-    expect(await totals([20_000], typeOf('creditMemo'))).toMatchObject([
+    expect(await totals([20_000], getType('creditMemo'))).toMatchObject([
       { id: '20000', lines: 1, sums: { foreignamount: '0.1' } },
     ]);
   });
 
   it('still have the lines that a fault leaves out of the rows, and lack those that it leaves out of counts', async () => {
     const read = () =>
-      connector.readByIds({ recordType: typeOf('invoice'), fields: ['lines'], ids: [String(first)], signal });
+      connector.readByIds({
+        recordType: getType('invoice'),
+        fields: ['lines'],
+        ids: [String(first)],
+        signal,
+      });
     await control('PUT', '/faults', [{ on: { table: 'transactionline' }, dropRows: { where: { id: 2 } } }]);
     expect((await read()).records[0]?.lines).toHaveLength(2);
     expect(await totals([first])).toEqual([expected(first)]);
@@ -184,7 +189,7 @@ describe('totals of lines in an account', () => {
   it('and lists of changed lines follow the time of the lines alone', async () => {
     const listChanged = (since: string, afterId: string | null = null, limit = 1000) =>
       lineReader().listChanged({
-        recordType: typeOf('invoice'),
+        recordType: getType('invoice'),
         since: new Date(since),
         afterId,
         limit,

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RecordPage } from '../../../src/connectors/connector.ts';
-import { createConnectorAt, isRequestedBy, metadataOf, rowsResponse, startWire, type Wire } from './wire.ts';
+import { createConnectorAt, getMetadata, isRequestedBy, rowsResponse, startWire, type Wire } from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
-const invoice = metadataOf('invoice');
+const invoice = getMetadata('invoice');
 
 beforeEach(async () => {
   wire = await startWire();

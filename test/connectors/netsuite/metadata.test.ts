@@ -28,13 +28,13 @@ type Account = {
 };
 let account: Account;
 
-const schemaOf = (properties: object) => ({
+const createSchema = (properties: object) => ({
   type: 'object',
   properties,
   $schema: 'https://json-schema.org/draft-06/hyper-schema#',
 });
 const catalogues: Readonly<Record<string, object>> = {
-  customer: schemaOf({
+  customer: createSchema({
     custentity_region: { title: 'Region', type: 'string', nullable: true, 'x-ns-custom-field': true },
     custentity_since: { title: 'Since', type: 'string', format: 'date', 'x-ns-custom-field': true },
     custentity_called: { title: 'Called', type: 'string', format: 'date-time', 'x-ns-custom-field': true },
@@ -61,22 +61,22 @@ const catalogues: Readonly<Record<string, object>> = {
     companyName: { title: 'Company', type: 'string' },
     'custentity bad name': { title: 'Bad', type: 'string', 'x-ns-custom-field': true },
   }),
-  invoice: schemaOf({
+  invoice: createSchema({
     custbody_po: { title: 'PO', type: 'string', 'x-ns-custom-field': true },
     item: {
       type: 'object',
       properties: {
         items: {
           type: 'array',
-          items: schemaOf({
+          items: createSchema({
             custcol_engraving: { title: 'Engraving', type: 'string', 'x-ns-custom-field': true },
           }),
         },
       },
     },
   }),
-  creditMemo: schemaOf({}),
-  inventoryItem: schemaOf({
+  creditMemo: createSchema({}),
+  inventoryItem: createSchema({
     custitem_colour: { title: 'Colour', type: 'string', 'x-ns-custom-field': true },
   }),
 };
@@ -126,7 +126,7 @@ function answerQuery({ query }: Seen, response: ServerResponse): unknown {
 
 const read = async (): Promise<ReadonlyMap<string, RecordTypeMetadata>> =>
   new Map((await createConnectorAt(wire.url).metadata(signal)).map((type) => [type.name, type]));
-const fieldOf = (type: RecordTypeMetadata | undefined, name: string): FieldMetadata | undefined =>
+const findField = (type: RecordTypeMetadata | undefined, name: string): FieldMetadata | undefined =>
   type?.fields.find((field) => field.name === name);
 const unsyncable = (type: RecordTypeMetadata | undefined): string[] =>
   (type?.fields ?? []).filter(({ syncable }) => !syncable).map(({ name }) => name);
@@ -151,21 +151,21 @@ describe('metadata', () => {
       source: 'catalogue+probe',
       idType: 'integer',
     });
-    expect(fieldOf(types.get('invoice'), 'foreignamountunpaid')).toMatchObject({
+    expect(findField(types.get('invoice'), 'foreignamountunpaid')).toMatchObject({
       type: 'number',
       volatile: true,
       syncable: true,
       custom: false,
       reason: null,
     });
-    expect(fieldOf(types.get('invoice'), 'entity')).toMatchObject({ type: 'reference', volatile: false });
-    expect(fieldOf(types.get('invoice'), 'daysopen')).toMatchObject({
+    expect(findField(types.get('invoice'), 'entity')).toMatchObject({ type: 'reference', volatile: false });
+    expect(findField(types.get('invoice'), 'daysopen')).toMatchObject({
       syncable: false,
       reason: expect.stringContaining('calculates'),
     });
     expect(unsyncable(types.get('invoice'))).toEqual(['daysopen', 'daysoverduesearch']);
-    expect(fieldOf(types.get('customer'), 'lines')).toBeUndefined();
-    const lines = fieldOf(types.get('creditMemo'), 'lines');
+    expect(findField(types.get('customer'), 'lines')).toBeUndefined();
+    const lines = findField(types.get('creditMemo'), 'lines');
     expect(lines?.fields?.slice(0, 4).map(({ name }) => name)).toEqual([
       'id',
       'linesequencenumber',
@@ -189,10 +189,10 @@ describe('metadata', () => {
       ['custentity_tier', 'Tier', 'list'],
       ['custentity_tags', 'Tags', 'multiselect'],
     ]);
-    expect(fieldOf(types.get('item'), 'custitem_colour')).toMatchObject({ custom: true });
-    expect(fieldOf(types.get('invoice'), 'custbody_po')).toMatchObject({ custom: true, syncable: true });
-    expect(fieldOf(types.get('invoice'), 'custcol_engraving')).toBeUndefined();
-    expect(fieldOf(types.get('invoice'), 'lines')?.fields?.at(-1)).toMatchObject({
+    expect(findField(types.get('item'), 'custitem_colour')).toMatchObject({ custom: true });
+    expect(findField(types.get('invoice'), 'custbody_po')).toMatchObject({ custom: true, syncable: true });
+    expect(findField(types.get('invoice'), 'custcol_engraving')).toBeUndefined();
+    expect(findField(types.get('invoice'), 'lines')?.fields?.at(-1)).toMatchObject({
       name: 'custcol_engraving',
       label: 'Engraving',
       custom: true,
@@ -213,8 +213,8 @@ describe('metadata', () => {
       employee: null,
       contact: null,
     });
-    expect(fieldOf(types.get('invoice'), 'lines')?.volatile).toBe(false);
-    expect(fieldOf(types.get('salesOrder'), 'lines')?.volatile).toBe(true);
+    expect(findField(types.get('invoice'), 'lines')?.volatile).toBe(false);
+    expect(findField(types.get('salesOrder'), 'lines')?.volatile).toBe(true);
     const [invoice, vendor] = [types.get('invoice'), types.get('vendor')];
     if (invoice === undefined || vendor === undefined) throw new Error('missing');
     const scanned = scannedFields(invoice).map(({ name }) => name);
@@ -338,7 +338,7 @@ describe('metadata', () => {
   });
 
   it('describes payments with their applications, which are not syncable where the links are hidden', async () => {
-    const lines = fieldOf((await read()).get('customerPayment'), 'lines');
+    const lines = findField((await read()).get('customerPayment'), 'lines');
     expect(lines).toMatchObject({ label: 'Applications', syncable: true, volatile: false });
     expect(lines?.fields?.map(({ name }) => name)).toEqual([
       'previousdoc',
@@ -351,17 +351,17 @@ describe('metadata', () => {
       wire.seen.some(({ query }) => query.includes('nexttransactionlinelink') && query.includes('l.id')),
     ).toBe(false);
     account.missing = ['l.previousdoc'];
-    expect(fieldOf((await read()).get('customerPayment'), 'lines')).toMatchObject({
+    expect(findField((await read()).get('customerPayment'), 'lines')).toMatchObject({
       syncable: false,
       reason: expect.stringMatching(/previousdoc/i),
     });
     account.hidden = ['nexttransactionlinelink'];
     const payment = (await read()).get('customerPayment');
-    expect(fieldOf(payment, 'lines')).toMatchObject({
+    expect(findField(payment, 'lines')).toMatchObject({
       syncable: false,
       reason: expect.stringContaining('nexttransactionlinelink'),
     });
-    expect(fieldOf(payment, 'foreigntotal')).toMatchObject({ syncable: true });
+    expect(findField(payment, 'foreigntotal')).toMatchObject({ syncable: true });
   });
 
   it('describes a column without display text as plain text instead of dropping it', async () => {
@@ -377,9 +377,9 @@ describe('metadata', () => {
           )
         : answer(seen, response);
     const customer = (await read()).get('customer');
-    expect(fieldOf(customer, 'category')).toMatchObject({ type: 'text', syncable: true, reason: null });
-    expect(fieldOf(customer, 'terms')).toMatchObject({ type: 'text', syncable: true });
-    expect(fieldOf(customer, 'currency')).toMatchObject({ type: 'reference', syncable: true });
+    expect(findField(customer, 'category')).toMatchObject({ type: 'text', syncable: true, reason: null });
+    expect(findField(customer, 'terms')).toMatchObject({ type: 'text', syncable: true });
+    expect(findField(customer, 'currency')).toMatchObject({ type: 'reference', syncable: true });
   });
 
   it('marks columns that NetSuite calls unknown, with the reason, after few queries', async () => {
@@ -391,11 +391,11 @@ describe('metadata', () => {
       'daysoverduesearch',
       'custbody_po',
     ]);
-    expect(fieldOf(types.get('invoice'), 'subsidiary')?.reason).toBe(
+    expect(findField(types.get('invoice'), 'subsidiary')?.reason).toBe(
       "NetSuite refuses it for this role: Unknown identifier 'SUBSIDIARY'.",
     );
     expect(
-      fieldOf(types.get('invoice'), 'lines')
+      findField(types.get('invoice'), 'lines')
         ?.fields?.filter(({ syncable }) => !syncable)
         .map(({ name }) => name),
     ).toEqual(['units']);
@@ -443,7 +443,7 @@ describe('metadata', () => {
     account.hidden = ['transactionline'];
     const types = await read();
     expect(unsyncable(types.get('invoice'))).toEqual(['daysopen', 'daysoverduesearch', 'lines']);
-    expect(fieldOf(types.get('invoice'), 'lines')?.reason).toMatch(/cannot read lines/);
+    expect(findField(types.get('invoice'), 'lines')?.reason).toMatch(/cannot read lines/);
   });
 
   it('reads the list of custom fields where the catalogue is refused, and names it as the source', async () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import type { QuerySource } from '../../../src/connectors/discovery.ts';
 import { profile } from '../../setup/account-profile.ts';
-import { type CompanyAccount, idsOf, openCompanyAccount, signal } from './company-account.ts';
+import { type CompanyAccount, listIds, openCompanyAccount, signal } from './company-account.ts';
 
 let company: CompanyAccount;
 beforeAll(async () => {
@@ -22,7 +22,7 @@ const describeQuery = async (
   if (described === undefined) throw new Error('there is no query language');
   return described;
 };
-const typesOf = ({ fields }: RecordTypeMetadata) =>
+const toTypes = ({ fields }: RecordTypeMetadata) =>
   Object.fromEntries(fields.map(({ name, type }) => [name, type]));
 const warned = ({ fields }: RecordTypeMetadata) =>
   fields.filter(({ warning }) => warning !== undefined).map(({ name }) => name);
@@ -38,7 +38,7 @@ describe('describeQuery', () => {
     const before = company.requests();
     const described = await describeQuery(bills, { modifiedColumn: 'lastmodifieddate' });
     expect(company.requests() - before).toBeLessThan(40);
-    expect(typesOf(described)).toEqual({
+    expect(toTypes(described)).toEqual({
       id: 'integer',
       tranid: 'text',
       trandate: 'date',
@@ -85,7 +85,7 @@ describe('describeQuery', () => {
         modifiedColumn: 'changed',
       },
     );
-    expect(typesOf(described)).toEqual({ id: 'integer', code: 'text', changed: 'time' });
+    expect(toTypes(described)).toEqual({ id: 'integer', code: 'text', changed: 'time' });
     expect(warned(described)).toEqual(['code', 'changed']);
     expect(await company.readAll(described)).toEqual({ records: [], rejected: [] });
   });
@@ -96,14 +96,14 @@ describe('describeQuery', () => {
     const integer = await describeQuery(query('id'));
     const empty = await describeQuery(query('NULL'));
     const text = await describeQuery(query('itemid'));
-    expect([decimal, integer, empty, text].map((described) => typesOf(described)['value'])).toEqual([
+    expect([decimal, integer, empty, text].map((described) => toTypes(described)['value'])).toEqual([
       'number',
       'integer',
       'text',
       'text',
     ]);
     const again = async (column: string, last: RecordTypeMetadata) =>
-      typesOf(await describeQuery(query(column), {}, last))['value'];
+      toTypes(await describeQuery(query(column), {}, last))['value'];
     expect(await again('id', decimal)).toBe('number');
     expect(await again('NULL', decimal)).toBe('number');
     expect(await again('id / 3', integer)).toBe('number');
@@ -160,8 +160,8 @@ describe('the record type of a query', () => {
       (await company.truth(truth)).map(([id, total]) => [id, Number(total)]),
     );
     expect(await company.connector.count(described, signal)).toBe(records.length);
-    expect(await company.listAll(described, { limit: 100 })).toEqual(idsOf({ records }));
-    const ids = idsOf({ records }).slice(5, 9);
+    expect(await company.listAll(described, { limit: 100 })).toEqual(listIds({ records }));
+    const ids = listIds({ records }).slice(5, 9);
     const fields = described.fields.map(({ name }) => name);
     const some = await company.connector.readByIds({
       recordType: described,
@@ -169,15 +169,15 @@ describe('the record type of a query', () => {
       ids: [...ids, '999999999'],
       signal,
     });
-    expect(idsOf(some)).toEqual(ids);
+    expect(listIds(some)).toEqual(ids);
     const latest =
       records
         .map(({ modifiedAt }) => String(modifiedAt))
         .sort()
         .at(-1) ?? '';
     const changed = await company.readAll(described, { changedSince: new Date(latest) });
-    expect(idsOf(changed)).toEqual(
-      idsOf({ records: records.filter(({ modifiedAt }) => modifiedAt === latest) }),
+    expect(listIds(changed)).toEqual(
+      listIds({ records: records.filter(({ modifiedAt }) => modifiedAt === latest) }),
     );
     expect(
       await company.connector.countChanged?.({ recordType: described, since: new Date(latest), signal }),

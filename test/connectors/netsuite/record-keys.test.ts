@@ -9,10 +9,10 @@ const key = [
   { column: 'transactionline', digits: 5 },
   { column: 'accountingbook', digits: 2 },
 ];
-const rowOf = (parts: readonly unknown[]) =>
+const toRow = (parts: readonly unknown[]) =>
   Object.fromEntries(parts.map((part, index) => [keyPart(index), part]));
-const idOf = (parts: readonly unknown[]): unknown =>
-  addIds({ table: 'transactionaccountingline', key }, { rows: [rowOf(parts)], hasMore: false, characters: 1 })
+const computeId = (parts: readonly unknown[]): unknown =>
+  addIds({ table: 'transactionaccountingline', key }, { rows: [toRow(parts)], hasMore: false, characters: 1 })
     .rows[0]?.['id'];
 
 describe('an id of several columns', () => {
@@ -24,7 +24,7 @@ describe('an id of several columns', () => {
     [['-1', '99999', '99'], '-1'],
     [['99999999999', '99999', '99'], '999999999999999999'],
   ])('of %j is %s', (parts, id) => {
-    expect(idOf(parts)).toBe(id);
+    expect(computeId(parts)).toBe(id);
     expect(splitId(key, id)).toEqual(parts);
     expect(isIdText(id)).toBe(true);
   });
@@ -38,8 +38,8 @@ describe('an id of several columns', () => {
     [['12', '3.5', '1'], /transactionline is not an integer/],
     [['12', '3', 1], /accountingbook is not an integer/],
   ])('of %j is none', (parts, problem) => {
-    expect(isIdText(String(idOf(parts)))).toBe(false);
-    expect(keyProblem(key, rowOf(parts))).toMatch(problem);
+    expect(isIdText(String(computeId(parts)))).toBe(false);
+    expect(keyProblem(key, toRow(parts))).toMatch(problem);
   });
 
   it('has the order of the key', () => {
@@ -52,7 +52,7 @@ describe('an id of several columns', () => {
       ['0', '1', '0'],
       ['9', '12', '3'],
       ['10', '0', '0'],
-    ].map(idOf);
+    ].map(computeId);
     expect(values.toSorted((one, other) => compareIds(String(one), String(other)))).toEqual(values);
   });
 
@@ -62,7 +62,7 @@ describe('an id of several columns', () => {
       ['1', '100000', '1'],
       ['2', '1', '1'],
       ['2', '100000', '1'],
-    ].map(rowOf);
+    ].map(toRow);
     const ids = (hasMore: boolean) =>
       addIds({ table: 'transactionaccountingline', key }, { rows, hasMore, characters: 1 }).rows.map(
         ({ id }) => id,

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { PageRequest } from '../../../src/connectors/connector.ts';
-import { createConnectorAt, metadataOf, rowsResponse, startWire, type Wire } from './wire.ts';
+import { createConnectorAt, getMetadata, rowsResponse, startWire, type Wire } from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
-const invoice = metadataOf('invoice');
-const customer = metadataOf('customer');
+const invoice = getMetadata('invoice');
+const customer = getMetadata('customer');
 
 beforeEach(async () => {
   wire = await startWire();

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ScanRequest, scannedFields } from '../../../src/connectors/connector.ts';
-import { createConnectorAt, metadataOf, rowsResponse, startWire, type Wire } from './wire.ts';
+import { createConnectorAt, getMetadata, rowsResponse, startWire, type Wire } from './wire.ts';
 
 let wire: Wire;
 const signal = new AbortController().signal;
-const invoice = metadataOf('invoice');
+const invoice = getMetadata('invoice');
 const volatile = scannedFields(invoice).map(({ name }) => name);
 const at = '2026-01-02T03:04:05Z';
 

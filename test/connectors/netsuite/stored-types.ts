@@ -3,7 +3,7 @@ import type { FieldMetadata, FieldType, RecordTypeMetadata } from '../../../src/
 import type { StoredDefinition } from '../../../src/connectors/netsuite/stored-definition.ts';
 
 type Fields = Readonly<Record<string, FieldType>>;
-export const fieldsOf = (fields: Fields): FieldMetadata[] =>
+export const toFields = (fields: Fields): FieldMetadata[] =>
   Object.entries(fields).map(([name, type]) => ({
     name,
     label: name,
@@ -40,7 +40,7 @@ export function describeType(
   lineFields?: Fields,
 ): RecordTypeMetadata {
   const stored: StoredDefinition = { ...wholeTable, ...definition };
-  const described: FieldMetadata[] = fieldsOf({ id: 'integer', ...fields });
+  const described: FieldMetadata[] = toFields({ id: 'integer', ...fields });
   const { modified } = stored;
   return {
     name,
@@ -53,7 +53,7 @@ export function describeType(
         ? described
         : [
             ...described,
-            ...fieldsOf({ lines: 'lines' }).map((lines) => ({ ...lines, fields: fieldsOf(lineFields) })),
+            ...toFields({ lines: 'lines' }).map((lines) => ({ ...lines, fields: toFields(lineFields) })),
           ],
     openWhen: null,
     modifiedField: modified?.from === 'parent' ? 'parentModified' : (modified?.column ?? null),

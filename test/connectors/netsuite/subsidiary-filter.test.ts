@@ -1,8 +1,8 @@
 // A record type of which only some subsidiaries' records are wanted.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
-import { type CompanyAccount, idsOf, openCompanyAccount, signal } from './company-account.ts';
-import { fieldsOf, transactionType } from './stored-types.ts';
+import { type CompanyAccount, listIds, openCompanyAccount, signal } from './company-account.ts';
+import { toFields, transactionType } from './stored-types.ts';
 
 let company: CompanyAccount;
 beforeAll(async () => {
@@ -15,7 +15,7 @@ const sinceEver = new Date('2000-01-01T00:00:00Z');
 const vendorBill = transactionType('vendorBill');
 const filtered = (subsidiaries: readonly string[]): RecordTypeMetadata => ({
   ...vendorBill,
-  fields: [...vendorBill.fields, ...fieldsOf({ subsidiary: 'reference' })],
+  fields: [...vendorBill.fields, ...toFields({ subsidiary: 'reference' })],
   filter: { subsidiaries },
 });
 
@@ -32,7 +32,7 @@ describe('a filter by subsidiaries', () => {
       `v.id from suiteql.transaction v where v.recordtype = 'vendorbill' and v.subsidiary <> ${most} order by v.id limit 1`,
     );
     expect(ids.length).toBeGreaterThan(0);
-    expect(idsOf(await company.readAll(bills, { limit: 50 }))).toEqual(ids);
+    expect(listIds(await company.readAll(bills, { limit: 50 }))).toEqual(ids);
     expect(await company.connector.count(bills, signal)).toBe(ids.length);
     expect(await company.listAll(bills, { changedSince: sinceEver })).toEqual(ids);
     expect(await company.connector.countChanged?.({ recordType: bills, since: sinceEver, signal })).toEqual({
@@ -53,7 +53,7 @@ describe('a filter by subsidiaries', () => {
       ids: [other, ids[0] ?? ''],
       signal,
     });
-    expect(idsOf({ records })).toEqual([ids[0]]);
+    expect(listIds({ records })).toEqual([ids[0]]);
   });
 
   it('loses a record that leaves and finds one that enters', async () => {
@@ -75,7 +75,7 @@ describe('a filter by subsidiaries', () => {
     expect(await company.listAll(filtered([there]), { changedSince: since })).toEqual([id]);
     expect(await company.connector.count(filtered([here, there]), signal)).toBeGreaterThan(counted);
     await move(here);
-    expect(idsOf(await read())).toEqual([id]);
+    expect(listIds(await read())).toEqual([id]);
     expect(await company.listAll(bills, { changedSince: since })).toEqual([id]);
   });
 
@@ -100,10 +100,10 @@ describe('a filter by subsidiaries', () => {
       'a subsidiary that can’t be read',
       {
         ...filtered(['1']),
-        fields: fieldsOf({ subsidiary: 'reference' }).map((field) => ({ ...field, syncable: false })),
+        fields: toFields({ subsidiary: 'reference' }).map((field) => ({ ...field, syncable: false })),
       },
     ],
-    ['several subsidiaries per record', { ...filtered(['1']), fields: fieldsOf({ subsidiary: 'list' }) }],
+    ['several subsidiaries per record', { ...filtered(['1']), fields: toFields({ subsidiary: 'list' }) }],
     ['an id that is no number', filtered(['1) OR (1 = 1'])],
     ['no subsidiary', filtered([])],
   ])('is refused for %s', async (_what, recordType) => {

@@ -10,9 +10,9 @@ import {
   concurrencyProbe,
   createConnectorAt,
   errorResponse,
+  getMetadata,
   invalidQuery,
   json,
-  metadataOf,
   movableClock,
   realClock,
   rowsResponse,
@@ -25,7 +25,7 @@ import {
 
 let wire: Wire;
 const signal = new AbortController().signal;
-const customer = metadataOf('customer');
+const customer = getMetadata('customer');
 const list = (connector = createConnectorAt(wire.url)) =>
   connector.listIds({ recordType: customer, afterId: null, limit: 1000, signal });
 const oneRow: Answer = () => rowsResponse([{ links: [], id: '1' }]);
@@ -36,7 +36,7 @@ beforeEach(async () => {
 });
 afterEach(() => wire.stop());
 
-async function failureOf(work: Promise<unknown>): Promise<ErpError> {
+async function catchFailure(work: Promise<unknown>): Promise<ErpError> {
   const error: unknown = await work.then(
     () => 'no failure',
     (thrown: unknown) => thrown,
@@ -140,7 +140,7 @@ describe('401', () => {
 
   it('twice: fails with refused credentials and stops trying', async () => {
     wire.answer = (_seen, response) => json(response, 401, loginError);
-    expect(await failureOf(list())).toMatchObject({
+    expect(await catchFailure(list())).toMatchObject({
       kind: 'credentials',
       code: 'INVALID_LOGIN',
       fix: expect.stringContaining('Login Audit Trail'),
@@ -163,7 +163,7 @@ describe('the login', () => {
     [429, {}, 'throttled', 'CONCURRENCY_LIMIT_EXCEEDED'],
   ])('with the response %i %j is %s %s', async (status, body, kind, code) => {
     wire.login = (_seen, response) => json(response, status, body);
-    expect(await failureOf(list())).toMatchObject({ kind, code });
+    expect(await catchFailure(list())).toMatchObject({ kind, code });
     expect(wire.seen).toHaveLength(0);
   });
 
@@ -179,7 +179,7 @@ describe('the login', () => {
     const connector = createConnectorAt(wire.url);
     const { login } = wire;
     wire.login = (_seen, response) => json(response, 503, {});
-    await failureOf(list(connector));
+    await catchFailure(list(connector));
     wire.login = login;
     expect((await list(connector)).listed).toEqual([{ id: '1', modifiedAt: null }]);
   });
@@ -294,7 +294,7 @@ describe('error responses', () => {
     wire.answer = answer;
     const timesOut = 'code' in expected && expected.code === 'TIMEOUT';
     const requestTimeoutMs = timesOut ? 1_000 : 60_000;
-    const error = await failureOf(
+    const error = await catchFailure(
       list(createConnectorAt(wire.url, { erp: { requestTimeoutMs, maxResponseBytes: 50_000 } })),
     );
     expect(error).toMatchObject({ retryAfterMs: null, ...expected });
@@ -305,14 +305,14 @@ describe('error responses', () => {
   });
 
   it('no server', async () => {
-    expect(await failureOf(list(createConnectorAt(unreachableUrl)))).toMatchObject({
+    expect(await catchFailure(list(createConnectorAt(unreachableUrl)))).toMatchObject({
       kind: 'down',
       code: 'HOST_UNREACHABLE',
     });
   });
 
   it('an address that is not allowed', async () => {
-    expect(await failureOf(list(createConnectorAt('http://169.254.169.254')))).toMatchObject({
+    expect(await catchFailure(list(createConnectorAt('http://169.254.169.254')))).toMatchObject({
       kind: 'query',
       code: 'HOST_REFUSED',
     });
@@ -361,7 +361,7 @@ describe('responses that contradict themselves', () => {
       limit: 2,
       signal,
     });
-    expect(await failureOf(work)).toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
+    expect(await catchFailure(work)).toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
   });
 
   it('returns an id that is not an integer unchanged: the engine knows it as rejected', async () => {
@@ -403,7 +403,7 @@ describe('responses that contradict themselves', () => {
     'a count response of %j',
     async (items) => {
       wire.answer = () => rowsResponse(items);
-      expect(await failureOf(createConnectorAt(wire.url).count(customer, signal))).toMatchObject({
+      expect(await catchFailure(createConnectorAt(wire.url).count(customer, signal))).toMatchObject({
         kind: 'answer',
       });
     },
@@ -417,6 +417,6 @@ describe('responses that contradict themselves', () => {
     [],
   ])('a time of %j', async (body) => {
     wire.answer = (_seen, response) => json(response, 200, body);
-    expect(await failureOf(createConnectorAt(wire.url).now(signal))).toMatchObject({ kind: 'answer' });
+    expect(await catchFailure(createConnectorAt(wire.url).now(signal))).toMatchObject({ kind: 'answer' });
   });
 });

@@ -195,7 +195,7 @@ export function createConnectors(accounts: readonly { url: string; accountId: st
 }
 
 /** The metadata of a record type for a role that can read all of our columns. */
-export function metadataOf(name: string): RecordTypeMetadata {
+export function getMetadata(name: string): RecordTypeMetadata {
   const definition = recordTypeDefinitions.find((candidate) => candidate.name === name);
   if (definition === undefined) throw new Error(`no record type ${name}`);
   const field = (column: {

@@ -1,6 +1,6 @@
 // What files and functions look like: their size, their names, their exports.
 import { describe, expect, it } from 'vitest';
-import { everything, functionsOf, offending, programs, tools, web } from './sources.ts';
+import { everything, listFunctions, offending, programs, tools, web } from './sources.ts';
 
 /** Without the folder of this file, which contains what it forbids. */
 const exceptThese = everything.filter(({ file }) => !file.startsWith('test/contract/architecture/'));
@@ -10,7 +10,7 @@ const written = [...programs, ...tools, ...web];
 describe('functions', () => {
   it('have at most 60 lines and 2,000 characters, comments included', () => {
     const long = written.flatMap((source) =>
-      functionsOf(source)
+      listFunctions(source)
         .filter(({ lines, characters }) => lines > 60 || characters > 2_000)
         .map(({ name }) => `${source.file} ${name === '' ? '(unnamed)' : name}`),
     );

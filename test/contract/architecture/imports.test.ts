@@ -33,12 +33,12 @@ function isAllowed(from: string, to: string): boolean {
   return !to.startsWith('src/connectors/netsuite/') || importer === 'platform';
 }
 
-const targetsOf = ({ imports }: Source): string[] => imports.map(({ target }) => target);
+const listTargets = ({ imports }: Source): string[] => imports.map(({ target }) => target);
 /** Each import of a file of this repository from outside of the importing part, as `file → file`. */
-const crossings = (sources: readonly Source[], partOf: (file: string) => string): [string, string][] =>
+const crossings = (sources: readonly Source[], toPart: (file: string) => string): [string, string][] =>
   sources.flatMap((source) =>
-    targetsOf(source)
-      .filter((target) => isInRepository(target) && partOf(target) !== partOf(source.file))
+    listTargets(source)
+      .filter((target) => isInRepository(target) && toPart(target) !== toPart(source.file))
       .map((target): [string, string] => [source.file, target]),
   );
 const written = (edges: readonly (readonly [string, string])[]): string[] =>
@@ -77,14 +77,14 @@ describe('imports', () => {
 
   it('name files with their extension', () => {
     const bare = everything.flatMap((source) =>
-      targetsOf(source).filter((target) => isInRepository(target) && !/\.\w+$/.test(target)),
+      listTargets(source).filter((target) => isInRepository(target) && !/\.\w+$/.test(target)),
     );
     expect(bare).toEqual([]);
   });
 });
 
 /** The circles of a graph: its strongly connected components (Tarjan's algorithm) with more than one node. */
-function circlesOf(graph: ReadonlyMap<string, Iterable<string>>): string[][] {
+function listCycles(graph: ReadonlyMap<string, Iterable<string>>): string[][] {
   const circles: string[][] = [];
   const path: string[] = [];
   const numbers = new Map<string, number>();
@@ -107,17 +107,17 @@ function circlesOf(graph: ReadonlyMap<string, Iterable<string>>): string[][] {
 }
 
 /** The graph of the groups of files; a file without a group counts in none. */
-function graphOf(
+function buildGraph(
   sources: readonly Source[],
-  groupOf: (file: string) => string | undefined,
+  findGroup: (file: string) => string | undefined,
 ): Map<string, Set<string>> {
   const graph = new Map<string, Set<string>>();
   for (const source of sources) {
-    const group = groupOf(source.file);
+    const group = findGroup(source.file);
     if (group === undefined) continue;
     const targets = graph.get(group) ?? new Set();
     graph.set(group, targets);
-    for (const target of targetsOf(source).map(groupOf))
+    for (const target of listTargets(source).map(findGroup))
       if (target !== undefined && target !== group) targets.add(target);
   }
   return graph;
@@ -135,7 +135,7 @@ describe('circles', () => {
       z: ['y'],
       alone: ['a'],
     };
-    expect(circlesOf(new Map(Object.entries(graph)))).toEqual([
+    expect(listCycles(new Map(Object.entries(graph)))).toEqual([
       ['y', 'z'],
       ['a', 'b', 'c'],
     ]);
@@ -146,7 +146,7 @@ describe('circles', () => {
     const grammar = ['call', 'expression', 'from', 'query'].map(
       (name) => `packages/netsuite-simulator/src/suiteql/${name}.ts`,
     );
-    expect(circlesOf(graphOf([...programs, ...tools], (file) => file))).toEqual([grammar]);
+    expect(listCycles(buildGraph([...programs, ...tools], (file) => file))).toEqual([grammar]);
   });
 
   it.each(['src', 'src/http', 'src/public', 'src/platform', 'src/platform/pay'])(
@@ -154,7 +154,7 @@ describe('circles', () => {
     (folder) => {
       const findOwn = (file: string): string | undefined =>
         file.startsWith(`${folder}/`) ? file.slice(folder.length + 1).split('/')[0] : undefined;
-      expect(circlesOf(graphOf(src, findOwn))).toEqual([]);
+      expect(listCycles(buildGraph(src, findOwn))).toEqual([]);
     },
   );
 });

@@ -1,5 +1,5 @@
 // The source files as the architecture tests see them. `program`, the syntax tree, is expensive: it is read
-// for functionsOf only.
+// for listFunctions only.
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Node, parseSync } from 'oxc-parser';
@@ -21,7 +21,7 @@ export type Source = {
 
 type ParsedModule = ReturnType<typeof parseSync>['module'];
 
-function importsOf(
+function listImports(
   file: string,
   text: string,
   { staticImports, staticExports, dynamicImports }: ParsedModule,
@@ -53,7 +53,7 @@ const isNode = (value: unknown): value is Node =>
  * With the functions inside other functions, whose lines and characters count in both. A function is named
  * by what it is assigned to.
  */
-export function functionsOf({ file, text }: Source) {
+export function listFunctions({ file, text }: Source) {
   const found: { name: string; lines: number; characters: number }[] = [];
   const visit = (node: Node, name: string): void => {
     if (
@@ -85,7 +85,7 @@ function read(file: string): Source {
   const code =
     comments.map(({ start }, index) => text.slice(comments[index - 1]?.end ?? 0, start)).join('') +
     text.slice(comments.at(-1)?.end ?? 0);
-  return { file, text, code, imports: importsOf(file, text, module) };
+  return { file, text, code, imports: listImports(file, text, module) };
 }
 
 /** Without what other tests and the build of the console generate, which may be absent or half written. */

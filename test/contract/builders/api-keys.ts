@@ -17,7 +17,7 @@ async function transferredKey(fixture: Fixture) {
   await fixture.sql((tx) => tx('api_keys').where(own.params).update(columns));
   return own;
 }
-const dayOf = (instant: string): string => instant.slice(0, 10);
+const toDay = (instant: string): string => instant.slice(0, 10);
 /** Every key reads records, which a role with one permission may not. */
 const mayRefuse = ['escalation'];
 /** A key's versions and resources must exist; the fixture has none. */
@@ -55,7 +55,7 @@ export const apiKeyBuilders: BuilderGroup = {
     },
     getApiKeyUsage: {
       build: ownKey,
-      fields: { 'query.from': instants.map(dayOf), 'query.to': laterInstants.map(dayOf) },
+      fields: { 'query.from': instants.map(toDay), 'query.to': laterInstants.map(toDay) },
     },
     deleteApiKey: { build: ownKey },
     rotateApiKey: {

@@ -39,8 +39,10 @@ async function insertVersion(
   return { id, version };
 }
 
-const draftOf = async (fixture: Fixture) => ({ params: { id: (await insertVersion(fixture, 'draft')).id } });
-const liveOf = async (fixture: Fixture) => ({
+const insertDraft = async (fixture: Fixture) => ({
+  params: { id: (await insertVersion(fixture, 'draft')).id },
+});
+const insertPublished = async (fixture: Fixture) => ({
   params: { id: (await insertVersion(fixture, 'published')).id },
 });
 
@@ -106,21 +108,21 @@ export const apiSchemaBuilders: BuilderGroup = {
       // It saves nothing.
       auditRows: 0,
     },
-    getApiSchema: { build: draftOf },
+    getApiSchema: { build: insertDraft },
     updateApiSchema: {
-      build: async (fixture) => ({ ...(await draftOf(fixture)), body: { notes: 'Other' } }),
+      build: async (fixture) => ({ ...(await insertDraft(fixture)), body: { notes: 'Other' } }),
       // Only the current revision is accepted, and each change creates a new one.
       fields: { 'body.revision': asBuilt, 'body.endpoints': endpoints },
     },
-    deleteApiSchema: { build: draftOf },
+    deleteApiSchema: { build: insertDraft },
     validateApiSchema: {
-      build: draftOf,
+      build: insertDraft,
       fields: { 'body.endpoints': endpoints },
       // It saves nothing.
       auditRows: 0,
     },
     listApiSchemaSources: {
-      build: async (fixture) => ({ params: { ...(await draftOf(fixture)).params, recordType: 'thing' } }),
+      build: async (fixture) => ({ params: { ...(await insertDraft(fixture)).params, recordType: 'thing' } }),
       fields: { 'params.recordType': asBuilt },
     },
     publishApiSchema: {
@@ -130,21 +132,21 @@ export const apiSchemaBuilders: BuilderGroup = {
       }),
       fields: { 'body.revision': asBuilt },
     },
-    getApiSchemaPublication: { build: liveOf },
-    proveApiSchema: { build: liveOf },
-    createApiSchemaVersion: { build: draftOf },
+    getApiSchemaPublication: { build: insertPublished },
+    proveApiSchema: { build: insertPublished },
+    createApiSchemaVersion: { build: insertDraft },
     diffApiSchema: {
       build: async (fixture) => ({
         query: { against: (await insertVersion(fixture, 'draft')).version },
-        ...(await draftOf(fixture)),
+        ...(await insertDraft(fixture)),
       }),
       fields: { 'query.against': asBuilt },
     },
     deprecateApiSchema: {
-      build: async (fixture) => ({ ...(await liveOf(fixture)), body: { sunsetAt: null } }),
+      build: async (fixture) => ({ ...(await insertPublished(fixture)), body: { sunsetAt: null } }),
       fields: { 'body.sunsetAt': fc.option(laterInstants) },
     },
-    listApiSchemaCallers: { build: liveOf },
+    listApiSchemaCallers: { build: insertPublished },
     listApiSchemaRecords: {
       build: readable,
       fields: {
@@ -155,7 +157,7 @@ export const apiSchemaBuilders: BuilderGroup = {
       },
     },
     retireApiSchema: {
-      build: async (fixture) => ({ ...(await liveOf(fixture)), body: { undo: false } }),
+      build: async (fixture) => ({ ...(await insertPublished(fixture)), body: { undo: false } }),
       fields: { 'body.undo': asBuilt },
     },
   },

@@ -8,7 +8,7 @@ import { viewBuilders } from './views.ts';
 type Ids = { id: string; viewId: string; templateId: string };
 const recipients = ['ada@example.test'];
 
-async function madeOf({ sql, organization, owner, next }: Fixture): Promise<Ids> {
+async function insertSubscription({ sql, organization, owner, next }: Fixture): Promise<Ids> {
   const [id, viewId, templateId] = [createId(), createId(), createId()];
   const own = { organization_id: organization.id };
   const view = {
@@ -42,7 +42,9 @@ async function madeOf({ sql, organization, owner, next }: Fixture): Promise<Ids>
   });
   return { id, viewId, templateId };
 }
-const ofSubscription = async (fixture: Fixture) => ({ params: { id: (await madeOf(fixture)).id } });
+const ofSubscription = async (fixture: Fixture) => ({
+  params: { id: (await insertSubscription(fixture)).id },
+});
 
 const fields = {
   'body.viewId': asBuilt,
@@ -63,12 +65,12 @@ export const subscriptionBuilders: BuilderGroup = {
   ...(viewBuilders.setUp !== undefined && { setUp: viewBuilders.setUp }),
   builders: {
     listSubscriptions: {
-      build: async (fixture) => ({ query: { viewId: (await madeOf(fixture)).viewId } }),
+      build: async (fixture) => ({ query: { viewId: (await insertSubscription(fixture)).viewId } }),
       fields: { 'query.viewId': asBuilt },
     },
     createSubscription: {
       build: async (fixture) => {
-        const { viewId, templateId } = await madeOf(fixture);
+        const { viewId, templateId } = await insertSubscription(fixture);
         return { body: { viewId, templateId, schedule: '0 7 * * *', recipients, format: 'html' } };
       },
       fields,
@@ -77,7 +79,7 @@ export const subscriptionBuilders: BuilderGroup = {
     getSubscription: { build: ofSubscription },
     updateSubscription: {
       build: async (fixture) => {
-        const { id, viewId, templateId } = await madeOf(fixture);
+        const { id, viewId, templateId } = await insertSubscription(fixture);
         return { params: { id }, body: { viewId, templateId, recipients } };
       },
       fields,

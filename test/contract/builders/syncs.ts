@@ -10,7 +10,7 @@ import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
 
 const spans = { 'query.after': instants, 'query.before': laterInstants };
 const recordTypes = 600;
-const recordTypeOf = (number: number): string => `type_${(number % recordTypes) + 1}`;
+const toRecordType = (number: number): string => `type_${(number % recordTypes) + 1}`;
 
 const field = (name: string, type: FieldMetadata['type'] = 'text'): FieldMetadata => ({
   ...{ name, label: name, type, custom: false, syncable: true, volatile: false, reason: null },
@@ -18,7 +18,7 @@ const field = (name: string, type: FieldMetadata['type'] = 'text'): FieldMetadat
 const metadata = Array.from(
   { length: recordTypes },
   (_, index): RecordTypeMetadata => ({
-    name: recordTypeOf(index),
+    name: toRecordType(index),
     label: `Type ${index}`,
     table: 'thing',
     source: 'catalogue',
@@ -137,17 +137,17 @@ export const syncBuilders: BuilderGroup = {
   builders: {
     listSyncConfigs: { build: () => ({}) },
     createSyncConfig: {
-      build: ({ next }) => ({ body: { name: 'Sync', recordType: recordTypeOf(next()) } }),
+      build: ({ next }) => ({ body: { name: 'Sync', recordType: toRecordType(next()) } }),
       fields: { ...meaningful, 'body.recordType': asBuilt },
     },
     createSyncConfigs: {
-      build: ({ next }) => ({ body: { recordTypes: [recordTypeOf(next())] } }),
+      build: ({ next }) => ({ body: { recordTypes: [toRecordType(next())] } }),
       fields: { ...meaningful, 'body.recordTypes': asBuilt, 'body.dryRun': fc.constant(false) },
     },
     getSyncConfig: { build: ownConfig },
     updateSyncConfig: {
       build: async (fixture) => ({
-        params: { id: (await insertConfig(fixture, recordTypeOf(fixture.next()))).id },
+        params: { id: (await insertConfig(fixture, toRecordType(fixture.next()))).id },
         body: { name: 'Other' },
       }),
       fields: meaningful,

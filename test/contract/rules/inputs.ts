@@ -2,7 +2,14 @@
 // OpenAPI document forbids are rejected, and no input makes the service fail.
 import fc from 'fast-check';
 import type { Route } from '../../../src/http/route/route.ts';
-import { fillAsBuilt, type Json, spoiled, spoiledQuery, valuesOf, wireSchemaOf } from '../arbitrary.ts';
+import {
+  createArbitrary,
+  fillAsBuilt,
+  type Json,
+  spoiled,
+  spoiledQuery,
+  toWireSchema,
+} from '../arbitrary.ts';
 import type { Builder, Fields, Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
 import { authorizedCaller, missingBuilder, type Raw, type Site, type Walk } from '../walk.ts';
@@ -24,8 +31,8 @@ type Given = { readonly query: Json; readonly body: unknown };
 function validInputs(route: Route, fields: Fields, count: number, seed: number): Given[] {
   const of = (schema: Route['body'] | Route['query'], place: string): fc.Arbitrary<unknown> => {
     if (schema === undefined) return fc.constant(undefined);
-    const wire = wireSchemaOf(schema);
-    return valuesOf(wire, wire, place, fields);
+    const wire = toWireSchema(schema);
+    return createArbitrary(wire, wire, place, fields);
   };
   const made = fc.sample(fc.record({ query: of(route.query, 'query'), body: of(route.body, 'body') }), {
     numRuns: count * 3,
@@ -165,8 +172,8 @@ async function sendInvalid(ground: Ground): Promise<{ count: number; failures: s
 const unexpected = (walk: Walk, route: Route, answer: Answer): string[] =>
   [404, 413].includes(answer.status) ? [] : answerProblems(walk, route, answer);
 
-export async function inputsOf(walk: Walk, route: Route, seed: number): Promise<InputsReport> {
-  const found = walk.builderOf(route);
+export async function checkInputs(walk: Walk, route: Route, seed: number): Promise<InputsReport> {
+  const found = walk.findBuilder(route);
   if (found === undefined) return { failures: [missingBuilder(route)], valid: 0, invalid: 0 };
   const { builder } = found;
   const fields =

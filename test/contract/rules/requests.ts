@@ -2,7 +2,7 @@
 // other methods, invalid ids.
 import { createId } from '../../../src/core/id.ts';
 import type { Route } from '../../../src/http/route/route.ts';
-import { wireSchemaOf } from '../arbitrary.ts';
+import { toWireSchema } from '../arbitrary.ts';
 import type { Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
 import { authorizedCaller, missingBuilder, type Raw, unauthenticated, type Walk } from '../walk.ts';
@@ -34,7 +34,7 @@ async function refusals(
   route: Route,
   list: (sent: Sent) => readonly Refusal[],
 ): Promise<string[]> {
-  const found = walk.builderOf(route);
+  const found = walk.findBuilder(route);
   if (found === undefined) return [missingBuilder(route)];
   const site = await found.site();
   const problems: string[] = [];
@@ -125,7 +125,7 @@ export const pagesOutOfBounds = (walk: Walk, route: Route): Promise<string[]> =>
 
 /** A page has 25 items by default and up to 100, and is empty beyond the end. */
 export async function pages(walk: Walk, route: Route): Promise<string[]> {
-  const found = walk.builderOf(route);
+  const found = walk.findBuilder(route);
   if (found === undefined) return [missingBuilder(route)];
   const site = await found.site();
   const sent = await found.builder.build(site);
@@ -171,7 +171,7 @@ const isId = (schema: unknown): boolean => (schema as { format?: string } | unde
 /** Path parameters that are ids. */
 export function idNames(route: Route): string[] {
   const properties =
-    route.params === undefined ? {} : (wireSchemaOf(route.params)['properties'] as Record<string, unknown>);
+    route.params === undefined ? {} : (toWireSchema(route.params)['properties'] as Record<string, unknown>);
   return Object.entries(properties).flatMap(([name, schema]) => (isId(schema) ? [name] : []));
 }
 /** Fields of the query or the top level of the body that are an id or a list of ids. */
@@ -180,7 +180,7 @@ export function idFields(route: Route, part: 'query' | 'body'): string[] {
   const properties =
     schema === undefined
       ? {}
-      : ((wireSchemaOf(schema)['properties'] ?? {}) as Record<string, { items?: unknown }>);
+      : ((toWireSchema(schema)['properties'] ?? {}) as Record<string, { items?: unknown }>);
   return Object.entries(properties).flatMap(([name, held]) => {
     const choices = ((held as { anyOf?: { items?: unknown }[] }).anyOf ?? [held]) as { items?: unknown }[];
     return choices.some((choice) => isId(choice) || isId(choice.items)) ? [name] : [];
@@ -198,7 +198,7 @@ const comparable = (answer: Answer): string => {
  * doesn't exist.
  */
 export async function foreignIds(walk: Walk, route: Route): Promise<string[]> {
-  const found = walk.builderOf(route);
+  const found = walk.findBuilder(route);
   if (found === undefined) return [missingBuilder(route)];
   const places = [
     ...idNames(route).map((name) => ['params', name] as const),
@@ -241,7 +241,7 @@ export async function foreignIds(walk: Walk, route: Route): Promise<string[]> {
 
 /** 405 with `Allow` for every method that its path doesn't have. */
 export async function otherMethods(walk: Walk, route: Route, all: readonly Route[]): Promise<string[]> {
-  const found = walk.builderOf(route);
+  const found = walk.findBuilder(route);
   if (found === undefined) return [missingBuilder(route)];
   const form = (path: string) => path.replaceAll(/\{\w+\}/g, '{}');
   const site = await found.site();

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
 import { type Route, successStatus } from '../../../src/http/route/route.ts';
-import { valuesOf, wireSchemaOf } from '../arbitrary.ts';
+import { createArbitrary, toWireSchema } from '../arbitrary.ts';
 import type { Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
 import { authorizedCaller, isWrite, missingBuilder, type Site, type Walk } from '../walk.ts';
@@ -20,7 +20,7 @@ const rawMessages =
 export function answerProblems(walk: Walk, route: Route, answer: Answer): string[] {
   const problems: string[] = [];
   if (answer.status >= 500) problems.push(`answered ${answer.status} ${answer.text}`);
-  const undescribed = walk.description.problemOf(route.id, answer);
+  const undescribed = walk.description.findProblem(route.id, answer);
   if (undescribed !== undefined) problems.push(undescribed);
   if (typeof answer.headers['x-request-id'] !== 'string') problems.push('has no X-Request-Id');
   if (answer.status >= 400 && answer.body?.error?.requestId !== answer.headers['x-request-id'])
@@ -60,7 +60,7 @@ function noteShownSecrets(walk: Walk, route: Route, answer: Answer): void {
 
 /** The success response: its status, its type, one audit log row for a write and none for a read. */
 export async function successResponse(walk: Walk, route: Route): Promise<string[]> {
-  const found = walk.builderOf(route);
+  const found = walk.findBuilder(route);
   if (found === undefined) return [missingBuilder(route)];
   const site = await found.site();
   const sent = await found.builder.build(site);
@@ -94,10 +94,10 @@ async function headAnswer(walk: Walk, route: Route, site: Site, sent: Sent, got:
 function otherBody(route: Route, body: Sent['body']): unknown {
   if (route.body === undefined) return body === undefined ? {} : undefined;
   const { body: schema } = route;
-  const wire = wireSchemaOf(schema);
+  const wire = toWireSchema(schema);
   const same = JSON.stringify(body ?? {});
   return fc
-    .sample(valuesOf(wire, wire, 'body', {}), { numRuns: 50, seed: 7 })
+    .sample(createArbitrary(wire, wire, 'body', {}), { numRuns: 50, seed: 7 })
     .find((made) => JSON.stringify(made) !== same && schema.safeParse(made).success);
 }
 
@@ -106,7 +106,7 @@ function otherBody(route: Route, body: Sent['body']): unknown {
  * it gets 422.
  */
 export async function repeated(walk: Walk, route: Route): Promise<string[]> {
-  const found = walk.builderOf(route);
+  const found = walk.findBuilder(route);
   if (found === undefined) return [missingBuilder(route)];
   const site = await found.site();
   const sent = await found.builder.build(site);

@@ -104,7 +104,7 @@ async function customCallers(site: Site, permission: Permission, readsRecords: b
 }
 
 /** The exact message of the 403; undefined if the caller is admitted. */
-function refusalOf(route: Route, { kind, holds }: Caller): string | undefined {
+function findRefusal(route: Route, { kind, holds }: Caller): string | undefined {
   if (route.permission === 'any') return undefined;
   if (kind === 'restricted key')
     return 'A key restricted in what it reads may only call GET /whoami and mint and revoke its own tokens on the management interface';
@@ -117,7 +117,7 @@ function refusalOf(route: Route, { kind, holds }: Caller): string | undefined {
 }
 
 function cellProblems(route: Route, caller: Caller, answer: Answer, mayRefuse: readonly string[]): string[] {
-  const refusal = refusalOf(route, caller);
+  const refusal = findRefusal(route, caller);
   const said = `${caller.name} is answered ${answer.status} ${answer.status < 300 ? '' : answer.text}`;
   if (refusal !== undefined) {
     const exact =
@@ -132,7 +132,7 @@ function cellProblems(route: Route, caller: Caller, answer: Answer, mayRefuse: r
   return answer.status === 401 || answer.status === 403 ? [`${said} though it may`] : [];
 }
 
-async function callersOf(route: Route, site: Site): Promise<Caller[]> {
+async function listCallers(route: Route, site: Site): Promise<Caller[]> {
   const { permission, readsRecords = false } = route;
   const standard = await callersFor(site, '', () => standardCallers(site));
   if (!isRolePermission(permission)) return standard;
@@ -143,22 +143,22 @@ async function callersOf(route: Route, site: Site): Promise<Caller[]> {
 }
 
 export async function rolesMatrix(walk: Walk, route: Route): Promise<string[]> {
-  const found = walk.builderOf(route);
+  const found = walk.findBuilder(route);
   if (found === undefined) return [missingBuilder(route)];
   const { builder } = found;
   const problems: string[] = [];
   let site = await found.site();
-  let callers = await callersOf(route, site);
+  let callers = await listCallers(route, site);
   // A refused request changes nothing, so one serves all callers that are refused.
   let unused: Sent | undefined;
   for (let index = 0; index < callers.length; index += 1) {
     if (builder.destroys === true && index > 0) {
       site = await found.site();
-      callers = await callersOf(route, site);
+      callers = await listCallers(route, site);
     }
     const caller = callers[index];
     if (caller === undefined) throw new Error('two sites have different callers');
-    const isRefused = refusalOf(route, caller) !== undefined && builder.destroys !== true;
+    const isRefused = findRefusal(route, caller) !== undefined && builder.destroys !== true;
     const sent: Sent = isRefused && unused !== undefined ? unused : await builder.build(site);
     if (isRefused) unused = sent;
     const answer = await walk.send(route, sent, caller.credential);

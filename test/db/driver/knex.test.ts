@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 afterEach(() => knex.destroy());
 
-const messageOf = (work: PromiseLike<unknown>): Promise<string> =>
+const catchMessage = (work: PromiseLike<unknown>): Promise<string> =>
   Promise.resolve(work).then(() => 'no error', String);
 
 describe('knex', () => {
@@ -66,7 +66,7 @@ describe('knex', () => {
 
   it('reports a broken connection with the message of pg', async () => {
     await knex.raw('select');
-    const running = messageOf(knex.raw('select pg_sleep(60)'));
+    const running = catchMessage(knex.raw('select pg_sleep(60)'));
     await until(async () => knexPoolUsage(knex).used === 1);
     socket.destroy();
     expect(
@@ -79,7 +79,7 @@ describe('knex', () => {
     const hurried = openKnex(database.address, null, 1);
     const tx = await hurried.transaction();
     hurried.client.pool.acquireTimeoutMillis = 50;
-    const message = await messageOf(
+    const message = await catchMessage(
       hurried.raw('select').catch((error: Error) => Promise.reject(error.message)),
     );
     await tx.rollback();

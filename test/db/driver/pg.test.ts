@@ -11,8 +11,8 @@ import {
   aimAt,
   backendPid,
   forgetPrepared,
+  getStream,
   sendNoSettings,
-  streamOf,
   watchMessages,
 } from '../../../src/db/driver/pg-client.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
@@ -40,7 +40,7 @@ afterEach(async () => {
   await pool.end();
 });
 
-const messageOf = (work: Promise<unknown>): Promise<string> => work.then(() => 'no error', String);
+const catchMessage = (work: Promise<unknown>): Promise<string> => work.then(() => 'no error', String);
 
 describe('a client of pg', () => {
   it('connects the socket that the option `stream` returns', () => {
@@ -96,7 +96,7 @@ describe('a client of pg', () => {
     expect(rows, 'pg reads its settings elsewhere: see sendNoSettings').toEqual([
       { timeout: '0', path: '"$user", public' },
     ]);
-    expect(streamOf(late).destroyed, 'pg has its socket elsewhere: see streamOf').toBe(false);
+    expect(getStream(late).destroyed, 'pg has its socket elsewhere: see streamOf').toBe(false);
     await late.end();
   });
 
@@ -150,17 +150,17 @@ describe('the messages of pg', () => {
   const reworded = 'pg words this failure differently: see src/db/driver/error-messages.ts';
 
   it('tell that a connection broke', async () => {
-    const running = messageOf(client.query('select pg_sleep(60)'));
+    const running = catchMessage(client.query('select pg_sleep(60)'));
     socket.destroy();
     expect(await running, reworded).toSatisfy(isConnectionLost);
-    expect(await messageOf(client.query('select')), reworded).toSatisfy(isConnectionLost);
+    expect(await catchMessage(client.query('select')), reworded).toSatisfy(isConnectionLost);
   });
 
   it('tell that a client was closed', async () => {
     const closed = new Client(poolConfig(database.address, null));
     await closed.connect();
     await closed.end();
-    expect(await messageOf(closed.query('select')), reworded).toSatisfy(isClientClosed);
+    expect(await catchMessage(closed.query('select')), reworded).toSatisfy(isClientClosed);
   });
 
   it('tell that a server accepted the connection but did not respond', async () => {
@@ -175,6 +175,6 @@ describe('the messages of pg', () => {
   });
 
   it('tell that all connections of a pool are in use', async () => {
-    expect(await messageOf(pool.connect()), reworded).toSatisfy(isConnectTimeout);
+    expect(await catchMessage(pool.connect()), reworded).toSatisfy(isConnectTimeout);
   });
 });

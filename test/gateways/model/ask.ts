@@ -6,7 +6,7 @@ import { createOfflineModel } from '../../../src/gateways/model/offline/offline-
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { testClock } from '../../setup/database.ts';
 
-export const requestOf = (
+export const createRequest = (
   content: string,
   tools: ModelRequest['tools'],
   changes: Partial<ModelRequest> = {},
@@ -23,7 +23,7 @@ export const requestOf = (
 export async function ask(content: string, tools: ModelRequest['tools']) {
   const events: ModelEvent[] = [];
   const model = createOfflineModel({ clock: testClock(new Date('2011-08-31T12:00:00Z')) });
-  for await (const event of model.answer(requestOf(content, tools))) events.push(event);
+  for await (const event of model.answer(createRequest(content, tools))) events.push(event);
   const last = events.at(-1);
   if (last?.type !== 'finished') throw new Error('it did not finish');
   return { ...last, calls: events.filter(({ type }) => type === 'tool-started').length };

@@ -5,7 +5,7 @@ import type { Ctx } from '../../../src/core/ctx.ts';
 import { fullAccess } from '../../../src/core/record-access.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import type { ModelTool } from '../../../src/gateways/model/model.ts';
-import { createVersionTools, recordToolsOf } from '../../../src/public/index.ts';
+import { createVersionTools, getRecordTools } from '../../../src/public/index.ts';
 import type { RecordColumn } from '../../../src/warehouse/columns.ts';
 import { createRecordTable } from '../../../src/warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
@@ -44,9 +44,9 @@ const customerColumns = [
 const text = ['eq', 'contains', 'starts_with'];
 const range = ['eq', 'gte', 'lte', 'gt', 'lt'];
 const dates = ['eq', 'after', 'before', 'gte', 'lte', 'null'];
-const fieldsOf = (sources: Readonly<Record<string, string>>) =>
+const toFields = (sources: Readonly<Record<string, string>>) =>
   Object.entries(sources).map(([name, source]) => ({ name, source }));
-const filtersOf = (operators: Readonly<Record<string, readonly string[]>>) =>
+const toFilters = (operators: Readonly<Record<string, readonly string[]>>) =>
   Object.entries(operators).map(([field, list]) => ({ field, operators: list }));
 
 const invoices = {
@@ -55,7 +55,7 @@ const invoices = {
     recordType: 'invoice',
     description: 'Invoices to customers. Cash sales have no customer.',
   },
-  fields: fieldsOf({
+  fields: toFields({
     ...{
       number: 'tranid',
       date: 'trandate',
@@ -70,7 +70,7 @@ const invoices = {
       amountDue: 'foreignamountunpaid',
     },
   }),
-  filters: filtersOf({
+  filters: toFilters({
     ...{
       number: text,
       date: dates,
@@ -96,8 +96,8 @@ const summarizedInvoices = {
 };
 const customers = {
   ...{ name: 'customers', recordType: 'customer', description: 'The customers.' },
-  fields: fieldsOf({ number: 'entityid', name: 'companyname', isInactive: 'isinactive' }),
-  filters: filtersOf({ number: text, name: text, isInactive: ['eq'] }),
+  fields: toFields({ number: 'entityid', name: 'companyname', isInactive: 'isinactive' }),
+  filters: toFilters({ number: text, name: text, isInactive: ['eq'] }),
   ...{ sorts: ['number', 'name'], defaultSort: { field: 'number', order: 'asc' } },
 };
 
@@ -116,7 +116,7 @@ const companies = [
   ...['Oak and Ivy', 'Tin Soldier', 'Zephyr Toys', 'Lantern House', 'Dormouse'],
 ];
 
-const dayOf = (index: number): string => new Date(Date.UTC(2011, 4, 1 + index)).toISOString().slice(0, 10);
+const toDay = (index: number): string => new Date(Date.UTC(2011, 4, 1 + index)).toISOString().slice(0, 10);
 
 /**
  * 180 invoices from May to August 2011; every third is unpaid, a tenth has no customer, `Dormouse` has none.
@@ -131,8 +131,8 @@ function invoiceRows(currencies: readonly string[]) {
       ...{
         id: 700 + index,
         f_tranid: String(563_500 + index),
-        f_trandate: dayOf(day),
-        f_duedate: dayOf(day + 30),
+        f_trandate: toDay(day),
+        f_duedate: toDay(day + 30),
         f_entity: entity,
       },
       ...{
@@ -224,7 +224,7 @@ export async function openBooks(
     endpoints: [declared ? summarizedInvoices : invoices, customers],
   });
   const tenant = { ...ctx, organizationId };
-  return createVersionTools(recordToolsOf(withReads(ctx)), tenant, {
+  return createVersionTools(getRecordTools(withReads(ctx)), tenant, {
     version: 'v1',
     reads: fullAccess,
     maxCharacters: 60_000,

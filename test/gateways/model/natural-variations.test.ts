@@ -71,12 +71,12 @@ const period = (): Words =>
   ]);
 
 /** The sum, or that there is none. */
-const sumOf = (column: string, where: string): string =>
+const buildSum = (column: string, where: string): string =>
   `select coalesce((select sum(${column})::text || ', over ' || count(*) from invoice where ${where} having count(*) > 0), 'None')`;
-const countOf = (where: string): string => `select count(*) from invoice where ${where}`;
-const topOf = (value: string, where: string, limit: number): string =>
+const buildCount = (where: string): string => `select count(*) from invoice where ${where}`;
+const buildTop = (value: string, where: string, limit: number): string =>
   `select l_entity || ': ' || ${value} from invoice where l_entity is not null and ${where} group by l_entity order by ${value} desc, l_entity limit ${limit}`;
-const seriesOf = (by: Words, value: string, where: string): string =>
+const buildSeries = (by: Words, value: string, where: string): string =>
   `select ${by.sql} || ': ' || ${value} from invoice where ${where} group by ${by.sql} order by ${by.sql}`;
 const total = 'f_foreigntotal';
 const due = 'f_foreignamountunpaid';
@@ -90,12 +90,16 @@ const forms: readonly (() => Variation)[] = [
       "What's the balance of X?",
       'How much is outstanding for X?',
     ]);
-    return { question: question.replace('X', words), sql: sumOf(due, `${sql} and ${due} > 0`), form: 'says' };
+    return {
+      question: question.replace('X', words),
+      sql: buildSum(due, `${sql} and ${due} > 0`),
+      form: 'says',
+    };
   },
   () => {
     const [whose, state, when] = [customer(), payment(), days()];
     const question = `How many ${state.words} invoices of ${whose.words} ${when.words}?`;
-    return { question, sql: countOf(`${whose.sql} and ${state.sql} and ${when.sql}`), form: 'says' };
+    return { question, sql: buildCount(`${whose.sql} and ${state.sql} and ${when.sql}`), form: 'says' };
   },
   () => {
     const [state, amount] = [payment(), 100 * random(25)];
@@ -103,7 +107,7 @@ const forms: readonly (() => Variation)[] = [
       `How many invoices over ${amount} are ${state.words}?`,
       `How many ${state.words} invoices over ${amount}?`,
     ]);
-    return { question, sql: countOf(`${state.sql} and ${total} > ${amount}`), form: 'says' };
+    return { question, sql: buildCount(`${state.sql} and ${total} > ${amount}`), form: 'says' };
   },
   () => {
     const [whose, when] = [customer(), days()];
@@ -113,7 +117,7 @@ const forms: readonly (() => Variation)[] = [
       `What were our sales to ${whose.words} ${when.words}?`,
     ]);
     const where = question.includes(' to ') ? `${whose.sql} and ${when.sql}` : when.sql;
-    return { question, sql: sumOf(total, where), form: 'says' };
+    return { question, sql: buildSum(total, where), form: 'says' };
   },
   () => {
     const [limit, when] = [1 + random(6), days()];
@@ -124,7 +128,7 @@ const forms: readonly (() => Variation)[] = [
     ] as const);
     return {
       question: `Top ${limit} customers by ${by} ${when.words}`,
-      sql: topOf(`sum(${column})`, when.sql, limit),
+      sql: buildTop(`sum(${column})`, when.sql, limit),
       form: 'lists',
     };
   },
@@ -132,7 +136,7 @@ const forms: readonly (() => Variation)[] = [
     const state = payment();
     return {
       question: `Which customer has the most ${state.words} invoices?`,
-      sql: topOf('count(*)', state.sql, 1),
+      sql: buildTop('count(*)', state.sql, 1),
       form: 'says',
     };
   },
@@ -142,7 +146,7 @@ const forms: readonly (() => Variation)[] = [
       `How many ${state.words} invoices per ${by.words}?`,
       `${state.words} invoices per ${by.words}`,
     ]);
-    return { question, sql: seriesOf(by, 'count(*)', state.sql), form: 'series' };
+    return { question, sql: buildSeries(by, 'count(*)', state.sql), form: 'series' };
   },
   () => {
     const [by, when] = [period(), days()];
@@ -150,7 +154,7 @@ const forms: readonly (() => Variation)[] = [
       `Revenue per ${by.words} ${when.words}`,
       `Total of invoices ${when.words} by ${by.words}`,
     ]);
-    return { question, sql: seriesOf(by, `sum(${total})`, when.sql), form: 'series' };
+    return { question, sql: buildSeries(by, `sum(${total})`, when.sql), form: 'series' };
   },
   () => {
     const [number, state] = [563_500 + random(180), payment()];
@@ -201,15 +205,16 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-const linesOf = (text: string): readonly string[] => text.split('\n').filter((line) => line.startsWith('- '));
+const parseLines = (text: string): readonly string[] =>
+  text.split('\n').filter((line) => line.startsWith('- '));
 function isRight(text: string, expected: readonly string[], form: Variation['form']): boolean {
-  const lines = linesOf(text).filter(
+  const lines = parseLines(text).filter(
     (line) => form !== 'series' || !/: (?:empty, over )?0 invoices$/.test(line),
   );
   if (form === 'says') return expected.every((part) => says(text, part));
   return lines.length === expected.length && expected.every((part, index) => says(lines[index] ?? '', part));
 }
-const rowsOf = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '');
+const parseRows = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '');
 
 describe('variations of what people ask first', () => {
   it(`${variationCount} are answered as SQL does, none wrongly`, async () => {
@@ -217,7 +222,7 @@ describe('variations of what people ask first', () => {
     const declined: string[] = [];
     for (let index = 0; index < variationCount; index += 1) {
       const { question, sql, form } = (forms[index % forms.length] as () => Variation)();
-      const expected = rowsOf(await books.reference(sql));
+      const expected = parseRows(await books.reference(sql));
       const { reason, text } = await ask(question, books.tools);
       if (reason !== 'complete') declined.push(`${question} → ${text.split('\n')[0]}`);
       else if (!isRight(text, expected, form)) wrong.push(`${question} → ${text} ≠ ${expected.join(' / ')}`);
@@ -242,14 +247,14 @@ describe.each([0, 1])('amounts in several currencies, of a version with a summar
   const inBooks = (): Books => mixed[declared] as Books;
 
   it.each([
-    ['Who owes us the most?', topOf(`sum(${due})`, `${due} > 0 and CURRENCY`, 10)],
+    ['Who owes us the most?', buildTop(`sum(${due})`, `${due} > 0 and CURRENCY`, 10)],
     [
       'Top 3 customers by revenue in July 2011',
-      topOf(`sum(${total})`, "f_trandate between '2011-07-01' and '2011-07-31' and CURRENCY", 3),
+      buildTop(`sum(${total})`, "f_trandate between '2011-07-01' and '2011-07-31' and CURRENCY", 3),
     ],
     [
       'Revenue per month',
-      seriesOf({ words: 'month', sql: "to_char(f_trandate, 'YYYY-MM')" }, `sum(${total})`, 'CURRENCY'),
+      buildSeries({ words: 'month', sql: "to_char(f_trandate, 'YYYY-MM')" }, `sum(${total})`, 'CURRENCY'),
     ],
   ])('are listed by themselves: %s', async (question, sql) => {
     const { reason, text } = await ask(question, inBooks().tools);
@@ -258,7 +263,7 @@ describe.each([0, 1])('amounts in several currencies, of a version with a summar
     expect(parts).toHaveLength(2);
     for (const currency of ['GBP', 'EUR']) {
       const part = parts.find((one) => one.includes(`currency is "${currency}"`)) ?? '';
-      const expected = rowsOf(
+      const expected = parseRows(
         await inBooks().reference(sql.replace('CURRENCY', `l_currency = '${currency}'`)),
       );
       expect([currency, isRight(part, expected, 'lists')], part).toEqual([currency, true]);
@@ -268,14 +273,14 @@ describe.each([0, 1])('amounts in several currencies, of a version with a summar
   it('are summed by currency', async () => {
     const { text } = await ask('How much does Acme Ltd owe us?', inBooks().tools);
     const sql = `select l_currency || ': ' || sum(${due}) from invoice where f_entity = 1 and ${due} > 0 group by l_currency`;
-    const found = rowsOf(await inBooks().reference(sql));
-    expect(linesOf(text)).toHaveLength(found.length);
+    const found = parseRows(await inBooks().reference(sql));
+    expect(parseLines(text)).toHaveLength(found.length);
     for (const row of found) expect(says(text, row), text).toBe(true);
   });
 
   it('are compared where their sign matters', async () => {
     const { reason, text } = await ask('How many unpaid invoices over 1000?', inBooks().tools);
-    const sql = countOf(`${due} > 0 and ${total} > 1000`);
+    const sql = buildCount(`${due} > 0 and ${total} > 1000`);
     expect([reason, says(text, await inBooks().reference(sql))]).toEqual(['complete', true]);
   });
 });

@@ -7,11 +7,11 @@ import { fullAccess } from '../../../src/core/record-access.ts';
 import { ModelError, type ModelRequest, type ModelTool } from '../../../src/gateways/model/model.ts';
 import { markDates } from '../../../src/gateways/model/offline/dates.ts';
 import { createOfflineModel } from '../../../src/gateways/model/offline/offline-model.ts';
-import { createVersionTools, recordToolsOf } from '../../../src/public/index.ts';
+import { createVersionTools, getRecordTools } from '../../../src/public/index.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion, withReads } from '../../public/fixture.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeOrganization } from '../../setup/organization.ts';
-import { ask, requestOf } from './ask.ts';
+import { ask, createRequest } from './ask.ts';
 
 let database: TestDatabase;
 let tools: readonly ModelTool[];
@@ -54,7 +54,7 @@ beforeAll(async () => {
     endpoints: [{ ...invoicesEndpoint, name: 'orders', description: 'Orders', fields, filters }],
   });
   tools = createVersionTools(
-    recordToolsOf(withReads(database.ctx)),
+    getRecordTools(withReads(database.ctx)),
     { ...database.ctx, organizationId: id },
     { version: 'v1', reads: fullAccess, maxCharacters: 60_000 },
   );
@@ -221,7 +221,7 @@ describe('a request', () => {
   const failure = async (changes: Partial<ModelRequest>, from: readonly ModelTool[]): Promise<ModelError> => {
     try {
       for await (const _event of createOfflineModel({ clock: systemClock }).answer(
-        requestOf('How many orders?', from, changes),
+        createRequest('How many orders?', from, changes),
       ));
     } catch (error) {
       if (error instanceof ModelError) return error;
@@ -233,7 +233,7 @@ describe('a request', () => {
   const never = (): Promise<string> => new Promise(() => undefined);
 
   it('ends at its time limit, and immediately when the client disconnects', async () => {
-    const { limits } = requestOf('', tools);
+    const { limits } = createRequest('', tools);
     expect((await failure({ limits: { ...limits, timeMs: 50 } }, instead(never))).kind).toBe('limit-reached');
     const leaving = new AbortController();
     const left = failure({ signal: leaving.signal }, instead(never));

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fullAccess } from '../../../src/core/record-access.ts';
 import type { ModelTool } from '../../../src/gateways/model/model.ts';
-import { createVersionTools, recordToolsOf } from '../../../src/public/index.ts';
+import { createVersionTools, getRecordTools } from '../../../src/public/index.ts';
 import {
   type InvoiceRow,
   invoicesEndpoint,
@@ -42,7 +42,7 @@ type Row = {
 };
 const statuses = ['Order : Open', 'Order : Paid In Full', 'Order : Pending'];
 const customers = ['CUST1001', 'CUST1002', 'Nord Light', 'Miller', null];
-const dayOf = (index: number): string => new Date(Date.UTC(2026, 0, 1 + index)).toISOString().slice(0, 10);
+const toDay = (index: number): string => new Date(Date.UTC(2026, 0, 1 + index)).toISOString().slice(0, 10);
 const amount = (cents: number): string =>
   `${Math.trunc(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
 const rows: readonly Row[] = Array.from({ length: 90 }, (_none, index) => ({
@@ -51,7 +51,7 @@ const rows: readonly Row[] = Array.from({ length: 90 }, (_none, index) => ({
   cents: random(10) === 0 ? null : random(100_000),
   seq: random(50),
   paid: random(2) === 0,
-  day: dayOf(random(90)),
+  day: toDay(random(90)),
   customer: pick(customers),
 }));
 
@@ -69,7 +69,7 @@ const before = (): Condition => {
 };
 const after = (): Condition => {
   const cents = random(100_000);
-  const [low, high] = [dayOf(random(45)), dayOf(45 + random(45))];
+  const [low, high] = [toDay(random(45)), toDay(45 + random(45))];
   const seq = random(50);
   const customer = pick(['CUST1001', 'CUST1002', 'Nord Light', 'Miller']);
   const number = pick(rows).number;
@@ -330,7 +330,7 @@ beforeAll(async () => {
     endpoints: [{ ...invoicesEndpoint, name: 'orders', description: 'Orders', fields: shown, filters }],
   });
   tools = createVersionTools(
-    recordToolsOf(withReads(database.ctx)),
+    getRecordTools(withReads(database.ctx)),
     { ...database.ctx, organizationId: id },
     { version: 'v1', reads: fullAccess, maxCharacters: 60_000 },
   );

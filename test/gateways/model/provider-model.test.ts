@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const settingsOf = ({ url }: ProviderServer) => ({
+const createSettings = ({ url }: ProviderServer) => ({
   ...testSettings,
   models: {
     names: ['anthropic/some-model', 'openai-compatible/some/model'],
@@ -40,7 +40,7 @@ const settingsOf = ({ url }: ProviderServer) => ({
 });
 const open = (dialect: Dialect) =>
   createModel(
-    { clock: systemClock, settings: settingsOf(server) },
+    { clock: systemClock, settings: createSettings(server) },
     dialect.provider === 'anthropic' ? 'anthropic/some-model' : 'openai-compatible/some/model',
   );
 
@@ -51,7 +51,7 @@ const tool = (name: string, run: ModelTool['run']): ModelTool => ({
   run,
 });
 type Changes = Partial<Omit<ModelRequest, 'limits'>> & { readonly limits?: Partial<ModelRequest['limits']> };
-const requestOf = (changes: Changes = {}): ModelRequest => ({
+const createRequest = (changes: Changes = {}): ModelRequest => ({
   instructions: 'Answer briefly.',
   messages: [{ role: 'user', content: 'How many?' }],
   tools: [tool('count', async () => '{"count":7}')],
@@ -62,7 +62,7 @@ const requestOf = (changes: Changes = {}): ModelRequest => ({
 
 async function collect(dialect: Dialect, changes: Changes = {}): Promise<readonly ModelEvent[]> {
   const events: ModelEvent[] = [];
-  for await (const event of (await open(dialect)).answer(requestOf(changes))) events.push(event);
+  for await (const event of (await open(dialect)).answer(createRequest(changes))) events.push(event);
   return events;
 }
 const failure = async (work: Promise<unknown>): Promise<ModelError> => {
@@ -96,7 +96,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
       res.end(dialect.part({ text: ' of them.' }, 1) + dialect.close('stop', 9, 120));
     });
     const events: ModelEvent[] = [];
-    for await (const event of (await open(dialect)).answer(requestOf())) {
+    for await (const event of (await open(dialect)).answer(createRequest())) {
       events.push(event);
       hear();
     }
@@ -378,7 +378,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     server.script(first.answer);
     const reading = failure(
       (async () => {
-        for await (const _event of (await open(dialect)).answer(requestOf({ signal: leaving.signal })))
+        for await (const _event of (await open(dialect)).answer(createRequest({ signal: leaving.signal })))
           leaving.abort();
       })(),
     );
@@ -386,7 +386,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     await first.left;
     const second = stalled(dialect);
     server.script(second.answer);
-    for await (const _event of (await open(dialect)).answer(requestOf())) break;
+    for await (const _event of (await open(dialect)).answer(createRequest())) break;
     await second.left;
   });
 
@@ -424,7 +424,7 @@ describe('a model that counts no tokens', () => {
 });
 
 describe('model names', () => {
-  const ctx = () => ({ clock: systemClock, settings: settingsOf(server) });
+  const ctx = () => ({ clock: systemClock, settings: createSettings(server) });
 
   it('are the configured ones and the built-in one', async () => {
     expect(modelNames(ctx().settings)).toEqual([
@@ -441,7 +441,7 @@ describe('model names', () => {
     // The system never assigns this port, unlike one that was free a moment ago.
     const gone = { ...server, url: 'http://127.0.0.1:2/v1' };
     const model = await createModel(
-      { clock: systemClock, settings: settingsOf(gone) },
+      { clock: systemClock, settings: createSettings(gone) },
       'anthropic/some-model',
     );
     expect((await failure(model.check(new AbortController().signal))).kind).toBe('unavailable');

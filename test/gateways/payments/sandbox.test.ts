@@ -88,7 +88,7 @@ async function createAccount(inOrganization = organizationId): Promise<Account> 
 }
 
 const gbp = (amountMinor: bigint) => ({ amountMinor, currency: 'GBP' });
-const orderOf = (amountMinor: bigint): CheckoutOrder => ({
+const createOrder = (amountMinor: bigint): CheckoutOrder => ({
   checkoutId: createId(),
   paymentId: createId(),
   amount: gbp(amountMinor),
@@ -105,7 +105,7 @@ const orderOf = (amountMinor: bigint): CheckoutOrder => ({
 
 /** A checkout with its page's token. */
 async function createCheckout({ provider }: Account, amountMinor = 5_000n) {
-  const order = orderOf(amountMinor);
+  const order = createOrder(amountMinor);
   const session = await provider.createCheckout(order, never);
   const token = session.url.split('/').at(-1) ?? '';
   return { order, session, token, look: () => provider.findPayment({ sessionId: session.id }, never) };
@@ -131,13 +131,13 @@ async function changed({ provider }: Account, kind: string, since = new Date(0))
     if (object.kind === kind) ids.push(object.id);
   return ids;
 }
-const payoutsOf = async (account: Account): Promise<(PayoutSnapshot | null)[]> =>
+const readPayouts = async (account: Account): Promise<(PayoutSnapshot | null)[]> =>
   Promise.all((await changed(account, 'payout')).map((id) => account.provider.findPayout(id, never)));
 
 describe('a checkout', () => {
   it('has one session however often it is created, also concurrently, and refuses another order under its id', async () => {
     const account = await createAccount();
-    const order = orderOf(5_000n);
+    const order = createOrder(5_000n);
     const [first, ...rest] = await Promise.all(
       [1, 2, 3].map(() => account.provider.createCheckout(order, never)),
     );
@@ -302,7 +302,7 @@ describe('payouts', () => {
     const [first, second] = [await paid(account), await paid(account, 'approved', 700n)];
     await createCheckout(account);
     const refunded = await first.refund(1_200n);
-    expect(await payoutsOf(account)).toEqual([]);
+    expect(await readPayouts(account)).toEqual([]);
     clock.advance(day);
     // Two processes poll at the same moment.
     await Promise.all([processDueChanges(database.ctx, never), processDueChanges(database.ctx, never)]);
@@ -319,26 +319,29 @@ describe('payouts', () => {
         { ...entry(first, -1_200n), kind: 'refund', providerRefundId: refunded.id },
       ],
     };
-    expect(await payoutsOf(account)).toMatchObject([
+    expect(await readPayouts(account)).toMatchObject([
       { ...wanted, state: 'PENDING', arrivalDate: nextBankingDay(clock.now()) },
     ]);
     await advance(day / 24);
-    expect(await payoutsOf(account)).toMatchObject([{ ...wanted, state: 'IN_TRANSIT' }]);
+    expect(await readPayouts(account)).toMatchObject([{ ...wanted, state: 'IN_TRANSIT' }]);
     await advance(4 * day);
-    expect(await payoutsOf(account)).toMatchObject([{ ...wanted, state: 'PAID' }]);
+    expect(await readPayouts(account)).toMatchObject([{ ...wanted, state: 'PAID' }]);
   });
 
   it('wait while refunds exceed payments', async () => {
     const account = await createAccount();
     const { refund } = await paid(account);
     await advance(day);
-    expect(await payoutsOf(account)).toHaveLength(1);
+    expect(await readPayouts(account)).toHaveLength(1);
     await refund(5_000n);
     await advance(2 * day);
-    expect(await payoutsOf(account)).toHaveLength(1);
+    expect(await readPayouts(account)).toHaveLength(1);
     await paid(account, 'approved', 6_000n);
     await advance(day);
-    expect((await payoutsOf(account)).map((payout) => payout?.amount.amountMinor)).toEqual([5_000n, 1_000n]);
+    expect((await readPayouts(account)).map((payout) => payout?.amount.amountMinor)).toEqual([
+      5_000n,
+      1_000n,
+    ]);
   });
 
   it("are created even if another organization's balance overflows", async () => {
@@ -351,8 +354,8 @@ describe('payouts', () => {
       await paid(otherOrganization, 'approved', maxAmount),
     ];
     await advance(day);
-    expect(await payoutsOf(account)).toMatchObject([{ entries: [{ paymentId: mine.order.paymentId }] }]);
-    expect(await payoutsOf(otherOrganization)).toEqual([]);
+    expect(await readPayouts(account)).toMatchObject([{ entries: [{ paymentId: mine.order.paymentId }] }]);
+    expect(await readPayouts(otherOrganization)).toEqual([]);
     await inTransaction(otherOrganization.ctx, (tx) =>
       tx('sandbox_payments').where({ account_id: otherOrganization.id }).update({ due_at: null }),
     );
@@ -410,7 +413,7 @@ describe('an event', () => {
     const account = await createAccount();
     const sessions = [];
     for (let index = 0; index < 105; index += 1)
-      sessions.push(await account.provider.createCheckout(orderOf(5_000n), never));
+      sessions.push(await account.provider.createCheckout(createOrder(5_000n), never));
     const ids = sessions.map(({ id }) => id);
     expect(await changed(account, 'session')).toEqual(ids);
     await cancelPaySession(database.ctx, sessions[0]?.url.split('/').at(-1) ?? '');

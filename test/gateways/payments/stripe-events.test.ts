@@ -38,7 +38,7 @@ beforeEach(() => {
   server.requests.length = 0;
 });
 
-function orderOf(amounts: readonly bigint[] = [12_50n, 7_50n], currency = 'GBP'): CheckoutOrder {
+function createOrder(amounts: readonly bigint[] = [12_50n, 7_50n], currency = 'GBP'): CheckoutOrder {
   const items = amounts.map((amountMinor, index) => ({
     label: `Invoice INV-${index}`,
     amount: { amountMinor, currency },
@@ -56,20 +56,20 @@ function orderOf(amounts: readonly bigint[] = [12_50n, 7_50n], currency = 'GBP')
     record: null,
   };
 }
-async function checkout(order = orderOf()): Promise<{ order: CheckoutOrder; sessionId: string }> {
+async function checkout(order = createOrder()): Promise<{ order: CheckoutOrder; sessionId: string }> {
   return { order, sessionId: (await provider.createCheckout(order, signal)).id };
 }
-async function snapshotOf(sessionId: string): Promise<PaymentSnapshot> {
+async function getSnapshot(sessionId: string): Promise<PaymentSnapshot> {
   const snapshot = await provider.findPayment({ sessionId }, signal);
   if (snapshot === null) throw new Error('no such payment');
   return snapshot;
 }
 async function paid(
-  order = orderOf(),
+  order = createOrder(),
 ): Promise<{ order: CheckoutOrder; sessionId: string; providerPaymentId: string }> {
   const made = await checkout(order);
   server.ledger.pay(made.sessionId, 'succeeds');
-  return { ...made, providerPaymentId: (await snapshotOf(made.sessionId)).providerPaymentId ?? '' };
+  return { ...made, providerPaymentId: (await getSnapshot(made.sessionId)).providerPaymentId ?? '' };
 }
 
 describe('listChangedSince', () => {
@@ -83,7 +83,7 @@ describe('listChangedSince', () => {
     clock.advance(60_000);
     const since = clock.now();
     const neighbour = await open(createId(), server.secrets);
-    server.ledger.pay((await neighbour.createCheckout(orderOf(), signal)).id, 'succeeds');
+    server.ledger.pay((await neighbour.createCheckout(createOrder(), signal)).id, 'succeeds');
     const ids: string[] = [];
     for (let made = 0; made < 60; made += 1) ids.push((await paid()).sessionId);
     const payout = server.ledger.payOut('gbp');

@@ -42,7 +42,7 @@ beforeEach(() => {
 });
 
 const pounds = (amountMinor: bigint): Money => ({ amountMinor, currency: 'GBP' });
-function orderOf(amounts: readonly bigint[] = [12_50n, 7_50n], currency = 'GBP'): CheckoutOrder {
+function createOrder(amounts: readonly bigint[] = [12_50n, 7_50n], currency = 'GBP'): CheckoutOrder {
   const items = amounts.map((amountMinor, index) => ({
     label: `Invoice INV-${index}`,
     amount: { amountMinor, currency },
@@ -60,7 +60,7 @@ function orderOf(amounts: readonly bigint[] = [12_50n, 7_50n], currency = 'GBP')
     record: null,
   };
 }
-async function snapshotOf(sessionId: string): Promise<PaymentSnapshot> {
+async function getSnapshot(sessionId: string): Promise<PaymentSnapshot> {
   const snapshot = await provider.findPayment({ sessionId }, signal);
   if (snapshot === null) throw new Error('no such payment');
   return snapshot;
@@ -90,14 +90,14 @@ describe('a failure', () => {
     ['empty-object', 'malformed-answer'],
   ] as const)('by %s is called %s, and tells no secret', async (fault, kind) => {
     next(fault);
-    const error = await refused(provider.createCheckout(orderOf(), signal));
+    const error = await refused(provider.createCheckout(createOrder(), signal));
     expect(error.kind).toBe(kind);
     expect(error.retryAfterMs).toBe(fault === 'rate-limit' ? 7_000 : null);
     expect(`${error.message} ${String(error.cause)}`).not.toMatch(/sk_|whsec_/);
   });
 
   it('after the effect leaves one session and one refund when the call is repeated', async () => {
-    const order = orderOf();
+    const order = createOrder();
     next('cut-after');
     await refused(provider.createCheckout(order, signal));
     const { id } = await provider.createCheckout(order, signal);
@@ -105,7 +105,7 @@ describe('a failure', () => {
       sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId),
     ).toHaveLength(1);
     server.ledger.pay(id, 'succeeds');
-    const providerPaymentId = (await snapshotOf(id)).providerPaymentId ?? '';
+    const providerPaymentId = (await getSnapshot(id)).providerPaymentId ?? '';
     const refund = { refundId: createId(), providerPaymentId, amount: pounds(1_00n), reason: null };
     server.fault = ({ method }) => (method === 'POST' ? 'error-after' : undefined);
     await refused(provider.createRefund(refund, signal));
@@ -120,7 +120,7 @@ describe('a failure', () => {
   it('is retried as often as configured, with the same idempotency key', async () => {
     const patient = await open(accountId, server.secrets, { retries: 1 });
     next('cut-after');
-    const order = orderOf();
+    const order = createOrder();
     await patient.createCheckout(order, signal);
     expect(server.requests.map(({ headers }) => headers['idempotency-key'])).toEqual(
       Array(2).fill(`checkout-${order.checkoutId}`),

@@ -42,7 +42,7 @@ beforeEach(() => {
 });
 
 const pounds = (amountMinor: bigint): Money => ({ amountMinor, currency: 'GBP' });
-function orderOf(amounts: readonly bigint[] = [12_50n, 7_50n], currency = 'GBP'): CheckoutOrder {
+function createOrder(amounts: readonly bigint[] = [12_50n, 7_50n], currency = 'GBP'): CheckoutOrder {
   const items = amounts.map((amountMinor, index) => ({
     label: `Invoice INV-${index}`,
     amount: { amountMinor, currency },
@@ -60,20 +60,20 @@ function orderOf(amounts: readonly bigint[] = [12_50n, 7_50n], currency = 'GBP')
     record: null,
   };
 }
-async function checkout(order = orderOf()): Promise<{ order: CheckoutOrder; sessionId: string }> {
+async function checkout(order = createOrder()): Promise<{ order: CheckoutOrder; sessionId: string }> {
   return { order, sessionId: (await provider.createCheckout(order, signal)).id };
 }
-async function snapshotOf(sessionId: string): Promise<PaymentSnapshot> {
+async function getSnapshot(sessionId: string): Promise<PaymentSnapshot> {
   const snapshot = await provider.findPayment({ sessionId }, signal);
   if (snapshot === null) throw new Error('no such payment');
   return snapshot;
 }
 async function paid(
-  order = orderOf(),
+  order = createOrder(),
 ): Promise<{ order: CheckoutOrder; sessionId: string; providerPaymentId: string }> {
   const made = await checkout(order);
   server.ledger.pay(made.sessionId, 'succeeds');
-  return { ...made, providerPaymentId: (await snapshotOf(made.sessionId)).providerPaymentId ?? '' };
+  return { ...made, providerPaymentId: (await getSnapshot(made.sessionId)).providerPaymentId ?? '' };
 }
 const refused = async (work: Promise<unknown>): Promise<ProviderError> => {
   const error = await work.then(
@@ -144,7 +144,7 @@ describe('a checkout', () => {
   });
 
   it('is created once, however often and late it is requested', async () => {
-    const order = orderOf();
+    const order = createOrder();
     const [first, second] = await Promise.all([
       provider.createCheckout(order, signal),
       provider.createCheckout(order, signal),
@@ -161,7 +161,7 @@ describe('a checkout', () => {
   });
 
   it('is not created again when Stripe dropped its idempotency key and it has expired', async () => {
-    const order = orderOf();
+    const order = createOrder();
     await provider.createCheckout(order, signal);
     server.evictIdempotencyKeys();
     clock.advance(2 * 86_400_000);
@@ -172,7 +172,7 @@ describe('a checkout', () => {
   });
 
   it('has a single line item where Stripe allows no more', async () => {
-    const { sessionId } = await checkout(orderOf(Array.from({ length: 101 }, () => 1_00n)));
+    const { sessionId } = await checkout(createOrder(Array.from({ length: 101 }, () => 1_00n)));
     expect(server.ledger.get<Session>('checkout.session', sessionId)).toMatchObject({
       amount_total: 10_100,
       line_items_count: 1,
@@ -180,7 +180,7 @@ describe('a checkout', () => {
   });
 
   it('has our own message for a refusal by Stripe', async () => {
-    const error = await refused(provider.createCheckout(orderOf([1n]), signal));
+    const error = await refused(provider.createCheckout(createOrder([1n]), signal));
     expect([error.kind, error.message]).toEqual(['rejected', 'The amount is smaller than Stripe allows']);
   });
 
@@ -204,7 +204,7 @@ describe('a checkout', () => {
 describe('a payment', () => {
   it('is open, declined and still open, then paid, by both of its ids', async () => {
     const { order, sessionId } = await checkout();
-    const before = await snapshotOf(sessionId);
+    const before = await getSnapshot(sessionId);
     expect(before).toMatchObject({
       paymentId: order.paymentId,
       state: 'OPEN',
@@ -213,13 +213,13 @@ describe('a payment', () => {
       failure: null,
     });
     server.ledger.pay(sessionId, 'declines');
-    expect(await snapshotOf(sessionId)).toMatchObject({
+    expect(await getSnapshot(sessionId)).toMatchObject({
       state: 'OPEN',
       received: pounds(0n),
       failure: { code: 'insufficient_funds', message: 'Your card has insufficient funds.' },
     });
     server.ledger.pay(sessionId, 'succeeds');
-    const after = await snapshotOf(sessionId);
+    const after = await getSnapshot(sessionId);
     expect(after).toMatchObject({ state: 'SUCCEEDED', received: pounds(20_00n), refunds: [], failure: null });
     expect(after.method).toEqual({ type: 'card', last4: '4242' });
     expect(await provider.findPayment({ providerPaymentId: after.providerPaymentId ?? '' }, signal)).toEqual(
@@ -233,14 +233,14 @@ describe('a payment', () => {
   ] as const)('is processing until the bank says that it %s', async (outcome, state, received) => {
     const { sessionId } = await checkout();
     server.ledger.pay(sessionId, 'processes');
-    expect(await snapshotOf(sessionId)).toMatchObject({
+    expect(await getSnapshot(sessionId)).toMatchObject({
       state: 'PROCESSING',
       received: pounds(0n),
       failure: null,
     });
     expect((await provider.expireCheckout(sessionId, signal)).state).toBe('PROCESSING');
     server.ledger.completeDebit(sessionId, outcome);
-    const after = await snapshotOf(sessionId);
+    const after = await getSnapshot(sessionId);
     expect(after).toMatchObject({
       state,
       received: pounds(received),
@@ -253,8 +253,8 @@ describe('a payment', () => {
 
   it.each([1, 500, 501, 20_000])('keeps a record of %i characters', async (length) => {
     const record = 'é'.repeat(length);
-    const { sessionId } = await checkout({ ...orderOf(), record });
-    expect((await snapshotOf(sessionId)).record).toBe(record);
+    const { sessionId } = await checkout({ ...createOrder(), record });
+    expect((await getSnapshot(sessionId)).record).toBe(record);
     const metadata = sessions().at(-1)?.metadata ?? {};
     expect(Math.max(...Object.values(metadata).map((value) => value.length))).toBeLessThanOrEqual(500);
     expect(Object.keys(metadata).length).toBeLessThanOrEqual(50);
@@ -262,18 +262,18 @@ describe('a payment', () => {
 
   it('keeps a record whose parts would end within a character', async () => {
     const record = `${'x'.repeat(499)}😀${'x'.repeat(499)}`;
-    expect((await snapshotOf((await checkout({ ...orderOf(), record })).sessionId)).record).toBe(record);
+    expect((await getSnapshot((await checkout({ ...createOrder(), record })).sessionId)).record).toBe(record);
   });
 
   it('has no record where there was none, or where it was longer than Stripe allows', async () => {
     for (const record of [null, 'x'.repeat(20_001)])
-      expect((await snapshotOf((await checkout({ ...orderOf(), record })).sessionId)).record).toBeNull();
+      expect((await getSnapshot((await checkout({ ...createOrder(), record })).sessionId)).record).toBeNull();
   });
 
   it('expires at Stripe by itself half an hour after the order', async () => {
     const { sessionId } = await checkout();
     clock.advance(60 * 60_000);
-    expect((await snapshotOf(sessionId)).state).toBe('CANCELED');
+    expect((await getSnapshot(sessionId)).state).toBe('CANCELED');
   });
 
   it('is not found by another account', async () => {
@@ -300,7 +300,7 @@ describe('a refund', () => {
     server.evictIdempotencyKeys();
     expect(await provider.createRefund(order, signal)).toEqual(first);
     const desk = server.ledger.refund({ payment_intent: providerPaymentId, amount: 300 });
-    const { refunds } = await snapshotOf(sessionId);
+    const { refunds } = await getSnapshot(sessionId);
     expect(refunds.map(({ id, refundId }) => [id, refundId])).toEqual([
       [desk.id, null],
       [first.id, order.refundId],
@@ -314,7 +314,7 @@ describe('a refund', () => {
     expect((await refused(provider.createRefund({ ...rest, refundId: createId() }, signal))).kind).toBe(
       'too-much-refunded',
     );
-    expect(server.ledger.books().get((await snapshotOf(sessionId)).paymentId)).toEqual({
+    expect(server.ledger.books().get((await getSnapshot(sessionId)).paymentId)).toEqual({
       received: 2000,
       charges: 1,
       refunded: 2000,
@@ -331,9 +331,9 @@ describe('a refund', () => {
     server.ledger.refunds.pend = false;
     expect(made.state).toBe('PENDING');
     server.ledger.completeRefund(made.id, 'succeeded');
-    expect((await snapshotOf(sessionId)).refunds[0]?.state).toBe('SUCCEEDED');
+    expect((await getSnapshot(sessionId)).refunds[0]?.state).toBe('SUCCEEDED');
     server.ledger.completeRefund(made.id, 'failed');
-    expect((await snapshotOf(sessionId)).refunds[0]).toMatchObject({
+    expect((await getSnapshot(sessionId)).refunds[0]).toMatchObject({
       state: 'FAILED',
       failure: { code: 'expired_or_canceled_card' },
     });
@@ -345,7 +345,7 @@ describe('a payout', () => {
     server.ledger.payOut('gbp');
     const mine = await paid();
     const neighbour = await open(createId(), server.secrets);
-    const other = orderOf([3_00n]);
+    const other = createOrder([3_00n]);
     server.ledger.pay((await neighbour.createCheckout(other, signal)).id, 'succeeds');
     const desk = server.ledger.refund({ payment_intent: mine.providerPaymentId, amount: 200 });
     server.ledger.transact('stripe_fee', -150, 0, 'gbp', null);

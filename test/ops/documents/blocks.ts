@@ -19,7 +19,7 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   'docs/operations.md yaml': 'test/operate/metrics.test.ts',
 };
 
-function useOf(page: string, language: string, mark: string): Block['use'] | undefined {
+function parseUse(page: string, language: string, mark: string): Block['use'] | undefined {
   if (/^not (run|compared): \S/.test(mark))
     return mark.startsWith('not run') === (language === 'sh') ? 'unused' : undefined;
   if (language === 'sh') return mark === '' ? 'run' : mark === 'terminal' ? 'terminal' : undefined;
@@ -33,7 +33,7 @@ function useOf(page: string, language: string, mark: string): Block['use'] | und
 
 function readBlock(page: string, { lang = '', text }: Tokens.Code): Block {
   const [, language = '', mark = ''] = /^(\S*)\s*(.*)$/.exec(lang) ?? [];
-  const use = useOf(page, language, mark);
+  const use = parseUse(page, language, mark);
   if (use === undefined)
     throw new Error(`${page}: nothing says what is done with this block (\`\`\`${lang}):\n${text}`);
   // The shell of macOS takes no comments in commands that are pasted.

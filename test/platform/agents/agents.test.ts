@@ -11,14 +11,14 @@ import {
 import { startAgentWork, waitForAgentWork } from '../../../src/platform/conversations/agent-work.ts';
 import { anthropicDialect, openAiDialect, status, whole } from '../../gateways/model/provider-server.ts';
 import { publishVersion, withReads } from '../../public/fixture.ts';
-import { codesOf } from '../../setup/api.ts';
+import { listCodes } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
 import {
   type AgentSite,
   type Company,
   inOrganization,
-  modelOf,
   openAgentSite,
+  toModel,
 } from '../conversations/fixture.ts';
 
 let site: AgentSite;
@@ -89,7 +89,7 @@ describe('an agent', () => {
     });
     expect([refused.status, refused.body.error.message]).toEqual([422, 'The agent is stopped']);
     const twice = await steer(id, 'stop');
-    expect([twice.status, codesOf(twice)]).toEqual([422, ['illegal_transition']]);
+    expect([twice.status, listCodes(twice)]).toEqual([422, ['illegal_transition']]);
     expect((await steer(id, 'start')).body.status).toBe('provisioning');
     expect(
       (
@@ -102,11 +102,11 @@ describe('an agent', () => {
 
   it('422 for an unknown model or version, and for a duplicate name', async () => {
     const wrong = await make({ model: 'anthropic/other', apiVersion: 'v9' });
-    expect([wrong.status, codesOf(wrong)]).toEqual([422, ['unknown_model', 'version_not_served']]);
+    expect([wrong.status, listCodes(wrong)]).toEqual([422, ['unknown_model', 'version_not_served']]);
     await publishVersion(site.ctx, mine.id, { version: 'v5', status: 'retired' });
-    expect(codesOf(await make({ apiVersion: 'v5' }))).toEqual(['version_not_served']);
+    expect(listCodes(await make({ apiVersion: 'v5' }))).toEqual(['version_not_served']);
     const { body: first } = await make();
-    expect(codesOf(await make({ name: first.name.toUpperCase() }))).toEqual(['duplicate']);
+    expect(listCodes(await make({ name: first.name.toUpperCase() }))).toEqual(['duplicate']);
     const { data } = (await mine.api('get', '/agents/models')).body;
     expect(data).toEqual([
       { name: 'anthropic/some-model', isDefault: true, builtIn: false },
@@ -119,13 +119,13 @@ describe('an agent', () => {
     'sends a real request to the model of $provider and reports why it failed',
     async (dialect) => {
       site.provider.script(whole(dialect, [{ text: 'ok' }]), status(401), whole(dialect, [{ text: 'ok' }]));
-      const { id } = (await make({ model: modelOf(dialect) })).body;
+      const { id } = (await make({ model: toModel(dialect) })).body;
       expect((await read(id)).status).toBe('running');
       expect(site.provider.asked).toHaveLength(1);
       await steer(id, 'restart');
       expect(await read(id)).toMatchObject({
         status: 'failed',
-        statusReason: `The model "${modelOf(dialect)}" does not respond. The model's provider refused this service's credentials`,
+        statusReason: `The model "${toModel(dialect)}" does not respond. The model's provider refused this service's credentials`,
       });
       const renamed = await mine.api('patch', `/agents/${id}`, { name: `Agent ${createId()}` });
       expect(renamed.body.status).toBe('failed');
@@ -151,7 +151,7 @@ describe('an agent', () => {
     const { id } = (
       await mine.api('post', '/agents', {
         name: `Agent ${createId()}`,
-        model: modelOf(anthropicDialect),
+        model: toModel(anthropicDialect),
         apiVersion: 'v1',
       })
     ).body;
@@ -198,7 +198,7 @@ describe('an agent', () => {
         id,
         organization_id: mine.id,
         name: `Left ${id}`,
-        model: modelOf(anthropicDialect),
+        model: toModel(anthropicDialect),
         api_version: 'v1',
         status: 'restarting' satisfies AgentStatus,
         lease_until: tx.raw(lease),

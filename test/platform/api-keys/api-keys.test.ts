@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { hasApiKeyFormat } from '../../../src/identity/api-key.ts';
-import { type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type Api, createApi, listCodes } from '../../setup/api.ts';
 import { makeKey, makeMember } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -15,8 +15,8 @@ beforeAll(async () => {
   expect((await org.api('post', '/api-schema', { endpoints: [invoices] })).body.version).toBe('v1');
 });
 
-const statusOf = async (secret: string): Promise<number> =>
-  (await apiOf(org.app, secret)('get', '/whoami')).status;
+const readStatus = async (secret: string): Promise<number> =>
+  (await createApi(org.app, secret)('get', '/whoami')).status;
 /** A management key of another person whose role has only these permissions. */
 const memberKey = async (role: string | readonly string[]): Promise<Api> => (await org.join(role)).api;
 const create = async (api: Api, body: object) => {
@@ -50,25 +50,25 @@ describe('POST /api-keys', () => {
     );
     expect(rows[0].text).not.toContain(made.secret);
     expect(rows[0].text).toContain(made.prefix);
-    expect(await statusOf(made.secret)).toBe(200);
+    expect(await readStatus(made.secret)).toBe(200);
   });
 
   it('401 for a key with a wrong character, without a database lookup', async () => {
     const { secret } = await create(org.api, {});
     const last = secret.at(-1) === 'a' ? 'b' : 'a';
     expect(hasApiKeyFormat(secret.slice(0, -1) + last)).toBe(false);
-    expect(await statusOf(secret.slice(0, -1) + last)).toBe(401);
-    expect(await statusOf(`psk_${'0'.repeat(49)}`)).toBe(401);
+    expect(await readStatus(secret.slice(0, -1) + last)).toBe(401);
+    expect(await readStatus(`psk_${'0'.repeat(49)}`)).toBe(401);
   });
 
   it('422 for versions that do not exist; a version that the key already names may have been deleted', async () => {
     const scopes = { versions: ['v1', 'v8', 'v9'] };
     const refused = await org.api('post', '/api-keys', { name: 'for later', scopes });
-    expect([refused.status, codesOf(refused)]).toEqual([422, ['unknown_version', 'unknown_version']]);
+    expect([refused.status, listCodes(refused)]).toEqual([422, ['unknown_version', 'unknown_version']]);
     expect(refused.body.error.details[0].message).toContain('v8');
     const { id } = await create(org.api, { scopes: { versions: ['v1'] } });
     expect(
-      codesOf(await org.api('patch', `/api-keys/${id}`, { scopes: { versions: ['v1', 'v9'] } })),
+      listCodes(await org.api('patch', `/api-keys/${id}`, { scopes: { versions: ['v1', 'v9'] } })),
     ).toEqual(['unknown_version']);
     await change(id, { scope_versions: ['v7', 'v1'] });
     expect((await org.api('patch', `/api-keys/${id}`, { scopes: { versions: ['v7'] } })).status).toBe(200);
@@ -76,7 +76,7 @@ describe('POST /api-keys', () => {
 
   it('422 when the key would already be expired', async () => {
     const answer = await org.api('post', '/api-keys', { name: 'late', expiresAt: '2020-01-01T00:00:00Z' });
-    expect([answer.status, codesOf(answer)]).toEqual([422, ['in_the_past']]);
+    expect([answer.status, listCodes(answer)]).toEqual([422, ['in_the_past']]);
   });
 
   it.each([
@@ -93,7 +93,7 @@ describe('a key', () => {
   it('has at most the permissions of its creator, and loses them with its creator', async () => {
     const member = await makeMember(org.ctx, org.id, 'editor');
     const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'], createdBy: member.id });
-    const api = apiOf(org.app, secret);
+    const api = createApi(org.app, secret);
     const before = (await api('get', '/whoami')).body;
     expect(before.permissions).toContain('sync:create');
     expect(before.permissions).not.toContain('api-key:create');
@@ -111,9 +111,9 @@ describe('a key', () => {
 
   it('expires', async () => {
     const { id, secret } = await create(org.api, { expiresAt: new Date(Date.now() + 60_000).toISOString() });
-    expect(await statusOf(secret)).toBe(200);
+    expect(await readStatus(secret)).toBe(200);
     await change(id, { expires_at: new Date(Date.now() - 1000) });
-    expect(await statusOf(secret)).toBe(401);
+    expect(await readStatus(secret)).toBe(401);
     expect((await org.api('get', `/api-keys/${id}`)).body.status).toBe('expired');
     expect(
       (await org.api('get', '/api-keys?status=expired')).body.data.map((key: { id: string }) => key.id),
@@ -137,7 +137,7 @@ describe('PATCH /api-keys/{id}', () => {
     const helper = await memberKey(['api-key:update', 'api-key:read', 'team:create']);
     const reading = await create(org.api, { scopes: { permissions: ['read'] } });
     const writing = await helper('patch', `/api-keys/${reading.id}`, { scopes: { permissions: ['write'] } });
-    expect([writing.status, codesOf(writing)]).toEqual([403, ['escalation']]);
+    expect([writing.status, listCodes(writing)]).toEqual([403, ['escalation']]);
     const restricted = await create(org.api, { scopes: { resources: ['invoices'], permissions: ['write'] } });
     expect(
       (await helper('patch', `/api-keys/${restricted.id}`, { scopes: { permissions: ['write'] } })).status,
@@ -157,16 +157,16 @@ describe('PATCH /api-keys/{id}', () => {
     const { id } = await create(org.api, {});
     await org.api('delete', `/api-keys/${id}`);
     const answer = await org.api('patch', `/api-keys/${id}`, { name: 'x' });
-    expect([answer.status, codesOf(answer)]).toEqual([422, ['revoked']]);
+    expect([answer.status, listCodes(answer)]).toEqual([422, ['revoked']]);
   });
 });
 
 describe('DELETE /api-keys/{id}', () => {
   it('204; the secret stops working immediately, the key stays listed, and revoking again changes nothing', async () => {
     const { id, secret } = await create(org.api, {});
-    expect(await statusOf(secret)).toBe(200);
+    expect(await readStatus(secret)).toBe(200);
     expect((await org.api('delete', `/api-keys/${id}`)).status).toBe(204);
-    expect(await statusOf(secret)).toBe(401);
+    expect(await readStatus(secret)).toBe(401);
     const shown = (await org.api('get', `/api-keys/${id}`)).body;
     expect(shown.status).toBe('revoked');
     expect((await org.api('delete', `/api-keys/${id}`)).status).toBe(204);
@@ -182,37 +182,37 @@ describe('POST /api-keys/{id}/rotate', () => {
     const rotated = await org.api('post', `/api-keys/${made.id}/rotate`, {});
     expect(rotated.status).toBe(201);
     expect(rotated.body.prefix).toBe(rotated.body.secret.slice(0, 12));
-    expect([await statusOf(made.secret), await statusOf(rotated.body.secret)]).toEqual([401, 200]);
+    expect([await readStatus(made.secret), await readStatus(rotated.body.secret)]).toEqual([401, 200]);
   });
 
   it('keeps the old secret valid during the grace period only; a second rotation ends the oldest', async () => {
     const made = await create(org.api, {});
     const second = (await org.api('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 })).body
       .secret;
-    expect([await statusOf(made.secret), await statusOf(second)]).toEqual([200, 200]);
+    expect([await readStatus(made.secret), await readStatus(second)]).toEqual([200, 200]);
     const third = (await org.api('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 })).body
       .secret;
-    expect([await statusOf(made.secret), await statusOf(second), await statusOf(third)]).toEqual([
+    expect([await readStatus(made.secret), await readStatus(second), await readStatus(third)]).toEqual([
       401, 200, 200,
     ]);
     await change(made.id, { previous_expires_at: new Date(Date.now() - 1000) });
-    expect([await statusOf(second), await statusOf(third)]).toEqual([401, 200]);
+    expect([await readStatus(second), await readStatus(third)]).toEqual([401, 200]);
   });
 
   it('shows until when the old secret works', async () => {
     const { id } = await create(org.api, {});
-    const graceOf = async () => (await org.api('get', `/api-keys/${id}`)).body.graceEndsAt;
-    expect(await graceOf()).toBeNull();
+    const readGraceEnd = async () => (await org.api('get', `/api-keys/${id}`)).body.graceEndsAt;
+    expect(await readGraceEnd()).toBeNull();
     const { graceEndsAt } = (await org.api('post', `/api-keys/${id}/rotate`, { gracePeriodSeconds: 3600 }))
       .body;
     expect(new Date(graceEndsAt).getTime() - Date.now()).toSatisfy(
       (ms: number) => ms > 3_500_000 && ms <= 3_600_000,
     );
-    expect(await graceOf()).toBe(graceEndsAt);
+    expect(await readGraceEnd()).toBe(graceEndsAt);
     await change(id, { expires_at: new Date(Date.now() - 1000) });
-    expect(await graceOf()).toBeNull();
+    expect(await readGraceEnd()).toBeNull();
     await change(id, { expires_at: null, previous_expires_at: new Date(Date.now() - 1000) });
-    expect(await graceOf()).toBeNull();
+    expect(await readGraceEnd()).toBeNull();
   });
 
   it('gives the old secret none of the permissions of the caller who rotated', async () => {
@@ -220,7 +220,7 @@ describe('POST /api-keys/{id}/rotate', () => {
     const old = await makeKey(org.ctx, org.id, { permissions: ['write'], createdBy: editor.id });
     const rotated = await org.api('post', `/api-keys/${old.id}/rotate`, { gracePeriodSeconds: 3600 });
     const permissions = async (secret: string) =>
-      (await apiOf(org.app, secret)('get', '/whoami')).body.permissions;
+      (await createApi(org.app, secret)('get', '/whoami')).body.permissions;
     expect(await permissions(rotated.body.secret)).toContain('api-key:create');
     expect(await permissions(old.secret)).not.toContain('api-key:create');
     expect(await permissions(old.secret)).toContain('sync:create');
@@ -241,8 +241,8 @@ describe('POST /api-keys/{id}/rotate', () => {
       { permissions: ['read'] },
       { versions: ['v1'], permissions: ['write'] },
     ])
-      expect(codesOf(await holder('patch', `/api-keys/${old.id}`, { scopes }))).toEqual(['grace_running']);
-    expect((await apiOf(org.app, old.secret)('get', '/whoami')).body.permissions).toEqual([]);
+      expect(listCodes(await holder('patch', `/api-keys/${old.id}`, { scopes }))).toEqual(['grace_running']);
+    expect((await createApi(org.app, old.secret)('get', '/whoami')).body.permissions).toEqual([]);
     expect((await holder('post', `/api-keys/${old.id}/rotate`, {})).status).toBe(201);
     expect((await holder('patch', `/api-keys/${old.id}`, wide)).status).toBe(200);
   });
@@ -250,9 +250,9 @@ describe('POST /api-keys/{id}/rotate', () => {
   it('422 for a revoked key and an expired key', async () => {
     const { id } = await create(org.api, {});
     await change(id, { expires_at: new Date(Date.now() - 1000) });
-    expect(codesOf(await org.api('post', `/api-keys/${id}/rotate`, {}))).toEqual(['expired']);
+    expect(listCodes(await org.api('post', `/api-keys/${id}/rotate`, {}))).toEqual(['expired']);
     await org.api('delete', `/api-keys/${id}`);
-    expect(codesOf(await org.api('post', `/api-keys/${id}/rotate`, {}))).toEqual(['revoked']);
+    expect(listCodes(await org.api('post', `/api-keys/${id}/rotate`, {}))).toEqual(['revoked']);
   });
 });
 
@@ -264,7 +264,7 @@ describe('the lifetime of a key', () => {
     });
     const holder = await memberKey(['api-key:read', 'api-key:update']);
     for (const expiresAt of [null, '2999-01-01T00:00:00Z'])
-      expect(codesOf(await holder('patch', `/api-keys/${made.id}`, { expiresAt }))).toEqual(['escalation']);
+      expect(listCodes(await holder('patch', `/api-keys/${made.id}`, { expiresAt }))).toEqual(['escalation']);
     expect(
       (await holder('patch', `/api-keys/${made.id}`, { expiresAt: '2997-01-01T00:00:00Z' })).status,
     ).toBe(200);

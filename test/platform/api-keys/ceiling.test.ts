@@ -4,7 +4,7 @@ import supertest from 'supertest';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { unlimitedLayer } from '../../../src/core/record-access.ts';
 import { assertWithinCeiling } from '../../../src/platform/api-keys/ceiling.ts';
-import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type Answer, type Api, createApi, listCodes } from '../../setup/api.ts';
 import { type Person, useOrganization } from '../../setup/use-organization.ts';
 
 const org = useOrganization();
@@ -26,11 +26,11 @@ const create = async (body: object = {}, api: Api = org.api): Promise<Made> => {
   return answer.body;
 };
 const keyRights = ['api-key:read', 'api-key:create', 'api-key:update'];
-const statusOf = async (secret: string): Promise<number> =>
-  (await apiOf(org.app, secret)('get', '/whoami')).status;
+const readStatus = async (secret: string): Promise<number> =>
+  (await createApi(org.app, secret)('get', '/whoami')).status;
 const inMinutes = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString();
 const notReading = (answer: Answer) =>
-  expect([answer.status, answer.body.error?.message, codesOf(answer)]).toEqual([
+  expect([answer.status, answer.body.error?.message, listCodes(answer)]).toEqual([
     403,
     'Missing required permission: record:read',
     ['escalation'],
@@ -63,7 +63,7 @@ describe('a role without record:read', () => {
       for (const body of [{}, { gracePeriodSeconds: 60 }])
         notReading(await api('post', `/api-keys/${id}/rotate`, body));
     notReading(await member.api('post', `/api-keys/${member.keyId}/rotate`, {}));
-    expect(await statusOf(secret)).toBe(200);
+    expect(await readStatus(secret)).toBe(200);
     expect((await reader.api('post', `/api-keys/${id}/rotate`, {})).status).toBe(201);
   });
 
@@ -118,7 +118,7 @@ describe('a key that expires', () => {
 
   it('makes, rotates, widens and extends only keys that end no later', async () => {
     const short = await create({ scopes: { permissions: ['write'] }, expiresAt: inMinutes(60) });
-    const api = apiOf(org.app, short.secret);
+    const api = createApi(org.app, short.secret);
     for (const expiresAt of [undefined, null, inMinutes(61)])
       outlives(await api('post', '/api-keys', { name: 'mine', expiresAt }));
     const own = await create({ expiresAt: inMinutes(30), scopes: { resources: ['invoices'] } }, api);
@@ -136,11 +136,11 @@ describe('a key that expires', () => {
   it('includes the old secret of a rotation during its grace period', async () => {
     const made = await create({ scopes: { permissions: ['write'] } });
     const rotated = await org.api('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 600 });
-    const old = apiOf(org.app, made.secret);
+    const old = createApi(org.app, made.secret);
     outlives(await old('post', '/api-keys', { name: 'mine' }));
     outlives(await old('post', `/api-keys/${made.id}/rotate`, {}));
     await create({ expiresAt: inMinutes(5) }, old);
-    await create({}, apiOf(org.app, rotated.body.secret));
+    await create({}, createApi(org.app, rotated.body.secret));
   });
 });
 
@@ -151,11 +151,11 @@ describe("while a former holder's secret works", () => {
   ])('422 when the %s are widened after a rotation with a grace period', async (_name, scopes) => {
     const { id, secret } = await create({ scopes: { versions: ['v1'], resources: ['invoices'] } });
     await org.api('post', `/api-keys/${id}/rotate`, { gracePeriodSeconds: 3600 });
-    expect(codesOf(await org.api('patch', `/api-keys/${id}`, { scopes }))).toEqual(['grace_running']);
+    expect(listCodes(await org.api('patch', `/api-keys/${id}`, { scopes }))).toEqual(['grace_running']);
     const read = await supertest(org.app)
       .get('/api/public/v1/customers')
       .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': org.id });
-    expect([read.status, codesOf(read)]).toEqual([403, ['resource_out_of_scope']]);
+    expect([read.status, listCodes(read)]).toEqual([403, ['resource_out_of_scope']]);
     await org.api('post', `/api-keys/${id}/rotate`, {});
     expect((await org.api('patch', `/api-keys/${id}`, { scopes })).status).toBe(200);
   });

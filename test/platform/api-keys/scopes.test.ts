@@ -6,7 +6,7 @@ import { assignablePermissions, isReadPermission } from '../../../src/core/permi
 import { type ResourceRows, unlimitedLayer } from '../../../src/core/record-access.ts';
 import { findApiKey } from '../../../src/identity/api-key.store.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
-import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type Answer, type Api, createApi, listCodes } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { type Person, useOrganization } from '../../setup/use-organization.ts';
 
@@ -50,12 +50,12 @@ const made = async (
   expect(answer.status, JSON.stringify(answer.body)).toBe(201);
   return answer.body;
 };
-const problemsOf = (answer: Answer): string[] =>
+const listProblems = (answer: Answer): string[] =>
   [
     answer.status,
     ...(answer.body.error?.details ?? []).map(({ path, code }: Record<string, string>) => `${path} ${code}`),
   ].map(String);
-const layerOf = async (secret: string) => (await findApiKey(org.ctx, secret))?.access;
+const findAccess = async (secret: string) => (await findApiKey(org.ctx, secret))?.access;
 const invoices = (...conditions: object[]): Scopes => ({ rows: { invoices: conditions } });
 const of = (...values: string[]): object => ({ field: 'customerId', in: values });
 const stored = (source: string, field: string, ...values: string[]): ResourceRows => ({
@@ -79,7 +79,7 @@ describe('POST /api-keys with rows', () => {
     expect((await admin('get', `/api-keys/${key.id}`)).body.scopes).toEqual(key.scopes);
     const { conditions } = stored('entity', 'customerId', '1042', '1043');
     const byId = { field: 'id', source: 'id', in: ['7'] };
-    expect(await layerOf(key.secret)).toEqual({
+    expect(await findAccess(key.secret)).toEqual({
       layers: [
         {
           ...unlimitedLayer,
@@ -94,21 +94,21 @@ describe('POST /api-keys with rows', () => {
   });
 
   it('looks names up in the named versions, otherwise in the newest living one that has them, otherwise in drafts', async () => {
-    const sourceOf = async (scopes: Scopes, resource = 'invoices') => {
-      const access = await layerOf((await made(scopes)).secret);
+    const readSource = async (scopes: Scopes, resource = 'invoices') => {
+      const access = await findAccess((await made(scopes)).secret);
       return access?.layers[0]?.rows?.resources[resource]?.conditions[0]?.source;
     };
-    expect(await sourceOf(invoices({ field: 'customerId', eq: '1' }))).toBe('entity');
-    expect(await sourceOf(invoices({ field: 'client', eq: '1' }))).toBe('entity');
-    expect(await sourceOf(invoices({ field: 'total', eq: '1' }))).toBe('total');
-    expect(await sourceOf({ ...invoices({ field: 'buyer', eq: '1' }), versions: ['v1'] })).toBe('entity');
+    expect(await readSource(invoices({ field: 'customerId', eq: '1' }))).toBe('entity');
+    expect(await readSource(invoices({ field: 'client', eq: '1' }))).toBe('entity');
+    expect(await readSource(invoices({ field: 'total', eq: '1' }))).toBe('total');
+    expect(await readSource({ ...invoices({ field: 'buyer', eq: '1' }), versions: ['v1'] })).toBe('entity');
     // Renamed in v5, where it is still the same field of the record type.
-    expect(await sourceOf({ ...invoices({ field: 'customerId', eq: '1' }), versions: ['v4', 'v5'] })).toBe(
+    expect(await readSource({ ...invoices({ field: 'customerId', eq: '1' }), versions: ['v4', 'v5'] })).toBe(
       'entity',
     );
-    expect(await sourceOf({ rows: { planned: [{ field: 'number', eq: 'x' }] } }, 'planned')).toBe('tranid');
+    expect(await readSource({ rows: { planned: [{ field: 'number', eq: 'x' }] } }, 'planned')).toBe('tranid');
     // A retired version isn't asked unless it is named.
-    expect(problemsOf(await make(invoices({ field: 'buyer', eq: '1' })))).toEqual([
+    expect(listProblems(await make(invoices({ field: 'buyer', eq: '1' })))).toEqual([
       '422',
       'scopes.rows.invoices[0].field unknown_field',
     ]);
@@ -128,7 +128,7 @@ describe('POST /api-keys with rows', () => {
       ),
     );
     const ledger = { rows: { ledger: [{ field: 'id', in: ['1'] }] } };
-    expect(problemsOf(await make(ledger))).toEqual(['422', 'scopes.rows.ledger ambiguous_resource']);
+    expect(listProblems(await make(ledger))).toEqual(['422', 'scopes.rows.ledger ambiguous_resource']);
     await made({ ...ledger, versions: ['v20'] });
   });
 
@@ -237,7 +237,7 @@ describe('POST /api-keys with rows', () => {
       ['scopes.fields.invoices unknown_field'],
     ],
   ])('422 for %s', async (_name, scopes, problems) => {
-    expect(problemsOf(await make(scopes))).toEqual(['422', ...problems]);
+    expect(listProblems(await make(scopes))).toEqual(['422', ...problems]);
   });
 
   it('names the versions to which a scope would not apply, and the fields that it may name', async () => {
@@ -265,7 +265,7 @@ describe('a restricted key', () => {
     ['fields and masks as they are', { fields: { invoices: ['id'] }, unmasked: true }],
   ])('with %s has no permission, and sees only its own scopes', async (_name, scopes) => {
     const { id, secret, scopes: shown } = await made(scopes);
-    const api = apiOf(org.app, secret);
+    const api = createApi(org.app, secret);
     const me = await api('get', '/whoami');
     const { permissions: _, ...reads } = shown;
     expect([me.status, me.body.permissions, me.body.metrics, me.body.user.email, me.body.scopes]).toEqual([
@@ -282,12 +282,14 @@ describe('a restricted key', () => {
       ['get', '/views'],
       ['get', '/whoami/organizations'],
     ] as const)
-      expect(codesOf(await api(method, path, method === 'get' ? undefined : {}))).toEqual(['restricted_key']);
+      expect(listCodes(await api(method, path, method === 'get' ? undefined : {}))).toEqual([
+        'restricted_key',
+      ]);
   });
 
   it('is none with unmasked reading alone, which no permission follows from', async () => {
     const { secret } = await made({ unmasked: true });
-    const me = (await apiOf(org.app, secret)('get', '/whoami')).body;
+    const me = (await createApi(org.app, secret)('get', '/whoami')).body;
     expect(me.permissions).toEqual(assignablePermissions.filter(isReadPermission));
     expect(me.permissions).not.toContain('unmasked:read');
     expect(me.scopes).toEqual({ ...unlimitedLayer, unmasked: true });
@@ -297,7 +299,8 @@ describe('a restricted key', () => {
 
 describe('PATCH /api-keys/{id}', () => {
   const patch = (id: string, scopes: Scopes, api: Api = admin) => api('patch', `/api-keys/${id}`, { scopes });
-  const scopesOf = async (id: string): Promise<Scopes> => (await admin('get', `/api-keys/${id}`)).body.scopes;
+  const readScopes = async (id: string): Promise<Scopes> =>
+    (await admin('get', `/api-keys/${id}`)).body.scopes;
 
   it('leaves rows, fields and masks as they are unless they are given, and clears them with null', async () => {
     const fields = { invoices: ['number'] };
@@ -317,11 +320,11 @@ describe('PATCH /api-keys/{id}', () => {
       ...invoices({ field: 'buyer', in: ['1'] }),
     });
     const withoutVersion = await patch(id, { ...scopes, versions: [] });
-    expect(problemsOf(withoutVersion)).toEqual(['422', 'scopes.rows.invoices[0].field unknown_field']);
+    expect(listProblems(withoutVersion)).toEqual(['422', 'scopes.rows.invoices[0].field unknown_field']);
     const change = (columns: object) => org.sql((tx) => tx('api_keys').where({ id }).update(columns));
     await change({ scope_versions: [] });
     expect((await patch(id, { ...scopes, versions: [], permissions: ['read'] })).status).toBe(200);
-    expect((await layerOf(secret))?.layers[0]?.rows?.resources['invoices']).toEqual(
+    expect((await findAccess(secret))?.layers[0]?.rows?.resources['invoices']).toEqual(
       stored('entity', 'buyer', '1'),
     );
   });
@@ -340,7 +343,7 @@ describe('PATCH /api-keys/{id}', () => {
     ];
     for (const scopes of narrower)
       expect([scopes, (await patch(id, scopes, blind.api)).status]).toEqual([scopes, 200]);
-    const now = await scopesOf(id);
+    const now = await readScopes(id);
     const wider = [
       { rows: null },
       { rows: { invoices: [of('2')] } },
@@ -354,10 +357,10 @@ describe('PATCH /api-keys/{id}', () => {
       { fields: { invoices: ['number', 'nope'] } },
     ];
     for (const scopes of wider)
-      expect([scopes, codesOf(await patch(id, scopes, blind.api))]).toEqual([scopes, ['escalation']]);
-    expect(await scopesOf(id)).toEqual(now);
+      expect([scopes, listCodes(await patch(id, scopes, blind.api))]).toEqual([scopes, ['escalation']]);
+    expect(await readScopes(id)).toEqual(now);
     // Without rows the key would also get its creator's permissions, which the editor doesn't have.
-    expect(codesOf(await patch(id, { rows: null, fields: null }, editor.api))).toEqual(['escalation']);
+    expect(listCodes(await patch(id, { rows: null, fields: null }, editor.api))).toEqual(['escalation']);
     expect((await patch(id, { rows: { '*': [] }, fields: null }, editor.api)).status).toBe(200);
   });
 
@@ -365,7 +368,7 @@ describe('PATCH /api-keys/{id}', () => {
     const { id } = await made({ ...invoices(of('1')), fields: { invoices: ['number'] } });
     expect((await admin('post', `/api-keys/${id}/rotate`, { gracePeriodSeconds: 600 })).status).toBe(201);
     for (const scopes of [{ rows: null }, { fields: null }, { unmasked: true }, invoices(of('1', '2'))])
-      expect(codesOf(await patch(id, scopes))).toEqual(['grace_running']);
+      expect(listCodes(await patch(id, scopes))).toEqual(['grace_running']);
     expect((await patch(id, invoices(of('1'), { field: 'id', eq: '1' }))).status).toBe(200);
   });
 });
@@ -375,25 +378,25 @@ describe('unmasked reading', () => {
     const refused = ['403', 'scopes.unmasked escalation'];
     const masked = await made({ permissions: ['write'] });
     const unmasked = await made({ permissions: ['write'], unmasked: true });
-    expect(problemsOf(await make({ unmasked: true }, editor.api))).toEqual(refused);
-    expect(problemsOf(await make({ unmasked: true }, apiOf(org.app, masked.secret)))).toEqual(refused);
-    await made({ unmasked: true }, apiOf(org.app, unmasked.secret));
+    expect(listProblems(await make({ unmasked: true }, editor.api))).toEqual(refused);
+    expect(listProblems(await make({ unmasked: true }, createApi(org.app, masked.secret)))).toEqual(refused);
+    await made({ unmasked: true }, createApi(org.app, unmasked.secret));
     const holder = await org.join(['api-key:create', 'api-key:read', 'record:read', 'unmasked:read']);
     await made({ unmasked: true }, await org.session(holder.id));
     const { id } = await made({});
-    expect(problemsOf(await editor.api('patch', `/api-keys/${id}`, { scopes: { unmasked: true } }))).toEqual(
-      refused,
-    );
+    expect(
+      listProblems(await editor.api('patch', `/api-keys/${id}`, { scopes: { unmasked: true } })),
+    ).toEqual(refused);
   });
 
   it('is no part of a key that someone else rotates, extends or widens without it', async () => {
     const { id } = await made({ unmasked: true, versions: ['v4'] });
     const at = `/api-keys/${id}`;
-    expect(problemsOf(await editor.api('post', `${at}/rotate`, {}))).toEqual([
+    expect(listProblems(await editor.api('post', `${at}/rotate`, {}))).toEqual([
       '403',
       'scopes.unmasked escalation',
     ]);
-    expect(problemsOf(await editor.api('patch', at, { scopes: { versions: ['v4', 'v5'] } }))).toEqual([
+    expect(listProblems(await editor.api('patch', at, { scopes: { versions: ['v4', 'v5'] } }))).toEqual([
       '403',
       'scopes.unmasked escalation',
     ]);
@@ -410,7 +413,7 @@ describe('unmasked reading', () => {
     };
     expect(await Promise.all(['admin', 'editor', 'viewer'].map(holds))).toEqual([true, false, false]);
     const reader = await makeKey(org.ctx, org.id, { permissions: ['read'] });
-    expect(await org.permissionsOf(reader.secret)).not.toContain('unmasked:read');
-    expect(await org.permissionsOf(reader.secret)).toContain('record:read');
+    expect(await org.readPermissions(reader.secret)).not.toContain('unmasked:read');
+    expect(await org.readPermissions(reader.secret)).toContain('record:read');
   });
 });

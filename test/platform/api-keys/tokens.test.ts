@@ -12,7 +12,7 @@ import {
   openTokenSite,
   type TokenSite,
 } from '../../public/serve/tokens-site.ts';
-import { apiOf, codesOf, signedInApi } from '../../setup/api.ts';
+import { createApi, listCodes, signedInApi } from '../../setup/api.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
 
 let site: TokenSite;
@@ -97,7 +97,9 @@ describe('POST /api-keys/{id}/tokens', () => {
     await site.sql((tx) => tx('memberships').where('user_id', leaver.id).delete());
     for (const { id, secret } of keys) {
       expect((await site.mint(secret, id, [{ scopes: {} }])).status).toBe(201);
-      expect((await apiOf(site.app, secret)('delete', `/api-keys/${id}/tokens?subject=x`)).status).toBe(204);
+      expect((await createApi(site.app, secret)('delete', `/api-keys/${id}/tokens?subject=x`)).status).toBe(
+        204,
+      );
     }
   });
 
@@ -106,8 +108,8 @@ describe('POST /api-keys/{id}/tokens', () => {
     const restricted = await site.key({ resources: ['invoices'] });
     for (const secret of [(await site.key()).secret, restricted.secret])
       for (const call of [
-        apiOf(site.app, secret)('post', `/api-keys/${target.id}/tokens`, anyToken),
-        apiOf(site.app, secret)('delete', `/api-keys/${target.id}/tokens?subject=x`),
+        createApi(site.app, secret)('post', `/api-keys/${target.id}/tokens`, anyToken),
+        createApi(site.app, secret)('delete', `/api-keys/${target.id}/tokens?subject=x`),
       ])
         expect((await call).status).toBe(403);
     expect((await site.owner('post', `/api-keys/${target.id}/tokens`, anyToken)).status).toBe(201);
@@ -128,7 +130,7 @@ describe('POST /api-keys/{id}/tokens', () => {
     await site.sql((tx) => tx('api_keys').where('id', expired.id).update({ expires_at: '2020-01-01' }));
     for (const [{ id, secret }, code] of [[revoked, 'revoked'] as const, [expired, 'expired'] as const]) {
       const answer = await site.owner('post', `/api-keys/${id}/tokens`, anyToken);
-      expect([answer.status, codesOf(answer)]).toEqual([422, [code]]);
+      expect([answer.status, listCodes(answer)]).toEqual([422, [code]]);
       expect((await site.mint(secret, id, [{ scopes: {} }])).status).toBe(401);
     }
   });
@@ -253,7 +255,7 @@ describe('POST /api-keys/{id}/tokens', () => {
       { subject: 'bob', scopes: {} },
       { subject: 'ann', scopes: {} },
     ]);
-    await apiOf(site.app, key.secret)('delete', `/api-keys/${key.id}/tokens?subject=bob`);
+    await createApi(site.app, key.secret)('delete', `/api-keys/${key.id}/tokens?subject=bob`);
     const rows = await site.sql((tx) =>
       tx('audit_log').where('target_id', key.id).orderBy('id').select('action', 'changes', 'credential_id'),
     );
@@ -279,7 +281,7 @@ describe('signing keys', () => {
     site.sql((tx) =>
       tx('token_signing_keys').update({ created_at: tx.raw('now() - make_interval(days => ?)', [days]) }),
     );
-  const kidOf = async () => {
+  const readKid = async () => {
     const key = await site.key();
     return String(decoded(await oneToken(site, key, { scopes: {} })).header['kid']);
   };
@@ -292,11 +294,11 @@ describe('signing keys', () => {
       Array.from({ length: 6 }, () => site.mint(key.secret, key.id, [{ scopes: {} }])),
     );
     expect(new Set(answers.map(({ body }) => decoded(body.tokens[0].token).header['kid'])).size).toBe(1);
-    const first = await kidOf();
+    const first = await readKid();
     await age(29);
-    expect(await kidOf()).toBe(first);
+    expect(await readKid()).toBe(first);
     await age(31);
-    const second = await kidOf();
+    const second = await readKid();
     expect(second).not.toBe(first);
     const rows = await stored();
     expect(

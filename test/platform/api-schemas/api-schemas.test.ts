@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp, startBackground } from '../../../src/app.ts';
 import { resumePublications } from '../../../src/platform/api-schemas/publication.ts';
 import { startUsageCounter } from '../../../src/public/index.ts';
-import { type Answer, codesOf } from '../../setup/api.ts';
+import { type Answer, listCodes } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
@@ -52,7 +52,7 @@ const published = async (body?: object) => {
   expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
   return made;
 };
-const problemsOf = (answer: Answer) =>
+const listProblems = (answer: Answer) =>
   (answer.body.problems ?? answer.body.error.details).map(
     ({ path, code }: { path: string; code: string }) => `${path} ${code}`,
   );
@@ -73,7 +73,7 @@ describe('POST /api-schema', () => {
     const base = await draft();
     const copy = await draft({ basedOn: base.version, name: 'Copy' });
     expect(await read(copy.id)).toMatchObject({ name: 'Copy', endpoints: (await read(base.id)).endpoints });
-    expect(codesOf(await org.api('post', '/api-schema', { basedOn: 'v999999' }))).toEqual([
+    expect(listCodes(await org.api('post', '/api-schema', { basedOn: 'v999999' }))).toEqual([
       'unknown_version',
     ]);
     expect(number((await draft({})).version)).toBe(number(copy.version) + 1);
@@ -92,7 +92,7 @@ describe('POST /api-schema', () => {
       ],
     });
     expect([answer.status, answer.body.error.code]).toEqual([422, 'VALIDATION_ERROR']);
-    expect(problemsOf(answer)).toEqual(
+    expect(listProblems(answer)).toEqual(
       expect.arrayContaining([
         'endpoints[0].name illegal_name',
         'endpoints[1].name illegal_name',
@@ -111,7 +111,7 @@ describe('PATCH /api-schema/{id}', () => {
     const changed = await org.api('patch', `/api-schema/${made.id}`, { notes: 'New', revision: 1 });
     expect(changed.body).toMatchObject({ notes: 'New', name: 'For partners', revision: 2 });
     const stale = await org.api('patch', `/api-schema/${made.id}`, { notes: 'Newer', revision: 1 });
-    expect([stale.status, codesOf(stale)]).toEqual([422, ['stale_revision']]);
+    expect([stale.status, listCodes(stale)]).toEqual([422, ['stale_revision']]);
     const [a, b] = await Promise.all(
       ['a', 'b'].map((notes) => org.api('patch', `/api-schema/${made.id}`, { notes, revision: 2 })),
     );
@@ -133,7 +133,7 @@ describe('POST /api-schema/{id}/validate', () => {
     });
     const answer = await org.api('post', `/api-schema/${made.id}/validate`);
     expect([answer.status, answer.body.ready]).toEqual([200, false]);
-    expect(problemsOf(answer)).toEqual(
+    expect(listProblems(answer)).toEqual(
       expect.arrayContaining(['endpoints[0].fields[1].source unknown_source']),
     );
     expect(
@@ -177,13 +177,13 @@ describe('POST /api-schema/{id}/publish', () => {
       ],
     });
     const answer = await publish(unready);
-    expect([answer.status, problemsOf(answer)]).toEqual([
+    expect([answer.status, listProblems(answer)]).toEqual([
       422,
       ['endpoints[0].fields[0].source unknown_source', 'endpoints[0].fields[1].source unknown_source'],
     ]);
     expect((await publish(await draft({}))).status).toBe(422);
     const made = await draft();
-    expect(codesOf(await publish({ id: made.id, revision: 2 }))).toEqual(['stale_revision']);
+    expect(listCodes(await publish({ id: made.id, revision: 2 }))).toEqual(['stale_revision']);
     expect((await org.api('post', `/api-schema/${made.id}/publish`)).status).toBe(422);
     expect((await read(made.id)).status).toBe('draft');
   });
@@ -205,7 +205,7 @@ describe('POST /api-schema/{id}/publish', () => {
         }),
     );
     const answer = await org.api('patch', `/api-schema/${locked.id}`, { notes: 'x' });
-    expect([answer.status, codesOf(answer)]).toEqual([422, ['publishing']]);
+    expect([answer.status, listCodes(answer)]).toEqual([422, ['publishing']]);
   });
 
   it('fails when it cannot complete, and can be repeated', async () => {
@@ -295,8 +295,8 @@ describe('POST /api-schema/{id}/deprecate and /retire', () => {
         .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': org.id });
     };
     const move = (verb: string, body: object = {}) => org.api('post', `/api-schema/${made.id}/${verb}`, body);
-    expect(codesOf(await move('retire', { undo: true }))).toEqual(['illegal_transition']);
-    expect(codesOf(await move('deprecate', { sunsetAt: '2020-01-01T00:00:00Z' }))).toEqual(['in_the_past']);
+    expect(listCodes(await move('retire', { undo: true }))).toEqual(['illegal_transition']);
+    expect(listCodes(await move('deprecate', { sunsetAt: '2020-01-01T00:00:00Z' }))).toEqual(['in_the_past']);
     const deprecated = await move('deprecate', { sunsetAt: '2999-01-01T00:00:00+01:00' });
     expect(deprecated.body).toMatchObject({ status: 'deprecated', sunsetAt: '2998-12-31T23:00:00Z' });
     const answered = await call();
@@ -329,11 +329,11 @@ describe('POST /api-schema/{id}/deprecate and /retire', () => {
       pagination: { total: 1 },
     });
     expect((await call()).status).toBe(410);
-    expect(codesOf(await move('retire'))).toEqual(['illegal_transition']);
-    expect(codesOf(await move('deprecate'))).toEqual(['illegal_transition']);
+    expect(listCodes(await move('retire'))).toEqual(['illegal_transition']);
+    expect(listCodes(await move('deprecate'))).toEqual(['illegal_transition']);
     expect((await move('retire', { undo: true })).body.status).toBe('deprecated');
     expect((await call()).status).toBe(200);
-    expect(codesOf(await org.api('post', `/api-schema/${(await draft()).id}/retire`, {}))).toEqual([
+    expect(listCodes(await org.api('post', `/api-schema/${(await draft()).id}/retire`, {}))).toEqual([
       'illegal_transition',
     ]);
   });

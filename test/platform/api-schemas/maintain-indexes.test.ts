@@ -30,7 +30,7 @@ async function publish(...sorts: string[]): Promise<string> {
   );
   return body.id;
 }
-const statusOf = async (id: string) => (await org.api('get', `/api-schema/${id}`)).body.status;
+const readStatus = async (id: string) => (await org.api('get', `/api-schema/${id}`)).body.status;
 
 beforeAll(async () => {
   tenant = { ...org.ctx, organizationId: org.id };
@@ -39,7 +39,7 @@ beforeAll(async () => {
   versions['one'] = await publish('tranid', 'status');
   versions['two'] = await publish('status', 'seq');
   await org.ctx.work.waitUntilIdle('publications');
-  expect([await statusOf(versions['one']), await statusOf(versions['two'])]).toEqual([
+  expect([await readStatus(versions['one']), await readStatus(versions['two'])]).toEqual([
     'published',
     'published',
   ]);
@@ -163,7 +163,7 @@ describe('the indexes of a table', () => {
     });
     await holder.commit();
     await Promise.all([tending, org.ctx.work.waitUntilIdle('publications')]);
-    expect(await statusOf(id)).toBe('published');
+    expect(await readStatus(id)).toBe('published');
     expect((await held()).usable).toContain('total');
     await tend();
     expect((await held()).usable).toContain('total');

@@ -5,8 +5,8 @@ import { createApp } from '../../../src/app.ts';
 import { openDb } from '../../../src/db/connect.ts';
 import { resumePublications } from '../../../src/platform/api-schemas/publication.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { callerOf, loadInvoices } from '../../public/fixture.ts';
-import { apiOf, codesOf } from '../../setup/api.ts';
+import { createCaller, loadInvoices } from '../../public/fixture.ts';
+import { createApi, listCodes } from '../../setup/api.ts';
 import { testSettings } from '../../setup/database.ts';
 import { until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
@@ -48,8 +48,8 @@ const published = async (): Promise<Made> => {
 };
 
 describe('the description of a new version', () => {
-  const serversOf = async (application: Express, version: string, tenant: string): Promise<string[]> => {
-    const call = callerOf(application, { secret, organizationId: tenant });
+  const readServers = async (application: Express, version: string, tenant: string): Promise<string[]> => {
+    const call = createCaller(application, { secret, organizationId: tenant });
     const { body } = await call(`/openapi/${version}`).expect(200);
     return body.servers.map(({ url }: { url: string }) => url);
   };
@@ -59,22 +59,22 @@ describe('the description of a new version', () => {
       createApp({ ...org.ctx, settings: { ...org.ctx.settings, configuredUrl } });
     const [first, second] = [configured('https://portal.example'), configured('https://moved.example')];
     const made = await draft();
-    const { body } = await callerOf(first, { secret, organizationId: org.id })(
+    const { body } = await createCaller(first, { secret, organizationId: org.id })(
       `/openapi/${made.version}?draft=true`,
     ).expect(200);
     expect(body.servers.map(({ url }: { url: string }) => url)).toEqual([
       'https://portal.example/api/public',
       '/api/public',
     ]);
-    await publish(made, apiOf(first, secret));
+    await publish(made, createApi(first, secret));
     await org.ctx.work.waitUntilIdle('publications');
     for (const application of [first, second, org.app])
-      expect(await serversOf(application, made.version, org.id)).toEqual([
+      expect(await readServers(application, made.version, org.id)).toEqual([
         'https://portal.example/api/public',
         '/api/public',
       ]);
     const { version } = await published();
-    expect(await serversOf(first, version, org.id)).toEqual(['/api/public']);
+    expect(await readServers(first, version, org.id)).toEqual(['/api/public']);
   });
 });
 
@@ -91,7 +91,7 @@ describe('GET /api-schema/{id}/publication', () => {
       ...org.ctx,
       settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, smallTableRecords: 0 } },
     };
-    await publish(next, apiOf(createApp(strict), secret));
+    await publish(next, createApi(createApp(strict), secret));
     await org.ctx.work.waitUntilIdle('publications');
     const { publication } = await read(next.id);
     // No filter, the id and two operators, in two directions.
@@ -140,13 +140,15 @@ describe('GET /api-schema/{id}/publication', () => {
     const before = await report();
     expect(before.records).toEqual([{ resource: 'invoices', rows: 200 }]);
     const unread = await draft();
-    expect(codesOf(await org.api('post', `/api-schema/${unread.id}/prove`))).toEqual(['illegal_transition']);
+    expect(listCodes(await org.api('post', `/api-schema/${unread.id}/prove`))).toEqual([
+      'illegal_transition',
+    ]);
     // Enough records that every combination is measured; and every read counts as slow.
     const grown = {
       ...org.ctx,
       settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, smallTableRecords: 199 } },
     };
-    const again = await apiOf(createApp(grown), secret)('post', `/api-schema/${made.id}/prove`);
+    const again = await createApi(createApp(grown), secret)('post', `/api-schema/${made.id}/prove`);
     expect([again.status, again.body]).toEqual([202, before]);
     await org.ctx.work.waitUntilIdle('publications');
     const after = await report();
@@ -181,7 +183,7 @@ describe('GET /api-schema/{id}/publication', () => {
         filters: [{ field: 'number', operators: ['starts_with'] }],
         sorts: [],
       });
-      await publish(made, apiOf(createApp(slow), secret));
+      await publish(made, createApi(createApp(slow), secret));
       await slow.work.waitUntilIdle('publications');
       const refused = await read(made.id);
       expect(refused).toMatchObject({
@@ -274,7 +276,7 @@ describe('GET /api-schema/{id}/publication', () => {
     await org.ctx.work.waitUntilIdle('publications');
     expect([await wanted(), await built()]).toEqual([0, 0]);
     expect((await org.api('get', `/api-schema/${made.id}`)).status).toBe(404);
-    await callerOf(createApp(org.ctx), { secret, organizationId: org.id })(
+    await createCaller(createApp(org.ctx), { secret, organizationId: org.id })(
       `/${made.version}/invoices`,
     ).expect(404);
     const changes = await org

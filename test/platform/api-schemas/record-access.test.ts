@@ -3,8 +3,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { callerOf, loadInvoices, publicApp } from '../../public/fixture.ts';
-import { apiOf } from '../../setup/api.ts';
+import { createCaller, loadInvoices, publicApp } from '../../public/fixture.ts';
+import { createApi } from '../../setup/api.ts';
 import { testSettings } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
@@ -58,7 +58,7 @@ describe('publishing declarations of access', () => {
     ).toEqual(expect.arrayContaining(['"f_entity", generation, id', '"f_entity", id']));
     const strict = { ...org.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0 } } };
     const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'] });
-    const report = await publish(made, apiOf(createApp(strict), secret));
+    const report = await publish(made, createApi(createApp(strict), secret));
     expect(report).toMatchObject({ status: 'succeeded', problems: [] });
     // No filter and the id, by number and id in two directions; and the scope.
     expect(report.proof.pairs).toBe(2 * 4 + 1);
@@ -93,7 +93,7 @@ describe('publishing declarations of access', () => {
     });
     expect(await org.admin('mask_secrets').where({ organization_id: org.id })).toEqual(before);
     const { secret } = await makeKey(org.ctx, org.id);
-    const caller = callerOf(publicApp(org.ctx), { secret, organizationId: org.id });
+    const caller = createCaller(publicApp(org.ctx), { secret, organizationId: org.id });
     expect((await caller(`/${version}/invoices/1`)).body.data).toMatchObject({
       customerId: 'rare',
       total: expect.stringMatching(/^[0-9a-f]{64}$/),
@@ -145,13 +145,13 @@ describe('publishing declarations of access', () => {
       ['invoices.fields.number.scopable', false],
       ['invoices.fields.total', true],
     ];
-    const changesOf = ({ changes }: { changes: { path: string; breaking: boolean }[] }) =>
+    const listChanges = ({ changes }: { changes: { path: string; breaking: boolean }[] }) =>
       changes.map(({ path, breaking }) => [path, breaking]);
-    expect(changesOf(await validated(next))).toEqual(expected);
+    expect(listChanges(await validated(next))).toEqual(expected);
     expect(
-      changesOf((await org.api('get', `/api-schema/${next.id}/diff?against=${base.version}`)).body),
+      listChanges((await org.api('get', `/api-schema/${next.id}/diff?against=${base.version}`)).body),
     ).toEqual(expected);
-    expect(changesOf(await publish(next))).toEqual(expected);
+    expect(listChanges(await publish(next))).toEqual(expected);
   });
 });
 
@@ -162,7 +162,7 @@ describe('warnings of tagged fields', () => {
     const key = async (scopes: Parameters<typeof makeKey>[2]) =>
       makeKey(org.ctx, id, { createdBy: ownerId, ...scopes });
     const manager = await key({ permissions: ['write'] });
-    const api = apiOf(org.app, manager.secret);
+    const api = createApi(org.app, manager.secret);
     const made: Made = (await api('post', '/api-schema', { endpoints: [everything] })).body;
     const warnings = async () => (await api('post', `/api-schema/${made.id}/validate`)).body.warnings;
     const readable = (path: string, name: string, tags: string, keys: string) => ({

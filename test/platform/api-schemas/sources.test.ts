@@ -74,11 +74,11 @@ describe('GET /api-schema/{id}/sources/{recordType}', () => {
     const { id } = (await other.owner.api('post', '/api-schema', { endpoints })).body;
     await other.owner.api('post', `/api-schema/${id}/publish`, { revision: 1 });
     await org.ctx.work.waitUntilIdle('publications');
-    const firstOf = async (call: Api) =>
+    const readFirst = async (call: Api) =>
       (await call('get', `/api-schema/${id}/sources/invoice`)).body.records[0].tranid;
-    expect(await firstOf((await other.join('viewer')).api)).toMatch(/^[0-9a-f]{64}$/);
+    expect(await readFirst((await other.join('viewer')).api)).toMatch(/^[0-9a-f]{64}$/);
     const session = await other.session(other.owner.id);
-    expect(await firstOf(session)).toBe('INV-6');
+    expect(await readFirst(session)).toBe('INV-6');
   });
 
   it('404 for a record type that is not synced', async () => {

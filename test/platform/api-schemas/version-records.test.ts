@@ -2,8 +2,14 @@
 // masks, permission and tenancy.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { versionRecordRoutes } from '../../../src/platform/api-schemas/version-records.routes.ts';
-import { callerOf, invoicesEndpoint, loadInvoices, publicApp, publishVersion } from '../../public/fixture.ts';
-import { type Answer, type Api, codesOf } from '../../setup/api.ts';
+import {
+  createCaller,
+  invoicesEndpoint,
+  loadInvoices,
+  publicApp,
+  publishVersion,
+} from '../../public/fixture.ts';
+import { type Answer, type Api, listCodes } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -63,14 +69,14 @@ const read = (api: Api, query = '', resource = 'invoices', id = ids.v1): Promise
   api('get', `/api-schema/${id}/records/${resource}${query}`);
 const csv = (api: Api, query = ''): Promise<Answer> =>
   api('get', `/api-schema/${ids.v1}/records/invoices${query}`, undefined, { accept: 'text/csv' });
-const idsOf = ({ body }: Answer): string[] => body.data.map(({ id }: { id: string }) => id);
+const listIds = ({ body }: Answer): string[] => body.data.map(({ id }: { id: string }) => id);
 
 describe('GET /api-schema/{id}/records/{resource}', () => {
   it('answers as the public interface does, with exact digits, the fields and the freshness', async () => {
     const answer = await read(owner, '?sort=seq&pageSize=2');
     expect(answer.status, answer.text).toBe(200);
     const key = await makeKey(org.ctx, org.id, { unmasked: true });
-    const asPublic = await callerOf(publicApp(org.ctx), { secret: key.secret, organizationId: org.id })(
+    const asPublic = await createCaller(publicApp(org.ctx), { secret: key.secret, organizationId: org.id })(
       '/v1/invoices?sort=seq&pageSize=2',
     );
     expect(answer.body.data).toEqual(asPublic.body.data);
@@ -97,7 +103,7 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
     ['?or=(status:eq:closed,seq:lt:2)', ['1', '3']],
     ['?sort=seq&order=desc&pageSize=1&page=2', ['2']],
   ])('takes the parameters of the version: %s', async (query, expected) =>
-    expect(idsOf(await read(owner, query))).toEqual(expected),
+    expect(listIds(await read(owner, query))).toEqual(expected),
   );
 
   it.each([
@@ -109,7 +115,7 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
     [`?${'status=a&'.repeat(1_000)}`, 'too_many_parameters', ''],
   ])('400 with the nearest name: %s', async (query, code, message) => {
     const answer = await read(owner, query);
-    expect([answer.status, codesOf(answer)[0]]).toEqual([400, code]);
+    expect([answer.status, listCodes(answer)[0]]).toEqual([400, code]);
     expect(answer.body.error.details[0].message).toContain(message);
   });
 
@@ -117,10 +123,10 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
     '400 for a malformed escape, exactly as the public interface: %s',
     async (query) => {
       const key = await makeKey(org.ctx, org.id, { unmasked: true });
-      const asPublic = await callerOf(publicApp(org.ctx), { secret: key.secret, organizationId: org.id })(
+      const asPublic = await createCaller(publicApp(org.ctx), { secret: key.secret, organizationId: org.id })(
         `/v1/invoices?${query}`,
       );
-      expect(codesOf(asPublic)).toEqual(['malformed_escape']);
+      expect(listCodes(asPublic)).toEqual(['malformed_escape']);
       for (const answer of [await read(owner, `?${query}`), await csv(owner, `?${query}`)]) {
         const { code, message, details } = answer.body.error;
         expect([answer.status, { code, message, details }]).toEqual([
@@ -147,9 +153,9 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
     for (const { text } of [answer, file]) expect(text).not.toMatch(/INV|Quagmire|Zephyr/);
     for (const query of ['?number=INV-9', '?sort=number', '?customerName_contains=Z']) {
       const refused = await read(viewer, query);
-      expect([refused.status, codesOf(refused)]).toEqual([403, ['field_masked']]);
+      expect([refused.status, listCodes(refused)]).toEqual([403, ['field_masked']]);
     }
-    expect(idsOf(await read(owner, '?number=INV-9'))).toEqual(['2']);
+    expect(listIds(await read(owner, '?number=INV-9'))).toEqual(['2']);
   });
 
   it('has at most 100 records on a page, as every list of this interface, whatever the version allows', async () => {
@@ -191,7 +197,7 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
       { item: '****', itemName: null, quantity: 2 },
     ]);
     const { secret } = await makeKey(org.ctx, company.id);
-    const asKey = await callerOf(publicApp(org.ctx), { secret, organizationId: company.id })(
+    const asKey = await createCaller(publicApp(org.ctx), { secret, organizationId: company.id })(
       '/v1/invoices?fields=lines',
     );
     expect(asKey.body.data[0].lines).toEqual([{ item: 'Anvil', itemName: null, quantity: 2 }]);
@@ -214,7 +220,7 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
   it('refuses the parameters of pages for CSV, as its description says', async () => {
     for (const query of ['?page=2', '?pageSize=2']) {
       const refused = await csv(owner, query);
-      expect([refused.status, codesOf(refused)]).toEqual([400, ['not_paged']]);
+      expect([refused.status, listCodes(refused)]).toEqual([400, ['not_paged']]);
     }
     expect((await csv(owner, '?expand=customer')).status).toBe(400);
     expect(versionRecordRoutes[0]?.download?.description).toContain(
@@ -250,14 +256,14 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
   it('404 for an unknown resource, 422 for a draft and a retired version', async () => {
     expect((await read(owner, '', 'bills')).status).toBe(404);
     const ofDraft = await read(owner, '', 'invoices', ids.draft);
-    expect([ofDraft.status, codesOf(ofDraft)]).toEqual([422, ['not_published']]);
+    expect([ofDraft.status, listCodes(ofDraft)]).toEqual([422, ['not_published']]);
     const setStatus = (status: string) =>
       org.sql((tx) => tx('api_schemas').where({ version: 'v1' }).update({ status }));
     await setStatus('deprecated');
     expect((await read(owner)).status).toBe(200);
     await setStatus('retired');
     const ofRetired = await read(owner);
-    expect([ofRetired.status, codesOf(ofRetired)]).toEqual([422, ['version_retired']]);
+    expect([ofRetired.status, listCodes(ofRetired)]).toEqual([422, ['version_retired']]);
     await setStatus('published');
   });
 });

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReadEngine, RequestCtx } from '../../../src/core/ctx.ts';
 import { openAuditCsv } from '../../../src/platform/audit-log/audit-csv.ts';
-import { createReadEngine, engineOf } from '../../../src/public/engine.ts';
+import { createReadEngine, getEngine } from '../../../src/public/engine.ts';
 import { type Person, useOrganization } from '../../setup/use-organization.ts';
 
 let reads: ReadEngine;
@@ -138,7 +138,7 @@ describe('GET /organizations/{id}/audit-log', () => {
   it('writes CSV within the queue and the time limit of exports', async () => {
     const csv = () =>
       org.api('get', `${org.at}/audit-log?targetType=team`, undefined, { accept: 'text/csv' });
-    const { queue } = engineOf({ reads }).exports;
+    const { queue } = getEngine({ reads }).exports;
     const release = queue.tryAcquire(org.id);
     const refused = await csv();
     expect([refused.status, refused.headers['retry-after']]).toEqual([503, expect.any(String)]);

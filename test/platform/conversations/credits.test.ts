@@ -2,21 +2,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { anthropicDialect, begin, openAiDialect, whole } from '../../gateways/model/provider-server.ts';
-import { apiOf, codesOf } from '../../setup/api.ts';
+import { createApi, listCodes } from '../../setup/api.ts';
 import {
   type AgentSite,
   type Company,
   inOrganization,
-  ledgerOf,
-  modelOf,
   openAgentSite,
+  readLedger,
   stalled,
+  toModel,
 } from './fixture.ts';
 
 /** A message may use 1,000 tokens, which cost one credit; each answer of this provider uses 110 of them. */
 const granted = 7;
 const dialect = anthropicDialect;
-const model = modelOf(dialect);
+const model = toModel(dialect);
 
 let site: AgentSite;
 beforeAll(async () => {
@@ -24,7 +24,8 @@ beforeAll(async () => {
 });
 afterAll(() => site.close());
 
-const creditsOf = async (company: Company) => (await company.api('get', '/whoami')).body.metrics.agentCredits;
+const readCredits = async (company: Company) =>
+  (await company.api('get', '/whoami')).body.metrics.agentCredits;
 const ask = (company: Company, conversationId: string) =>
   company.api('post', `/conversations/${conversationId}/messages`, { content: 'How many?' });
 
@@ -51,14 +52,14 @@ describe('fifty concurrent messages', () => {
     expect(good.every(({ body }) => body.message.credits === 1 && body.message.status === 'complete')).toBe(
       true,
     );
-    const ledger = await ledgerOf(site.ctx, company.id);
+    const ledger = await readLedger(site.ctx, company.id);
     expect(ledger.map(({ message_id: id }) => id).sort()).toEqual(
       good.map(({ body }) => body.message.id).sort(),
     );
     expect(ledger.reduce((sum, { credits }) => sum + credits, 0)).toBe(granted);
-    expect(await creditsOf(company)).toMatchObject({ granted, used: granted, remaining: 0 });
+    expect(await readCredits(company)).toMatchObject({ granted, used: granted, remaining: 0 });
     const late = await ask(company, conversations[0]?.conversationId ?? '');
-    expect([late.status, late.body.error.message, codesOf(late)]).toEqual([
+    expect([late.status, late.body.error.message, listCodes(late)]).toEqual([
       403,
       'Agent credits exhausted',
       ['credits_exhausted'],
@@ -78,7 +79,7 @@ describe('the reservation', () => {
     site.provider.script(answer);
     const stream = await company.stream(conversationId, 'How many?');
     await stream.until(({ event }) => event === 'text');
-    expect(await creditsOf(company)).toMatchObject({ used: 0, remaining: granted - 1 });
+    expect(await readCredits(company)).toMatchObject({ used: 0, remaining: granted - 1 });
     stream.close();
     await stream.rest().catch(() => undefined);
   });
@@ -95,12 +96,12 @@ describe('the reservation', () => {
       );
     // Credits spent in another month do not count.
     await spend(1_000, "date_trunc('month', now() at time zone 'UTC')::date - interval '1 month'");
-    expect(await creditsOf(company)).toMatchObject({ used: 0, remaining: granted });
+    expect(await readCredits(company)).toMatchObject({ used: 0, remaining: granted });
     await spend(granted - 1, "date_trunc('month', now() at time zone 'UTC')::date");
     const agents = { ...site.ctx.settings.agents, inputTokens: 9_000, outputTokens: 1_000 };
     const generous = {
       ...company,
-      api: apiOf(createApp({ ...site.ctx, settings: { ...site.ctx.settings, agents } }), company.secret),
+      api: createApi(createApp({ ...site.ctx, settings: { ...site.ctx.settings, agents } }), company.secret),
     };
     site.provider.script(whole(dialect, [{ text: 'Seven.' }]), whole(dialect, [{ text: 'Never asked.' }]));
     expect((await ask(generous, conversationId)).body.message).toMatchObject({
@@ -108,7 +109,7 @@ describe('the reservation', () => {
       credits: 1,
     });
     expect(site.provider.asked[0]?.body['max_tokens']).toBe(100);
-    expect(await creditsOf(company)).toMatchObject({ used: granted, remaining: 0 });
+    expect(await readCredits(company)).toMatchObject({ used: granted, remaining: 0 });
     expect((await ask(generous, conversationId)).status).toBe(403);
   });
 });
@@ -123,15 +124,15 @@ describe.each([anthropicDialect, openAiDialect])('a usage of $provider that cann
     '%s: the answer is stored, costs at least one credit and at most the reserved ones',
     async (_what, tokens) => {
       const company = await site.company();
-      const { conversationId } = await company.converse(modelOf(other));
+      const { conversationId } = await company.converse(toModel(other));
       site.provider.script((res) => {
         begin(res);
         res.end(other.open(tokens) + other.part({ text: 'Seven.' }, 0) + other.close('stop', tokens, tokens));
       });
       const { status, body } = await ask(company, conversationId);
       expect([status, body.message?.status, body.message?.credits]).toEqual([201, 'complete', 1]);
-      expect(await creditsOf(company)).toMatchObject({ granted, used: 1, remaining: granted - 1 });
-      const [entry] = await ledgerOf(site.ctx, company.id);
+      expect(await readCredits(company)).toMatchObject({ granted, used: 1, remaining: granted - 1 });
+      const [entry] = await readLedger(site.ctx, company.id);
       expect([entry?.credits, Number(entry?.input_tokens) > 1_000, entry?.output_tokens]).toEqual([
         1,
         true,

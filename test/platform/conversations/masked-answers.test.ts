@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { anthropicDialect, type begin, whole } from '../../gateways/model/provider-server.ts';
 import { invoicesEndpoint, publishVersion } from '../../public/fixture.ts';
-import { type Api, apiOf, codesOf, signedInApi } from '../../setup/api.ts';
+import { type Api, createApi, listCodes, signedInApi } from '../../setup/api.ts';
 import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
-import { type AgentSite, type Company, inOrganization, modelOf, openAgentSite } from './fixture.ts';
+import { type AgentSite, type Company, inOrganization, openAgentSite, toModel } from './fixture.ts';
 
 const dialect = anthropicDialect;
 const endpoint = {
@@ -45,11 +45,11 @@ async function asker(given: string | readonly string[], userId?: string): Promis
   const { cookie, id: sessionId } = await makeSession(site.ctx, id, company.id);
   return {
     id,
-    key: apiOf(site.app, secret),
+    key: createApi(site.app, secret),
     session: signedInApi(site.app, site.ctx, cookie),
     sessionId,
     conversation: async () => {
-      const { conversationId, agentId } = await company.converse(modelOf(dialect));
+      const { conversationId, agentId } = await company.converse(toModel(dialect));
       await inOrganization(site.ctx, company.id, async (tx) => {
         await tx('agents').where({ id: agentId }).update({ api_version: 'v3' });
         await tx('conversations').where({ id: conversationId }).update({ owner_id: id });
@@ -98,7 +98,7 @@ describe('record:read', () => {
     const person = await asker(talks);
     const id = await person.conversation();
     for (const answer of [await ask(person.session, id), await messages(person.session, id)])
-      expect([answer.status, codesOf(answer)]).toEqual([403, ['record_read_needed']]);
+      expect([answer.status, listCodes(answer)]).toEqual([403, ['record_read_needed']]);
   });
 
   it.each<[string, (person: Asker) => Promise<unknown>]>([

@@ -12,7 +12,7 @@ import {
   whole,
 } from '../../gateways/model/provider-server.ts';
 import { withReads } from '../../public/fixture.ts';
-import { apiOf, base, codesOf } from '../../setup/api.ts';
+import { base, createApi, listCodes } from '../../setup/api.ts';
 import { makeKey, makeMember } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
 import {
@@ -20,10 +20,10 @@ import {
   type Company,
   hostileText,
   inOrganization,
-  ledgerOf,
-  modelOf,
   openAgentSite,
+  readLedger,
   stalled,
+  toModel,
 } from './fixture.ts';
 
 let site: AgentSite;
@@ -42,7 +42,7 @@ type Shown = {
   credits: number;
   error: { code: string; message: string } | null;
 };
-const messagesOf = async (conversationId: string): Promise<Shown[]> =>
+const readMessages = async (conversationId: string): Promise<Shown[]> =>
   (await mine.api('get', `/conversations/${conversationId}/messages`)).body.data;
 const ask = (conversationId: string, content: string, headers: Record<string, string> = {}) =>
   mine.api('post', `/conversations/${conversationId}/messages`, { content }, headers);
@@ -53,7 +53,7 @@ async function expectItGoesOn(conversationId: string): Promise<void> {
     status: 'complete',
     content: 'Now.',
   });
-  expect((await messagesOf(conversationId)).map((message) => message.status)).toEqual([
+  expect((await readMessages(conversationId)).map((message) => message.status)).toEqual([
     'complete',
     'failed',
     'complete',
@@ -62,7 +62,7 @@ async function expectItGoesOn(conversationId: string): Promise<void> {
 }
 const ended = (conversationId: string): Promise<Shown> =>
   until(async () =>
-    (await messagesOf(conversationId)).find(
+    (await readMessages(conversationId)).find(
       (message) => message.role === 'assistant' && message.status !== 'running',
     ),
   );
@@ -82,7 +82,7 @@ describe('the built-in model', () => {
     expect(
       body.message.toolCalls.map(({ name, ok }: { name: string; ok: boolean }) => [name, ok]),
     ).toContainEqual(['aggregate', true]);
-    expect((await messagesOf(conversationId)).map(({ role, content }) => [role, content])).toEqual([
+    expect((await readMessages(conversationId)).map(({ role, content }) => [role, content])).toEqual([
       ['user', question],
       ['assistant', body.message.content],
     ]);
@@ -100,7 +100,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
   const call = { id: 'c1', name: 'aggregate', input: { resource: 'invoices', field: 'total' } };
 
   it('is streamed: stored first, then text and tool events, then the stored message', async () => {
-    const { conversationId, agentId } = await mine.converse(modelOf(dialect));
+    const { conversationId, agentId } = await mine.converse(toModel(dialect));
     const before = await creditsLeft();
     site.provider.script(
       whole(dialect, [{ text: 'I look. ' }, { call }], 'calls'),
@@ -136,7 +136,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
       credits: 1,
       toolCalls: [{ name: 'aggregate', ok: true, input: call.input }],
     });
-    expect((await messagesOf(conversationId))[1]).toEqual(last?.['message']);
+    expect((await readMessages(conversationId))[1]).toEqual(last?.['message']);
     expect((await creditsLeft()).used).toBe(before.used + 1);
     expect((await mine.api('get', `/agents/${agentId}`)).body.creditsUsed).toBe(1);
     expect(JSON.stringify(site.provider.asked[0]?.body['tools']).match(/"name":"\w+"/g)).toEqual(
@@ -148,7 +148,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
   });
 
   it('gets the history and only the data of the version; text in records stays data', async () => {
-    const { conversationId } = await mine.converse(modelOf(dialect));
+    const { conversationId } = await mine.converse(toModel(dialect));
     const names = (resource: string, more = {}) => ({
       call: { id: resource, name: 'query', input: { resource, ...more } },
     });
@@ -188,7 +188,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
   it.each(['streamed', 'waiting'])(
     'a client that disconnects (%s) ends the call; the text so far is stored and charged',
     async (way) => {
-      const { conversationId } = await mine.converse(modelOf(dialect));
+      const { conversationId } = await mine.converse(toModel(dialect));
       const { answer, begun, left } = stalled(dialect);
       site.provider.script(answer);
       if (way === 'streamed') {
@@ -215,7 +215,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
       if (way === 'streamed') expect(message.content).toBe('Half');
       // The provider reported no usage, so the input is estimated: the prompt with its tools is more than a
       // thousand tokens.
-      const entry = (await ledgerOf(site.ctx, mine.id)).find(({ message_id: id }) => id === message.id);
+      const entry = (await readLedger(site.ctx, mine.id)).find(({ message_id: id }) => id === message.id);
       expect([entry?.credits, message.credits]).toEqual([2, 2]);
       expect(entry?.input_tokens).toBeGreaterThan(1_000);
       const { granted, used, remaining } = await creditsLeft();
@@ -234,7 +234,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
   ] as const)(
     '%s gives a failed message with the reason, and the conversation continues',
     async (_what, answers, code) => {
-      const { conversationId } = await mine.converse(modelOf(dialect));
+      const { conversationId } = await mine.converse(toModel(dialect));
       site.provider.script(...answers, whole(dialect, [{ text: 'Now.' }]));
       const { status: http, body } = await ask(conversationId, 'Why?');
       expect([http, body.message.status, body.message.error.code, body.message.content]).toEqual([
@@ -250,7 +250,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
   );
 
   it('an answer that is cut off is stored as a failed message with its text so far, and the conversation continues', async () => {
-    const { conversationId } = await mine.converse(modelOf(dialect));
+    const { conversationId } = await mine.converse(toModel(dialect));
     // Wait for the text first: an immediate end of the connection may overtake it.
     const { promise: heard, resolve: hear } = Promise.withResolvers<void>();
     const cut = async (res: Parameters<typeof begin>[0]): Promise<void> => {
@@ -274,7 +274,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
 });
 
 const dialect = anthropicDialect;
-const model = modelOf(dialect);
+const model = toModel(dialect);
 
 describe('a conversation', () => {
   it('answers one message at a time', async () => {
@@ -284,7 +284,7 @@ describe('a conversation', () => {
     const first = await mine.stream(conversationId, 'One');
     await first.until(({ event }) => event === 'text');
     const second = await ask(conversationId, 'Two');
-    expect([second.status, codesOf(second)]).toEqual([422, ['answer_running']]);
+    expect([second.status, listCodes(second)]).toEqual([422, ['answer_running']]);
     const streamed = await mine.stream(conversationId, 'Three');
     expect([streamed.response.status, streamed.errorBody]).toEqual([
       422,
@@ -292,14 +292,14 @@ describe('a conversation', () => {
     ]);
     first.close();
     await ended(conversationId);
-    expect(await messagesOf(conversationId)).toHaveLength(2);
+    expect(await readMessages(conversationId)).toHaveLength(2);
   });
 
   it('does not exist for anyone but its owner, regardless of permissions', async () => {
     const { conversationId } = await mine.converse('offline');
     const other = await makeMember(site.ctx, mine.id, 'owner');
     const { secret } = await makeKey(site.ctx, mine.id, { permissions: ['write'], createdBy: other.id });
-    const api = apiOf(site.app, secret);
+    const api = createApi(site.app, secret);
     const answers = [
       await api('get', `/conversations/${conversationId}`),
       await api('get', `/conversations/${conversationId}/messages`),
@@ -333,9 +333,9 @@ describe('a member who leaves the organization', () => {
     const member = await makeMember(site.ctx, mine.id, 'editor');
     const { secret } = await makeKey(site.ctx, mine.id, { permissions: ['write'], createdBy: member.id });
     const { agentId } = await mine.converse(model);
-    const { body } = await apiOf(site.app, secret)('post', `/agents/${agentId}/conversations`, {});
+    const { body } = await createApi(site.app, secret)('post', `/agents/${agentId}/conversations`, {});
     site.provider.script(whole(dialect, [{ text: 'Yours.' }]));
-    const asked = await apiOf(site.app, secret)('post', `/conversations/${body.id}/messages`, {
+    const asked = await createApi(site.app, secret)('post', `/conversations/${body.id}/messages`, {
       content: 'Whose?',
     });
     expect(asked.status).toBe(201);
@@ -365,7 +365,7 @@ describe('a repeated Idempotency-Key', () => {
     expect(site.provider.asked).toHaveLength(1);
     const other = await mine.stream(conversationId, 'Something else', key);
     expect([other.response.status, other.errorBody]).toEqual([422, expect.stringContaining('key_reused')]);
-    expect(await messagesOf(conversationId)).toHaveLength(2);
+    expect(await readMessages(conversationId)).toHaveLength(2);
   });
 
   it('returns the canceled message to a client that disconnected the first time', async () => {
@@ -419,14 +419,14 @@ describe('an interrupted process', () => {
     expect((await creditsLeft()).remaining).toBeLessThan(before.remaining);
     child.kill('SIGKILL');
     await once(child, 'exit');
-    expect((await messagesOf(conversationId)).map((message) => message.status)).toEqual([
+    expect((await readMessages(conversationId)).map((message) => message.status)).toEqual([
       'complete',
       'running',
     ]);
     const work = startAgentWork(withReads(site.ctx));
     try {
       await work.tick();
-      expect((await messagesOf(conversationId))[1]?.status).toBe('running');
+      expect((await readMessages(conversationId))[1]?.status).toBe('running');
       await inOrganization(site.ctx, mine.id, (tx) =>
         tx('running_answers')
           .where({ conversation_id: conversationId })
@@ -435,12 +435,12 @@ describe('an interrupted process', () => {
       // A poll that started earlier may have missed it.
       const message = await until(async () => {
         await work.tick();
-        return (await messagesOf(conversationId)).find((one) => one.status === 'failed');
+        return (await readMessages(conversationId)).find((one) => one.status === 'failed');
       });
       expect(message).toMatchObject({ credits: 0, error: { code: 'interrupted' } });
       expect(await creditsLeft()).toEqual(before);
       expect(
-        (await ledgerOf(site.ctx, mine.id)).find(({ message_id: id }) => id === message.id),
+        (await readLedger(site.ctx, mine.id)).find(({ message_id: id }) => id === message.id),
       ).toMatchObject({ credits: 0 });
     } finally {
       await work.stop();
@@ -469,12 +469,12 @@ describe('an agent that can no longer work', () => {
       await tx('agents').where({ id: agentId }).update(change);
     });
     const answer = await ask(conversationId, 'Anyone?');
-    expect([answer.status, codesOf(answer)]).toEqual([422, ['agent_not_running']]);
+    expect([answer.status, listCodes(answer)]).toEqual([422, ['agent_not_running']]);
     expect(answer.body.error.message).toContain(reason);
     expect((await mine.api('get', `/agents/${agentId}`)).body).toMatchObject({
       status: 'failed',
       statusReason: reason,
     });
-    expect(await messagesOf(conversationId)).toEqual([]);
+    expect(await readMessages(conversationId)).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { inTransaction } from '../../../src/db/transaction.ts';
-import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type Answer, type Api, createApi, listCodes } from '../../setup/api.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
@@ -11,7 +11,7 @@ type Company = { readonly id: string; readonly api: Api; readonly domains: strin
 async function company(): Promise<Company> {
   const { id } = await makeOrganization(org.ctx);
   const { secret } = await makeKey(org.ctx, id, { permissions: ['write'] });
-  return { id, api: apiOf(org.app, secret), domains: `/organizations/${id}/domains` };
+  return { id, api: createApi(org.app, secret), domains: `/organizations/${id}/domains` };
 }
 let mine: Company;
 let other: Company;
@@ -54,7 +54,7 @@ const change = (who: Company, id: string, columns: object) =>
   inTransaction({ db: org.ctx.db, organizationId: who.id }, (tx) =>
     tx('domains').where({ id }).update(columns),
   );
-const auditOf = (who: Company, id: string) =>
+const readAudit = (who: Company, id: string) =>
   inTransaction({ db: org.ctx.db, organizationId: who.id }, (tx) =>
     tx('audit_log')
       .where({ target_id: id })
@@ -85,7 +85,7 @@ describe('POST /organizations/{id}/domains', () => {
       lastError: null,
       createdAt: expect.any(String),
     });
-    expect(await auditOf(mine, answer.body.id)).toEqual([
+    expect(await readAudit(mine, answer.body.id)).toEqual([
       { action: 'domain.create', changes: { hostname: 'xn--mller-kva.example' } },
     ]);
   });
@@ -97,7 +97,7 @@ describe('POST /organizations/{id}/domains', () => {
     ['x.local', 'not_public'],
   ])('422 for %s', async (hostname, code) => {
     const answer = await mine.api('post', mine.domains, { hostname });
-    expect([answer.status, codesOf(answer), answer.body.error.details[0].path]).toEqual([
+    expect([answer.status, listCodes(answer), answer.body.error.details[0].path]).toEqual([
       422,
       [code],
       'hostname',
@@ -107,7 +107,7 @@ describe('POST /organizations/{id}/domains', () => {
   it('422 when the organization has the hostname, in any spelling and for concurrent requests', async () => {
     const { hostname } = await add(mine);
     const again = await mine.api('post', mine.domains, { hostname: `${hostname.toUpperCase()}.` });
-    expect([again.status, codesOf(again)]).toEqual([422, ['duplicate']]);
+    expect([again.status, listCodes(again)]).toEqual([422, ['duplicate']]);
     const name = freshName();
     const answers = await Promise.all(
       [1, 2, 3, 4].map(() => mine.api('post', mine.domains, { hostname: name })),
@@ -153,7 +153,7 @@ describe('PATCH /organizations/{id}/domains/{domainId}', () => {
       true,
     );
     expect(await primaries(mine)).toEqual([b.id]);
-    expect((await auditOf(mine, b.id)).at(-1)).toEqual({
+    expect((await readAudit(mine, b.id)).at(-1)).toEqual({
       action: 'domain.update',
       changes: { isPrimary: true, formerPrimary: a.hostname },
     });
@@ -177,7 +177,7 @@ describe('PATCH /organizations/{id}/domains/{domainId}', () => {
   it('422 for a domain that is not verified', async () => {
     const domain = await add(mine);
     const refused = await mine.api('patch', `${mine.domains}/${domain.id}`, { isPrimary: true });
-    expect([refused.status, codesOf(refused)]).toEqual([422, ['not_verified']]);
+    expect([refused.status, listCodes(refused)]).toEqual([422, ['not_verified']]);
     expect((await mine.api('patch', `${mine.domains}/${domain.id}`, { isPrimary: false })).status).toBe(200);
     await expect(change(mine, domain.id, { is_primary: true })).rejects.toThrow(/primary_domain_is_verified/);
   });
@@ -190,7 +190,7 @@ describe('DELETE /organizations/{id}/domains/{domainId}', () => {
     const answers = await Promise.all([1, 2].map(() => mine.api('delete', `${mine.domains}/${domain.id}`)));
     expect(answers.map(({ status }) => status).sort()).toEqual([204, 404]);
     expect((await mine.api('get', `${mine.domains}/${domain.id}`)).status).toBe(404);
-    expect((await auditOf(mine, domain.id)).filter(({ action }) => action === 'domain.delete')).toEqual([
+    expect((await readAudit(mine, domain.id)).filter(({ action }) => action === 'domain.delete')).toEqual([
       {
         action: 'domain.delete',
         changes: { hostname: domain.hostname, status: 'verified', isPrimary: true },
@@ -215,7 +215,7 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
       lastCheckedAt: expect.any(String),
       lastError: null,
     });
-    expect((await auditOf(mine, domain.id)).at(-1)).toEqual({
+    expect((await readAudit(mine, domain.id)).at(-1)).toEqual({
       action: 'domain.verify',
       changes: { hostname: domain.hostname, status: 'verified', lastError: null },
     });
@@ -300,7 +300,7 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
     };
     expect((await verify(mine, own)).body).toMatchObject(taken);
     expect((await verify(mine, own)).body).toMatchObject(taken);
-    expect((await auditOf(mine, own.id)).at(-1)?.changes).toEqual({
+    expect((await readAudit(mine, own.id)).at(-1)?.changes).toEqual({
       hostname: own.hostname,
       status: 'failed',
       lastError: 'Another organization has verified this hostname',

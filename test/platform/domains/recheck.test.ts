@@ -3,7 +3,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { startDomainChecks } from '../../../src/platform/domains/recheck.ts';
-import { apiOf } from '../../setup/api.ts';
+import { createApi } from '../../setup/api.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { asSuperuser } from '../../setup/superuser.ts';
 import { endsWithin, until } from '../../setup/until.ts';
@@ -67,7 +67,7 @@ const nextCheck = async ({ id }: Domain): Promise<Date | null> => {
   );
   return row.next_check_at;
 };
-const auditOf = ({ id }: Domain) =>
+const readAudit = ({ id }: Domain) =>
   org.sql((tx) =>
     tx('audit_log')
       .where({ target_id: id, action: 'domain.verify' })
@@ -87,7 +87,7 @@ describe('a pending domain', () => {
       lastError: null,
       verifiedAt: expect.any(String),
     });
-    expect(await auditOf(domain)).toEqual([
+    expect(await readAudit(domain)).toEqual([
       {
         actor_id: null,
         actor_email: null,
@@ -117,7 +117,7 @@ describe('a pending domain', () => {
       const lookedAt = Number(await nextCheck(domain)) - seconds * 1_000;
       expect([lookedAt >= began, lookedAt <= ended]).toEqual([true, true]);
     }
-    expect([await auditOf(young), await auditOf(older)]).toEqual([[], []]);
+    expect([await readAudit(young), await readAudit(older)]).toEqual([[], []]);
   });
 
   it('is not checked before it is due', async () => {
@@ -141,7 +141,7 @@ describe('a pending domain', () => {
       'pending',
     ]);
     expect([await nextCheck(absent), await nextCheck(broken)]).toEqual([null, null]);
-    expect(await auditOf(absent)).toMatchObject([
+    expect(await readAudit(absent)).toMatchObject([
       { credential_kind: 'system', changes: { status: 'failed' } },
     ]);
   });
@@ -149,7 +149,7 @@ describe('a pending domain', () => {
   it('fails when another organization has verified the hostname', async () => {
     const domain = await add();
     const rival = (await makeOrganization(org.ctx)).id;
-    const rivalApi = apiOf(org.app, (await makeKey(org.ctx, rival, { permissions: ['write'] })).secret);
+    const rivalApi = createApi(org.app, (await makeKey(org.ctx, rival, { permissions: ['write'] })).secret);
     const { body: theirs } = await rivalApi('post', `/organizations/${rival}/domains`, {
       hostname: domain.hostname,
     });
@@ -186,9 +186,13 @@ describe('many due domains', () => {
     const second = (await makeOrganization(org.ctx)).id;
     const many = await Promise.all(Array.from({ length: 30 }, () => add()));
     const key = await makeKey(org.ctx, second, { permissions: ['write'] });
-    const { body: foreign } = await apiOf(org.app, key.secret)('post', `/organizations/${second}/domains`, {
-      hostname: 'foreign.example',
-    });
+    const { body: foreign } = await createApi(org.app, key.secret)(
+      'post',
+      `/organizations/${second}/domains`,
+      {
+        hostname: 'foreign.example',
+      },
+    );
     await inTransaction({ db: org.ctx.db, organizationId: second }, (tx) =>
       tx('domains').where({ id: foreign.id }).update({ next_check_at: '2020-01-01' }),
     );

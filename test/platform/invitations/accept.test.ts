@@ -4,7 +4,7 @@
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openKnex } from '../../../src/db/connect.ts';
-import { apiOf, codesOf } from '../../setup/api.ts';
+import { createApi, listCodes } from '../../setup/api.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
 import { type InvitationSite, openInvitationSite } from './fixture.ts';
@@ -20,7 +20,7 @@ afterAll(async () => {
   await site.close();
 });
 
-const membershipOf = (userId: string) =>
+const findMembership = (userId: string) =>
   site.as(site.organization.id, (tx) =>
     tx('memberships as m')
       .join('roles as r', 'r.id', 'm.role_id')
@@ -34,9 +34,9 @@ describe('POST /invitations/accept', () => {
   it('makes the person a member with the role, writes an audit entry, and activates the organization in their session', async () => {
     const { id } = await site.invite('joins@example.test', 'editor');
     const person = await site.signIn('joins@example.test');
-    const before = await apiOf(site.app, null)('get', '/whoami', undefined, person.headers);
+    const before = await createApi(site.app, null)('get', '/whoami', undefined, person.headers);
     expect([before.status, before.body.organization]).toEqual([200, null]);
-    const answer = await site.accept(await site.tokenOf('joins@example.test'), person.headers);
+    const answer = await site.accept(await site.getToken('joins@example.test'), person.headers);
     expect([answer.status, answer.body]).toEqual([
       200,
       {
@@ -44,7 +44,7 @@ describe('POST /invitations/accept', () => {
         role: { id: await site.roleId('editor'), name: 'editor' },
       },
     ]);
-    const who = await apiOf(site.app, null)('get', '/whoami', undefined, person.headers);
+    const who = await createApi(site.app, null)('get', '/whoami', undefined, person.headers);
     expect(who.body).toMatchObject({
       user: { id: person.id },
       organization: { id: site.organization.id },
@@ -68,22 +68,22 @@ describe('POST /invitations/accept', () => {
     const other = await makeOrganization(site.ctx, { ownerEmail: 'Both.Sides@example.test' });
     await site.invite('both.sides@EXAMPLE.test');
     const session = await makeSession(site.ctx, other.ownerId, other.id);
-    expect((await site.accept(await site.tokenOf('both.sides@example.test'), session.headers)).status).toBe(
+    expect((await site.accept(await site.getToken('both.sides@example.test'), session.headers)).status).toBe(
       200,
     );
-    const who = await apiOf(site.app, null)('get', '/whoami', undefined, session.headers);
+    const who = await createApi(site.app, null)('get', '/whoami', undefined, session.headers);
     expect(who.body.organization.id).toBe(other.id);
-    expect(await membershipOf(other.ownerId)).toEqual({ name: 'viewer' });
+    expect(await findMembership(other.ownerId)).toEqual({ name: 'viewer' });
   });
 
   it('422 the second time; one of several concurrent requests succeeds', async () => {
     await site.invite('eager@example.test');
-    const token = await site.tokenOf('eager@example.test');
+    const token = await site.getToken('eager@example.test');
     const person = await site.signIn('eager@example.test');
     const answers = await Promise.all(Array.from({ length: 5 }, () => site.accept(token, person.headers)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 422, 422, 422, 422]);
     const again = await site.accept(token, person.headers);
-    expect([again.status, codesOf(again)]).toEqual([422, ['already_accepted']]);
+    expect([again.status, listCodes(again)]).toEqual([422, ['already_accepted']]);
     const audit = await site.as(site.organization.id, (tx) =>
       tx('audit_log').where({ action: 'invitation.accept', actor_id: person.id }),
     );
@@ -98,29 +98,29 @@ describe('POST /invitations/accept', () => {
 
   it('403 for another address, open or closed, without naming that address', async () => {
     const { id } = await site.invite('hers@example.test');
-    const token = await site.tokenOf('hers@example.test');
+    const token = await site.getToken('hers@example.test');
     const thief = await site.signIn('thief@example.test');
     for (const prepare of [async () => undefined, () => site.owner('delete', `${site.invitations}/${id}`)]) {
       await prepare();
       const answer = await site.accept(token, thief.headers);
-      expect([answer.status, codesOf(answer)]).toEqual([403, ['other_address']]);
+      expect([answer.status, listCodes(answer)]).toEqual([403, ['other_address']]);
       expect(JSON.stringify(answer.body)).not.toMatch(/hers@|Aster/);
     }
-    expect(await membershipOf(thief.id)).toBeUndefined();
+    expect(await findMembership(thief.id)).toBeUndefined();
   });
 
   it('422 when it has expired', async () => {
     const { id } = await site.invite('slow@example.test');
-    const token = await site.tokenOf('slow@example.test');
+    const token = await site.getToken('slow@example.test');
     await changeInvitation(id, { expires_at: new Date(Date.now() - 1) });
     const person = await site.signIn('slow@example.test');
-    expect(codesOf(await site.accept(token, person.headers))).toEqual(['expired']);
-    expect(await membershipOf(person.id)).toBeUndefined();
+    expect(listCodes(await site.accept(token, person.headers))).toEqual(['expired']);
+    expect(await findMembership(person.id)).toBeUndefined();
   });
 
   it('422 for an existing member, whose role stays', async () => {
     await site.invite('inside@example.test', 'owner');
-    const token = await site.tokenOf('inside@example.test');
+    const token = await site.getToken('inside@example.test');
     const person = await site.signIn('inside@example.test');
     const viewer = await site.roleId('viewer');
     await site.as(site.organization.id, (tx) =>
@@ -130,15 +130,15 @@ describe('POST /invitations/accept', () => {
         role_id: viewer,
       }),
     );
-    expect(codesOf(await site.accept(token, person.headers))).toEqual(['already_member']);
-    expect(await membershipOf(person.id)).toEqual({ name: 'viewer' });
+    expect(listCodes(await site.accept(token, person.headers))).toEqual(['already_member']);
+    expect(await findMembership(person.id)).toEqual({ name: 'viewer' });
   });
 });
 
 describe('an invitation whose sender', () => {
   async function invitedBy(role: string | readonly string[], roleId: string, email: string) {
     const sender = await makeMember(site.ctx, site.organization.id, role);
-    const api = apiOf(
+    const api = createApi(
       site.app,
       (await makeKey(site.ctx, site.organization.id, { permissions: ['write'], createdBy: sender.id }))
         .secret,
@@ -149,7 +149,7 @@ describe('an invitation whose sender', () => {
     return {
       senderId: sender.id,
       id: answer.body.id as string,
-      accept: async () => site.accept(await site.tokenOf(email), person.headers),
+      accept: async () => site.accept(await site.getToken(email), person.headers),
       person,
     };
   }
@@ -161,10 +161,10 @@ describe('an invitation whose sender', () => {
       'left@example.test',
     );
     await site.as(site.organization.id, (tx) => tx('memberships').where({ user_id: senderId }).delete());
-    expect(codesOf(await accept())).toEqual(['no_longer_valid']);
-    expect(await membershipOf(person.id)).toBeUndefined();
+    expect(listCodes(await accept())).toEqual(['no_longer_valid']);
+    expect(await findMembership(person.id)).toBeUndefined();
     await site.owner('post', `${site.invitations}/${id}/resend`);
-    expect((await site.accept(await site.tokenOf('left@example.test', 2), person.headers)).status).toBe(200);
+    expect((await site.accept(await site.getToken('left@example.test', 2), person.headers)).status).toBe(200);
   });
 
   it('was demoted is no longer valid', async () => {
@@ -177,7 +177,7 @@ describe('an invitation whose sender', () => {
     await site.as(site.organization.id, (tx) =>
       tx('memberships').where({ user_id: senderId }).update({ role_id: viewer }),
     );
-    expect(codesOf(await accept())).toEqual(['no_longer_valid']);
+    expect(listCodes(await accept())).toEqual(['no_longer_valid']);
   });
 
   it('lacks a permission that the role got since is no longer valid', async () => {
@@ -188,7 +188,7 @@ describe('an invitation whose sender', () => {
         .where({ id: roleId })
         .update({ permissions: ['team:read', 'api-key:create'] }),
     );
-    expect(codesOf(await accept())).toEqual(['no_longer_valid']);
+    expect(listCodes(await accept())).toEqual(['no_longer_valid']);
     await site.as(site.organization.id, (tx) =>
       tx('roles')
         .where({ id: roleId })
@@ -204,7 +204,7 @@ describe('an invitation whose sender', () => {
       'moment@example.test',
     );
     const viewer = await site.roleId('viewer');
-    await site.tokenOf('moment@example.test');
+    await site.getToken('moment@example.test');
     let answer: ReturnType<typeof accept> | undefined;
     await site.as(site.organization.id, async (tx) => {
       await tx('memberships').where({ user_id: senderId }).update({ role_id: viewer });
@@ -216,8 +216,8 @@ describe('an invitation whose sender', () => {
         return rows.length > 0 ? true : undefined;
       });
     });
-    expect(answer === undefined ? [] : codesOf(await answer)).toEqual(['no_longer_valid']);
-    expect(await membershipOf(person.id)).toBeUndefined();
+    expect(answer === undefined ? [] : listCodes(await answer)).toEqual(['no_longer_valid']);
+    expect(await findMembership(person.id)).toBeUndefined();
   });
 });
 
@@ -226,14 +226,14 @@ describe('a concurrent acceptance and revocation', () => {
     for (let round = 0; round < 8; round += 1) {
       const email = `torn-${round}@example.test`;
       const { id } = await site.invite(email);
-      const token = await site.tokenOf(email);
+      const token = await site.getToken(email);
       const person = await site.signIn(email);
       const [accepted, revoked] = await Promise.all([
         site.accept(token, person.headers),
         site.owner('delete', `${site.invitations}/${id}`),
       ]);
       const { status } = (await site.owner('get', `${site.invitations}/${id}`)).body;
-      const member = (await membershipOf(person.id)) !== undefined;
+      const member = (await findMembership(person.id)) !== undefined;
       expect([accepted.status, revoked.status, status, member]).toEqual(
         status === 'accepted' ? [200, 422, 'accepted', true] : [422, 204, 'revoked', false],
       );

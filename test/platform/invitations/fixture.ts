@@ -3,7 +3,7 @@ import type { Ctx } from '../../../src/core/ctx.ts';
 import { createLog } from '../../../src/core/log.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { startMailSender } from '../../../src/mail/index.ts';
-import { apiOf } from '../../setup/api.ts';
+import { createApi } from '../../setup/api.ts';
 import { testDatabase, testSettings } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization, makePerson, makeSession } from '../../setup/organization.ts';
 import { startMailServer } from '../../setup/smtp.ts';
@@ -24,7 +24,7 @@ export async function openInvitationSite() {
   const app = createApp(ctx);
   const sender = startMailSender(ctx, { pollMs: 100 });
   const organization = await makeOrganization(ctx, { name: 'Aster & Sons' });
-  const owner = apiOf(app, (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret);
+  const owner = createApi(app, (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret);
   const as = <T>(organizationId: string, work: (tx: Tx) => Promise<T>): Promise<T> =>
     inTransaction({ db: ctx.db, organizationId }, work);
   const roleId = (name: string, organizationId = organization.id): Promise<string> =>
@@ -58,7 +58,7 @@ export async function openInvitationSite() {
       const { id } = await makeMember(ctx, organization.id, role);
       return {
         id,
-        api: apiOf(
+        api: createApi(
           app,
           (await makeKey(ctx, organization.id, { permissions: ['write'], createdBy: id })).secret,
         ),
@@ -70,14 +70,14 @@ export async function openInvitationSite() {
       return answer.body;
     },
     /** The token in the newest mail to the address, after `count` mails to it have arrived. */
-    tokenOf: async (email: string, count = 1): Promise<string> => {
+    getToken: async (email: string, count = 1): Promise<string> => {
       const found = await until(async () => (arrived(email).length >= count ? arrived(email) : undefined));
       const token = /#token=([A-Za-z0-9_-]{43})\n/.exec(found.at(-1)?.mail.text ?? '')?.[1];
       if (token === undefined) throw new Error('the mail holds no token');
       return token;
     },
     accept: (token: string, headers: Record<string, string>) =>
-      apiOf(app, null)('post', '/invitations/accept', { token }, headers),
+      createApi(app, null)('post', '/invitations/accept', { token }, headers),
     /** Signs the person in, creating them if unknown. */
     signIn: async (email: string, activeOrganization: string | null = null) => {
       const person = await makePerson(ctx, email);

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { openKnex } from '../../../src/db/connect.ts';
-import { apiOf, codesOf } from '../../setup/api.ts';
+import { createApi, listCodes } from '../../setup/api.ts';
 import { makeMember, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
 import { type InvitationSite, openInvitationSite } from './fixture.ts';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => site.close());
 
-const auditOf = (targetId: string) =>
+const readAudit = (targetId: string) =>
   site.as(site.organization.id, (tx) =>
     tx('audit_log').where({ target_id: targetId }).orderBy('at').pluck('action'),
   );
@@ -40,7 +40,7 @@ describe('POST /organizations/{id}/invitations', () => {
     const days = (Date.parse(answer.body.expiresAt) - Date.now()) / 86_400_000;
     expect(days).toBeGreaterThan(6.99);
     expect(days).toBeLessThanOrEqual(7);
-    const token = await site.tokenOf('new.person@example.test');
+    const token = await site.getToken('new.person@example.test');
     const mail = site.mails.delivered.at(-1)?.mail;
     const link = `http://portal.example.test/invitations/accept#token=${token}`;
     expect(mail).toMatchObject({ subject: 'Invitation to Aster & Sons' });
@@ -52,21 +52,21 @@ describe('POST /organizations/{id}/invitations', () => {
       const shown = await site.owner('get', `${site.invitations}/${answer.body.id}`);
       return shown.body.delivery.status === 'sent' ? true : undefined;
     });
-    expect(await auditOf(answer.body.id)).toEqual(['invitation.create']);
+    expect(await readAudit(answer.body.id)).toEqual(['invitation.create']);
   });
 
   it('keeps the token only in the mail: in no table, log line or response', async () => {
     const made = await site.invite('secret@example.test');
-    const token = await site.tokenOf('secret@example.test');
+    const token = await site.getToken('secret@example.test');
     const again = await site.owner(
       'post',
       `${site.invitations}/${made.id}/resend`,
       {},
       { 'idempotency-key': 'resend-secret' },
     );
-    const second = await site.tokenOf('secret@example.test', 2);
+    const second = await site.getToken('secret@example.test', 2);
     const person = await site.signIn('secret@example.test');
-    const accepted = await apiOf(site.app, null)(
+    const accepted = await createApi(site.app, null)(
       'post',
       '/invitations/accept',
       { token: second },
@@ -96,17 +96,21 @@ describe('POST /organizations/{id}/invitations', () => {
 
   it('renews the open invitation of an address with the new role; the old link stops working', async () => {
     const first = await site.invite('twice@example.test', 'viewer');
-    const old = await site.tokenOf('twice@example.test');
+    const old = await site.getToken('twice@example.test');
     const answer = await site.owner('post', site.invitations, {
       email: 'TWICE@example.test',
       roleId: await site.roleId('editor'),
     });
     expect([answer.status, answer.body.id, answer.body.role.name]).toEqual([201, first.id, 'editor']);
-    const fresh = await site.tokenOf('twice@example.test', 2);
+    const fresh = await site.getToken('twice@example.test', 2);
     const person = await site.signIn('twice@example.test');
     expect((await site.accept(old, person.headers)).status).toBe(404);
     expect((await site.accept(fresh, person.headers)).body.role.name).toBe('editor');
-    expect(await auditOf(first.id)).toEqual(['invitation.create', 'invitation.resend', 'invitation.accept']);
+    expect(await readAudit(first.id)).toEqual([
+      'invitation.create',
+      'invitation.resend',
+      'invitation.accept',
+    ]);
   });
 
   it('creates one invitation for concurrent requests', async () => {
@@ -127,14 +131,14 @@ describe('POST /organizations/{id}/invitations', () => {
       email: member.email.toUpperCase(),
       roleId: await site.roleId('viewer'),
     });
-    expect([answer.status, codesOf(answer)]).toEqual([422, ['already_member']]);
+    expect([answer.status, listCodes(answer)]).toEqual([422, ['already_member']]);
   });
 
   it('422 for an unknown role and for a role of another organization', async () => {
     const other = await makeOrganization(site.ctx);
     for (const roleId of [createId(), await site.roleId('viewer', other.id)]) {
       const answer = await site.owner('post', site.invitations, { email: 'x@example.test', roleId });
-      expect([answer.status, codesOf(answer)]).toEqual([422, ['unknown_role']]);
+      expect([answer.status, listCodes(answer)]).toEqual([422, ['unknown_role']]);
     }
   });
 
@@ -151,7 +155,7 @@ describe('POST /organizations/{id}/invitations', () => {
       201,
     );
     const refused = await api('post', site.invitations, { email: 'strong@example.test', roleId: stronger });
-    expect([refused.status, refused.body.error.message, codesOf(refused)]).toEqual([
+    expect([refused.status, refused.body.error.message, listCodes(refused)]).toEqual([
       403,
       'You cannot grant what you do not hold',
       ['escalation'],
@@ -256,7 +260,7 @@ describe('GET /organizations/{id}/invitations', () => {
 describe('POST …/{invitationId}/resend and DELETE', () => {
   it('extend an expired invitation by seven days', async () => {
     const { id } = await site.invite('late@example.test');
-    await site.tokenOf('late@example.test');
+    await site.getToken('late@example.test');
     await site.as(site.organization.id, (tx) =>
       tx('invitations')
         .where({ id })
@@ -269,35 +273,35 @@ describe('POST …/{invitationId}/resend and DELETE', () => {
       'queued',
     ]);
     const person = await site.signIn('late@example.test');
-    expect((await site.accept(await site.tokenOf('late@example.test', 2), person.headers)).status).toBe(200);
+    expect((await site.accept(await site.getToken('late@example.test', 2), person.headers)).status).toBe(200);
     for (const [method, path, code] of [
       ['post', `${site.invitations}/${id}/resend`, 'accepted'],
       ['delete', `${site.invitations}/${id}`, 'accepted'],
     ] as const) {
       const refused = await site.owner(method, path);
-      expect([refused.status, codesOf(refused)]).toEqual([422, [code]]);
+      expect([refused.status, listCodes(refused)]).toEqual([422, [code]]);
     }
   });
 
   it('revoke permanently: the link stops working, the address can be invited again, revoking twice adds one audit entry', async () => {
     const { id } = await site.invite('gone@example.test');
-    const token = await site.tokenOf('gone@example.test');
+    const token = await site.getToken('gone@example.test');
     expect((await site.owner('delete', `${site.invitations}/${id}`)).status).toBe(204);
     expect((await site.owner('delete', `${site.invitations}/${id}`)).status).toBe(204);
-    expect(await auditOf(id)).toEqual(['invitation.create', 'invitation.revoke']);
+    expect(await readAudit(id)).toEqual(['invitation.create', 'invitation.revoke']);
     const person = await site.signIn('gone@example.test');
-    expect(codesOf(await site.accept(token, person.headers))).toEqual(['revoked']);
-    expect(codesOf(await site.owner('post', `${site.invitations}/${id}/resend`))).toEqual(['revoked']);
+    expect(listCodes(await site.accept(token, person.headers))).toEqual(['revoked']);
+    expect(listCodes(await site.owner('post', `${site.invitations}/${id}/resend`))).toEqual(['revoked']);
     expect((await site.invite('gone@example.test')).id).not.toBe(id);
   });
 
   it('429 after five mails to one address within an hour; other addresses are not affected', async () => {
     const { id } = await site.invite('pestered@example.test');
     for (let count = 2; count <= 5; count += 1) {
-      await site.tokenOf('pestered@example.test', count - 1);
+      await site.getToken('pestered@example.test', count - 1);
       expect((await site.owner('post', `${site.invitations}/${id}/resend`)).status).toBe(200);
     }
-    await site.tokenOf('pestered@example.test', 5);
+    await site.getToken('pestered@example.test', 5);
     const refused = await site.owner('post', `${site.invitations}/${id}/resend`);
     expect([refused.status, refused.headers['retry-after']]).toEqual([429, '3600']);
     await site.invite('unmolested@example.test');

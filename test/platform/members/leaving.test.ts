@@ -2,7 +2,7 @@
 import supertest from 'supertest';
 import { describe, expect, it } from 'vitest';
 import { builtInRoles } from '../../../src/core/permissions.ts';
-import { type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type Api, createApi, listCodes } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { type Person, useOrganization } from '../../setup/use-organization.ts';
 
@@ -10,8 +10,8 @@ const org = useOrganization({ each: true });
 
 const remove = (by: { api: Api }, userId: string, query = '') =>
   by.api('delete', `${org.at}/members/${userId}${query}`);
-const statusOf = async (secret: string): Promise<number> =>
-  (await apiOf(org.app, secret)('get', '/whoami')).status;
+const readStatus = async (secret: string): Promise<number> =>
+  (await createApi(org.app, secret)('get', '/whoami')).status;
 const publicStatus = async (secret: string): Promise<number> =>
   (
     await supertest(org.app)
@@ -26,9 +26,9 @@ describe('DELETE /organizations/{id}/members/{userId}', () => {
   it('422 names each active key unless `keys` is given', async () => {
     const member = await org.join('editor');
     const answer = await remove(org.owner, member.id);
-    expect([answer.status, codesOf(answer)]).toEqual([422, ['member_has_keys']]);
+    expect([answer.status, listCodes(answer)]).toEqual([422, ['member_has_keys']]);
     expect(answer.body.error.details[0].message).toContain(`"test" (${member.secret.slice(0, 12)}…)`);
-    expect(await statusOf(member.secret)).toBe(200);
+    expect(await readStatus(member.secret)).toBe(200);
     const bare = await org.joinBare('editor');
     expect((await remove(org.owner, bare.id)).status).toBe(204);
     expect((await remove(org.owner, bare.id)).status).toBe(404);
@@ -41,8 +41,8 @@ describe('DELETE /organizations/{id}/members/{userId}', () => {
     await org.api('post', `/teams/${team.id}/members`, { userId: member.id });
     expect((await session('get', '/whoami')).status).toBe(200);
     expect((await remove(org.owner, member.id, '?keys=revoke')).status).toBe(204);
-    expect(await statusOf(member.secret)).toBe(401);
-    expect(codesOf(await session('get', '/teams'))).toEqual(['no_organization']);
+    expect(await readStatus(member.secret)).toBe(401);
+    expect(listCodes(await session('get', '/teams'))).toEqual(['no_organization']);
     expect((await session('get', '/whoami')).body.nextStep.code).toBe('no_organization');
     expect((await org.api('get', `/teams/${team.id}`)).body.memberCount).toBe(0);
     const [row] = (await org.api('get', `${org.at}/audit-log?action=member.remove`)).body.data;
@@ -56,20 +56,20 @@ describe('DELETE /organizations/{id}/members/{userId}', () => {
     const member = await org.join('editor');
     const other = await org.another();
     expect(
-      codesOf(await remove(org.owner, member.id, `?keys=transfer&transferTo=${other.owner.id}`)),
+      listCodes(await remove(org.owner, member.id, `?keys=transfer&transferTo=${other.owner.id}`)),
     ).toEqual(['not_a_member']);
-    expect(codesOf(await remove(org.owner, member.id, `?keys=transfer&transferTo=${member.id}`))).toEqual([
+    expect(listCodes(await remove(org.owner, member.id, `?keys=transfer&transferTo=${member.id}`))).toEqual([
       'another_member_needed',
     ]);
-    expect(codesOf(await remove(org.owner, member.id, `?keys=revoke&transferTo=${org.owner.id}`))).toEqual([
+    expect(listCodes(await remove(org.owner, member.id, `?keys=revoke&transferTo=${org.owner.id}`))).toEqual([
       'not_transferred',
     ]);
     expect((await remove(org.owner, member.id, '?keys=keep')).status).toBe(400);
-    expect(await statusOf(member.secret)).toBe(200);
+    expect(await readStatus(member.secret)).toBe(200);
   });
 
   it('422 for the last owner', async () => {
-    expect(codesOf(await remove(org.owner, org.owner.id, '?keys=revoke'))).toEqual(['last_owner']);
+    expect(listCodes(await remove(org.owner, org.owner.id, '?keys=revoke'))).toEqual(['last_owner']);
   });
 
   it('waits for a key that is being created, and none is created for someone who has left', async () => {
@@ -94,12 +94,12 @@ describe('a key that is transferred', () => {
     const member = await org.join('editor');
     const reading = await makeKey(org.ctx, org.id, { createdBy: member.id });
     expect(await publicStatus(reading.secret)).toBe(404);
-    const before = await org.permissionsOf(member.secret);
+    const before = await org.readPermissions(member.secret);
     expect(sorted(before)).toEqual(sorted(builtInRoles.editor));
     await transfer(member);
     const who = (await member.api('get', '/whoami')).body;
     expect([who.user.id, sorted(who.permissions)]).toEqual([org.owner.id, sorted(before)]);
-    expect(sorted(await org.permissionsOf(reading.secret))).toEqual(sorted(builtInRoles.viewer));
+    expect(sorted(await org.readPermissions(reading.secret))).toEqual(sorted(builtInRoles.viewer));
     expect(await publicStatus(reading.secret)).toBe(404);
   });
 
@@ -109,14 +109,14 @@ describe('a key that is transferred', () => {
       await org.join(['member:delete', 'team:read']),
     ];
     expect((await remove(recipient, member.id, '?keys=transfer')).status).toBe(204);
-    expect(await org.permissionsOf(member.secret)).toEqual(['team:read']);
+    expect(await org.readPermissions(member.secret)).toEqual(['team:read']);
     await org.api('patch', `${org.at}/members/${recipient.id}`, { roleId: org.role('owner') });
-    expect(await org.permissionsOf(member.secret)).toEqual(['team:read', 'team:create']);
+    expect(await org.readPermissions(member.secret)).toEqual(['team:read', 'team:create']);
     await org.api('patch', `${org.at}/members/${recipient.id}`, { roleId: org.role('viewer') });
     // Transferred again, its ceiling is what it can do now.
     await remove(org.owner, recipient.id, '?keys=transfer');
-    expect(await org.permissionsOf(member.secret)).toEqual(['team:read']);
-    expect(sorted(await org.permissionsOf(recipient.secret))).toEqual(sorted(builtInRoles.viewer));
+    expect(await org.readPermissions(member.secret)).toEqual(['team:read']);
+    expect(sorted(await org.readPermissions(recipient.secret))).toEqual(sorted(builtInRoles.viewer));
   });
 
   it('has no management permissions when the recipient did not agree, and keeps its public reads', async () => {
@@ -132,7 +132,7 @@ describe('a key that is transferred', () => {
         .status,
     ).toBe(204);
     for (const { secret, api } of [member, leaver]) {
-      expect(await org.permissionsOf(secret)).toEqual([]);
+      expect(await org.readPermissions(secret)).toEqual([]);
       expect((await api('post', '/teams', { name: 'in the name of another' })).status).toBe(403);
       expect(await publicStatus(secret)).toBe(404);
     }
@@ -150,7 +150,7 @@ describe('a key that is transferred', () => {
       await api('patch', `${org.at}/members/${candidate.id}`, { roleId: org.role('admin') }),
       await api('post', `${org.at}/roles`, { name: 'mine', permissions: [] }),
     ])
-      expect([refused.status, codesOf(refused)]).toEqual([403, ['handed_over']]);
+      expect([refused.status, listCodes(refused)]).toEqual([403, ['handed_over']]);
   });
 
   it('an old secret in its grace period counts as a key of its former holder, and is revoked or restricted when they leave', async () => {
@@ -158,10 +158,10 @@ describe('a key that is transferred', () => {
       const member = await org.join('admin');
       const rotated = await org.api('post', `/api-keys/${member.keyId}/rotate`, { gracePeriodSeconds: 3600 });
       expect((await org.api('get', `${org.at}/members/${member.id}`)).body.apiKeys).toHaveLength(1);
-      expect(codesOf(await remove(org.owner, member.id))).toEqual(['member_has_keys']);
+      expect(listCodes(await remove(org.owner, member.id))).toEqual(['member_has_keys']);
       expect((await remove(org.owner, member.id, `?keys=${wish}`)).status).toBe(204);
       expect(await publicStatus(member.secret)).toBe(wish === 'revoke' ? 401 : 404);
-      expect(await org.permissionsOf(rotated.body.secret)).not.toEqual([]);
+      expect(await org.readPermissions(rotated.body.secret)).not.toEqual([]);
       await org.sql((tx) =>
         tx('memberships').insert({ organization_id: org.id, user_id: member.id, role_id: org.role('admin') }),
       );
@@ -182,8 +182,8 @@ describe('a key that is transferred', () => {
     await transfer(member);
     await org.api('patch', `/api-keys/${restricted.id}`, { scopes: { permissions: ['write'] } });
     await org.api('patch', `/api-keys/${reading.id}`, { scopes: { permissions: ['write'] } });
-    expect(await org.permissionsOf(restricted.secret)).toEqual([]);
-    expect(sorted(await org.permissionsOf(reading.secret))).toEqual(sorted(builtInRoles.viewer));
+    expect(await org.readPermissions(restricted.secret)).toEqual([]);
+    expect(sorted(await org.readPermissions(reading.secret))).toEqual(sorted(builtInRoles.viewer));
   });
 
   it('cannot create, rotate or widen keys, and does not act as an owner', async () => {
@@ -201,14 +201,14 @@ describe('a key that is transferred', () => {
       await api('patch', `/api-keys/${other.id}`, { scopes: { permissions: ['write'] } }),
       await api('patch', `/api-keys/${other.id}`, { expiresAt: null }),
     ])
-      expect([refused.status, codesOf(refused)]).toEqual([403, ['handed_over']]);
+      expect([refused.status, listCodes(refused)]).toEqual([403, ['handed_over']]);
     expect((await api('patch', `/api-keys/${other.id}`, { name: 'renamed' })).status).toBe(200);
     for (const refused of [
       await api('patch', `${org.at}/members/${candidate.id}`, { roleId: org.role('owner') }),
       await api('patch', `${org.at}/members/${org.owner.id}`, { roleId: org.role('viewer') }),
       await remove(member, org.owner.id, '?keys=revoke'),
     ])
-      expect([refused.status, codesOf(refused)]).toEqual([403, ['handed_over']]);
+      expect([refused.status, listCodes(refused)]).toEqual([403, ['handed_over']]);
   });
 
   it('gets the permissions of its new holder only with a new secret; the old one keeps its ceiling', async () => {
@@ -216,11 +216,11 @@ describe('a key that is transferred', () => {
     await transfer(member);
     const rotated = await org.api('post', `/api-keys/${member.keyId}/rotate`, { gracePeriodSeconds: 3600 });
     expect(rotated.status).toBe(201);
-    expect(sorted(await org.permissionsOf(rotated.body.secret))).toEqual(sorted(ofKey(builtInRoles.owner)));
-    expect(sorted(await org.permissionsOf(member.secret))).toEqual(sorted(builtInRoles.editor));
+    expect(sorted(await org.readPermissions(rotated.body.secret))).toEqual(sorted(ofKey(builtInRoles.owner)));
+    expect(sorted(await org.readPermissions(member.secret))).toEqual(sorted(builtInRoles.editor));
     expect((await member.api('post', `/api-keys/${member.keyId}/rotate`, {})).status).toBe(403);
     const ended = await org.api('post', `/api-keys/${member.keyId}/rotate`, {});
-    expect([ended.status, await statusOf(member.secret)]).toEqual([201, 401]);
+    expect([ended.status, await readStatus(member.secret)]).toEqual([201, 401]);
   });
 
   it('transfers the old secret of a rotation as well, each with its own ceiling', async () => {
@@ -234,8 +234,8 @@ describe('a key that is transferred', () => {
     ).body.secret;
     await transfer(member);
     for (const secret of [own.secret, second, takenOver])
-      expect(sorted(await org.permissionsOf(secret))).toEqual(sorted(ofKey(builtInRoles.admin)));
-    expect(sorted(await org.permissionsOf(maker.secret))).toEqual(sorted(builtInRoles.viewer));
+      expect(sorted(await org.readPermissions(secret))).toEqual(sorted(ofKey(builtInRoles.admin)));
+    expect(sorted(await org.readPermissions(maker.secret))).toEqual(sorted(builtInRoles.viewer));
   });
 
   it('cannot be widened by callers with fewer permissions than its ceiling', async () => {
@@ -247,7 +247,7 @@ describe('a key that is transferred', () => {
       scopes: { permissions: ['write', 'read'] },
     });
     expect(answer.status).toBe(200);
-    expect(sorted(await org.permissionsOf(member.secret))).toEqual(sorted(builtInRoles.viewer));
+    expect(sorted(await org.readPermissions(member.secret))).toEqual(sorted(builtInRoles.viewer));
   });
 });
 
@@ -256,13 +256,13 @@ describe('DELETE /whoami/organizations/{id}', () => {
     const member = await org.join([]);
     const session = await org.session(member.id);
     const at = `/whoami/organizations/${org.id}`;
-    expect(codesOf(await session('delete', at))).toEqual(['member_has_keys']);
-    expect(codesOf(await session('delete', `${at}?keys=transfer`))).toEqual(['another_member_needed']);
+    expect(listCodes(await session('delete', at))).toEqual(['member_has_keys']);
+    expect(listCodes(await session('delete', `${at}?keys=transfer`))).toEqual(['another_member_needed']);
     expect((await session('delete', `${at}?keys=transfer&transferTo=${org.owner.id}`)).status).toBe(204);
-    expect(codesOf(await session('get', '/teams'))).toEqual(['no_organization']);
+    expect(listCodes(await session('get', '/teams'))).toEqual(['no_organization']);
     expect((await session('get', '/whoami')).body.nextStep.code).toBe('no_organization');
     expect((await session('delete', at)).status).toBe(404);
-    expect(await org.permissionsOf(member.secret)).toEqual([]);
+    expect(await org.readPermissions(member.secret)).toEqual([]);
     const [row] = (await org.api('get', `${org.at}/audit-log?action=member.leave`)).body.data;
     expect(row).toMatchObject({
       actor: { id: member.id },
@@ -273,12 +273,12 @@ describe('DELETE /whoami/organizations/{id}', () => {
 
   it('403 for a key and for another origin, 404 for a non-member, 422 for the last owner', async () => {
     const at = `/whoami/organizations/${org.id}`;
-    expect(codesOf(await org.api('delete', at))).toEqual(['sign_in_needed']);
+    expect(listCodes(await org.api('delete', at))).toEqual(['sign_in_needed']);
     const session = await org.session(org.owner.id);
-    expect(codesOf(await session('delete', at, undefined, { origin: 'https://elsewhere.example' }))).toEqual([
-      'foreign_origin',
-    ]);
-    expect(codesOf(await session('delete', `${at}?keys=revoke`))).toEqual(['last_owner']);
+    expect(
+      listCodes(await session('delete', at, undefined, { origin: 'https://elsewhere.example' })),
+    ).toEqual(['foreign_origin']);
+    expect(listCodes(await session('delete', `${at}?keys=revoke`))).toEqual(['last_owner']);
     const other = await org.another();
     expect((await (await other.session(other.owner.id))('delete', at)).status).toBe(404);
     const rows = await org.sql((tx) => tx('memberships').select('user_id'));

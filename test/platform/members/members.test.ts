@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { builtInRoles } from '../../../src/core/permissions.ts';
-import { codesOf } from '../../setup/api.ts';
+import { listCodes } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
 import { type Organization, useOrganization } from '../../setup/use-organization.ts';
 
@@ -69,15 +69,15 @@ describe('PATCH /organizations/{id}/members/{userId}', () => {
     const other = await org.joinBare([]);
     for (const userId of [other.id, clerk.id])
       for (const role of ['viewer', 'admin'])
-        expect([role, codesOf(await give(clerk, userId, org.role(role)))]).toEqual([role, ['escalation']]);
-    expect((await give(clerk, other.id, await org.roleIdOf(clerk.id))).status).toBe(200);
+        expect([role, listCodes(await give(clerk, userId, org.role(role)))]).toEqual([role, ['escalation']]);
+    expect((await give(clerk, other.id, await org.readRoleId(clerk.id))).status).toBe(200);
   });
 
   it('403 when a non-owner makes, changes or removes an owner, regardless of permissions', async () => {
     const mighty = await org.join([...builtInRoles.owner]);
-    expect(codesOf(await give(mighty, mighty.id, org.role('owner')))).toEqual(['owner_needed']);
-    expect(codesOf(await give(mighty, org.owner.id, org.role('viewer')))).toEqual(['owner_needed']);
-    expect(codesOf(await mighty.api('delete', `${org.at}/members/${org.owner.id}?keys=revoke`))).toEqual([
+    expect(listCodes(await give(mighty, mighty.id, org.role('owner')))).toEqual(['owner_needed']);
+    expect(listCodes(await give(mighty, org.owner.id, org.role('viewer')))).toEqual(['owner_needed']);
+    expect(listCodes(await mighty.api('delete', `${org.at}/members/${org.owner.id}?keys=revoke`))).toEqual([
       'owner_needed',
     ]);
     expect((await give(org.owner, mighty.id, org.role('owner'))).status).toBe(200);
@@ -86,11 +86,11 @@ describe('PATCH /organizations/{id}/members/{userId}', () => {
 
   it('422 for the last owner, for an unknown role and for one of another organization', async () => {
     const last = await give(org.owner, org.owner.id, org.role('admin'));
-    expect([last.status, codesOf(last)]).toEqual([422, ['last_owner']]);
+    expect([last.status, listCodes(last)]).toEqual([422, ['last_owner']]);
     const other = await org.another();
     const member = await org.joinBare('viewer');
     for (const roleId of [other.role('viewer'), member.id])
-      expect(codesOf(await give(org.owner, member.id, roleId))).toEqual(['unknown']);
+      expect(listCodes(await give(org.owner, member.id, roleId))).toEqual(['unknown']);
     expect((await give(org.owner, other.owner.id, org.role('viewer'))).status).toBe(404);
   });
 
@@ -104,7 +104,7 @@ describe('PATCH /organizations/{id}/members/{userId}', () => {
     expect(refused).toHaveLength(1);
     // The second request came from a former owner, or would have removed the last one.
     expect([403, 422]).toContain(refused[0]?.status);
-    const owners = [await org.roleIdOf(org.owner.id), await org.roleIdOf(second.id)].filter(
+    const owners = [await org.readRoleId(org.owner.id), await org.readRoleId(second.id)].filter(
       (id) => id === org.role('owner'),
     );
     expect(owners).toHaveLength(1);
@@ -142,6 +142,6 @@ describe('PATCH /organizations/{id}/members/{userId}', () => {
         .update({ role_id: org.role('viewer') });
     });
     expect((await late)?.status).toBe(403);
-    expect(await org.roleIdOf(member.id)).toBe(org.role('viewer'));
+    expect(await org.readRoleId(member.id)).toBe(org.role('viewer'));
   });
 });

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { startMailSender } from '../../../src/mail/index.ts';
 import { startSecretEndReports } from '../../../src/platform/api-keys/report-secret-ends.ts';
-import { type Api, codesOf } from '../../setup/api.ts';
+import { type Api, listCodes } from '../../setup/api.ts';
 import { testClock, testSettings } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
 import type { Delivered } from '../../setup/smtp.ts';
@@ -42,7 +42,7 @@ const shown = async (id: string) => (await org.api('get', `/api-keys/${id}`)).bo
 const rotate = (id: string, body: object = {}, api = org.api) => api('post', `/api-keys/${id}/rotate`, body);
 const keep = (id: string, api = org.api) => api('post', `/api-keys/${id}/keep-secret`);
 const daysUntil = (instant: string | null): number => (Date.parse(String(instant)) - Date.now()) / day;
-const auditOf = async (action: string, targetId: string) =>
+const readAudit = async (action: string, targetId: string) =>
   (await org.api('get', `${org.at}/audit-log?action=${action}&targetId=${targetId}`)).body.data;
 
 describe('the secret of a transferred key', () => {
@@ -65,7 +65,7 @@ describe('the secret of a transferred key', () => {
     await change(member.keyId, { secret_ends_at: ended() });
     expect([await read(member.secret), (await member.api('get', '/whoami')).status]).toEqual([401, 401]);
     expect((await shown(member.keyId)).status).toBe('expired');
-    const [removal] = await auditOf('member.remove', member.id);
+    const [removal] = await readAudit('member.remove', member.id);
     expect(removal.changes).toMatchObject({
       keysTransferred: [{ id: member.keyId }],
       gracePeriodSeconds: seconds ?? 604_800,
@@ -89,7 +89,7 @@ describe('the secret of a transferred key', () => {
     const removal = (query: string) => org.api('delete', `${org.at}/members/${member.id}?${query}`);
     for (const seconds of ['-1', '2592001', '1.5', 'x', ''])
       expect((await removal(`keys=transfer&gracePeriodSeconds=${seconds}`)).status).toBe(400);
-    expect(codesOf(await removal('keys=revoke&gracePeriodSeconds=60'))).toEqual(['not_transferred']);
+    expect(listCodes(await removal('keys=revoke&gracePeriodSeconds=60'))).toEqual(['not_transferred']);
     const session = await org.session(member.id);
     const leave = (seconds: string) =>
       session(
@@ -135,7 +135,7 @@ describe('the secret of a transferred key', () => {
       { resources: ['invoices', 'customers'] },
       { resources: ['invoices'], permissions: ['write'] },
     ])
-      expect(codesOf(await org.api('patch', `/api-keys/${narrow.id}`, { scopes }))).toEqual([
+      expect(listCodes(await org.api('patch', `/api-keys/${narrow.id}`, { scopes }))).toEqual([
         'grace_running',
       ]);
     expect((await rotate(narrow.id)).status).toBe(201);
@@ -214,7 +214,7 @@ describe('POST /api-keys/{id}/keep-secret', () => {
   it('200: the secret has no end any more, and the key keeps its ceiling', async () => {
     const [member, keeper] = [await org.join('admin'), await org.join('admin')];
     await transfer(member);
-    const before = await org.permissionsOf(member.secret);
+    const before = await org.readPermissions(member.secret);
     const { secretEndsAt } = await shown(member.keyId);
     const kept = await keep(member.keyId, keeper.api);
     expect([kept.status, kept.body]).toEqual([
@@ -223,14 +223,14 @@ describe('POST /api-keys/{id}/keep-secret', () => {
     ]);
     expect(kept.text).not.toContain('"secret"');
     expect(await read(member.secret)).toBe(404);
-    expect(await org.permissionsOf(member.secret)).toEqual(before);
-    const [entry] = await auditOf('api-key.keep-secret', member.keyId);
+    expect(await org.readPermissions(member.secret)).toEqual(before);
+    const [entry] = await readAudit('api-key.keep-secret', member.keyId);
     expect(entry).toMatchObject({
       actor: { id: keeper.id },
       changes: { secretEndsAt: { from: secretEndsAt, to: null } },
     });
-    expect(codesOf(await keep(member.keyId))).toEqual(['no_end']);
-    expect(codesOf(await member.api('post', '/api-keys', { name: 'x' }))).toEqual(['handed_over']);
+    expect(listCodes(await keep(member.keyId))).toEqual(['no_end']);
+    expect(listCodes(await member.api('post', '/api-keys', { name: 'x' }))).toEqual(['handed_over']);
   });
 
   it('403 without api-key:update, without record:read, and for any secret of a former member', async () => {
@@ -248,21 +248,21 @@ describe('POST /api-keys/{id}/keep-secret', () => {
       'Missing required permission: record:read',
     );
     for (const secret of [member.api, other.api])
-      expect(codesOf(await keep(member.keyId, secret))).toEqual(['handed_over']);
+      expect(listCodes(await keep(member.keyId, secret))).toEqual(['handed_over']);
     expect((await shown(member.keyId)).secretEndsAt).not.toBeNull();
-    expect(await auditOf('api-key.keep-secret', member.keyId)).toEqual([]);
+    expect(await readAudit('api-key.keep-secret', member.keyId)).toEqual([]);
   });
 
   it('403 for a caller who lacks a permission of the key', async () => {
     const member = await org.join('admin');
     await transfer(member);
     const weak = await org.join(['api-key:update', 'record:read']);
-    expect(codesOf(await keep(member.keyId, weak.api))).toEqual(['escalation']);
+    expect(listCodes(await keep(member.keyId, weak.api))).toEqual(['escalation']);
   });
 
   it('is of no use to a member before they leave, nor while they do', async () => {
     const member = await org.join('admin');
-    expect(codesOf(await keep(member.keyId, member.api))).toEqual(['no_end']);
+    expect(listCodes(await keep(member.keyId, member.api))).toEqual(['no_end']);
     const session = await org.session(member.id);
     const [, kept] = await Promise.all([transfer(member), keep(member.keyId, session)]);
     // The removal comes first, or there is nothing to keep yet.
@@ -275,12 +275,12 @@ describe('POST /api-keys/{id}/keep-secret', () => {
     const member = await org.join('editor');
     await transfer(member);
     await change(member.keyId, { secret_ends_at: ended() });
-    expect(codesOf(await keep(member.keyId))).toEqual(['secret_ended']);
+    expect(listCodes(await keep(member.keyId))).toEqual(['secret_ended']);
     expect(await read(member.secret)).toBe(401);
     await change(member.keyId, { expires_at: ended() });
-    expect(codesOf(await keep(member.keyId))).toEqual(['expired']);
+    expect(listCodes(await keep(member.keyId))).toEqual(['expired']);
     await org.api('delete', `/api-keys/${member.keyId}`);
-    expect(codesOf(await keep(member.keyId))).toEqual(['revoked']);
+    expect(listCodes(await keep(member.keyId))).toEqual(['revoked']);
     const elsewhere = await org.another();
     expect((await keep(member.keyId, elsewhere.owner.api)).status).toBe(404);
   });
@@ -338,7 +338,7 @@ describe('mails', () => {
     for (const words of ['Ledger <1>', member.email, '/rotate']) expect(end?.mail.text).toContain(words);
     expect(await subjects()).toEqual([]);
     for (const id of [member.keyId, second.id])
-      expect(await auditOf('api-key.secret-end', id)).toEqual([
+      expect(await readAudit('api-key.secret-end', id)).toEqual([
         expect.objectContaining({ credential: { kind: 'system', id: null } }),
       ]);
   });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { createKeyring } from '../../../src/core/keyring.ts';
-import { type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type Api, createApi, listCodes } from '../../setup/api.ts';
 import { accountId } from '../../setup/erp.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
@@ -53,7 +53,7 @@ describe('PUT /netsuite/connection', () => {
   });
 
   it('keeps the stored secrets when none are given, and requires both together', async () => {
-    expect(codesOf(await put(tba()))).toEqual(['secrets_needed']);
+    expect(listCodes(await put(tba()))).toEqual(['secrets_needed']);
     await put(tba(secrets));
     const kept = await put(tba({ tokenId: 'another' }));
     expect(kept.body).toMatchObject({
@@ -62,7 +62,7 @@ describe('PUT /netsuite/connection', () => {
       authentication: { tokenId: 'another' },
     });
     for (const part of [{ tokenSecret: 'new' }, { consumerSecret: 'new' }])
-      expect(codesOf(await put(tba(part)))).toEqual(['secrets_needed']);
+      expect(listCodes(await put(tba(part)))).toEqual(['secrets_needed']);
     expect((await org.api('get', '/netsuite/connection')).body.credentialHint).toBe('WXYZ');
     expect(
       (await put(tba({ consumerSecret: 'short', tokenSecret: 'short' }))).body.credentialHint,
@@ -74,7 +74,7 @@ describe('PUT /netsuite/connection', () => {
     expect(own.body.baseUrl).toBe('https://1234567-sb1.suitetalk.api.netsuite.com');
     expect((await put(tba(secrets, { baseUrl: org.erp.account.url }))).status).toBe(200);
     expect(
-      codesOf(await put(tba(secrets, { baseUrl: 'https://7654321.suitetalk.api.netsuite.com' }))),
+      listCodes(await put(tba(secrets, { baseUrl: 'https://7654321.suitetalk.api.netsuite.com' }))),
     ).toEqual(['other_account']);
   });
 
@@ -82,10 +82,10 @@ describe('PUT /netsuite/connection', () => {
     await put(tba(secrets));
     await storeRecords(3);
     const other = tba(secrets, { accountId: '7654321' });
-    expect(codesOf(await put(other))).toEqual(['records_of_another_account']);
+    expect(listCodes(await put(other))).toEqual(['records_of_another_account']);
     expect((await put(tba(secrets, { accountId: '1234567-sb1' }))).status).toBe(200);
     expect((await org.api('delete', '/netsuite/connection')).status).toBe(204);
-    expect(codesOf(await put(other))).toEqual(['records_of_another_account']);
+    expect(listCodes(await put(other))).toEqual(['records_of_another_account']);
     expect((await org.api('delete', `/netsuite/connection?purge=${org.slug}`)).status).toBe(204);
     expect((await put(other)).status).toBe(200);
   });
@@ -96,7 +96,7 @@ describe('PUT /netsuite/connection', () => {
     const config = await org.api('post', '/sync-configs', { name: 'Invoices', recordType: 'invoice' });
     const run = await org.api('post', `/sync-configs/${config.body.id}/trigger`, {});
     const other = tba(secrets, { accountId: '7654321' });
-    expect(codesOf(await put(other))).toEqual(['run_open']);
+    expect(listCodes(await put(other))).toEqual(['run_open']);
     await org.api('post', `/sync-runs/${run.body.id}/cancel`);
     expect((await put(other)).status).toBe(200);
   });
@@ -113,7 +113,7 @@ describe('DELETE /netsuite/connection', () => {
     });
     await storeRecords(3);
     const unconfirmed = await org.api('delete', '/netsuite/connection?purge=yes');
-    expect([unconfirmed.status, codesOf(unconfirmed)]).toEqual([400, ['confirmation_mismatch']]);
+    expect([unconfirmed.status, listCodes(unconfirmed)]).toEqual([400, ['confirmation_mismatch']]);
     expect((await org.api('delete', '/netsuite/connection')).status).toBe(204);
     expect((await org.api('get', '/netsuite/connection')).status).toBe(404);
     const paused = (await org.api('get', `/sync-configs/${config.body.id}`)).body;
@@ -135,7 +135,7 @@ describe('certificates', () => {
   it('are used after their id was set, and rotate through two slots', async () => {
     const authentication = { method: 'oauth2', clientId: 'c', certificateId: null };
     expect((await put({ accountId, authentication })).body.hasCredentials).toBe(false);
-    expect(codesOf(await org.api('post', '/netsuite/connection/test'))).toEqual(['no_credentials']);
+    expect(listCodes(await org.api('post', '/netsuite/connection/test'))).toEqual(['no_credentials']);
     const { clientId, certificateId } = await org.erp.connect(org.api);
     expect((await org.api('post', '/netsuite/connection/test')).body).toMatchObject({
       ok: true,
@@ -175,7 +175,7 @@ describe('POST /netsuite/connection/test', () => {
     const problems = async (api = org.api) => problemCodes(await api('post', '/netsuite/connection/test'));
     const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'] });
     const { fetch: send } = org.ctx;
-    const through = (fetch: typeof send): Api => apiOf(createApp({ ...org.ctx, fetch }), secret);
+    const through = (fetch: typeof send): Api => createApi(createApp({ ...org.ctx, fetch }), secret);
     org.erp.account.injectFault({ path: /suiteql/, times: 9, status: 503, body: 'maintenance' });
     expect((await org.api('post', '/netsuite/connection/test')).body).toMatchObject({ ok: false });
     for (let left = 0; left < 9; left += 1)
@@ -256,7 +256,7 @@ describe('the connection test reports', () => {
     await org.erp.connect(org.api);
     const now = () => new Date(Date.now() + 600_000);
     const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'] });
-    const fast = apiOf(createApp({ ...org.ctx, clock: { ...org.ctx.clock, now } }), secret);
+    const fast = createApi(createApp({ ...org.ctx, clock: { ...org.ctx.clock, now } }), secret);
     const { body } = await fast('post', '/netsuite/connection/test');
     expect(body.ok).toBe(false);
     expect(body.problems[0]).toMatchObject({
@@ -306,9 +306,9 @@ describe('stored credentials', () => {
     await org.erp.connect(org.api);
     const keyring = createKeyring([{ id: 'test', bytes: randomBytes(32) }]);
     const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'] });
-    const other = apiOf(createApp({ ...org.ctx, keyring }), secret);
+    const other = createApi(createApp({ ...org.ctx, keyring }), secret);
     for (const path of ['/netsuite/connection/test', '/netsuite/metadata/refresh'])
-      expect(codesOf(await other('post', path))).toEqual(['credentials_unreadable']);
+      expect(listCodes(await other('post', path))).toEqual(['credentials_unreadable']);
   });
 });
 
@@ -353,6 +353,6 @@ describe('the metadata', () => {
     for (let left = 0; left < 50; left += 1) await fetch(org.erp.account.url);
     await org.erp.account.revokeCertificate(certificateId);
     const refused = await org.api('post', '/netsuite/metadata/refresh');
-    expect([refused.status, codesOf(refused)]).toEqual([422, ['CERTIFICATE_UNKNOWN']]);
+    expect([refused.status, listCodes(refused)]).toEqual([422, ['CERTIFICATE_UNKNOWN']]);
   });
 });

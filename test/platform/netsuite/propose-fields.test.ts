@@ -17,16 +17,16 @@ const field = (
 });
 /** Fields of which no rule knows anything, so that the type isn't proposed as a whole. */
 const others = Array.from({ length: 30 }, (_, index) => field(`flag${index}`, `Flag ${index}`, 'boolean'));
-const typeOf = (fields: readonly DescribedField[], more: Partial<DescribedType> = {}): DescribedType => ({
+const createType = (fields: readonly DescribedField[], more: Partial<DescribedType> = {}): DescribedType => ({
   fields: [field('id', 'Internal ID', 'integer'), ...fields, ...others],
   reading: { curated: false },
   shownAs: null,
   ...more,
 });
-const reasonsOf = (
+const listReasons = (
   fields: readonly DescribedField[],
   more?: Partial<DescribedType>,
-): Record<string, string> => Object.fromEntries(proposeFields(typeOf(fields, more)));
+): Record<string, string> => Object.fromEntries(proposeFields(createType(fields, more)));
 
 describe('the proposal of fields', () => {
   it.each([
@@ -45,7 +45,7 @@ describe('the proposal of fields', () => {
     [field('lines', 'Lines', 'lines'), 'lines'],
     [field('custbody_route', 'Delivery route'), 'your own field'],
   ])('has %o', (one, why) => {
-    expect(reasonsOf([one])).toEqual({ id: 'identifies it', [one.name]: why });
+    expect(listReasons([one])).toEqual({ id: 'identifies it', [one.name]: why });
   });
 
   it.each([
@@ -61,16 +61,16 @@ describe('the proposal of fields', () => {
     ['a reference to nothing known', field('nexus', 'Nexus', 'reference')],
     ['a switch that says nothing', field('tobeprinted', 'To be printed', 'boolean')],
   ])('leaves out %s', (_, one) => {
-    expect(Object.keys(reasonsOf([one, field('tranid', 'Number')]))).toEqual(['id', 'tranid']);
+    expect(Object.keys(listReasons([one, field('tranid', 'Number')]))).toEqual(['id', 'tranid']);
   });
 
   it('has what the service shows a record by, whatever its label', () => {
     const shownAs = { number: null, name: 'altname', date: null, amount: null };
-    expect(reasonsOf([field('altname', 'Old')], { shownAs })).toMatchObject({ altname: 'identifies it' });
+    expect(listReasons([field('altname', 'Old')], { shownAs })).toMatchObject({ altname: 'identifies it' });
   });
 
   it('has every field in use of a record type that the service knows by name', () => {
-    const proposed = reasonsOf([field('custentity_old', 'Legacy rating')], { reading: { curated: true } });
+    const proposed = listReasons([field('custentity_old', 'Legacy rating')], { reading: { curated: true } });
     expect(proposed).toMatchObject({ flag0: 'part of the record', flag29: 'part of the record' });
     expect(proposed).not.toHaveProperty('custentity_old');
   });
@@ -82,6 +82,6 @@ describe('the proposal of fields', () => {
       shownAs: null,
     });
     expect([...small.keys()]).toEqual(['id', 'a']);
-    expect(proposeFields(typeOf([])).size).toBe(31);
+    expect(proposeFields(createType([])).size).toBe(31);
   });
 });

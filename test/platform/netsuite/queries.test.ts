@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Answer, apiOf } from '../../setup/api.ts';
+import { type Answer, createApi } from '../../setup/api.ts';
 import { makeKey, makeMember } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -24,7 +24,7 @@ const audits = () =>
   org.sql((tx) =>
     tx('audit_log').where('action', 'like', 'erp-query.%').orderBy('at').pluck<string[]>('action'),
   );
-const problemOf = ({ status, body }: Answer) => {
+const toProblem = ({ status, body }: Answer) => {
   const { path, code, message } = body.error?.details?.[0] ?? {};
   return { status, path, code, message };
 };
@@ -155,7 +155,7 @@ describe('POST /netsuite/queries', () => {
     ],
     ['bad syntax', 'SELECT id FROM item WHERE', /NetSuite refuses the query: Failed to parse SQL/],
   ])('422 for %s', async (_name, query, message) => {
-    const answer = problemOf(await post({ ...openBalances, query, keyColumn: 'id' }));
+    const answer = toProblem(await post({ ...openBalances, query, keyColumn: 'id' }));
     expect(answer).toEqual({
       status: 422,
       path: 'query',
@@ -188,7 +188,7 @@ describe('POST /netsuite/queries', () => {
     ],
     ['leaves another column id', 'SELECT id, id + 1 AS k FROM item', 'k', /key k becomes the field id/],
   ])('422 for a key column that %s', async (_name, query, keyColumn, message) => {
-    const answer = problemOf(await post({ ...openBalances, query, keyColumn }));
+    const answer = toProblem(await post({ ...openBalances, query, keyColumn }));
     expect(answer).toEqual({
       status: 422,
       path: 'keyColumn',
@@ -207,7 +207,7 @@ describe('POST /netsuite/queries', () => {
       /changed is empty in some rows$/,
     ],
   ])('422 for a modification time that %s', async (_name, query, message) => {
-    const answer = problemOf(
+    const answer = toProblem(
       await post({ ...openBalances, query, keyColumn: 'id', modifiedColumn: 'changed' }),
     );
     expect(answer).toEqual({
@@ -220,14 +220,14 @@ describe('POST /netsuite/queries', () => {
 
   it('422 for a name that is reserved or taken in any case', async () => {
     await post(openBalances);
-    const codeOf = async (name: string) => {
-      const { path, code } = problemOf(await post({ ...openBalances, name }));
+    const tryName = async (name: string) => {
+      const { path, code } = toProblem(await post({ ...openBalances, name }));
       return [path, code];
     };
     for (const name of ['changes', 'summary', 'Changes'])
-      expect(await codeOf(name)).toEqual(['name', 'reserved']);
+      expect(await tryName(name)).toEqual(['name', 'reserved']);
     for (const name of ['invoice', 'Invoice', 'Open_Balances'])
-      expect(await codeOf(name)).toEqual(['name', 'taken']);
+      expect(await tryName(name)).toEqual(['name', 'taken']);
   });
 
   it('one of two that come at the same time gets the name', async () => {
@@ -272,7 +272,7 @@ describe('PUT /netsuite/queries/{name}', () => {
   it('404 for an unknown query; 422 for one that NetSuite refuses, which changes nothing', async () => {
     expect((await put(input)).status).toBe(404);
     const { body } = await post(openBalances);
-    expect(problemOf(await put({ ...input, query: 'SELECT customer FROM nowhere' }))).toMatchObject({
+    expect(toProblem(await put({ ...input, query: 'SELECT customer FROM nowhere' }))).toMatchObject({
       status: 422,
       path: 'query',
     });
@@ -288,8 +288,8 @@ describe('PUT /netsuite/queries/{name}', () => {
       query: "SELECT id, entity AS customer FROM transaction WHERE type = 'CustInvc'",
       keyColumn: 'id',
     };
-    expect(problemOf(await put(byInvoice))).toMatchObject({ status: 422, path: 'keyColumn', code: 'in_use' });
-    expect(problemOf(await org.api('delete', `/netsuite/queries/${name}`))).toMatchObject({
+    expect(toProblem(await put(byInvoice))).toMatchObject({ status: 422, path: 'keyColumn', code: 'in_use' });
+    expect(toProblem(await org.api('delete', `/netsuite/queries/${name}`))).toMatchObject({
       status: 422,
       code: 'in_use',
     });
@@ -297,7 +297,7 @@ describe('PUT /netsuite/queries/{name}', () => {
     const without = { ...input, query: input.query.replace('COUNT(*) AS invoices, ', '') };
     expect((await put(without)).status).toBe(200);
     await org.sql((tx) => tx('sync_runs').where({ id: run.body.id }).update({ status: 'running' }));
-    expect(problemOf(await put(input))).toMatchObject({ status: 422, path: 'query', code: 'run_open' });
+    expect(toProblem(await put(input))).toMatchObject({ status: 422, path: 'query', code: 'run_open' });
     expect((await put({ ...without, label: 'Renamed' })).body.label).toBe('Renamed');
     await org.sql((tx) => tx('sync_runs').where({ id: run.body.id }).update({ status: 'cancelled' }));
     expect((await org.api('delete', `/sync-configs/${config.body.id}`)).status).toBe(204);
@@ -328,7 +328,7 @@ describe('permissions', () => {
    */
   it('defining a query takes record:read, and no one without it learns a value or a count from a refusal', async () => {
     const { id: createdBy } = await makeMember(org.ctx, org.id, ['netsuite:read', 'netsuite:update']);
-    const admin = apiOf(
+    const admin = createApi(
       org.app,
       (await makeKey(org.ctx, org.id, { permissions: ['write'], createdBy })).secret,
     );
@@ -337,9 +337,9 @@ describe('permissions', () => {
       query: 'SELECT id + 12415.5 AS customer, itemid FROM item',
     };
     const refused = { status: 403, path: '', code: 'record_read_needed' };
-    expect(problemOf(await admin('post', '/netsuite/queries', { name, ...input }))).toMatchObject(refused);
+    expect(toProblem(await admin('post', '/netsuite/queries', { name, ...input }))).toMatchObject(refused);
     await post(openBalances);
-    expect(problemOf(await admin('put', `/netsuite/queries/${name}`, input))).toMatchObject(refused);
+    expect(toProblem(await admin('put', `/netsuite/queries/${name}`, input))).toMatchObject(refused);
     // As when the account's records have changed since. Everyone with netsuite:read makes the service
     // describe the record type again.
     await org.sql((tx) => tx('erp_queries').where({ name }).update({ query: input.query }));

@@ -2,7 +2,7 @@
 // they are needed.
 import { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
-import { codesOf, signedInApi } from '../../setup/api.ts';
+import { listCodes, signedInApi } from '../../setup/api.ts';
 import { makeMember, makeSession } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -64,8 +64,8 @@ async function list(query = ''): Promise<Head[]> {
     if (page >= body.pagination.totalPages) return heads;
   }
 }
-const namesOf = async (query: string): Promise<string[]> => (await list(query)).map(({ name }) => name);
-const headOf = async (name: string) => (await list(`&q=${name}`)).find((head) => head.name === name);
+const readNames = async (query: string): Promise<string[]> => (await list(query)).map(({ name }) => name);
+const findHead = async (name: string) => (await list(`&q=${name}`)).find((head) => head.name === name);
 
 describe('GET /netsuite/metadata', () => {
   it('lists the whole account, what is known by name first, without a request to it', async () => {
@@ -109,14 +109,16 @@ describe('GET /netsuite/metadata', () => {
   it('is searched and filtered', async () => {
     const all = await list();
     const expected = (fits: (head: Head) => boolean) => all.filter(fits).map(({ name }) => name);
-    expect(await namesOf('&custom=true')).toEqual(expected(({ custom }) => custom));
-    expect(await namesOf('&custom=true')).not.toEqual([]);
-    expect(await namesOf('&family=transaction')).toEqual(expected(({ family }) => family === 'transaction'));
-    expect(await namesOf('&syncable=unknown')).toEqual(expected(({ syncable }) => syncable === null));
-    expect(await namesOf('&syncable=true')).toEqual(known);
-    expect(await namesOf('&syncable=false')).toEqual(expected(({ syncable }) => syncable === false));
-    expect(await namesOf('&q=PURCHASE&family=transaction&custom=false')).toContain('purchaseOrder');
-    expect(await namesOf('&names=vendorBill,purchaseOrder,unknown')).toEqual(
+    expect(await readNames('&custom=true')).toEqual(expected(({ custom }) => custom));
+    expect(await readNames('&custom=true')).not.toEqual([]);
+    expect(await readNames('&family=transaction')).toEqual(
+      expected(({ family }) => family === 'transaction'),
+    );
+    expect(await readNames('&syncable=unknown')).toEqual(expected(({ syncable }) => syncable === null));
+    expect(await readNames('&syncable=true')).toEqual(known);
+    expect(await readNames('&syncable=false')).toEqual(expected(({ syncable }) => syncable === false));
+    expect(await readNames('&q=PURCHASE&family=transaction&custom=false')).toContain('purchaseOrder');
+    expect(await readNames('&names=vendorBill,purchaseOrder,unknown')).toEqual(
       expected(({ name }) => ['vendorBill', 'purchaseOrder'].includes(name)),
     );
     for (const query of ['names=', 'names=a,,b', 'syncable=maybe', 'custom=1', 'family=cars', 'counts=yes'])
@@ -143,8 +145,8 @@ describe('GET /netsuite/metadata', () => {
       name: 'Customers',
       recordType: 'customer',
     });
-    expect((await headOf('customer'))?.syncConfigId).toBe(sync.id);
-    expect((await headOf('item'))?.syncConfigId).toBeNull();
+    expect((await findHead('customer'))?.syncConfigId).toBe(sync.id);
+    expect((await findHead('item'))?.syncConfigId).toBeNull();
     expect((await org.api('get', '/netsuite/metadata/customer')).body.syncConfigId).toBe(sync.id);
     const { id } = (await org.api('get', '/whoami')).body.organization;
     const member = await makeMember(org.ctx, id, ['netsuite:read']);
@@ -196,7 +198,7 @@ describe('GET /netsuite/metadata/{recordType}', () => {
     expect(requests).toBeGreaterThan(0);
     requests = 0;
     expect((await org.api('get', '/netsuite/metadata/purchaseOrder')).body).toEqual(body);
-    expect(await headOf('purchaseOrder')).toMatchObject({
+    expect(await findHead('purchaseOrder')).toMatchObject({
       described: true,
       syncable: true,
       syncableFieldCount: body.syncableFieldCount,
@@ -231,12 +233,12 @@ describe('GET /netsuite/metadata/{recordType}', () => {
         false,
         expect.stringMatching(/role|permission/i),
       ]);
-      expect(await namesOf('&syncable=false')).toContain('department');
+      expect(await readNames('&syncable=false')).toContain('department');
       const refused = await org.api('post', '/sync-configs', {
         name: 'Departments',
         recordType: 'department',
       });
-      expect([refused.status, codesOf(refused), refused.body.error.details[0].message]).toEqual([
+      expect([refused.status, listCodes(refused), refused.body.error.details[0].message]).toEqual([
         422,
         ['unsyncable_record_type'],
         expect.stringContaining(body.reason),
@@ -260,10 +262,10 @@ describe('GET /netsuite/metadata/{recordType}', () => {
     await org.erp.account.revokeCertificate(certificateId);
     org.erp.account.revokeTokens();
     const refused = await org.api('get', '/netsuite/metadata/location');
-    expect([refused.status, codesOf(refused)]).toEqual([422, ['CERTIFICATE_UNKNOWN']]);
+    expect([refused.status, listCodes(refused)]).toEqual([422, ['CERTIFICATE_UNKNOWN']]);
     expect((await org.api('get', '/netsuite/metadata/invoice')).status).toBe(200);
     expect((await org.api('delete', '/netsuite/connection')).status).toBe(204);
-    expect(codesOf(await org.api('get', '/netsuite/metadata/location'))).toEqual(['no_connection']);
+    expect(listCodes(await org.api('get', '/netsuite/metadata/location'))).toEqual(['no_connection']);
   });
 });
 
@@ -275,13 +277,13 @@ describe('POST /sync-configs', () => {
       fields: ['tranid', 'entity'],
     });
     expect([created.status, created.body.fields]).toEqual([201, ['tranid', 'entity']]);
-    expect(await headOf('vendorBill')).toMatchObject({ described: true });
+    expect(await findHead('vendorBill')).toMatchObject({ described: true });
     const bad = await org.api('post', '/sync-configs', {
       name: 'Returns',
       recordType: 'returnAuthorization',
       fields: ['tranid', 'wings'],
     });
-    expect([bad.status, bad.body.error.details[0].path, codesOf(bad)]).toEqual([
+    expect([bad.status, bad.body.error.details[0].path, listCodes(bad)]).toEqual([
       422,
       'fields[1]',
       ['unsyncable_field'],
@@ -290,7 +292,7 @@ describe('POST /sync-configs', () => {
 
   it('422 for a name that the account does not list, with the closest one', async () => {
     const refused = await org.api('post', '/sync-configs', { name: 'Orders', recordType: 'purchaseOder' });
-    expect([refused.status, codesOf(refused)]).toEqual([422, ['unknown_record_type']]);
+    expect([refused.status, listCodes(refused)]).toEqual([422, ['unknown_record_type']]);
     expect(refused.body.error.details[0]).toMatchObject({
       path: 'recordType',
       message: expect.stringContaining('"purchaseOrder"'),

@@ -2,7 +2,7 @@
 // right.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Company, startCompany } from '../../green/company.ts';
-import { type Answer, codesOf } from '../../setup/api.ts';
+import { type Answer, listCodes } from '../../setup/api.ts';
 import { accountId } from '../../setup/erp.ts';
 import { until } from '../../setup/until.ts';
 
@@ -154,8 +154,8 @@ describe('a certificate that waits in the other slot', () => {
     expect((await put(older?.certificateId ?? null)).status).toBe(200);
     const renewed = await upload(newer?.certificatePem ?? '');
     const before = await slots();
-    expect(codesOf(await put(renewed))).toEqual(['certificate_ambiguous']);
-    expect(codesOf(await put(null, { certificateSlot: newer?.slot }))).toEqual(['certificate_id_needed']);
+    expect(listCodes(await put(renewed))).toEqual(['certificate_ambiguous']);
+    expect(listCodes(await put(null, { certificateSlot: newer?.slot }))).toEqual(['certificate_id_needed']);
     expect(await slots()).toEqual(before);
     expect((await put(renewed, { certificateSlot: newer?.slot })).status).toBe(200);
     expect(await slots()).toEqual({
@@ -167,9 +167,9 @@ describe('a certificate that waits in the other slot', () => {
 
   it('422 for a slot without a certificate', async () => {
     await company.api('delete', '/netsuite/connection');
-    expect(codesOf(await put('any', { certificateSlot: 2 }))).toEqual(['no_certificate']);
+    expect(listCodes(await put('any', { certificateSlot: 2 }))).toEqual(['no_certificate']);
     await connect();
-    expect(codesOf(await put('any', { certificateSlot: 2 }))).toEqual(['no_certificate']);
+    expect(listCodes(await put('any', { certificateSlot: 2 }))).toEqual(['no_certificate']);
     expect((await put('any', { certificateSlot: 3 })).status).toBe(422);
   });
 });

@@ -10,7 +10,7 @@ import { createLog } from '../../../src/core/log.ts';
 import { openKnex } from '../../../src/db/connect.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { createTenantSchema, OrganizationGone, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type Api, apiOf, codesOf, signedInApi } from '../../setup/api.ts';
+import { type Api, createApi, listCodes, signedInApi } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
 import { makeKey, makeOrganization, makeSession } from '../../setup/organization.ts';
 import { memoryErp, type Operation, syncWorld, until } from '../../sync/fixture.ts';
@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 
 const ownerApi = async (id: string): Promise<Api> =>
-  apiOf(app, (await makeKey(ctx, id, { permissions: ['write'] })).secret);
+  createApi(app, (await makeKey(ctx, id, { permissions: ['write'] })).secret);
 const remove = (api: Api, { id, slug }: Pick<Made, 'id' | 'slug'>) =>
   api('delete', `/organizations/${id}?confirm=${slug}`);
 const rows = async <T>(sql: string, bindings: readonly Knex.RawBinding[] = []): Promise<T[]> =>
@@ -68,9 +68,9 @@ describe('DELETE /organizations/{id}', () => {
     const made = await makeOrganization(ctx);
     const api = await ownerApi(made.id);
     const bare = await api('delete', `/organizations/${made.id}`);
-    expect([bare.status, codesOf(bare)]).toEqual([400, ['confirmation_needed']]);
+    expect([bare.status, listCodes(bare)]).toEqual([400, ['confirmation_needed']]);
     const wrong = await remove(api, { id: made.id, slug: 'another' });
-    expect([wrong.status, codesOf(wrong)]).toEqual([400, ['confirmation_mismatch']]);
+    expect([wrong.status, listCodes(wrong)]).toEqual([400, ['confirmation_mismatch']]);
     expect((await api('get', `/organizations/${made.id}`)).status).toBe(200);
     const { deleting_since } = await admin('organizations').where({ id: made.id }).first();
     expect(deleting_since).toBeNull();
@@ -129,8 +129,8 @@ describe('DELETE /organizations/{id}', () => {
     expect((await read()).status).toBe(404);
     expect((await session('get', '/whoami')).body.organization.id).toBe(made.id);
     expect((await remove(session, made)).status).toBe(204);
-    expect((await apiOf(app, secret)('get', '/whoami')).status).toBe(401);
-    expect(codesOf(await session('post', '/teams', { name: 'meant for the deleted one' }))).toEqual([
+    expect((await createApi(app, secret)('get', '/whoami')).status).toBe(401);
+    expect(listCodes(await session('post', '/teams', { name: 'meant for the deleted one' }))).toEqual([
       'organization_needed',
     ]);
     expect((await session('get', '/whoami')).body.organization.id).toBe(other.id);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { openKnex } from '../../../src/db/connect.ts';
-import { type Api, apiOf, codesOf, signedInApi } from '../../setup/api.ts';
+import { type Api, createApi, listCodes, signedInApi } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization, makeSession } from '../../setup/organization.ts';
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const keyApi = async (organizationId: string, createdBy?: string): Promise<Api> =>
-  apiOf(
+  createApi(
     app,
     (
       await makeKey(ctx, organizationId, {
@@ -30,7 +30,7 @@ const keyApi = async (organizationId: string, createdBy?: string): Promise<Api> 
   );
 const sessionApi = async (userId: string, active: string | null = null): Promise<Api> =>
   signedInApi(app, ctx, (await makeSession(ctx, userId, active)).cookie);
-const activeOf = async (api: Api): Promise<string | undefined> =>
+const readActiveId = async (api: Api): Promise<string | undefined> =>
   (await api('get', '/whoami')).body.organization?.id;
 
 /** A person without an organization: their only one was deleted. */
@@ -77,18 +77,18 @@ describe('POST /organizations', () => {
     const { id, ownerId } = await makeOrganization(ctx);
     const staying = await sessionApi(ownerId, id);
     expect((await staying('post', '/organizations', { name: 'Second' })).status).toBe(201);
-    expect(await activeOf(staying)).toBe(id);
+    expect(await readActiveId(staying)).toBe(id);
     const other = await makeOrganization(ctx);
     const moving = await sessionApi(other.ownerId);
-    expect(await activeOf(moving)).toBe(other.id);
+    expect(await readActiveId(moving)).toBe(other.id);
     const made = await moving('post', '/organizations', { name: 'Third' });
-    expect(await activeOf(moving)).toBe(made.body.id);
+    expect(await readActiveId(moving)).toBe(made.body.id);
   });
 
   it('422 for a slug that is taken; a derived slug gets a number', async () => {
     const api = await sessionApi(await loner());
     expect((await api('post', '/organizations', { name: 'Twice', slug: 'twice' })).status).toBe(201);
-    expect(codesOf(await api('post', '/organizations', { name: 'x', slug: 'twice' }))).toEqual(['taken']);
+    expect(listCodes(await api('post', '/organizations', { name: 'x', slug: 'twice' }))).toEqual(['taken']);
     expect((await api('post', '/organizations', { name: 'Twice' })).body.slug).toBe('twice-2');
   });
 
@@ -145,7 +145,7 @@ describe('PATCH /organizations/{id}', () => {
       name: 'After',
       slug: `${slug}-new`,
     });
-    expect(codesOf(await api('patch', `/organizations/${id}`, { slug: taken.slug }))).toEqual(['taken']);
+    expect(listCodes(await api('patch', `/organizations/${id}`, { slug: taken.slug }))).toEqual(['taken']);
     const session = await sessionApi(ownerId, id);
     const own = (await session('post', '/organizations', { name: 'Also mine' })).body;
     expect((await session('patch', `/organizations/${own.id}`, { name: 'x' })).status).toBe(404);

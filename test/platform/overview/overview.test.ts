@@ -161,43 +161,43 @@ describe('GET /overview', () => {
       ['warning', 'keys_unused', '1 API key has not been used for 30 days'],
     ]);
     expect(problemCounts).toEqual({ errors: 6, warnings: 9 });
-    const targetOf = (kind: string) => problems.find((one: Found) => one.kind === kind).target;
-    expect(targetOf('sync_paused')).toEqual({ type: 'sync', id: null });
-    expect(targetOf('sync_failing')).toEqual({
+    const getTarget = (kind: string) => problems.find((one: Found) => one.kind === kind).target;
+    expect(getTarget('sync_paused')).toEqual({ type: 'sync', id: null });
+    expect(getTarget('sync_failing')).toEqual({
       type: 'run',
       id: expect.any(String),
       syncConfigId: ids['Customers'],
     });
-    expect(targetOf('sync_failing').id).not.toBe(ids['Customers run']); // that one was cancelled
-    expect(targetOf('sync_stale')).toEqual({
+    expect(getTarget('sync_failing').id).not.toBe(ids['Customers run']); // that one was cancelled
+    expect(getTarget('sync_stale')).toEqual({
       type: 'run',
       id: ids['Orders run'],
       syncConfigId: ids['Orders'],
     });
-    expect(targetOf('deletions_held')).toEqual({
+    expect(getTarget('deletions_held')).toEqual({
       type: 'deletion-proposal',
       id: proposalId,
       syncConfigId: ids['Invoice'],
     });
-    expect(targetOf('version_past_sunset')).toEqual({ type: 'version', id: ids['v1'] });
-    expect(targetOf('write_back_waiting')).toEqual({ type: 'payment', id: ids['waiting payment'] });
+    expect(getTarget('version_past_sunset')).toEqual({ type: 'version', id: ids['v1'] });
+    expect(getTarget('write_back_waiting')).toEqual({ type: 'payment', id: ids['waiting payment'] });
     for (const { action } of problems) expect(action).toMatch(/^[A-Z].*\.$/);
   });
 
   it('lists a failure that the connection shares with syncs once, unless the caller may not see the connection', async () => {
     const fail = (message: string) =>
       org.sql((tx) => tx('erp_connections').where('organization_id', org.id).update({ last_error: message }));
-    const kindsOf = (problems: readonly Found[]) =>
+    const listKinds = (problems: readonly Found[]) =>
       problems.map(({ kind }) => kind).filter((kind) => /^(connection_f|sync_[pf])/.test(kind));
     await fail(problem.message);
     const { problems, problemCounts } = (await read()).body;
-    expect(kindsOf(problems)).toEqual(['connection_failed']);
+    expect(listKinds(problems)).toEqual(['connection_failed']);
     expect(problems[0].action).toBe(
       'Test the connection: the result names a fix for each problem. 3 syncs wait for it.',
     );
     expect(problemCounts).toEqual({ errors: 4, warnings: 9 });
     const { problems: ofSyncs } = (await read((await org.join(['sync:read'])).api)).body;
-    expect(kindsOf(ofSyncs)).toEqual(['sync_paused', 'sync_failing']);
+    expect(listKinds(ofSyncs)).toEqual(['sync_paused', 'sync_failing']);
     await fail('Invalid login');
   });
 

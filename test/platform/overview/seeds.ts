@@ -134,16 +134,16 @@ export function createSeeds(org: OrganizationSite) {
       verification_value: 'x',
     });
     const key = { ...own, prefix: 'psk_', created_by: org.owner.id };
-    const keyOf = (name: string, more: object) => ({
+    const createKey = (name: string, more: object) => ({
       ...key,
       id: createId(),
       name,
       secret_hash: Buffer.from(name),
       ...more,
     });
-    await tx('api_keys').insert(keyOf('Shop', { expires_at: later(tx, 3) }));
-    await tx('api_keys').insert(keyOf('Old', { created_at: ago(tx, 60 * 24 * 50) }));
-    await tx('api_keys').insert(keyOf('Gone', { revoked_at: ago(tx, 10) }));
+    await tx('api_keys').insert(createKey('Shop', { expires_at: later(tx, 3) }));
+    await tx('api_keys').insert(createKey('Old', { created_at: ago(tx, 60 * 24 * 50) }));
+    await tx('api_keys').insert(createKey('Gone', { revoked_at: ago(tx, 10) }));
     await tx('api_key_usage').insert([
       {
         ...own,

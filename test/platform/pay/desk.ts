@@ -14,7 +14,7 @@ import { signatureHeader, signWebhook } from '../../../src/gateways/payments/san
 import { startPayWork } from '../../../src/platform/pay/provider/worker.ts';
 import { startWriteBack } from '../../../src/platform/pay/write-back/worker.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type Answer, type Api, apiOf, base } from '../../setup/api.ts';
+import { type Answer, type Api, base, createApi } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { type Books, openBooks } from './write-back/erp-books.ts';
 
@@ -51,7 +51,7 @@ export async function setWarehouse(ctx: TenantCtx): Promise<void> {
   );
 }
 
-const tokenOf = ({ url }: { url: string }): string => url.split('/').at(-1) ?? '';
+const parseToken = ({ url }: { url: string }): string => url.split('/').at(-1) ?? '';
 
 type DeskParts = {
   readonly books: Books;
@@ -90,8 +90,8 @@ function createDesk(
       call('post', '/pay/checkout', { customerId: '1', invoices, ...returns, ...given }),
     tryCheckOut: (invoices: readonly object[], given: object = {}) =>
       api('post', '/pay/checkout', { customerId: '1', invoices, ...returns, ...given }),
-    pay: (checkout: { url: string }, card = 'approved') => payByCard(ctx, tokenOf(checkout), card),
-    giveUp: (checkout: { url: string }) => cancelPaySession(ctx, tokenOf(checkout)),
+    pay: (checkout: { url: string }, card = 'approved') => payByCard(ctx, parseToken(checkout), card),
+    giveUp: (checkout: { url: string }) => cancelPaySession(ctx, parseToken(checkout)),
     /** Posts a signed webhook event, as the sandbox does. */
     deliverEvent: async (event: object, headers?: Record<string, string>): Promise<supertest.Response> => {
       const body = Buffer.from(JSON.stringify(event));
@@ -115,7 +115,7 @@ function createDesk(
       await payWork.waitUntilIdle();
       await writeBack.waitUntilIdle();
     },
-    paymentOf: ({ paymentId }: { paymentId: string }) => call('get', `/pay/payments/${paymentId}`),
+    readPayment: ({ paymentId }: { paymentId: string }) => call('get', `/pay/payments/${paymentId}`),
     /** Stores an invoice in the warehouse, as the last sync would have. */
     sync: (id: string, due: string) =>
       ctx.db.data.query(
@@ -150,7 +150,7 @@ export async function openDesk(): Promise<Desk> {
   const tenant: TenantCtx = { ...ctx, organizationId: books.organizationId };
   const app = createApp(ctx);
   const { secret } = await makeKey(ctx, books.organizationId, { permissions: ['write'] });
-  const opened = { books, ctx: tenant, app, api: apiOf(app, secret), secret, lines };
+  const opened = { books, ctx: tenant, app, api: createApi(app, secret), secret, lines };
   await setWarehouse(tenant);
   const options = { pollMs: hour };
   const desk = createDesk(opened, startPayWork(ctx, options), startWriteBack(ctx, options));
@@ -163,7 +163,7 @@ export async function openDesk(): Promise<Desk> {
   return desk;
 }
 
-export const eventOf = (kind: 'session' | 'payout', id: string) => ({
+export const createEvent = (kind: 'session' | 'payout', id: string) => ({
   id: createId(),
   type: 'test',
   object: { kind, id },

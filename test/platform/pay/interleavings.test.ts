@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Intent, Refund, Session } from '../../setup/stripe/objects.ts';
 import type { Fault } from '../../setup/stripe/server.ts';
-import { openPayWorld, type PaymentLine, type PayWorld, sessionOf } from './pay-world.ts';
+import { findSession, openPayWorld, type PaymentLine, type PayWorld } from './pay-world.ts';
 
 const sequences = Number(process.env['PAY_SEQUENCES'] ?? 12);
 const seed = Number(process.env['PROPERTY_SEED'] ?? 20_261_121);
@@ -145,7 +145,7 @@ const at = <T>(items: readonly T[], index: number): T | undefined =>
   items.length === 0 ? undefined : items[index % items.length];
 const sessionAt = ({ pages }: Run, index: number) => {
   const page = at(pages, index);
-  return page === undefined ? undefined : sessionOf(world, page.url);
+  return page === undefined ? undefined : findSession(world, page.url);
 };
 const intentAt = (run: Run, index: number): Intent | undefined => {
   const id = sessionAt(run, index)?.payment_intent;
@@ -381,7 +381,7 @@ it('a returned refund is reported with a fix, and is no longer in the ERP after 
     invoices: [{ recordId: invoice }],
     ...urls,
   });
-  const session = sessionOf(world, made?.['url'] ?? '');
+  const session = findSession(world, made?.['url'] ?? '');
   world.stripe.ledger.pay(session?.id ?? '', 'succeeds');
   await world.work();
   const path = `/pay/payments/${made?.['paymentId']}`;
@@ -446,7 +446,7 @@ it('a previous provider account keeps working after a move, and is found again b
   expect(await put()).toBe(other);
 
   for (const [id, object] of savedObjects) objects.set(id, object);
-  world.stripe.ledger.pay(sessionOf(world, made?.['url'] ?? '')?.id ?? '', 'succeeds');
+  world.stripe.ledger.pay(findSession(world, made?.['url'] ?? '')?.id ?? '', 'succeeds');
   await world.rest();
   expect((await world.api('get', path)).body).toMatchObject({
     status: 'SUCCEEDED',

@@ -2,7 +2,7 @@
 // without unmasked access see them.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { publishVersion } from '../../public/fixture.ts';
-import { apiOf } from '../../setup/api.ts';
+import { createApi } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { type Desk, openDesk, returns } from './desk.ts';
 
@@ -26,14 +26,16 @@ const endpoint = {
 it('show the record id in place of the number, and no open amount', async () => {
   const recordId = await desk.books.invoice(10_000);
   const before = await desk.checkOut([{ recordId, amount: '10' }]);
-  const { number } = (await desk.paymentOf(before)).invoices[0];
+  const { number } = (await desk.readPayment(before)).invoices[0];
   expect(number).not.toBe(recordId);
   await publishVersion(desk.ctx, desk.ctx.organizationId, { endpoints: [endpoint] });
 
   const unmasked = await makeKey(desk.ctx, desk.ctx.organizationId, { permissions: ['write'] });
   await desk.sql((tx) => tx('api_keys').where({ id: unmasked.id }).update({ scope_unmasked: true }));
-  const reader = apiOf(desk.app, unmasked.secret);
-  expect((await desk.paymentOf(before)).invoices).toEqual([{ recordId, number: recordId, amount: '10.00' }]);
+  const reader = createApi(desk.app, unmasked.secret);
+  expect((await desk.readPayment(before)).invoices).toEqual([
+    { recordId, number: recordId, amount: '10.00' },
+  ]);
   expect((await reader('get', `/pay/payments/${before.paymentId}`)).body.invoices).toEqual([
     { recordId, number, amount: '10.00' },
   ]);
@@ -46,8 +48,8 @@ it('show the record id in place of the number, and no open amount', async () => 
   expect(titles).toEqual([`Invoice ${recordId}`]);
 
   const body = { customerId: '1', invoices: [{ recordId, amount: '99' }], ...returns };
-  const messageOf = async (api: typeof reader): Promise<string> =>
+  const readMessage = async (api: typeof reader): Promise<string> =>
     (await api('post', '/pay/checkout', body)).body.error.details[0].message;
-  expect(await messageOf(desk.api)).toBe('Less is left to pay');
-  expect(await messageOf(reader)).toBe('At most 70.00 GBP is left to pay');
+  expect(await readMessage(desk.api)).toBe('Less is left to pay');
+  expect(await readMessage(reader)).toBe('At most 70.00 GBP is left to pay');
 });

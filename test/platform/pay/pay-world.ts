@@ -2,9 +2,9 @@
 // NetSuite account, with all faults that can occur in between, and a comparison of the three ledgers once
 // everything has settled.
 import {
-  answerOf,
   createIdentity,
-  idOf,
+  getCreatedId,
+  readAnswer,
   requestToken,
   signAssertion,
 } from '../../../packages/netsuite-simulator/test/test-account.ts';
@@ -15,7 +15,7 @@ import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { sealSecrets } from '../../../src/platform/pay/provider/accounts.ts';
 import { startPayWork } from '../../../src/platform/pay/provider/worker.ts';
 import { startWriteBack } from '../../../src/platform/pay/write-back/worker.ts';
-import { type Answer, type Api, apiOf } from '../../setup/api.ts';
+import { type Answer, type Api, createApi } from '../../setup/api.ts';
 import type { TestDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
 import type { Session } from '../../setup/stripe/objects.ts';
@@ -90,7 +90,7 @@ export async function openPayWorld(database?: TestDatabase) {
   let restarting = Promise.resolve();
 
   async function setUp(): Promise<string> {
-    const api = apiOf(createApp(ctx), secret);
+    const api = createApi(createApp(ctx), secret);
     const answer = await api('post', '/netsuite/metadata/refresh');
     if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`);
     return books.as(async (tx) => {
@@ -129,7 +129,7 @@ export async function openPayWorld(database?: TestDatabase) {
       const sent = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
       const answer = await fetch(`${account.url}/services/rest/record/v1/${path}`, sent);
       if (answer.status === 401 && attempt < 5) continue;
-      return idOf(await answerOf(answer));
+      return getCreatedId(await readAnswer(answer));
     }
   }
 
@@ -199,7 +199,7 @@ export async function openPayWorld(database?: TestDatabase) {
       await byHand(`customerRefund/${record?.id}`, undefined, 'DELETE');
     }
     for (const id of new Set(waiting.map(({ payment_id }) => payment_id)))
-      await apiOf(app, secret)('post', `/pay/payments/${id}/retry-write-back`);
+      await createApi(app, secret)('post', `/pay/payments/${id}/retry-write-back`);
     await rest();
   }
 
@@ -215,13 +215,13 @@ export async function openPayWorld(database?: TestDatabase) {
         books.erp.account.setAuthenticationTime(clock.now());
       },
     },
-    api: (...call: Parameters<Api>) => apiOf(app, secret)(...call),
+    api: (...call: Parameters<Api>) => createApi(app, secret)(...call),
     deliver: async (event: object): Promise<Answer> => {
       // The clock may advance while the event is in transit, which makes its signature too old; then send it
       // again, as Stripe does. After many such 400 responses the service responds 429.
       for (let attempt = 1; ; attempt += 1) {
         const { body, headers } = stripe.signed(event);
-        const answer = await apiOf(app, null)('post', `/pay/webhooks/stripe/${accountId}`, body, headers);
+        const answer = await createApi(app, null)('post', `/pay/webhooks/stripe/${accountId}`, body, headers);
         if (![400, 429].includes(answer.status) || attempt === 5) return answer;
       }
     },
@@ -295,10 +295,10 @@ async function readLines(books: Books, stripe: StripeServer): Promise<PaymentLin
       round(100 * coalesce(sum(a.amount) filter (where a.invoice = p.id), 0)) as refunded
     from ledger.transaction p left join ledger.application a on p.id in (a.credit, a.invoice)
     where p.type = 'CustPymt' and p.externalid is not null group by p.externalid`);
-  const erpOf = new Map(inErp.map((row) => [row.externalid, row]));
+  const erpPayments = new Map(inErp.map((row) => [row.externalid, row]));
   const booked = stripe.ledger.books();
   return stored.map((row) => {
-    const erp = erpOf.get(`portal-payment-${row.id}`);
+    const erp = erpPayments.get(`portal-payment-${row.id}`);
     return {
       id: row.id,
       status: row.status,
@@ -319,7 +319,7 @@ async function readLines(books: Books, stripe: StripeServer): Promise<PaymentLin
 }
 
 /** The session of a checkout URL. */
-export const sessionOf = ({ stripe }: PayWorld, url: string): Session | undefined => {
+export const findSession = ({ stripe }: PayWorld, url: string): Session | undefined => {
   const found = stripe.ledger.objects.get(url.split('/').at(-1) ?? '');
   return found?.object === 'checkout.session' ? found : undefined;
 };

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { createId } from '../../../src/core/id.ts';
 import { payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
-import { apiOf, base, codesOf, problemsOf } from '../../setup/api.ts';
+import { base, createApi, listCodes, listProblems } from '../../setup/api.ts';
 import { configBody, type Desk, mapping, openDesk, returns } from './desk.ts';
 
 let desk: Desk;
@@ -24,7 +24,8 @@ describe('PUT /pay/config', () => {
       lastError: null,
       updatedAt: expect.any(String),
     });
-    const put = async (given: object) => problemsOf(await desk.api('put', '/pay/config', configBody(given)));
+    const put = async (given: object) =>
+      listProblems(await desk.api('put', '/pay/config', configBody(given)));
     expect(
       await put({
         invoices: { ...mapping, number: 'tranid.name', amountDue: 'entity', customer: 'missing' },
@@ -78,12 +79,12 @@ describe('the sandbox, when an operator has not allowed it', () => {
     const open = await desk.checkOut([{ recordId: id, amount: '1' }]);
     const { settings } = desk.ctx;
     const ctx = { ...desk.ctx, settings: { ...settings, sandbox: { ...settings.sandbox, allowed: false } } };
-    const refused = apiOf(createApp(ctx), desk.secret);
-    expect(problemsOf(await refused('put', '/pay/config', configBody()))).toEqual([
+    const refused = createApi(createApp(ctx), desk.secret);
+    expect(listProblems(await refused('put', '/pay/config', configBody()))).toEqual([
       'provider provider_not_offered',
     ]);
     expect(
-      codesOf(
+      listCodes(
         await refused('post', '/pay/checkout', { customerId: '1', invoices: [{ recordId: id }], ...returns }),
       ),
     ).toEqual(['provider_not_offered']);
@@ -110,12 +111,12 @@ describe('a payment', () => {
         { status: 'SUCCEEDED', amount: '30.00', reason: 'Returned', providerRefundId: expect.any(String) },
       ],
     });
-    expect(problemsOf(await refund(checkout, { amount: '70.01' }))).toEqual(['amount more_than_left']);
+    expect(listProblems(await refund(checkout, { amount: '70.01' }))).toEqual(['amount more_than_left']);
     const both = await Promise.all([refund(checkout, { amount: '40' }), refund(checkout, { amount: '40' })]);
     expect(both.map(({ status }) => status).sort()).toEqual([200, 422]);
     expect((await refund(checkout)).body).toMatchObject({ status: 'REFUNDED', refundedAmount: '100.00' });
-    expect(codesOf(await refund(checkout))).toEqual(['nothing_left']);
-    expect(codesOf(await refund(checkout, { reason: 'card 4242 4242 4242 4242' }))).toEqual(['custom']);
+    expect(listCodes(await refund(checkout))).toEqual(['nothing_left']);
+    expect(listCodes(await refund(checkout, { reason: 'card 4242 4242 4242 4242' }))).toEqual(['custom']);
     expect(
       (await desk.sql((tx) => tx('sandbox_refunds').pluck('amount_minor')))
         .map(Number)
@@ -149,7 +150,7 @@ describe('a payment', () => {
           .ignore(),
       );
       await desk.work(checkout.paymentId);
-      expect(await desk.paymentOf(checkout)).toMatchObject({
+      expect(await desk.readPayment(checkout)).toMatchObject({
         refundedAmount: '2.00',
         refunds: [{ status: 'SUCCEEDED' }],
       });
@@ -177,7 +178,7 @@ describe('a payment', () => {
     const checkout = await desk.checkOut([{ recordId: id, amount: '50' }]);
     await desk.pay(checkout);
     await desk.work(checkout.paymentId);
-    expect((await desk.paymentOf(checkout)).erp).toEqual({
+    expect((await desk.readPayment(checkout)).erp).toEqual({
       status: 'LANDED',
       recordId: expect.any(String),
       problem: null,
@@ -187,7 +188,7 @@ describe('a payment', () => {
     expect((await refund(checkout)).body.status).toBe('REFUNDED');
     await desk.work();
     const nothing = await desk.api('post', `/pay/payments/${checkout.paymentId}/retry-write-back`);
-    expect([nothing.status, codesOf(nothing)]).toEqual([422, ['nothing_to_retry']]);
+    expect([nothing.status, listCodes(nothing)]).toEqual([422, ['nothing_to_retry']]);
     await desk.call('put', '/pay/config', configBody());
   });
 
@@ -200,7 +201,7 @@ describe('a payment', () => {
     ];
     await desk.pay(there);
     await desk.work(there.paymentId);
-    expect((await desk.paymentOf(there)).erp.status).toBe('LANDED');
+    expect((await desk.readPayment(there)).erp.status).toBe('LANDED');
     const moveTo = (account: string) =>
       desk.sql((tx) => tx('erp_connections').update({ account_id: account }));
     const { account_id: own } = await desk.sql((tx) =>
@@ -214,7 +215,7 @@ describe('a payment', () => {
     expect((await refund(there, { amount: '5' })).body.status).toBe('PARTIALLY_REFUNDED');
     await desk.work();
     for (const checkout of [there, waiting])
-      expect((await desk.paymentOf(checkout)).erp).toMatchObject({
+      expect((await desk.readPayment(checkout)).erp).toMatchObject({
         status: 'FAILED',
         problem: { code: 'OTHER_ERP_ACCOUNT', fix: expect.stringContaining(own) },
       });
@@ -231,7 +232,7 @@ describe('a payment', () => {
       await desk.call('post', `/pay/payments/${paymentId}/retry-write-back`);
     await desk.work();
     for (const checkout of [there, waiting])
-      expect((await desk.paymentOf(checkout)).erp.status).toBe('LANDED');
+      expect((await desk.readPayment(checkout)).erp.status).toBe('LANDED');
     expect(await Promise.all(['FAILED', 'PENDING', 'PARTLY_APPLIED'].map(inErp))).toEqual([[], [], []]);
     expect((await inErp('LANDED')).slice(0, 2)).toEqual([waiting.paymentId, there.paymentId]);
     expect(await inErp('OFF')).not.toContain(there.paymentId);
@@ -244,16 +245,16 @@ describe('a payment', () => {
     const id = await desk.books.invoice(10_000, customerId);
     const checkout = await desk.checkOut([{ recordId: id, amount: '40' }], { customerId });
     const end = () => desk.api('post', `/pay/payments/${checkout.paymentId}/end-write-back`);
-    expect(codesOf(await end())).toEqual(['nothing_to_end']);
+    expect(listCodes(await end())).toEqual(['nothing_to_end']);
     desk.books.erp.account.setSwitches({ customersOnHold: [customerId] });
     await desk.pay(checkout);
     await desk.work(checkout.paymentId);
-    expect((await desk.paymentOf(checkout)).erp.status).toBe('FAILED');
+    expect((await desk.readPayment(checkout)).erp.status).toBe('FAILED');
     desk.books.erp.account.setSwitches({ customersOnHold: [] });
     const apply = { items: [{ doc: id, apply: true, amount: 40 }] };
     await desk.books.byHand('POST', 'customerPayment', { customer: customerId, payment: 40, apply });
     // Of the 60 due, 40 are in flight by the failed payment.
-    expect(problemsOf(await desk.tryCheckOut([{ recordId: id, amount: '60' }], { customerId }))).toEqual([
+    expect(listProblems(await desk.tryCheckOut([{ recordId: id, amount: '60' }], { customerId }))).toEqual([
       'invoices[0].amount more_than_due',
     ]);
     const ended = await end();
@@ -265,10 +266,10 @@ describe('a payment', () => {
       await desk.sql((tx) => tx('audit_log').where({ action: 'payment.end-write-back' }).pluck('target_id')),
     ).toEqual([checkout.paymentId]);
     expect((await desk.checkOut([{ recordId: id }], { customerId })).amount).toBe('60.00');
-    expect(codesOf(await end())).toEqual(['nothing_to_end']);
+    expect(listCodes(await end())).toEqual(['nothing_to_end']);
     await refund(checkout);
     await desk.work();
-    expect((await desk.paymentOf(checkout)).erp).toMatchObject({ status: 'OFF', problem: null });
+    expect((await desk.readPayment(checkout)).erp).toMatchObject({ status: 'OFF', problem: null });
     await desk.call('put', '/pay/config', configBody());
   });
 

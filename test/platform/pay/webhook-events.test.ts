@@ -2,8 +2,8 @@
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
-import { base, codesOf } from '../../setup/api.ts';
-import { configBody, type Desk, eventOf, openDesk } from './desk.ts';
+import { base, listCodes } from '../../setup/api.ts';
+import { configBody, createEvent, type Desk, openDesk } from './desk.ts';
 
 let desk: Desk;
 beforeAll(async () => {
@@ -17,7 +17,7 @@ const session = (paymentId: string) =>
       .where({ id: paymentId })
       .first<{ session_id: string; status: string }>('session_id', 'status'),
   );
-const outcomesOf = (eventId: string) =>
+const readOutcomes = (eventId: string) =>
   desk.sql((tx) => tx('pay_events').where({ event_id: eventId }).pluck('outcome'));
 
 describe('webhook events', () => {
@@ -28,22 +28,22 @@ describe('webhook events', () => {
     const checkout = await desk.checkOut([{ recordId: id }]);
     await desk.pay(checkout, 'insufficient-funds');
     const { session_id: sessionId } = await session(checkout.paymentId);
-    const event = eventOf('session', sessionId);
+    const event = createEvent('session', sessionId);
     const answers = await Promise.all(Array.from({ length: 20 }, () => desk.deliverEvent(event)));
     expect(answers.map(({ status, body }) => [status, body])).toEqual(
       answers.map(() => [200, { received: true }]),
     );
     await desk.work();
-    expect(await desk.paymentOf(checkout)).toMatchObject({
+    expect(await desk.readPayment(checkout)).toMatchObject({
       status: 'PENDING',
       failure: { code: 'insufficient_funds' },
       method: { type: 'card', last4: '9995' },
     });
     await desk.pay(checkout);
-    const later = eventOf('session', sessionId);
+    const later = createEvent('session', sessionId);
     await desk.deliverEvent(later);
     await desk.work();
-    const paid = await desk.paymentOf(checkout);
+    const paid = await desk.readPayment(checkout);
     expect(paid).toMatchObject({
       status: 'SUCCEEDED',
       receivedAmount: '12.00',
@@ -51,18 +51,18 @@ describe('webhook events', () => {
       method: { last4: '4242' },
       erp: { status: 'OFF' },
     });
-    expect([await outcomesOf(event.id), await outcomesOf(later.id)]).toEqual([['merged'], ['merged']]);
+    expect([await readOutcomes(event.id), await readOutcomes(later.id)]).toEqual([['merged'], ['merged']]);
     // The first event again changes nothing.
     await desk.deliverEvent(event);
     await desk.work();
-    expect(await desk.paymentOf(checkout)).toEqual(paid);
+    expect(await desk.readPayment(checkout)).toEqual(paid);
   });
 
   it('are rejected without a valid signature, without details, and count as failed authentication', async () => {
-    const event = eventOf('session', 'cs_x');
+    const event = createEvent('session', 'cs_x');
     const bad = await desk.deliverEvent(event, { 'sandbox-signature': 't=1,v1=00' });
     expect([bad.status, bad.body.error.details]).toEqual([400, undefined]);
-    expect(await outcomesOf(event.id)).toEqual([]);
+    expect(await readOutcomes(event.id)).toEqual([]);
     const plain = (end: string) => supertest(desk.app).post(url(end)).set('content-type', 'application/json');
     expect((await plain(`sandbox/${createId()}`).send('{}')).status).toBe(404);
     expect((await plain(`stripe/${desk.accountId}`).send('{}')).status).toBe(404);
@@ -76,16 +76,16 @@ describe('webhook events', () => {
   });
 
   it('about an unknown object are stored, retried, and finally recorded as unknown', async () => {
-    const event = eventOf('session', 'cs_unknown');
+    const event = createEvent('session', 'cs_unknown');
     await desk.deliverEvent(event);
     // The event itself has enqueued the first attempt, which counts, whichever worker runs it.
     await desk.work();
     for (let attempt = 1; attempt < 4; attempt += 1) {
       await desk.work('session:cs_unknown');
-      expect([attempt, await outcomesOf(event.id)]).toEqual([attempt, [null]]);
+      expect([attempt, await readOutcomes(event.id)]).toEqual([attempt, [null]]);
     }
     await desk.work('session:cs_unknown');
-    expect(await outcomesOf(event.id)).toEqual(['unknown']);
+    expect(await readOutcomes(event.id)).toEqual(['unknown']);
     expect(await desk.sql((tx) => tx('pay_tasks').where({ subject: 'session:cs_unknown' }))).toEqual([]);
   });
 
@@ -94,20 +94,21 @@ describe('webhook events', () => {
     await desk.pay(checkout);
     await desk.sql((tx) => tx('pay_tasks').where({ kind: 'payment' }).delete());
     await desk.work('');
-    expect((await desk.paymentOf(checkout)).status).toBe('SUCCEEDED');
+    expect((await desk.readPayment(checkout)).status).toBe('SUCCEEDED');
   });
 
   it('are processed while payments are disabled', async () => {
     const id = await desk.books.invoice(444);
     const checkout = await desk.checkOut([{ recordId: id, amount: '1' }]);
     await desk.call('put', '/pay/config', configBody({ enabled: false }));
-    expect(codesOf(await desk.tryCheckOut([{ recordId: id }]))).toEqual(['pay_disabled']);
+    expect(listCodes(await desk.tryCheckOut([{ recordId: id }]))).toEqual(['pay_disabled']);
     await desk.pay(checkout);
     expect(
-      (await desk.deliverEvent(eventOf('session', (await session(checkout.paymentId)).session_id))).status,
+      (await desk.deliverEvent(createEvent('session', (await session(checkout.paymentId)).session_id)))
+        .status,
     ).toBe(200);
     await desk.work();
-    expect((await desk.paymentOf(checkout)).status).toBe('SUCCEEDED');
+    expect((await desk.readPayment(checkout)).status).toBe('SUCCEEDED');
     await desk.call('put', '/pay/config', configBody());
   });
 });

@@ -9,9 +9,9 @@ import { useOrganization } from '../../setup/use-organization.ts';
 const org = useOrganization();
 
 const text = { type: 'text', markdown: 'Hello *you*' };
-const pathsOf = (details: { path: string; code: string }[] | undefined): string[] =>
+const formatDetails = (details: { path: string; code: string }[] | undefined): string[] =>
   (details ?? []).map(({ path, code }) => `${path} ${code}`);
-const refusalOf = ({ status, body }: Answer) => [status, pathsOf(body.error?.details)];
+const toRefusal = ({ status, body }: Answer) => [status, formatDetails(body.error?.details)];
 const makePage = (markdown: string) =>
   org.api('post', '/portal/pages', {
     slug: `p-${createId()}`,
@@ -55,12 +55,12 @@ describe('Markdown of a page', () => {
   ];
 
   it.each(forbidden)('422 for a link to anything but http, https and mailto: %j', async (markdown) => {
-    expect(refusalOf(await makePage(markdown))).toEqual([422, ['blocks[1].markdown forbidden_link']]);
+    expect(toRefusal(await makePage(markdown))).toEqual([422, ['blocks[1].markdown forbidden_link']]);
     const { id } = (await makePage('Kept')).body;
     const changed = await org.api('patch', `/portal/pages/${id}`, {
       blocks: [text, { type: 'text', markdown }],
     });
-    expect(refusalOf(changed)).toEqual([422, ['blocks[1].markdown forbidden_link']]);
+    expect(toRefusal(changed)).toEqual([422, ['blocks[1].markdown forbidden_link']]);
   });
 
   it('is accepted otherwise', async () => {
@@ -89,12 +89,12 @@ describe('Markdown of a page', () => {
     expect(body.published.blocks[0]).toEqual(text);
     const shown: string = body.published.blocks[1].markdown;
     expect(shown.replaceAll('\\', '')).toBe(markdown);
-    const typesOf = (tokens: readonly Token[]): string[] =>
-      tokens.flatMap((token) => [token.type, ...('tokens' in token ? typesOf(token.tokens ?? []) : [])]);
-    expect([...new Set(typesOf(lexer(shown)))].sort()).toEqual(['escape', 'paragraph', 'space', 'text']);
-    expect(pathsOf(body.problems)).toEqual(['blocks[1].markdown forbidden_link']);
+    const listTypes = (tokens: readonly Token[]): string[] =>
+      tokens.flatMap((token) => [token.type, ...('tokens' in token ? listTypes(token.tokens ?? []) : [])]);
+    expect([...new Set(listTypes(lexer(shown)))].sort()).toEqual(['escape', 'paragraph', 'space', 'text']);
+    expect(formatDetails(body.problems)).toEqual(['blocks[1].markdown forbidden_link']);
     const again = await org.api('post', `/portal/pages/${id}/publish`, { revision: 1 });
-    expect(refusalOf(again)).toEqual([422, ['blocks[1].markdown forbidden_link']]);
+    expect(toRefusal(again)).toEqual([422, ['blocks[1].markdown forbidden_link']]);
     expect((await org.api('patch', `/portal/pages/${id}`, { title: 'New' })).status).toBe(200);
   });
 });

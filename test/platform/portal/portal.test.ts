@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
-import { codesOf, idsOf, problemsOf } from '../../setup/api.ts';
+import { listCodes, listIds, listProblems } from '../../setup/api.ts';
 import { type Organization, useOrganization } from '../../setup/use-organization.ts';
 
 const org = useOrganization();
@@ -75,7 +75,7 @@ describe('/portal/field-mappings', () => {
       made.body,
     ]);
     expect((await org.api('get', '/portal/field-mappings?recordType=item')).body.pagination.total).toBe(0);
-    expect(codesOf(await make([total]))).toEqual(['taken']);
+    expect(listCodes(await make([total]))).toEqual(['taken']);
     expect((await org.api('patch', at, { fields: [total] })).body.fields).toEqual([
       { ...total, visible: true, position: 0 },
     ]);
@@ -92,7 +92,7 @@ describe('/portal/field-mappings', () => {
       { source: 'tranid', label: 'D', position: 3 },
       { source: 'tranid', label: 'E', position: 3 },
     ]);
-    expect([wrong.status, problemsOf(wrong)]).toEqual([
+    expect([wrong.status, listProblems(wrong)]).toEqual([
       422,
       [
         'fields[0].source unknown_source',
@@ -102,7 +102,7 @@ describe('/portal/field-mappings', () => {
         'fields[4].position duplicate',
       ],
     ]);
-    expect(problemsOf(await make([{ source: 'x', label: 'x' }], 'constructor'))).toEqual([
+    expect(listProblems(await make([{ source: 'x', label: 'x' }], 'constructor'))).toEqual([
       'recordType unknown_record_type',
     ]);
   });
@@ -111,7 +111,7 @@ describe('/portal/field-mappings', () => {
     const { id } = (await make([total, { source: 'status', label: 'Status' }])).body;
     await setState('status', 'vanished');
     const at = `/portal/field-mappings/${id}`;
-    expect(problemsOf(await org.api('get', at))).toEqual(['fields[1].source unknown_source']);
+    expect(listProblems(await org.api('get', at))).toEqual(['fields[1].source unknown_source']);
     expect((await org.api('get', '/portal/field-mappings')).body.data[0].problems).toHaveLength(1);
     expect((await org.api('patch', at, { fields: [total] })).body.problems).toEqual([]);
     await setState('status', 'live');
@@ -169,8 +169,8 @@ describe('/portal/sidebar', () => {
         updatedAt: expect.any(String),
       },
     ]);
-    expect(codesOf(await put([], 0))).toEqual(['stale_revision']);
-    expect(codesOf(await put([], 7))).toEqual(['stale_revision']);
+    expect(listCodes(await put([], 0))).toEqual(['stale_revision']);
+    expect(listCodes(await put([], 7))).toEqual(['stale_revision']);
     // A new slug breaks nothing: pages are stored by id.
     await org.api('patch', `/portal/pages/${pageId}`, { slug: 'start' });
     await org.api('post', `/portal/pages/${pageId}/publish`, { revision: 2 });
@@ -186,7 +186,7 @@ describe('/portal/sidebar', () => {
     expect((await put([groups(5)])).status).toBe(422);
     const many = (count: number, label = 'x') => Array.from({ length: count }, () => ({ ...leaf, label }));
     expect((await put([{ label: 'G', kind: 'group', children: many(199) }])).status).toBe(200);
-    expect(problemsOf(await put([{ label: 'G', kind: 'group', children: many(199) }, leaf]))).toEqual([
+    expect(listProblems(await put([{ label: 'G', kind: 'group', children: many(199) }, leaf]))).toEqual([
       'items too_big',
     ]);
     const long = Array.from({ length: 40 }, () => ({
@@ -194,7 +194,7 @@ describe('/portal/sidebar', () => {
       kind: 'link',
       target: `https://acme.example/${'x'.repeat(1_900)}`,
     }));
-    expect(problemsOf(await put(long))).toEqual(['items too_big']);
+    expect(listProblems(await put(long))).toEqual(['items too_big']);
   });
 
   it('422 for targets that do not exist, are missing, or belong to someone else', async () => {
@@ -220,7 +220,7 @@ describe('/portal/sidebar', () => {
       ].map((target): [object, string] => [{ kind: 'link', target }, 'target bad_address']),
     ];
     const answer = await put(wrong.map(([item]) => ({ label: 'x', ...item })));
-    expect(problemsOf(answer)).toEqual(wrong.map(([, problem], index) => `items[${index}].${problem}`));
+    expect(listProblems(answer)).toEqual(wrong.map(([, problem], index) => `items[${index}].${problem}`));
     for (const item of [
       { ...leaf, icon: '<svg>' },
       { ...leaf, label: '' },
@@ -238,7 +238,7 @@ describe('/portal/sidebar', () => {
     ]);
     await org.api('delete', `/views/${viewId}`);
     await org.api('delete', `/portal/pages/${pageId}`);
-    expect(problemsOf(await org.api('get', '/portal/sidebar'))).toEqual([
+    expect(listProblems(await org.api('get', '/portal/sidebar'))).toEqual([
       'items[0].target unknown_view',
       'items[1].target unknown_page',
     ]);
@@ -289,8 +289,8 @@ describe('/portal/pages', () => {
       published: first.published,
       publishedRevision: 1,
     });
-    expect(codesOf(await org.api('patch', at, { title: 'x', revision: 1 }))).toEqual(['stale_revision']);
-    expect(codesOf(await org.api('post', `${at}/publish`, { revision: 1 }))).toEqual(['stale_revision']);
+    expect(listCodes(await org.api('patch', at, { title: 'x', revision: 1 }))).toEqual(['stale_revision']);
+    expect(listCodes(await org.api('post', `${at}/publish`, { revision: 1 }))).toEqual(['stale_revision']);
     expect((await org.api('post', `${at}/publish`, { revision: 2 })).body.published).toEqual({
       slug: 'new',
       title: 'New',
@@ -310,12 +310,12 @@ describe('/portal/pages', () => {
 
   it('have a unique slug among drafts and among published pages', async () => {
     const [a, b] = [await page('a'), await page('b')];
-    expect(codesOf(await org.api('post', '/portal/pages', { slug: 'a', title: 'x' }))).toEqual(['taken']);
-    expect(codesOf(await org.api('patch', `/portal/pages/${b}`, { slug: 'a' }))).toEqual(['taken']);
+    expect(listCodes(await org.api('post', '/portal/pages', { slug: 'a', title: 'x' }))).toEqual(['taken']);
+    expect(listCodes(await org.api('patch', `/portal/pages/${b}`, { slug: 'a' }))).toEqual(['taken']);
     await org.api('post', `/portal/pages/${a}/publish`, { revision: 1 });
     await org.api('patch', `/portal/pages/${a}`, { slug: 'c' });
     await org.api('patch', `/portal/pages/${b}`, { slug: 'a' });
-    expect(codesOf(await org.api('post', `/portal/pages/${b}/publish`, { revision: 2 }))).toEqual([
+    expect(listCodes(await org.api('post', `/portal/pages/${b}/publish`, { revision: 2 }))).toEqual([
       'slug_published',
     ]);
     expect((await other.owner.api('post', '/portal/pages', { slug: 'a', title: 'x' })).status).toBe(201);
@@ -325,7 +325,7 @@ describe('/portal/pages', () => {
     const [a, b] = [await page('a', [text]), await page('b')];
     await org.api('patch', `/portal/pages/${a}`, { title: '100% North' });
     await org.api('post', `/portal/pages/${b}/publish`, { revision: 1 });
-    const ids = async (query: string) => idsOf(await org.api('get', `/portal/pages?${query}`));
+    const ids = async (query: string) => listIds(await org.api('get', `/portal/pages?${query}`));
     expect([
       await ids(''),
       await ids('q=NORTH'),
@@ -354,7 +354,7 @@ describe('/portal/pages', () => {
     const refused = async (blocks: object[]) => {
       const answer = await org.api('post', '/portal/pages', { slug: `p-${createId()}`, title: 'x', blocks });
       expect(answer.status, JSON.stringify(blocks).slice(0, 100)).toBe(422);
-      return problemsOf(answer);
+      return listProblems(answer);
     };
     for (const block of [
       { type: 'image', url: 'data:image/png;base64,x', alt: 'x' },
@@ -383,10 +383,10 @@ describe('/portal/pages', () => {
     const viewId = await view(org);
     const id = await page('broken', [{ type: 'view', viewId }]);
     await org.api('delete', `/views/${viewId}`);
-    expect(problemsOf(await org.api('get', `/portal/pages/${id}`))).toEqual([
+    expect(listProblems(await org.api('get', `/portal/pages/${id}`))).toEqual([
       'blocks[0].viewId unknown_view',
     ]);
-    expect(problemsOf(await org.api('post', `/portal/pages/${id}/publish`, { revision: 1 }))).toEqual([
+    expect(listProblems(await org.api('post', `/portal/pages/${id}/publish`, { revision: 1 }))).toEqual([
       'blocks[0].viewId unknown_view',
     ]);
   });

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { loadInvoices } from '../../public/fixture.ts';
-import { codesOf } from '../../setup/api.ts';
+import { listCodes } from '../../setup/api.ts';
 import { testClock } from '../../setup/database.ts';
 import { type Organization, useOrganization } from '../../setup/use-organization.ts';
 
@@ -65,7 +65,7 @@ describe('/portal/templates', () => {
       subject: 'Hi {{ a }}',
     });
     expect((await org.api('get', '/portal/templates?q=OPE&kind=email')).body.pagination.total).toBe(1);
-    expect(codesOf(await make({ key: 'open' }))).toEqual(['taken']);
+    expect(listCodes(await make({ key: 'open' }))).toEqual(['taken']);
     expect((await make({ key: 'open', kind: 'document', subject: null })).status).toBe(201);
     expect((await org.api('delete', at)).status).toBe(204);
     expect((await org.api('get', at)).status).toBe(404);
@@ -81,11 +81,11 @@ describe('/portal/templates', () => {
       ],
     ]);
     const { id } = (await make({})).body;
-    expect(codesOf(await org.api('patch', `/portal/templates/${id}`, { body: '{% include "x" %}' }))).toEqual(
-      ['syntax'],
-    );
-    expect(codesOf(await make({ subject: null }))).toEqual(['subject_needed']);
-    expect(codesOf(await make({ kind: 'document' }))).toEqual(['no_subject']);
+    expect(
+      listCodes(await org.api('patch', `/portal/templates/${id}`, { body: '{% include "x" %}' })),
+    ).toEqual(['syntax']);
+    expect(listCodes(await make({ subject: null }))).toEqual(['subject_needed']);
+    expect(listCodes(await make({ kind: 'document' }))).toEqual(['no_subject']);
   });
 });
 
@@ -143,7 +143,7 @@ Bolt &amp; nut: 5
       [blind.api, shared],
       [org.api, createId()],
     ] as const)
-      expect(codesOf(await api('post', at, { ...asked, viewId: unseen }))).toEqual(['unknown_view']);
+      expect(listCodes(await api('post', at, { ...asked, viewId: unseen }))).toEqual(['unknown_view']);
   });
 
   it('reports missing variables, errors and limits with their line, and renders what it can', async () => {
@@ -172,7 +172,7 @@ Bolt &amp; nut: 5
       [{ recordType: 'customer' }, 'unknown_record_type'],
       [{ recordType: '__proto__' }, 'unknown_record_type'],
     ] as const)
-      expect(codesOf(await preview({}, input))).toEqual([code]);
+      expect(listCodes(await preview({}, input))).toEqual([code]);
     let deep: unknown = 1;
     for (let level = 0; level < 3_000; level += 1) deep = [deep];
     expect((await preview({}, { data: { deep } })).status).toBe(422);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { allPermissions, assignablePermissions, builtInRoles } from '../../../src/core/permissions.ts';
 import { platformRoutes } from '../../../src/platform/index.ts';
-import { codesOf } from '../../setup/api.ts';
+import { listCodes } from '../../setup/api.ts';
 import { type Organization, useOrganization } from '../../setup/use-organization.ts';
 
 const org = useOrganization({ each: true });
@@ -39,7 +39,7 @@ describe('POST /organizations/{id}/roles', () => {
       expect((await make(org.owner, { permissions })).status).toBe(422);
     await make(org.owner, {});
     for (const name of ['clerk', 'CLERK', 'Owner'])
-      expect([name, codesOf(await make(org.owner, { name }))]).toEqual([name, ['taken']]);
+      expect([name, listCodes(await make(org.owner, { name }))]).toEqual([name, ['taken']]);
     const other = await org.another();
     expect(
       (await other.owner.api('post', `${other.at}/roles`, { name: 'Clerk', permissions: [] })).status,
@@ -50,7 +50,7 @@ describe('POST /organizations/{id}/roles', () => {
     const clerk = await org.join(['role:create', 'team:read']);
     expect((await make(clerk, { name: 'Own', permissions: ['role:create', 'team:read'] })).status).toBe(201);
     const refused = await make(clerk, { permissions: ['team:read', 'team:delete'] });
-    expect([refused.status, refused.body.error.message, codesOf(refused)]).toEqual([
+    expect([refused.status, refused.body.error.message, listCodes(refused)]).toEqual([
       403,
       'You cannot grant what you do not hold',
       ['escalation'],
@@ -64,7 +64,7 @@ describe('POST /organizations/{id}/roles', () => {
 describe('PATCH /organizations/{id}/roles/{roleId}', () => {
   it('takes effect with the next request of its members', async () => {
     const member = await org.join(['team:read']);
-    const roleId = await org.roleIdOf(member.id);
+    const roleId = await org.readRoleId(member.id);
     expect((await member.api('post', '/teams', { name: 'x' })).status).toBe(403);
     const changed = await change(org.owner, roleId, {
       name: 'Renamed',
@@ -87,9 +87,9 @@ describe('PATCH /organizations/{id}/roles/{roleId}', () => {
 
   it('403 when a caller adds permissions that they lack, also to their own role; existing ones may stay or be removed', async () => {
     const clerk = await org.join(['role:update', 'team:read']);
-    const own = await org.roleIdOf(clerk.id);
+    const own = await org.readRoleId(clerk.id);
     expect(
-      codesOf(await change(clerk, own, { permissions: ['role:update', 'team:read', 'team:delete'] })),
+      listCodes(await change(clerk, own, { permissions: ['role:update', 'team:read', 'team:delete'] })),
     ).toEqual(['escalation']);
     const strong = (await make(org.owner, { permissions: ['team:delete', 'sync:create'] })).body;
     expect(
@@ -103,8 +103,8 @@ describe('PATCH /organizations/{id}/roles/{roleId}', () => {
 
   it('422 for a built-in role, for every caller', async () => {
     for (const name of Object.keys(builtInRoles)) {
-      expect(codesOf(await change(org.owner, org.role(name), { permissions: [] }))).toEqual(['built_in']);
-      expect(codesOf(await org.api('delete', `${org.at}/roles/${org.role(name)}`))).toEqual(['built_in']);
+      expect(listCodes(await change(org.owner, org.role(name), { permissions: [] }))).toEqual(['built_in']);
+      expect(listCodes(await org.api('delete', `${org.at}/roles/${org.role(name)}`))).toEqual(['built_in']);
     }
   });
 });
@@ -112,9 +112,9 @@ describe('PATCH /organizations/{id}/roles/{roleId}', () => {
 describe('DELETE /organizations/{id}/roles/{roleId}', () => {
   it('422 while members have it, and 204 afterwards', async () => {
     const member = await org.joinBare(['team:read']);
-    const roleId = await org.roleIdOf(member.id);
+    const roleId = await org.readRoleId(member.id);
     const refused = await org.api('delete', `${org.at}/roles/${roleId}`);
-    expect([refused.status, codesOf(refused), refused.body.error.details[0].message]).toEqual([
+    expect([refused.status, listCodes(refused), refused.body.error.details[0].message]).toEqual([
       422,
       ['in_use'],
       '1 member has this role',

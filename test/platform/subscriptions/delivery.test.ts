@@ -9,7 +9,7 @@ import { claimSlot } from '../../../src/platform/subscriptions/deliveries.store.
 import type { RunnerOptions } from '../../../src/platform/subscriptions/runner.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
-import { apiOf } from '../../setup/api.ts';
+import { createApi } from '../../setup/api.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { type ScriptStep, startScriptedServer } from '../../setup/smtp.ts';
 import { until } from '../../setup/until.ts';
@@ -31,7 +31,7 @@ afterEach(async () => {
   await site.as((tx) => tx('outgoing_mails').delete());
 });
 
-const headerOf = (address: string, name: string): string | undefined =>
+const findHeader = (address: string, name: string): string | undefined =>
   site.mailsTo(address)[0]?.mail.headers.find(({ key }) => key === name)?.value;
 
 /** Runs one process until nothing is due, and stops it. */
@@ -74,8 +74,8 @@ describe('a slot', () => {
     expect(html).toContain('subscribed your address to “Open invoices”');
     expect(text).toContain('INV-2            =1+1             2026-02-01                   -15.30\n');
     expect(text).toContain('INV-3                                         12345678901234567890.10\n');
-    expect(headerOf('ada@example.test', 'list-unsubscribe-post')).toBe('List-Unsubscribe=One-Click');
-    const [first, second] = [site.linkOf('ada@example.test'), site.linkOf('bob@example.test')];
+    expect(findHeader('ada@example.test', 'list-unsubscribe-post')).toBe('List-Unsubscribe=One-Click');
+    const [first, second] = [site.findLink('ada@example.test'), site.findLink('bob@example.test')];
     expect(first).toMatch(/^https:\/\/portal\.example\.test\/unsubscribe\?token=[\w-]{43}$/);
     expect(second).not.toBe(first);
     expect(html + text).toContain(first);
@@ -241,7 +241,7 @@ describe('organizations', () => {
     const other = await makeOrganization(site.ctx);
     const secret = (await makeKey(site.ctx, other.id, { permissions: ['write'] })).secret;
     await loadInvoices(site.ctx, other.id, []);
-    const api = apiOf(site.app, secret);
+    const api = createApi(site.app, secret);
     const { id } = await site.subscribe({ viewId: await site.view({}, api) }, api);
     expect((await api('post', `/subscriptions/${id}/send`)).status).toBe(202);
     const claimed: (string | undefined)[] = [];
@@ -265,7 +265,7 @@ describe('organizations', () => {
         mail: { ...site.ctx.settings.mail, maxSubscriptionMailsPerDay: 2 },
       },
     };
-    const small = apiOf(
+    const small = createApi(
       createApp(ctx),
       (await makeKey(ctx, site.organization.id, { permissions: ['write'] })).secret,
     );

@@ -36,7 +36,7 @@ async function failover(usedUntil: number, seenAt: number): Promise<void> {
   });
 }
 /** The slots that a tick creates, and the status of each one's delivery. */
-async function slotsOf(id: string): Promise<[slot: string, status: string][]> {
+async function readSlots(id: string): Promise<[slot: string, status: string][]> {
   const runner = site.run({ pollMs: 60 * minuteMs });
   await runner.tick();
   await runner.stop();
@@ -48,14 +48,14 @@ const minute = (from: number): string =>
 it('a slot that was due before the new timeline was seen is unknown', async () => {
   const { id } = await site.subscribe({ viewId });
   await failover(-1, 1);
-  expect(await slotsOf(id)).toEqual([[minute(0), 'unknown']]);
+  expect(await readSlots(id)).toEqual([[minute(0), 'unknown']]);
 });
 
 it('so is the last one before it when a later slot is due as well, which is sent', async () => {
   const { id } = await site.subscribe({ viewId });
   site.clock.advance(10 * minuteMs);
   await failover(-4, -2);
-  expect(await slotsOf(id)).toEqual([
+  expect(await readSlots(id)).toEqual([
     [minute(0), 'queued'],
     [minute(-2), 'unknown'],
   ]);
@@ -64,10 +64,10 @@ it('so is the last one before it when a later slot is due as well, which is sent
 it('one that was due long before the service last used the earlier timeline is made up for as after any downtime', async () => {
   const { id } = await site.subscribe({ viewId });
   await failover(6, 8);
-  expect(await slotsOf(id)).toEqual([[minute(0), 'queued']]);
+  expect(await readSlots(id)).toEqual([[minute(0), 'queued']]);
 });
 
 it('without a failover nothing is unknown', async () => {
   const { id } = await site.subscribe({ viewId });
-  expect(await slotsOf(id)).toEqual([[minute(0), 'queued']]);
+  expect(await readSlots(id)).toEqual([[minute(0), 'queued']]);
 });

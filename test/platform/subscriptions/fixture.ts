@@ -11,7 +11,7 @@ import {
   startSubscriptions,
 } from '../../../src/platform/subscriptions/runner.ts';
 import { type InvoiceRow, loadInvoices, withReads } from '../../public/fixture.ts';
-import { type Answer, apiOf } from '../../setup/api.ts';
+import { type Answer, createApi } from '../../setup/api.ts';
 import { type TestDatabase, testClock, testDatabase, testSettings } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
 import { type Delivered, startMailServer } from '../../setup/smtp.ts';
@@ -108,7 +108,7 @@ export async function openSubscriptionSite(given: { readonly database?: TestData
   };
   const app = createApp(ctx);
   const organization = await makeOrganization(ctx, { name: 'Aster & Sons' });
-  const owner = apiOf(app, (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret);
+  const owner = createApi(app, (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret);
   await loadInvoices(ctx, organization.id, someInvoices);
   await insertFieldLabels(ctx, organization.id);
   const runners: SubscriptionRunner[] = [];
@@ -158,7 +158,7 @@ export async function openSubscriptionSite(given: { readonly database?: TestData
       const { id } = await makeMember(ctx, organization.id, role);
       return {
         id,
-        api: apiOf(
+        api: createApi(
           app,
           (await makeKey(ctx, organization.id, { permissions: ['write'], createdBy: id })).secret,
         ),
@@ -201,7 +201,7 @@ export async function openSubscriptionSite(given: { readonly database?: TestData
       }),
     mailsTo,
     /** The address in the List-Unsubscribe header of the newest mail to this address. */
-    linkOf: (address: string): string =>
+    findLink: (address: string): string =>
       /^<([^>]+)>$/.exec(
         mailsTo(address)
           .at(-1)

@@ -50,7 +50,7 @@ describe('amounts of money', () => {
       );
       await tx('erp_record_types').update({ description: JSON.stringify({ ...type, fields }) });
     });
-  const mailOf = async (columns: readonly string[]) => {
+  const deliverMail = async (columns: readonly string[]) => {
     const { id } = await site.subscribe({
       viewId: await site.view({ columns, sort: [{ field: 'tranid', direction: 'asc' }] }),
     });
@@ -64,7 +64,7 @@ describe('amounts of money', () => {
     return { html, text, cells };
   };
   const shownBy = async (columns: readonly string[]): Promise<string[]> => {
-    const { html, text, cells } = await mailOf(columns);
+    const { html, text, cells } = await deliverMail(columns);
     const lines = text.split('\n').filter((line) => line.startsWith('INV-'));
     // In both parts, and to the right.
     expect(lines.map((line) => line.slice(5).trim())).toEqual(
@@ -97,7 +97,7 @@ describe('amounts of money', () => {
 
   it('have the decimal places of a currency that is a column of its own', async () => {
     await setCurrency('entity');
-    const { cells } = await mailOf(['tranid', 'entity.name', 'total']);
+    const { cells } = await deliverMail(['tranid', 'entity.name', 'total']);
     expect(cells).toEqual([
       '1,234.50',
       '-1,234,567.125',
@@ -197,7 +197,7 @@ describe('a template', () => {
     );
     expect(delivered?.mail.html).toMatch(
       new RegExp(
-        `href="${site.linkOf('ada@example.test').replace('?', '\\?')}"[^>]*>Unsubscribe</a></p>\\s*</body>`,
+        `href="${site.findLink('ada@example.test').replace('?', '\\?')}"[^>]*>Unsubscribe</a></p>\\s*</body>`,
       ),
     );
     expect(delivered?.mail.text).toContain('12345678901234567890.10');

@@ -2,7 +2,7 @@
 // owner may read records.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
-import { codesOf } from '../../setup/api.ts';
+import { listCodes } from '../../setup/api.ts';
 import { minuteMs, openSubscriptionSite, type SubscriptionSite } from './fixture.ts';
 
 const masks: Record<string, string> = {
@@ -71,11 +71,11 @@ describe('record:read', () => {
     const { api } = await site.member(rights);
     const body = { viewId, schedule: '* * * * *', recipients: ['eve@example.test'] };
     const refused = await api('post', '/subscriptions', body);
-    expect([refused.status, codesOf(refused)]).toEqual([403, ['record_read_needed']]);
+    expect([refused.status, listCodes(refused)]).toEqual([403, ['record_read_needed']]);
     const keeper = await site.member([...rights, 'member:update']);
     const { id } = await site.subscribe({ viewId });
     expect(
-      codesOf(await keeper.api('patch', `/subscriptions/${id}`, { recipients: ['eve@example.test'] })),
+      listCodes(await keeper.api('patch', `/subscriptions/${id}`, { recipients: ['eve@example.test'] })),
     ).toEqual(['record_read_needed']);
     await site.owner('delete', `/subscriptions/${id}`);
   });
@@ -94,7 +94,7 @@ describe('record:read', () => {
       enabled: false,
       disabledReason: { code: 'view_hidden' },
     });
-    expect(codesOf(await maker.api('patch', `/subscriptions/${id}`, { enabled: true }))).toEqual([
+    expect(listCodes(await maker.api('patch', `/subscriptions/${id}`, { enabled: true }))).toEqual([
       'view_not_seen',
     ]);
   });

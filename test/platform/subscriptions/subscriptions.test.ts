@@ -2,7 +2,7 @@
 // what disables a subscription.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadInvoices } from '../../public/fixture.ts';
-import { apiOf, codesOf } from '../../setup/api.ts';
+import { createApi, listCodes } from '../../setup/api.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { openSubscriptionSite, type SubscriptionSite } from './fixture.ts';
 
@@ -74,7 +74,7 @@ describe('POST /subscriptions', () => {
     ['a view that does not exist', { viewId: '01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21' }, 'unknown_view'],
   ])('422 for %s', async (_name, change, code) => {
     const answer = await site.owner('post', '/subscriptions', { ...validInput, viewId, ...change });
-    expect([answer.status, codesOf(answer)]).toEqual([422, [code]]);
+    expect([answer.status, listCodes(answer)]).toEqual([422, [code]]);
   });
 });
 
@@ -86,7 +86,7 @@ describe('access to a subscription', () => {
       await site.member(rights),
     ];
     const secret = await site.view({ name: 'Secret' }, maker.api);
-    expect(codesOf(await other.api('post', '/subscriptions', { ...validInput, viewId: secret }))).toEqual([
+    expect(listCodes(await other.api('post', '/subscriptions', { ...validInput, viewId: secret }))).toEqual([
       'unknown_view',
     ]);
     const [hidden, shared] = [
@@ -107,7 +107,7 @@ describe('access to a subscription', () => {
     expect(unseen.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
     const listed = (await third.api('get', '/subscriptions')).body.data.map(({ id }: { id: string }) => id);
     expect([listed.includes(shared.id), listed.includes(hidden.id)]).toEqual([true, false]);
-    expect(codesOf(await third.api('patch', `/subscriptions/${shared.id}`, { enabled: false }))).toEqual([
+    expect(listCodes(await third.api('patch', `/subscriptions/${shared.id}`, { enabled: false }))).toEqual([
       'subscription_owner_needed',
     ]);
     expect((await site.owner('patch', `/subscriptions/${shared.id}`, { enabled: false })).body).toMatchObject(
@@ -153,8 +153,8 @@ describe('a subscription is disabled', () => {
       nextRunAt: null,
       disabledReason: { code: 'view_deleted' },
     });
-    expect(codesOf(await site.owner('post', `${address}/send`))).toEqual(['view_deleted']);
-    expect(codesOf(await site.owner('patch', address, { enabled: true }))).toEqual(['view_not_seen']);
+    expect(listCodes(await site.owner('post', `${address}/send`))).toEqual(['view_deleted']);
+    expect(listCodes(await site.owner('patch', address, { enabled: true }))).toEqual(['view_not_seen']);
     expect((await site.owner('patch', address, { viewId, enabled: true })).body).toMatchObject({
       enabled: true,
       disabledReason: null,
@@ -206,7 +206,7 @@ describe('a subscription is disabled', () => {
     expect((await other.api('get', `/subscriptions/${id}/deliveries?status=failed`)).body.data).toMatchObject(
       [{ error: 'The owner of the subscription no longer sees the view', records: null }],
     );
-    expect(codesOf(await other.api('patch', `/subscriptions/${id}`, { enabled: true }))).toEqual([
+    expect(listCodes(await other.api('patch', `/subscriptions/${id}`, { enabled: true }))).toEqual([
       'view_not_seen',
     ]);
     const audit = await site.owner(
@@ -278,7 +278,7 @@ describe('another organization', () => {
   it('can be deleted with views, templates and subscriptions that refer to each other', async () => {
     const { id, slug } = await makeOrganization(site.ctx);
     await loadInvoices(site.ctx, id, []);
-    const api = apiOf(site.app, (await makeKey(site.ctx, id, { permissions: ['write'] })).secret);
+    const api = createApi(site.app, (await makeKey(site.ctx, id, { permissions: ['write'] })).secret);
     const template = await api('post', '/portal/templates', {
       key: 'mail',
       kind: 'email',

@@ -53,7 +53,7 @@ beforeAll(async () => {
 });
 afterAll(() => site.close());
 
-async function mailOf(
+async function deliverMail(
   summary: object,
   given: object = {},
 ): Promise<{ subject?: string; html: string; text: string }> {
@@ -72,7 +72,7 @@ async function mailOf(
 
 describe('a mail of a view with a summary', () => {
   it('shows its rows under labels, with exact amounts in the decimals of their currency', async () => {
-    const { subject, html, text } = await mailOf({
+    const { subject, html, text } = await deliverMail({
       aggregates: [{ field: 'total', functions: ['sum'] }],
       groups: [{ field: 'entity.name' }, { field: 'trandate', period: 'month' }],
     });
@@ -87,7 +87,7 @@ describe('a mail of a view with a summary', () => {
   });
 
   it('escapes group values, and shows no more rows than the summary wants', async () => {
-    const { subject, html } = await mailOf({ groups: [{ field: 'status' }], sort: '-count', limit: 2 });
+    const { subject, html } = await deliverMail({ groups: [{ field: 'status' }], sort: '-count', limit: 2 });
     expect(subject).toBe('Totals: 2 rows');
     expect(html).toContain('open');
     expect(html).toContain('&lt;b&gt;');
@@ -104,7 +104,7 @@ describe('a mail of a view with a summary', () => {
       aggregates: [{ field: 'total', functions: ['max'] }],
       groups: [{ field: 'entity.name' }],
     };
-    const { subject, html } = await mailOf(summary, { templateId: template.body.id });
+    const { subject, html } = await deliverMail(summary, { templateId: template.body.id });
     expect(subject).toBe('Totals: 2');
     expect(html).toContain('<li>EUR|2|1,234.50</li><li>JPY|2|12,345,678,901,234,567,890.1</li>');
     expect(html).toContain('[Currency][Records][Maximum of Amount]');

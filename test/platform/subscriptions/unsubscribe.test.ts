@@ -18,7 +18,7 @@ async function sent() {
   const [ada, bob] = [`ada-${made}@example.test`, `bob-${made}@example.test`];
   const { id } = await site.subscribe({ viewId, schedule: '0 0 1 1 *', recipients: [ada, bob] });
   await deliver(id, ['sent', 'sent']);
-  return { id, ada, bob, link: site.linkOf(ada) };
+  return { id, ada, bob, link: site.findLink(ada) };
 }
 async function deliver(id: string, statuses: readonly string[]): Promise<void> {
   expect((await site.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
@@ -27,7 +27,7 @@ async function deliver(id: string, statuses: readonly string[]): Promise<void> {
   await runner.stop();
   await site.settled(id, statuses);
 }
-const recipientsOf = async (id: string): Promise<Record<string, string>> => {
+const readRecipients = async (id: string): Promise<Record<string, string>> => {
   const { body } = await site.owner('get', `/subscriptions/${id}`);
   return Object.fromEntries(
     body.recipients.map(({ email, status }: { email: string; status: string }) => [email, status]),
@@ -40,7 +40,7 @@ const post = (link: string, body: string, type: string | undefined) =>
     type === undefined ? {} : { 'content-type': type },
     body === '' ? undefined : body,
   );
-const tokenOf = (link: string): string => new URL(link).searchParams.get('token') ?? '';
+const parseToken = (link: string): string => new URL(link).searchParams.get('token') ?? '';
 
 describe('the unsubscribe link', () => {
   it('GET shows the recipient, the subscription and a button, and changes nothing', async () => {
@@ -57,7 +57,7 @@ describe('the unsubscribe link', () => {
       'cache-control': 'no-store',
     });
     expect(page.text).not.toContain('<script');
-    expect(await recipientsOf(id)).toMatchObject({ [ada]: 'active' });
+    expect(await readRecipients(id)).toMatchObject({ [ada]: 'active' });
   });
 
   it.each([
@@ -77,7 +77,7 @@ describe('the unsubscribe link', () => {
       undefined,
     ]);
     expect(response.text).toContain(`${ada} will receive no more mails`);
-    expect(await recipientsOf(id)).toEqual({ [ada]: 'unsubscribed', [bob]: 'active' });
+    expect(await readRecipients(id)).toEqual({ [ada]: 'unsubscribed', [bob]: 'active' });
     const again = await post(link, body, type);
     expect([again.status, again.text]).toEqual([200, response.text]);
     await deliver(id, ['sent', 'sent', 'sent', 'skipped']);
@@ -87,17 +87,17 @@ describe('the unsubscribe link', () => {
   it('can be undone only by its own button, which is audited like unsubscribing', async () => {
     const { id, ada, link } = await sent();
     const page = await site.visit('post', link);
-    expect(page.text).toContain(`action="/unsubscribe/undo?token=${tokenOf(link)}"`);
+    expect(page.text).toContain(`action="/unsubscribe/undo?token=${parseToken(link)}"`);
     await site.owner('patch', `/subscriptions/${id}`, {
       recipients: [ada.toUpperCase(), 'new@example.test'],
     });
-    expect(await recipientsOf(id)).toEqual({ [ada]: 'unsubscribed', 'new@example.test': 'active' });
+    expect(await readRecipients(id)).toEqual({ [ada]: 'unsubscribed', 'new@example.test': 'active' });
     await site.owner('patch', `/subscriptions/${id}`, { recipients: ['new@example.test'] });
     await site.owner('patch', `/subscriptions/${id}`, { recipients: [ada] });
-    expect(await recipientsOf(id)).toEqual({ [ada]: 'unsubscribed' });
+    expect(await readRecipients(id)).toEqual({ [ada]: 'unsubscribed' });
     const back = await site.visit('post', link.replace('/unsubscribe?', '/unsubscribe/undo?'));
     expect(back.text).toMatch(/sends mails like “[^”]+” to/);
-    expect(await recipientsOf(id)).toEqual({ [ada]: 'active' });
+    expect(await readRecipients(id)).toEqual({ [ada]: 'active' });
     const { body } = await site.owner(
       'get',
       `/organizations/${site.organization.id}/audit-log?targetId=${id}&pageSize=3`,
@@ -140,7 +140,7 @@ describe('the unsubscribe link', () => {
     await site.visit('get', link);
     await site.visit('post', link);
     expect(site.lines.some((line) => line.includes('"/unsubscribe"'))).toBe(true);
-    expect(site.lines.join('')).not.toContain(tokenOf(link));
+    expect(site.lines.join('')).not.toContain(parseToken(link));
     for (const table of [
       'subscription_links',
       'subscription_recipients',
@@ -151,7 +151,7 @@ describe('the unsubscribe link', () => {
       const { rows } = await site.as((tx) =>
         tx.raw(`select string_agg(t::text, ' ') as text from ${table} t`),
       );
-      expect(rows[0].text).not.toContain(tokenOf(link));
+      expect(rows[0].text).not.toContain(parseToken(link));
     }
   });
 });

@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { publishVersion } from '../../public/fixture.ts';
-import { type Api, apiOf, codesOf, signedInApi } from '../../setup/api.ts';
+import { type Api, createApi, listCodes, signedInApi } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
 import { datedFields, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
@@ -92,7 +92,9 @@ it('a restricted key reaches neither', async () => {
     permissions: ['write'],
     versions: ['v1'],
   });
-  const api = apiOf(createApp(database.ctx), secret);
+  const api = createApi(createApp(database.ctx), secret);
   for (const path of ['rejections', 'deletion-proposals'])
-    expect(codesOf(await api('get', `/sync-configs/${world.configId}/${path}`))).toEqual(['restricted_key']);
+    expect(listCodes(await api('get', `/sync-configs/${world.configId}/${path}`))).toEqual([
+      'restricted_key',
+    ]);
 });

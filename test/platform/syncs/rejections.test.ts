@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
-import { type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type Api, createApi, listCodes } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { datedFields, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
@@ -19,7 +19,7 @@ afterAll(() => database.close());
 /** Two records that cannot be stored, rejected by a full run; a third rejected by a later incremental run. */
 async function begin(): Promise<{ first: string; second: string }> {
   world = await syncWorld(database.ctx, memoryErp(datedFields));
-  api = apiOf(
+  api = createApi(
     createApp(database.ctx),
     (await makeKey(database.ctx, world.organizationId, { permissions: ['write'] })).secret,
   );
@@ -123,6 +123,6 @@ describe('POST /sync-configs/{id}/rejections/retry', () => {
     ]);
     for (const id of ['2', '3', '4']) heal(id);
     await world.sync('incremental');
-    expect(codesOf(await retry())).toEqual(['nothing_rejected']);
+    expect(listCodes(await retry())).toEqual(['nothing_rejected']);
   });
 });

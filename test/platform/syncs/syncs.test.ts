@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Background, startBackground } from '../../../src/app.ts';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import { saveAccount } from '../../../src/sync/record-types.store.ts';
-import { codesOf } from '../../setup/api.ts';
+import { listCodes } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -58,7 +58,7 @@ describe('POST /sync-configs', () => {
   it('422 for a second configuration of a record type', async () => {
     await create();
     const answer = await create({ name: 'Again' });
-    expect([answer.status, codesOf(answer)]).toEqual([422, ['taken']]);
+    expect([answer.status, listCodes(answer)]).toEqual([422, ['taken']]);
     const [a, b] = await Promise.all([create({ recordType: 'invoice' }), create({ recordType: 'invoice' })]);
     expect([a.status, b.status].sort()).toEqual([201, 422]);
   });
@@ -73,7 +73,11 @@ describe('POST /sync-configs', () => {
     ['fields', { fields: ['entityid', 'entityid'] }, 'custom'],
   ])('422 at %s for %j', async (path, more, code) => {
     const answer = await create(more);
-    expect([answer.status, answer.body.error.details[0].path, codesOf(answer)[0]]).toEqual([422, path, code]);
+    expect([answer.status, answer.body.error.details[0].path, listCodes(answer)[0]]).toEqual([
+      422,
+      path,
+      code,
+    ]);
   });
 });
 
@@ -95,7 +99,7 @@ describe('PATCH and DELETE /sync-configs/{id}', () => {
       fields: ['entityid'],
       pausedReason: null,
     });
-    expect(codesOf(await org.api('patch', `/sync-configs/${id}`, { timezone: 'Nowhere' }))).toEqual([
+    expect(listCodes(await org.api('patch', `/sync-configs/${id}`, { timezone: 'Nowhere' }))).toEqual([
       'invalid_schedule',
     ]);
     expect((await org.api('patch', `/sync-configs/${id}`, { enabled: false })).body.status).toBe('disabled');
@@ -124,13 +128,13 @@ describe('PATCH and DELETE /sync-configs/{id}', () => {
       ),
     );
     const dropped = await org.api('patch', `/sync-configs/${id}`, { fields: ['entityid', 'isperson'] });
-    expect([dropped.status, codesOf(dropped)]).toEqual([422, ['in_use']]);
+    expect([dropped.status, listCodes(dropped)]).toEqual([422, ['in_use']]);
     expect(dropped.body.error.details[0].message).toBe('v1 uses currency.name');
     expect((await org.api('patch', `/sync-configs/${id}`, { fields: ['entityid', 'currency'] })).status).toBe(
       200,
     );
     const deleted = await org.api('delete', `/sync-configs/${id}`);
-    expect([deleted.status, codesOf(deleted)]).toEqual([422, ['in_use']]);
+    expect([deleted.status, listCodes(deleted)]).toEqual([422, ['in_use']]);
     expect(deleted.body.error.details[0].message).toContain('v1');
   });
 });
@@ -186,15 +190,15 @@ describe('POST /sync-runs/{id}/cancel and /retry', () => {
     const { id } = (await create()).body;
     const run = (await trigger(id)).body;
     const early = await org.api('post', `/sync-runs/${run.id}/retry`);
-    expect([early.status, codesOf(early)]).toEqual([422, ['not_retryable']]);
+    expect([early.status, listCodes(early)]).toEqual([422, ['not_retryable']]);
     expect((await org.api('post', `/sync-runs/${run.id}/cancel`)).body).toMatchObject({
       status: 'cancelled',
     });
     const late = await org.api('post', `/sync-runs/${run.id}/cancel`);
-    expect([late.status, codesOf(late)]).toEqual([422, ['run_ended']]);
+    expect([late.status, listCodes(late)]).toEqual([422, ['run_ended']]);
     const retried = await org.api('post', `/sync-runs/${run.id}/retry`);
     expect([retried.status, retried.body.retryOf, retried.body.trigger]).toEqual([202, run.id, 'retry']);
-    expect(codesOf(await org.api('post', `/sync-runs/${run.id}/retry`))).toEqual(['run_open']);
+    expect(listCodes(await org.api('post', `/sync-runs/${run.id}/retry`))).toEqual(['run_open']);
   });
 });
 
@@ -204,7 +208,7 @@ describe('POST /sync-runs/{id}/cancel', () => {
     const run = (await trigger(id)).body;
     await setRun(run.id, { status: 'publishing' });
     const refused = await org.api('post', `/sync-runs/${run.id}/cancel`);
-    expect([refused.status, codesOf(refused)]).toEqual([422, ['publishing']]);
+    expect([refused.status, listCodes(refused)]).toEqual([422, ['publishing']]);
   });
 });
 

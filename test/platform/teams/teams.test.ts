@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { codesOf, idsOf } from '../../setup/api.ts';
+import { listCodes, listIds } from '../../setup/api.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
 const org = useOrganization({ each: true });
@@ -36,8 +36,8 @@ describe('/teams', () => {
   it('422 for a name that is taken, ignoring case; another organization may have it', async () => {
     await make('Sales');
     const second = await make('Support');
-    expect(codesOf(await org.api('post', '/teams', { name: 'SALES' }))).toEqual(['taken']);
-    expect(codesOf(await org.api('patch', `/teams/${second}`, { name: 'sales' }))).toEqual(['taken']);
+    expect(listCodes(await org.api('post', '/teams', { name: 'SALES' }))).toEqual(['taken']);
+    expect(listCodes(await org.api('patch', `/teams/${second}`, { name: 'sales' }))).toEqual(['taken']);
     expect((await org.api('patch', `/teams/${second}`, { name: 'SUPPORT' })).status).toBe(200);
     const other = await org.another();
     expect((await other.owner.api('post', '/teams', { name: 'Sales' })).status).toBe(201);
@@ -45,7 +45,7 @@ describe('/teams', () => {
 
   it('are listed newest first, filtered by name', async () => {
     const [a, b] = [await make('North 1'), await make('North 100%')];
-    const ids = async (query: string) => idsOf(await org.api('get', `/teams?${query}`));
+    const ids = async (query: string) => listIds(await org.api('get', `/teams?${query}`));
     expect(await ids('')).toEqual([b, a]);
     expect(await ids('q=NORTH')).toEqual([b, a]);
     expect(await ids('q=%25')).toEqual([b]);
@@ -66,7 +66,7 @@ describe('/teams/{id}/members', () => {
       { user: { id: a.id, email: a.email, name: a.email }, addedAt: expect.any(String) },
     ]);
     await org.api('post', at, { userId: b.id });
-    expect(codesOf(await org.api('post', at, { userId: b.id }))).toEqual(['already_a_member']);
+    expect(listCodes(await org.api('post', at, { userId: b.id }))).toEqual(['already_a_member']);
     const list = async (query = '') => (await org.api('get', `${at}${query}`)).body;
     expect((await list()).data.map((member: { user: { id: string } }) => member.user.id)).toEqual([
       b.id,
@@ -84,7 +84,7 @@ describe('/teams/{id}/members', () => {
     await org.api('delete', `${org.at}/members/${gone.id}`);
     for (const userId of [other.owner.id, gone.id]) {
       const refused = await org.api('post', `/teams/${team}/members`, { userId });
-      expect([refused.status, codesOf(refused)]).toEqual([422, ['not_a_member']]);
+      expect([refused.status, listCodes(refused)]).toEqual([422, ['not_a_member']]);
     }
     const insert = { organization_id: org.id, team_id: team, user_id: other.owner.id };
     await expect(org.sql((tx) => tx('team_members').insert(insert))).rejects.toThrow(

@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
-import { type Answer, type Api, apiOf, codesOf } from '../../setup/api.ts';
+import { type Answer, type Api, createApi, listCodes } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -64,7 +64,7 @@ const masked = [
 const unmaskedKey = async (): Promise<Api> => {
   const { id, secret } = await makeKey(org.ctx, org.id);
   await org.sql((tx) => tx('api_keys').where({ id }).update({ scope_unmasked: true }));
-  return apiOf(org.app, secret);
+  return createApi(org.app, secret);
 };
 
 describe('GET /views/{id}/records', () => {
@@ -97,7 +97,7 @@ describe('GET /views/{id}/records', () => {
 
   it('without record:read is 403, though the view is visible', async () => {
     for (const answer of [await read(withoutRecords), await csv(withoutRecords)])
-      expect([answer.status, answer.body.error.message, codesOf(answer)]).toEqual([
+      expect([answer.status, answer.body.error.message, listCodes(answer)]).toEqual([
         403,
         'Missing required permission: record:read',
         ['record_read_needed'],
@@ -125,7 +125,9 @@ describe('filters and sorts by masked fields', () => {
       ],
     ]);
     const own = (await editor('post', '/views', { ...body, filters: [], sort: [] })).body.id;
-    expect(codesOf(await editor('patch', `/views/${own}`, { filters: [filter] }))).toEqual(['masked_field']);
+    expect(listCodes(await editor('patch', `/views/${own}`, { filters: [filter] }))).toEqual([
+      'masked_field',
+    ]);
     expect((await editor('patch', `/views/${own}`, { name: 'Still mine' })).status).toBe(200);
   });
 
@@ -135,7 +137,7 @@ describe('filters and sorts by masked fields', () => {
     const held = (await read(viewer, filtered)).body;
     expect([held.data, held.pagination.total]).toEqual([[], 0]);
     expect(held.problems).toMatchObject([{ path: 'filters[0].field', code: 'masked_field' }]);
-    expect(codesOf(await csv(viewer, filtered))).toEqual(['masked_field']);
+    expect(listCodes(await csv(viewer, filtered))).toEqual(['masked_field']);
     const sorted = await make({ columns: ['total'], sort: [{ field: 'tranid', direction: 'desc' }] });
     expect((await read(owner, sorted)).body.data.map(({ id }: { id: string }) => id)).toEqual(['2', '1']);
     const skipped = (await read(viewer, sorted)).body;
@@ -171,7 +173,7 @@ describe('POST /portal/templates/{id}/preview', () => {
       await owner('post', '/portal/templates', { key: `t-${createId()}`, kind: 'email', subject: 'S', body })
     ).body;
     const again = () =>
-      apiOf(org.app, secret)('post', `/portal/templates/${id}/preview`, record, {
+      createApi(org.app, secret)('post', `/portal/templates/${id}/preview`, record, {
         'idempotency-key': 'once',
       });
     const [first, replayed] = [await again(), await again()];
@@ -182,13 +184,13 @@ describe('POST /portal/templates/{id}/preview', () => {
     ]);
     await org.sql((tx) => tx('api_keys').where('id', keyId).update({ scope_unmasked: false }));
     const later = await again();
-    expect([later.status, codesOf(later), secrets.test(later.text)]).toEqual([422, ['key_reused'], false]);
+    expect([later.status, listCodes(later), secrets.test(later.text)]).toEqual([422, ['key_reused'], false]);
   });
 
   it('with a record or a view needs record:read; without them it does not', async () => {
     for (const asked of [record, { viewId }]) {
       const answer = await preview(withoutRecords, asked);
-      expect([answer.status, codesOf(answer)]).toEqual([403, ['record_read_needed']]);
+      expect([answer.status, listCodes(answer)]).toEqual([403, ['record_read_needed']]);
     }
     expect((await preview(withoutRecords, {})).status).toBe(200);
   });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openKnex } from '../../../src/db/connect.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
-import { type Api, base, codesOf, problemsOf } from '../../setup/api.ts';
+import { type Api, base, listCodes, listProblems } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -55,8 +55,8 @@ const make = async (api: Api, given: object = {}): Promise<string> => {
   expect(answer.status, answer.text).toBe(201);
   return answer.body.id;
 };
-const recordsOf = (api: Api, id: string, query = '') => api('get', `/views/${id}/records${query}`);
-const csvOf = (api: Api, id: string, query = '') =>
+const readRecords = (api: Api, id: string, query = '') => api('get', `/views/${id}/records${query}`);
+const readCsv = (api: Api, id: string, query = '') =>
   api('get', `/views/${id}/records${query}`, undefined, { accept: 'text/csv' });
 
 describe('GET /views/{id}/records', () => {
@@ -71,7 +71,7 @@ describe('GET /views/{id}/records', () => {
         { field: 'tranid', direction: 'desc' },
       ],
     });
-    const answer = await recordsOf(org.api, id, '?pageSize=3');
+    const answer = await readRecords(org.api, id, '?pageSize=3');
     expect(answer.body.data.map((record: { id: string }) => record.id)).toEqual(['1', '4', '3']);
     expect(answer.text).toContain(
       '{"id":"1","tranid":"INV-1","total":-15.30,"seq":"9007199254740993","entity.name":"=HYPERLINK(\\"x\\")","paid":null',
@@ -88,7 +88,7 @@ describe('GET /views/{id}/records', () => {
       { source: 'tranid', type: 'text' },
       { source: 'total', type: 'number' },
     ]);
-    expect((await recordsOf(org.api, id, '?pageSize=3&page=2')).text).toContain(
+    expect((await readRecords(org.api, id, '?pageSize=3&page=2')).text).toContain(
       '"total":12345678901234567890.10',
     );
   });
@@ -100,46 +100,46 @@ describe('GET /views/{id}/records', () => {
     });
     const filtered = await make(org.api, { filters: [{ field: 'status', operator: 'eq', value: 'open' }] });
     await warehouse("update $wh.record_columns set state = 'vanished' where field = 'status'");
-    const answer = await recordsOf(org.api, id);
-    expect(problemsOf(answer)).toEqual(['columns[1] vanished', 'sort[0].field vanished']);
+    const answer = await readRecords(org.api, id);
+    expect(listProblems(answer)).toEqual(['columns[1] vanished', 'sort[0].field vanished']);
     expect(answer.body.data.map(({ status }: { status: unknown }) => status)).toEqual([
       null,
       null,
       null,
       null,
     ]);
-    const csv = await csvOf(org.api, id);
+    const csv = await readCsv(org.api, id);
     expect([csv.status, csv.headers['x-view-problems'], csv.text.split('\r\n')[1]]).toEqual([
       200,
       'columns[1] vanished, sort[0].field vanished',
       '1,INV-1,',
     ]);
-    const nothing = await recordsOf(org.api, filtered);
-    expect([nothing.status, nothing.body.data, problemsOf(nothing)]).toEqual([
+    const nothing = await readRecords(org.api, filtered);
+    expect([nothing.status, nothing.body.data, listProblems(nothing)]).toEqual([
       200,
       [],
       ['filters[0].field vanished'],
     ]);
-    const refused = await csvOf(org.api, filtered);
-    expect([refused.status, problemsOf(refused)]).toEqual([422, ['filters[0].field vanished']]);
+    const refused = await readCsv(org.api, filtered);
+    expect([refused.status, listProblems(refused)]).toEqual([422, ['filters[0].field vanished']]);
     // A view with such a column can still be updated.
     expect((await org.api('patch', `/views/${id}`, { columns: ['status', 'total'] })).status).toBe(200);
     // The whole record type has been removed.
     await warehouse('delete from $wh.record_state');
-    const gone = await recordsOf(org.api, id);
-    expect([gone.status, gone.body.data, problemsOf(gone), gone.body.syncedAt]).toEqual([
+    const gone = await readRecords(org.api, id);
+    expect([gone.status, gone.body.data, listProblems(gone), gone.body.syncedAt]).toEqual([
       200,
       [],
       ['recordType unknown_record_type'],
       null,
     ]);
-    expect((await csvOf(org.api, id)).status).toBe(422);
+    expect((await readCsv(org.api, id)).status).toBe(422);
   });
 
   it('503 while no sync has been published', async () => {
     const id = await make(org.api);
     await warehouse('update $wh.record_state set generation = 0');
-    for (const answer of [await recordsOf(org.api, id), await csvOf(org.api, id)]) {
+    for (const answer of [await readRecords(org.api, id), await readCsv(org.api, id)]) {
       expect([answer.status, answer.headers['retry-after']]).toEqual([503, '30']);
     }
   });
@@ -150,15 +150,15 @@ describe('GET /views/{id}/records', () => {
     await loadInvoices(org.ctx, other.id, [{ id: 1, tranid: 'theirs' }]);
     const c = (await other.owner.api('post', '/views', body())).body.id;
     for (let round = 0; round < 3; round += 1) {
-      expect(Object.keys((await recordsOf(org.api, a)).body.data[0])).toEqual(['id', 'tranid', 'total']);
-      expect(Object.keys((await recordsOf(org.api, b)).body.data[0])).toEqual(['id', 'total', 'tranid']);
-      expect((await recordsOf(other.owner.api, c)).body.data).toEqual([
+      expect(Object.keys((await readRecords(org.api, a)).body.data[0])).toEqual(['id', 'tranid', 'total']);
+      expect(Object.keys((await readRecords(org.api, b)).body.data[0])).toEqual(['id', 'total', 'tranid']);
+      expect((await readRecords(other.owner.api, c)).body.data).toEqual([
         { id: '1', tranid: 'theirs', total: null },
       ]);
     }
     await org.api('patch', `/views/${a}`, { columns: ['status'] });
-    expect((await recordsOf(org.api, a)).body.data[0]).toEqual({ id: '1', status: 'open' });
-    expect((await recordsOf(other.owner.api, a)).status).toBe(404);
+    expect((await readRecords(org.api, a)).body.data[0]).toEqual({ id: '1', status: 'open' });
+    expect((await readRecords(other.owner.api, a)).status).toBe(404);
   });
 });
 
@@ -181,7 +181,7 @@ describe('GET /views/{id}/records as CSV', () => {
       columns: ['tranid', 'total', 'entity.name', 'lastmodified'],
       sort: [{ field: 'tranid', direction: 'asc' }],
     });
-    const answer = await csvOf(org.api, id);
+    const answer = await readCsv(org.api, id);
     expect(answer.text).toBe(
       `\ufeffid,tranid,total,entity.name,lastmodified\r\n3,"",7,,\r\n2,'-15.30,12345678901234567890.10,"Ann, ""the"" boss\nBob",\r\n1,INV-1,-15.30,"'=HYPERLINK(""x"")",\r\n4,,-15.30,,2026-01-31T10:00:00Z\r\n`,
     );
@@ -194,8 +194,8 @@ describe('GET /views/{id}/records as CSV', () => {
     });
     expect(answer.headers['vary']).toContain('Accept');
     const pages = [
-      await recordsOf(org.api, id, '?pageSize=2'),
-      await recordsOf(org.api, id, '?pageSize=2&page=2'),
+      await readRecords(org.api, id, '?pageSize=2'),
+      await readRecords(org.api, id, '?pageSize=2&page=2'),
     ];
     expect(pages.flatMap((page) => page.body.data.map((record: { id: string }) => record.id))).toEqual([
       '3',
@@ -207,8 +207,8 @@ describe('GET /views/{id}/records as CSV', () => {
 
   it('has no pages and no other media types', async () => {
     const id = await make(org.api);
-    const paged = await csvOf(org.api, id, '?page=1&pageSize=10');
-    expect([paged.status, codesOf(paged)]).toEqual([400, ['not_paged', 'not_paged']]);
+    const paged = await readCsv(org.api, id, '?page=1&pageSize=10');
+    expect([paged.status, listCodes(paged)]).toEqual([400, ['not_paged', 'not_paged']]);
     expect((await org.api('get', `/views/${id}/records`, undefined, { accept: 'image/png' })).status).toBe(
       406,
     );

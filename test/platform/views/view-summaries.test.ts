@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type InvoiceRow, invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
 import { exactAverage } from '../../public/read/exact-average.ts';
-import { type Answer, type Api, problemsOf } from '../../setup/api.ts';
+import { type Answer, type Api, listProblems } from '../../setup/api.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
 const rows: InvoiceRow[] = Array.from({ length: 80 }, (_, at) => ({
@@ -138,7 +138,7 @@ describe('GET /views/{id}/rows', () => {
   it('is 422 for a view without a summary, and 404 for callers who may not see the view', async () => {
     const bare = await send(null);
     expect([bare.status, bare.body.summary]).toEqual([201, null]);
-    expect(problemsOf(await read(bare.body.id))).toEqual(['summary no_summary']);
+    expect(listProblems(await read(bare.body.id))).toEqual(['summary no_summary']);
     const own = await make({}, { visibility: 'private' });
     const viewer = (await org.join('viewer')).api;
     expect((await read(own, viewer)).status).toBe(404);
@@ -194,14 +194,14 @@ describe('a summary', () => {
     ],
   ])('with %s is refused', async (_name, summary, problems) => {
     const refused = await send(summary);
-    expect([refused.status, problemsOf(refused)]).toEqual([422, problems]);
+    expect([refused.status, listProblems(refused)]).toEqual([422, problems]);
   });
 
   it('never adds up amounts of several currencies', async () => {
     await describeMoney();
     const aggregates = [{ field: 'total', functions: ['sum'] }];
     const refused = await send({ aggregates });
-    expect([refused.status, problemsOf(refused)]).toEqual([
+    expect([refused.status, listProblems(refused)]).toEqual([
       422,
       ['summary.aggregates[0].field several_currencies'],
     ]);
@@ -221,9 +221,9 @@ describe('a summary', () => {
       { aggregates },
       { filters: [{ field: 'entity', operator: 'eq', value: ['EUR', 'USD'] }] },
     );
-    expect(problemsOf(several)).toEqual(['summary.aggregates[0].field several_currencies']);
+    expect(listProblems(several)).toEqual(['summary.aggregates[0].field several_currencies']);
     const unfiltered = await org.api('patch', `/views/${filtered}`, { filters: null });
-    expect([unfiltered.status, problemsOf(unfiltered)]).toEqual([
+    expect([unfiltered.status, listProblems(unfiltered)]).toEqual([
       422,
       ['summary.aggregates[0].field several_currencies'],
     ]);
@@ -234,7 +234,7 @@ describe('a summary', () => {
       aggregates: [{ field: 'seq', functions: ['sum'] }],
       groups: [{ field: 'entity' }],
     });
-    expect([untold.status, problemsOf(untold)]).toEqual([
+    expect([untold.status, listProblems(untold)]).toEqual([
       422,
       ['summary.aggregates[0].field several_currencies'],
     ]);
@@ -268,7 +268,7 @@ describe('a summary', () => {
       );
     await change('vanished');
     const found = await read(id);
-    expect([found.status, found.body.data, problemsOf(found)]).toEqual([
+    expect([found.status, found.body.data, listProblems(found)]).toEqual([
       200,
       [],
       ['summary.groups[0].field vanished'],
@@ -287,7 +287,7 @@ describe('a summary', () => {
     await publishVersion(org.ctx, org.id, { endpoints: [{ ...invoicesEndpoint, fields }] });
     const viewer = (await org.join('viewer')).api;
     await expect.poll(async () => (await read(id, viewer)).body.data).toEqual([]);
-    expect(problemsOf(await read(id, viewer))).toEqual(['summary.groups[0].field masked_field']);
+    expect(listProblems(await read(id, viewer))).toEqual(['summary.groups[0].field masked_field']);
     expect((await read(id, owner)).body.data).toHaveLength(3);
     expect((await read(id, owner, '?masked=true')).body.data).toEqual([]);
   });

@@ -4,7 +4,7 @@ import { createId } from '../../../src/core/id.ts';
 import type { Tx } from '../../../src/db/transaction.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
-import { type Api, codesOf, problemsOf } from '../../setup/api.ts';
+import { type Api, listCodes, listProblems } from '../../setup/api.ts';
 import { type Person, useOrganization } from '../../setup/use-organization.ts';
 
 const invoices: InvoiceRow[] = [
@@ -54,8 +54,8 @@ const make = async (api: Api, given: object = {}): Promise<string> => {
   expect(answer.status, answer.text).toBe(201);
   return answer.body.id;
 };
-const recordsOf = (api: Api, id: string, query = '') => api('get', `/views/${id}/records${query}`);
-const csvOf = (api: Api, id: string, query = '') =>
+const readRecords = (api: Api, id: string, query = '') => api('get', `/views/${id}/records${query}`);
+const readCsv = (api: Api, id: string, query = '') =>
   api('get', `/views/${id}/records${query}`, undefined, { accept: 'text/csv' });
 
 describe('/views', () => {
@@ -143,7 +143,7 @@ describe('/views', () => {
     ['a team that is not there', { visibility: 'team', teamId: createId() }, ['teamId unknown_team']],
   ])('422 for %s', async (_name, given, problems) => {
     const answer = await org.api('post', '/views', body(given));
-    expect([answer.status, problemsOf(answer)]).toEqual([422, problems]);
+    expect([answer.status, listProblems(answer)]).toEqual([422, problems]);
   });
 
   it('are listed newest first, filtered by name, record type and visibility', async () => {
@@ -166,7 +166,7 @@ describe('/views', () => {
     const again = await org.api('patch', `/views/${id}`, {
       filters: [{ field: 'total', operator: 'gte', value: 0 }],
     });
-    expect([again.status, problemsOf(again)]).toEqual([422, ['filters[0].operator operator_misfits']]);
+    expect([again.status, listProblems(again)]).toEqual([422, ['filters[0].operator operator_misfits']]);
   });
 });
 
@@ -184,8 +184,8 @@ describe('who sees a view', () => {
     return [
       listed,
       (await api('get', `/views/${id}`)).status,
-      (await recordsOf(api, id)).status,
-      (await csvOf(api, id)).status,
+      (await readRecords(api, id)).status,
+      (await readCsv(api, id)).status,
     ];
   };
   const all = (status: number) => [status, status, status, status];
@@ -217,7 +217,7 @@ describe('who sees a view', () => {
       (await other.api('delete', `/views/${own}`)).status,
     ]).toEqual([404, 404, 404]);
     const refused = await change(other, ofAll);
-    expect([refused.status, codesOf(refused)]).toEqual([403, ['view_owner_needed']]);
+    expect([refused.status, listCodes(refused)]).toEqual([403, ['view_owner_needed']]);
     expect((await other.api('delete', `/views/${ofAll}`)).status).toBe(403);
     expect((await change(admin, ofAll)).body.owner.id).toBe(maker.id);
     // A caller with member:update may even hide it from themselves.
@@ -233,7 +233,7 @@ describe('who sees a view', () => {
     const editor = await org.join('editor');
     const teamId = await asTeam();
     const refused = await editor.api('post', '/views', body({ visibility: 'team', teamId }));
-    expect([refused.status, problemsOf(refused)]).toEqual([422, ['teamId not_in_team']]);
+    expect([refused.status, listProblems(refused)]).toEqual([422, ['teamId not_in_team']]);
     const admin = await org.join('admin');
     const id = await make(admin.api, { visibility: 'team', teamId });
     expect((await admin.api('patch', `/views/${id}`, { visibility: 'organization' })).body).toMatchObject({

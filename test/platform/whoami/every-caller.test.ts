@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { createId } from '../../../src/core/id.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
-import { type Answer, type Api, apiOf, codesOf, signedInApi } from '../../setup/api.ts';
+import { type Answer, type Api, createApi, listCodes, signedInApi } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { type SignInSite, startSignInSite } from '../../setup/identity-provider.ts';
 import { makeKey, makeOrganization, makePerson, makeSession } from '../../setup/organization.ts';
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 let made = 0;
 const newPerson = () => makePerson(database.ctx, `person-${(made += 1)}@acme.example`);
-const sessionOf = async (userId: string, active: string | null = null): Promise<Api> =>
+const signIn = async (userId: string, active: string | null = null): Promise<Api> =>
   signedInApi(app, site.ctx, (await makeSession(site.ctx, userId, active)).cookie);
 
 /** A new organization of which the person is a member. */
@@ -55,7 +55,7 @@ const named = (api: Api, organizationId: string, path = '/whoami') =>
 describe('a person without an organization', () => {
   it('is told who they are and what to do, by session and by token', async () => {
     const person = await newPerson();
-    const answer = await (await sessionOf(person.id))('get', '/whoami');
+    const answer = await (await signIn(person.id))('get', '/whoami');
     expect([answer.status, answer.body]).toEqual([
       200,
       {
@@ -69,7 +69,7 @@ describe('a person without an organization', () => {
         nextStep: { code: 'no_organization', message: expect.stringContaining('POST /organizations') },
       },
     ]);
-    const token = await apiOf(app, await site.agentToken())('get', '/whoami');
+    const token = await createApi(app, await site.agentToken())('get', '/whoami');
     expect(actsFor(token)).toEqual([200, null, 'no_organization']);
     expect(token.body).toMatchObject({
       credential: { kind: 'oauth' },
@@ -86,14 +86,14 @@ describe('a person without an organization', () => {
   });
 
   it('gets empty lists of organizations, and 403 elsewhere', async () => {
-    const api = await sessionOf((await newPerson()).id);
+    const api = await signIn((await newPerson()).id);
     for (const path of ['/organizations', '/whoami/organizations'])
       expect([path, (await api('get', path)).body]).toEqual([
         path,
         { data: [], pagination: expect.objectContaining({ total: 0 }) },
       ]);
     const refused = await api('get', '/teams');
-    expect([refused.status, codesOf(refused)]).toEqual([403, ['no_organization']]);
+    expect([refused.status, listCodes(refused)]).toEqual([403, ['no_organization']]);
   });
 });
 
@@ -101,7 +101,7 @@ describe('a person with one organization', () => {
   it('acts for it without choosing, by session and by token', async () => {
     const person = await newPerson();
     const only = await joined(person.id);
-    const answer = await (await sessionOf(person.id))('get', '/whoami');
+    const answer = await (await signIn(person.id))('get', '/whoami');
     expect(actsFor(answer)).toEqual([200, only.id, null]);
     expect(answer.body).toMatchObject({
       membership: { role: { name: 'admin' } },
@@ -115,7 +115,7 @@ describe('a person with several organizations', () => {
   it('is told to choose one; the header x-organization-id chooses it for a request, in a session as in a token', async () => {
     const person = await newPerson();
     const [first, second] = [await joined(person.id), await joined(person.id, 'viewer')];
-    const api = await sessionOf(person.id);
+    const api = await signIn(person.id);
     const unchosen = await api('get', '/whoami');
     expect(actsFor(unchosen)).toEqual([200, null, 'organization_needed']);
     expect(unchosen.body.nextStep.message).toContain('POST /whoami/active-organization');
@@ -123,7 +123,7 @@ describe('a person with several organizations', () => {
       second.id,
       first.id,
     ]);
-    expect(codesOf(await api('get', '/teams'))).toEqual(['organization_needed']);
+    expect(listCodes(await api('get', '/teams'))).toEqual(['organization_needed']);
     expect(actsFor(await named(api, second.id))).toEqual([200, second.id, null]);
     expect((await named(api, first.id, '/teams')).status).toBe(200);
     expect((await api('post', '/whoami/active-organization', { organizationId: first.id })).status).toBe(200);
@@ -145,12 +145,12 @@ describe('a person with several organizations', () => {
         { 'another organization': (await makeOrganization(database.ctx)).id, 'no organization': createId() }[
           what
         ] ?? what;
-      for (const api of [await sessionOf(person.id), await sessionOf(person.id, own.id)]) {
+      for (const api of [await signIn(person.id), await signIn(person.id, own.id)]) {
         expect(actsFor(await named(api, header))).toEqual([200, null, 'not_a_member']);
         const refused = await named(api, header, '/teams');
-        expect([refused.status, codesOf(refused)]).toEqual([403, ['not_a_member']]);
+        expect([refused.status, listCodes(refused)]).toEqual([403, ['not_a_member']]);
       }
-      const token = apiOf(app, await site.agentToken());
+      const token = createApi(app, await site.agentToken());
       expect(actsFor(await named(token, header))[1]).toBeNull();
     },
   );
@@ -168,11 +168,11 @@ describe('a session whose active organization is gone', () => {
   it.each(gone)('chooses the one that is left when it %s', async (_name, end) => {
     const person = await newPerson();
     const [lost, left] = [await joined(person.id, 'owner'), await joined(person.id)];
-    const api = await sessionOf(person.id, lost.id);
+    const api = await signIn(person.id, lost.id);
     await end(person.id, lost, api);
     // A page that still shows the former organization must not change the remaining one.
     const meantForTheOther = await api('post', '/teams', { name: 'meant for the lost one' });
-    expect([meantForTheOther.status, codesOf(meantForTheOther)]).toEqual([400, ['organization_needed']]);
+    expect([meantForTheOther.status, listCodes(meantForTheOther)]).toEqual([400, ['organization_needed']]);
     expect((await api('get', '/teams')).body.data).toEqual([]);
     expect(actsFor(await api('get', '/whoami'))).toEqual([200, left.id, null]);
     expect((await api('post', '/teams', { name: 'in the remaining one' })).status).toBe(201);
@@ -190,7 +190,7 @@ describe('a session whose active organization is gone', () => {
         await joined(person.id),
         await joined(person.id),
       ];
-      const api = await sessionOf(person.id, lost.id);
+      const api = await signIn(person.id, lost.id);
       await end(person.id, lost, api);
       expect(actsFor(await api('get', '/whoami'))).toEqual([200, null, 'organization_needed']);
       expect((await api('get', '/organizations')).body.data).toHaveLength(2);
@@ -205,14 +205,14 @@ describe('an API key', () => {
   it('acts for its organization only, and says so when the header names another one', async () => {
     const [own, other] = [await makeOrganization(database.ctx), await makeOrganization(database.ctx)];
     const key = await makeKey(database.ctx, own.id);
-    const api = apiOf(app, key.secret);
+    const api = createApi(app, key.secret);
     expect(actsFor(await named(api, own.id))).toEqual([200, own.id, null]);
     for (const organizationId of [other.id, 'garbage']) {
       const answer = await named(api, organizationId);
       expect(actsFor(answer)).toEqual([200, null, 'organization_mismatch']);
       expect(answer.body.credential).toEqual({ kind: 'api-key', id: key.id });
       const refused = await named(api, organizationId, '/api-keys');
-      expect([refused.status, codesOf(refused)]).toEqual([400, ['organization_mismatch']]);
+      expect([refused.status, listCodes(refused)]).toEqual([400, ['organization_mismatch']]);
     }
   });
 
@@ -221,7 +221,7 @@ describe('an API key', () => {
       await makeOrganization(database.ctx, { ownerEmail: 'Creator@acme.example' }),
       await makeOrganization(database.ctx),
     ];
-    const api = apiOf(app, (await makeKey(database.ctx, own.id, { versions: ['v1'] })).secret);
+    const api = createApi(app, (await makeKey(database.ctx, own.id, { versions: ['v1'] })).secret);
     for (const organizationId of [own.id, other.id, 'garbage']) {
       const answer = await named(api, organizationId);
       expect([answer.status, answer.body.user.email]).toEqual([200, null]);
@@ -230,6 +230,6 @@ describe('an API key', () => {
   });
 
   it('401 when it is invalid, whatever the header says', async () => {
-    expect((await named(apiOf(app, 'psk_wrong'), createId())).status).toBe(401);
+    expect((await named(createApi(app, 'psk_wrong'), createId())).status).toBe(401);
   });
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { assignablePermissions } from '../../../src/core/permissions.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
-import { apiOf } from '../../setup/api.ts';
+import { createApi } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
 import { sessionApi } from '../../setup/sessions.ts';
@@ -25,7 +25,7 @@ describe('GET /whoami', () => {
       ownerEmail: 'ada@example.test',
     });
     const key = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
-    const { body, status } = await apiOf(app, key.secret)('get', '/whoami');
+    const { body, status } = await createApi(app, key.secret)('get', '/whoami');
     expect(status).toBe(200);
     expect(body).toEqual({
       user: { id: organization.ownerId, email: 'ada@example.test', name: 'ada@example.test' },
@@ -54,7 +54,7 @@ describe('GET /whoami', () => {
     const { id, ownerId } = await makeOrganization(database.ctx);
     const key = await makeKey(database.ctx, id, { permissions: ['write'], unmasked: true });
     const person = sessionApi(app, (await makeSession(database.ctx, ownerId, id)).token);
-    for (const api of [apiOf(app, key.secret), person])
+    for (const api of [createApi(app, key.secret), person])
       expect((await api('get', '/whoami')).body.permissions).toContain('unmasked:read');
   });
 
@@ -77,7 +77,10 @@ describe('GET /whoami', () => {
         [unnamed, ''],
         [named, 'Alan'],
       ] as const) {
-        const answer = await apiOf(app, (await makeKey(database.ctx, id, scopes)).secret)('get', '/whoami');
+        const answer = await createApi(app, (await makeKey(database.ctx, id, scopes)).secret)(
+          'get',
+          '/whoami',
+        );
         expect([answer.status, answer.body.user, answer.body.metrics]).toEqual([
           200,
           { id: ownerId, email: null, name },
@@ -85,7 +88,7 @@ describe('GET /whoami', () => {
         ]);
         expect(answer.text).not.toContain('@');
       }
-    const whole = await apiOf(app, (await makeKey(database.ctx, named.id)).secret)('get', '/whoami');
+    const whole = await createApi(app, (await makeKey(database.ctx, named.id)).secret)('get', '/whoami');
     expect(whole.body.user).toEqual({ id: named.ownerId, email: 'alan@example.test', name: 'Alan' });
   });
 
@@ -115,11 +118,11 @@ describe('GET /whoami', () => {
     await database.ctx.db.data.query(
       `insert into ${schema}.record_state (record_type, id_type, generation, row_count, active_table) values ('invoice', 'integer', 1, 5000, 'invoice_1')`,
     );
-    const { metrics } = (await apiOf(app, key.secret)('get', '/whoami')).body;
+    const { metrics } = (await createApi(app, key.secret)('get', '/whoami')).body;
     expect(metrics).toMatchObject({ monthlyActiveUsers: 2, activeApiKeys: 1, storage: { records: 5000 } });
     expect(metrics.storage.bytes).toBeGreaterThan(500_000);
-    const theirs = (await apiOf(app, (await makeKey(database.ctx, other.id)).secret)('get', '/whoami')).body
-      .metrics;
+    const theirs = (await createApi(app, (await makeKey(database.ctx, other.id)).secret)('get', '/whoami'))
+      .body.metrics;
     expect(theirs).toMatchObject({ monthlyActiveUsers: 0, activeApiKeys: 2, storage: { records: 0 } });
   });
 
@@ -128,7 +131,7 @@ describe('GET /whoami', () => {
     const { secret } = await makeKey(database.ctx, id);
     const member = await makeMember(database.ctx, id, 'viewer');
     const activeUsers = async () =>
-      (await apiOf(app, secret)('get', '/whoami')).body.metrics.monthlyActiveUsers;
+      (await createApi(app, secret)('get', '/whoami')).body.metrics.monthlyActiveUsers;
     expect([await activeUsers(), await activeUsers()]).toEqual([0, 0]);
     const sessions = await Promise.all(
       [ownerId, ownerId, member.id].map((userId) => makeSession(database.ctx, userId, id)),
@@ -143,7 +146,7 @@ describe('GET /whoami', () => {
 
   it('computes agent credits from the ledger of this organization for this month', async () => {
     const [mine, other] = [await makeOrganization(database.ctx), await makeOrganization(database.ctx)];
-    const api = apiOf(app, (await makeKey(database.ctx, mine.id)).secret);
+    const api = createApi(app, (await makeKey(database.ctx, mine.id)).secret);
     /** Also for the next month, which may start right now. */
     const spend = (organizationId: string, credits: number, months = [0, 1]) =>
       inTransaction({ db: database.ctx.db, organizationId }, (tx) =>

@@ -1,7 +1,7 @@
 // What a reader sees of fields that an allow-list leaves out or that its version masks. Random masks and
 // allow-lists at every door, with entity tags, HEAD and the texts of errors: test/access.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Get, idsOf, invoicesEndpoint, openSite, type Site } from '../fixture.ts';
+import { type Get, invoicesEndpoint, listIds, openSite, type Site } from '../fixture.ts';
 
 const masks: Readonly<Record<string, string>> = {
   ...{ number: 'last4', total: 'hash', totalText: 'hash', seq: 'last4', paid: 'hash', date: 'year' },
@@ -80,9 +80,9 @@ describe('masked fields', () => {
   });
 
   it('keep the order of ids instead of the default sort, whatever the direction', async () => {
-    expect(idsOf(await unmasked('/v1/invoices'))).toEqual(['1', '2', '4', '3']);
-    expect(idsOf(await masked('/v1/invoices'))).toEqual(['1', '2', '3', '4']);
-    expect(idsOf(await masked('/v1/invoices?order=desc'))).toEqual(['4', '3', '2', '1']);
+    expect(listIds(await unmasked('/v1/invoices'))).toEqual(['1', '2', '4', '3']);
+    expect(listIds(await masked('/v1/invoices'))).toEqual(['1', '2', '3', '4']);
+    expect(listIds(await masked('/v1/invoices?order=desc'))).toEqual(['4', '3', '2', '1']);
   });
 
   it.each([

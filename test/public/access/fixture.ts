@@ -12,7 +12,7 @@ export const scopedInvoices = {
 };
 
 /** Invoices of these customers. */
-export const rowsOf = (customers: readonly string[]): RowScopes => ({
+export const createRowScopes = (customers: readonly string[]): RowScopes => ({
   resources: {
     invoices: { recordType: 'invoice', conditions: [{ field: 'customer', source: 'entity', in: customers }] },
   },

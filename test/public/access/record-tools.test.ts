@@ -7,9 +7,9 @@ import {
   type RecordAccess,
   unlimitedLayer,
 } from '../../../src/core/record-access.ts';
-import { recordToolsOf } from '../../../src/public/index.ts';
+import { getRecordTools } from '../../../src/public/index.ts';
 import { type InvoiceRow, openSite, type Site, withReads } from '../fixture.ts';
-import { rowsOf, scopedInvoices } from './fixture.ts';
+import { createRowScopes, scopedInvoices } from './fixture.ts';
 
 const customers = ['acme', 'birch', 'corda'] as const;
 const rows: InvoiceRow[] = Array.from({ length: 90 }, (_, index) => ({
@@ -25,7 +25,7 @@ const rows: InvoiceRow[] = Array.from({ length: 90 }, (_, index) => ({
 const masked: Readonly<Record<string, string>> = { total: 'last4', date: 'year', totalText: 'last4' };
 
 let site: Site;
-let tools: ReturnType<typeof recordToolsOf>;
+let tools: ReturnType<typeof getRecordTools>;
 beforeAll(async () => {
   const fields = scopedInvoices.fields.map((field) => ({
     ...field,
@@ -45,17 +45,17 @@ beforeAll(async () => {
       { version: 'v2', endpoints: [{ ...scopedInvoices, fields: unscopable }] },
     ],
   });
-  tools = recordToolsOf(withReads(site.ctx));
+  tools = getRecordTools(withReads(site.ctx));
 });
 afterAll(() => site.close());
 
 type Tool = keyof typeof tools;
 const at = { version: 'v1', resource: 'invoices' };
-const accessOf = (layer: Partial<AccessLayer>, unmasked = true): RecordAccess => ({
+const createAccess = (layer: Partial<AccessLayer>, unmasked = true): RecordAccess => ({
   layers: [{ ...unlimitedLayer, ...layer }],
   unmasked,
 });
-const acme = accessOf({ rows: rowsOf(['acme']) });
+const acme = createAccess({ rows: createRowScopes(['acme']) });
 async function run(name: Tool, reads: RecordAccess, input: object = {}) {
   const call = tools[name] as (tenant: object, access: object, input: object) => Promise<string>;
   const defaults = name === 'aggregate' ? { orderBy: 'count', limit: 20 } : {};
@@ -105,7 +105,7 @@ describe('masked and hidden fields', () => {
       type: 'number',
       sortable: true,
     });
-    const onlyStatus = accessOf({ fields: { invoices: ['status'] } });
+    const onlyStatus = createAccess({ fields: { invoices: ['status'] } });
     const narrow = await run('describe', onlyStatus);
     expect(narrow.fields.map(({ name }: { name: string }) => name)).toEqual(['id', 'status']);
     await expect(run('describe', onlyStatus, { fields: ['total'] })).rejects.toMatchObject({

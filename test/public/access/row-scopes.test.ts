@@ -2,8 +2,8 @@
 // to a version, records that are withheld, and fields that the ERP no longer delivers.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { testClock } from '../../setup/database.ts';
-import { bumpGeneration, type Get, idsOf, openSite, type Site } from '../fixture.ts';
-import { rowsOf, scopedInvoices } from './fixture.ts';
+import { bumpGeneration, type Get, listIds, openSite, type Site } from '../fixture.ts';
+import { createRowScopes, scopedInvoices } from './fixture.ts';
 
 const customers = ['acme', 'birch', 'corda', null] as const;
 const rows = Array.from({ length: 40 }, (_, index) => ({
@@ -26,7 +26,7 @@ beforeAll(async () => {
       { version: 'v2', endpoints: [{ ...scopedInvoices, fields: unscopable }] },
     ],
   });
-  acme = await site.callerWith({ rows: rowsOf(['acme']) });
+  acme = await site.callerWith({ rows: createRowScopes(['acme']) });
 });
 afterAll(() => site.close());
 /** As a run publishes, a second after the last read. */
@@ -37,7 +37,7 @@ async function publish(): Promise<void> {
 
 describe('a row scope', () => {
   it('leaves its records in lists and exports, and 404 for others as for absent ones', async () => {
-    expect(idsOf(await acme('/v1/invoices').expect(200))).toEqual(own);
+    expect(listIds(await acme('/v1/invoices').expect(200))).toEqual(own);
     const { text } = await acme('/v1/invoices?fields=id', { accept: 'text/csv' }).expect(200);
     expect(text.trimEnd().split('\r\n')).toEqual(['id', ...own]);
     const bodies = [(await acme('/v1/invoices/2').expect(404)).body, (await acme('/v1/invoices/99')).body];
@@ -53,7 +53,7 @@ describe('a row scope', () => {
     await (await limitedBy('customer', []))('/v1/invoices').expect(403);
     const byId = await limitedBy('invoice', [{ field: 'id', source: 'id', in: ['5', '6'] }]);
     for (const path of ['/v1/invoices', '/v2/invoices'])
-      expect(idsOf(await byId(path).expect(200)).sort()).toEqual(['5', '6']);
+      expect(listIds(await byId(path).expect(200)).sort()).toEqual(['5', '6']);
   });
 
   it('leaves out withheld records, in lists, records, totals and exports', async () => {

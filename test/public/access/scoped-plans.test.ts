@@ -16,7 +16,7 @@ import {
 } from '../../../src/public/read/sql.ts';
 import { narrowEndpoint } from '../../../src/public/version/narrow.ts';
 import { compileInvoices } from '../compiled.ts';
-import { rowsOf, scopedInvoices } from './fixture.ts';
+import { createRowScopes, scopedInvoices } from './fixture.ts';
 
 const { endpoint, whole } = compileInvoices(scopedInvoices);
 const narrow = (...layers: Partial<AccessLayer>[]) =>
@@ -24,15 +24,15 @@ const narrow = (...layers: Partial<AccessLayer>[]) =>
     layers: layers.map((layer) => ({ ...unlimitedLayer, ...layer })),
     unmasked: true,
   });
-const acme = narrow({ rows: rowsOf(['acme']) });
-const birch = narrow({ rows: rowsOf(['birch']) });
-const both = narrow({ rows: rowsOf(['acme', 'birch']) });
+const acme = narrow({ rows: createRowScopes(['acme']) });
+const birch = narrow({ rows: createRowScopes(['birch']) });
+const both = narrow({ rows: createRowScopes(['acme', 'birch']) });
 const ref = { schema: 'wh_x', table: 'invoice_1' };
-const planOf = (of: typeof whole, query = '') => planList(of, parseQuery(query));
+const planQuery = (of: typeof whole, query = '') => planList(of, parseQuery(query));
 
 describe('statements', () => {
   const statements = (of: typeof whole, query = '') => {
-    const plan = planOf(of, query);
+    const plan = planQuery(of, query);
     const record = planRecord(of, '1', new Map());
     return {
       list: listStatement(ref, plan, plainRanges(plan), false),
@@ -58,7 +58,7 @@ describe('statements', () => {
       expect(values).toContain('acme');
       expect(text).not.toContain('acme');
     }
-    const plan = planOf(acme);
+    const plan = planQuery(acme);
     expect(copyStatement(ref, plan).text).toMatch(
       /"f_entity" = .* and not exists \(select from wh_x\.withheld_records/s,
     );
@@ -75,25 +75,29 @@ describe('statements', () => {
       expect(a[name].key).not.toBe(c[name].key);
       expect(c[name].write()).not.toContain('withheld');
     }
-    expect(planOf(acme).filterKey).not.toBe(planOf(whole, 'customer=acme').filterKey);
-    expect(planOf(acme).filterKey).not.toBe(planOf(birch).filterKey);
+    expect(planQuery(acme).filterKey).not.toBe(planQuery(whole, 'customer=acme').filterKey);
+    expect(planQuery(acme).filterKey).not.toBe(planQuery(birch).filterKey);
   });
 });
 
 describe('the index of the order', () => {
   it('serves one value of a scope as it does a declared equality', () => {
     for (const query of ['', 'date_after=2026-01-01', 'page=9']) {
-      expect([skipsRecords(planOf(acme, query)), hasOnePlan(planOf(acme, query))]).toEqual([false, true]);
+      expect([skipsRecords(planQuery(acme, query)), hasOnePlan(planQuery(acme, query))]).toEqual([
+        false,
+        true,
+      ]);
     }
-    for (const query of ['status=open', 'sort=total']) expect(skipsRecords(planOf(acme, query))).toBe(true);
-    expect([skipsRecords(planOf(both)), hasOnePlan(planOf(both))]).toEqual([true, false]);
+    for (const query of ['status=open', 'sort=total'])
+      expect(skipsRecords(planQuery(acme, query))).toBe(true);
+    expect([skipsRecords(planQuery(both)), hasOnePlan(planQuery(both))]).toEqual([true, false]);
   });
 
   it('does not, where the default sort is hidden: that index continues in it', () => {
-    const hidden = narrow({ rows: rowsOf(['acme']), fields: { invoices: ['status', 'number'] } });
-    expect(planOf(hidden).sort).toMatchObject({ column: { column: 'id' }, order: 'asc' });
-    expect([skipsRecords(planOf(hidden)), hasOnePlan(planOf(hidden))]).toEqual([true, false]);
-    expect(hasOnePlan(planOf(narrow({ fields: { invoices: ['status'] } }), 'status=open'))).toBe(false);
+    const hidden = narrow({ rows: createRowScopes(['acme']), fields: { invoices: ['status', 'number'] } });
+    expect(planQuery(hidden).sort).toMatchObject({ column: { column: 'id' }, order: 'asc' });
+    expect([skipsRecords(planQuery(hidden)), hasOnePlan(planQuery(hidden))]).toEqual([true, false]);
+    expect(hasOnePlan(planQuery(narrow({ fields: { invoices: ['status'] } }), 'status=open'))).toBe(false);
   });
 
   it('is not walked for records by id: they are few', () => {
@@ -108,17 +112,20 @@ describe('the index of the order', () => {
       });
     for (const ids of [['1'], ['1', '2']])
       expect(
-        boundedRanges(planOf(byId(ids)), undefined, 1_000_000, 8_000).map(({ strategy }) => strategy),
+        boundedRanges(planQuery(byId(ids)), undefined, 1_000_000, 8_000).map(({ strategy }) => strategy),
       ).toEqual(['sort']);
   });
 });
 
 describe('narrowing', () => {
   it('gives one object per access and endpoint, and plans by what it reads', () => {
-    const access: RecordAccess = { layers: [{ ...unlimitedLayer, rows: rowsOf(['acme']) }], unmasked: true };
+    const access: RecordAccess = {
+      layers: [{ ...unlimitedLayer, rows: createRowScopes(['acme']) }],
+      unmasked: true,
+    };
     expect(narrowEndpoint(endpoint, access)).toBe(narrowEndpoint(endpoint, access));
     const load = createPlanCache(1_000_000);
-    expect(load(acme, 'status=open')).toBe(load(narrow({ rows: rowsOf(['acme']) }), 'status=open'));
+    expect(load(acme, 'status=open')).toBe(load(narrow({ rows: createRowScopes(['acme']) }), 'status=open'));
     expect(load(acme, 'status=open')).not.toBe(load(birch, 'status=open'));
     expect(load(whole, 'status=open').conditions).toHaveLength(1);
     expect(load(narrow({ fields: { invoices: ['status'] } }), '').fields).toHaveLength(1);
@@ -127,12 +134,14 @@ describe('narrowing', () => {
 
   it('two layers leave the values that both allow, none when they share none', () => {
     const values = (of: typeof whole) => of.scope.map((condition) => condition.values);
-    expect(values(narrow({ rows: rowsOf(['acme', 'birch']) }, { rows: rowsOf(['birch', 'corda']) }))).toEqual(
-      [['birch']],
-    );
-    const none = narrow({ rows: rowsOf(['acme']) }, { rows: rowsOf(['birch']) });
+    expect(
+      values(
+        narrow({ rows: createRowScopes(['acme', 'birch']) }, { rows: createRowScopes(['birch', 'corda']) }),
+      ),
+    ).toEqual([['birch']]);
+    const none = narrow({ rows: createRowScopes(['acme']) }, { rows: createRowScopes(['birch']) });
     expect(values(none)).toEqual([[]]);
-    expect(listStatement(ref, planOf(none), plainRanges(planOf(none)), true).write()).toContain(
+    expect(listStatement(ref, planQuery(none), plainRanges(planQuery(none)), true).write()).toContain(
       '= any($2::text[])',
     );
     expect(new Set([acme, birch, both, none, whole].map(({ reach }) => reach)).size).toBe(5);

@@ -9,11 +9,11 @@ import { pruneTombstones } from '../../../src/sync/retention.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { datedFields, memoryErp, noSignal, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
-import { callerOf, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
+import { createCaller, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
 
 type Change = { op: 'upsert' | 'delete'; id: string; at: string; record: Record<string, unknown> | null };
 type Page = { data: Change[]; next: string; hasMore: boolean };
-type Get = ReturnType<typeof callerOf>;
+type Get = ReturnType<typeof createCaller>;
 
 const endpoint = {
   name: 'things',
@@ -38,7 +38,7 @@ async function openWorld(): Promise<{ world: SyncWorld; get: Get }> {
   });
   await publishVersion(database.ctx, made.organizationId, { version: 'v2', endpoints: [endpoint] });
   const { secret } = await makeKey(database.ctx, made.organizationId);
-  return { world: made, get: callerOf(app, { secret, organizationId: made.organizationId }) };
+  return { world: made, get: createCaller(app, { secret, organizationId: made.organizationId }) };
 }
 
 beforeAll(async () => {

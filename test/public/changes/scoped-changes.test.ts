@@ -10,9 +10,9 @@ import { pruneTombstones } from '../../../src/sync/retention.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { field, memoryErp, noSignal, syncWorld } from '../../sync/fixture.ts';
-import { callerOf, publicApp, publishVersion } from '../fixture.ts';
+import { createCaller, publicApp, publishVersion } from '../fixture.ts';
 
-type Get = ReturnType<typeof callerOf>;
+type Get = ReturnType<typeof createCaller>;
 type Thing = { id: string; [field: string]: unknown };
 type Change = { op: 'upsert' | 'delete'; id: string; at: string; record: Thing | null };
 type Page = { data: Change[]; next: string; hasMore: boolean };
@@ -39,7 +39,7 @@ const endpoint = {
 /** The values to show, by the name of the source. */
 type Conditions = Readonly<Record<string, readonly string[]>>;
 /** A row scope on `things`. */
-const rowsOf = (conditions: Conditions): RowScopes => ({
+const createRowScopes = (conditions: Conditions): RowScopes => ({
   resources: {
     things: {
       recordType: 'thing',
@@ -66,9 +66,9 @@ async function openFeed() {
   return {
     world,
     scoped: async (conditions: Conditions | null): Promise<Get> => {
-      const rows = conditions === null ? {} : { rows: rowsOf(conditions) };
+      const rows = conditions === null ? {} : { rows: createRowScopes(conditions) };
       const { secret } = await makeKey(database.ctx, world.organizationId, rows);
-      return callerOf(app, { secret, organizationId: world.organizationId });
+      return createCaller(app, { secret, organizationId: world.organizationId });
     },
   };
 }
@@ -83,7 +83,7 @@ afterAll(() => database.close());
 
 const page = async (get: Get, since: string | null, limit = 1_000): Promise<Page> =>
   (await get(`/v1/things/changes?limit=${limit}${since === null ? '' : `&since=${since}`}`).expect(200)).body;
-const opsOf = ({ data }: Page): string[] => data.map(({ op, id }) => `${op} ${id}`);
+const listOps = ({ data }: Page): string[] => data.map(({ op, id }) => `${op} ${id}`);
 const refusal = async (get: Get, since: string) => {
   const { status, body } = await get(`/v1/things/changes?since=${since}`);
   return [status, body.error?.details[0].path, body.error?.details[0].code];
@@ -223,7 +223,7 @@ describe('GET /{version}/{resource}/changes under a row scope', () => {
           if (op === 'upsert') client.copy.set(id, record);
           else client.copy.delete(id);
         }
-        ops.push(...opsOf(found));
+        ops.push(...listOps(found));
         ({ hasMore, next: client.since } = found);
       }
       return ops;
@@ -281,7 +281,7 @@ describe('a token of the change feed', () => {
     world.erp.put(2, { customer: 'B', region: '1' });
     await world.sync();
     const movedAt = (await page(a, heldA)).data[0]?.at;
-    expect(opsOf(await page(a, heldA))).toEqual(['delete 2']);
+    expect(listOps(await page(a, heldA))).toEqual(['delete 2']);
     expect(await page(b, heldB)).toMatchObject({
       data: [{ op: 'upsert', id: '2', record: { customerId: 'B' } }],
     });
@@ -289,13 +289,13 @@ describe('a token of the change feed', () => {
     world.erp.put(5, { customer: 'A' });
     await world.sync();
     const later = await page(a, heldA);
-    expect(opsOf(later)).toEqual(['delete 2', 'upsert 5']);
+    expect(listOps(later)).toEqual(['delete 2', 'upsert 5']);
     expect(later.data[0]).toEqual({ op: 'delete', id: '2', at: movedAt, record: null });
     world.erp.drop(2);
     await world.sync();
-    expect(opsOf(await page(a, heldA))).toEqual(['delete 2', 'upsert 5']);
-    expect(opsOf(await page(a, later.next))).toEqual([]);
-    expect(opsOf(await page(b, heldB))).toEqual(['delete 2']);
+    expect(listOps(await page(a, heldA))).toEqual(['delete 2', 'upsert 5']);
+    expect(listOps(await page(a, later.next))).toEqual([]);
+    expect(listOps(await page(b, heldB))).toEqual(['delete 2']);
   });
 
   it('410 when the values of the scope were not recorded from its floor on, and once they are pruned', async () => {
@@ -309,7 +309,7 @@ describe('a token of the change feed', () => {
     await recording(`{"f_customer": "${generation + 1}"}`);
     expect(await refusal(get, next)).toEqual(expired);
     expect(
-      opsOf(await page(await scoped({ id: ['1'] }), (await page(await scoped({ id: ['1'] }), null)).next)),
+      listOps(await page(await scoped({ id: ['1'] }), (await page(await scoped({ id: ['1'] }), null)).next)),
     ).toEqual([]);
     await recording(`{"f_customer": "${generation}"}`);
     expect((await page(get, next)).data).toEqual([]);
@@ -329,7 +329,7 @@ describe('a token of the change feed', () => {
     world.erp.rejects.set('4', { id: '4', ...unreadable });
     await world.sync();
     const withheld = await page(get, next);
-    expect(opsOf(withheld)).toEqual(['delete 4']);
+    expect(listOps(withheld)).toEqual(['delete 4']);
     await get('/v1/things/4').expect(404);
     world.erp.rejects.clear();
     await world.sync();
@@ -344,7 +344,7 @@ describe('a token of the change feed', () => {
     await world.sync();
     const get = await scoped({ customer: ['W'] });
     const first = await page(get, null, 2);
-    expect([opsOf(first), first.hasMore]).toEqual([['upsert 11', 'upsert 12'], true]);
+    expect([listOps(first), first.hasMore]).toEqual([['upsert 11', 'upsert 12'], true]);
     world.erp.put(11, { customer: 'X' });
     world.erp.put(14, { customer: 'X' });
     await world.sync();
@@ -352,11 +352,11 @@ describe('a token of the change feed', () => {
     world.erp.put(14, { customer: 'W' });
     await world.sync();
     const second = await page(get, first.next, 2);
-    expect([opsOf(second), second.hasMore]).toEqual([['upsert 13', 'upsert 15'], true]);
+    expect([listOps(second), second.hasMore]).toEqual([['upsert 13', 'upsert 15'], true]);
     const third = await page(get, second.next, 2);
-    expect([opsOf(third), third.hasMore]).toEqual([['delete 11', 'upsert 14'], true]);
+    expect([listOps(third), third.hasMore]).toEqual([['delete 11', 'upsert 14'], true]);
     const last = await page(get, third.next, 2);
-    expect([opsOf(last), last.hasMore]).toEqual([['delete 12'], false]);
+    expect([listOps(last), last.hasMore]).toEqual([['delete 12'], false]);
   });
 
   it('sends records of any size, in pages that end early, and none of other scopes', async () => {
@@ -367,7 +367,7 @@ describe('a token of the change feed', () => {
     await world.sync();
     const get = await scoped({ customer: ['L'] });
     const { text, body } = await get('/v1/things/changes').expect(200);
-    expect(opsOf(body)).toEqual(['upsert 22', 'upsert 24', 'upsert 26']);
+    expect(listOps(body)).toEqual(['upsert 22', 'upsert 24', 'upsert 26']);
     expect(text.length).toBeGreaterThan(512 * 1024);
     expect(text).not.toContain('M ');
     expect(body.data.map(({ record }: Change) => record)).toEqual(
@@ -375,7 +375,7 @@ describe('a token of the change feed', () => {
     );
     world.erp.put(24, { customer: 'M', name: 'short' });
     await world.sync();
-    expect(opsOf(await page(get, body.next))).toEqual(['delete 24']);
+    expect(listOps(await page(get, body.next))).toEqual(['delete 24']);
   });
 
   it('works before the first sync after an update of the service', async () => {
@@ -386,8 +386,8 @@ describe('a token of the change feed', () => {
     );
     await older.query(`drop table ${older.schema}.scope_changes, ${older.schema}.withheld_records`);
     const { body } = await get('/v1/things/changes').expect(200);
-    expect(opsOf(body)).toEqual(['upsert 1']);
-    expect(opsOf(await page(get, body.next))).toEqual([]);
+    expect(listOps(body)).toEqual(['upsert 1']);
+    expect(listOps(await page(get, body.next))).toEqual([]);
   });
 
   it('410 after the table was replaced', async () => {

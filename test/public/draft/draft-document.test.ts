@@ -31,12 +31,12 @@ type GivenType = {
   readonly fields: readonly DescribedField[];
   readonly shownAs?: DraftSource['described']['shownAs'];
   readonly modifiedField?: string | null;
-  readonly factOf?: (column: RecordColumn, lineField?: string) => ColumnFact | undefined;
+  readonly findFact?: (column: RecordColumn, lineField?: string) => ColumnFact | undefined;
   readonly masks?: DraftSource['masks'];
 };
 
-function sourceOf(given: GivenType): DraftSource {
-  const { name, label, fields, factOf = () => different, modifiedField = null, masks = new Map() } = given;
+function createSource(given: GivenType): DraftSource {
+  const { name, label, fields, findFact = () => different, modifiedField = null, masks = new Map() } = given;
   const metadata = fields.map((each) => ({ ...each, reason: null }));
   const { added } = planColumns(
     [],
@@ -46,7 +46,7 @@ function sourceOf(given: GivenType): DraftSource {
   const facts = columns.flatMap((column) => {
     const keys = column.lineFields === null ? [undefined] : column.lineFields.map((line) => line.name);
     return keys.flatMap((key) => {
-      const fact = factOf(column, key);
+      const fact = findFact(column, key);
       return fact === undefined
         ? []
         : [[key === undefined ? column.column : `${column.column}.${key}`, fact] as const];
@@ -82,7 +82,7 @@ function sourceOf(given: GivenType): DraftSource {
 }
 
 function draft(...given: GivenType[]): { endpoints: EndpointDefinition[]; available: Available } {
-  const sources = given.map(sourceOf);
+  const sources = given.map(createSource);
   const available = Object.fromEntries(sources.map((source) => [source.described.name, source.available]));
   return { endpoints: draftDocument(sources, available).endpoints, available };
 }
@@ -90,7 +90,7 @@ const invoice = (fields: readonly DescribedField[], rest: Partial<GivenType> = {
   ...{ name: 'invoice', label: 'Invoice', fields },
   ...rest,
 });
-const namesOf = (fields: readonly DescribedField[], rest?: Partial<GivenType>): string[] =>
+const draftNames = (fields: readonly DescribedField[], rest?: Partial<GivenType>): string[] =>
   draft(invoice(fields, rest)).endpoints[0]?.fields.map(({ name }) => name) ?? [];
 
 describe('the names of a proposal', () => {
@@ -107,11 +107,11 @@ describe('the names of a proposal', () => {
     ['Sum', 'invoiceSum'],
     ['Q', 'invoiceQ'],
   ])('%s is %s', (label, name) => {
-    expect(namesOf([text('crate note', label)])).toEqual([name]);
+    expect(draftNames([text('crate note', label)])).toEqual([name]);
   });
 
   it('are different where labels are the same', () => {
-    expect(namesOf([text('first', 'Note'), text('second', 'Note'), text('second ', 'Note')])).toEqual([
+    expect(draftNames([text('first', 'Note'), text('second', 'Note'), text('second ', 'Note')])).toEqual([
       'note',
       'second',
       'second2',
@@ -130,7 +130,7 @@ describe('the names of a proposal', () => {
       text('docno', 'Document number'),
     ];
     const shownAs = { number: 'docno', name: 'lastname', date: null };
-    expect(namesOf(fields, { shownAs, modifiedField: 'changed' }).join(' ')).toBe(
+    expect(draftNames(fields, { shownAs, modifiedField: 'changed' }).join(' ')).toBe(
       'number name modifiedAt createdAt isInactive isPerson salesRepId salesRepName terms',
     );
   });
@@ -141,7 +141,7 @@ describe('the names of a proposal', () => {
       field({ ...custom, name: 'custbody_packed_by', label: 'custbody_packed_by' }),
       field({ ...custom, name: 'custbody_a', label: 'Slot' }),
     ];
-    expect(namesOf(fields)).toEqual(['packedBy', 'slot']);
+    expect(draftNames(fields)).toEqual(['packedBy', 'slot']);
   });
 
   it('of endpoints are plural, in lower case, and different', () => {
@@ -183,9 +183,9 @@ describe('what a proposal offers', () => {
       field({ name: 'refused', label: 'Refused', type: 'text', syncable: false }),
     ];
     expect(
-      namesOf(fields, { factOf: ({ field: name }) => (name === 'empty' ? undefined : different) }),
+      draftNames(fields, { findFact: ({ field: name }) => (name === 'empty' ? undefined : different) }),
     ).toEqual(['kept']);
-    expect(draft(invoice(fields, { factOf: () => undefined })).endpoints).toEqual([]);
+    expect(draft(invoice(fields, { findFact: () => undefined })).endpoints).toEqual([]);
   });
 
   it('are no filters, sorts and groups by a value that all records share', () => {
@@ -194,7 +194,7 @@ describe('what a proposal offers', () => {
       field({ name: 'voided', label: 'Voided', type: 'boolean' }),
       field({ name: 'rate', label: 'Rate', type: 'number' }),
     ];
-    const [endpoint] = draft(invoice(fields, { factOf: () => constant })).endpoints;
+    const [endpoint] = draft(invoice(fields, { findFact: () => constant })).endpoints;
     expect(endpoint).toMatchObject({ filters: [], sorts: [], defaultSort: null });
     for (const name of ['aggregates', 'groups', 'search', 'or']) expect(endpoint).not.toHaveProperty([name]);
   });
@@ -301,7 +301,7 @@ const anyType = (name: string) =>
       return {
         ...{ name, label, shownAs: shown, modifiedField: modified },
         fields: lines === null ? fields : [...fields, field(linesField)],
-        factOf: () => found[next++ % found.length],
+        findFact: () => found[next++ % found.length],
       };
     });
 

@@ -19,8 +19,8 @@ import { until } from '../../setup/until.ts';
 import { field, memoryErp, noSignal, syncWorld } from '../../sync/fixture.ts';
 import {
   type Caller,
-  callerOf,
-  idsOf,
+  createCaller,
+  listIds,
   loadInvoices,
   openSite,
   publicApp,
@@ -131,7 +131,7 @@ async function failures(): Promise<number> {
 }
 const entries = () => lines.map((line) => JSON.parse(line));
 const logged = (message: string) => entries().filter(({ msg }) => msg === message);
-const headersOf = (of: Caller) => ({
+const buildHeaders = (of: Caller) => ({
   authorization: `Bearer ${of.secret}`,
   'x-tenant-id': of.organizationId,
 });
@@ -177,7 +177,7 @@ describe('a client', () => {
     await holder.rollback();
     // A client that connects now and takes the same way is handled after the one that disconnected.
     const list = `http://127.0.0.1:${port}/api/public/v1/invoices?pageSize=1`;
-    expect((await fetch(list, { headers: headersOf(caller) })).status).toBe(200);
+    expect((await fetch(list, { headers: buildHeaders(caller) })).status).toBe(200);
     const next = ask(port);
     await new Promise((resolve) => setTimeout(resolve, 200));
     held.socket.destroy();
@@ -206,7 +206,7 @@ describe('a client', () => {
     };
     const counting = (wanted: number) => until(async () => (await waiting('select count(%')) === wanted);
     await counting(1);
-    const headers = headersOf(caller);
+    const headers = buildHeaders(caller);
     const asList = () => fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?number=counted`, { headers });
     expect((await asList()).status).toBe(503);
     current = ctx.db.data;
@@ -225,8 +225,8 @@ describe('a client', () => {
     expect(refused.head).toMatch(/^HTTP\/1.1 503 /);
     expect(refused.head).toMatch(/Retry-After: \d+/);
     expect(logged('Too many exports in progress; try again later').map(({ level }) => level)).toEqual([40]);
-    const get = callerOf(publicApp(database.ctx), caller);
-    expect(idsOf(await get('/v1/invoices?pageSize=1').expect(200))).toEqual(['1']);
+    const get = createCaller(publicApp(database.ctx), caller);
+    expect(listIds(await get('/v1/invoices?pageSize=1').expect(200))).toEqual(['1']);
     socket.destroy();
   });
 
@@ -237,7 +237,7 @@ describe('a client', () => {
     expect((await Promise.race(more)).head).toMatch(/^HTTP\/1.1 503 /);
     const other = await database.another({ rows: [{ id: 1 }] });
     const { secret } = await other.key();
-    const headers = { ...headersOf({ ...other, secret }), accept: 'application/x-ndjson' };
+    const headers = { ...buildHeaders({ ...other, secret }), accept: 'application/x-ndjson' };
     const asked = await fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?fields=number`, { headers });
     expect(await asked.text()).toBe('{"id":"1","number":null}\n');
     socket.destroy();
@@ -295,7 +295,7 @@ describe('while an export stalls', () => {
   it('its table is swapped, no list waits, and it continues with its snapshot until the table may be dropped', async () => {
     const { socket } = await ask(await serve(), '?fields=number', 'Connection: close\r\n');
     await stalled(1);
-    const get = callerOf(publicApp(database.ctx), caller);
+    const get = createCaller(publicApp(database.ctx), caller);
     await get('/v1/invoices?pageSize=1').expect(200);
     let swapping = true;
     const reading = (async () => {
@@ -335,7 +335,7 @@ describe('while an export stalls', () => {
       during.resolve(await ask(port, '', 'Connection: close\r\n', reader, 'things'));
       await stalled(1);
     };
-    const get = callerOf(publicApp(database.ctx), reader);
+    const get = createCaller(publicApp(database.ctx), reader);
     const changes = (await get('/v1/things/changes?limit=1').expect(200)).body.next;
     const generations: number[] = [];
     const look = async () =>

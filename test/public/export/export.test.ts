@@ -79,7 +79,7 @@ const wholeText = async (query: string, headers: Record<string, string>) => {
   const response = await get(`/v1/invoices${query}`, headers).buffer(true).parse(asBuffer).expect(200);
   return { headers: response.headers, text: (response.body as Buffer).toString() };
 };
-const headOf = async (path: string, headers: Record<string, string>) => {
+const sendHead = async (path: string, headers: Record<string, string>) => {
   const answer = await supertest(site.app)
     .head(`/api/public${path}`)
     .set({ ...caller, ...headers })
@@ -182,7 +182,7 @@ describe('an export', () => {
       vary: expect.stringContaining('Accept, Accept-Encoding'),
     });
     expect(headers['access-control-expose-headers']).toContain('X-Total-Count');
-    const head = await headOf('/v1/invoices?status=open', { ...ndjson, ...plain });
+    const head = await sendHead('/v1/invoices?status=open', { ...ndjson, ...plain });
     for (const name of ['etag', 'x-total-count', 'content-type']) expect(head[name]).toBe(headers[name]);
     expect((await wholeText('', { ...csv, ...plain })).headers['content-type']).toBe(
       'text/csv; charset=utf-8; header=present',

@@ -6,11 +6,11 @@ import { openKnex } from '../../../src/db/connect.ts';
 import { generateApiKey } from '../../../src/identity/api-key.ts';
 import { createConcurrencyLimit } from '../../../src/public/load/admission.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { apiOf } from '../../setup/api.ts';
+import { createApi } from '../../setup/api.ts';
 import { type TestDatabase, testClock, testDatabase, testSettings } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { type Caller, callerOf, idsOf, loadInvoices, publishVersion } from '../fixture.ts';
+import { type Caller, createCaller, listIds, loadInvoices, publishVersion } from '../fixture.ts';
 
 const clock = testClock();
 let database: TestDatabase;
@@ -53,7 +53,7 @@ afterAll(async () => {
   await database.close();
 });
 
-const lists = (caller: Caller) => callerOf(app, caller)('/v1/invoices');
+const lists = (caller: Caller) => createCaller(app, caller)('/v1/invoices');
 const waitingFor = async (table: string): Promise<number> => {
   const { rows } = await admin.raw(
     'select count(*)::int as found from pg_locks where not granted and relation = ?::regclass',
@@ -91,8 +91,8 @@ describe('more reads than connections', () => {
       code: 'INTERNAL_ERROR',
       details: [{ code: 'unavailable' }],
     });
-    for (let round = 0; round < 3; round += 1) expect(idsOf(await lists(other))).toEqual(['1']);
-    expect((await apiOf(app, other.secret)('get', '/whoami')).status).toBe(200);
+    for (let round = 0; round < 3; round += 1) expect(listIds(await lists(other))).toEqual(['1']);
+    expect((await createApi(app, other.secret)('get', '/whoami')).status).toBe(200);
     expect((await database.ctx.db.data.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
     await unlock();
     const statuses = (await Promise.all(asked)).map(({ status }) => status);
@@ -113,7 +113,7 @@ describe('more reads than connections', () => {
     await untilWaiting('api_keys', 1);
     const known = lists(busy).then(({ status }) => status);
     await untilWaiting('api_keys', 2);
-    expect((await apiOf(app, null)('get', '/openapi')).status).toBe(200);
+    expect((await createApi(app, null)('get', '/openapi')).status).toBe(200);
     expect((await database.ctx.db.control.raw('select 1 as one')).rows).toEqual([{ one: 1 }]);
     await unlock();
     expect(await known).toBe(200);

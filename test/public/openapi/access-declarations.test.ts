@@ -25,7 +25,7 @@ const describeFields = (fields: readonly object[]): oas31.OpenAPIObject => {
     }),
   );
 };
-const propertiesOf = ({ components }: oas31.OpenAPIObject) =>
+const listProperties = ({ components }: oas31.OpenAPIObject) =>
   (components?.schemas?.['Invoice'] as oas31.SchemaObject | undefined)?.properties as Record<
     string,
     oas31.SchemaObject
@@ -44,7 +44,7 @@ it('describes scopable and tagged fields, and how masked ones look', async () =>
     { name: 'unknown', source: 'nothing', mask: 'hash', scopable: true },
   ]);
   expect((await new Validator().validate(JSON.parse(JSON.stringify(described)))).errors ?? []).toEqual([]);
-  const { customerId, seq, lines, unknown } = propertiesOf(described);
+  const { customerId, seq, lines, unknown } = listProperties(described);
   expect(customerId).toMatchObject({ 'x-scopable': true, 'x-tags': ['personal', 'confidential'] });
   expect(seq).toMatchObject({
     type: ['integer', 'string', 'null'],

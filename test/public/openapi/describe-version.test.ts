@@ -51,14 +51,14 @@ describe('describeVersion', () => {
   });
 
   it('ends descriptions of the publisher with a full stop before adding text', () => {
-    const totalOf = (description: string) => {
+    const describeTotal = (description: string) => {
       const fields = [{ name: 'total', source: 'total', description }];
       const described = describeEndpoints([{ ...invoicesEndpoint, fields, filters: [], sorts: [] }]);
       const record = described.components?.schemas?.['Invoice'] as oas31.SchemaObject | undefined;
       return record?.properties?.['total'];
     };
     for (const written of ['What is due', 'What is due.'])
-      expect(totalOf(written)).toMatchObject({
+      expect(describeTotal(written)).toMatchObject({
         description: expect.stringMatching(/^What is due\. Exact decimal digits\. /),
       });
   });

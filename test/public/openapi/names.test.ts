@@ -1,14 +1,14 @@
 // Names in new descriptions: readable, unique and legal for every resource name that validation accepts.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type EndpointNames, endpointNames, singularOf } from '../../../src/public/openapi/names.ts';
+import { type EndpointNames, endpointNames, toSingular } from '../../../src/public/openapi/names.ts';
 
 const allNames = ({ operations, components }: EndpointNames): string[] => [
   ...Object.values(operations),
   ...Object.values(components),
 ];
 
-describe('singularOf', () => {
+describe('toSingular', () => {
   it.each([
     ['invoices', 'invoice'],
     ['currencies', 'currency'],
@@ -27,12 +27,12 @@ describe('singularOf', () => {
     ['aliases', 'alias'],
     ['licenses', 'license'],
   ])('%s → %s', (plural, singular) => {
-    expect(singularOf(plural)).toBe(singular);
+    expect(toSingular(plural)).toBe(singular);
   });
 
   it('keeps words that are singular, and others than English nouns', () => {
     const words = ['invoice', 'status', 'address', 'analysis', 'news', 'series', 'inventory', 'gas', '2024'];
-    for (const word of [...words, 'a1', 'constructor']) expect(singularOf(word)).toBe(word);
+    for (const word of [...words, 'a1', 'constructor']) expect(toSingular(word)).toBe(word);
   });
 });
 

@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => site.close());
 
-const parametersOf = (path: string): oas31.ParameterObject[] => JSON.parse(text).paths[path].get.parameters;
+const listParameters = (path: string): oas31.ParameterObject[] => JSON.parse(text).paths[path].get.parameters;
 
 describe('a version that declares everything', () => {
   it.each([
@@ -73,18 +73,18 @@ describe('a version that declares everything', () => {
   });
 
   it('takes every sort, group and aggregate that the description lists', async () => {
-    const valuesOf = (path: string, name: string): string[] => {
-      const schema = parametersOf(path).find((parameter) => parameter.name === name)
+    const listValues = (path: string, name: string): string[] => {
+      const schema = listParameters(path).find((parameter) => parameter.name === name)
         ?.schema as oas31.SchemaObject;
       return (schema.enum ?? (schema.items as oas31.SchemaObject).enum ?? []) as string[];
     };
-    for (const sort of valuesOf('/v1/invoices', 'sort')) await get(`/v1/invoices?sort=${sort}`).expect(200);
+    for (const sort of listValues('/v1/invoices', 'sort')) await get(`/v1/invoices?sort=${sort}`).expect(200);
     const summary = '/v1/invoices/summary';
     const functions = ['sum', 'avg', 'min', 'max', 'count_distinct'];
     const all = functions
-      .flatMap((name) => valuesOf(summary, name).map((field) => `${name}=${field}`))
+      .flatMap((name) => listValues(summary, name).map((field) => `${name}=${field}`))
       .join('&');
-    for (const sort of valuesOf(summary, 'sort')) {
+    for (const sort of listValues(summary, 'sort')) {
       const by = functions.some((name) => sort.replace('-', '').startsWith(`${name}.`))
         ? 'paid'
         : sort.replace('-', '');
@@ -93,7 +93,7 @@ describe('a version that declares everything', () => {
   });
 
   it('takes the example of `or`, and values in double quotes', async () => {
-    const { examples = [] } = (parametersOf('/v1/invoices').find(({ name }) => name === 'or')?.schema ??
+    const { examples = [] } = (listParameters('/v1/invoices').find(({ name }) => name === 'or')?.schema ??
       {}) as oas31.SchemaObject;
     expect(examples).toHaveLength(1);
     for (const or of [

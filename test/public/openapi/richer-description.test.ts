@@ -21,7 +21,7 @@ const parse = (list: readonly unknown[], money: object = {}) => {
     bindings: invoice === undefined ? bindings : { ...bindings, invoice: { ...invoice, ...money } },
   };
 };
-const textOf = (
+const buildText = (
   list: readonly unknown[],
   { serverUrl, ...money }: { serverUrl?: string; currency?: string; amounts?: object } = {},
 ): string =>
@@ -34,7 +34,7 @@ const textOf = (
     previous: null,
     ...parse(list, money),
   });
-const documentOf = (list: readonly unknown[]): oas31.OpenAPIObject => JSON.parse(textOf(list));
+const buildDocument = (list: readonly unknown[]): oas31.OpenAPIObject => JSON.parse(buildText(list));
 
 const restricted = (
   list: readonly unknown[],
@@ -46,31 +46,31 @@ const restricted = (
     layers: [{ versions: [], resources: [], rows: null, fields: null, ...layer }],
     unmasked,
   };
-  const text = restrictDescription(textOf(list), readableEndpoints(schema, access));
+  const text = restrictDescription(buildText(list), readableEndpoints(schema, access));
   return { text, body: JSON.parse(text) };
 };
 
-const getOf = (document: oas31.OpenAPIObject, at: string): oas31.OperationObject =>
+const findGetOperation = (document: oas31.OpenAPIObject, at: string): oas31.OperationObject =>
   document.paths?.[`/v2/${at}`]?.get ?? { responses: {} };
 const parameter = (document: oas31.OpenAPIObject, at: string, name: string) =>
-  (getOf(document, at).parameters as oas31.ParameterObject[]).find((each) => each.name === name);
-const valuesOf = (document: oas31.OpenAPIObject, at: string, name: string): unknown => {
+  (findGetOperation(document, at).parameters as oas31.ParameterObject[]).find((each) => each.name === name);
+const listValues = (document: oas31.OpenAPIObject, at: string, name: string): unknown => {
   const schema = parameter(document, at, name)?.schema as oas31.SchemaObject | undefined;
   return (schema?.items as oas31.SchemaObject | undefined)?.enum ?? schema?.enum;
 };
-const orOf = (document: oas31.OpenAPIObject): oas31.SchemaObject =>
+const findOrSchema = (document: oas31.OpenAPIObject): oas31.SchemaObject =>
   (parameter(document, 'invoices', 'or')?.schema ?? {}) as oas31.SchemaObject;
-const schemaOf = (document: oas31.OpenAPIObject, name: string) =>
+const findSchema = (document: oas31.OpenAPIObject, name: string) =>
   document.components?.schemas?.[name] as oas31.SchemaObject;
 
 let document: oas31.OpenAPIObject;
 beforeAll(() => {
-  document = documentOf([richInvoices, parties]);
+  document = buildDocument([richInvoices, parties]);
 });
 
 describe('the description of a version that declares everything', () => {
   it('is valid OpenAPI 3.1 and lint-clean', async () => {
-    const described = textOf([richInvoices, parties], { serverUrl: 'https://portal.example' });
+    const described = buildText([richInvoices, parties], { serverUrl: 'https://portal.example' });
     expect(await schemaErrors(described)).toEqual([]);
     expect(await lintTotals(described)).toMatchObject({ errors: 0, warnings: 0 });
   });
@@ -86,7 +86,7 @@ describe('the description of a version that declares everything', () => {
     expect(parameter(document, 'invoices/summary', 'expand')).toBeUndefined();
     expect(parameter(document, 'invoices/changes', 'expand')).toBeUndefined();
     expect(document.info.description).toContain('## Summaries');
-    const plain = documentOf([parties]).info.description ?? '';
+    const plain = buildDocument([parties]).info.description ?? '';
     for (const title of ['Summaries', 'Related records', 'Search'])
       expect(plain).not.toContain(`## ${title}`);
   });
@@ -100,7 +100,7 @@ describe('the description of a version that declares everything', () => {
   });
 
   it('lists single and combined sorts', () => {
-    const values = valuesOf(document, 'invoices', 'sort');
+    const values = listValues(document, 'invoices', 'sort');
     expect(values).toEqual([
       ...richInvoices.sorts,
       ...richInvoices.sorts.map((name) => `-${name}`),
@@ -115,7 +115,7 @@ describe('the description of a version that declares everything', () => {
   });
 
   it('has a pattern for `or` that takes what is allowed and nothing else, and an example that it takes', () => {
-    const { pattern = '', examples = [] } = orOf(document);
+    const { pattern = '', examples = [] } = findOrSchema(document);
     const accepts = (text: string): boolean => new RegExp(pattern, 'u').test(text);
     expect(examples).toHaveLength(1);
     const allowed = [
@@ -140,21 +140,21 @@ describe('the description of a version that declares everything', () => {
 
 describe('the description of related records', () => {
   it('has them as optional properties that may be null', () => {
-    const { properties = {}, required } = schemaOf(document, 'Invoice');
+    const { properties = {}, required } = findSchema(document, 'Invoice');
     expect(properties['buyer']).toMatchObject({
       anyOf: [{ $ref: '#/components/schemas/Party' }, { type: 'null' }],
     });
     expect(required).toEqual(['id']);
-    expect(valuesOf(document, 'invoices', 'expand')).toEqual(['buyer']);
-    const answer = getOf(document, 'invoices').responses?.['200'] as oas31.ResponseObject;
+    expect(listValues(document, 'invoices', 'expand')).toEqual(['buyer']);
+    const answer = findGetOperation(document, 'invoices').responses?.['200'] as oas31.ResponseObject;
     expect(answer.content?.['application/json']?.example.data[0]).not.toHaveProperty('buyer');
   });
 
   it('describes relations between resources in both directions', async () => {
     const back = { ...parties, relations: [{ name: 'first', field: 'number', resource: 'invoices' }] };
-    const described = textOf([richInvoices, back]);
+    const described = buildText([richInvoices, back]);
     expect(await schemaErrors(described)).toEqual([]);
-    expect(schemaOf(JSON.parse(described), 'Party').properties).toHaveProperty('first');
+    expect(findSchema(JSON.parse(described), 'Party').properties).toHaveProperty('first');
   });
 });
 
@@ -162,7 +162,7 @@ describe('the description of a summary', () => {
   const functions = ['sum', 'avg', 'min', 'max', 'count_distinct'];
 
   it('has the exact type of every group and result, none of which depends on the value', () => {
-    const { properties = {} } = schemaOf(document, 'InvoiceSummaryRow');
+    const { properties = {} } = findSchema(document, 'InvoiceSummaryRow');
     expect(Object.keys(properties)).toEqual([
       ...['customer', 'paid', 'seq', 'date.day', 'date.week', 'date.month', 'date.quarter', 'date.year'],
       ...['count', 'sum', 'avg', 'min', 'max', 'count_distinct'],
@@ -185,8 +185,8 @@ describe('the description of a summary', () => {
   });
 
   it('has examples of numbers as they are served: only sums keep the zeros at their end', () => {
-    const { properties = {} } = schemaOf(
-      documentOf([{ ...richInvoices, aggregates: [{ field: 'total', functions }] }]),
+    const { properties = {} } = findSchema(
+      buildDocument([{ ...richInvoices, aggregates: [{ field: 'total', functions }] }]),
       'InvoiceSummaryRow',
     );
     for (const name of ['avg', 'min', 'max']) {
@@ -198,15 +198,15 @@ describe('the description of a summary', () => {
   });
 
   it('lists what each parameter takes', () => {
-    expect(valuesOf(document, 'invoices/summary', 'sum')).toEqual(['total']);
-    expect(valuesOf(document, 'invoices/summary', 'min')).toEqual(['total', 'date']);
-    expect(valuesOf(document, 'invoices/summary', 'count_distinct')).toEqual(['customer']);
+    expect(listValues(document, 'invoices/summary', 'sum')).toEqual(['total']);
+    expect(listValues(document, 'invoices/summary', 'min')).toEqual(['total', 'date']);
+    expect(listValues(document, 'invoices/summary', 'count_distinct')).toEqual(['customer']);
     expect(parameter(document, 'invoices/summary', 'by')).toMatchObject({
       explode: true,
       schema: { maxItems: 2 },
     });
-    expect(valuesOf(document, 'invoices/summary', 'by')).toContain('date.quarter');
-    const sorts = valuesOf(document, 'invoices/summary', 'sort');
+    expect(listValues(document, 'invoices/summary', 'by')).toContain('date.quarter');
+    const sorts = listValues(document, 'invoices/summary', 'sort');
     for (const name of ['-sum.total', 'min.date', 'date.month', '-count']) expect(sorts).toContain(name);
     for (const name of ['q', 'or', 'status', 'lines.item', 'limit', 'count'])
       expect(parameter(document, 'invoices/summary', name)).toBeDefined();
@@ -215,19 +215,19 @@ describe('the description of a summary', () => {
   });
 
   it('has an operation and names of its own, also where another resource has them', () => {
-    expect(getOf(document, 'invoices/summary')).toMatchObject({
+    expect(findGetOperation(document, 'invoices/summary')).toMatchObject({
       operationId: 'summarizeInvoices',
       summary: 'Summarize invoices',
     });
-    const clashing = documentOf([{ ...parties, name: 'invoice-summaries' }, richInvoices, parties]);
+    const clashing = buildDocument([{ ...parties, name: 'invoice-summaries' }, richInvoices, parties]);
     const ids = Object.values(clashing.paths ?? {}).map((item) => item.get?.operationId);
     expect(new Set(ids).size).toBe(ids.length);
-    expect(schemaOf(clashing, 'InvoiceSummary').properties).toHaveProperty('id');
+    expect(findSchema(clashing, 'InvoiceSummary').properties).toHaveProperty('id');
   });
 
   it('says that several currencies are never added up, where records have one', () => {
     const isSaid = (list: readonly unknown[], money: object = { currency: 'status' }) =>
-      textOf(list, money).includes('several_currencies');
+      buildText(list, money).includes('several_currencies');
     const aggregating = (aggregates: readonly object[]) => [{ ...richInvoices, aggregates }, parties];
     const rich = [richInvoices, parties];
     expect(isSaid(rich)).toBe(true);
@@ -246,17 +246,17 @@ describe('the description for a reader of a part', () => {
       fields: { invoices: ['number', 'date', 'customer'] },
     });
     expect(text).not.toMatch(/totalText|customerName|quantity|[.-]total/);
-    expect(valuesOf(body, 'invoices/summary', 'min')).toEqual(['date']);
+    expect(listValues(body, 'invoices/summary', 'min')).toEqual(['date']);
     expect(parameter(body, 'invoices/summary', 'sum')).toBeUndefined();
-    expect(valuesOf(body, 'invoices', 'sort')).toEqual(['number', 'date', '-number', '-date']);
+    expect(listValues(body, 'invoices', 'sort')).toEqual(['number', 'date', '-number', '-date']);
     expect(parameter(body, 'invoices', 'q')?.description).toContain('in `number`, ignoring');
     expect(parameter(body, 'invoices', 'lines.item')).toBeUndefined();
-    expect(schemaOf(body, 'InvoiceSummaryRow').properties).not.toHaveProperty('sum');
-    expect(schemaOf(body, 'InvoiceSummaryRow').properties).toHaveProperty(['date.month']);
-    expect(schemaOf(body, 'Invoice').properties).toHaveProperty('buyer');
-    const { examples = [] } = orOf(body);
+    expect(findSchema(body, 'InvoiceSummaryRow').properties).not.toHaveProperty('sum');
+    expect(findSchema(body, 'InvoiceSummaryRow').properties).toHaveProperty(['date.month']);
+    expect(findSchema(body, 'Invoice').properties).toHaveProperty('buyer');
+    const { examples = [] } = findOrSchema(body);
     expect(examples[0]).toMatch(/^\(number:/);
-    const answer = getOf(body, 'invoices/summary').responses?.['200'] as oas31.ResponseObject;
+    const answer = findGetOperation(body, 'invoices/summary').responses?.['200'] as oas31.ResponseObject;
     expect(Object.keys(answer.content?.['application/json']?.example.data[0])).toEqual([
       'customer',
       'count',
@@ -276,11 +276,11 @@ describe('the description for a reader of a part', () => {
 
 describe('the servers of a description', () => {
   it('have the configured address first and the relative one second', () => {
-    const { servers } = JSON.parse(textOf([parties], { serverUrl: 'https://portal.example' }));
+    const { servers } = JSON.parse(buildText([parties], { serverUrl: 'https://portal.example' }));
     expect(servers.map(({ url }: { url: string }) => url)).toEqual([
       'https://portal.example/api/public',
       '/api/public',
     ]);
-    expect(documentOf([parties]).servers).toEqual([{ url: '/api/public', description: 'This service' }]);
+    expect(buildDocument([parties]).servers).toEqual([{ url: '/api/public', description: 'This service' }]);
   });
 });

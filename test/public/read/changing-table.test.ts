@@ -6,7 +6,7 @@ import {
   bumpGeneration,
   type Get,
   type InvoiceRow,
-  idsOf,
+  listIds,
   loadInvoices,
   openOrganization,
   publicApp,
@@ -46,7 +46,7 @@ describe('reads while the table changes', () => {
     await get('/v1/invoices/6').expect(200);
     await reload([{ id: 7 }]);
     await sql(`drop table $wh.${second}`);
-    expect(idsOf(await get('/v1/invoices').expect(200))).toEqual(['7']);
+    expect(listIds(await get('/v1/invoices').expect(200))).toEqual(['7']);
     await get('/v1/invoices/6').expect(404);
   });
 
@@ -99,7 +99,7 @@ describe('reads while the table changes', () => {
       const { body } = await get('/v1/invoices', { accept }).expect(503);
       expect(body.error.message).toBe('The data is being replaced; try again');
     }
-    expect(idsOf(await get('/v1/invoices?fields=number&pageSize=1').expect(200))).toEqual(['1']);
+    expect(listIds(await get('/v1/invoices?fields=number&pageSize=1').expect(200))).toEqual(['1']);
   });
 
   it('are consistent in page, total and generation during publishes', async () => {

@@ -144,7 +144,7 @@ async function separately(get: Get, version: string, resource: string, id: unkno
 }
 
 /** The expected records, from requests that expand nothing. */
-async function expandedOf(
+async function readExpanded(
   get: Get,
   version: string,
   path: string,
@@ -183,11 +183,11 @@ describe('expand', () => {
       const [first, second] = [pick(relations).name, pick(relations).name];
       const names = [...new Set([first, second])];
       const query = pick(queries.filter((text) => key !== 'fewFields' || !/date/.test(text)));
-      const expected = await expandedOf(get, version, 'invoices', query, names);
+      const expected = await readExpanded(get, version, 'invoices', query, names);
       const list = await get(`/${version}/invoices?${query}&expand=${names.join()}`).expect(200);
       expect([version, query, names, list.body.data]).toEqual([version, query, names, expected]);
       const id = 1 + random(120);
-      const [wanted] = await expandedOf(get, version, `invoices/${id}`, '', names);
+      const [wanted] = await readExpanded(get, version, `invoices/${id}`, '', names);
       expect((await get(`/${version}/invoices/${id}?expand=${names.join()}`).expect(200)).body.data).toEqual(
         wanted,
       );
@@ -250,8 +250,8 @@ describe('the freshness of embedded records', () => {
       const get = as('whole');
       const first = await get(path).expect(200);
       const etag = first.headers['etag'] ?? '';
-      const generationOf = "select generation::text from $wh.record_state where record_type = 'invoice'";
-      const generation = (await site.sql(generationOf))[0]?.['generation'];
+      const generationSql = "select generation::text from $wh.record_state where record_type = 'invoice'";
+      const generation = (await site.sql(generationSql))[0]?.['generation'];
       const fresh = { 'x-data-synced-at': '2026-02-01T08:00:00Z', 'x-data-generation': generation };
       const again = await get(path, { 'if-none-match': etag }).expect(304);
       for (const { headers } of [first, again]) expect(headers).toMatchObject(fresh);

@@ -2,14 +2,14 @@
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { countStatement } from '../../../src/public/export/export-sql.ts';
 import { planList } from '../../../src/public/read/plan.ts';
-import { boundedRanges, reachesOf, rowsOnPage, sortedRanges } from '../../../src/public/read/ranges.ts';
+import { boundedRanges, listReaches, rowsOnPage, sortedRanges } from '../../../src/public/read/ranges.ts';
 import { parseQuery } from '../../../src/public/read/request.ts';
 import { listStatement } from '../../../src/public/read/sql.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { compileInvoices } from '../compiled.ts';
 import { richLineColumns, type Site } from '../fixture.ts';
 
-const endpointOf = (definition: object) => compileInvoices(definition, richLineColumns);
+const compileEndpoint = (definition: object) => compileInvoices(definition, richLineColumns);
 
 type Explained = {
   readonly ctx: Ctx;
@@ -28,13 +28,13 @@ export async function countBlocks(
   total?: number,
 ): Promise<number> {
   const ref = { schema: tenantSchema(organizationId), table };
-  const plan = planList(endpointOf(definition).whole, parseQuery(query));
+  const plan = planList(compileEndpoint(definition).whole, parseQuery(query));
   const { rows: counted } = await ctx.db.data.query<{ n: number }>(
     `select count(*)::int as n from ${ref.schema}.${table}`,
   );
   const rowCount = counted[0]?.n ?? 0;
   let blocks = 0;
-  for (const reach of reachesOf(plan)) {
+  for (const reach of listReaches(plan)) {
     const ranges = reach === 'all' ? sortedRanges(plan) : boundedRanges(plan, total, rowCount, 8_000, reach);
     const statement = listStatement(ref, plan, ranges, total === undefined);
     const values = [...statement.values];
@@ -55,7 +55,7 @@ export async function countBlocks(
 
 /** Creates the indexes of a version. */
 export async function createIndexes({ ctx, organizationId, table, definition }: Explained): Promise<void> {
-  for (const { method, expression } of endpointOf(definition).indexes)
+  for (const { method, expression } of compileEndpoint(definition).indexes)
     await ctx.db.data.query(
       `create index on ${tenantSchema(organizationId)}.${table} using ${method} (${expression})`,
     );
@@ -71,7 +71,7 @@ export async function explainCount(
   query: string,
   { analyze } = { analyze: false },
 ): Promise<string> {
-  const { whole, indexes } = endpointOf(definition);
+  const { whole, indexes } = compileEndpoint(definition);
   const { text, values } = countStatement({ schema, table }, planList(whole, parseQuery(query)));
   const client = await ctx.db.data.connect();
   try {

@@ -129,13 +129,13 @@ describe('ETag and 304', () => {
 
   it('another query, version, record, coding, generation or epoch has another tag', async () => {
     await organization.publish({ version: 'v2' });
-    const tagOf = async (path: string, headers: Record<string, string> = {}) =>
+    const readEtag = async (path: string, headers: Record<string, string> = {}) =>
       String((await get(path, headers).expect(200)).headers['etag']);
     const plain = { 'accept-encoding': 'identity' };
     const tags = [
-      await tagOf('/v1/invoices'),
-      await tagOf('/v1/invoices', plain),
-      await tagOf('/v2/invoices'),
+      await readEtag('/v1/invoices'),
+      await readEtag('/v1/invoices', plain),
+      await readEtag('/v2/invoices'),
     ];
     for (const path of [
       '?page=2',
@@ -146,16 +146,16 @@ describe('ETag and 304', () => {
       '/2',
       '/1?fields=number',
     ])
-      tags.push(await tagOf(`/v1/invoices${path}`));
+      tags.push(await readEtag(`/v1/invoices${path}`));
     expect(new Set(tags).size).toBe(tags.length);
-    expect(await tagOf('/v1/invoices?pageSize=25&page=1&order=asc')).toBe(tags[0]);
+    expect(await readEtag('/v1/invoices?pageSize=25&page=1&order=asc')).toBe(tags[0]);
     await bump();
     clock.advance(1_000);
-    tags.push(await tagOf('/v1/invoices'));
+    tags.push(await readEtag('/v1/invoices'));
     await reload([{ id: 1 }]);
     await sql(`update $wh.record_state set generation = 1`);
     clock.advance(1_000);
-    tags.push(await tagOf('/v1/invoices'), await tagOf('/v1/invoices/1'));
+    tags.push(await readEtag('/v1/invoices'), await readEtag('/v1/invoices/1'));
     expect(new Set(tags).size).toBe(tags.length);
   });
 });

@@ -11,18 +11,18 @@ import { parameter, selectableInvoices } from './selection-oracle.ts';
 
 const records = 500;
 const linesEach = 40;
-const rankOf = (id: number): number => ((id - 1) * 7919) % records;
+const computeRank = (id: number): number => ((id - 1) * 7919) % records;
 /**
  * Each record has the item `often`, one in ten `sometimes`, all but the smallest `large`, and 37 that few
  * others have.
  */
-const itemsOf = (id: number): string[] => [
+const createItems = (id: number): string[] => [
   'often',
   id % 10 === 0 ? 'sometimes' : `only ${id}`,
-  rankOf(id) < 60 ? `small ${id}` : 'large',
+  computeRank(id) < 60 ? `small ${id}` : 'large',
   ...Array.from({ length: linesEach - 3 }, (_, at) => `item ${(id * 37 + at) % 5_000}`),
 ];
-const lineOf = (item: string, id: number, at: number): object => ({
+const createLine = (item: string, id: number, at: number): object => ({
   item,
   'item.name': createHash('sha256').update(`${id} ${at}`).digest('base64'),
   quantity: at + 1,
@@ -40,9 +40,9 @@ beforeAll(async () => {
     id: index + 1,
     tranid: `INV${index}`,
     status: index % 3 === 0 ? 'open' : 'paid',
-    total: `${rankOf(index + 1)}.5`,
+    total: `${computeRank(index + 1)}.5`,
     trandate: `2026-0${1 + (index % 9)}-1${index % 10}`,
-    lines: JSON.stringify(itemsOf(index + 1).map((item, at) => lineOf(item, index + 1, at))),
+    lines: JSON.stringify(createItems(index + 1).map((item, at) => createLine(item, index + 1, at))),
   }));
   const table = await loadInvoices(database.ctx, organizationId, rows, 'integer', richLineColumns);
   site = { ctx: database.ctx, organizationId, table, definition: selectableInvoices };

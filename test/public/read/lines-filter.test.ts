@@ -2,7 +2,7 @@
 // memory, at every door of a list.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Get, idsOf, type Site } from '../fixture.ts';
+import { type Get, listIds, type Site } from '../fixture.ts';
 import { explainCount } from './explain.ts';
 import {
   compares,
@@ -37,7 +37,7 @@ type LineFilter = {
 
 const numeric = ['eq', 'gt', 'gte', 'lt', 'lte'] as const;
 const dated = ['eq', 'after', 'before', 'gte', 'lte'] as const;
-const filterOf = (
+const createFilterArbitrary = (
   key: string,
   name: string,
   operators: readonly string[],
@@ -56,13 +56,13 @@ const filterOf = (
     }));
 
 const lineFilter = fc.oneof(
-  filterOf('item', 'lines.item', ['eq'], [...items, 'absent']),
-  filterOf('item.name', 'lines.itemName', ['eq'], [...words, 'bolt']),
-  filterOf('quantity', 'lines.quantity', numeric, [...quantities, '1.50', '007', '-0', '3']),
-  filterOf('position', 'lines.position', numeric, ['0', '1', '2', '3', '4']),
-  filterOf('taxed', 'lines.taxed', ['eq'], ['true', 'false']),
-  filterOf('due', 'lines.due', dated, [...days, '2026-01-29', '2026-03-01']),
-  filterOf('shipped', 'lines.shipped', dated, [
+  createFilterArbitrary('item', 'lines.item', ['eq'], [...items, 'absent']),
+  createFilterArbitrary('item.name', 'lines.itemName', ['eq'], [...words, 'bolt']),
+  createFilterArbitrary('quantity', 'lines.quantity', numeric, [...quantities, '1.50', '007', '-0', '3']),
+  createFilterArbitrary('position', 'lines.position', numeric, ['0', '1', '2', '3', '4']),
+  createFilterArbitrary('taxed', 'lines.taxed', ['eq'], ['true', 'false']),
+  createFilterArbitrary('due', 'lines.due', dated, [...days, '2026-01-29', '2026-03-01']),
+  createFilterArbitrary('shipped', 'lines.shipped', dated, [
     ...instants,
     '2026-01-31',
     '2026-02-01',
@@ -74,7 +74,7 @@ const lineFilter = fc.oneof(
 );
 
 /** The first and last millisecond of a value; a fraction of a millisecond after a second counts as one. */
-function spanOf(text: string): [number, number] {
+function parseSpan(text: string): [number, number] {
   if (text.length === 10) return [Date.parse(`${text}T00:00:00Z`), Date.parse(`${text}T23:59:59.999Z`)];
   const at = Date.parse(text.replace('.000001', '.001'));
   return [at, at];
@@ -85,8 +85,8 @@ function lineMatches({ key, operator, values }: LineFilter, line: Line): boolean
   if (own === undefined) return false;
   if (key === 'shipped') {
     const at = Date.parse(String(own));
-    if (operator === 'eq') return values.map(spanOf).some(([from, to]) => at >= from && at <= to);
-    const [from, to] = spanOf(values[0] ?? '');
+    if (operator === 'eq') return values.map(parseSpan).some(([from, to]) => at >= from && at <= to);
+    const [from, to] = parseSpan(values[0] ?? '');
     return compares(operator, at, operator === 'after' || operator === 'lte' ? to : from);
   }
   const isNumber = key === 'quantity' || key === 'position';
@@ -97,7 +97,7 @@ function lineMatches({ key, operator, values }: LineFilter, line: Line): boolean
 
 const matches = (filters: readonly LineFilter[], { parsed }: Invoice): boolean =>
   filters.every((filter) => parsed?.some((line) => lineMatches(filter, line)) === true);
-const textOf = ({ name, operator, values }: LineFilter): string =>
+const toQuery = ({ name, operator, values }: LineFilter): string =>
   values.map((value) => parameter(operator === 'eq' ? name : `${name}_${operator}`, value)).join('&');
 
 describe('filters on lines', () => {
@@ -110,12 +110,12 @@ describe('filters on lines', () => {
           selector: ({ name, operator }) => name + operator,
         }),
         async (filters) => {
-          const query = filters.map(textOf).join('&');
+          const query = filters.map(toQuery).join('&');
           const expected = invoices
             .filter((invoice) => matches(filters, invoice))
             .map(({ id }) => String(id));
           const list = await get(`/v1/invoices?${query}&pageSize=100`).expect(200);
-          expect({ query, ids: idsOf(list).sort(), total: list.body.pagination.total }).toEqual({
+          expect({ query, ids: listIds(list).sort(), total: list.body.pagination.total }).toEqual({
             query,
             ids: [...expected].sort(),
             total: expected.length,

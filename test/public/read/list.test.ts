@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Get, type InvoiceRow, idsOf, openSite, type Site } from '../fixture.ts';
+import { type Get, type InvoiceRow, listIds, openSite, type Site } from '../fixture.ts';
 
 const rows: InvoiceRow[] = [
   {
@@ -61,7 +61,7 @@ describe('GET /{version}/{resource}', () => {
     const response = await get('/v1/invoices').expect(200);
     expect(Object.keys(response.body)).toEqual(['data', 'pagination']);
     expect(response.body.pagination).toEqual({ total: 4, page: 1, pageSize: 25, totalPages: 1 });
-    expect(idsOf(response)).toEqual(['1', '2', '3', '10']);
+    expect(listIds(response)).toEqual(['1', '2', '3', '10']);
     expect(response.text).toContain(
       '{"id":"1","number":"INV-001","status":"open","total":100.50,"totalText":"100.50","seq":"9007199254740993","paid":false,"date":"2026-01-31",' +
         '"modified":"2026-01-31T23:59:59.999999Z","customer":"7","customerName":"ÉCLAIR & Söhne",' +
@@ -117,13 +117,13 @@ describe('GET /{version}/{resource}', () => {
     ['modified_gte=0001-01-01', '1 2 10'],
   ])('filters by %s', async (query, ids) => {
     const response = await get(`/v1/invoices?${query}`).expect(200);
-    expect(idsOf(response)).toEqual(ids === '' ? [] : ids.split(' '));
+    expect(listIds(response)).toEqual(ids === '' ? [] : ids.split(' '));
     expect(response.body.pagination.total).toBe(response.body.data.length);
     expect(response.body.pagination.totalPages).toBe(response.body.data.length === 0 ? 0 : 1);
   });
 
   it('sorts text by code point', async () => {
-    expect(idsOf(await get('/v1/invoices?sort=number').expect(200))).toEqual(['1', '2', '10', '3']);
+    expect(listIds(await get('/v1/invoices?sort=number').expect(200))).toEqual(['1', '2', '10', '3']);
   });
 
   it('returns only the requested fields, in the order of the definition', async () => {

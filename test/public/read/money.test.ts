@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { fullAccess } from '../../../src/core/record-access.ts';
-import { createReadEngine, createVersionTools, recordToolsOf } from '../../../src/public/index.ts';
+import { createReadEngine, createVersionTools, getRecordTools } from '../../../src/public/index.ts';
 import { type Get, invoicesEndpoint, openSite, type Site } from '../fixture.ts';
 
 const functions = ['sum', 'avg', 'min', 'max'];
@@ -52,7 +52,7 @@ beforeAll(async () => {
   ({ get } = site);
   const reads = createReadEngine(site.ctx);
   aggregate = async (version, input) => {
-    const tools = createVersionTools(recordToolsOf({ reads }), site.tenant, {
+    const tools = createVersionTools(getRecordTools({ reads }), site.tenant, {
       version,
       reads: fullAccess,
       maxCharacters: 10_000,

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readOr } from '../../../src/public/read/filters.ts';
-import { type Get, idsOf, type Site } from '../fixture.ts';
+import { type Get, listIds, type Site } from '../fixture.ts';
 import { explainCount } from './explain.ts';
 import {
   compares,
@@ -112,7 +112,7 @@ describe('or', () => {
             .map(({ id }) => String(id))
             .sort();
           const response = await get(`/v1/invoices?${query}&pageSize=100&sort=total`).expect(200);
-          expect({ query, ids: idsOf(response).sort(), total: response.body.pagination.total }).toEqual({
+          expect({ query, ids: listIds(response).sort(), total: response.body.pagination.total }).toEqual({
             query,
             ids: expected,
             total: expected.length,
@@ -189,9 +189,9 @@ describe('or', () => {
       .map(({ id }) => String(id));
     const open = matching.filter((id) => !withheld.has(id));
     if (matching.length > 0) expect(open.length).toBeLessThan(matching.length);
-    const read = async () => idsOf(await getOpen(`/v1/scoped?${query}&pageSize=100`).expect(200)).sort();
+    const read = async () => listIds(await getOpen(`/v1/scoped?${query}&pageSize=100`).expect(200)).sort();
     expect(await read()).toEqual([...open].sort());
-    const whole = idsOf(await get(`/v1/scoped?${query}&status=open&pageSize=100`).expect(200));
+    const whole = listIds(await get(`/v1/scoped?${query}&status=open&pageSize=100`).expect(200));
     expect(whole.sort()).toEqual([...matching].sort());
     const exported = await getOpen(`/v1/scoped?${query}`, { accept: 'application/x-ndjson' }).expect(200);
     expect(idsInLines(exported.text)).toHaveLength(open.length);

@@ -14,7 +14,7 @@ const anchorEvery = 4;
 /** The n-th of a few values, null for one in three: many nulls and ties. */
 const some = <T>(values: readonly T[], n: number): T | null =>
   n % 3 === 0 ? null : (values[n % values.length] ?? null);
-const rowOf = (id: number, seed: number): InvoiceRow => {
+const createRow = (id: number, seed: number): InvoiceRow => {
   const n = (salt: number) =>
     Math.abs(Math.imul(id * 31 + salt, 0x9e3779b1) ^ Math.imul(seed + salt, 0x85ebca6b)) >>> 3;
   return {
@@ -80,7 +80,7 @@ const ask = async (path: string, headers: Record<string, string> = {}, as = own,
   return { status, etag: answered['etag'] ?? '', text };
 };
 type Page = { data: { id: string }[]; pagination: { total: number; totalPages: number } };
-const pageOf = async (path: string, asked = server): Promise<Page> => {
+const readPage = async (path: string, asked = server): Promise<Page> => {
   const { status, text } = await ask(path, {}, undefined, asked);
   expect(status, text).toBe(200);
   return JSON.parse(text);
@@ -89,7 +89,7 @@ const pageOf = async (path: string, asked = server): Promise<Page> => {
 const place = () => `${site.schema}.${table}`;
 /** Writes other values into the table, as a sync would, and lets the caches expire. */
 async function change(seed: number): Promise<void> {
-  const rows = Array.from({ length: size }, (_, index) => rowOf(index + 1, seed));
+  const rows = Array.from({ length: size }, (_, index) => createRow(index + 1, seed));
   table = await loadInvoices(site.ctx, site.organizationId, rows);
   clock.advance(1_000);
 }
@@ -142,7 +142,7 @@ describe('all pages of a list', () => {
         const pages = Array.from({ length: Math.ceil(rows.length / pageSize) + 1 }, (_, index) => index + 1);
         const found = new Map<number, string[]>();
         for (const page of fromTheEnd ? pages.toReversed() : pages) {
-          const { data, pagination } = await pageOf(path(page), remembers ? server : forgetful);
+          const { data, pagination } = await readPage(path(page), remembers ? server : forgetful);
           expect(pagination).toMatchObject({ total: rows.length, totalPages: pages.length - 1 });
           found.set(
             page,
@@ -171,12 +171,12 @@ describe('cached data', () => {
       `select ${pairs.map(([, sql], index) => `count(*) filter (where ${sql}) as t${index}`).join(', ')} from ${place()}`,
     );
     const totals = await Promise.all(
-      pairs.map(async ([query]) => (await pageOf(`?${query}`)).pagination.total),
+      pairs.map(async ([query]) => (await readPage(`?${query}`)).pagination.total),
     );
     expect(totals).toEqual(pairs.map((_, index) => Number(rows[0]?.[`t${index}`])));
     expect(new Set(totals).size).toBeGreaterThan(5);
     const again = await Promise.all(
-      pairs.map(async ([query]) => (await pageOf(`?${query}&page=2`)).pagination.total),
+      pairs.map(async ([query]) => (await readPage(`?${query}&page=2`)).pagination.total),
     );
     expect(again).toEqual(totals);
   });
@@ -188,7 +188,7 @@ describe('cached data', () => {
         const rows = await site.sql<{ id: string }>(
           `select t.id::text as id from ${place()} as t order by ${column} ${order} nulls last, t.id ${order} offset 57 limit 3`,
         );
-        const { data } = await pageOf(`?sort=${sort}&order=${order}&pageSize=3&page=20`);
+        const { data } = await readPage(`?sort=${sort}&order=${order}&pageSize=3&page=20`);
         expect([sort, order, data.map(({ id }) => id)]).toEqual([sort, order, rows.map(({ id }) => id)]);
       }
     }
@@ -207,14 +207,15 @@ describe('cached data', () => {
       [one, { permissions: ['read'] }],
     ] as const)
       callers.push({ secret: (await key(structuredClone(scopes) as object)).secret, organizationId });
-    const tagsOf = (path: string) => Promise.all(callers.map(async (as) => (await ask(path, {}, as)).etag));
-    const tags = [...(await tagsOf('')), ...(await tagsOf('/1'))];
+    const readEtags = (path: string) =>
+      Promise.all(callers.map(async (as) => (await ask(path, {}, as)).etag));
+    const tags = [...(await readEtags('')), ...(await readEtags('/1'))];
     await loadInvoices(site.ctx, one.organizationId, rows);
     await one.sql('update $wh.record_state set generation = 1');
     clock.advance(1_000);
     const reloaded = [await ask('', {}, callers[0]), await ask('/1', {}, callers[0])].map(({ etag }) => etag);
     expect(new Set([...tags, ...reloaded]).size).toBe(tags.length + reloaded.length);
-    expect(await tagsOf('')).toContain(tags[1]);
+    expect(await readEtags('')).toContain(tags[1]);
   });
 });
 

@@ -6,8 +6,8 @@ import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { fullAccess } from '../../../src/core/record-access.ts';
 import { openDb } from '../../../src/db/connect.ts';
 import { openReplicas } from '../../../src/db/replicas.ts';
-import { engineOf } from '../../../src/public/engine.ts';
-import { publicMetrics, recordsOf } from '../../../src/public/index.ts';
+import { getEngine } from '../../../src/public/engine.ts';
+import { getRecordReader, publicMetrics } from '../../../src/public/index.ts';
 import { wholeText } from '../../../src/public/read/rows.ts';
 import { readSummary } from '../../../src/public/read/summary.ts';
 import { planSummary } from '../../../src/public/read/summary-plan.ts';
@@ -65,7 +65,7 @@ async function openReplicaSite(clock: Clock, maxDurationMs = 60_000) {
     replica,
     cut: address.close,
     tenant: { ...tenant, settings, db },
-    reads: recordsOf(withReads(ctx)),
+    reads: getRecordReader(withReads(ctx)),
   };
 }
 const lent = ({ totalCount, idleCount }: { totalCount: number; idleCount: number }): number =>
@@ -111,7 +111,7 @@ describe('a summary', () => {
     const reads = withReads(ctx);
     const ask = (by: string, value: string) =>
       readSummary(
-        engineOf(reads).readerOf(tenant.organizationId),
+        getEngine(reads).getReader(tenant.organizationId),
         planSummary(whole, new Map([[by, [value]]])),
       );
     return { ask, answeredBy: () => publicMetrics(reads).reads };
@@ -143,11 +143,11 @@ describe('a list that embeds related records', () => {
     });
     const get = await database.callerWith({}, publicApp(reading, undefined, reading.reads));
     const answered = (): Readonly<Record<string, number>> => publicMetrics(reading).reads;
-    const buyersOf = async (query: string) => {
+    const readBuyers = async (query: string) => {
       const { body } = await get(`/v1/invoices?expand=buyer${query}`).expect(200);
       return body.data.map(({ buyer }: { buyer: { name: string } | null }) => buyer?.name);
     };
-    expect(await buyersOf('')).toEqual(['Ann']);
+    expect(await readBuyers('')).toEqual(['Ann']);
     expect(answered()).toEqual({ primary: 0, 1: 1 });
     const publishCustomer = (name: string) =>
       database.sql(
@@ -156,7 +156,7 @@ describe('a list that embeds related records', () => {
       );
     // Newer than what this process knows of the primary, which confirms it.
     await publishCustomer('Bea');
-    expect(await buyersOf('&order=desc')).toEqual(['Bea']);
+    expect(await readBuyers('&order=desc')).toEqual(['Bea']);
     expect(answered()).toEqual({ primary: 0, 1: 2 });
     await publishCustomer('Cem');
     site.cut();

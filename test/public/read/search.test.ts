@@ -2,7 +2,7 @@
 // filters and under any sort.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Get, idsOf, type Site } from '../fixture.ts';
+import { type Get, listIds, type Site } from '../fixture.ts';
 import { explainCount } from './explain.ts';
 import {
   folded,
@@ -67,7 +67,7 @@ describe('q', () => {
             filter === '' || (filter === 'status=open' ? status === 'open' : Number(total ?? 0) > 1);
           const response = await get(`/v1/invoices?${query}&pageSize=100`).expect(200);
           const expected = idsWhere((invoice) => finds(invoice, q) && passes(invoice));
-          expect({ query, ids: idsOf(response).sort(), total: response.body.pagination.total }).toEqual({
+          expect({ query, ids: listIds(response).sort(), total: response.body.pagination.total }).toEqual({
             query,
             ids: expected,
             total: expected.length,
@@ -103,7 +103,7 @@ describe('q', () => {
 
   it('searches only fields that the reader may see, and 403 when all of them are masked', async () => {
     const getLimited = await site.callerWith({ fields: { invoices: ['customerName', 'status'] } });
-    const ids = idsOf(await getLimited('/v1/invoices?q=inv&pageSize=100').expect(200)).sort();
+    const ids = listIds(await getLimited('/v1/invoices?q=inv&pageSize=100').expect(200)).sort();
     expect(ids).toEqual(idsWhere(({ entityName }) => has(entityName, 'inv')));
     const refused = await get('/v1/masked?q=inv').expect(403);
     expect(refused.body.error.details).toMatchObject([{ path: 'q', code: 'field_masked' }]);

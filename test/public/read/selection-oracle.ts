@@ -7,7 +7,7 @@ export type Line = Readonly<Record<string, string | number | boolean>>;
 export type Invoice = InvoiceRow & { readonly id: number; readonly parsed: readonly Line[] | null };
 
 const maybe = <T>(values: fc.Arbitrary<T>) => fc.option(values, { freq: 4 });
-const oneOf = <T>(...values: T[]) => fc.constantFrom(...values);
+const chooseFrom = <T>(...values: T[]) => fc.constantFrom(...values);
 
 export const items = ['11', '12', 'A "1"', "it's", '\\', '', 'é'];
 export const quantities = ['-3', '0', '1.5', '2', '2.25', '10', '9007199254740993'];
@@ -27,13 +27,13 @@ export const words = [
 
 const line: fc.Arbitrary<string> = fc
   .record({
-    item: maybe(oneOf(...items)),
-    'item.name': maybe(oneOf(...words)),
-    quantity: maybe(oneOf(...quantities)),
-    position: maybe(oneOf('1', '2', '3')),
+    item: maybe(chooseFrom(...items)),
+    'item.name': maybe(chooseFrom(...words)),
+    quantity: maybe(chooseFrom(...quantities)),
+    position: maybe(chooseFrom('1', '2', '3')),
     taxed: maybe(fc.boolean()),
-    due: maybe(oneOf(...days)),
-    shipped: maybe(oneOf(...instants)),
+    due: maybe(chooseFrom(...days)),
+    shipped: maybe(chooseFrom(...instants)),
   })
   .map((values) => {
     // Numbers keep their digits, which JSON.stringify would lose.
@@ -52,11 +52,11 @@ const lines = fc.oneof(
 );
 
 const invoice = fc.record({
-  tranid: maybe(oneOf(...words)),
-  status: maybe(oneOf('open', 'paid', 'a,b', '(x)', 'say "hi"')),
-  total: maybe(oneOf('-1', '0', '1.5', '1.50', '1000', '1000.01')),
-  trandate: maybe(oneOf(...days)),
-  entityName: maybe(oneOf(...words)),
+  tranid: maybe(chooseFrom(...words)),
+  status: maybe(chooseFrom('open', 'paid', 'a,b', '(x)', 'say "hi"')),
+  total: maybe(chooseFrom('-1', '0', '1.5', '1.50', '1000', '1000.01')),
+  trandate: maybe(chooseFrom(...days)),
+  entityName: maybe(chooseFrom(...words)),
   lines: maybe(lines),
 });
 

@@ -7,7 +7,7 @@ import { plainRanges } from '../../../src/public/read/ranges.ts';
 import { parseQuery } from '../../../src/public/read/request.ts';
 import { listStatement } from '../../../src/public/read/sql.ts';
 import { compileInvoices } from '../compiled.ts';
-import { type Get, idsOf, richLineColumns, type Site } from '../fixture.ts';
+import { type Get, listIds, richLineColumns, type Site } from '../fixture.ts';
 import {
   type Invoice,
   idsInLines,
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => site.close());
 
-const keyValueOf = (invoice: Invoice, key: string): string | number | null => {
+const toKeyValue = (invoice: Invoice, key: string): string | number | null => {
   if (key === 'total') return typeof invoice.total === 'string' ? Number(invoice.total) : null;
   return (key === 'date' ? invoice.trandate : invoice.status) ?? null;
 };
@@ -37,7 +37,7 @@ function inOrder(list: readonly Invoice[], sort: string): string[] {
     .map((key) => ({ name: key.replace('-', ''), sign: key.startsWith('-') ? -1 : 1 }));
   const compare = (a: Invoice, b: Invoice): number => {
     for (const { name, sign } of keys) {
-      const [one, other] = [keyValueOf(a, name), keyValueOf(b, name)];
+      const [one, other] = [toKeyValue(a, name), toKeyValue(b, name)];
       if (one === other) continue;
       if (one === null || other === null) return one === null ? 1 : -1;
       return (one < other ? -1 : 1) * sign;
@@ -68,7 +68,7 @@ describe('sort by several keys', () => {
           const seen: string[] = [];
           for (let page = 1; page === 1 || (page - 1) * pageSize < expected.length; page += 1)
             seen.push(
-              ...idsOf(
+              ...listIds(
                 await get(`/v1/invoices?sort=${sort}${filter}&pageSize=${pageSize}&page=${page}`).expect(200),
               ),
             );

@@ -5,7 +5,7 @@ import { createId } from '../../../src/core/id.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { compareVersions } from '../../../src/public/version/compare.ts';
 import { makeKey } from '../../setup/organization.ts';
-import { rowsOf } from '../access/fixture.ts';
+import { createRowScopes } from '../access/fixture.ts';
 import { openOrganization } from '../fixture.ts';
 import { summarizedInvoices } from './summary-fixture.ts';
 import { openSummarySite, type SummarySite } from './summary-site.ts';
@@ -133,7 +133,7 @@ describe('the answer', () => {
   it('is read once for requests at the same time, and by itself for each reach', async () => {
     const address = '/v1/invoices/summary?avg=total&by=customer&by=date.quarter';
     await site.get('/v1/invoices?pageSize=1').expect(200);
-    const scoped = await site.callerWith({ rows: rowsOf(['c1']) });
+    const scoped = await site.callerWith({ rows: createRowScopes(['c1']) });
     const before = site.statementsRun();
     const answers = await Promise.all(Array.from({ length: 6 }, () => site.get(address).expect(200)));
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);

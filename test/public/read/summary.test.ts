@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => site.database.close());
 
-const jsonOf = (value: unknown, key: string): unknown => {
+const toJson = (value: unknown, key: string): unknown => {
   if (value === null) return null;
   if (key === 'total') return Number(value);
   if (key === 'seq') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
@@ -57,7 +57,7 @@ function randomRequest({ below, pick }: Random, aggregates: Asked['computed']): 
   return { filter: pick(filters), by, computed, withCount, sort };
 }
 
-const queryOf = ({ filter, by, computed, withCount, sort }: Asked): string =>
+const buildQuery = ({ filter, by, computed, withCount, sort }: Asked): string =>
   [
     filter[0],
     ...by.map((name) => `by=${name}`),
@@ -68,13 +68,16 @@ const queryOf = ({ filter, by, computed, withCount, sort }: Asked): string =>
     .filter((part) => part !== '')
     .join('&');
 
-function shownOf(name: string, field: string, value: unknown): unknown {
+function toShown(name: string, field: string, value: unknown): unknown {
   if (value === null) return null;
   if (name === 'avg') return exactAverage(value as string[]);
   return field === 'modified' && name !== 'count_distinct' ? String(value).replace(/\.?0+Z$/, 'Z') : value;
 }
 
-async function expectedOf({ filter, by, computed, withCount, sort }: Asked, offset: number): Promise<Row[]> {
+async function readExpected(
+  { filter, by, computed, withCount, sort }: Asked,
+  offset: number,
+): Promise<Row[]> {
   const keys = by.map((name, at) => `${keySql(name, offset)} as k${at}`);
   const values = computed.map(([name, field], at) => `${functionSql(name, field)} as m${at}`);
   const grouped = `select ${[...keys, 'count(*)::int as n', ...values].join(', ')} from $t where ${filter[1]}
@@ -85,10 +88,10 @@ async function expectedOf({ filter, by, computed, withCount, sort }: Asked, offs
       : `order by ${sort[1]}${keys.map((_key, at) => `k${at} asc nulls last`).join(', ')}`;
   const found = await site.inSql(`select * from (${grouped}) as r ${order}`);
   return found.map((row) => {
-    const made: Row = Object.fromEntries(by.map((name, at) => [name, jsonOf(row[`k${at}`], name)]));
+    const made: Row = Object.fromEntries(by.map((name, at) => [name, toJson(row[`k${at}`], name)]));
     if (withCount) made['count'] = row['n'];
     for (const [at, [name, field]] of computed.entries()) {
-      made[name] = { ...(made[name] as Row), [field]: shownOf(name, field, row[`m${at}`]) };
+      made[name] = { ...(made[name] as Row), [field]: toShown(name, field, row[`m${at}`]) };
     }
     return made;
   });
@@ -110,10 +113,10 @@ describe('summaries', () => {
           random,
           version === 'v1' ? aggregateNames : aggregateNames.filter(([, field]) => field !== 'total'),
         );
-        const query = queryOf(request);
+        const query = buildQuery(request);
         const { status, body } = await site.get(`/${version}/invoices/summary?${query}`);
         expect(status, `${query} ${JSON.stringify(body)}`).toBe(200);
-        const expected = await expectedOf(request, offset);
+        const expected = await readExpected(request, offset);
         expect(body, query).toEqual({ data: expected, total: expected.length });
       }
     },
@@ -164,9 +167,9 @@ describe('summaries', () => {
       const { text } = await other('/v1/invoices/summary?by=total&min=total&max=total&count=true').expect(
         200,
       );
-      const rowOf = (total: string, count: number) =>
+      const buildRow = (total: string, count: number) =>
         `{"total":${total},"count":${count},"min":{"total":"${total}"},"max":{"total":"${total}"}}`;
-      expect(text).toBe(`{"data":[${rowOf('-20.5', 2)},${rowOf('1', 3)}],"total":2}`);
+      expect(text).toBe(`{"data":[${buildRow('-20.5', 2)},${buildRow('1', 3)}],"total":2}`);
     }
   });
 

@@ -7,7 +7,7 @@ import { plainRanges } from '../../../src/public/read/ranges.ts';
 import { parseQuery } from '../../../src/public/read/request.ts';
 import { listStatement } from '../../../src/public/read/sql.ts';
 import { compileInvoices } from '../compiled.ts';
-import { type Get, type InvoiceRow, idsOf, openSite, type Site } from '../fixture.ts';
+import { type Get, type InvoiceRow, listIds, openSite, type Site } from '../fixture.ts';
 
 // Few distinct values, so that there are ties, and nulls, and letters that sort differently by code point and
 // by locale.
@@ -75,11 +75,11 @@ describe('text ids', () => {
   it('are ordered by code point and found in their exact spelling', async () => {
     const ids = ['b', 'a/b', 'É', '01', '1', 'Z', "o'x"];
     const { get: call } = await site.another({ rows: ids.map((id) => ({ id })), idType: 'text' });
-    expect(idsOf(await call('/v1/invoices').expect(200))).toEqual(['01', '1', 'Z', 'a/b', 'b', "o'x", 'É']);
+    expect(listIds(await call('/v1/invoices').expect(200))).toEqual(['01', '1', 'Z', 'a/b', 'b', "o'x", 'É']);
     for (const id of ['01', 'a/b', 'É', "o'x"])
       expect((await call(`/v1/invoices/${encodeURIComponent(id)}`).expect(200)).body.data.id).toBe(id);
     for (const id of ['%C3%A9', 'B', '001', '%00']) await call(`/v1/invoices/${id}`).expect(404);
-    expect(idsOf(await call("/v1/invoices?id=1&id=a/b&id=O'x").expect(200))).toEqual(['1', 'a/b']);
+    expect(listIds(await call("/v1/invoices?id=1&id=a/b&id=O'x").expect(200))).toEqual(['1', 'a/b']);
   });
 });
 
@@ -92,7 +92,7 @@ describe('plans', () => {
     // statement with its values.
     const onCitus = inject('nodes').length > 1;
     const neverGeneric = onCitus ? expect.any(Number) : 0;
-    const statementOf = (query: string) => {
+    const buildStatement = (query: string) => {
       const plan = planList(whole, parseQuery(query));
       const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), false);
       return { text: write(), values: [...values] };
@@ -100,7 +100,7 @@ describe('plans', () => {
     /** Prepared, and run more often than PostgreSQL tries custom plans. */
     const runOften = async (name: string, queries: readonly string[]) => {
       for (let round = 0; round < 4; round += 1)
-        for (const query of queries) await client.query({ name, ...statementOf(query) });
+        for (const query of queries) await client.query({ name, ...buildStatement(query) });
       const { rows: counts } = await client.query<{ generic: string }>(
         'select generic_plans as generic from pg_prepared_statements where name = $1',
         [name],
@@ -108,7 +108,7 @@ describe('plans', () => {
       return Number(counts[0]?.generic);
     };
     const explain = async (name: string, query: string): Promise<string> => {
-      const values = statementOf(query).values.map((value) => `'${String(value)}'`);
+      const values = buildStatement(query).values.map((value) => `'${String(value)}'`);
       const { rows: lines } = await client.query<{ 'QUERY PLAN': string }>(
         `explain (costs off) execute "${name}"(${values.join()})`,
       );

@@ -2,7 +2,7 @@
 // strictest mask.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
-import { type RecordReader, recordsOf } from '../../../src/public/index.ts';
+import { getRecordReader, type RecordReader } from '../../../src/public/index.ts';
 import { type InvoiceRow, invoicesEndpoint, openSite, type Site, withReads } from '../fixture.ts';
 
 const rows: InvoiceRow[] = [
@@ -61,16 +61,16 @@ beforeAll(async () => {
     ],
   });
   ({ tenant } = site);
-  records = recordsOf(withReads(site.ctx));
+  records = getRecordReader(withReads(site.ctx));
 });
 afterAll(() => site.close());
 
-const textOf = async (bytes: AsyncIterable<Buffer>): Promise<string> => {
+const readText = async (bytes: AsyncIterable<Buffer>): Promise<string> => {
   let text = '';
   for await (const piece of bytes) text += String(piece);
   return text;
 };
-const codesOf = ({ problems }: { problems: readonly { path: string; code: string }[] }) =>
+const listCodes = ({ problems }: { problems: readonly { path: string; code: string }[] }) =>
   problems.map(({ path, code }) => [path, code]);
 
 describe('a query by a caller who reads masked values', () => {
@@ -88,7 +88,7 @@ describe('a query by a caller who reads masked values', () => {
     expect(JSON.parse(single ?? '')).toEqual(first);
     const some = query({ columns: named('tranid', 'total', 'trandate') });
     const { bytes } = await records.csv(tenant, some, new AbortController().signal, masked);
-    const text = await textOf(bytes);
+    const text = await readText(bytes);
     expect(text.split('\r\n')[1]).toBe(`1,****1234,${first.total},2026`);
     const whole = await records.list(tenant, query({}), page, unmasked);
     expect(whole.records).toContain('"total":2500.75,"trandate":"2026-01-31"');
@@ -98,14 +98,14 @@ describe('a query by a caller who reads masked values', () => {
   it('is held back by a filter on one, and skips a sort by one', async () => {
     const filtered = query({ filters: [{ source: 'total', operator: 'gte', values: [1] }] });
     const held = await records.list(tenant, filtered, page, masked);
-    expect([held.heldBack, held.records, held.total, codesOf(held)]).toEqual([
+    expect([held.heldBack, held.records, held.total, listCodes(held)]).toEqual([
       true,
       '[]',
       0,
       [['filters[0].source', 'masked_field']],
     ]);
     const csv = await records.csv(tenant, filtered, new AbortController().signal, masked);
-    expect(await textOf(csv.bytes)).toBe('\ufeffid,tranid,total,trandate,lines,status\r\n');
+    expect(await readText(csv.bytes)).toBe('\ufeffid,tranid,total,trandate,lines,status\r\n');
     expect((await records.list(tenant, filtered, page, unmasked)).total).toBe(2);
     const sorted = query({
       sort: [
@@ -114,11 +114,11 @@ describe('a query by a caller who reads masked values', () => {
       ],
     });
     const found = await records.list(tenant, sorted, page, masked);
-    expect([JSON.parse(found.records).map(({ id }: { id: string }) => id), codesOf(found)]).toEqual([
+    expect([JSON.parse(found.records).map(({ id }: { id: string }) => id), listCodes(found)]).toEqual([
       ['2', '1'],
       [['sort[0].source', 'masked_field']],
     ]);
-    expect(codesOf({ problems: await records.check(tenant, { ...sorted, ...filtered }, masked) })).toEqual([
+    expect(listCodes({ problems: await records.check(tenant, { ...sorted, ...filtered }, masked) })).toEqual([
       ['filters[0].source', 'masked_field'],
     ]);
     expect(await records.check(tenant, { ...sorted, ...filtered }, unmasked)).toEqual([]);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { fullAccess } from '../../../src/core/record-access.ts';
 import { openKnex } from '../../../src/db/connect.ts';
-import { type RecordQuery, type RecordReader, recordsOf } from '../../../src/public/index.ts';
+import { getRecordReader, type RecordQuery, type RecordReader } from '../../../src/public/index.ts';
 import { makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
 import {
@@ -42,7 +42,7 @@ beforeAll(async () => {
   // Queries that wait for a lock here wait until the test releases it.
   site = await openSite({ settings: { readTimeoutMs: 60_000 }, rows, versions: [] });
   ({ tenant } = site);
-  records = recordsOf(withReads(site.ctx));
+  records = getRecordReader(withReads(site.ctx));
 });
 afterAll(() => site.close());
 
@@ -58,17 +58,18 @@ const query = (given: Partial<RecordQuery>): RecordQuery => ({
   ...given,
 });
 const everything = { page: 1, pageSize: 100 };
-const textOf = async (bytes: AsyncIterable<Buffer>): Promise<string> => {
+const readText = async (bytes: AsyncIterable<Buffer>): Promise<string> => {
   let text = '';
   for await (const piece of bytes) text += String(piece);
   return text;
 };
-const idsOf = (text: string): number[] => (JSON.parse(text) as { id: string }[]).map(({ id }) => Number(id));
+const parseIds = (text: string): number[] =>
+  (JSON.parse(text) as { id: string }[]).map(({ id }) => Number(id));
 const codes = (problems: readonly { path: string; code: string }[]) =>
   problems.map(({ path, code }) => [path, code]);
 
-const columnOf: Record<string, string> = { 'entity.name': 'l_entity', id: 'id' };
-const physical = (source: string): string => columnOf[source] ?? `f_${source}`;
+const columns: Record<string, string> = { 'entity.name': 'l_entity', id: 'id' };
+const physical = (source: string): string => columns[source] ?? `f_${source}`;
 const sources = ['tranid', 'status', 'total', 'seq', 'paid', 'trandate', 'lastmodified', 'entity.name', 'id'];
 const conditions: { filter: RecordQuery['filters'][number]; sql: string }[] = [
   {
@@ -115,13 +116,13 @@ describe('a list', () => {
           for (let page = 1; ; page += 1) {
             const found = await records.list(tenant, asked, { page, pageSize }, fullAccess);
             expect([found.total, found.problems]).toEqual([wanted.length, []]);
-            seen.push(...idsOf(found.records));
+            seen.push(...parseIds(found.records));
             if (page * pageSize >= wanted.length) break;
           }
           expect(seen).toEqual(wanted.map(({ id }) => Number(id)));
           const never = new AbortController().signal;
           const csv = await records.csv(tenant, { ...asked, columns: [] }, never, fullAccess);
-          expect((await textOf(csv.bytes)).split('\r\n')).toEqual(['\ufeffid', ...seen.map(String), '']);
+          expect((await readText(csv.bytes)).split('\r\n')).toEqual(['\ufeffid', ...seen.map(String), '']);
         },
       ),
       { numRuns: 60 },
@@ -291,7 +292,7 @@ describe('missing sources', () => {
   it('503 for a record type that was never published', async () => {
     await sql('update $wh.record_state set generation = 0');
     try {
-      const cold = recordsOf(withReads(site.ctx));
+      const cold = getRecordReader(withReads(site.ctx));
       await expect(
         cold.list({ ...tenant, organizationId: tenant.organizationId }, query({}), everything, fullAccess),
       ).rejects.toMatchObject({

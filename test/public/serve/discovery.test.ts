@@ -2,7 +2,7 @@
 // resource.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
-import { rowsOf, scopedInvoices } from '../access/fixture.ts';
+import { createRowScopes, scopedInvoices } from '../access/fixture.ts';
 import { invoicesEndpoint, openSite, type Site } from '../fixture.ts';
 
 let site: Site;
@@ -103,7 +103,7 @@ describe('GET /api/public', () => {
   });
 
   it('has null for a resource whose records cannot be counted at the moment, and the other numbers', async () => {
-    const call = await site.callerWith({ rows: { ...rowsOf(['7']), others: true } });
+    const call = await site.callerWith({ rows: { ...createRowScopes(['7']), others: true } });
     const { schema, table } = site;
     await site.sql('alter table $t rename to hidden');
     try {

@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => site.close());
 
-const reasonOf = (response: { body: { error: { details?: { code: string }[] } } }) =>
+const findReason = (response: { body: { error: { details?: { code: string }[] } } }) =>
   response.body.error.details?.[0]?.code;
 
 describe('the order of the checks', () => {
@@ -70,7 +70,7 @@ describe('the order of the checks', () => {
     ] as const) {
       const path = '/api/public/v8/nothing?bogus=1';
       expect(
-        reasonOf(
+        findReason(
           await supertest(app)
             .get(path)
             .set({ authorization, ...headers })
@@ -119,7 +119,7 @@ describe('the order of the checks', () => {
     for (const path of ['/v2/invoices?bogus=1', '/v2/invoices/1?bogus=1', '/openapi/v2']) {
       const response = await get(path).expect(410);
       expect(response.body.error.code).toBe('NOT_FOUND');
-      expect(reasonOf(response)).toBe('version_retired');
+      expect(findReason(response)).toBe('version_retired');
     }
     await get('/v2/bills').expect(404);
   });
@@ -310,7 +310,7 @@ describe('400 for parameters', () => {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    const statusOf = async (target: Buffer | string): Promise<string> => {
+    const readStatus = async (target: Buffer | string): Promise<string> => {
       const socket = connect(port, '127.0.0.1');
       const head = `Host: portal\r\nAuthorization: Bearer ${caller.secret}\r\nx-tenant-id: ${caller.organizationId}\r\nConnection: close\r\n\r\n`;
       socket.write(
@@ -320,10 +320,10 @@ describe('400 for parameters', () => {
       return Buffer.concat(chunks).toString().split(' ')[1] ?? '';
     };
     try {
-      expect(await statusOf(Buffer.from('/api/public/v1/invoices?status=\xe9', 'latin1'))).toBe('400');
-      expect(await statusOf('/api/public/v1/invoices?status=é')).toBe('400');
-      expect(await statusOf('/api/public/v1/é')).toBe('400');
-      expect(await statusOf('http://portal/api/public/v1/invoices?status=x')).toBe('200');
+      expect(await readStatus(Buffer.from('/api/public/v1/invoices?status=\xe9', 'latin1'))).toBe('400');
+      expect(await readStatus('/api/public/v1/invoices?status=é')).toBe('400');
+      expect(await readStatus('/api/public/v1/é')).toBe('400');
+      expect(await readStatus('http://portal/api/public/v1/invoices?status=x')).toBe('200');
     } finally {
       server.close();
     }

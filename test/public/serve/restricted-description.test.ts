@@ -106,9 +106,9 @@ describe('of a version with masked and scopable fields', () => {
     await site.publish({ version: 'v2', endpoints: [masked, plain] });
     whole = (await describedTo({ unmasked: true })).body;
   });
-  const namesOf = ({ paths }: Description) =>
+  const listNames = ({ paths }: Description) =>
     (paths['/v2/bills']?.get.parameters ?? []).flatMap(({ name = [] }) => name);
-  const recordOf = ({ components }: Description) => components.schemas['Bill']?.properties ?? {};
+  const listProperties = ({ components }: Description) => components.schemas['Bill']?.properties ?? {};
 
   it('is the stored one for a reader without limits who reads unmasked', async () => {
     const stored = await site.inTransaction((tx) =>
@@ -121,16 +121,16 @@ describe('of a version with masked and scopable fields', () => {
     const { body, headers } = await describedTo({});
     const type = ['string', 'null'];
     const lines = { item: { type }, quantity: { type: ['number', 'string', 'null'] } };
-    expect(recordOf(body)).toMatchObject({
+    expect(listProperties(body)).toMatchObject({
       number: { type, examples: ['****1042'], 'x-mask': 'last4', 'x-tags': ['confidential'] },
       total: { type, examples: [expect.stringMatching(/^[0-9a-f]{64}$/)] },
       date: { type, examples: ['2026'] },
-      hiddenStatus: recordOf(whole)['hiddenStatus'],
+      hiddenStatus: listProperties(whole)['hiddenStatus'],
       lines: { items: { properties: lines } },
     });
-    expect(recordOf(body)['date']).not.toHaveProperty('format');
-    expect(namesOf(whole)).toEqual(expect.arrayContaining(['number', 'number_contains']));
-    expect(namesOf(body)).toEqual(namesOf(whole).filter((name) => !name.startsWith('number')));
+    expect(listProperties(body)['date']).not.toHaveProperty('format');
+    expect(listNames(whole)).toEqual(expect.arrayContaining(['number', 'number_contains']));
+    expect(listNames(body)).toEqual(listNames(whole).filter((name) => !name.startsWith('number')));
     const sort = body.paths['/v2/bills'].get.parameters.find(({ name }: { name: string }) => name === 'sort');
     expect(sort.schema.enum).toEqual(['hiddenStatus', 'customer']);
     for (const [path, example] of Object.entries<Description['paths'][string]>(body.paths)) {
@@ -160,7 +160,9 @@ describe('of a version with masked and scopable fields', () => {
           .expect(200)
       ).body;
     };
-    expect(recordOf(await asMember('viewer'))['total']?.type).toEqual(['string', 'null']);
-    expect(recordOf(await asMember('admin'))['total']?.type).toEqual(recordOf(whole)['total']?.type);
+    expect(listProperties(await asMember('viewer'))['total']?.type).toEqual(['string', 'null']);
+    expect(listProperties(await asMember('admin'))['total']?.type).toEqual(
+      listProperties(whole)['total']?.type,
+    );
   });
 });

@@ -4,8 +4,8 @@ import type { Express } from 'express';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { fullAccess } from '../../../src/core/record-access.ts';
-import { recordToolsOf } from '../../../src/public/index.ts';
-import { type Api, apiOf } from '../../setup/api.ts';
+import { getRecordTools } from '../../../src/public/index.ts';
+import { type Api, createApi } from '../../setup/api.ts';
 import { invoicesEndpoint, openSite, publicApp, type Site, withReads } from '../fixture.ts';
 
 const syncedAt = '2026-03-01T08:00:00Z';
@@ -33,7 +33,7 @@ beforeAll(async () => {
     versions: [{ endpoints: [invoicesEndpoint, narrow, wide] }],
   });
   app = createApp(site.ctx);
-  api = apiOf(app, (await site.key({ permissions: ['write'] })).secret);
+  api = createApi(app, (await site.key({ permissions: ['write'] })).secret);
 });
 afterAll(() => site.close());
 beforeEach(() => setStale({}));
@@ -136,7 +136,7 @@ describe('a view', () => {
 describe('a tool for language models', () => {
   it('names the stale fields with the freshness of its result', async () => {
     await setStale({ total: stale('2026-02-26T08:00:00Z') });
-    const tools = recordToolsOf(withReads(site.ctx));
+    const tools = getRecordTools(withReads(site.ctx));
     const { tenant } = site;
     const access = { reads: fullAccess, masks: 'own' as const, maxCharacters: 100_000 };
     const since = '2026-02-26T08:00:00Z';

@@ -5,10 +5,10 @@ import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { startUsageCounter } from '../../../src/public/index.ts';
-import { type Answer, apiOf } from '../../setup/api.ts';
+import { type Answer, createApi } from '../../setup/api.ts';
 import { type TestDatabase, type TestDatabaseOptions, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { callerOf, invoicesEndpoint, loadInvoices, publishVersion } from '../fixture.ts';
+import { createCaller, invoicesEndpoint, loadInvoices, publishVersion } from '../fixture.ts';
 
 export const scopableInvoices = {
   ...invoicesEndpoint,
@@ -51,7 +51,7 @@ export async function openTokenSite(
   });
   const usage = startUsageCounter(ctx);
   const app: Express = createApp(ctx, { usage });
-  const owner = apiOf(app, (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret);
+  const owner = createApi(app, (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret);
   return {
     database,
     ctx,
@@ -68,10 +68,10 @@ export async function openTokenSite(
       keyId: string,
       tokens: unknown,
       headers: Record<string, string> = {},
-    ): Promise<Answer> => apiOf(app, secret)('post', `/api-keys/${keyId}/tokens`, { tokens }, headers),
+    ): Promise<Answer> => createApi(app, secret)('post', `/api-keys/${keyId}/tokens`, { tokens }, headers),
     /** A request of the public interface. */
     get: (credential: string, path: string, headers: Record<string, string> = {}) =>
-      callerOf(app, { secret: credential, organizationId: organization.id })(path, headers),
+      createCaller(app, { secret: credential, organizationId: organization.id })(path, headers),
     close: async () => {
       await usage.stop();
       await database.close();

@@ -7,9 +7,9 @@ import { createId } from '../../../src/core/id.ts';
 import { createLog } from '../../../src/core/log.ts';
 import { getTokenSigner } from '../../../src/identity/record-token.store.ts';
 import { signToken, type TokenClaims } from '../../../src/identity/record-token.ts';
-import { apiOf } from '../../setup/api.ts';
+import { createApi } from '../../setup/api.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
-import { callerOf, idsOf } from '../fixture.ts';
+import { createCaller, listIds } from '../fixture.ts';
 import {
   decoded,
   idsOfCustomer,
@@ -44,17 +44,17 @@ beforeAll(async () => {
 afterAll(() => site.close());
 
 type Key = { id: string; secret: string };
-const statusOf = async (credential: string, path = '/v1/invoices'): Promise<number> =>
+const readStatus = async (credential: string, path = '/v1/invoices'): Promise<number> =>
   (await site.get(credential, path)).status;
 const idsFor = async (credential: string): Promise<string[]> => {
   const answer = await site.get(credential, '/v1/invoices');
   expect(answer.status, answer.text).toBe(200);
-  return idsOf(answer);
+  return listIds(answer);
 };
 /** The answer within a second after a change, and the answer to a credential that isn't known yet. */
 const expectDead = async (token: string): Promise<void> => {
   pass(noticedMs);
-  expect(await statusOf(token)).toBe(401);
+  expect(await readStatus(token)).toBe(401);
 };
 
 /** The last of the 86 characters of a signature has 4 bits that decoders ignore. */
@@ -76,7 +76,7 @@ function withOtherNumber(signature: string): string {
     'hex',
   ).toString('base64url');
 }
-function signatureOf(text: string, key: KeyObject): string {
+function computeSignature(text: string, key: KeyObject): string {
   const signature = sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }).toString(
     'base64url',
   );
@@ -95,9 +95,10 @@ describe('a token', () => {
       ['1', '2', '3', '4', '5', '6'],
     ]);
     const [foreign] = idsOfCustomer('bob');
-    expect([await statusOf(ann, '/v1/invoices/1'), await statusOf(ann, `/v1/invoices/${foreign}`)]).toEqual([
-      200, 404,
-    ]);
+    expect([
+      await readStatus(ann, '/v1/invoices/1'),
+      await readStatus(ann, `/v1/invoices/${foreign}`),
+    ]).toEqual([200, 404]);
     for (const [path, headers, code] of [
       ['/v1/bills', {}, 'resource_out_of_scope'],
       ['/v1/invoices', { 'x-tenant-id': '' }, 'tenant_missing'],
@@ -108,10 +109,10 @@ describe('a token', () => {
 
   it('reads no drafts and, of descriptions, those of its versions', async () => {
     const key = await site.key({ permissions: ['write'] });
-    expect(await statusOf(key.secret, '/openapi/v1?draft=true')).toBe(404);
+    expect(await readStatus(key.secret, '/openapi/v1?draft=true')).toBe(404);
     const token = await oneToken(site, key, { scopes: {} });
-    expect(await statusOf(token, '/openapi/v1?draft=true')).toBe(403);
-    expect(await statusOf(token, '/openapi/v1')).toBe(200);
+    expect(await readStatus(token, '/openapi/v1?draft=true')).toBe(403);
+    expect(await readStatus(token, '/openapi/v1')).toBe(200);
   });
 
   it('reads masked fields as they are only while its key does, and only if it was minted to', async () => {
@@ -169,7 +170,7 @@ describe('401 with the same text', () => {
   const own = () => ({ alg: 'ES256', typ: 'pst+jwt', kid: signer.kid });
   const made = (header: object, changed: object, by: KeyObject = signer.key): string => {
     const signed = `${encode(header)}.${encode({ ...claims, ...changed })}`;
-    return `pst_${signed}.${signatureOf(signed, by)}`;
+    return `pst_${signed}.${computeSignature(signed, by)}`;
   };
   const expectRefused = async (tokens: Record<string, string>): Promise<void> => {
     for (const [name, changed] of Object.entries(tokens)) {
@@ -194,7 +195,7 @@ describe('401 with the same text', () => {
   it('for another header', async () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const publicKey = createPublicKey(signer.key).export({ type: 'spki', format: 'pem' });
-    const hmacOf = (header: object) => {
+    const signWithHmac = (header: object) => {
       const signed = `${encode(header)}.${encode(claims)}`;
       return `pst_${signed}.${createHmac('sha256', publicKey).update(signed).digest('base64url')}`;
     };
@@ -206,8 +207,8 @@ describe('401 with the same text', () => {
       'a URL as kid': made({ ...own(), kid: 'https://attacker.example/jwks' }, {}),
       'a key in the header': made({ ...own(), jwk: privateKey.export({ format: 'jwk' }) }, {}, privateKey),
       'alg none': `pst_${encode({ ...own(), alg: 'none' })}.${encode(claims)}.`,
-      'alg HS256 with the public key': hmacOf({ ...own(), alg: 'HS256' }),
-      'an HMAC under ES256': hmacOf(own()),
+      'alg HS256 with the public key': signWithHmac({ ...own(), alg: 'HS256' }),
+      'an HMAC under ES256': signWithHmac(own()),
       'alg ES384': made({ ...own(), alg: 'ES384' }, {}),
       'another typ': made({ ...own(), typ: 'JWT' }, {}),
       'no typ': made({ alg: 'ES256', kid: signer.kid }, {}),
@@ -226,7 +227,7 @@ describe('401 with the same text', () => {
       'another aud': made(own(), { aud: 'portal' }),
       'several aud': made(own(), { aud: [claims.sub, 'urn:portal-service:records'] }),
       'another iss': made(own(), { iss: 'https://attacker.example' }),
-      'no exp': `pst_${signedEndless}.${signatureOf(signedEndless, signer.key)}`,
+      'no exp': `pst_${signedEndless}.${computeSignature(signedEndless, signer.key)}`,
       'exp in the past': made(own(), { exp: claims.iat - 1 }),
       'exp as text': made(own(), { exp: String(claims.exp) }),
       'an unknown claim': made(own(), { limit: 1 }),
@@ -257,7 +258,7 @@ describe('401 with the same text', () => {
     const foreignKey = await makeKey(site.ctx, other.id);
     const minted = (await site.mint(foreignKey.secret, foreignKey.id, [{ scopes: {} }])).body.tokens[0].token;
     const foreign = decoded(minted).claims as TokenClaims;
-    const theirs = callerOf(site.app, { secret: minted, organizationId: other.id });
+    const theirs = createCaller(site.app, { secret: minted, organizationId: other.id });
     expect((await theirs('/v1/invoices')).status).toBe(404);
     await expectRefused({
       "another organization's key, signed by us": made(own(), { key: foreign.key, mark: foreign.mark }),
@@ -280,12 +281,12 @@ describe('401 with the same text', () => {
       );
     await replace('59 minutes');
     pass(noticedMs);
-    expect(await statusOf(token)).toBe(200);
+    expect(await readStatus(token)).toBe(200);
     await replace('61 minutes');
     pass(2 * noticedMs);
     await expectRefused({ 'signed with a replaced key': token });
     const next = await oneToken(site, key, { scopes: {} });
-    expect(await statusOf(next)).toBe(200);
+    expect(await readStatus(next)).toBe(200);
     await site.sql((tx) => tx('token_signing_keys').delete());
     pass(2 * noticedMs);
     await expectRefused({ 'signed with a deleted key': next });
@@ -297,16 +298,16 @@ describe('a token ends', () => {
     const token = await oneToken(site, await site.key(), { expiresInSeconds: 600, scopes: {} });
     const ends = () => Number(decoded(token).claims['exp']) * 1_000;
     pass(ends() - systemClock.now().getTime() - passedMs - 300);
-    expect(await statusOf(token)).toBe(200);
+    expect(await readStatus(token)).toBe(200);
     pass(300);
-    expect(await statusOf(token)).toBe(401);
+    expect(await readStatus(token)).toBe(401);
   });
 
   it('within a second after its key is revoked or expires', async () => {
     for (const change of [{ revoked_at: 'now()' }, { expires_at: 'now()' }]) {
       const key = await site.key();
       const token = await oneToken(site, key, { scopes: {} });
-      expect(await statusOf(token)).toBe(200);
+      expect(await readStatus(token)).toBe(200);
       await site.sql((tx) => tx('api_keys').where('id', key.id).update(change));
       await expectDead(token);
     }
@@ -325,10 +326,10 @@ describe('a token ends', () => {
     const ownersNew = (await site.owner('post', `/api-keys/${key.id}/tokens`, { tokens: [{ scopes: {} }] }))
       .body.tokens[0].token;
     pass(noticedMs);
-    for (const token of [old, ownersOld, renewed, late, ownersNew]) expect(await statusOf(token)).toBe(200);
+    for (const token of [old, ownersOld, renewed, late, ownersNew]) expect(await readStatus(token)).toBe(200);
     await site.sql((tx) => tx('api_keys').where('id', key.id).update({ previous_expires_at: 'now()' }));
     for (const token of [old, ownersOld, late]) await expectDead(token);
-    for (const token of [renewed, ownersNew]) expect(await statusOf(token)).toBe(200);
+    for (const token of [renewed, ownersNew]) expect(await readStatus(token)).toBe(200);
     await site.owner('post', `/api-keys/${key.id}/rotate`, {});
     for (const token of [renewed, ownersNew]) await expectDead(token);
   });
@@ -337,15 +338,15 @@ describe('a token ends', () => {
     const key = await site.key();
     const clerk = await makeMember(site.ctx, site.organization.id, ['api-key:update', 'record:read']);
     const { headers } = await makeSession(site.ctx, clerk.id, site.organization.id);
-    const api = apiOf(site.app, null);
+    const api = createApi(site.app, null);
     const answer = await api('post', `/api-keys/${key.id}/tokens`, { tokens: [{ scopes: {} }] }, headers);
     const theirs: string = answer.body.tokens[0].token;
     const created = await site.key({ createdBy: clerk.id });
     const own = await oneToken(site, created, { scopes: {} });
-    expect([await statusOf(theirs), await statusOf(own)]).toEqual([200, 200]);
+    expect([await readStatus(theirs), await readStatus(own)]).toEqual([200, 200]);
     await site.sql((tx) => tx('memberships').where('user_id', clerk.id).delete());
     await expectDead(theirs);
-    expect(await statusOf(own)).toBe(200);
+    expect(await readStatus(own)).toBe(200);
   });
 
   it('within a second after the tokens of its subject are revoked; later ones and other subjects work', async () => {
@@ -359,15 +360,15 @@ describe('a token ends', () => {
     ];
     const other = await site.key();
     const elsewhere = await oneToken(site, other, { subject: 'ann', scopes: {} });
-    for (const token of [ann, twin, bob, unnamed, elsewhere]) expect(await statusOf(token)).toBe(200);
+    for (const token of [ann, twin, bob, unnamed, elsewhere]) expect(await readStatus(token)).toBe(200);
     expect(
-      (await apiOf(site.app, key.secret)('delete', `/api-keys/${key.id}/tokens?subject=ann`)).status,
+      (await createApi(site.app, key.secret)('delete', `/api-keys/${key.id}/tokens?subject=ann`)).status,
     ).toBe(204);
     await expectDead(ann);
     await expectDead(twin);
     for (const token of [bob, unnamed, elsewhere, await mintFor('ann')])
-      expect(await statusOf(token)).toBe(200);
-    await apiOf(site.app, key.secret)('delete', `/api-keys/${key.id}/tokens?subject=ann`);
+      expect(await readStatus(token)).toBe(200);
+    await createApi(site.app, key.secret)('delete', `/api-keys/${key.id}/tokens?subject=ann`);
     await expectDead(await mintFor('bob').then(() => ann));
   });
 });
@@ -380,7 +381,7 @@ describe('the log', () => {
     await site.get(token, `/v1/invoices?token=${token}&x=${token}`);
     await site.get(token, `/v1/${token.slice(0, 60)}/${token}`, { 'x-request-id': token.slice(0, 40) });
     await site.get(token, '/v1/invoices', { cookie: `portal_session=${token}`, referer: token });
-    await apiOf(site.app, token)('get', `/whoami?x=${token}`);
+    await createApi(site.app, token)('get', `/whoami?x=${token}`);
     site.ctx.log.error(
       { err: new Error(`it was ${token}`), text: `Bearer ${token}`, encoded: encodeURIComponent(token) },
       token,

@@ -8,7 +8,7 @@ import { startUsageCounter, type UsageCounter } from '../../../src/public/index.
 import { startService } from '../../../src/service.ts';
 import { testClock } from '../../setup/database.ts';
 import { makeOrganization } from '../../setup/organization.ts';
-import { callerOf, openSite, publicApp, type Site } from '../fixture.ts';
+import { createCaller, openSite, publicApp, type Site } from '../fixture.ts';
 
 const clock = testClock();
 let site: Site;
@@ -29,13 +29,13 @@ afterAll(async () => {
 });
 
 const call = (path: string, headers: Record<string, string> = {}) =>
-  callerOf(app, { secret: key.secret, organizationId: site.organizationId })(path, headers);
-const usageOf = (apiKeyId: string) =>
+  createCaller(app, { secret: key.secret, organizationId: site.organizationId })(path, headers);
+const readUsage = (apiKeyId: string) =>
   site.inTransaction((tx) =>
     tx('api_key_usage').where({ api_key_id: apiKeyId }).orderBy(['day', 'version', 'resource']).select('*'),
   );
 const counted = async () =>
-  (await usageOf(key.id)).map(
+  (await readUsage(key.id)).map(
     (row) =>
       `${row.day} ${row.version}/${row.resource} ${row.succeeded} ${row.not_modified} ${row.refused} ${row.failed}`,
   );
@@ -84,12 +84,12 @@ it('counts a refused call by the version and the resource that it names, where t
     [named, '/v1/invoices', 403, { 'x-tenant-id': tenant }],
     [named, '/v1/invoices', 400, { 'x-tenant-id': '' }],
   ] as const)
-    await callerOf(app, { secret, organizationId })(path, headers).expect(status);
+    await createCaller(app, { secret, organizationId })(path, headers).expect(status);
   await usage.flush();
-  const rowsOf = async ({ id }: { id: string }) =>
-    (await usageOf(id)).map((row) => `${row.version}/${row.resource} ${row.succeeded} ${row.refused}`);
-  expect(await rowsOf(scoped)).toEqual(['/ 0 1', 'v1/ 0 1', 'v1/invoices 0 2']);
-  expect(await rowsOf(named)).toEqual(['v1/ 0 1', 'v1/invoices 0 3']);
+  const describeUsage = async ({ id }: { id: string }) =>
+    (await readUsage(id)).map((row) => `${row.version}/${row.resource} ${row.succeeded} ${row.refused}`);
+  expect(await describeUsage(scoped)).toEqual(['/ 0 1', 'v1/ 0 1', 'v1/invoices 0 2']);
+  expect(await describeUsage(named)).toEqual(['v1/ 0 1', 'v1/invoices 0 3']);
 });
 
 it('keeps counts that could not be written, and continues counting meanwhile', async () => {
@@ -168,7 +168,7 @@ it('counts by the subject of the token: the first 1,000 of a key and day by name
     counter.record({ apiKeyId, version: 'v1', resource, ...(subject !== undefined && { subject }) }, 200);
   const subjects = async (apiKeyId: string) => {
     const sums = new Map<string, number>();
-    for (const { subject, succeeded } of await usageOf(apiKeyId))
+    for (const { subject, succeeded } of await readUsage(apiKeyId))
       sums.set(subject, (sums.get(subject) ?? 0) + Number(succeeded));
     return sums;
   };

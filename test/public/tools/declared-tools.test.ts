@@ -5,8 +5,8 @@ import { fullAccess, type RecordAccess, unlimitedLayer } from '../../../src/core
 import {
   createReadEngine,
   createVersionTools,
+  getRecordTools,
   type RecordTools,
-  recordToolsOf,
 } from '../../../src/public/index.ts';
 import { type Get, openSite, publicApp, type Site } from '../fixture.ts';
 import { randomInvoices, summarizedInvoices } from '../read/summary-fixture.ts';
@@ -45,7 +45,7 @@ beforeAll(async () => {
   await publish({ endpoints: [declared, { ...customersEndpoint, relations: undefined }] });
   await publish({ version: 'v2', endpoints: [plain] });
   const reads = createReadEngine(ctx);
-  tools = recordToolsOf({ reads });
+  tools = getRecordTools({ reads });
   rest = await site.callerWith({}, publicApp(ctx, undefined, reads));
 });
 afterAll(() => site.close());

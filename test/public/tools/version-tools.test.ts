@@ -2,7 +2,7 @@
 // own, and what they refuse.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fullAccess, unlimitedLayer } from '../../../src/core/record-access.ts';
-import { createVersionTools, recordToolsOf, type VersionTool } from '../../../src/public/index.ts';
+import { createVersionTools, getRecordTools, type VersionTool } from '../../../src/public/index.ts';
 import { makeOrganization } from '../../setup/organization.ts';
 import { invoicesEndpoint, openSite, type Site, withReads } from '../fixture.ts';
 import { exactAverage } from '../read/exact-average.ts';
@@ -31,27 +31,28 @@ beforeAll(async () => {
     { version: 'v2', endpoints: [{ ...invoicesEndpoint, name: 'secrets' }, invoicesEndpoint] },
   ];
   site = await openSite({ rows, versions });
-  tools = toolsOf();
+  tools = createTools();
 });
 afterAll(() => site.close());
 
 type Limits = { version?: string; resources?: string[]; maxCharacters?: number };
-const toolsOf = ({ resources = [], ...rest }: Limits = {}) =>
-  createVersionTools(recordToolsOf(withReads(site.ctx)), site.tenant, {
+const createTools = ({ resources = [], ...rest }: Limits = {}) =>
+  createVersionTools(getRecordTools(withReads(site.ctx)), site.tenant, {
     version: 'v1',
     reads: { layers: [{ ...unlimitedLayer, resources }], unmasked: true },
     maxCharacters: 60_000,
     ...rest,
   });
-const textOf = async (name: string, input: unknown, from = tools): Promise<string> => {
+const runTool = async (name: string, input: unknown, from = tools): Promise<string> => {
   const found = from.find((tool) => tool.name === name);
   if (found === undefined) throw new Error(`no tool ${name}`);
   return found.run(input);
 };
-const run = async (name: string, input: unknown, from = tools) => JSON.parse(await textOf(name, input, from));
+const run = async (name: string, input: unknown, from = tools) =>
+  JSON.parse(await runTool(name, input, from));
 const reference = (sql: string) => site.sql(sql);
 const refusal = async (name: string, input: unknown, from = tools) =>
-  textOf(name, input, from).then(String, (error: Error) => error.message);
+  runTool(name, input, from).then(String, (error: Error) => error.message);
 
 describe('aggregate', () => {
   it('computes exact aggregates of a number, with and without filters', async () => {
@@ -162,8 +163,8 @@ describe('the tools of a version', () => {
   it('read no other version, organization or resource, whatever the input', async () => {
     const other = { ...site.ctx, organizationId: (await makeOrganization(site.ctx)).id };
     const access = { version: 'v1', reads: fullAccess, maxCharacters: 60_000 };
-    const theirs = createVersionTools(recordToolsOf(withReads(site.ctx)), other, access);
-    const narrow = toolsOf({ version: 'v2', resources: ['invoices'] });
+    const theirs = createVersionTools(getRecordTools(withReads(site.ctx)), other, access);
+    const narrow = createTools({ version: 'v2', resources: ['invoices'] });
     for (const name of ['describe', 'query', 'get', 'aggregate']) {
       const input = { resource: 'secrets', ...(name === 'get' && { id: '1' }) };
       expect(await refusal(name, input)).toBe('There is nothing at this address');
@@ -177,7 +178,7 @@ describe('the tools of a version', () => {
   });
 
   it('respond within their limit, and name how to request less', async () => {
-    const small = toolsOf({ maxCharacters: 700 });
+    const small = createTools({ maxCharacters: 700 });
     const groups = { resource: 'invoices', groupBy: 'number', limit: 100 };
     expect(await refusal('aggregate', groups, small)).toContain('too long');
     const { cut } = await run('query', { resource: 'invoices', fields: ['number', 'status'] }, small);

@@ -1,12 +1,12 @@
 // What a definition declares about access to its fields: `scopable`, `mask` and `tags`, through the pure
 // stages.
 import { describe, expect, it } from 'vitest';
-import { indexesOf } from '../../../src/public/read/indexes.ts';
+import { listIndexes } from '../../../src/public/read/indexes.ts';
 import { type Available, bindDocument } from '../../../src/public/version/bind.ts';
 import { compareVersions } from '../../../src/public/version/compare.ts';
 import { compileSchema } from '../../../src/public/version/compile.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
-import { shownColumnsOf } from '../../../src/public/version/shown-columns.ts';
+import { listShownColumns } from '../../../src/public/version/shown-columns.ts';
 import { validateDocument } from '../../../src/public/version/validate.ts';
 import { invoiceColumns } from '../fixture.ts';
 
@@ -27,9 +27,10 @@ const endpoint = (fields: readonly Field[], more: object = {}) => ({
   fields: fields.map(([name, source, declared]) => ({ name, source, ...declared })),
   ...more,
 });
-const documentOf = (...fields: readonly Field[]) => SchemaDocument.parse({ endpoints: [endpoint(fields)] });
+const createDocument = (...fields: readonly Field[]) =>
+  SchemaDocument.parse({ endpoints: [endpoint(fields)] });
 const problems = (...fields: readonly Field[]) =>
-  validateDocument(documentOf(...fields), available).map(
+  validateDocument(createDocument(...fields), available).map(
     ({ path, code, blocks }) => `${blocks} ${path} ${code}`,
   );
 const scopable = { scopable: true };
@@ -48,7 +49,7 @@ describe('SchemaDocument', () => {
   });
 
   it('leaves definitions without them as they were', () => {
-    expect(documentOf(['a', 'tranid']).endpoints[0]?.fields).toEqual([
+    expect(createDocument(['a', 'tranid']).endpoints[0]?.fields).toEqual([
       { name: 'a', source: 'tranid', description: '' },
     ]);
   });
@@ -149,7 +150,7 @@ describe('validateDocument', () => {
 
 describe('compareVersions', () => {
   const comparable = (...fields: readonly Field[]) => {
-    const document = documentOf(...fields);
+    const document = createDocument(...fields);
     return { endpoints: document.endpoints, bindings: bindDocument(document, available) };
   };
   const changes = (before: object, after: object) =>
@@ -184,7 +185,7 @@ describe('compareVersions', () => {
 describe('indexes and columns', () => {
   const expressions = (more: object, ...fields: readonly Field[]) => {
     const document = SchemaDocument.parse({ endpoints: [endpoint(fields, more)] });
-    return indexesOf(document, bindDocument(document, available))
+    return listIndexes(document, bindDocument(document, available))
       .get('invoice')
       ?.map(({ expression }) => expression);
   };
@@ -210,19 +211,19 @@ describe('indexes and columns', () => {
   });
 
   it('marks the columns of scopable fields, under whatever name they are shown', () => {
-    const document = documentOf(
+    const document = createDocument(
       ['customerId', 'entity', scopable],
       ['again', 'entity'],
       ['number', 'tranid'],
     );
-    expect(shownColumnsOf(document.endpoints, bindDocument(document, available)).get('invoice')).toEqual([
+    expect(listShownColumns(document.endpoints, bindDocument(document, available)).get('invoice')).toEqual([
       { column: 'f_entity', scopable: true },
       { column: 'f_tranid' },
     ]);
   });
 
   it('compiles scopable columns by source, and masks of fields and of lines', () => {
-    const document = documentOf(
+    const document = createDocument(
       ['customerId', 'entity', scopable],
       ['date', 'trandate', { mask: 'year' }],
       ['lines', 'lines', { fields: [line('item', 'item', { mask: 'hash' })] }],

@@ -1,6 +1,6 @@
 // The pure stages of a definition: schema, rules, binding, compiling, comparing.
 import { describe, expect, it } from 'vitest';
-import { indexesOf } from '../../../src/public/read/indexes.ts';
+import { listIndexes } from '../../../src/public/read/indexes.ts';
 import { type Available, bindDocument } from '../../../src/public/version/bind.ts';
 import { compareVersions } from '../../../src/public/version/compare.ts';
 import { compileSchema } from '../../../src/public/version/compile.ts';
@@ -292,17 +292,17 @@ describe('compileSchema', () => {
   });
 
   it('lists the indexes for its filters and sorts, each once', () => {
-    const expressionsOf = (endpoint: Endpoint) =>
-      indexesOf(document(endpoint), bindings)
+    const listExpressions = (endpoint: Endpoint) =>
+      listIndexes(document(endpoint), bindings)
         .get('invoice')
         ?.map(({ method, expression }) => `${method} ${expression}`) ?? [];
-    const plain = expressionsOf(invoicesEndpoint);
+    const plain = listExpressions(invoicesEndpoint);
     expect(plain).toContain('btree "f_trandate", id');
     expect(plain).toContain('btree "f_status", id');
     const composed =
       'case when octet_length("f_tranid") = length("f_tranid") then "f_tranid" else normalize("f_tranid", nfc) end';
     expect(plain).toContain(`gin lower(upper(${composed} collate "pg_c_utf8")) gin_trgm_ops`);
-    const usuallyByDate = expressionsOf({
+    const usuallyByDate = listExpressions({
       ...invoicesEndpoint,
       defaultSort: { field: 'date', order: 'desc' },
     });

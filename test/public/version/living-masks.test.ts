@@ -36,7 +36,7 @@ const setStatus = (version: string, status: string) =>
   inTransaction(tenant, (tx) =>
     tx('api_schemas').where({ organization_id: tenant.organizationId, version }).update({ status }),
   );
-const secretOf = (of: TenantCtx) => inTransaction(of, (tx) => findMaskSecret(tx, of));
+const readMaskSecret = (of: TenantCtx) => inTransaction(of, (tx) => findMaskSecret(tx, of));
 
 describe('findLivingMasks', () => {
   it('has the strictest mask of the published and deprecated versions, also of fields of lines', async () => {
@@ -78,21 +78,21 @@ describe('the mask secret', () => {
       return inTransaction(other, (tx) => ensureMaskSecret(tx, other, endpoints));
     };
     await ensure('last4');
-    expect(await secretOf(other)).toBeUndefined();
+    expect(await readMaskSecret(other)).toBeUndefined();
     await ensure('hash');
-    const made = await secretOf(other);
+    const made = await readMaskSecret(other);
     expect(made).toHaveLength(32);
     await ensure('hash');
-    expect(await secretOf(other)).toEqual(made);
+    expect(await readMaskSecret(other)).toEqual(made);
     const sealed = (of: TenantCtx) =>
       inTransaction(of, (tx) => tx('mask_secrets').first<{ secret: string }>('secret'));
     expect((await sealed(other)).secret).not.toContain(made?.toString('base64'));
     const { secret } = await sealed(tenant);
-    expect(await secretOf(tenant)).not.toEqual(made);
+    expect(await readMaskSecret(tenant)).not.toEqual(made);
     await inTransaction(other, (tx) => tx('mask_secrets').update({ secret }));
-    expect(await secretOf(other)).toBeUndefined();
+    expect(await readMaskSecret(other)).toBeUndefined();
     await ensure('hash');
-    const renewed = await secretOf(other);
+    const renewed = await readMaskSecret(other);
     expect([renewed?.length, renewed?.equals(made ?? Buffer.alloc(0))]).toEqual([32, false]);
   });
 

@@ -13,7 +13,7 @@ import {
   relatedInvoices,
 } from '../related.ts';
 
-const typeOf = (label: string, targets?: Readonly<Record<string, string>>): AvailableRecordType => ({
+const createType = (label: string, targets?: Readonly<Record<string, string>>): AvailableRecordType => ({
   label,
   idType: 'integer',
   hasData: true,
@@ -21,8 +21,13 @@ const typeOf = (label: string, targets?: Readonly<Record<string, string>>): Avai
   ...(targets !== undefined && { targets }),
 });
 const available: Available = {
-  invoice: typeOf('Invoice', { entity: 'customer', seq: 'invoice', status: 'toString', paid: 'customer' }),
-  customer: typeOf('Customer'),
+  invoice: createType('Invoice', {
+    entity: 'customer',
+    seq: 'invoice',
+    status: 'toString',
+    paid: 'customer',
+  }),
+  customer: createType('Customer'),
 };
 const buyers = { ...invoicesEndpoint, name: 'customers', recordType: 'customer' };
 

@@ -16,10 +16,10 @@ import {
   updateTenantSchema,
 } from '../../../src/warehouse/tenant-schema.ts';
 import {
-  callerOf,
+  createCaller,
   type InvoiceRow,
-  idsOf,
   invoicesEndpoint,
+  listIds,
   loadInvoices,
   publicApp,
   publishVersion,
@@ -73,7 +73,7 @@ describeIf('the service on Citus', noCluster, () => {
       secret,
       table,
       schema,
-      get: callerOf(publicApp(database.ctx), { organizationId, secret }),
+      get: createCaller(publicApp(database.ctx), { organizationId, secret }),
     };
   }
 
@@ -83,7 +83,7 @@ describeIf('the service on Citus', noCluster, () => {
       `select current_setting('port') as port, current_setting('timezone') as timezone, current_setting('datestyle') as datestyle,
          current_setting('intervalstyle') as intervalstyle from ${world.schema}.record_state limit 1`,
     );
-    const node = await database.nodeOf(world.schema);
+    const node = await database.getNode(world.schema);
     expect(row).toMatchObject({
       port: String(node.connection.port),
       timezone: 'UTC',
@@ -190,7 +190,7 @@ describeIf('the service on Citus', noCluster, () => {
       const exported = await get(`/v1/invoices?${filter}`, { accept: 'application/x-ndjson' });
       expect([list.status, exported.status]).toEqual([200, 200]);
       const lines = exported.text.split('\n').filter((line) => line !== '');
-      expect(lines.map((line) => (JSON.parse(line) as { id: string }).id)).toEqual(idsOf(list));
+      expect(lines.map((line) => (JSON.parse(line) as { id: string }).id)).toEqual(listIds(list));
       expect(lines.length).toBeGreaterThan(0);
     }
   });
@@ -296,7 +296,7 @@ describeIf('the service on Citus', noCluster, () => {
   it('the size of an organization is that on its node', async () => {
     const { world } = await synced();
     const { bytes, records } = await measureTenantStorage(world.tenant);
-    const node = await database.nodeOf(world.schema);
+    const node = await database.getNode(world.schema);
     const client = new Client({
       ...node.connection,
       database: database.cluster.database,
@@ -315,7 +315,7 @@ describeIf('the service on Citus', noCluster, () => {
 
   it('a move to another node makes a new epoch at the next publish, and change tokens stay valid', async () => {
     const { erp, world } = await synced();
-    const node = await database.nodeOf(world.schema);
+    const node = await database.getNode(world.schema);
     const target = database.cluster.workers.find(
       ({ connection }) => connection.port !== node.connection.port,
     );
@@ -335,7 +335,7 @@ describeIf('the service on Citus', noCluster, () => {
       `select citus_schema_move($1::regnamespace, $2::text, $3::int)`,
       [world.schema, host, port],
     );
-    await until(async () => ((await database.nodeOf(world.schema)).name === target.name ? true : undefined));
+    await until(async () => ((await database.getNode(world.schema)).name === target.name ? true : undefined));
     expect((await lineage())?.epoch).toBe(before?.epoch);
     erp.put(1, { name: 'third' });
     expect((await world.sync()).status).toBe('succeeded');

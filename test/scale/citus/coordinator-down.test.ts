@@ -37,7 +37,7 @@ describeIf('the coordinator is down', noLocalCluster, () => {
     expect((await world.sync()).status).toBe('succeeded');
     await publishVersion(database.ctx, world.organizationId, { endpoints: [endpoint] });
     const { secret } = await makeKey(database.ctx, world.organizationId, { permissions: ['write'] });
-    return { organizationId: world.organizationId, secret, node: await database.nodeOf(world.schema) };
+    return { organizationId: world.organizationId, secret, node: await database.getNode(world.schema) };
   }
 
   async function start(seconds: number): Promise<Service> {

@@ -66,7 +66,7 @@ describeIf('a worker is down', noLocalCluster, () => {
       'select user_id as id from memberships where organization_id = $1',
       [world.organizationId],
     );
-    return { world, secret, node: await database.nodeOf(world.schema), ownerId: owner?.id ?? '' };
+    return { world, secret, node: await database.getNode(world.schema), ownerId: owner?.id ?? '' };
   }
 
   const environment = async () => ({
@@ -112,10 +112,10 @@ describeIf('a worker is down', noLocalCluster, () => {
     ask(`${service.localUrl}${management}${path}`, method, body, { authorization: `Bearer ${secret}` });
   const startWorkers = (): void => {
     scheduler = startScheduler(database.ctx, {
-      createConnector: async ({ organizationId }) => erpOf(organizationId).connector,
+      createConnector: async ({ organizationId }) => getErp(organizationId).connector,
     });
   };
-  const erpOf = (organizationId: string): MemoryErp => {
+  const getErp = (organizationId: string): MemoryErp => {
     const erp = erps.get(organizationId);
     if (erp === undefined) throw new Error('no such company');
     return erp;

@@ -40,7 +40,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
   let folder: string;
   let ctx: TestCtx;
   let server: ServingProcess | undefined;
-  const addressOf = ({ connection }: Node): string => `${connection.host}:${connection.port}`;
+  const toAddress = ({ connection }: Node): string => `${connection.host}:${connection.port}`;
   const serviceUrl = (node: Node = cluster.coordinator): string => cluster.url(node, { ...login, database });
   const environment = () => ({
     MIGRATION_DATABASE_URL: cluster.url(cluster.coordinator, { database }),
@@ -75,7 +75,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     node.query(statements.join('; '), [], database);
   const alone = 'set citus.enable_ddl_propagation to off';
   /** As a session has them that opens there with this login. */
-  async function settingsOf(node: Node, user: string, names: readonly string[]): Promise<unknown[]> {
+  async function readSettings(node: Node, user: string, names: readonly string[]): Promise<unknown[]> {
     const client = new Client({ ...node.connection, database, user });
     await client.connect();
     const { rows } = await client.query<{ value: unknown }>(
@@ -106,7 +106,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
   ) as [() => Node, () => Node, () => Node];
 
   it('prepare-citus makes a cluster of servers that only have Citus loaded, and changes nothing when it is repeated', async () => {
-    const first = await prepare('--workers', [worker1(), worker2()].map(addressOf).join());
+    const first = await prepare('--workers', [worker1(), worker2()].map(toAddress).join());
     expect([first.code, first.in('missing')]).toEqual([0, []]);
     for (const node of [cluster.coordinator, worker1(), worker2()])
       expect(first.in('changed')).toEqual(
@@ -117,12 +117,12 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
             'role portal_service may log in',
             'defaults of portal_service',
             'login portal_login',
-          ].map((check) => `${addressOf(node)}: ${check}`),
+          ].map((check) => `${toAddress(node)}: ${check}`),
         ),
       );
     const second = await prepare();
     expect([second.code, second.in('missing'), second.in('changed')]).toEqual([0, [], []]);
-    const coordinator = addressOf(cluster.coordinator);
+    const coordinator = toAddress(cluster.coordinator);
     const hosts = cluster
       .url(cluster.coordinator, { database })
       .replace(coordinator, `127.0.0.1:1,${coordinator}`);
@@ -145,7 +145,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     );
     await worker1().query("alter system set wal_level = 'replica'");
     await restart(worker1());
-    const [one, two] = [addressOf(worker1()), addressOf(worker2())];
+    const [one, two] = [toAddress(worker1()), toAddress(worker2())];
     const found = await prepare();
     expect(found.code).toBe(3);
     expect(found.in('changed')).toEqual([
@@ -154,7 +154,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
       `${two}: defaults of portal_service`,
     ]);
     const names = ['timezone', 'default_transaction_read_only', 'statement_timeout'];
-    expect(await settingsOf(worker2(), 'portal_service', names)).toEqual(['UTC', 'off', '0']);
+    expect(await readSettings(worker2(), 'portal_service', names)).toEqual(['UTC', 'off', '0']);
     expect(found.checks.filter(({ state }) => state === 'missing')).toEqual([
       {
         node: one,
@@ -248,7 +248,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
       addresses: [at('?page=3&pageSize=20'), at('/7'), at('', 'application/x-ndjson')],
     };
   }
-  const placementOf = async (): Promise<Record<string, string>> => {
+  const readPlacement = async (): Promise<Record<string, string>> => {
     const { organizations } = (await admin(['list-placement', '--json'])).json() as unknown as {
       organizations: { slug: string; node: string }[];
     };
@@ -257,8 +257,8 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
 
   it('the service starts on what prepare-citus made, with a plain login and workers as WAREHOUSE_URL', async () => {
     const both = serviceUrl(worker1()).replace(
-      addressOf(worker1()),
-      `${addressOf(worker1())},${addressOf(worker2())}`,
+      toAddress(worker1()),
+      `${toAddress(worker1())},${toAddress(worker2())}`,
     );
     const warehouse = { WAREHOUSE_URL: `${both}?target_session_attrs=read-write` };
     server = await startServer(
@@ -268,17 +268,17 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     expect(server.lines().filter(({ powers }) => powers !== undefined)).toEqual([]);
     ctx = openTestCtx({ ...cluster.coordinator.connection, ...login, database });
     for (const records of [400, 300]) tenants.push(await makeTenant(records));
-    const placed = await placementOf();
+    const placed = await readPlacement();
     expect(Object.keys(placed).sort()).toEqual(tenants.map(({ slug }) => slug).sort());
-    expect(Object.values(placed).sort()).toEqual([worker1(), worker2()].map(addressOf).sort());
+    expect(Object.values(placed).sort()).toEqual([worker1(), worker2()].map(toAddress).sort());
     const { stdout } = await admin(['list-placement']);
     expect(stdout.match(/^\S+ +responds +yes +1 +[34]00 +[1-9]\d* kB$/gm)).toHaveLength(2);
   });
 
   it('move-organization moves an organization while it is read and synced, and every answer is right', async () => {
     const [{ slug, world }] = tenants as [Tenant, Tenant];
-    const from = (await placementOf())[slug];
-    const to = [worker1(), worker2()].map(addressOf).find((node) => node !== from) ?? '';
+    const from = (await readPlacement())[slug];
+    const to = [worker1(), worker2()].map(toAddress).find((node) => node !== from) ?? '';
     const exported = async () => {
       const { url, headers } = (tenants[1] as Tenant).addresses[2] as Address;
       return (await fetch(url, { headers })).text();
@@ -301,7 +301,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     const seen = await watched.stop();
     expect(seen.problems).toEqual([]);
     expect(seen.answers).toBeGreaterThan(50);
-    expect((await placementOf())[slug]).toBe(to);
+    expect((await readPlacement())[slug]).toBe(to);
     expect(await world.rows()).toHaveLength(406);
     expect(await exported()).toBe(before);
     const audited = await cluster.coordinator.query(
@@ -316,9 +316,9 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
   });
 
   it.each([
-    ['no-such-company', () => addressOf(worker1()), /There is no organization no-such-company/],
+    ['no-such-company', () => toAddress(worker1()), /There is no organization no-such-company/],
     [null, () => '127.0.0.1:1', /127\.0\.0\.1:1 is not a node of this cluster\. Nodes that take records: /],
-    [null, () => addressOf(cluster.coordinator), /takes no records\. Nodes that do: /],
+    [null, () => toAddress(cluster.coordinator), /takes no records\. Nodes that do: /],
   ])('move-organization %s is refused', async (given, to, words) => {
     const refused = await admin(['move-organization', given ?? tenants[0]?.slug ?? '', '--to', to()]);
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(words)]);
@@ -330,17 +330,17 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     expect((await admin(['rebalance'])).stdout).toBe(
       'The organizations are spread evenly: nothing was moved.\n',
     );
-    const added = await prepare('--workers', addressOf(worker3()));
+    const added = await prepare('--workers', toAddress(worker3()));
     expect([added.code, added.in('missing')]).toEqual([0, []]);
     expect(added.in('changed')).toEqual(
       expect.arrayContaining([
-        `${addressOf(worker3())}: part of the cluster`,
-        `${addressOf(worker3())}: login portal_login`,
+        `${toAddress(worker3())}: part of the cluster`,
+        `${toAddress(worker3())}: login portal_login`,
       ]),
     );
     const planned = (await admin(['rebalance', '--dry-run', '--json'])).json() as unknown as { to: string }[];
     expect(planned.length).toBeGreaterThan(0);
-    expect(new Set(planned.map(({ to }) => to))).toEqual(new Set([addressOf(worker3())]));
+    expect(new Set(planned.map(({ to }) => to))).toEqual(new Set([toAddress(worker3())]));
     const watched = watchAnswers(tenants.flatMap(({ addresses }) => addresses));
     const done = await admin(['rebalance', '--json']);
     expect(done.stderr).toContain('organizations left');
@@ -348,7 +348,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     expect((done.json()['moved'] as unknown as object[]).length).toBe(planned.length);
     const seen = await watched.stop();
     expect(seen.problems).toEqual([]);
-    expect(Object.values(await placementOf()).filter((node) => node === addressOf(worker3()))).toHaveLength(
+    expect(Object.values(await readPlacement()).filter((node) => node === toAddress(worker3()))).toHaveLength(
       planned.length,
     );
     expect((await admin(['rebalance', '--stop'])).stdout).toBe('No rebalance is running.\n');
@@ -356,9 +356,9 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
 
   it('list-placement shows a node that is down, nothing moves there, and organizations on others are read', async () => {
     const [{ slug, addresses }] = tenants as [Tenant, Tenant];
-    const [one, two] = [addressOf(worker1()), addressOf(worker2())];
+    const [one, two] = [toAddress(worker1()), toAddress(worker2())];
     expect(await admin(['move-organization', slug, '--to', two])).toMatchObject({ code: 0 });
-    const placed = await placementOf();
+    const placed = await readPlacement();
     await cluster.kill('worker1');
     const listed = await admin(['list-placement']);
     expect(listed.code).toBe(3);
@@ -379,7 +379,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     expect((await watched.stop()).problems).toEqual([]);
     await cluster.start('worker1');
     expect((await admin(['list-placement'])).code).toBe(0);
-    expect(await placementOf()).toEqual(placed);
+    expect(await readPlacement()).toEqual(placed);
   });
 
   it('a process starts and makes an organization while a node is down, and an update says that it needs all nodes', async () => {
@@ -408,7 +408,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     ]);
     expect([update.code, update.stderr]).toEqual([
       1,
-      expect.stringContaining(`The node ${addressOf(worker1())} of the Citus cluster`),
+      expect.stringContaining(`The node ${toAddress(worker1())} of the Citus cluster`),
     ]);
     await cluster.start('worker1');
     expect((await prepare()).code).toBe(0);
@@ -422,7 +422,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
       database,
     );
     expect((await admin(['rebalance'])).code).toBe(0);
-    expect(Object.values(await placementOf())).not.toContain(addressOf(worker3()));
+    expect(Object.values(await readPlacement())).not.toContain(toAddress(worker3()));
     await cluster.coordinator.query('select citus_remove_node($1, $2)', [host, port], database);
     expect(await prepare()).toMatchObject({ code: 0 });
     const verified = await admin(['verify-restore', '--json']);

@@ -3,7 +3,7 @@
 import type { Express } from 'express';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createReadEngine } from '../../../src/public/index.ts';
-import { callerOf, publicApp, publishVersion } from '../../public/fixture.ts';
+import { createCaller, publicApp, publishVersion } from '../../public/fixture.ts';
 import { describeIf } from '../../setup/describe-if.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
@@ -23,8 +23,8 @@ describeIf("a worker's standby is promoted", noLocalCluster, () => {
   let app: Express;
   let lost: SyncWorld;
   let other: SyncWorld;
-  let getLost: ReturnType<typeof callerOf>;
-  let getOther: ReturnType<typeof callerOf>;
+  let getLost: ReturnType<typeof createCaller>;
+  let getOther: ReturnType<typeof createCaller>;
 
   async function makeCompany() {
     const world = await syncWorld(database.ctx, memoryErp(datedFields), {
@@ -36,7 +36,7 @@ describeIf("a worker's standby is promoted", noLocalCluster, () => {
     expect((await world.sync()).status).toBe('succeeded');
     await publishVersion(database.ctx, world.organizationId, { endpoints: [endpoint] });
     const { secret } = await makeKey(database.ctx, world.organizationId);
-    return { world, get: callerOf(app, { secret, organizationId: world.organizationId }) };
+    return { world, get: createCaller(app, { secret, organizationId: world.organizationId }) };
   }
 
   beforeAll(async () => {
@@ -44,13 +44,13 @@ describeIf("a worker's standby is promoted", noLocalCluster, () => {
     app = publicApp(database.ctx, undefined, createReadEngine(database.ctx));
     ({ world: lost, get: getLost } = await makeCompany());
     do ({ world: other, get: getOther } = await makeCompany());
-    while ((await database.nodeOf(other.schema)).name === (await database.nodeOf(lost.schema)).name);
+    while ((await database.getNode(other.schema)).name === (await database.getNode(lost.schema)).name);
   });
   afterAll(() => database?.close());
 
   it('answers no tag and no change token of a lost publish, and leaves the other workers alone', async () => {
     const { cluster } = database;
-    const worker = await database.nodeOf(lost.schema);
+    const worker = await database.getNode(lost.schema);
     const standby = await cluster.addStandby(worker.name);
     const survived = (await getLost('/v1/things/changes').expect(200)).body.next as string;
     const otherTag = String((await getOther('/v1/things').expect(200)).headers['etag']);

@@ -1,7 +1,7 @@
 // Keeps every answer that a client of the public interface ever got, and judges the next ones by them: an
 // entity tag names one body for ever, and a 304 means the body that a process without caches would send now.
 import type { Express } from 'express';
-import { type Caller, callerOf } from '../../public/fixture.ts';
+import { type Caller, createCaller } from '../../public/fixture.ts';
 
 export type Answer = {
   readonly address: string;
@@ -34,15 +34,15 @@ export type Oracle = {
 /** CSV and lines of JSON have addresses of their own here: a suffix that names the media type. */
 const mediaTypes: Readonly<Record<string, string>> = { '#csv': 'text/csv', '#lines': 'application/x-ndjson' };
 
-const acceptOf = (address: string): Record<string, string> => {
+const chooseAccept = (address: string): Record<string, string> => {
   const suffix = Object.keys(mediaTypes).find((name) => address.endsWith(name));
   return suffix === undefined ? {} : { accept: mediaTypes[suffix] ?? '' };
 };
 
 async function ask(app: Express, caller: Caller, address: string, headers: Record<string, string>) {
-  const accept = acceptOf(address);
+  const accept = chooseAccept(address);
   try {
-    return await callerOf(app, caller)(address.replace(/#.*/, ''), { ...accept, ...headers });
+    return await createCaller(app, caller)(address.replace(/#.*/, ''), { ...accept, ...headers });
   } catch (error) {
     // Only exports are streamed.
     if ('accept' in accept && (error as { code?: unknown }).code === 'ECONNRESET') return undefined;
@@ -52,7 +52,7 @@ async function ask(app: Express, caller: Caller, address: string, headers: Recor
 
 export function createOracle(caller: Caller): Oracle {
   const known = new Map<string, Known>();
-  const tagsOf = new Map<string, string[]>();
+  const tagsByPath = new Map<string, string[]>();
   let notModified = 0;
   const read: Oracle['read'] = async (app, address, headers = {}) => {
     const response = await ask(app, caller, address, headers);
@@ -67,7 +67,7 @@ export function createOracle(caller: Caller): Oracle {
     if (answer.status === 400) throw new Error(`${address} is refused: ${answer.text}`);
     if (answer.status !== 200 || answer.tag === '') return answer;
     const before = known.get(answer.tag);
-    if (before === undefined) tagsOf.set(address, [...(tagsOf.get(address) ?? []), answer.tag]);
+    if (before === undefined) tagsByPath.set(address, [...(tagsByPath.get(address) ?? []), answer.tag]);
     else if (before.address !== address || before.text !== answer.text)
       throw new Error(
         `${answer.tag} names two bodies:\n${before.address} ${before.text}\n${address} ${answer.text}`,
@@ -78,7 +78,7 @@ export function createOracle(caller: Caller): Oracle {
   return {
     read,
     readAgain: async (app, fresh, address, choose) => {
-      const tags = tagsOf.get(address) ?? [];
+      const tags = tagsByPath.get(address) ?? [];
       const tag = tags.length === 0 ? '"none"' : choose(tags);
       const answer = await read(app, address, { 'if-none-match': tag });
       const now = await read(fresh, address);

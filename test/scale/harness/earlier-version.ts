@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-const lockOf = (commit: string): Promise<string | undefined> =>
+const readLockfile = (commit: string): Promise<string | undefined> =>
   run('git', ['show', `${commit}:package-lock.json`], { maxBuffer: 64 * 1024 * 1024 }).then(
     ({ stdout }) => stdout,
     () => undefined,
@@ -15,7 +15,7 @@ const lockOf = (commit: string): Promise<string | undefined> =>
 
 /** Why the commit can't be run here; undefined when it can. */
 export async function reasonAgainst(commit: string): Promise<string | undefined> {
-  return (await lockOf(commit)) === undefined
+  return (await readLockfile(commit)) === undefined
     ? `commit ${commit} is not in the history of this copy`
     : undefined;
 }
@@ -27,7 +27,7 @@ export async function reasonAgainst(commit: string): Promise<string | undefined>
 export async function unpackCommit(commit: string): Promise<{ root: string; remove(): Promise<void> }> {
   const root = await mkdtemp(path.join(tmpdir(), 'portal-version-'));
   await run('sh', ['-c', 'git archive "$1" | tar -x -C "$2"', 'sh', commit, root]);
-  if ((await lockOf(commit)) === (await readFile('package-lock.json', 'utf8')))
+  if ((await readLockfile(commit)) === (await readFile('package-lock.json', 'utf8')))
     await symlink(path.resolve('node_modules'), path.join(root, 'node_modules'));
   else
     await run(

@@ -2,7 +2,7 @@
 // processes serve it: one asks the database at each request, one trusts what it knows for a second as in
 // production. Rejects with the first wrong answer.
 import { createId } from '../../../src/core/id.ts';
-import { randomOf } from '../../chaos/random.ts';
+import { createRandom } from '../../chaos/random.ts';
 import { publishVersion } from '../../public/fixture.ts';
 import { until } from '../../setup/until.ts';
 import type { PairDatabase } from './pair-database.ts';
@@ -10,8 +10,8 @@ import {
   addresses,
   assertPublished,
   bothFields,
+  createEndpoint,
   edit,
-  endpointOf,
   finishRun,
   list,
   openCompany,
@@ -55,7 +55,7 @@ async function startLosing({ servers, startLosing: cutOff }: PairDatabase): Prom
 async function openPlay(database: PairDatabase, seed: number): Promise<Play> {
   await startKeeping(database);
   return {
-    ...(await openCompany(database.ctx, randomOf(seed))),
+    ...(await openCompany(database.ctx, createRandom(seed))),
     database,
     isLosing: false,
     drafts: { v2: createId(), v3: createId() },
@@ -63,7 +63,7 @@ async function openPlay(database: PairDatabase, seed: number): Promise<Play> {
   };
 }
 
-const generationOf = async ({ world }: Play): Promise<bigint> =>
+const readGeneration = async ({ world }: Play): Promise<bigint> =>
   BigInt((await world.state())?.generation ?? 0);
 
 async function publish(play: Play): Promise<void> {
@@ -93,7 +93,7 @@ async function publishThroughFailover(play: Play): Promise<void> {
 
 async function failOver(play: Play): Promise<void> {
   const { database, oracle, exact, trusting, clients, counts } = play;
-  const before = await generationOf(play);
+  const before = await readGeneration(play);
   let isOver = false;
   const reading = (async () => {
     while (!isOver)
@@ -106,7 +106,7 @@ async function failOver(play: Play): Promise<void> {
   counts.backAfterMs = Math.max(counts.backAfterMs, performance.now() - movedAtMs);
   isOver = true;
   await reading;
-  const after = await generationOf(play);
+  const after = await readGeneration(play);
   if (!play.isLosing && after !== before)
     throw new Error(`generation ${before} was acknowledged, ${after} is left`);
   counts.failovers += 1;
@@ -128,7 +128,7 @@ async function publishDraft({ ctx, world, random, drafts, oracle, exact }: Play)
   await publishVersion(ctx, world.organizationId, {
     id: drafts[version],
     version,
-    endpoints: [endpointOf(fields)],
+    endpoints: [createEndpoint(fields)],
   });
   await oracle.read(exact, `/${version}/things?pageSize=100`);
 }

@@ -5,7 +5,7 @@ import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { fullAccess } from '../../../src/core/record-access.ts';
 import { maxCharacters } from '../../../src/mcp/tool.ts';
-import { recordToolsOf } from '../../../src/public/index.ts';
+import { getRecordTools } from '../../../src/public/index.ts';
 import { parts, type ReplicatedService } from './replicated-service.ts';
 import { richerKinds } from './richer-kinds.ts';
 
@@ -70,7 +70,7 @@ export type Readers = {
 };
 
 export async function openReaders(site: ReplicatedService): Promise<Readers> {
-  const { service, secret, world, published, countOf } = site;
+  const { service, secret, world, published, countRecords: countOf } = site;
   const agent = new Agent({ keepAlive: true });
   const own = { authorization: `Bearer ${secret}`, 'x-tenant-id': world.organizationId };
   const findings: Findings = {
@@ -149,7 +149,7 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
   await mcp.connect(
     new StreamableHTTPClientTransport(new URL(`${service.localUrl}/mcp`), { requestInit: { headers: own } }),
   );
-  const tools = recordToolsOf(service.ctx);
+  const tools = getRecordTools(service.ctx);
   const records = countOf(0);
   const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 

@@ -72,7 +72,7 @@ export type ReplicatedService = {
   lose(): void;
   isLost(state: number): boolean;
   /** Number of records of a state, in all or of one part. */
-  countOf(state: number, part?: number): number;
+  countRecords(state: number, part?: number): number;
   /** The value of a metric with these labels. */
   metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>;
   close(): Promise<void>;
@@ -88,8 +88,8 @@ type Options = {
 };
 
 const extra = 7;
-const isOf = (part: number) => (id: number) => id % parts === part;
-const idsOf = (records: number, state: number): number[] =>
+const isInPart = (part: number) => (id: number) => id % parts === part;
+const listIds = (records: number, state: number): number[] =>
   Array.from({ length: records + (state % extra) }, (_, index) => index + 1);
 
 function changeErp(erp: MemoryErp, ids: readonly number[], state: number): void {
@@ -109,7 +109,7 @@ function changeErp(erp: MemoryErp, ids: readonly number[], state: number): void 
 type Environment = Readonly<Record<string, string>>;
 
 /** How the processes of the service are configured. */
-function environmentOf(servers: Servers, folder: string, metricsPort: number, allHosts: boolean) {
+function createEnvironment(servers: Servers, folder: string, metricsPort: number, allHosts: boolean) {
   const owner = { ...servers.primary.connection, database };
   const login = { ...owner, user: 'portal_login', password: randomBytes(18).toString('base64url') };
   const replicaUrls = servers.standbys.map(({ connection: { port } }) => databaseUrl({ ...login, port }));
@@ -165,7 +165,12 @@ export async function startReplicatedService(options: Options = {}): Promise<Rep
   const servers = await startPair(folder, { standbys: replicas, settings });
   await servers.primary.query(`create database ${database}`);
   const metricsPort = await findStablePort();
-  const { environment, replicaUrls } = environmentOf(servers, folder, metricsPort, options.allHosts ?? false);
+  const { environment, replicaUrls } = createEnvironment(
+    servers,
+    folder,
+    metricsPort,
+    options.allHosts ?? false,
+  );
   const service = await startProcess({ ...environment, ...options.environment });
   const erp = memoryErp(recordFields);
   const world = await syncWorld(service.ctx, erp, { maxDeleteShare: 1 });
@@ -173,7 +178,7 @@ export async function startReplicatedService(options: Options = {}): Promise<Rep
   const lost = new Set<number>();
   const publish = async (): Promise<void> => {
     const state = published.length + lost.size + 1;
-    changeErp(erp, idsOf(records, state), state);
+    changeErp(erp, listIds(records, state), state);
     const run = await world.sync();
     if (run.status !== 'succeeded')
       throw new Error(`the sync of state ${state} is ${run.status}: ${JSON.stringify(run)}`);
@@ -205,8 +210,8 @@ export async function startReplicatedService(options: Options = {}): Promise<Rep
       if (last !== undefined) lost.add(last.state);
     },
     isLost: (state) => lost.has(state),
-    countOf: (state, part) =>
-      (part === undefined ? idsOf(records, state) : idsOf(records, state).filter(isOf(part))).length,
+    countRecords: (state, part) =>
+      (part === undefined ? listIds(records, state) : listIds(records, state).filter(isInPart(part))).length,
     metric: (name, labels) => readMetric(metricsPort, name, labels),
     close: async () => {
       await service.stop();

@@ -15,7 +15,7 @@ type RowJson = {
 };
 
 const below = (count: number): number => Math.floor(Math.random() * count);
-const statesOf = ({ total, parent }: RecordJson): unknown[] => [
+const listStates = ({ total, parent }: RecordJson): unknown[] => [
   total,
   ...(parent === null ? [] : [parent.total]),
 ];
@@ -28,17 +28,17 @@ const list = '/api/public/v1/things';
 const summary = `${list}/summary?count=true&min=total&max=total`;
 
 /**
- * By name, as the other kinds are counted. `records`: the number that every state has at least; `countOf`: as
+ * By name, as the other kinds are counted. `records`: the number that every state has at least; `countRecords`: as
  * of the service.
  */
 export function richerKinds(
   get: Get,
   records: number,
-  countOf: (state: number) => number,
+  countRecords: (state: number) => number,
 ): Record<string, Kind> {
   const shownIn = (text: string): Shown => {
     const { data, pagination } = JSON.parse(text) as { data: RecordJson[]; pagination: { total: number } };
-    return { states: data.flatMap(statesOf), found: pagination.total };
+    return { states: data.flatMap(listStates), found: pagination.total };
   };
   const ofPart = async (parameters: (part: number) => string): Promise<Shown> => {
     const part = below(parts);
@@ -50,7 +50,7 @@ export function richerKinds(
       const { data } = JSON.parse(await get(`${list}/${1 + below(records)}?expand=parent`)) as {
         data: RecordJson;
       };
-      return { states: statesOf(data), found: countOf(Number(data.total)) };
+      return { states: listStates(data), found: countRecords(Number(data.total)) };
     },
     search: () => ofPart((part) => `q=${encodeURIComponent(`PART ${part}`)}&sort=part,-name`),
     or: () => ofPart((part) => `or=(part:eq:${part},total:lte:0)`),

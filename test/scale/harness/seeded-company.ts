@@ -26,7 +26,7 @@ export type SeededCompany = {
 };
 
 const filters = [{ field: 'name', operators: ['eq', 'contains'] }];
-export const endpointOf = (fields: readonly { name: string; source: string }[]) => ({
+export const createEndpoint = (fields: readonly { name: string; source: string }[]) => ({
   name: 'things',
   recordType: 'thing',
   fields,
@@ -77,7 +77,7 @@ export async function openCompany(
   world.erp.deleted = new Map();
   for (let id = 1; id <= 20; id += 1) world.erp.put(id);
   await world.sync();
-  await publishVersion(ctx, world.organizationId, { endpoints: [endpointOf(bothFields)] });
+  await publishVersion(ctx, world.organizationId, { endpoints: [createEndpoint(bothFields)] });
   const { secret } = await makeKey(ctx, world.organizationId);
   const oracle = createOracle({ secret, organizationId: world.organizationId });
   return {

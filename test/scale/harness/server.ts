@@ -190,7 +190,7 @@ export async function startPrimary(place: Place, given: Record<string, string>):
  * What a standby connects with; its `application_name` is its name in `synchronous_standby_names` and
  * pg_stat_replication.
  */
-export const conninfoOf = ({ connection }: Server, standby: string): string =>
+export const buildConninfo = ({ connection }: Server, standby: string): string =>
   `host=${connection.host} port=${connection.port} user=${connection.user} password=${connection.password} application_name=${standby}`;
 
 /**
@@ -231,7 +231,7 @@ export async function startStandby(place: Place, primary: Server): Promise<Serve
     await mkdir(path.join(server.dataFolder, name));
   await writeFile(
     path.join(server.dataFolder, 'postgresql.auto.conf'),
-    `primary_conninfo = '${conninfoOf(primary, server.name)}'\n`,
+    `primary_conninfo = '${buildConninfo(primary, server.name)}'\n`,
   );
   await writeFile(path.join(server.dataFolder, 'standby.signal'), '');
   const { account } = programs;

@@ -4,7 +4,7 @@
 import { chmod } from 'node:fs/promises';
 import { findPrograms } from '../../../src/db/embedded/programs.ts';
 import { until } from '../../setup/until.ts';
-import { conninfoOf, removeServer, type Server, startPrimary, startStandby } from './server.ts';
+import { buildConninfo, removeServer, type Server, startPrimary, startStandby } from './server.ts';
 
 export type { Server } from './server.ts';
 
@@ -66,7 +66,7 @@ export async function startPair(
   };
   const receiveFrom = async (standby: Server, from: Server | null): Promise<void> => {
     await standby.query(
-      `alter system set primary_conninfo = '${from === null ? '' : conninfoOf(from, standby.name)}'`,
+      `alter system set primary_conninfo = '${from === null ? '' : buildConninfo(from, standby.name)}'`,
     );
     await standby.query('select pg_reload_conf()');
     await until(async () =>

@@ -161,7 +161,7 @@ export class Ledger {
     return session;
   }
 
-  private intentOf(session: Session): Intent {
+  private ensureIntent(session: Session): Intent {
     if (session.payment_intent !== null) return this.get<Intent>('payment_intent', session.payment_intent);
     const { amount_total: amount, currency, intent_data } = session;
     const state = {
@@ -215,7 +215,7 @@ export class Ledger {
     this.expireOld();
     const session = this.get<Session>('checkout.session', sessionId);
     if (session.status !== 'open') return false;
-    const intent = this.intentOf(session);
+    const intent = this.ensureIntent(session);
     if (outcome === 'declines') {
       this.charge(intent, card, 'failed');
       intent.last_payment_error = { ...declined, type: 'card_error' };

@@ -1,6 +1,6 @@
 // What screens share of their reads: an answer from before a change is never shown after it.
 import { expect, it } from 'vitest';
-import { type Entry, entryOf, expire, invalidate, reload } from '../../../web/console/src/read-cache.ts';
+import { type Entry, expire, invalidate, loadEntry, reload } from '../../../web/console/src/read-cache.ts';
 
 /** A read whose answers are given one at a time. */
 function openEntry(key: string): {
@@ -11,7 +11,7 @@ function openEntry(key: string): {
 } {
   const waiting: { resolve(value: unknown): void; reject(error: Error): void }[] = [];
   const starts: number[] = [];
-  const entry = entryOf(key, () => {
+  const entry = loadEntry(key, () => {
     starts.push(starts.length + 1);
     return new Promise((resolve, reject) => waiting.push({ resolve, reject }));
   });

@@ -12,7 +12,7 @@ export const formatTime = (instant: string | Date): string => dateTime.format(ne
 export const formatDay = (instant: string | Date): string => dayOnly.format(new Date(instant));
 
 /** `1 record`, `2,000 records`. */
-export const countOf = (value: number, one: string, many = `${one}s`): string =>
+export const formatCount = (value: number, one: string, many = `${one}s`): string =>
   `${formatNumber(value)} ${value === 1 ? one : many}`;
 
 const units = [

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { organizationId, sessionState } from './session.ts';
 
 /** Of this person in this organization. */
-const keyOf = (name: string): string =>
+const toKey = (name: string): string =>
   `console ${sessionState.value?.session?.user.id} ${organizationId()} ${name}`;
 
 type StorageName = 'sessionStorage' | 'localStorage';
@@ -12,7 +12,7 @@ type StorageName = 'sessionStorage' | 'localStorage';
 /** Undefined where nothing is kept, or the browser keeps nothing. */
 export function readKept<T>(name: string, storage: StorageName = 'sessionStorage'): T | undefined {
   try {
-    return JSON.parse(globalThis[storage].getItem(keyOf(name)) ?? '') as T;
+    return JSON.parse(globalThis[storage].getItem(toKey(name)) ?? '') as T;
   } catch {
     return undefined;
   }
@@ -21,8 +21,8 @@ export function readKept<T>(name: string, storage: StorageName = 'sessionStorage
 /** `undefined` forgets it. */
 export function keep(name: string, value: unknown, storage: StorageName = 'sessionStorage'): void {
   try {
-    if (value === undefined) globalThis[storage].removeItem(keyOf(name));
-    else globalThis[storage].setItem(keyOf(name), JSON.stringify(value));
+    if (value === undefined) globalThis[storage].removeItem(toKey(name));
+    else globalThis[storage].setItem(toKey(name), JSON.stringify(value));
   } catch {
     // A full or forbidden storage costs a reload its memory, nothing else.
   }

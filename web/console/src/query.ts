@@ -3,7 +3,7 @@
 // for what they do.
 import { useEffect, useMemo } from 'preact/hooks';
 import { type Answer, api, type paths } from './api.ts';
-import { entryOf, type Read, reload } from './read-cache.ts';
+import { loadEntry, type Read, reload } from './read-cache.ts';
 
 export { expire, invalidate, type Read } from './read-cache.ts';
 
@@ -29,7 +29,7 @@ export function useRead<T>(
   { everyMs, maxAgeMs = freshMs }: { everyMs?: number | undefined; maxAgeMs?: number } = {},
 ): Read<T> & { reload(): Promise<void> } {
   // `load` belongs to its key: a later one reads the same.
-  const entry = useMemo(() => entryOf(key ?? '', load), [key]);
+  const entry = useMemo(() => loadEntry(key ?? '', load), [key]);
   useEffect(() => {
     if (key === null) return;
     entry.users += 1;

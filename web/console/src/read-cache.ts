@@ -25,7 +25,7 @@ const entries = new Map<string, Entry>();
 const maxUnused = 200;
 
 /** The entry of `key`, which `load` reads if it is new. */
-export function entryOf(key: string, load: () => Promise<unknown>): Entry {
+export function loadEntry(key: string, load: () => Promise<unknown>): Entry {
   const known = entries.get(key);
   if (known !== undefined) return known;
   for (const [old, { users }] of entries) {

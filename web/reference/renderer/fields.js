@@ -3,7 +3,7 @@ import { make } from './dom.js';
 import { phrase } from './prose.js';
 
 /** How the list operation can use a field: sorting and filters. */
-function usesOf(name, operation) {
+function listUses(name, operation) {
   const parameters = operation?.parameters ?? [];
   const sortable = parameters.find((parameter) => parameter.name === 'sort')?.options.includes(name) === true;
   const filters = parameters.filter(({ field }) => field?.name === name).length;
@@ -35,7 +35,7 @@ function fieldList(fields, { operation, isInput }) {
           {},
           make('span', { class: 'type' }, field.type, field.isNullable && ' or null'),
           isInput && field.required && make('span', { class: 'tag strong' }, 'required'),
-          usesOf(field.name, operation).map((text) => make('span', { class: 'tag' }, text)),
+          listUses(field.name, operation).map((text) => make('span', { class: 'tag' }, text)),
           meaning(field, isInput),
           field.options.length > 0 &&
             make(

@@ -11,7 +11,7 @@ const maxColouredLength = 200_000;
 const maxShownLength = 1_000_000;
 
 /** The tokens of a JSON text; undefined when it isn't JSON. */
-function tokensOf(text) {
+function tokenize(text) {
   const tokens = [];
   token.lastIndex = 0;
   let end = 0;
@@ -22,7 +22,7 @@ function tokensOf(text) {
   return text.slice(end).trim() === '' && tokens.length > 0 ? tokens : undefined;
 }
 
-const classOf = ({ string, word }, next) => {
+const classifyToken = ({ string, word }, next) => {
   if (string !== undefined) return next?.mark === ':' ? 'json-name' : 'json-string';
   return /^[-\d]/.test(word) ? 'json-number' : 'json-word';
 };
@@ -34,7 +34,8 @@ function* pieces(tokens) {
   for (const [index, current] of tokens.entries()) {
     const { mark } = current;
     const next = tokens[index + 1];
-    if (mark === undefined) yield { kind: classOf(current, next), text: current.string ?? current.word };
+    if (mark === undefined)
+      yield { kind: classifyToken(current, next), text: current.string ?? current.word };
     else if (mark === ':') yield { kind: '', text: ': ' };
     else if (mark === ',') yield { kind: '', text: `,${line()}` };
     else if (mark === '{' || mark === '[') {
@@ -51,7 +52,7 @@ function* pieces(tokens) {
 
 /** The text with line breaks and indentation; returned unchanged when it isn't JSON. */
 export function formatJson(text) {
-  const tokens = tokensOf(text);
+  const tokens = tokenize(text);
   return tokens === undefined ? text : [...pieces(tokens)].map((piece) => piece.text).join('');
 }
 
@@ -61,7 +62,7 @@ export function showText(text, isJson) {
     const laidOut = isJson && text.length <= maxShownLength ? formatJson(text) : text;
     return { nodes: [laidOut.slice(0, maxShownLength)], isCut: laidOut.length > maxShownLength };
   }
-  const tokens = tokensOf(text);
+  const tokens = tokenize(text);
   if (tokens === undefined) return { nodes: [text], isCut: false };
   const nodes = [];
   let plain = '';

@@ -19,7 +19,7 @@ function resolve(root, node) {
   return Object.assign({}, ...allOf.map((each) => resolve(root, each)), own);
 }
 
-const typesOf = ({ type }) => [type ?? []].flat();
+const listTypes = ({ type }) => [type ?? []].flat();
 
 const formats = { date: 'date', 'date-time': 'timestamp', uuid: 'UUID', uri: 'URL' };
 
@@ -32,7 +32,7 @@ export function typeText(root, given) {
     .filter(({ type }) => type !== 'null')
     .map((each) => typeText(root, each));
   if (alternatives.length > 0) return [...new Set(alternatives)].join(' or ');
-  const types = typesOf(schema).filter((type) => type !== 'null');
+  const types = listTypes(schema).filter((type) => type !== 'null');
   if (types.length === 0) return schema.properties === undefined ? 'any' : 'object';
   return types
     .map((type) => {
@@ -45,7 +45,7 @@ export function typeText(root, given) {
 
 const isNullable = (schema) =>
   schema.nullable === true ||
-  typesOf(schema).includes('null') ||
+  listTypes(schema).includes('null') ||
   (schema.anyOf ?? schema.oneOf ?? []).some(({ type }) => type === 'null');
 
 /** The limits of a schema as text, unless its description mentions them already. */
@@ -71,7 +71,7 @@ function boundsText(schema, description) {
 function readParameter(root, given) {
   const parameter = resolve(root, given);
   const schema = resolve(root, parameter.schema ?? {});
-  const isList = typesOf(schema).includes('array');
+  const isList = listTypes(schema).includes('array');
   const description = parameter.description ?? schema.description ?? '';
   const item = isList ? resolve(root, schema.items ?? {}) : schema;
   return {
@@ -85,7 +85,7 @@ function readParameter(root, given) {
     isList,
     /** How an array is sent: the parameter repeated, or one value with commas. */
     isRepeated: isList && (parameter.explode ?? (parameter.style ?? 'form') === 'form'),
-    options: item.enum ?? (typesOf(item).includes('boolean') ? [true, false] : []),
+    options: item.enum ?? (listTypes(item).includes('boolean') ? [true, false] : []),
     isChoice: item.enum !== undefined,
     example: String(parameter.example ?? item.examples?.[0] ?? item.example ?? ''),
   };
@@ -114,7 +114,7 @@ function readResponses(root, responses = {}) {
 }
 
 /** The properties of a schema; for `oneOf`, those of all alternatives. */
-function propertiesOf(root, schema) {
+function listProperties(root, schema) {
   const found = { ...schema.properties };
   for (const form of schema.oneOf ?? []) {
     for (const [name, given] of Object.entries(resolve(root, form).properties ?? {})) {
@@ -130,7 +130,7 @@ function propertiesOf(root, schema) {
 function readFields(root, schema, prefix = '', depth = 0) {
   // Alternatives are merged at the top level only: a change's record is one field here, and its fields are
   // shown with the list.
-  const properties = depth === 0 ? propertiesOf(root, schema) : (schema.properties ?? {});
+  const properties = depth === 0 ? listProperties(root, schema) : (schema.properties ?? {});
   return Object.entries(properties).flatMap(([name, given]) => {
     const field = resolve(root, given);
     const inner = field.items === undefined ? field : resolve(root, field.items);
@@ -150,10 +150,10 @@ function readFields(root, schema, prefix = '', depth = 0) {
   });
 }
 
-const jsonOf = (content) => content.find(({ type }) => isJson(type));
+const findJson = (content) => content.find(({ type }) => isJson(type));
 
 /** The schema of the record within a response's envelope, or of the whole response. */
-function recordOf(root, schema) {
+function findRecord(root, schema) {
   const data = resolve(root, schema.properties?.data ?? {});
   const inner = data.items === undefined ? data : resolve(root, data.items);
   return inner.properties === undefined && inner.oneOf === undefined ? schema : inner;
@@ -162,7 +162,7 @@ function recordOf(root, schema) {
 /** A body as JSON, with the text to start from; undefined when the operation takes none. */
 function readBody(root, given) {
   const { required = false, content } = resolve(root, given);
-  const json = jsonOf(readContent(root, content));
+  const json = findJson(readContent(root, content));
   if (json === undefined) return undefined;
   return {
     required,
@@ -182,8 +182,8 @@ function readOperation(root, { path, method, item, operation }) {
   );
   const responses = readResponses(root, operation.responses);
   const media = responses.find(({ status }) => /^2/.test(status))?.content ?? [];
-  const schema = jsonOf(media)?.schema ?? {};
-  const record = recordOf(root, schema);
+  const schema = findJson(media)?.schema ?? {};
+  const record = findRecord(root, schema);
   return {
     id: operation.operationId ?? `${method} ${path}`,
     method: method.toUpperCase(),
@@ -206,7 +206,7 @@ function readOperation(root, { path, method, item, operation }) {
 /**
  * The field that a parameter filters: the one with the longest name that the parameter equals or starts with.
  */
-const fieldOf = ({ name, in: location }, fields) =>
+const findField = ({ name, in: location }, fields) =>
   location === 'query'
     ? fields
         .filter((field) => name === field.name || name.startsWith(`${field.name}_`))
@@ -222,20 +222,20 @@ const filterable = ({ fields }) => fields.filter(({ depth }) => depth <= 1);
  */
 function markFilters([list, ...others]) {
   if (list === undefined) return;
-  for (const parameter of list.parameters) parameter.field = fieldOf(parameter, filterable(list));
+  for (const parameter of list.parameters) parameter.field = findField(parameter, filterable(list));
   for (const operation of others)
     for (const parameter of operation.parameters) {
       const isSame = ({ name, description }) =>
         name === parameter.name && description === parameter.description;
       parameter.field =
         operation.record === list.record
-          ? fieldOf(parameter, filterable(list))
+          ? findField(parameter, filterable(list))
           : list.parameters.find(isSame)?.field;
     }
 }
 
 /** A resource's name as a title: `sales-orders` becomes "Sales orders". */
-const titleOf = (name) => {
+const toTitle = (name) => {
   const words = name.replaceAll(/[-_]+/g, ' ').trim();
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
@@ -260,7 +260,7 @@ export function readDescription(root, kind = 'resources') {
     if (kind === 'resources') markFilters(own);
     return {
       name,
-      title: titleOf(name),
+      title: toTitle(name),
       description,
       fields: own[0]?.fields ?? [],
       record: own[0]?.record,

@@ -2,25 +2,25 @@
 // the results.
 import { make } from './dom.js';
 
-const textOf = ({ summary, path, id, parameters }) =>
+const toSearchText = ({ summary, path, id, parameters }) =>
   [summary, path, id, ...parameters.map(({ name }) => name)].join(' ').toLowerCase();
 
 /** Every word of the search must occur in the text. */
 const fits = (text, words) => words.every((word) => text.includes(word));
 
-function entriesOf(model, hrefOf) {
+function createEntries(model, toHref) {
   return model.resources.map((resource) => {
     const operations = resource.operations.map((operation) => ({
-      text: textOf(operation),
+      text: toSearchText(operation),
       at: operation.id,
-      item: make('li', {}, make('a', { href: hrefOf(operation.id) }, operation.summary)),
+      item: make('li', {}, make('a', { href: toHref(operation.id) }, operation.summary)),
     }));
     const sublist = make(
       'ul',
       {},
       operations.map(({ item }) => item),
     );
-    const link = make('a', { class: 'resource-link', href: hrefOf(resource.name) }, resource.title);
+    const link = make('a', { class: 'resource-link', href: toHref(resource.name) }, resource.title);
     const text = `${resource.name} ${resource.title} ${resource.description}`.toLowerCase();
     return { at: resource.name, text, link, sublist, operations, item: make('li', {}, link, sublist) };
   });
@@ -78,8 +78,8 @@ function handleKeys(element, search, clear) {
  * Returns `{element, focus, mark}`; `mark` sets the current resource and operation. `onChoice` is called when
  * the reader opens a link.
  */
-export function navigation(model, hrefOf, onChoice) {
-  const entries = entriesOf(model, hrefOf);
+export function navigation(model, toHref, onChoice) {
+  const entries = createEntries(model, toHref);
   const search = make('input', {
     id: 'search',
     type: 'search',
@@ -88,7 +88,7 @@ export function navigation(model, hrefOf, onChoice) {
     'aria-describedby': 'found',
   });
   const found = make('p', { id: 'found', class: 'hint', role: 'status' });
-  const guide = make('a', { href: hrefOf('guide'), class: 'resource-link' }, 'Guide');
+  const guide = make('a', { href: toHref('guide'), class: 'resource-link' }, 'Guide');
   const items = [make('li', {}, guide), entries.map(({ item }) => item)];
   const label = make('label', { for: 'search' }, 'Find an operation');
   const attributes = { id: 'navigation', 'aria-label': 'Resources and operations' };

@@ -77,7 +77,7 @@ export const phrase = (markdown) => {
 };
 
 /** Splits a text at its headings. The part before the first heading has an empty title. */
-export function sectionsOf(markdown) {
+export function splitSections(markdown) {
   const sections = [{ title: '', tokens: [] }];
   for (const token of lexer(markdown)) {
     if (token.type === 'heading' && token.depth <= 2) sections.push({ title: token.text, tokens: [] });

@@ -7,7 +7,7 @@ import { guideView, resourceView } from './views.js';
 const fragment = () => new URLSearchParams(location.hash.slice(1));
 
 /** A link within the page; other parameters of the fragment are kept. */
-function hrefOf(at) {
+function toHref(at) {
   const parameters = fragment();
   parameters.set('at', at);
   return `#${parameters}`;
@@ -79,21 +79,21 @@ export function showReference(container, model, access, headers = new Headers())
     container.classList.toggle('menu-open', isOpen);
     menu.setAttribute('aria-expanded', String(isOpen));
   };
-  const list = navigation(model, hrefOf, () => setMenu(false));
-  const resourceOf = (at) =>
+  const list = navigation(model, toHref, () => setMenu(false));
+  const findResource = (at) =>
     model.resources.find(({ name, operations }) => name === at || operations.some(({ id }) => id === at));
   let shown;
 
   function show(isFirst) {
     const at = fragment().get('at') ?? 'guide';
-    const resource = resourceOf(at);
+    const resource = findResource(at);
     const operation = resource && resource.name !== at ? at : null;
     const summary = resource?.operations.find(({ id }) => id === operation)?.summary;
     if (shown !== (resource ?? null)) {
       access.removeListeners();
       content.replaceChildren(
         resource === undefined
-          ? guideView(model, hrefOf, access)
+          ? guideView(model, toHref, access)
           : resourceView(resource, model.kind, access),
       );
       shown = resource ?? null;

@@ -4,14 +4,14 @@ import { freshId, make } from './dom.js';
 import { fieldsBlock } from './fields.js';
 import { phrase } from './prose.js';
 
-const sentencesOf = (text) => text.split(/(?<=[.!?])\s+/);
+const splitSentences = (text) => text.split(/(?<=[.!?])\s+/);
 /** Long sentences that filters of several kinds repeat; they are shown once, above all filters. */
 function repeatedSentences(parameters) {
   const kinds = new Map();
   for (const { name, description, field } of parameters)
-    for (const sentence of sentencesOf(description)) {
+    for (const sentence of splitSentences(description)) {
       if (!kinds.has(sentence)) kinds.set(sentence, new Set());
-      kinds.get(sentence).add(suffixOf(name, field));
+      kinds.get(sentence).add(toSuffix(name, field));
     }
   return [...kinds]
     .filter(([sentence, { size }]) => size > 1 && sentence.length > 60)
@@ -82,7 +82,7 @@ function fillControl(element, values) {
 /** A parameter's row with its input. `sharedSentences` are shown elsewhere. */
 function parameterRow(parameter, sharedSentences) {
   const id = freshId('parameter');
-  const own = sentencesOf(parameter.description).filter((sentence) => !sharedSentences.includes(sentence));
+  const own = splitSentences(parameter.description).filter((sentence) => !sharedSentences.includes(sentence));
   const about = own.join(' ');
   const element = control(parameter, { id, 'aria-describedby': `${id}-about` });
   const name = make('code', { class: 'name' }, parameter.name);
@@ -110,7 +110,7 @@ function parameterRow(parameter, sharedSentences) {
   return { parameter, element, row };
 }
 
-const suffixOf = (name, field) => (name === field.name ? 'equals' : name.slice(field.name.length));
+const toSuffix = (name, field) => (name === field.name ? 'equals' : name.slice(field.name.length));
 
 function filterGroup(field, rows) {
   const used = make('span', { class: 'used', hidden: true });
@@ -125,7 +125,7 @@ function filterGroup(field, rows) {
       make(
         'span',
         { class: 'operators' },
-        rows.map(({ parameter }) => suffixOf(parameter.name, field)).join(' · '),
+        rows.map(({ parameter }) => toSuffix(parameter.name, field)).join(' · '),
       ),
       used,
     ),

@@ -10,7 +10,7 @@ import { isJson, samples } from './samples.js';
 let language = Object.keys(samples)[0];
 
 /** Example requests, built from the operation's own fields. */
-function presetsOf(operation) {
+function choosePresets(operation) {
   const named = (name) => operation.parameters.find((parameter) => parameter.name === name);
   const size = named('pageSize') === undefined ? {} : { pageSize: 5 };
   const isTimed = (name) =>
@@ -115,7 +115,7 @@ function mediaChoice(types, onChoice) {
 }
 
 function presetRow(operation, form) {
-  const presets = presetsOf(operation);
+  const presets = choosePresets(operation);
   const buttons = presets.map(([label, values]) =>
     button(label, () => form.fill(values), { class: 'small' }),
   );
@@ -126,7 +126,7 @@ function presetRow(operation, form) {
 }
 
 /** The request of a form: what samples show, and what is sent together with the credentials. */
-export function requestOf({ method, path, reads }, { serverPath, tenant }, form, accept) {
+export function createRequest({ method, path, reads }, { serverPath, tenant }, form, accept) {
   const url = `${location.origin}${serverPath}${form.path}`;
   return { method, url, path, accept, tenant, headers: form.headers, body: form.body, reads };
 }
@@ -198,7 +198,7 @@ function sender(operation, form, access, readRequest) {
 /** The panel next to the parameters: `{element, update}`. Call `update` when the form has changed. */
 export function requestPanel(operation, form, access) {
   const media = mediaChoice(operation.media, () => update());
-  const readRequest = () => requestOf(operation, access, form.read(), media.read());
+  const readRequest = () => createRequest(operation, access, form.read(), media.read());
   const sample = sampleView('Example of the request', readRequest);
   const sending = sender(operation, form, access, readRequest);
   const update = () => {

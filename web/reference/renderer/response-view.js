@@ -12,7 +12,7 @@ export function sizeText(bytes) {
 const durationText = (ms) => (ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`);
 
 /** The same-origin URLs of a `Link` header, by relation. */
-function linksOf(header) {
+function parseLinks(header) {
   const found = [...(header ?? '').matchAll(/<([^>]*)>\s*;\s*rel="?([^",;]+)"?/g)];
   return new Map(
     found
@@ -102,7 +102,7 @@ const hints = {
 };
 
 /** The message of an error response; empty when it has none. */
-function messageOf(text) {
+function parseMessage(text) {
   try {
     return String(JSON.parse(text).error.message);
   } catch {
@@ -150,7 +150,7 @@ const statusLine = (response, startedMs, bytes) =>
     ` ${durationText(performance.now() - startedMs)} · ${sizeText(bytes)}`,
   );
 
-const extensionOf = (type) =>
+const chooseExtension = (type) =>
   isJson(type) ? 'json' : /csv/.test(type) ? 'csv' : /ndjson/.test(type) ? 'ndjson' : 'txt';
 
 async function showSaved({ status, rest, fileName }, response, type, startedMs) {
@@ -160,7 +160,7 @@ async function showSaved({ status, rest, fileName }, response, type, startedMs) 
   const blob = await collect(response, (bytes) => {
     progress.textContent = `${sizeText(bytes)} received…`;
   });
-  const name = `${fileName}.${extensionOf(type)}`;
+  const name = `${fileName}.${chooseExtension(type)}`;
   saveFile(blob, name);
   status.replaceChildren(statusLine(response, startedMs, blob.size), make('p', {}, `Saved as ${name}.`));
   const start = await blob.slice(0, 2_000).text();
@@ -178,15 +178,16 @@ async function showBody(
 ) {
   const text = await response.text();
   const message =
-    (response.status === 401 ? unauthorized : hints[response.status]) ?? (response.ok ? '' : messageOf(text));
+    (response.status === 401 ? unauthorized : hints[response.status]) ??
+    (response.ok ? '' : parseMessage(text));
   status.replaceChildren(
     statusLine(response, startedMs, new Blob([text]).size),
     ...(message === '' ? [] : [make('p', {}, message)]),
   );
   const tag = response.headers.get('etag');
   const parts = [
-    pageButtons(linksOf(response.headers.get('link')), text, onPage),
-    ...bodyParts(text, type, `${fileName}.${extensionOf(type)}`),
+    pageButtons(parseLinks(response.headers.get('link')), text, onPage),
+    ...bodyParts(text, type, `${fileName}.${chooseExtension(type)}`),
     tag !== null &&
       onRepeat !== undefined &&
       button('Repeat with this ETag', () => onRepeat(tag, new URL(response.url)), { class: 'small' }),

@@ -4,7 +4,7 @@
 const placeholder = 'YOUR_API_KEY';
 export const isJson = (type) => /^application\/([\w.-]+\+)?json\b/i.test(type ?? '');
 
-const headersOf = ({ tenant, accept, body, headers }) => [
+const buildHeaders = ({ tenant, accept, body, headers }) => [
   ['Authorization', `Bearer ${placeholder}`],
   ...(tenant === undefined ? [] : [['x-tenant-id', tenant || 'YOUR_TENANT_ID']]),
   ...(body === undefined ? [] : [['Content-Type', 'application/json']]),
@@ -22,7 +22,7 @@ const fileName = ({ path, accept }) =>
 function curl(request) {
   return [
     `curl ${request.method === 'GET' ? '' : `-X ${request.method} `}${shellQuoted(request.url)}`,
-    ...headersOf(request).map(([name, value]) => `-H ${shellQuoted(`${name}: ${value}`)}`),
+    ...buildHeaders(request).map(([name, value]) => `-H ${shellQuoted(`${name}: ${value}`)}`),
     ...(request.body === undefined ? [] : [`--data ${shellQuoted(request.body)}`]),
     ...(isJson(request.accept) ? [] : ['--compressed', `--output ${shellQuoted(fileName(request))}`]),
   ].join(' \\\n  ');
@@ -42,7 +42,7 @@ function javascript(request) {
     `const response = await fetch(${literal(request.url)}, {`,
     ...(request.method === 'GET' ? [] : [`  method: ${literal(request.method)},`]),
     '  headers: {',
-    ...headersOf(request).map(([name, value]) => `    ${literal(name)}: ${literal(value)},`),
+    ...buildHeaders(request).map(([name, value]) => `    ${literal(name)}: ${literal(value)},`),
     '  },',
     ...(request.body === undefined ? [] : [`  body: JSON.stringify(${indented(request.body, '  ')}),`]),
     '});',
@@ -73,7 +73,7 @@ function python(request) {
     `response = requests.${request.method.toLowerCase()}(`,
     `    ${literal(address)},`,
     '    headers={',
-    ...headersOf(request).map(([name, value]) => `        ${literal(name)}: ${literal(value)},`),
+    ...buildHeaders(request).map(([name, value]) => `        ${literal(name)}: ${literal(value)},`),
     '    },',
     ...(parameters.length === 0 ? [] : ['    params=[', ...parameters, '    ],']),
     ...(request.body === undefined ? [] : [`    data=${pythonText(request.body)}.encode(),`]),

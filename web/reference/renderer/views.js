@@ -2,8 +2,8 @@
 import { freshId, make } from './dom.js';
 import { fieldsBlock } from './fields.js';
 import { operationSection } from './operation.js';
-import { phrase, prose, sectionsOf } from './prose.js';
-import { requestOf, sampleView } from './request-panel.js';
+import { phrase, prose, splitSections } from './prose.js';
+import { createRequest, sampleView } from './request-panel.js';
 
 const isAboutChanges = ({ title }) => /^Changes from /i.test(title);
 
@@ -11,8 +11,8 @@ const isAboutChanges = ({ title }) => /^Changes from /i.test(title);
  * The changes since the previous version, if the document lists them: `{title, text, breaking, others}`, the
  * last two as lines.
  */
-function changesOf(description) {
-  const section = sectionsOf(description).find(isAboutChanges);
+function findChanges(description) {
+  const section = splitSections(description).find(isAboutChanges);
   if (section === undefined) return undefined;
   const lines = section.text.split('\n').flatMap((line) => /^\s*[-*] (.*)/.exec(line)?.[1] ?? []);
   const isBreaking = (line) => /^\*\*Breaking/i.test(line);
@@ -50,13 +50,18 @@ function changesSection({ title, text, breaking, others }) {
 }
 
 /** A request that works as soon as the key is filled in: the first records of the first list. */
-function firstRequest({ resources }, hrefOf, access) {
+function firstRequest({ resources }, toHref, access) {
   const list = resources
     .flatMap(({ operations }) => operations)
     .find(({ method, path }) => method === 'GET' && !path.includes('{'));
   if (list === undefined || access.isDraft) return null;
   const query = list.parameters.some(({ name }) => name === 'pageSize') ? '?pageSize=5' : '';
-  const request = requestOf(list, access, { path: `${list.path}${query}`, headers: [] }, 'application/json');
+  const request = createRequest(
+    list,
+    access,
+    { path: `${list.path}${query}`, headers: [] },
+    'application/json',
+  );
   const sample = sampleView('Your first request', () => request);
   sample.update();
   return make(
@@ -69,16 +74,16 @@ function firstRequest({ resources }, hrefOf, access) {
       'Replace ',
       make('code', {}, 'YOUR_API_KEY'),
       ', or ',
-      make('a', { href: hrefOf(list.id) }, 'send it from this page'),
+      make('a', { href: toHref(list.id) }, 'send it from this page'),
       '.',
     ),
     make('div', { class: 'panel-body' }, sample.parts),
   );
 }
 
-export function guideView(model, hrefOf, access) {
-  const changes = changesOf(model.description);
-  const [first, ...sections] = sectionsOf(model.description).filter((section) => !isAboutChanges(section));
+export function guideView(model, toHref, access) {
+  const changes = findChanges(model.description);
+  const [first, ...sections] = splitSections(model.description).filter((section) => !isAboutChanges(section));
   const isIntroduction = first !== undefined && first.title === '';
   const shown = isIntroduction ? sections : [first, ...sections].filter((section) => section !== undefined);
   return make(
@@ -86,7 +91,7 @@ export function guideView(model, hrefOf, access) {
     { class: 'guide' },
     make('h2', { tabindex: -1 }, model.title),
     isIntroduction && prose(first.text, 3),
-    firstRequest(model, hrefOf, access),
+    firstRequest(model, toHref, access),
     changes !== undefined && changesSection(changes),
     make('h3', {}, model.kind === 'groups' ? 'Operations' : 'Resources'),
     model.resources.length === 0
@@ -98,7 +103,7 @@ export function guideView(model, hrefOf, access) {
             make(
               'li',
               {},
-              make('a', { href: hrefOf(resource.name) }, make('strong', {}, resource.title)),
+              make('a', { href: toHref(resource.name) }, make('strong', {}, resource.title)),
               make('p', { class: 'hint' }, resource.description),
             ),
           ),
@@ -123,7 +128,7 @@ export function resourceView(resource, kind, access) {
     'article',
     { class: 'resource', 'aria-labelledby': titleId },
     make('h2', { id: titleId, tabindex: -1 }, resource.title),
-    access.noticeOf?.(resource),
+    access.createNotice?.(resource),
     resource.description !== '' && prose(resource.description, 3),
     resource.operations.map((operation) =>
       operationSection(operation, access, {

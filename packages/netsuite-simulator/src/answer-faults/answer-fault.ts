@@ -47,7 +47,7 @@ export const EFFECTS = [
 ] as const satisfies readonly (keyof AnswerFault)[];
 export type Effect = (typeof EFFECTS)[number];
 
-export const effectOf = (fault: AnswerFault): Effect | undefined =>
+export const findEffect = (fault: AnswerFault): Effect | undefined =>
   EFFECTS.find((effect) => fault[effect] !== undefined);
 
 /** The kinds that an effect can meet; effects that aren't listed meet every kind. */
@@ -75,7 +75,7 @@ export function possibleKinds(fault: AnswerFault): readonly FaultKind[] | undefi
   if (fault.dropRows?.where) return ['rows', 'count'];
   if (fault.dropRows) return ['rows', 'record'];
   if (typeof fault.nullColumn === 'object') return ['rows'];
-  const effect = effectOf(fault);
+  const effect = findEffect(fault);
   return effect && KINDS_OF_EFFECT[effect];
 }
 
@@ -86,7 +86,7 @@ export function isMetBy(fault: AnswerFault, { kind, table }: AnswerSubject): boo
   const { on } = fault;
   if (on.table !== undefined && on.table !== table) return false;
   if (on.kind !== undefined) return on.kind === kind;
-  const effect = effectOf(fault);
+  const effect = findEffect(fault);
   const kinds = (effect && DEFAULT_KINDS[effect]) ?? possibleKinds(fault);
   return kinds === undefined || kinds.some((possible) => possible === kind);
 }

@@ -8,9 +8,9 @@ import { invalidLogin } from '../sign-in/invalid-login.ts';
 import type { Switches } from '../switches.ts';
 import { equalsSql, parseColumnValue } from '../tables/column-value.ts';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
-import { type AccountTable, idColumnOf, quoteSqlName } from '../tables/table.ts';
+import { type AccountTable, getIdColumn, quoteSqlName } from '../tables/table.ts';
 import { RestError, sendJsonBody, unexpectedError } from '../wire.ts';
-import { type AnswerFault, type ColumnValues, effectOf, isMetBy } from './answer-fault.ts';
+import { type AnswerFault, type ColumnValues, findEffect, isMetBy } from './answer-fault.ts';
 import {
   isPage,
   type Page,
@@ -21,7 +21,7 @@ import {
   withoutProperties,
 } from './change-page.ts';
 import { ALL_ROWS, type Distortion, type QueryDistortion, setDistortion } from './distortion.ts';
-import { type RequestSubject, subjectOf } from './subject.ts';
+import { loadSubject, type RequestSubject } from './subject.ts';
 import { noteEffect } from './traffic.ts';
 
 export type AnswerFaults = {
@@ -57,7 +57,7 @@ export function createAnswerFaults(parts: Parts): AnswerFaults {
   const remembered = new Map<string, Remembered>(); // the last page of each list, while a fault repeats pages
   return {
     async handler(request, response, next) {
-      const subject = subjectOf(parts.role, request, response);
+      const subject = loadSubject(parts.role, request, response);
       const met = entries.filter((entry) => isLeft(entry) && isMetBy(entry.fault, subject));
       for (const entry of met) {
         const { delayMs, status, html } = entry.fault;
@@ -84,7 +84,7 @@ const isLeft = ({ fault, hits }: Entry): boolean => hits < (fault.times ?? Numbe
 function use(entry: Entry, response: Response): boolean {
   if (!isLeft(entry)) return false;
   entry.hits += 1;
-  noteEffect(response, effectOf(entry.fault) ?? '');
+  noteEffect(response, findEffect(entry.fault) ?? '');
   return true;
 }
 
@@ -176,7 +176,7 @@ function distortQuery(
     const { dropRows, nullColumn, countOffset: offset } = entry.fault;
     const isCount = subject.kind === 'count';
     if (dropRows?.where) {
-      const condition = conditionOf(table, dropRows.where);
+      const condition = buildCondition(table, dropRows.where);
       if (condition && use(entry, response)) conditions.push(`NOT (${condition()})`);
     }
     const emptied = nullColumn === undefined ? undefined : findEmptied(table, nullColumn);
@@ -191,7 +191,7 @@ function distortQuery(
  * The SQL condition of the rows with all these values; undefined for an unknown column or a value of another
  * kind.
  */
-function conditionOf(table: AccountTable, values: ColumnValues): ((alias?: string) => string) | undefined {
+function buildCondition(table: AccountTable, values: ColumnValues): ((alias?: string) => string) | undefined {
   const parsed = Object.entries(values).map(([name, given]) => {
     const column = table.columns.find((known) => known.name === name);
     const value = column && parseColumnValue(column.kind, given);
@@ -216,13 +216,13 @@ function findEmptied(
   const has = (wanted: string): boolean => table.columns.some(({ name }) => name === wanted);
   if (!has(column)) return undefined;
   if (every !== undefined) {
-    if (!has(idColumnOf(table.name))) return undefined;
+    if (!has(getIdColumn(table.name))) return undefined;
     return {
       column,
-      condition: (alias) => `${quoteSqlName(alias)}.${quoteSqlName(idColumnOf(table.name))} % ${every} = 0`,
+      condition: (alias) => `${quoteSqlName(alias)}.${quoteSqlName(getIdColumn(table.name))} % ${every} = 0`,
     };
   }
-  const condition = conditionOf(table, where ?? {});
+  const condition = buildCondition(table, where ?? {});
   return condition && { column, condition: where === undefined ? () => ALL_ROWS : condition };
 }
 
@@ -232,7 +232,7 @@ function changeBody(exchange: Exchange, met: readonly Entry[], given: unknown): 
     const { nullColumn } = entry.fault;
     const names =
       subject.kind === 'record' && typeof nullColumn === 'string'
-        ? propertiesOf(parts.role, subject, nullColumn)
+        ? listProperties(parts.role, subject, nullColumn)
         : [];
     return names.length > 0 && use(entry, response) ? withoutProperties(changed, names) : changed;
   }, given);
@@ -265,7 +265,7 @@ function changePage({ request, response, subject }: Exchange, entry: Entry, page
 }
 
 /** The names of the properties that show this column in a record, or in its lines. */
-function propertiesOf(role: RoleVisibility, { table, type }: RequestSubject, column: string): string[] {
+function listProperties(role: RoleVisibility, { table, type }: RequestSubject, column: string): string[] {
   const known = findEnabledType(role, type ?? '');
   const properties = (table === 'transactionline' ? known?.lines?.properties : known?.properties) ?? [];
   return properties.filter((property) => property.column === column).map(({ name }) => name);

@@ -36,5 +36,5 @@ export function setDistortion(response: Response, distortion: Distortion): void 
   response.locals[KEY] = distortion;
 }
 
-export const distortionOf = (response: Response): Distortion =>
+export const getDistortion = (response: Response): Distortion =>
   (response.locals[KEY] as Distortion | undefined) ?? {};

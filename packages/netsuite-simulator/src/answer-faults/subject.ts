@@ -14,7 +14,7 @@ const SUITEQL = '/services/rest/query/v1/suiteql';
 const KEY = 'subject';
 
 /** The subject of this request. The body of a query must have been read. */
-export function subjectOf(role: RoleVisibility, request: Request, response: Response): RequestSubject {
+export function loadSubject(role: RoleVisibility, request: Request, response: Response): RequestSubject {
   const known = response.locals[KEY] as RequestSubject | undefined;
   const subject = known ?? readSubject(role, request);
   response.locals[KEY] = subject;

@@ -3,7 +3,7 @@ import type { RequestHandler, Response } from 'express';
 import type { Clock } from '../clock.ts';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
 import type { AnswerKind } from './answer-fault.ts';
-import { subjectOf } from './subject.ts';
+import { loadSubject } from './subject.ts';
 
 export type SeenRequest = {
   at: Date;
@@ -30,10 +30,10 @@ const KEY = 'effects';
 
 /** Notes that a fault with this effect met the answer. */
 export function noteEffect(response: Response, effect: string): void {
-  effectsOf(response).push(effect);
+  getEffects(response).push(effect);
 }
 
-function effectsOf(response: Response): string[] {
+function getEffects(response: Response): string[] {
   const effects = (response.locals[KEY] as string[] | undefined) ?? [];
   response.locals[KEY] = effects;
   return effects;
@@ -46,7 +46,7 @@ export function createTraffic(clock: Clock, role: RoleVisibility): Traffic {
   let recent: SeenRequest[] = [];
   return {
     handler(request, response, next) {
-      const { kind, table } = subjectOf(role, request, response);
+      const { kind, table } = loadSubject(role, request, response);
       counts[kind] += 1;
       const at = clock.now();
       response.once('close', () => {
@@ -61,7 +61,7 @@ export function createTraffic(clock: Clock, role: RoleVisibility): Traffic {
           path: request.path,
           status,
           durationMs,
-          faults: effectsOf(response),
+          faults: getEffects(response),
         });
         recent.length = Math.min(recent.length, MAX_RECENT);
       });

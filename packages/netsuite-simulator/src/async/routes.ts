@@ -1,24 +1,24 @@
 // Accepts requests with `Prefer: respond-async`, and serves /services/rest/async/v1: the jobs that they
 // became, their tasks and results.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import { collectionOf } from '../records/read-record.ts';
+import { toCollection } from '../records/read-record.ts';
 import { invalidBody, recordNotFound } from '../records/record-errors.ts';
 import { parseJsonBody } from '../records/write-body.ts';
-import { integrationOf } from '../sign-in/caller.ts';
-import { originOf, preferencesOf, RestError, sendCollection, sendJsonBody, sendSingle } from '../wire.ts';
+import { getIntegration } from '../sign-in/caller.ts';
+import { getOrigin, parsePreferences, RestError, sendCollection, sendJsonBody, sendSingle } from '../wire.ts';
 import { type BackgroundRequest, captureRequest } from './background-request.ts';
 import { type AsyncJob, type AsyncJobs, type AsyncTask, jobProgress, taskProgress } from './jobs.ts';
 
 const PATH = '/services/rest/async/v1/job';
 const APPLIED = { 'preference-applied': 'respond-async' };
 
-const jobUrl = (request: Request, { id }: AsyncJob): string => `${originOf(request)}${PATH}/${id}`;
+const jobUrl = (request: Request, { id }: AsyncJob): string => `${getOrigin(request)}${PATH}/${id}`;
 
 /** Answers 202 with the new job's URL. Throws RestError 400 for an idempotency key that was used before. */
 export function acceptAsync(jobs: AsyncJobs): RequestHandler {
   return (request, response, next) => {
-    if (!preferencesOf(request).includes('respond-async')) return next();
-    const integration = integrationOf(response);
+    if (!parsePreferences(request).includes('respond-async')) return next();
+    const integration = getIntegration(response);
     const idempotencyKey = request.get('X-NetSuite-Idempotency-Key');
     const earlier = idempotencyKey === undefined ? undefined : jobs.findByKey(integration, idempotencyKey);
     if (earlier) throw repeatedKey(jobUrl(request, earlier));
@@ -51,22 +51,22 @@ function splitRequest(request: Request): BackgroundRequest[] {
   const ids = (parameters.get('ids') ?? '').split(',').filter(Boolean);
   const isExpanded = parameters.get('expandRecords') === 'true';
   for (const name of ['ids', 'expandRecords']) parameters.delete(name);
-  const urlOf = (id: string): string => `${path}/${encodeURIComponent(id)}?${parameters.toString()}`;
+  const buildUrl = (id: string): string => `${path}/${encodeURIComponent(id)}?${parameters.toString()}`;
   if (/;\s*type=collection\b/.test(request.get('content-type') ?? '')) {
-    return itemsOf(request).map(({ id, ...fields }) =>
+    return parseItems(request).map(({ id, ...fields }) =>
       captureRequest(request, {
         body: JSON.stringify(fields),
-        ...(request.method === 'POST' ? {} : { url: urlOf(String(id)) }),
+        ...(request.method === 'POST' ? {} : { url: buildUrl(String(id)) }),
       }),
     );
   }
   const isCollection = ids.length > 0 && (request.method !== 'GET' || isExpanded);
   return isCollection
-    ? ids.map((id) => captureRequest(request, { url: urlOf(id) }))
+    ? ids.map((id) => captureRequest(request, { url: buildUrl(id) }))
     : [captureRequest(request)];
 }
 
-function itemsOf(request: Request): Record<string, unknown>[] {
+function parseItems(request: Request): Record<string, unknown>[] {
   const { items } = parseJsonBody(request.body);
   if (
     !Array.isArray(items) ||
@@ -95,7 +95,7 @@ export function asyncRoutes(jobs: AsyncJobs): Router {
 }
 
 function getJob(jobs: AsyncJobs, request: Request, response: Response): AsyncJob {
-  const job = jobs.find(integrationOf(response), String(request.params['job']));
+  const job = jobs.find(getIntegration(response), String(request.params['job']));
   if (!job) throw recordNotFound();
   return job;
 }
@@ -125,7 +125,7 @@ function sendTasks(job: AsyncJob, request: Request, response: Response): Promise
   const href = `${jobUrl(request, job)}/task`;
   const items = job.tasks.map((_task, index) => ({ links: [{ rel: 'self', href: `${href}/${index + 1}` }] }));
   const links = [{ rel: 'self', href }];
-  return sendCollection(response, { links, ...collectionOf(items) });
+  return sendCollection(response, { links, ...toCollection(items) });
 }
 
 const seconds = (at: Date): string => `${at.toISOString().slice(0, 19)}Z`;

@@ -3,15 +3,15 @@ import { z } from 'zod';
 import {
   type AnswerFault,
   EFFECTS,
-  effectOf,
   FAULT_KINDS,
   FAULT_STATUSES,
+  findEffect,
   possibleKinds,
   type ColumnValues as Values,
 } from '../answer-faults/answer-fault.ts';
 import { parseColumnValue, VALUE_HINTS } from '../tables/column-value.ts';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
-import { idColumnOf } from '../tables/table.ts';
+import { getIdColumn } from '../tables/table.ts';
 import { type ErrorDetail, invalid } from './control-error.ts';
 
 const MAX_DELAY_MS = 3_600_000;
@@ -50,7 +50,7 @@ export function checkFaults(role: RoleVisibility, given: z.output<typeof FaultsB
   // Optional members are absent, never undefined: they come from JSON.
   const faults = given as AnswerFault[];
   const problems = faults.flatMap((fault, i) =>
-    problemsOf(role, fault).map(({ path, message }) => ({
+    listProblems(role, fault).map(({ path, message }) => ({
       path: `[${i}]${path === '' ? '' : `.${path}`}`,
       message,
     })),
@@ -59,7 +59,7 @@ export function checkFaults(role: RoleVisibility, given: z.output<typeof FaultsB
   return faults;
 }
 
-function problemsOf(role: RoleVisibility, fault: AnswerFault): ErrorDetail[] {
+function listProblems(role: RoleVisibility, fault: AnswerFault): ErrorDetail[] {
   const effects = EFFECTS.filter((effect) => fault[effect] !== undefined);
   if (effects.length !== 1) {
     const has = effects.length === 0 ? 'has none' : `has ${effects.join(' and ')}`;
@@ -90,7 +90,7 @@ function subjectProblems(role: RoleVisibility, fault: AnswerFault): ErrorDetail[
   if (kind !== undefined && kinds && !kinds.includes(kind)) {
     problems.push({
       path: 'on.kind',
-      message: `is ${kind}, but ${effectOf(fault)} only concerns ${kinds.join(', ')}`,
+      message: `is ${kind}, but ${findEffect(fault)} only concerns ${kinds.join(', ')}`,
     });
   }
   return problems;
@@ -119,7 +119,7 @@ function columnProblems(role: RoleVisibility, { on, nullColumn, dropRows }: Answ
     ...(emptied === undefined || find(emptied)
       ? []
       : [unknown(some ? 'nullColumn.column' : 'nullColumn', emptied)]),
-    ...(some?.every !== undefined && !find(idColumnOf(table.name))
+    ...(some?.every !== undefined && !find(getIdColumn(table.name))
       ? [{ path: 'nullColumn.every', message: 'needs a table with internal ids' }]
       : []),
     ...valueProblems('dropRows', dropRows?.where),

@@ -66,7 +66,7 @@ export const FieldChange = z.strictObject({
 });
 
 /** Texts get the ids 1, 2, 3 and so on. */
-const choicesOf = (given: z.output<typeof ListValues>): Choice[] =>
+const toChoices = (given: z.output<typeof ListValues>): Choice[] =>
   given.map((value, i) => (typeof value === 'string' ? { id: String(i + 1), name: value } : value));
 
 type Parts = { pool: Pool; timeZone: string; role: RoleVisibility };
@@ -81,7 +81,7 @@ export async function createField(
 ): Promise<CustomField> {
   const prefix = parts.role.known(given.table) && customPrefix(given.table);
   if (prefix === undefined) {
-    const tables = [...TABLES_WITH_CUSTOM_FIELDS, ...customRecordsOf(parts.role)];
+    const tables = [...TABLES_WITH_CUSTOM_FIELDS, ...listCustomRecords(parts.role)];
     throw invalid({
       path: 'table',
       message: `must be one of ${tables.join(', ')}: other tables have no custom fields`,
@@ -104,12 +104,12 @@ export async function createField(
     throw invalid({ path: 'values', message });
   }
   assertTarget(parts.role, given);
-  const field = { ...given, values: choicesOf(values ?? []) };
+  const field = { ...given, values: toChoices(values ?? []) };
   await changeFields(parts, field.table, (client) => insertCustomField(client, field));
   return field;
 }
 
-const customRecordsOf = (role: RoleVisibility): string[] =>
+const listCustomRecords = (role: RoleVisibility): string[] =>
   role.tables.map(({ name }) => name).filter(isCustomRecord);
 
 function assertTarget(
@@ -118,7 +118,7 @@ function assertTarget(
 ): void {
   if (type !== 'reference' && target !== undefined)
     throw invalid({ path: 'target', message: 'only goes with the type reference' });
-  const tables = [...Object.keys(REFERENCE_TYPES), ...customRecordsOf(role)];
+  const tables = [...Object.keys(REFERENCE_TYPES), ...listCustomRecords(role)];
   if (type === 'reference' && !tables.includes(target ?? ''))
     throw invalid({ path: 'target', message: `must be one of ${tables.join(', ')}` });
 }
@@ -138,7 +138,7 @@ export async function changeField(
   const changed = { ...known, type: type ?? known.type, label: label ?? known.label };
   if (values !== undefined && !hasChoices(changed.type))
     throw invalid({ path: 'values', message: 'only goes with the types list and multiselect' });
-  if (values !== undefined) changed.values = choicesOf(values);
+  if (values !== undefined) changed.values = toChoices(values);
   await changeFields(parts, table, async (client) => {
     if (values !== undefined && changed.list !== undefined)
       await renameEntries(client, changed.list, changed.values);

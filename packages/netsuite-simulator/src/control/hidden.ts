@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { UNAVAILABLE_TABLES } from '../tables/all-tables.ts';
 import type { Hidden, RoleVisibility } from '../tables/role-visibility.ts';
-import { idColumnOf } from '../tables/table.ts';
+import { getIdColumn } from '../tables/table.ts';
 import { type ErrorDetail, invalid } from './control-error.ts';
 import { IdText } from './parse.ts';
 
@@ -39,7 +39,7 @@ export function checkHidden(role: RoleVisibility, hidden: z.output<typeof Hidden
   }
   for (const table of Object.keys(hidden.rows)) {
     if (!check(table, `rows.${table}`)) continue;
-    if (!role.known(table)?.columns.some(({ name }) => name === idColumnOf(table))) {
+    if (!role.known(table)?.columns.some(({ name }) => name === getIdColumn(table))) {
       problems.push({
         path: `rows.${table}`,
         message: `can’t be hidden: the rows of ${table} have no internal ids`,

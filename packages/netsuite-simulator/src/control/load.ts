@@ -72,9 +72,9 @@ export function describeLoad(governance: Governance): object {
   const { others, limits } = governance.load();
   const isPlain =
     others.length <= 1 && others.every(({ limit, steps }) => limit === undefined && steps.length === 1);
-  const integrations = others.map((other) => ({ ...other, concurrency: governance.concurrencyOf([other]) }));
+  const integrations = others.map((other) => ({ ...other, concurrency: governance.sumConcurrency([other]) }));
   return {
-    concurrency: governance.concurrencyOf(others),
+    concurrency: governance.sumConcurrency(others),
     limit: governance.limit(),
     ...(isPlain ? {} : { integrations }),
     ...(Object.keys(limits).length === 0 ? {} : { limits }),

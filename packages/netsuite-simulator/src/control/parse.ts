@@ -16,7 +16,7 @@ const TYPES: Record<string, string> = {
   string: 'a text',
 };
 
-function detailsOf(issue: z.core.$ZodIssue): ErrorDetail[] {
+function toDetails(issue: z.core.$ZodIssue): ErrorDetail[] {
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
       path: pathText([...issue.path, key]),
@@ -27,7 +27,7 @@ function detailsOf(issue: z.core.$ZodIssue): ErrorDetail[] {
 }
 
 /** For the `error` option of a parse: a message that follows the path. */
-function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
+function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'custom') return undefined;
   if (issue.input === undefined) return 'is required';
   switch (issue.code) {
@@ -46,8 +46,8 @@ function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
 
 /** Throws ControlError 422 unless the value fits. */
 export function parseValue<T>(schema: z.ZodType<T>, value: unknown): T {
-  const parsed = schema.safeParse(value, { error: messageOf });
-  if (!parsed.success) throw invalid(...parsed.error.issues.flatMap(detailsOf));
+  const parsed = schema.safeParse(value, { error: describeIssue });
+  if (!parsed.success) throw invalid(...parsed.error.issues.flatMap(toDetails));
   return parsed.data;
 }
 

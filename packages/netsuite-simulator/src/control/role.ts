@@ -57,7 +57,7 @@ const KEYS_BY_NAME: ReadonlyMap<string, PermissionKey> = new Map(
   ),
 );
 
-const levelOf = (value: z.output<typeof Level>): Access =>
+const toAccess = (value: z.output<typeof Level>): Access =>
   typeof value === 'string' ? value : value ? 'full' : 'none';
 
 /**
@@ -75,7 +75,7 @@ export function parsePermissions(
     : {};
   for (const [i, [name, level]] of given.entries()) {
     const key = KEYS_BY_NAME.get(plain(name));
-    if (key) wanted[key] = levelOf(level);
+    if (key) wanted[key] = toAccess(level);
     else
       problems.push({
         path: isList ? `permissions[${i}]` : `permissions.${name}`,
@@ -94,7 +94,7 @@ export function parseRestrictions(
   if (!given) return UNRESTRICTED;
   const { recordTypes, ...rest } = given;
   const types = Object.entries(recordTypes).map(
-    ([name, level]) => [findEnabledType(role, name)?.transactionType, levelOf(level), name] as const,
+    ([name, level]) => [findEnabledType(role, name)?.transactionType, toAccess(level), name] as const,
   );
   const unknown = types.filter(([code]) => code === undefined);
   if (unknown.length > 0)

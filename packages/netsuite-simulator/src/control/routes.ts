@@ -22,7 +22,7 @@ const ListQuery = z.strictObject({ after: z.string().optional(), limit: z.string
 const RemoveQuery = z.strictObject({ listed: z.literal(['true', 'false']).optional() });
 
 const parameter = (request: Request, name: string): string => String(request.params[name] ?? '');
-const recordOf = (request: Request): [table: string, id: string] => [
+const parseRecordPath = (request: Request): [table: string, id: string] => [
   parameter(request, 'table'),
   parseId(parameter(request, 'id')),
 ];
@@ -81,24 +81,28 @@ const recordRoutes = ({ records }: Control): Route[] => [
     status: 201,
     handle: (request) => records.create(parameter(request, 'table'), parseBody(NewRecord, request)),
   },
-  { method: 'get', path: '/records/:table/:id', handle: (request) => records.get(...recordOf(request)) },
+  {
+    method: 'get',
+    path: '/records/:table/:id',
+    handle: (request) => records.get(...parseRecordPath(request)),
+  },
   {
     method: 'patch',
     path: '/records/:table/:id',
-    handle: (request) => records.patch(...recordOf(request), parseBody(RecordEdit, request)),
+    handle: (request) => records.patch(...parseRecordPath(request), parseBody(RecordEdit, request)),
   },
   {
     method: 'delete',
     path: '/records/:table/:id',
     handle: (request) =>
-      records.remove(...recordOf(request), parseValue(RemoveQuery, request.query).listed !== 'false'),
+      records.remove(...parseRecordPath(request), parseValue(RemoveQuery, request.query).listed !== 'false'),
   },
   {
     method: 'post',
     path: '/records/:table/:id/restore',
     handle(request) {
       parseBody(Nothing, request);
-      return records.restore(...recordOf(request));
+      return records.restore(...parseRecordPath(request));
     },
   },
 ];

@@ -96,7 +96,7 @@ export async function checksumFolder(folder: string): Promise<string> {
     try {
       for await (const chunk of createReadStream(path.join(folder, file))) hash.update(chunk as Buffer);
     } catch (error) {
-      throw new DataFolderError(`${path.join(folder, file)} can't be read: ${messageOf(error)}`, {
+      throw new DataFolderError(`${path.join(folder, file)} can't be read: ${describeError(error)}`, {
         cause: error,
       });
     }
@@ -212,7 +212,9 @@ function folderError(error: unknown, file: string): unknown {
     });
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (code.startsWith('Z_'))
-    return new DataFolderError(`${file} is not a complete gzip file: ${messageOf(error)}`, { cause: error });
+    return new DataFolderError(`${file} is not a complete gzip file: ${describeError(error)}`, {
+      cause: error,
+    });
   // PostgreSQL rejected a well-formed value, such as 30 February. It names the row without counting the
   // header.
   if (code.startsWith('22') && error instanceof Error && 'where' in error) {
@@ -224,4 +226,4 @@ function folderError(error: unknown, file: string): unknown {
   return error;
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const describeError = (error: unknown): string => (error instanceof Error ? error.message : String(error));

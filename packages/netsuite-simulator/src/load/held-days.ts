@@ -60,11 +60,11 @@ const REFERENCED = [
 ];
 
 /** SQL of the closing time of a day, for a session in the data's time zone. */
-const closingOf = (lastChange: string, day: string): string =>
+const buildClosingSql = (lastChange: string, day: string): string =>
   `COALESCE(date_trunc('hour', ${lastChange}) + interval '1 hour', (${day} + time '18:00')::timestamptz)`;
 
 /** Selects where business time starts: the closing time of the last day in the books. */
-export const STARTS_AT = `SELECT ${closingOf('CASE WHEN c.at::date = b.day THEN c.at END', 'b.day')} AS startsat FROM ledger.books b,
+export const STARTS_AT = `SELECT ${buildClosingSql('CASE WHEN c.at::date = b.day THEN c.at END', 'b.day')} AS startsat FROM ledger.books b,
   (SELECT max(at) AS at FROM (SELECT max(lastmodifieddate) FROM ledger.transaction UNION ALL SELECT max(lastmodifieddate) FROM ledger.customer
     UNION ALL SELECT max(lastmodifieddate) FROM ledger.item) m(at)) c`;
 
@@ -91,7 +91,7 @@ const holdDays = (from: string, dated: readonly string[]): string =>
        ${dated.map((table) => `UNION ALL SELECT day, lastmodified FROM held.${table}`).join(' ')} UNION ALL SELECT day, at FROM held.customertouch
        UNION ALL SELECT day, at FROM held.itemtouch UNION ALL SELECT day, NULL FROM held.customer UNION ALL SELECT day, NULL FROM held.item)
      SELECT d::date AS day, (SELECT min(at) FROM change c WHERE c.day = d AND at::date = d) AS firstchange,
-       ${closingOf('(SELECT max(at) FROM change c WHERE c.day = d AND at::date = d)', 'd::date')} AS closing
+       ${buildClosingSql('(SELECT max(at) FROM change c WHERE c.day = d AND at::date = d)', 'd::date')} AS closing
      FROM (SELECT max(day) AS lastday FROM change) e, generate_series(${from === 'infinity' ? 'lastday' : `DATE '${from}'`}, lastday, '1 day') d`;
 
 /**

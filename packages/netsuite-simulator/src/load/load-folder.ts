@@ -61,7 +61,7 @@ const LOAD_LOCK = 7_311_001; // an advisory lock key that nothing else in this d
 
 type Checksums = { data: string; views: string };
 
-async function checksumsOf(
+async function computeChecksums(
   folder: string,
   profile: ProfileName | undefined,
   from: string,
@@ -95,7 +95,7 @@ async function storeLoaded(client: PoolClient, { data, views }: Checksums, start
 export async function loadFolder(pool: Pool, options: LoadOptions): Promise<LoadOutcome> {
   const from = parseReplayFrom(options.replayFrom);
   const { folder, profile } = options;
-  const checksums = await checksumsOf(folder, profile, from);
+  const checksums = await computeChecksums(folder, profile, from);
   const client = await pool.connect();
   let lost: Error | undefined;
   try {
@@ -153,7 +153,7 @@ const derivationSteps = (from: string, profile: ProfileName | undefined): string
 ];
 
 /** Where the rows of a file are copied to. A profile inserts the lines itself, with what it adds to them. */
-const targetOf = ({ table }: DataFile, profile: ProfileName | undefined): string =>
+const chooseTarget = ({ table }: DataFile, profile: ProfileName | undefined): string =>
   profile !== undefined && table === 'transactionline' ? FILE_LINES : `ledger.${quoteSqlName(table)}`;
 
 async function fillLedger(client: PoolClient, options: LoadOptions, from: string): Promise<void> {
@@ -179,7 +179,7 @@ async function fillLedger(client: PoolClient, options: LoadOptions, from: string
   // Smaller samples suffice to plan the queries of a profile, whose tables are larger.
   if (profile !== undefined)
     await client.query('SET LOCAL default_statistics_target = 20; SET LOCAL jit = off');
-  for (const data of DATA_FILES) await client.query(`ANALYZE ${targetOf(data, profile)}`);
+  for (const data of DATA_FILES) await client.query(`ANALYZE ${chooseTarget(data, profile)}`);
   for (const data of DATA_FILES) await assertReferences(client, folder, data, profile);
   await run(generated);
   await reportDuplicates(folder, () => run(LEDGER_INDEXES));
@@ -193,7 +193,7 @@ async function fillLedger(client: PoolClient, options: LoadOptions, from: string
 async function copyFiles(client: PoolClient, { folder, profile, onProgress }: LoadOptions): Promise<void> {
   for (const data of DATA_FILES) {
     const [target, names] = [
-      targetOf(data, profile),
+      chooseTarget(data, profile),
       data.columns.map((column) => quoteSqlName(column.name)).join(', '),
     ];
     if (target === FILE_LINES)
@@ -233,7 +233,7 @@ async function assertReferences(
   for (const { column, to } of data.references) {
     const { rows } = await client.query<{
       value: string;
-    }>(`SELECT r.${quoteSqlName(column)}::text AS value FROM ${targetOf(data, profile)} r
+    }>(`SELECT r.${quoteSqlName(column)}::text AS value FROM ${chooseTarget(data, profile)} r
       WHERE r.${quoteSqlName(column)} IS NOT NULL AND NOT EXISTS (SELECT FROM ledger.${quoteSqlName(to.table)} o WHERE o.id = r.${quoteSqlName(column)}) LIMIT 1`);
     const value = rows[0]?.value;
     if (value === undefined) continue;

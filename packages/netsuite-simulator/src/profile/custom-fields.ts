@@ -6,7 +6,7 @@ import {
   type CustomFieldType,
   customPrefix,
 } from '../tables/custom-fields.ts';
-import { idColumnOf } from '../tables/table.ts';
+import { getIdColumn } from '../tables/table.ts';
 import { LIST_ENTRIES } from './custom-lists.ts';
 
 /** SQL over the row with this alias. */
@@ -62,9 +62,9 @@ function typicalValue(
   return sql[type]();
 }
 
-const keyOf = (table: string, row: string): string => `${row}.${idColumnOf(table)}`;
+const buildKeySql = (table: string, row: string): string => `${row}.${getIdColumn(table)}`;
 
-const listOf = (values: readonly Choice[]): string | undefined =>
+const findListName = (values: readonly Choice[]): string | undefined =>
   Object.entries(LIST_ENTRIES).find(([, entries]) => entries === values)?.[0];
 
 let choice = 0;
@@ -85,13 +85,15 @@ const field = (
       type,
       label,
       values,
-      list: listOf(values),
+      list: findListName(values),
       ...rest,
     },
     share,
     value:
       value ??
-      (type === 'reference' ? undefined : (row) => typicalValue({ type, values }, keyOf(table, row), number)),
+      (type === 'reference'
+        ? undefined
+        : (row) => typicalValue({ type, values }, buildKeySql(table, row), number)),
   };
 };
 
@@ -265,14 +267,14 @@ const ROWS_WITH_VALUES: Readonly<Record<string, number>> = {
 
 /** SQL condition on the rows that have values. */
 export const hasValuesSql = (table: string, row = 'b'): string =>
-  `${keyOf(table, row)} % ${ROWS_WITH_VALUES[table] ?? 1} = 0`;
+  `${buildKeySql(table, row)} % ${ROWS_WITH_VALUES[table] ?? 1} = 0`;
 
 /**
  * SQL of `extra` with the values of the table's custom fields, over a row of it by its alias; null for a row
  * without any. References without an SQL of their own are not among them.
  */
 export function customValuesSql(table: string, row = 'b'): string {
-  const key = keyOf(table, row);
+  const key = buildKeySql(table, row);
   const own = ALL.filter((each) => each.field.table === table);
   const pairs = own.flatMap(({ field: { name }, share, value }, i) => {
     const sql = value?.(row);

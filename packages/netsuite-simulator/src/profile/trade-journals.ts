@@ -1,5 +1,5 @@
 // Journals, which have no header lines, and movements of stock that are neither bought nor sold.
-import { ACCOUNT, at, ID_OF, insertDocs, insertLines, periodOf } from './trade-sql.ts';
+import { ACCOUNT, at, buildPeriodSql, ID_OF, insertDocs, insertLines } from './trade-sql.ts';
 
 /** When in a month a journal is entered: `opening` on the first day of the month before the files begin. */
 type When = 'opening' | 'first' | 'wages' | 'last';
@@ -165,7 +165,7 @@ const INTERCOMPANY = [
       linelastmodifieddate: 'd.lastmodifieddate',
     },
     `trade_doc d JOIN ledger.subsidiary b ON b.id = -1000 - d.source
-     JOIN trade_rate r ON r.basecurrency = b.currency AND r.transactioncurrency = 1 AND r.period = ${periodOf('d.trandate')}
+     JOIN trade_rate r ON r.basecurrency = b.currency AND r.transactioncurrency = 1 AND r.period = ${buildPeriodSql('d.trandate')}
      CROSS JOIN LATERAL (VALUES (1, ${ACCOUNT.intercompanyReceivable}, 1000.00, 1), (2, ${ACCOUNT.expenses}, -1000.00, 1),
        (3, ${ACCOUNT.expenses}, 1000.00, b.id), (4, ${ACCOUNT.intercompanyPayable}, -1000.00, b.id)) v(id, account, amount, subsidiary)
      WHERE d.type = 'Journal' AND d.source < -1000`,

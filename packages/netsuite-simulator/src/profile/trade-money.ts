@@ -1,6 +1,6 @@
 // Money from customers: what credit memos and payments are applied to, the payments themselves, deposits at
 // the bank, and customer deposits.
-import { ACCOUNT, at, ID_OF, inBase, insertDocs, insertLines, periodOf } from './trade-sql.ts';
+import { ACCOUNT, at, buildPeriodSql, ID_OF, inBase, insertDocs, insertLines } from './trade-sql.ts';
 
 /**
  * Lines up each customer's credits and invoices by running totals, oldest first, and applies to an invoice as
@@ -38,7 +38,7 @@ FROM (SELECT h.*, h.total - COALESCE(a.amount, 0) AS amount, COALESCE(p.exchange
   FROM trade_head h LEFT JOIN (SELECT invoice, sum(amount) AS amount FROM ledger.application GROUP BY invoice) a ON a.invoice = h.id
   JOIN ledger.subsidiary b ON b.id = h.subsidiary
   LEFT JOIN trade_rate p ON p.basecurrency = b.currency AND p.transactioncurrency = h.currency
-    AND p.period = ${periodOf('h.duedate')}
+    AND p.period = ${buildPeriodSql('h.duedate')}
   WHERE h.type = 'CustInvc' AND h.entity IS NOT NULL AND h.id % 10 <> 0 AND h.duedate <= (SELECT lastday FROM trade_span)) r
 WHERE r.amount > 0`;
 

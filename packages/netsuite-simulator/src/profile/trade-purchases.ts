@@ -5,10 +5,10 @@ import { FILE_LINES } from './profile-name.ts';
 import {
   ACCOUNT,
   at,
+  buildPeriodSql,
   ID_OF,
   insertDocs,
   insertLines,
-  periodOf,
   VAT_ITEM,
   VAT_RATE,
   type Values,
@@ -71,7 +71,7 @@ CREATE TEMPORARY TABLE trade_purchase ON COMMIT DROP AS
 SELECT p.*, v.currency, COALESCE(r.exchangerate, 1) AS rate
 FROM (SELECT DISTINCT n.purchase, n.subsidiary, n.day, 9000001 + n.subsidiary * 100 + n.item % ${VENDORS} AS entity FROM trade_need n) p
 JOIN ledger.vendor v ON v.id = p.entity JOIN ledger.subsidiary b ON b.id = p.subsidiary
-LEFT JOIN trade_rate r ON r.basecurrency = b.currency AND r.transactioncurrency = v.currency AND r.period = ${periodOf('p.day')}`;
+LEFT JOIN trade_rate r ON r.basecurrency = b.currency AND r.transactioncurrency = v.currency AND r.period = ${buildPeriodSql('p.day')}`;
 
 const OF_PURCHASE: Values = {
   entity: 'p.entity',
@@ -212,7 +212,7 @@ FROM (SELECT d.id, d.id - ${ID_OF.bill} AS number, d.entity, d.subsidiary, d.cur
     WHERE transaction BETWEEN ${ID_OF.bill} AND ${ID_OF.billPayment - 1} GROUP BY transaction) s ON s.transaction = d.id
   CROSS JOIN LATERAL (SELECT CASE WHEN d.credit < s.total THEN d.credit ELSE 0 END AS credit) k
   LEFT JOIN trade_rate r ON r.basecurrency = b.currency AND r.transactioncurrency = d.currency
-    AND r.period = ${periodOf('d.duedate')}) b`;
+    AND r.period = ${buildPeriodSql('d.duedate')}) b`;
 
 const OF_BILL: Values = {
   entity: 'b.entity',

@@ -4,12 +4,12 @@ import { customValuesSql } from './custom-fields.ts';
 import { FILE_LINES } from './profile-name.ts';
 import {
   ACCOUNT,
+  buildPeriodSql,
   ID_OF,
   inBase,
   insertDocs,
   insertLines,
   PAYS_VAT,
-  periodOf,
   SHIPPING_ITEM,
   VAT_ITEM,
   VAT_RATE,
@@ -38,7 +38,7 @@ SELECT t.id, t.type, t.entity, t.trandate, t.createddate, t.lastmodifieddate, b.
   ${IS_ORDERED} AS isordered, ${IS_SALE} AS issale, ${IS_SALE} AND ${PAYS_VAT} AS istaxed
 FROM ledger.transaction t LEFT JOIN ledger.customer c ON c.id = t.entity JOIN ledger.subsidiary b ON b.id = COALESCE(c.subsidiary, 1)
 LEFT JOIN ledger.term m ON m.id = c.terms
-LEFT JOIN trade_rate r ON r.basecurrency = b.currency AND r.transactioncurrency = c.currency AND r.period = ${periodOf('t.trandate')}`;
+LEFT JOIN trade_rate r ON r.basecurrency = b.currency AND r.transactioncurrency = c.currency AND r.period = ${buildPeriodSql('t.trandate')}`;
 
 /** With the amounts, which are positive for invoices: `base` is the total in the subsidiary's currency. */
 const HEAD_TABLE = `
@@ -51,7 +51,7 @@ FROM (SELECT t.*, CASE WHEN t.istaxed THEN round(${VAT_RATE} * (t.items + t.ship
 
 const UPDATE_FILE_TRANSACTIONS = `
 UPDATE ledger.transaction t SET currency = h.currency, exchangerate = h.rate, subsidiary = h.subsidiary, department = h.department,
-  location = h.subsidiary, postingperiod = ${periodOf('h.trandate')}, terms = CASE WHEN h.type = 'CustInvc' THEN COALESCE(h.terms, 1) END,
+  location = h.subsidiary, postingperiod = ${buildPeriodSql('h.trandate')}, terms = CASE WHEN h.type = 'CustInvc' THEN COALESCE(h.terms, 1) END,
   duedate = CASE WHEN h.type = 'CustInvc' THEN h.duedate END, employee = h.employee, createdby = -5, lastmodifiedby = -5, approvalstatus = 2,
   billingaddress = h.billingaddress, shippingaddress = h.shippingaddress, transactionnumber = upper(h.type) || h.id, iswritten = true,
   taxtotal = CASE WHEN h.istaxed THEN h.tax END, foreigntotal = CASE WHEN h.issale THEN h.total ELSE t.foreigntotal END,

@@ -109,7 +109,7 @@ export const inBase = (amount: string, rate: string): string =>
   `CASE WHEN ${rate} = 1 THEN ${amount} ELSE round(${amount} * ${rate}, 2) END`;
 
 /** The accounting period of a date. */
-export const periodOf = (date: string): string =>
+export const buildPeriodSql = (date: string): string =>
   `(extract(year FROM ${date}) * 100 + extract(month FROM ${date}))::bigint`;
 
 /** Months as whole numbers, for ids. */

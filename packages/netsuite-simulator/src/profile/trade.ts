@@ -11,7 +11,7 @@ import { journalStatements } from './trade-journals.ts';
 import { moneyStatements } from './trade-money.ts';
 import { purchaseStatements } from './trade-purchases.ts';
 import { COST_LINES, salesStatements } from './trade-sales.ts';
-import { FIRST_GENERATED, insertLines, monthNumber, periodOf } from './trade-sql.ts';
+import { buildPeriodSql, FIRST_GENERATED, insertLines, monthNumber } from './trade-sql.ts';
 
 /** Code, label, record type, abbreviation, statuses: *inferred*, except those of orders and bills. */
 const TYPES: readonly (readonly [string, string, string, string, Readonly<Record<string, string>>])[] = [
@@ -53,7 +53,7 @@ const TEMPORARY_TABLES = [
    SELECT m::date AS month, (m + interval '1 month')::date - 1 AS lastday, ${monthNumber('m')} AS number, m < firstmonth AS isopening
    FROM trade_span, generate_series(firstmonth - interval '1 month', lastday, interval '1 month') m`,
   `CREATE TEMPORARY TABLE trade_rate ON COMMIT DROP AS
-   SELECT basecurrency, transactioncurrency, ${periodOf('effectivedate')} AS period, exchangerate FROM ledger.currencyrate`,
+   SELECT basecurrency, transactioncurrency, ${buildPeriodSql('effectivedate')} AS period, exchangerate FROM ledger.currencyrate`,
 ];
 
 /**
@@ -96,7 +96,7 @@ INSERT INTO ledger.transaction (${INSERTED.join(', ')}, foreigntotal, taxtotal, 
   transactionnumber, approvalstatus, foreignamountpaid, foreignamountunpaid, extra)
 SELECT ${INSERTED.map((name) => `d.${name}`).join(', ')}, COALESCE(CASE d.type WHEN 'Journal' THEN s.debit ELSE -s.amount END, 0), abs(s.tax), true,
   CASE WHEN d.type IN ('VendPymt', 'CustPymt', 'Deposit', 'Journal') THEN NULL ELSE d.subsidiary END,
-  CASE d.posting WHEN 'T' THEN ${periodOf('d.trandate')} END, COALESCE(d.employee, 9100008 + d.id % 12), COALESCE(d.employee, 9100008 + d.id % 12),
+  CASE d.posting WHEN 'T' THEN ${buildPeriodSql('d.trandate')} END, COALESCE(d.employee, 9100008 + d.id % 12), COALESCE(d.employee, 9100008 + d.id % 12),
   upper(d.type) || d.id, 2, CASE WHEN d.type IN ('CustPymt', 'VendPymt') THEN -s.amount WHEN d.type = 'CustDep' THEN 0 END,
   CASE WHEN d.type IN ('CustPymt', 'VendPymt') THEN 0 WHEN d.type = 'CustDep' THEN -s.amount END, ${customValuesSql('transaction', 'd')}
 FROM trade_doc d LEFT JOIN trade_total s USING (id)`;

@@ -2,7 +2,7 @@
 // What the control interface hides is absent.
 import { type Request, type Response, Router } from 'express';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
-import { originOf, RestError, sendCollection, sendJsonBody, sendSingle } from '../wire.ts';
+import { getOrigin, RestError, sendCollection, sendJsonBody, sendSingle } from '../wire.ts';
 import { catalogEntry, linkSchema, recordJsonSchema } from './metadata.ts';
 import { recordOpenApi } from './open-api.ts';
 import { getCatalogType } from './record-path.ts';
@@ -29,7 +29,7 @@ async function listCatalog(role: RoleVisibility, request: Request, response: Res
     select === undefined
       ? listCatalogTypes(role)
       : select.split(',').map((name) => getCatalogType(role, request, name));
-  const origin = originOf(request);
+  const origin = getOrigin(request);
   await sendCollection(response, {
     items: types.map((type) => catalogEntry(type, origin)),
     links: [{ rel: 'self', href: `${origin}${request.baseUrl}/metadata-catalog` }],
@@ -42,7 +42,7 @@ async function describeType(role: RoleVisibility, request: Request, response: Re
     return sendJsonBody(response, 200, SCHEMA, linkSchema);
   const type = getCatalogType(role, request);
   if (accept.includes(SWAGGER))
-    await sendJsonBody(response, 200, SWAGGER, recordOpenApi(type, originOf(request)));
+    await sendJsonBody(response, 200, SWAGGER, recordOpenApi(type, getOrigin(request)));
   else if (accept.includes(SCHEMA)) await sendJsonBody(response, 200, SCHEMA, recordJsonSchema(type));
-  else await sendSingle(response, catalogEntry(type, originOf(request)));
+  else await sendSingle(response, catalogEntry(type, getOrigin(request)));
 }

@@ -2,7 +2,7 @@
 import type { ClientBase } from 'pg';
 import { isCustomRecord } from '../tables/custom-fields.ts';
 import { customRecordTypeId } from '../tables/custom-records.ts';
-import { nameColumnOf } from '../tables/table.ts';
+import { getNameColumn } from '../tables/table.ts';
 
 /** `scriptId` and `title` are those of the record's type: its lower-case name, and its name for people. */
 export type Deletion = {
@@ -25,7 +25,7 @@ export async function addDeletedRecord(
   const typeId = isCustomRecord(table) ? customRecordTypeId(table) : RECORD_TYPE_IDS[table];
   await client.query(
     `INSERT INTO ledger.deletedrecord (recordid, recordtypeid, scriptid, name, type, context, deleteddate, iscustomlist, iscustomrecord, iscustomtransaction)
-     SELECT id, $5, $2, ${nameColumnOf(table)}, $3, $6, $4, 'F', $7, 'F' FROM ledger.${table} WHERE id = $1`,
+     SELECT id, $5, $2, ${getNameColumn(table)}, $3, $6, $4, 'F', $7, 'F' FROM ledger.${table} WHERE id = $1`,
     [id, scriptId, title, at, typeId ?? null, context, isCustomRecord(table) ? 'T' : 'F'],
   );
 }

@@ -14,7 +14,7 @@ export function recordOpenApi(type: RestRecordType, origin: string): object {
     openapi: '3.0.1',
     info: { title: `NetSuite REST Record API: ${type.title}`, version: 'v1' },
     servers: [{ url: `${origin}/services/rest/record/v1` }],
-    paths: pathsOf(type),
+    paths: buildPaths(type),
     components: { schemas: { ...schemas, [type.name]: record } },
   };
 }
@@ -36,7 +36,7 @@ function rewriteReferences(schema: unknown, schemas: Record<string, unknown>): u
   );
 }
 
-function pathsOf(type: RestRecordType): object {
+function buildPaths(type: RestRecordType): object {
   const id = [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }];
   const content = {
     'application/vnd.oracle.resource+json': { schema: { $ref: `#/components/schemas/${type.name}` } },

@@ -6,7 +6,7 @@ import { defineProperty, LINE_PROPERTIES, type Property } from './property.ts';
 import type { RecordSublist, RestRecordType } from './record-type.ts';
 import { CHANGED, EXTERNAL_ID, ID, INACTIVE, PERSON, readOnly, TRANSACTION } from './shared-properties.ts';
 
-const titleOf = (name: string): string =>
+const toTitle = (name: string): string =>
   name.replace(/([A-Z])/g, ' $1').replace(/^./, (first) => first.toUpperCase());
 
 /** Names separated by spaces; `name=column` where the column isn't the name in lower case. */
@@ -15,7 +15,7 @@ const properties =
   (names: string): Property[] =>
     names.split(/\s+/).map((given) => {
       const [name = '', column = name.toLowerCase()] = given.split('=');
-      return defineProperty(name, titleOf(name), kind, column);
+      return defineProperty(name, toTitle(name), kind, column);
     });
 const texts = properties('string');
 const flags = properties('boolean');
@@ -34,7 +34,7 @@ const references = (given: string): Property[] =>
 const LIST = readOnly([ID, EXTERNAL_ID, INACTIVE, CHANGED]);
 const list = (name: string, ...more: Property[][]): RestRecordType => ({
   name,
-  title: titleOf(name),
+  title: toTitle(name),
   table: name.toLowerCase(),
   properties: [...LIST, ...more.flat()],
 });
@@ -144,7 +144,7 @@ const ITEM_ACCOUNTS = references(
 );
 const item = (name: string, itemType: string, ...more: Property[][]): RestRecordType => ({
   name,
-  title: titleOf(name),
+  title: toTitle(name),
   table: 'item',
   itemType,
   properties: [...ITEM, ...more.flat()],
@@ -182,7 +182,7 @@ const transaction = (
   parts: Partial<RestRecordType> = {},
 ): RestRecordType => ({
   name,
-  title: titleOf(name),
+  title: toTitle(name),
   table: 'transaction',
   transactionType,
   properties: [...readOnly(TRANSACTION), ...HEADER, ...more],

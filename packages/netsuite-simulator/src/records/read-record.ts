@@ -180,7 +180,7 @@ function choiceBody({ choices }: Property, id: string): RecordBody {
 }
 
 /** A whole list in an answer. */
-export const collectionOf = (items: RecordBody[]): RecordBody => ({
+export const toCollection = (items: RecordBody[]): RecordBody => ({
   count: items.length,
   hasMore: false,
   items,
@@ -225,7 +225,7 @@ function writeValue(
         ...(label === undefined ? {} : { refName: label }),
       };
     case 'choices':
-      return collectionOf(value.split(/, */).map((id) => choiceBody(property, id)));
+      return toCollection(value.split(/, */).map((id) => choiceBody(property, id)));
     case 'enum':
       return { links: [], id: value, refName: label?.split(' : ').at(-1) ?? value };
     default:

@@ -45,7 +45,7 @@ export function getVisibleType(role: RoleVisibility, request: Request, name?: st
 
 const EXTERNAL = /^eid:(.+)$/s;
 
-export const externalIdOf = (request: Request): string | undefined =>
+export const parseExternalId = (request: Request): string | undefined =>
   EXTERNAL.exec(String(request.params['id']))?.[1];
 
 /** Throws RestError (as for an absent record) unless the id is a whole number, possibly negative. */
@@ -71,7 +71,7 @@ export async function getRecordId(
 }
 
 async function resolveRecordId(pool: Pool, type: RestRecordType, request: Request): Promise<string> {
-  const externalId = externalIdOf(request);
+  const externalId = parseExternalId(request);
   if (externalId === undefined) return parseRecordId(String(request.params['id']), type);
   const id = hasExternalIds(type) ? await findByExternalId(pool, type, externalId) : undefined;
   if (id === undefined) throw recordNotFound(type);

@@ -23,13 +23,13 @@ import {
   TRANSACTION,
 } from './shared-properties.ts';
 
-const customerOf = (name: string): Property =>
+const defineCustomer = (name: string): Property =>
   defineProperty(name, 'Customer', 'reference', 'entity', {
     to: 'customer',
     writes: 'create',
     isRequired: true,
   });
-const statusOf = (...values: string[]): Property =>
+const defineStatus = (...values: string[]): Property =>
   defineProperty('status', 'Status', 'enum', 'status', { values });
 const negated = (name: string, title: string, column: string): Property =>
   defineProperty(name, title, 'number', column, { isNegated: true });
@@ -96,8 +96,8 @@ const RECORD_TYPES: readonly RestRecordType[] = [
     lines: { isNegated: true, properties: LINE_PROPERTIES },
     properties: [
       ...TRANSACTION,
-      customerOf('entity'),
-      statusOf('A', 'B'),
+      defineCustomer('entity'),
+      defineStatus('A', 'B'),
       defineProperty('dueDate', 'Due Date', 'date', 'duedate', { writes: 'always' }),
       defineProperty('total', 'Total', 'number', 'foreigntotal'),
       defineProperty('amountPaid', 'Amount Paid', 'number', 'foreignamountpaid'),
@@ -114,8 +114,8 @@ const RECORD_TYPES: readonly RestRecordType[] = [
     applies: ['CustInvc'],
     properties: [
       ...TRANSACTION,
-      customerOf('entity'),
-      statusOf('A', 'B'),
+      defineCustomer('entity'),
+      defineStatus('A', 'B'),
       negated('total', 'Total', 'foreigntotal'),
       negated('applied', 'Applied', 'foreignamountpaid'),
       negated('unapplied', 'Unapplied', 'foreignamountunpaid'),
@@ -130,8 +130,8 @@ const RECORD_TYPES: readonly RestRecordType[] = [
     applies: ['CustInvc'],
     properties: [
       ...TRANSACTION,
-      customerOf('customer'),
-      statusOf('A', 'B', 'C', 'R'),
+      defineCustomer('customer'),
+      defineStatus('A', 'B', 'C', 'R'),
       defineProperty('payment', 'Payment Amount', 'number', 'foreigntotal', { writes: 'always' }),
       defineProperty('total', 'Total', 'number', 'foreigntotal'),
       defineProperty('applied', 'Applied', 'number', 'foreignamountpaid'),
@@ -149,7 +149,7 @@ const RECORD_TYPES: readonly RestRecordType[] = [
     applies: ['CustPymt', 'CustCred'],
     properties: [
       ...TRANSACTION,
-      customerOf('customer'),
+      defineCustomer('customer'),
       defineProperty('total', 'Total', 'number', 'foreigntotal'),
       defineProperty('account', 'Account', 'reference', 'account', {
         to: 'account',
@@ -170,7 +170,7 @@ const RECORD_TYPES: readonly RestRecordType[] = [
     lines: { isNegated: true, properties: LINE_PROPERTIES },
     properties: [
       ...TRANSACTION,
-      customerOf('entity'),
+      defineCustomer('entity'),
       defineProperty('orderStatus', 'Status', 'enum', 'status', {
         values: ['A', 'B', 'C', 'F', 'G', 'H'],
         writes: 'always',
@@ -243,7 +243,7 @@ const PROFILE_RECORD_TYPES: readonly RestRecordType[] = [
   ...PROFILE_TYPES,
 ];
 
-const recordTypesOf = ({ profile }: RoleVisibility): readonly RestRecordType[] =>
+const listRecordTypes = ({ profile }: RoleVisibility): readonly RestRecordType[] =>
   profile === undefined ? RECORD_TYPES : PROFILE_RECORD_TYPES;
 
 /** The record types whose records are rows of this table. */
@@ -256,7 +256,7 @@ type Select = (table: string, properties: readonly Property[]) => readonly Prope
 /**
  * The type with the selected properties, lines and sublists; undefined if the selection leaves out its table.
  */
-function partOf(
+function selectPart(
   { lines, sublists = [], ...type }: RestRecordType,
   select: Select,
 ): RestRecordType | undefined {
@@ -279,10 +279,10 @@ function partOf(
  * Names are case-insensitive.
  */
 export function findEnabledType(role: RoleVisibility, name: string): RestRecordType | undefined {
-  const type = recordTypesOf(role).find((each) => each.name.toLowerCase() === name.toLowerCase());
+  const type = listRecordTypes(role).find((each) => each.name.toLowerCase() === name.toLowerCase());
   if (!type || !role.isEnabled(type.table)) return undefined;
   if (type.isUnavailable) return type;
-  return partOf(type, (table, properties) => {
+  return selectPart(type, (table, properties) => {
     const columns = new Set(role.known(table)?.columns.map((column) => column.name));
     const custom = role.customFields(table).filter((field) => !field.isOnlyInQueries);
     const all = [...properties, ...custom.map(customProperty)];
@@ -297,20 +297,20 @@ export function findEnabledType(role: RoleVisibility, name: string): RestRecordT
  * it doesn't list.
  */
 export const catalogPart = (role: RoleVisibility, type: RestRecordType): RestRecordType | undefined =>
-  partOf(type, (table, properties) =>
+  selectPart(type, (table, properties) =>
     role.isInCatalog(table) ? properties.filter(({ column }) => role.isInCatalog(table, column)) : undefined,
   );
 
 /** The record types of the metadata catalog. */
 export const listCatalogTypes = (role: RoleVisibility): RestRecordType[] =>
-  recordTypesOf(role).flatMap(({ name }) => {
+  listRecordTypes(role).flatMap(({ name }) => {
     const type = findEnabledType(role, name);
     return (type && catalogPart(role, type)) ?? [];
   });
 
 /** The type with the properties and lines that the role can see; undefined if it can't see the type. */
 export const visiblePart = (role: RoleVisibility, type: RestRecordType): RestRecordType | undefined =>
-  partOf(type, (table, properties) => {
+  selectPart(type, (table, properties) => {
     const found = role.find(table);
     if (found.kind !== 'table') return undefined;
     const columns = role.recordColumns(found.table);

@@ -1,13 +1,12 @@
 // /services/rest/record/v1: the metadata catalog, and reading and writing records.
 import { type Request, type Response, Router } from 'express';
-import { distortionOf } from '../answer-faults/distortion.ts';
+import { getDistortion } from '../answer-faults/distortion.ts';
 import { inSnapshot, type QuerySettings } from '../database/snapshot.ts';
 import { collectionLinks, parsePageWindow } from '../paging.ts';
-import { originOf, sendCollection, sendSingle } from '../wire.ts';
+import { getOrigin, sendCollection, sendSingle } from '../wire.ts';
 import { catalogRoutes } from './catalog-routes.ts';
 import { parseFilter } from './q-filter.ts';
 import {
-  collectionOf,
   listRecordIds,
   type RecordBody,
   type RecordReader,
@@ -16,6 +15,7 @@ import {
   readRecordBody,
   readRecordLines,
   readSublist,
+  toCollection,
 } from './read-record.ts';
 import { methodNotAllowed, recordNotFound } from './record-errors.ts';
 import { getVisibleType, parseRecordId } from './record-path.ts';
@@ -52,8 +52,8 @@ function readInSnapshot<T>(
   response: Response,
   work: (reader: RecordReader) => Promise<T>,
 ): Promise<T> {
-  const reader = { role: settings.role, origin: originOf(request) };
-  return inSnapshot(settings, (client) => work({ ...reader, client }), distortionOf(response).snapshot);
+  const reader = { role: settings.role, origin: getOrigin(request) };
+  return inSnapshot(settings, (client) => work({ ...reader, client }), getDistortion(response).snapshot);
 }
 
 async function sendRecordList(settings: QuerySettings, request: Request, response: Response): Promise<void> {
@@ -66,7 +66,7 @@ async function sendRecordList(settings: QuerySettings, request: Request, respons
   );
   const total = Math.min(list.total, MAX_PAGES * page.limit);
   const ids = list.ids.slice(0, Math.max(0, total - page.offset));
-  const href = `${originOf(request)}${request.baseUrl}/${type.name.toLowerCase()}`;
+  const href = `${getOrigin(request)}${request.baseUrl}/${type.name.toLowerCase()}`;
   await sendCollection(response, {
     links: collectionLinks(
       href,
@@ -106,8 +106,8 @@ async function sendBatch(settings: QuerySettings, request: Request, response: Re
     }
     return found;
   });
-  const links = [{ rel: 'self', href: `${originOf(request)}${request.originalUrl}`, method: 'GET' }];
-  await sendCollection(response, { links, ...collectionOf(items) });
+  const links = [{ rel: 'self', href: `${getOrigin(request)}${request.originalUrl}`, method: 'GET' }];
+  await sendCollection(response, { links, ...toCollection(items) });
 }
 
 async function sendRecord(settings: QuerySettings, request: Request, response: Response): Promise<void> {
@@ -147,16 +147,16 @@ async function readWithSublists(
   if (!record) return undefined;
   const href = `${reader.origin}${request.baseUrl}/${type.name.toLowerCase()}/${id}`;
   const body: RecordBody = { links: [{ rel: 'self', href, method: 'GET' }], ...record };
-  for (const [name, read] of sublistsOf(type)) {
+  for (const [name, read] of listSublists(type)) {
     const link = { links: [{ rel: 'self', href: `${href}/${name}`, method: 'GET' }] };
-    body[name] = isExpanded ? { ...link, ...collectionOf(await read(reader, id)) } : link;
+    body[name] = isExpanded ? { ...link, ...toCollection(await read(reader, id)) } : link;
   }
   return body;
 }
 
 type Sublist = [name: string, read: (reader: RecordReader, id: string) => Promise<RecordBody[]>];
 
-const sublistsOf = (type: RestRecordType): Sublist[] => [
+const listSublists = (type: RestRecordType): Sublist[] => [
   ...(type.lines ? [['item', (reader, id) => readRecordLines(reader, type, id)] satisfies Sublist] : []),
   ...(type.applies ? [['apply', readApplications] satisfies Sublist] : []),
   ...(type.sublists ?? []).map(
@@ -169,7 +169,7 @@ const sublistsOf = (type: RestRecordType): Sublist[] => [
 
 async function sendSublist(settings: QuerySettings, request: Request, response: Response): Promise<void> {
   const type = getVisibleType(settings.role, request);
-  const sublist = sublistsOf(type).find(
+  const sublist = listSublists(type).find(
     ([name]) => name.toLowerCase() === String(request.params['sublist']).toLowerCase(),
   );
   const lines = await readInSnapshot(settings, request, response, async (reader) => {
@@ -178,8 +178,8 @@ async function sendSublist(settings: QuerySettings, request: Request, response: 
     return sublist[1](reader, id);
   });
   await sendCollection(response, {
-    links: [{ rel: 'self', href: `${originOf(request)}${request.originalUrl}`, method: 'GET' }],
-    ...collectionOf(lines),
+    links: [{ rel: 'self', href: `${getOrigin(request)}${request.originalUrl}`, method: 'GET' }],
+    ...toCollection(lines),
   });
 }
 

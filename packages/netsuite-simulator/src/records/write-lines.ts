@@ -35,7 +35,7 @@ export async function writeLines(change: RecordChange, lines: readonly WrittenLi
 }
 
 /** The books hold sold quantities and amounts as negative. */
-const signOf = ({ type }: RecordChange): number => (type.lines?.isNegated ? -1 : 1);
+const chooseSign = ({ type }: RecordChange): number => (type.lines?.isNegated ? -1 : 1);
 
 async function addLine(change: RecordChange, { values, path }: WrittenLine): Promise<void> {
   const { client, id, now } = change;
@@ -61,7 +61,7 @@ async function addLine(change: RecordChange, { values, path }: WrittenLine): Pro
       values.get('rate') ?? null,
       values.get('foreignamount') ?? null,
       now,
-      signOf(change),
+      chooseSign(change),
       values.get('createdfrom') ?? null,
       change.posts,
     ],
@@ -86,7 +86,7 @@ async function updateLine(change: RecordChange, { values, path }: WrittenLine, l
       values.get('rate') ?? null,
       values.get('foreignamount') ?? null,
       change.now,
-      signOf(change),
+      chooseSign(change),
       change.posts,
     ],
   );

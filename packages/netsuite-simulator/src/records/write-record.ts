@@ -39,7 +39,7 @@ const CASTS = new Map([
   ...['datecreated', 'createddate', 'lastmodifieddate'].map((column) => [column, 'timestamptz'] as const),
   ['iswritten', 'boolean'],
 ]);
-const castOf = (column: string): string => CASTS.get(column) ?? 'text';
+const chooseCast = (column: string): string => CASTS.get(column) ?? 'text';
 
 /**
  * Resolves to the new record's id. `after` runs in the same transaction. Rejects with RestError 400 for
@@ -55,14 +55,16 @@ export function createRecord(
     const values = await resolveReferences(client, type, body.values);
     assertRequiredValues(type, values, body);
     await assertExternalIdUnique(client, type, values, undefined);
-    const { rows } = await client.query<{ id: string }>(`SELECT nextval('ledger.${sequenceOf(type)}') AS id`);
+    const { rows } = await client.query<{ id: string }>(
+      `SELECT nextval('ledger.${chooseSequence(type)}') AS id`,
+    );
     const id = rows[0]?.id ?? '';
     const row = await newRow(client, settings, type, id, now, values);
     await assertCustomerCanBuy(client, type, row.get('entity'), settings.switches);
     await assertPeriodOpen(client, type, row.get('trandate'), settings.switches);
     const columns = [...row.keys()];
     await client.query(
-      `INSERT INTO ledger.${type.table} (${columns.map(quoteSqlName).join(', ')}) VALUES (${columns.map((name, i) => `$${i + 1}::${castOf(name)}`).join(', ')})`,
+      `INSERT INTO ledger.${type.table} (${columns.map(quoteSqlName).join(', ')}) VALUES (${columns.map((name, i) => `$${i + 1}::${chooseCast(name)}`).join(', ')})`,
       [...row.values()],
     );
     const created = {
@@ -116,7 +118,7 @@ export function updateRecord(
     );
     await assertExternalIdUnique(client, type, values, id);
     const sets = [...values.keys()].map(
-      (name, i) => `${quoteSqlName(name)} = ${keepIfNull(name, `$${i + 2}::${castOf(name)}`)}`,
+      (name, i) => `${quoteSqlName(name)} = ${keepIfNull(name, `$${i + 2}::${chooseCast(name)}`)}`,
     );
     await client.query(
       `UPDATE ledger.${type.table} SET ${[...sets, `lastmodifieddate = $${sets.length + 2}`].join(', ')} WHERE id = $1`,
@@ -148,7 +150,7 @@ export function deleteRecord(settings: WriteSettings, { type, id }: WriteTarget)
       at: now,
       context: 'REST Web Services',
     });
-    const customers = type.transactionType === undefined ? [] : await customersOf(client, id);
+    const customers = type.transactionType === undefined ? [] : await readCustomers(client, id);
     if (type.transactionType !== undefined) {
       await client.query(
         `UPDATE ledger.transaction SET status = 'B', lastmodifieddate = $2
@@ -215,7 +217,7 @@ async function writeParts(change: RecordChange, body: WriteBody, settings: Write
   if (body.lines) await writeLines(change, body.lines);
   if (posts) await totalTransactions(client, [id]);
   if (body.apply) await applyLines(change, body.apply, body.values.has('foreigntotal'));
-  await settleTransactions(client, await customersOf(client, id), [id], touchedAt(settings, now));
+  await settleTransactions(client, await readCustomers(client, id), [id], touchedAt(settings, now));
   if (posts) {
     await postTransactions(client, [id]);
     await postTransactions(client, await listPayers(client, id)); // they follow the base amount of its header
@@ -226,7 +228,7 @@ async function writeParts(change: RecordChange, body: WriteBody, settings: Write
 const touchedAt = (settings: WriteSettings, now: Date): Date | null =>
   settings.switches.paymentTouchesInvoice ? now : null;
 
-const sequenceOf = (type: RestRecordType): string =>
+const chooseSequence = (type: RestRecordType): string =>
   ({ customer: 'entity_id', item: 'item_id' })[type.table] ?? 'transaction_id';
 
 /**
@@ -246,7 +248,7 @@ const NOT_CLEARABLE = [
 const keepIfNull = (column: string, value: string): string =>
   NOT_CLEARABLE.includes(column) ? `COALESCE(${value}, ${quoteSqlName(column)})` : value;
 
-async function customersOf(client: PoolClient, transaction: string): Promise<string[]> {
+async function readCustomers(client: PoolClient, transaction: string): Promise<string[]> {
   const { rows } = await client.query<{ entity: string | null }>(
     'SELECT entity FROM ledger.transaction WHERE id = $1',
     [transaction],

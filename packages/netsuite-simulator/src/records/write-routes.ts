@@ -2,10 +2,10 @@
 // created record.
 import { type Request, type Response, Router } from 'express';
 import type { RoleVisibility } from '../tables/role-visibility.ts';
-import { originOf } from '../wire.ts';
+import { getOrigin } from '../wire.ts';
 import { assertRecordWritable, assertReferencesVisible } from './assert-visible.ts';
 import { methodNotAllowed, recordNotFound } from './record-errors.ts';
-import { canWrite, externalIdOf, getRecordId, getVisibleType } from './record-path.ts';
+import { canWrite, getRecordId, getVisibleType, parseExternalId } from './record-path.ts';
 import type { RestRecordType } from './record-type.ts';
 import { findByExternalId } from './references.ts';
 import { transformRecord } from './transform.ts';
@@ -57,7 +57,7 @@ async function handlePatch({ settings, role }: Parts, request: Request, response
 /** PUT accepts external ids only. */
 async function handlePut({ settings, role }: Parts, request: Request, response: Response): Promise<void> {
   const type = getWritableType(role, request);
-  const externalId = externalIdOf(request);
+  const externalId = parseExternalId(request);
   if (externalId === undefined) throw recordNotFound(type);
   const existing = await findByExternalId(settings.pool, type, externalId);
   if (existing !== undefined) await assertRecordWritable({ pool: settings.pool, role }, type, existing);
@@ -116,7 +116,7 @@ const replacedSublists = (request: Request): Set<string> =>
 
 function sendLocation(request: Request, response: Response, type: RestRecordType, id: string): void {
   response
-    .set('location', `${originOf(request)}${request.baseUrl}/${type.name.toLowerCase()}/${id}`)
+    .set('location', `${getOrigin(request)}${request.baseUrl}/${type.name.toLowerCase()}/${id}`)
     .status(204)
     .end();
 }

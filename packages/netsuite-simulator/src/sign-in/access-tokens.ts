@@ -45,7 +45,7 @@ export function createAccessTokens(
         setIntegration(response, checkTokenBased(request));
         return next();
       }
-      const token = issued.get(bearerOf(request, realm));
+      const token = issued.get(parseBearerToken(request, realm));
       if (!token) throw invalidBearerToken(realm, 'token_rejected: the access token is unknown or revoked');
       if (token.expiresAtMs <= clock.now().getTime())
         throw invalidBearerToken(realm, 'token_rejected: the access token has expired');
@@ -55,7 +55,7 @@ export function createAccessTokens(
   };
 }
 
-function bearerOf(request: Request, realm: string): string {
+function parseBearerToken(request: Request, realm: string): string {
   const header = request.headers.authorization;
   if (header === undefined || header.trim() === '')
     throw invalidBearerToken(realm, 'the request has no Authorization header');

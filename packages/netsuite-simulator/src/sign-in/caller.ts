@@ -11,5 +11,5 @@ export function setIntegration(response: Response, integration: string): void {
  * The client id (OAuth 2.0) or consumer key (token-based) of the caller's integration; empty before the
  * sign-in.
  */
-export const integrationOf = (response: Response): string =>
+export const getIntegration = (response: Response): string =>
   (response.locals[KEY] as string | undefined) ?? '';

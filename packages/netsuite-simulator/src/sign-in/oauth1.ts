@@ -56,7 +56,7 @@ export function parseOauthHeader(header: string): OauthHeader {
  * parameter of the URL; the body isn't signed. Throws OauthHeaderError when the URL's query is not
  * percent-encoded.
  */
-export function signatureOf(
+export function computeSignature(
   request: SignedRequest,
   header: ReadonlyMap<string, string>,
   secrets: SigningSecrets,

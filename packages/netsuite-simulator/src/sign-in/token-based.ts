@@ -5,7 +5,7 @@ import type { Request } from 'express';
 import type { Clock } from '../clock.ts';
 import type { Switches } from '../switches.ts';
 import { invalidLogin } from './invalid-login.ts';
-import { type OauthHeader, OauthHeaderError, parseOauthHeader, signatureOf } from './oauth1.ts';
+import { computeSignature, type OauthHeader, OauthHeaderError, parseOauthHeader } from './oauth1.ts';
 import type { KnownToken, TokenCredentialsStore } from './token-credentials.ts';
 
 /**
@@ -142,7 +142,7 @@ function assertSignature(
   const readings = signed.query.includes('+') ? [true, false] : [false];
   const given = Buffer.from(parameters.get('oauth_signature') ?? '', 'utf8');
   const matches = readings.some((plusIsSpace) => {
-    const expected = Buffer.from(signatureOf(signed, parameters, token, plusIsSpace), 'utf8');
+    const expected = Buffer.from(computeSignature(signed, parameters, token, plusIsSpace), 'utf8');
     return given.length === expected.length && timingSafeEqual(given, expected);
   });
   if (!matches) throw new LoginFailure('InvalidSignature');

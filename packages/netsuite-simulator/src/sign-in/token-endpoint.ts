@@ -5,7 +5,7 @@ import type { Request, Response } from 'express';
 import jwt from 'jsonwebtoken';
 import type { AuditTrail } from '../audit-trail.ts';
 import type { Clock } from '../clock.ts';
-import { originOf, sendJsonBody } from '../wire.ts';
+import { getOrigin, sendJsonBody } from '../wire.ts';
 import { type AccessTokens, TOKEN_SECONDS } from './access-tokens.ts';
 import type { Integrations } from './integrations.ts';
 
@@ -118,7 +118,7 @@ function parseForm(request: Request): (name: string) => string {
 /** The accepted audiences: the token URL as the caller sent it, and that of a real account. */
 function audiences(request: Request, accountId: string): [string, string] {
   const host = `${accountId.toLowerCase().replaceAll('_', '-')}.suitetalk.api.netsuite.com`;
-  return [`${originOf(request)}${TOKEN_PATH}`, `https://${host}${TOKEN_PATH}`];
+  return [`${getOrigin(request)}${TOKEN_PATH}`, `https://${host}${TOKEN_PATH}`];
 }
 
 function verifyAssertion(

@@ -15,7 +15,7 @@ export type QuerySubject = {
 const UNKNOWN: QuerySubject = { kind: 'rows', table: undefined, list: '', mentions: () => false };
 
 export function classifyQuery(query: string): QuerySubject {
-  const tokens = tokensOf(query);
+  const tokens = listTokens(query);
   const select = tokens.findIndex((token) => isWord(token, 'select'));
   const from = select < 0 ? -1 : findAtDepth(tokens, select + 1, 'from');
   if (from < 0) return UNKNOWN;
@@ -35,7 +35,7 @@ export function classifyQuery(query: string): QuerySubject {
   };
 }
 
-function tokensOf(query: string): Token[] {
+function listTokens(query: string): Token[] {
   try {
     return tokenize(query);
   } catch {

@@ -48,17 +48,17 @@ type Money = { amount: SqlFragment; currency: SqlFragment };
  */
 export function parseConsolidate(parser: Parser, scope: Scope, parse: ParseExpression): Money {
   const column = parseColumnArgument(parser);
-  const view = parseOneOf(parser, VIEW_TYPES);
-  const kind = parseOneOf(parser, RATE_KINDS);
-  const type = parseOneOf(parser, RATE_TYPES);
+  const view = parseChoice(parser, VIEW_TYPES);
+  const kind = parseChoice(parser, RATE_KINDS);
+  const type = parseChoice(parser, RATE_TYPES);
   const [target, period, book] = [1, 2, 3].map(() => parseOptional(parser, scope, parse));
   expectSymbol(parser, ')');
   const subsidiary = target ?? [`(${ROOT})`];
-  const amount = amountOf(parser, scope, column);
+  const amount = buildAmountSql(parser, scope, column);
   // Without subsidiaries there is nothing to consolidate.
   const isPlain =
     kind === 'NONE' || !parser.role.isEnabled('subsidiary') || !parser.role.known('consolidatedexchangerate');
-  if (isPlain) return { amount, currency: () => currencyOf(scope, column) };
+  if (isPlain) return { amount, currency: () => buildCurrencySql(scope, column) };
   const rate = () => {
     const hidden = (name: string): string => hiddenSql(scope, column, name) ?? unsupportedSql();
     const rateType =
@@ -92,14 +92,14 @@ function unsupportedSql(): never {
   throw unsupported();
 }
 
-function parseOneOf(parser: Parser, allowed: readonly string[]): string {
+function parseChoice(parser: Parser, allowed: readonly string[]): string {
   expectSymbol(parser, ',');
   const word = parseKeyword(parser);
   if (!allowed.includes(word)) throw unsupported();
   return word;
 }
 
-function amountOf(parser: Parser, scope: Scope, { column, alias }: ColumnName): SqlFragment {
+function buildAmountSql(parser: Parser, scope: Scope, { column, alias }: ColumnName): SqlFragment {
   const distortion = selectDistortion(parser, scope);
   return () => {
     const sql = columnReferenceSql(scope, column, alias, false);
@@ -111,7 +111,7 @@ function amountOf(parser: Parser, scope: Scope, { column, alias }: ColumnName): 
  * Amounts in the transaction's currency are named so; others are in the base currency of the subsidiary, or
  * of the company.
  */
-function currencyOf(scope: Scope, name: ColumnName): string {
+function buildCurrencySql(scope: Scope, name: ColumnName): string {
   const isForeign = /^(credit|debit)?foreign/.test(name.column.name);
   const own = isForeign ? hiddenSql(scope, name, 'currency') : undefined;
   if (own !== undefined) return own;
@@ -153,7 +153,7 @@ function parseConsolidatedCurrency(parser: Parser, scope: Scope, parse: ParseExp
 
 function parsePlainCurrency(parser: Parser, scope: Scope): SqlFragment {
   const column = parseColumnArgument(parser);
-  return () => currencyOf(scope, column);
+  return () => buildCurrencySql(scope, column);
 }
 
 /**
@@ -166,13 +166,13 @@ export function parseCurrencyConvert(parser: Parser, scope: Scope, parse: ParseE
   const target = acceptSymbol(parser, ',') ? parse(parser, scope) : [COMPANY_CURRENCY];
   const day = acceptSymbol(parser, ',') ? parse(parser, scope) : ['suiteql.today()'];
   expectSymbol(parser, ')');
-  const amount = amountOf(parser, scope, column);
+  const amount = buildAmountSql(parser, scope, column);
   if (!parser.role.known('currencyrate')) return amount;
   return [
     '(',
     amount,
     '*',
-    () => conversionSql(currencyOf(scope, column), renderSql(target), renderSql(day)),
+    () => conversionSql(buildCurrencySql(scope, column), renderSql(target), renderSql(day)),
     ')',
   ];
 }

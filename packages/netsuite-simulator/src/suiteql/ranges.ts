@@ -116,13 +116,13 @@ export function rangeEdgeSql(code: string, isEnd: boolean, hasTime: boolean): st
 export function periodsSql(code: string, hasAdjustments: boolean, periods: string): string {
   const quarter = /^Q([1-4])(T|L)FY$/.exec(code);
   const { start, end } = quarter
-    ? quarterOf(Number(quarter[1]), quarter[2] === 'L' ? -1 : 0)
+    ? buildQuarter(Number(quarter[1]), quarter[2] === 'L' ? -1 : 0)
     : bounds(code, PERIOD_UNITS);
   const kinds = `"p".isyear = 'F' AND "p".isquarter = 'F'${hasAdjustments ? '' : ` AND "p".isadjust = 'F'`}`;
   return `(SELECT "p".id FROM ${periods} "p" WHERE ${kinds} AND "p".startdate >= ${start} AND "p".startdate <= ${end})`;
 }
 
-function quarterOf(number: number, yearOffset: number): { start: string; end: string } {
+function buildQuarter(number: number, yearOffset: number): { start: string; end: string } {
   const start = plus(plus(beginning('year'), 'year', yearOffset), 'quarter', number - 1);
   return { start, end: `(${plus(start, 'quarter', 1)} ${DAY_BEFORE})` };
 }

@@ -55,7 +55,7 @@ export function renderRows(
   format: DateFormat,
 ): WireRow[] {
   const columns = fields
-    .map((field, index) => ({ name: field.name, index, write: writerOf(field.dataTypeID, format) }))
+    .map((field, index) => ({ name: field.name, index, write: createWriter(field.dataTypeID, format) }))
     .sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
   return rows.map((values) => {
     const row: WireRow = { links: [] };
@@ -67,7 +67,7 @@ export function renderRows(
   });
 }
 
-function writerOf(type: number, format: DateFormat): (value: string) => string {
+function createWriter(type: number, format: DateFormat): (value: string) => string {
   if (type === BOOLEAN_TYPE) return (value) => (value === 't' ? 'T' : 'F');
   if (type === NUMERIC_TYPE) return (value) => (value.includes('.') ? value.replace(/\.?0+$/, '') : value);
   // PostgreSQL's ISO text in the session's time zone: the first ten characters are the date.

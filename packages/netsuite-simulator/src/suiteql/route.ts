@@ -1,10 +1,10 @@
 // The query service: POST /services/rest/query/v1/suiteql, and the results of saved datasets.
 import type { Request, Response } from 'express';
-import { distortionOf } from '../answer-faults/distortion.ts';
+import { getDistortion } from '../answer-faults/distortion.ts';
 import type { QuerySettings } from '../database/snapshot.ts';
 import { type CollectionLink, collectionLinks, parsePageWindow } from '../paging.ts';
 import { recordNotFound } from '../records/record-errors.ts';
-import { originOf, preferencesOf, RestError, sendCollection, unexpectedError } from '../wire.ts';
+import { getOrigin, parsePreferences, RestError, sendCollection, unexpectedError } from '../wire.ts';
 import type { Dataset } from './datasets.ts';
 import type { WireRow } from './render.ts';
 import { BeyondCap, runQuery } from './run.ts';
@@ -18,7 +18,7 @@ export async function handleSuiteql(
 ): Promise<void> {
   assertPrefersTransient(request);
   const query = parseBody(request.body);
-  const href = `${originOf(request)}${QUERY_PATH}/suiteql`;
+  const href = `${getOrigin(request)}${QUERY_PATH}/suiteql`;
   response.set('preference-applied', 'transient');
   await sendRows(settings, request, response, { ...query, href, method: 'POST' });
 }
@@ -32,8 +32,8 @@ export async function handleDataset(
 ): Promise<void> {
   const dataset = datasets.find(({ id }) => id === request.params['id']);
   if (!dataset) throw recordNotFound();
-  const origin = originOf(request);
-  const linksOf = ({ id }: WireRow): CollectionLink[] =>
+  const origin = getOrigin(request);
+  const listLinks = ({ id }: WireRow): CollectionLink[] =>
     dataset.recordType === undefined || id === undefined
       ? []
       : [
@@ -46,7 +46,7 @@ export async function handleDataset(
     q: dataset.q,
     params: [],
     href: `${origin}${resultPath(dataset)}`,
-    linksOf,
+    listLinks,
   });
 }
 
@@ -57,7 +57,7 @@ export async function listDatasets(
   response: Response,
 ): Promise<void> {
   const page = parsePageWindow(request);
-  const origin = originOf(request);
+  const origin = getOrigin(request);
   const items = datasets.slice(page.offset, page.offset + page.limit).map((dataset) => ({
     links: [{ rel: 'self', href: `${origin}${resultPath(dataset)}` }],
     id: dataset.id,
@@ -87,7 +87,7 @@ type List = {
   params: (string | null)[];
   href: string;
   method?: string;
-  linksOf?: (row: WireRow) => CollectionLink[];
+  listLinks?: (row: WireRow) => CollectionLink[];
 };
 
 async function sendRows(
@@ -97,11 +97,11 @@ async function sendRows(
   list: List,
 ): Promise<void> {
   const page = parsePageWindow(request);
-  const { q, params, href, method, linksOf } = list;
+  const { q, params, href, method, listLinks } = list;
   const { rows, total, counted } = await runQuery(
     settings,
     { q, params, ...page },
-    distortionOf(response),
+    getDistortion(response),
   ).catch((error: unknown) => {
     if (error instanceof BeyondCap) throw invalidParameter(error.message, 'offset', error);
     throw error instanceof SuiteqlError
@@ -115,7 +115,7 @@ async function sendRows(
     links,
     count: rows.length,
     hasMore: page.offset + rows.length < counted && rows.length > 0,
-    items: linksOf ? rows.map((row) => ({ ...row, links: linksOf(row) })) : rows,
+    items: listLinks ? rows.map((row) => ({ ...row, links: listLinks(row) })) : rows,
     offset: page.offset,
     totalResults: total,
   });
@@ -132,7 +132,7 @@ function invalidParameter(detail: string, queryParam: string, error?: Error): Re
 }
 
 function assertPrefersTransient(request: Request): void {
-  if (preferencesOf(request).includes('transient')) return;
+  if (parsePreferences(request).includes('transient')) return;
   throw new RestError(400, {
     detail: "The required request header 'Prefer' is missing or invalid. Its value must be 'transient'.",
     'o:errorHeader': 'Prefer',

@@ -42,7 +42,7 @@ const addressTable = (name: string, condition: string): AccountTable => ({
   from: `ledger.address b WHERE ${condition}`,
   columns: ADDRESS,
 });
-const isOf = (table: string, column: string): string =>
+const buildExistsSql = (table: string, column: string): string =>
   `EXISTS (SELECT FROM ledger.${table} o WHERE o.${column})`;
 const flag = (condition: string): string => `CASE WHEN ${condition} THEN 'T' ELSE 'F' END`;
 
@@ -52,11 +52,11 @@ export const ADDRESS_TABLES: readonly AccountTable[] = [
     billing: flag('o.defaultbillingaddress = b.nkey'),
     shipping: flag('o.defaultshippingaddress = b.nkey'),
   }),
-  addressTable('customeraddressbookentityaddress', isOf('customer', 'id = b.entity')),
+  addressTable('customeraddressbookentityaddress', buildExistsSql('customer', 'id = b.entity')),
   bookTable({ name: 'vendor', billing: "'T'", shipping: "'F'" }),
-  addressTable('vendoraddressbookentityaddress', isOf('vendor', 'id = b.entity')),
-  addressTable('transactionbillingaddress', isOf('transaction', 'billingaddress = b.nkey')),
-  addressTable('transactionshippingaddress', isOf('transaction', 'shippingaddress = b.nkey')),
+  addressTable('vendoraddressbookentityaddress', buildExistsSql('vendor', 'id = b.entity')),
+  addressTable('transactionbillingaddress', buildExistsSql('transaction', 'billingaddress = b.nkey')),
+  addressTable('transactionshippingaddress', buildExistsSql('transaction', 'shippingaddress = b.nkey')),
   addressTable('subsidiarymainaddress', 'b.entity IS NULL AND b.nkey < 10'),
   addressTable('locationmainaddress', 'b.entity IS NULL AND b.nkey >= 10'),
 ];

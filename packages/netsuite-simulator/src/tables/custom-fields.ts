@@ -5,8 +5,8 @@ import {
   type AccountTable,
   type ColumnKind,
   extraSql,
-  idColumnOf,
-  nameColumnOf,
+  getIdColumn,
+  getNameColumn,
   type QueryRefusal,
   quoteSqlText,
   tableColumn,
@@ -138,7 +138,7 @@ export const TABLES_WITH_CUSTOM_FIELDS = Object.keys(PREFIXES);
 const recordLabel = (table: string, id: string): string =>
   table === 'transaction'
     ? transactionLabel(id)
-    : `SELECT r.${nameColumnOf(table)} FROM ledger.${table} r WHERE r.id = ${id}`;
+    : `SELECT r.${getNameColumn(table)} FROM ledger.${table} r WHERE r.id = ${id}`;
 
 /** The record types that custom fields can refer to, by table, with their names in the record service. */
 export const REFERENCE_TYPES: Readonly<Record<string, string>> = {
@@ -195,7 +195,7 @@ export function customColumn(field: CustomField): AccountColumn {
 const choiceTable = ({ table, name }: CustomField): AccountTable => ({
   name: `map_${table}_${name}`,
   of: table,
-  from: `(SELECT r.${idColumnOf(table)} AS mapone, e.id AS maptwo FROM ledger.${table} r, LATERAL ${chosenSql(`r.extra->>'${name}'`)}
+  from: `(SELECT r.${getIdColumn(table)} AS mapone, e.id AS maptwo FROM ledger.${table} r, LATERAL ${chosenSql(`r.extra->>'${name}'`)}
     WHERE pg_catalog.pg_input_is_valid(e.id, 'bigint')) b`,
   columns: [tableColumn('integer', 'mapone'), tableColumn('integer', 'maptwo')],
 });

@@ -20,26 +20,26 @@ export type List = {
   references?: Readonly<Record<string, { table: string; label: string }>>;
 };
 
-const entriesOf = (columns: Partial<Record<ColumnKind, string>>) =>
+const splitColumns = (columns: Partial<Record<ColumnKind, string>>) =>
   (Object.entries(columns) as [ColumnKind, string][]).map(([kind, names]) => ({
     kind,
     names: names.trim().split(/\s+/),
   }));
 
 export function listTable({ name, columns, nulls = {}, references = {} }: List): AccountTable {
-  const plain = entriesOf(columns).flatMap(({ kind, names }) =>
+  const plain = splitColumns(columns).flatMap(({ kind, names }) =>
     names.flatMap((column) => {
       const to = references[column];
       return to ? [referenceColumn(column, to.table, to.label, kind)] : tableColumns(kind, column);
     }),
   );
-  const empty = entriesOf(nulls).flatMap(({ kind, names }) => nullColumns(kind, names.join(' ')));
+  const empty = splitColumns(nulls).flatMap(({ kind, names }) => nullColumns(kind, names.join(' ')));
   return { name, from: `ledger.${quoteSqlName(name)} b`, columns: [...plain, ...empty] };
 }
 
 /** CREATE TABLE of a list that only profiles fill. */
 export function listDdl({ name, columns }: List): string {
-  const entries = entriesOf(columns);
+  const entries = splitColumns(columns);
   const all = entries.flatMap(({ kind, names }) =>
     names.map(
       (column) =>

@@ -11,7 +11,7 @@ import {
   restrictionConditions,
   UNRESTRICTED,
 } from './role-restrictions.ts';
-import { type AccountTable, idColumnOf, quoteSqlName } from './table.ts';
+import { type AccountTable, getIdColumn, quoteSqlName } from './table.ts';
 
 /** `unseen`: NetSuite has the table, but this role or account doesn't. */
 export type TableLookup = { kind: 'table'; table: AccountTable } | { kind: 'unseen' } | { kind: 'unknown' };
@@ -109,7 +109,9 @@ function createRowsSql(
       ...restricted,
       ...ofSeenRecords(known(name), rowsSql),
     ];
-    return all.length === 0 ? viewOf(name) : `(SELECT * FROM ${viewOf(name)} WHERE ${all.join(' AND ')})`;
+    return all.length === 0
+      ? quoteView(name)
+      : `(SELECT * FROM ${quoteView(name)} WHERE ${all.join(' AND ')})`;
   };
   return rowsSql;
 }
@@ -270,15 +272,15 @@ export function addCustomFields(table: AccountTable, fields: readonly CustomFiel
   return own.length === 0 ? table : { ...table, columns: [...table.columns, ...own.map(customColumn)] };
 }
 
-const viewOf = (table: string): string => `suiteql.${quoteSqlName(table)}`;
+const quoteView = (table: string): string => `suiteql.${quoteSqlName(table)}`;
 
 /** The chosen entries of a record that the role doesn't see are hidden with it. */
 function ofSeenRecords(table: AccountTable | undefined, rowsSql: RoleVisibility['rowsSql']): string[] {
   const of = table?.of;
   const seen = of === undefined ? undefined : rowsSql(of);
-  return of === undefined || seen === viewOf(of)
+  return of === undefined || seen === quoteView(of)
     ? []
-    : [`mapone IN (SELECT ${idColumnOf(of)} FROM ${seen} r)`];
+    : [`mapone IN (SELECT ${getIdColumn(of)} FROM ${seen} r)`];
 }
 
 const LINE_TABLES = ['transactionline', 'transactionaccountingline'];
@@ -288,7 +290,7 @@ function hiddenRowConditions(table: string, rows: Hidden['rows']): string[] {
   const notIn = (column: string, ids: readonly string[] = []): string[] =>
     ids.length === 0 ? [] : [`${quoteSqlName(column)} NOT IN (${ids.join(', ')})`];
   return [
-    ...notIn(idColumnOf(table), rows[table]),
+    ...notIn(getIdColumn(table), rows[table]),
     ...(LINE_TABLES.includes(table) ? notIn('transaction', rows['transaction']) : []),
   ];
 }

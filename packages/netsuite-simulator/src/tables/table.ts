@@ -124,7 +124,7 @@ export const quoteSqlName = (name: string): string => `"${name.replaceAll('"', '
 export const quoteSqlText = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 /** The column that holds a table's internal ids. */
-export const idColumnOf = (table: string): string => ID_COLUMNS[table] ?? 'id';
+export const getIdColumn = (table: string): string => ID_COLUMNS[table] ?? 'id';
 const ID_COLUMNS: Readonly<Record<string, string>> = {
   transactionline: 'uniquekey',
   deletedrecord: 'recordid',
@@ -132,7 +132,7 @@ const ID_COLUMNS: Readonly<Record<string, string>> = {
 };
 
 /** The column of the base table with a record's name. */
-export const nameColumnOf = (table: string): string => NAME_COLUMNS[table] ?? 'name';
+export const getNameColumn = (table: string): string => NAME_COLUMNS[table] ?? 'name';
 const NAME_COLUMNS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['customer', 'vendor', 'employee', 'contact', 'partner'].map((table) => [table, 'entityid']),

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROFILE_TYPES } from '../../src/records/profile-types.ts';
 import { UNAVAILABLE_TYPES } from '../../src/tables/all-tables.ts';
 import { CUSTOM_LISTS, CUSTOM_RECORD_TYPES } from '../../src/tables/custom-records.ts';
-import { type Caller, detailOf, startCaller } from '../test-account.ts';
+import { type Caller, startCaller, toErrorDetail } from '../test-account.ts';
 
 const CATALOG = 'record/v1/metadata-catalog';
 
@@ -16,7 +16,7 @@ describe.each(['single', 'oneworld'] as const)('%s', (profile) => {
   });
   afterAll(() => caller.close());
 
-  const schemaOf = async (name: string) => {
+  const readSchema = async (name: string) => {
     const { status, body } = await caller.get(`${CATALOG}/${name}`, { accept: 'application/schema+json' });
     expect(status, name).toBe(200);
     return body['properties'] as Record<
@@ -39,7 +39,7 @@ describe.each(['single', 'oneworld'] as const)('%s', (profile) => {
     for (const name of names.filter((each) => !UNAVAILABLE_TYPES.includes(each))) {
       const list = await caller.get(`record/v1/${name}?limit=2`);
       expect(list.status, name).toBe(200);
-      const described = await schemaOf(name);
+      const described = await readSchema(name);
       for (const { id } of list.body.items) {
         const { status, body } = await caller.get(`record/v1/${name}/${id}?expandSubResources=true`);
         expect([status, body['id']], name).toEqual([200, id]);
@@ -72,7 +72,7 @@ describe.each(['single', 'oneworld'] as const)('%s', (profile) => {
   it('has every property of every type on a column of its table', async () => {
     for (const { name, properties, table, isUnavailable } of PROFILE_TYPES) {
       if (isUnavailable || !names.includes(name)) continue;
-      const described = await schemaOf(name);
+      const described = await readSchema(name);
       const missing = properties
         .filter((property) => !(property.name in described))
         .map((property) => property.name);
@@ -98,19 +98,19 @@ describe.each(['single', 'oneworld'] as const)('%s', (profile) => {
     expect(UNAVAILABLE_TYPES).toHaveLength(71);
     for (const name of UNAVAILABLE_TYPES) {
       expect(names).toContain(name);
-      expect(Object.keys(await schemaOf(name))).toContain('id');
+      expect(Object.keys(await readSchema(name))).toContain('id');
       expect(await caller.refusal(`SELECT id FROM ${name}`)).toBe(
         `Search error occurred: Record '${name.toLowerCase()}' was not found.`,
       );
       const read = await caller.get(`record/v1/${name}`);
-      expect([read.status, detailOf(read)[2] ?? ''], name).toEqual([403, 'INSUFFICIENT_PERMISSION']);
+      expect([read.status, toErrorDetail(read)[2] ?? ''], name).toEqual([403, 'INSUFFICIENT_PERMISSION']);
     }
     for (const name of ['invoice', 'salesorder', 'vendorbill'])
       expect(await caller.refusal(`SELECT id FROM ${name}`)).toBe(`Invalid search type: ${name}.`);
   });
 
   it('has fields that queries lack, and lacks columns that they have', async () => {
-    const invoice = await schemaOf('invoice');
+    const invoice = await readSchema('invoice');
     expect(invoice).toHaveProperty('customForm');
     expect(invoice).toHaveProperty(
       'custbody_margin',
@@ -137,7 +137,7 @@ describe.each(['single', 'oneworld'] as const)('%s', (profile) => {
   });
 
   it('describes custom fields by their kind', async () => {
-    const customer = await schemaOf('customer');
+    const customer = await readSchema('customer');
     const custom = Object.fromEntries(
       Object.entries(customer).filter(([name]) => name.startsWith('custentity')),
     );
@@ -196,7 +196,7 @@ describe.each(['single', 'oneworld'] as const)('%s', (profile) => {
   it('refers to some types that it doesn’t list, as real accounts do', async () => {
     const absent = new Set<string>();
     for (const name of names) {
-      for (const [, to = ''] of JSON.stringify(await schemaOf(name)).matchAll(/"\$ref":"[^"]+\/([^"/]+)"/g))
+      for (const [, to = ''] of JSON.stringify(await readSchema(name)).matchAll(/"\$ref":"[^"]+\/([^"/]+)"/g))
         if (to !== 'nsLink' && !names.includes(to)) absent.add(to);
     }
     expect([...absent].sort()).toEqual(['address', 'customForm', 'customerStatus', 'transaction']);

@@ -5,11 +5,11 @@ import type { NetsuiteAccount } from '../../src/account.ts';
 import { PROFILES } from '../../src/profile/profile-name.ts';
 import type { TokenCredentials } from '../../src/sign-in/token-credentials.ts';
 import { restApiConfiguration, signWithOauth } from '../npm-clients.ts';
-import { answerOf, type Caller, startCaller } from '../test-account.ts';
+import { type Caller, readAnswer, startCaller } from '../test-account.ts';
 import { until } from '../until.ts';
 
 /** The requests of the two clients to an account of the profile. */
-function clientsOf(account: NetsuiteAccount, keys: TokenCredentials) {
+function createClients(account: NetsuiteAccount, keys: TokenCredentials) {
   const configuration = restApiConfiguration(account, keys);
   return {
     /** `nextUrl`: the link to a further page. */
@@ -29,7 +29,7 @@ function clientsOf(account: NetsuiteAccount, keys: TokenCredentials) {
     async signed(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
       const url = `${account.url}/services/rest/${path}`;
       const authorization = signWithOauth(keys, { url, method });
-      return answerOf(
+      return readAnswer(
         await fetch(url, {
           method,
           headers: { authorization, ...headers },
@@ -42,10 +42,10 @@ function clientsOf(account: NetsuiteAccount, keys: TokenCredentials) {
 
 describe.each(PROFILES)('clients of an account with the profile %s', (profile) => {
   let caller: Caller;
-  let clients: ReturnType<typeof clientsOf>;
+  let clients: ReturnType<typeof createClients>;
   beforeAll(async () => {
     caller = await startCaller({ profile });
-    clients = clientsOf(caller.account, await caller.account.createTokenCredentials('client'));
+    clients = createClients(caller.account, await caller.account.createTokenCredentials('client'));
   });
   afterAll(() => caller.close());
 

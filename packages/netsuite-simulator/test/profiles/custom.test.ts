@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROFILE_FIELDS } from '../../src/profile/custom-fields.ts';
 import { CUSTOM_LISTS, CUSTOM_RECORD_TYPES } from '../../src/tables/custom-records.ts';
 import { type Controlled, type Json, startControlled } from '../control-client.ts';
-import { type Caller, detailOf, startCaller } from '../test-account.ts';
+import { type Caller, startCaller, toErrorDetail } from '../test-account.ts';
 
 const CATALOG = 'record/v1/metadata-catalog';
 
@@ -228,7 +228,7 @@ describe('custom records and lists', () => {
       expect(await plain.refusal('SELECT id FROM customrecord_warranty')).toBe(
         'Invalid search type: customrecord_warranty.',
       );
-      expect(detailOf(await plain.get('record/v1/customrecord_warranty'))[1]).toContain(
+      expect(toErrorDetail(await plain.get('record/v1/customrecord_warranty'))[1]).toContain(
         "Record type 'customrecord_warranty' does not exist",
       );
       expect(await plain.refusal('SELECT amount FROM transactionline')).toContain(

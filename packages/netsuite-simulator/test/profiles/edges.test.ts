@@ -1,8 +1,8 @@
 // Values and settings at the edges of what an account with a profile accepts: they are refused or understood,
 // and the books stay right.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { controlOf } from '../control-client.ts';
-import { type Caller, detailOf, idOf, startCaller } from '../test-account.ts';
+import { createControlClient } from '../control-client.ts';
+import { type Caller, getCreatedId, startCaller, toErrorDetail } from '../test-account.ts';
 
 let shop: Caller;
 let customer: string;
@@ -13,7 +13,7 @@ beforeAll(async () => {
   );
   customer = found?.['id'] ?? '';
 });
-afterEach(() => controlOf(shop).done('POST', '/reset'));
+afterEach(() => createControlClient(shop).done('POST', '/reset'));
 afterAll(() => shop.close());
 
 const invoice = (more: object = {}) =>
@@ -34,8 +34,8 @@ const receivable = async (ids: string[]): Promise<number> =>
 
 describe('writes', () => {
   it('another rate of a paid invoice is that of its share in the payment, too', async () => {
-    const paid = idOf(await invoice({ exchangeRate: 1.5 }));
-    const by = idOf(await payment({ exchangeRate: 1.2, apply: { items: [{ doc: paid }] } }));
+    const paid = getCreatedId(await invoice({ exchangeRate: 1.5 }));
+    const by = getCreatedId(await payment({ exchangeRate: 1.2, apply: { items: [{ doc: paid }] } }));
     expect(await receivable([paid, by])).toBe(60);
     expect((await shop.send('PATCH', `record/v1/invoice/${paid}`, { exchangeRate: 1.25 })).status).toBe(204);
     expect(await receivable([paid, by])).toBe(50);
@@ -46,12 +46,12 @@ describe('writes', () => {
   });
 
   it('400 for an account that the account list lacks', async () => {
-    const open = idOf(await invoice());
+    const open = getCreatedId(await invoice());
     for (const account of ['999999', '0', '-1'])
-      expect(detailOf(await payment({ account }))[1]).toContain(
+      expect(toErrorDetail(await payment({ account }))[1]).toContain(
         `Invalid Field Value ${account} for the following field: account`,
       );
-    const by = idOf(await payment({ account: '3', apply: { items: [{ doc: open, amount: 10 }] } }));
+    const by = getCreatedId(await payment({ account: '3', apply: { items: [{ doc: open, amount: 10 }] } }));
     expect((await shop.send('PATCH', `record/v1/customerPayment/${by}`, { account: '999999' })).status).toBe(
       400,
     );
@@ -61,20 +61,20 @@ describe('writes', () => {
 
   it('400 for a day without accounting period and a rate that is not positive', async () => {
     for (const tranDate of ['1999-01-01', '2135-01-01', '0001-01-01'])
-      expect(detailOf(await invoice({ tranDate }))[1], tranDate).toContain(
+      expect(toErrorDetail(await invoice({ tranDate }))[1], tranDate).toContain(
         'not within the date range of your accounting period',
       );
     for (const exchangeRate of [0, -1])
-      expect(detailOf(await invoice({ exchangeRate }))[1]).toContain(
+      expect(toErrorDetail(await invoice({ exchangeRate }))[1]).toContain(
         `Invalid Field Value ${exchangeRate} for the following field: exchangeRate`,
       );
   });
 
   it('an exchange difference of a credit memo is no item of it', async () => {
-    const paid = idOf(await invoice({ exchangeRate: 1.5 }));
+    const paid = getCreatedId(await invoice({ exchangeRate: 1.5 }));
     const item = { items: [{ item: '9000004', rate: 40 }] };
     const body = { entity: customer, exchangeRate: 1.2, item, apply: { items: [{ doc: paid }] } };
-    const memo = idOf(await shop.send('POST', 'record/v1/creditMemo', body));
+    const memo = getCreatedId(await shop.send('POST', 'record/v1/creditMemo', body));
     const difference = () =>
       shop.rows(
         `SELECT uniquekey, netamount FROM transactionline WHERE transaction = ${memo} AND isfxvariance = 'T'`,
@@ -104,7 +104,9 @@ describe('writes', () => {
   });
 
   it('null for what every record has leaves the default', async () => {
-    const id = idOf(await invoice({ tranId: null, exchangeRate: null, tranDate: null, currency: null }));
+    const id = getCreatedId(
+      await invoice({ tranId: null, exchangeRate: null, tranDate: null, currency: null }),
+    );
     expect(await shop.rows(`SELECT tranid, currency FROM transaction WHERE id = ${id}`)).toMatchObject([
       { tranid: `INV${id}`, currency: '1' },
     ]);
@@ -123,8 +125,8 @@ it('record lists are filtered by entries of custom lists', async () => {
 });
 
 it('a hidden transaction is hidden with its accounting lines', async () => {
-  const id = idOf(await invoice());
-  await controlOf(shop).done('PUT', '/hidden', { rows: { transaction: [id] } });
+  const id = getCreatedId(await invoice());
+  await createControlClient(shop).done('PUT', '/hidden', { rows: { transaction: [id] } });
   expect(
     await shop.rows(`SELECT transactionline FROM transactionaccountingline WHERE transaction = ${id}`),
   ).toEqual([]);

@@ -23,7 +23,7 @@ const ONEWORLD_TABLES = [
   'subsidiarymainaddress',
   'vendorsubsidiaryrelationship',
 ];
-const countOf = async (caller: Caller, table: string): Promise<number> =>
+const countRows = async (caller: Caller, table: string): Promise<number> =>
   Number((await caller.rows(`SELECT COUNT(*) AS n FROM ${table}`))[0]?.['n']);
 
 describe.each(PROFILES)('the lists of the profile %s', (profile) => {
@@ -39,8 +39,8 @@ describe.each(PROFILES)('the lists of the profile %s', (profile) => {
     for (const { name } of PROFILE_TABLES.filter(
       (table) => isOneWorld || !ONEWORLD_TABLES.includes(table.name),
     ))
-      expect(await countOf(caller, name), name).toBeGreaterThan(0);
-    if (isOneWorld) expect(await countOf(caller, 'subsidiary')).toBe(4);
+      expect(await countRows(caller, name), name).toBeGreaterThan(0);
+    if (isOneWorld) expect(await countRows(caller, 'subsidiary')).toBe(4);
     else
       for (const name of ONEWORLD_TABLES)
         expect(await caller.refusal(`SELECT * FROM ${name}`)).toBe(
@@ -166,7 +166,7 @@ describe.each(PROFILES)('the lists of the profile %s', (profile) => {
       `SELECT a.exchangerate * b.exchangerate AS product FROM currencyrate a JOIN currencyrate b ON b.basecurrency = a.transactioncurrency
        AND b.transactioncurrency = a.basecurrency AND b.effectivedate = a.effectivedate`,
     );
-    expect(pairs.length).toBe(await countOf(caller, 'currencyrate'));
+    expect(pairs.length).toBe(await countRows(caller, 'currencyrate'));
     for (const { product } of pairs) expect(Number(product)).toBeCloseTo(1, 6);
   });
 

@@ -2,10 +2,17 @@
 // loaded at once, in every table.
 import { afterAll, describe, expect, it } from 'vitest';
 import { PROFILES } from '../../src/index.ts';
-import { asAdmin, dropDatabase, idOf, newDatabaseName, startCaller, startOn } from '../test-account.ts';
+import {
+  asAdmin,
+  dropDatabase,
+  getCreatedId,
+  newDatabaseName,
+  startCaller,
+  startOn,
+} from '../test-account.ts';
 
 /** A checksum of every table of the books; numbers are compared by value. */
-const booksOf = (database: string): Promise<Record<string, string>> =>
+const computeChecksums = (database: string): Promise<Record<string, string>> =>
   asAdmin(database, async (client) => {
     const { rows: tables } = await client.query<{ name: string; row: string }>(
       `SELECT table_name AS name, 'row(' || string_agg(CASE data_type WHEN 'numeric' THEN 'trim_scale(' || quote_ident(column_name) || ')'
@@ -87,7 +94,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
     expect(reports.reduce((sum, { inserted }) => sum + inserted.transaction, 0)).toBeGreaterThan(597);
     const loaded = await startOn(whole, { profile });
     await Promise.all([replayed.stop(), loaded.stop()]);
-    expect(await booksOf(byDay)).toEqual(await booksOf(whole));
+    expect(await computeChecksums(byDay)).toEqual(await computeChecksums(whole));
   });
 
   it('what callers wrote in between takes precedence over what was generated, and the books balance', async () => {
@@ -111,7 +118,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
           )
         )['n'],
       );
-    const payment = idOf(
+    const payment = getCreatedId(
       await shop.send('POST', 'record/v1/customerPayment', {
         customer: paid['entity'],
         payment: 15,

@@ -1,17 +1,18 @@
 // A role restricted to subsidiaries, departments, locations and record types, in an account with three
 // subsidiaries. The oracle reads the base tables, or what the role saw before it was restricted.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { controlOf } from '../control-client.ts';
-import { asAdmin, type Caller, detailOf, idOf, startCaller } from '../test-account.ts';
+import { createControlClient } from '../control-client.ts';
+import { asAdmin, type Caller, getCreatedId, startCaller, toErrorDetail } from '../test-account.ts';
 
 let caller: Caller;
 beforeAll(async () => {
   caller = await startCaller({ profile: 'oneworld', control: {}, concurrencyLimit: 100 });
 });
-afterEach(() => controlOf(caller).done('POST', '/reset'));
+afterEach(() => createControlClient(caller).done('POST', '/reset'));
 afterAll(() => caller.close());
 
-const restrict = (restrictions: object) => controlOf(caller).done('POST', '/role', { restrictions });
+const restrict = (restrictions: object) =>
+  createControlClient(caller).done('POST', '/role', { restrictions });
 
 /** From the base tables, whatever the role can see. */
 const truth = async (sql: string): Promise<string[]> =>
@@ -149,13 +150,15 @@ describe('a role restricted to one subsidiary', () => {
       item: { items: [{ item: { id: item }, amount: 5 }] },
     });
     const refused = await caller.send('POST', 'record/v1/invoice', invoice(unseen));
-    expect(detailOf(refused)[1]).toContain(`Invalid Field Value ${unseen} for the following field: entity`);
+    expect(toErrorDetail(refused)[1]).toContain(
+      `Invalid Field Value ${unseen} for the following field: entity`,
+    );
     const newcomer = await caller.send('POST', 'record/v1/customer', {
       companyName: 'New',
       subsidiary: { id: '1' },
     });
-    expect(detailOf(newcomer)[1]).toContain('Invalid Field Value 1 for the following field: subsidiary');
-    const made = idOf(await caller.send('POST', 'record/v1/invoice', invoice(customer)));
+    expect(toErrorDetail(newcomer)[1]).toContain('Invalid Field Value 1 for the following field: subsidiary');
+    const made = getCreatedId(await caller.send('POST', 'record/v1/invoice', invoice(customer)));
     expect((await caller.get(`record/v1/invoice/${made}`)).status).toBe(200);
     expect((await caller.send('PATCH', `record/v1/invoice/${made}`, changed)).status).toBe(204);
     expect((await caller.send('DELETE', `record/v1/invoice/${made}`)).status).toBe(204);

@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROFILES } from '../../src/index.ts';
 import { postTransactions, totalTransactions } from '../../src/profile/posting.ts';
-import { controlOf } from '../control-client.ts';
-import { asAdmin, type Caller, detailOf, idOf, startCaller } from '../test-account.ts';
+import { createControlClient } from '../control-client.ts';
+import { asAdmin, type Caller, getCreatedId, startCaller, toErrorDetail } from '../test-account.ts';
 
 const VAT_ITEM = '9000002';
 const SHIPPING_ITEM = '9000001';
@@ -25,7 +25,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
   afterAll(() => shop.close());
 
   /** Every line that the transaction has, in order. */
-  const linesOf = (id: string) =>
+  const readLines = (id: string) =>
     shop.rows(`SELECT id, item, quantity, foreignamount AS amount, netamount AS base, mainline, taxline, iscogs, uniquekey AS key
       FROM transactionline WHERE transaction = ${id} ORDER BY linesequencenumber, id`);
   const header = (id: string) =>
@@ -36,7 +36,8 @@ describe.each(PROFILES)('the profile %s', (profile) => {
       HAVING SUM(NVL(debit, 0)) <> SUM(NVL(credit, 0))`);
   const sum = (rows: Row[], name: string) =>
     Math.round(rows.reduce((total, row) => total + Number(row[name] ?? 0), 0) * 100) / 100 + 0;
-  const post = async (type: string, body: object) => idOf(await shop.send('POST', `record/v1/${type}`, body));
+  const post = async (type: string, body: object) =>
+    getCreatedId(await shop.send('POST', `record/v1/${type}`, body));
   const sold = (...amounts: [quantity: number, rate: number][]) => ({
     items: amounts.map(([quantity, rate]) => ({ item: { id: item['id'] }, quantity, rate })),
   });
@@ -51,7 +52,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
       rate: '1',
       period: '201108',
     });
-    const lines = await linesOf(id);
+    const lines = await readLines(id);
     expect(lines.filter(({ mainline }) => mainline === 'T')).toMatchObject([
       { id: '0', amount: '15', base: '15' },
     ]);
@@ -78,24 +79,24 @@ describe.each(PROFILES)('the profile %s', (profile) => {
   it('a change keeps the keys of generated lines and follows the items; generated lines can’t be edited', async () => {
     const entity = await customerIn("defaultcountry = 'United Kingdom'");
     const id = await post('invoice', { entity, item: sold([1, 10]) });
-    const before = await linesOf(id);
+    const before = await readLines(id);
     const patch = (body: object, query = '') => shop.send('PATCH', `record/v1/invoice/${id}${query}`, body);
     expect((await patch({ memo: 'noted' })).status).toBe(204);
-    expect(await linesOf(id)).toEqual(before);
+    expect(await readLines(id)).toEqual(before);
     expect((await patch({ item: { items: [{ line: 1, quantity: 3 }] } })).status).toBe(204);
     expect(await header(id)).toMatchObject({ total: '36', taxtotal: '6' });
-    expect((await linesOf(id)).map(({ key }) => key)).toEqual(before.map(({ key }) => key));
+    expect((await readLines(id)).map(({ key }) => key)).toEqual(before.map(({ key }) => key));
     for (const { id: line, mainline, taxline, iscogs } of before) {
       if (![mainline, taxline, iscogs].includes('T')) continue;
-      expect(detailOf(await patch({ item: { items: [{ line: Number(line), amount: 1 }] } }))[1]).toContain(
-        'for the following field: line',
-      );
+      expect(
+        toErrorDetail(await patch({ item: { items: [{ line: Number(line), amount: 1 }] } }))[1],
+      ).toContain('for the following field: line');
     }
     expect((await patch({ item: sold([1, 4], [1, 1]) }, '?replace=item')).status).toBe(204);
     expect(await header(id)).toMatchObject({ total: '6' });
     expect(await unbalanced()).toEqual([]);
     expect((await shop.send('DELETE', `record/v1/invoice/${id}`)).status).toBe(204);
-    expect(await linesOf(id)).toEqual([]);
+    expect(await readLines(id)).toEqual([]);
   });
 
   it('a payment posts to the bank and the receivable, and a refund takes it back', async () => {
@@ -108,7 +109,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
       apply: { items: [{ doc: invoice }] },
     });
     expect(await header(invoice)).toMatchObject({ unpaid: '0', status: 'B' });
-    expect((await linesOf(payment)).map(({ mainline, amount }) => [mainline, amount])).toEqual([
+    expect((await readLines(payment)).map(({ mainline, amount }) => [mainline, amount])).toEqual([
       ['T', '20'],
       ['F', '-20'],
     ]);
@@ -117,7 +118,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
       account: '2',
       apply: { items: [{ doc: payment, amount: 8 }] },
     });
-    expect((await linesOf(refund)).map(({ mainline, amount }) => [mainline, amount])).toEqual([
+    expect((await readLines(refund)).map(({ mainline, amount }) => [mainline, amount])).toEqual([
       ['T', '-8'],
       ['F', '8'],
     ]);
@@ -168,7 +169,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
     const invoice = await post(`salesOrder/${order}/!transform/invoice`, {});
     expect(await header(invoice)).toMatchObject({ total: '12' });
     expect([await billed(), (await header(order))['status']]).toMatchObject([[{ n: '2' }], 'G']);
-    expect((await linesOf(invoice)).filter(({ iscogs }) => iscogs === 'T')).toHaveLength(2);
+    expect((await readLines(invoice)).filter(({ iscogs }) => iscogs === 'T')).toHaveLength(2);
     expect((await shop.send('DELETE', `record/v1/invoice/${invoice}`)).status).toBe(204);
     expect([await billed(), (await header(order))['status']]).toMatchObject([[{ n: '0' }], 'B']);
     expect(await unbalanced()).toEqual([]);
@@ -178,12 +179,12 @@ describe.each(PROFILES)('the profile %s', (profile) => {
     const { id = '' } =
       await one(`SELECT MIN(t.id) AS id FROM transaction t JOIN transactionline l ON l.transaction = t.id
       WHERE t.type = 'CustInvc' AND t.foreignamountpaid = 0 AND l.transactionlinetype = 'SHIPPING' AND l.createdfrom IS NOT NULL`);
-    const before = await linesOf(id);
+    const before = await readLines(id);
     expect(before.filter(({ iscogs }) => iscogs === 'T')).toEqual([]);
     expect(
       (await shop.send('PATCH', `record/v1/invoice/${id}?replace=item`, { item: sold([1, 100]) })).status,
     ).toBe(204);
-    const after = await linesOf(id);
+    const after = await readLines(id);
     const generated = (lines: Row[]) =>
       lines
         .filter(({ item: of, mainline }) => mainline === 'T' || Number(of) > 9_000_000)
@@ -199,7 +200,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
   it('a closed period takes no postings, but orders', async () => {
     const entity = await customerIn("defaultcountry = 'United Kingdom'");
     const old = { entity, tranDate: '2010-11-30', item: sold([1, 3]) };
-    expect(detailOf(await shop.send('POST', 'record/v1/invoice', old))[1]).toContain(
+    expect(toErrorDetail(await shop.send('POST', 'record/v1/invoice', old))[1]).toContain(
       'in an accounting period that is closed',
     );
     await post('salesOrder', old);
@@ -233,7 +234,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
 
   describe('the control interface', () => {
     const control = (method: string, path: string, body?: unknown) =>
-      controlOf(shop).done(method, path, body);
+      createControlClient(shop).done(method, path, body);
 
     it('edits the columns that a profile fills, of records, lines and lists', async () => {
       const { id = '' } = await one(
@@ -267,11 +268,11 @@ describe.each(PROFILES)('the profile %s', (profile) => {
         "SELECT MIN(id) AS id FROM transaction WHERE type = 'CustInvc' AND foreignamountpaid > 0 AND entity IS NOT NULL",
       );
       const copy = await control('POST', '/records/transaction', { like: id });
-      expect(copy.lines).toHaveLength((await linesOf(id)).length);
+      expect(copy.lines).toHaveLength((await readLines(id)).length);
       expect(await unbalanced()).toEqual([]);
       const before = await control('GET', `/records/transaction/${id}`);
       await control('DELETE', `/records/transaction/${id}?listed=true`);
-      expect(await linesOf(id)).toEqual([]);
+      expect(await readLines(id)).toEqual([]);
       expect(await control('POST', `/records/transaction/${id}/restore`)).toEqual(before);
       const department = await control('POST', '/records/department', {
         like: '1',
@@ -301,12 +302,13 @@ describe('several currencies', () => {
   });
   afterAll(() => shop.close());
 
-  const post = async (type: string, body: object) => idOf(await shop.send('POST', `record/v1/${type}`, body));
+  const post = async (type: string, body: object) =>
+    getCreatedId(await shop.send('POST', `record/v1/${type}`, body));
   const rows = (ids: string[]) =>
     shop.rows(`SELECT a.transaction, a.account, a.amount, l.isfxvariance AS fx, l.foreignamount AS foreign_ FROM transactionaccountingline a
       JOIN transactionline l ON l.transaction = a.transaction AND l.id = a.transactionline
       WHERE a.accountingbook = 1 AND a.transaction IN (${ids.join(', ')})`);
-  const sumOf = (lines: Row[]) =>
+  const sumAmounts = (lines: Row[]) =>
     Math.round(lines.reduce((sum, { amount }) => sum + Number(amount), 0) * 100) / 100 + 0;
   const invoice = (day: string, amount: number) =>
     post('invoice', {
@@ -352,18 +354,18 @@ describe('several currencies', () => {
     });
     expect((await rows([refund])).filter(({ fx }) => fx === 'T')).toEqual([]);
     const posted = await rows([july, payment, refund]);
-    expect(sumOf(posted)).toBe(0);
-    expect(sumOf(posted.filter(({ account }) => account === '5'))).toBe(0);
+    expect(sumAmounts(posted)).toBe(0);
+    expect(sumAmounts(posted.filter(({ account }) => account === '5'))).toBe(0);
     const other = { apply: { items: [{ doc: { id: july }, apply: true, amount: 50 }] } };
     expect((await shop.send('PATCH', `record/v1/customerPayment/${payment}`, other)).status).toBe(204);
-    expect(sumOf(await rows([payment]))).toBe(0);
+    expect(sumAmounts(await rows([payment]))).toBe(0);
   });
 
   it('a credit memo made from an invoice has its rate; at another rate it has an exchange difference', async () => {
     const july = await invoice('2011-07-25', 100);
     const same = await post(`invoice/${july}/!transform/creditMemo`, {});
     expect(await rows([same])).toHaveLength(3);
-    expect(sumOf((await rows([july, same])).filter(({ account }) => account === '5'))).toBe(0);
+    expect(sumAmounts((await rows([july, same])).filter(({ account }) => account === '5'))).toBe(0);
     const second = await invoice('2011-07-25', 100);
     const later = await post('creditMemo', {
       entity: customer,
@@ -373,6 +375,6 @@ describe('several currencies', () => {
     });
     expect((await rows([later])).filter(({ fx }) => fx === 'T')).toHaveLength(1);
     const posted = await rows([second, later]);
-    expect([sumOf(posted), sumOf(posted.filter(({ account }) => account === '5'))]).toEqual([0, 0]);
+    expect([sumAmounts(posted), sumAmounts(posted.filter(({ account }) => account === '5'))]).toEqual([0, 0]);
   });
 });

@@ -69,7 +69,7 @@ export function createAccountLists({ http, suiteql, signal }: AccountParts): Acc
         nullWhenRefused(readByIdPages(suiteql, (afterId) => entryListsQuery(from, afterId), signal));
       const rows = [...((await read('customlist')) ?? []), ...((await read('customrecordtype')) ?? [])];
       const named = rows.map(
-        (row) => [textOf(row, 'scriptid').toLowerCase(), textOf(row, 'list').toLowerCase()] as const,
+        (row) => [toText(row, 'scriptid').toLowerCase(), toText(row, 'list').toLowerCase()] as const,
       );
       const isOne = ([field]: readonly [string, string]): boolean =>
         named.filter(([other]) => other === field).length === 1;
@@ -82,7 +82,7 @@ export function createAccountLists({ http, suiteql, signal }: AccountParts): Acc
       return (
         answer &&
         new Set(
-          answer.rows.map((row) => textOf(row, 'recordtype').toLowerCase()).filter((name) => name !== ''),
+          answer.rows.map((row) => toText(row, 'recordtype').toLowerCase()).filter((name) => name !== ''),
         )
       );
     }),
@@ -94,7 +94,7 @@ function once<T>(read: () => Promise<T>): () => Promise<T> {
   return () => (reading ??= read());
 }
 
-const textOf = (row: SuiteqlRow | undefined, name: string): string => {
+const toText = (row: SuiteqlRow | undefined, name: string): string => {
   const value = row?.[name];
   return typeof value === 'string' ? value : '';
 };
@@ -113,8 +113,8 @@ async function readCustomTypes(
     const query = `SELECT c.scriptid AS scriptid, c.name AS name FROM (${all}) c${behind} ORDER BY c.scriptid ASC`;
     const page = await suiteql.query(query, maxRowsPerQuery, signal);
     for (const row of page.rows)
-      labels.set(textOf(row, 'scriptid').toLowerCase(), textOf(row, 'name') || textOf(row, 'scriptid'));
-    const next = textOf(page.rows.at(-1), 'scriptid');
+      labels.set(toText(row, 'scriptid').toLowerCase(), toText(row, 'name') || toText(row, 'scriptid'));
+    const next = toText(page.rows.at(-1), 'scriptid');
     hasMore = page.hasMore && /^\w{1,100}$/.test(next) && next !== last;
     last = next;
   }
@@ -154,19 +154,19 @@ async function readByIdPages(
     const page = await suiteql.query(queryBehind(afterId), maxRowsPerQuery, signal);
     if (page.hasMore) assertIdOrder(page.rows, { afterId });
     rows.push(...page.rows);
-    afterId = textOf(page.rows.at(-1), 'id') || afterId;
+    afterId = toText(page.rows.at(-1), 'id') || afterId;
     hasMore = page.hasMore;
   }
   return rows;
 }
 
 function toField(row: SuiteqlRow): ListedField {
-  const name = textOf(row, 'scriptid').toLowerCase();
+  const name = toText(row, 'scriptid').toLowerCase();
   return {
-    id: textOf(row, 'id'),
+    id: toText(row, 'id'),
     name,
-    label: textOf(row, 'name') || name,
-    belongsTo: textOf(row, 'fieldtype').toUpperCase(),
-    valueType: textOf(row, 'fieldvaluetype'),
+    label: toText(row, 'name') || name,
+    belongsTo: toText(row, 'fieldtype').toUpperCase(),
+    valueType: toText(row, 'fieldvaluetype'),
   };
 }

@@ -74,7 +74,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const propertiesOf = (schema: unknown): readonly (readonly [string, JsonObject])[] =>
+const listProperties = (schema: unknown): readonly (readonly [string, JsonObject])[] =>
   isObject(schema) && isObject(schema['properties'])
     ? Object.entries(schema['properties']).flatMap(([name, property]) =>
         isObject(property) ? [[name, property] as const] : [],
@@ -87,7 +87,7 @@ const propertiesOf = (schema: unknown): readonly (readonly [string, JsonObject])
  */
 const entryProperties = (property: JsonObject): readonly (readonly [string, JsonObject])[] => {
   const items = isObject(property['properties']) ? property['properties']['items'] : undefined;
-  return isObject(items) ? propertiesOf(items['items']) : [];
+  return isObject(items) ? listProperties(items['items']) : [];
 };
 
 const ofChoice: ReadonlySet<string> = new Set(['id', 'refName', 'links']);
@@ -95,18 +95,18 @@ const isSublist = (property: JsonObject): boolean =>
   entryProperties(property).some(([name]) => !ofChoice.has(name));
 
 function parseSchema(schema: unknown): CatalogueSchema {
-  const own = propertiesOf(schema);
+  const own = listProperties(schema);
   const body = own
     .filter(([, property]) => !isSublist(property))
     .map(([name, property]) => toProperty(name, property));
-  const lines = own.flatMap(([, property]) => (isSublist(property) ? linesOf(property) : []));
+  const lines = own.flatMap(([, property]) => (isSublist(property) ? listLineProperties(property) : []));
   return { body: distinct(body), lines: distinct(lines) };
 }
 
 /** A line may have sublists of its own. */
-const linesOf = (sublist: JsonObject): CatalogueProperty[] =>
+const listLineProperties = (sublist: JsonObject): CatalogueProperty[] =>
   entryProperties(sublist).flatMap(([name, property]) =>
-    isSublist(property) ? linesOf(property) : [toProperty(name, property)],
+    isSublist(property) ? listLineProperties(property) : [toProperty(name, property)],
   );
 
 /** Each name once, the first of those with the same name. */
@@ -119,13 +119,13 @@ function toProperty(name: string, property: JsonObject): CatalogueProperty {
   return {
     name: name.toLowerCase(),
     label: typeof title === 'string' && title !== '' ? title : name,
-    type: typeOf(property),
+    type: toType(property),
     custom: property['x-ns-custom-field'] === true,
     ...(target !== undefined && { target }),
   };
 }
 
-function typeOf(property: JsonObject): CatalogueProperty['type'] {
+function toType(property: JsonObject): CatalogueProperty['type'] {
   const { type, format, properties, items } = property;
   if (typeof property['$ref'] === 'string') return 'reference';
   if (type === 'array' || items !== undefined) return 'text';

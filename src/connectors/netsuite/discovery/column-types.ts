@@ -24,7 +24,7 @@ export const listedTypes: Readonly<Record<string, ColumnType>> = {
   'Multiple Select': 'multiselect',
 };
 
-const textsOf = (rows: readonly SuiteqlRow[], key: string): string[] =>
+const listTexts = (rows: readonly SuiteqlRow[], key: string): string[] =>
   rows.flatMap(({ [key]: value }) => (typeof value === 'string' && value !== '' ? [value] : []));
 
 /** The forms of the date preference (facts: 3.6), without a time of day. */
@@ -42,7 +42,7 @@ const maxLabelledCharacters = 100;
  * a display text, `time` for what looks like a date. `rows`: those of `SELECT *`.
  */
 export function guessQueryType(rows: readonly SuiteqlRow[], column: string): ColumnType {
-  const values = textsOf(rows, column);
+  const values = listTexts(rows, column);
   if (values.length === 0) return 'text';
   if (values.every((value) => value === 'T' || value === 'F')) return 'boolean';
   if (values.every((value) => dateText.test(value))) return 'time';
@@ -67,8 +67,8 @@ export function judgeType(
   named: string | null,
   rows: readonly SuiteqlRow[],
 ): Judged {
-  const values = textsOf(rows, valueKey(name));
-  const clocks = textsOf(rows, clockKey(name));
+  const values = listTexts(rows, valueKey(name));
+  const clocks = listTexts(rows, clockKey(name));
   const hasTimeOfDay = clocks.some((clock) => clock !== '00:00:00');
   if (named !== null) {
     if (queried === 'date' && hasTimeOfDay)

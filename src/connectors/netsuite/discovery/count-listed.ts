@@ -5,7 +5,7 @@ import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from '../suiteql.ts';
 import { transactionTypesQuery } from './account-lists.ts';
 import { nullWhenRefused } from './catalogue.ts';
 
-const countOf = (row: SuiteqlRow | undefined): number | null => {
+const toCount = (row: SuiteqlRow | undefined): number | null => {
   const count = row?.['n'];
   return typeof count === 'string' && /^\d{1,15}$/.test(count) ? Number(count) : null;
 };
@@ -17,7 +17,7 @@ async function countTransactions(
 ): Promise<ReadonlyMap<string, number> | null> {
   const answer = await nullWhenRefused(suiteql.query(transactionTypesQuery, maxRowsPerQuery, signal));
   return (
-    answer && new Map(answer.rows.map((row) => [String(row['recordtype']).toLowerCase(), countOf(row) ?? 0]))
+    answer && new Map(answer.rows.map((row) => [String(row['recordtype']).toLowerCase(), toCount(row) ?? 0]))
   );
 }
 
@@ -39,7 +39,7 @@ export async function countListed(
       const answer = await nullWhenRefused(suiteql.query(`SELECT COUNT(*) AS n FROM ${table}`, 1, signal));
       // A type that has no records yet, and no table of its own.
       const none = isTransaction(head) && transactions !== null ? 0 : null;
-      return [head.name, answer === null ? none : countOf(answer.rows[0])] as const;
+      return [head.name, answer === null ? none : toCount(answer.rows[0])] as const;
     }),
   );
   return new Map(counted.flatMap(([name, count]) => (count === null ? [] : [[name, count] as const])));

@@ -36,7 +36,7 @@ export type ColumnSource = {
   readonly table: string;
   /** Rows of `SELECT *` and the column of each field. */
   readonly rows: readonly SuiteqlRow[];
-  columnOf(field: string): string;
+  toColumn(field: string): string;
   /** Any rows with these fields: the cheapest query that has them. */
   probe(fields: readonly SuiteqlColumn[]): string;
   /** The first rows in the order of the key, so that types stay the same. */
@@ -82,7 +82,7 @@ export async function describeColumns(
   const queried = candidates.map(
     (each): Queried => ({
       ...each,
-      type: each.type ?? guessQueryType(source.rows, source.columnOf(each.name)),
+      type: each.type ?? guessQueryType(source.rows, source.toColumn(each.name)),
     }),
   );
   const { readable, reasons } = await probeAll(
@@ -128,7 +128,7 @@ async function probeAll(
 ): Promise<{ readable: readonly Queried[]; reasons: ReadonlyMap<string, string> }> {
   const seen = new Set(
     columns
-      .filter(({ name }) => source.rows.some((row) => row[source.columnOf(name)] !== undefined))
+      .filter(({ name }) => source.rows.some((row) => row[source.toColumn(name)] !== undefined))
       .map(({ name }) => name),
   );
   const isCertain = (column: Queried): boolean =>
@@ -173,7 +173,7 @@ async function confirmTypes(
   const counts = new Map<string, unknown>();
   const runProbe: ProbeQuery<JudgedColumn> = async (columns) => {
     const selected = columns.flatMap(({ name, type }, index) => {
-      const sql = contradictions[type]?.sql(`${source.alias}.${source.columnOf(name)}`);
+      const sql = contradictions[type]?.sql(`${source.alias}.${source.toColumn(name)}`);
       return sql === undefined ? [] : [`SUM(CASE WHEN ${sql} THEN 1 ELSE 0 END) AS n${index}`];
     });
     try {
@@ -211,7 +211,7 @@ function withClocks(source: ColumnSource, fields: readonly SuiteqlColumn[], kind
   const clocks = fields
     .filter(({ name, type }) => (type === 'date' || type === 'time') && name !== parentModifiedField)
     .map(
-      ({ name }) => `TO_CHAR(${source.alias}.${source.columnOf(name)}, 'HH24:MI:SS') AS ${clockKey(name)}`,
+      ({ name }) => `TO_CHAR(${source.alias}.${source.toColumn(name)}, 'HH24:MI:SS') AS ${clockKey(name)}`,
     );
   return source[kind](fields).replace(/^SELECT /, `SELECT ${clocks.map((clock) => `${clock}, `).join('')}`);
 }

@@ -108,7 +108,7 @@ function describeFields(
   return describeColumns(
     account,
     {
-      ...{ ...found, table, alias: 'l', columnOf: (field: string) => field },
+      ...{ ...found, table, alias: 'l', toColumn: (field: string) => field },
       probe: (fields) => linesProbeQuery(source, lines, fields),
       read: (fields) => `${linesProbeQuery(source, lines, fields)} ORDER BY l.${parent} ASC, l.${key} ASC`,
     },

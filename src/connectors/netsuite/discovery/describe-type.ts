@@ -20,7 +20,7 @@ import { type CatalogueSchema, readCatalogueEntry } from './catalogue.ts';
 import { type Candidate, describeColumns } from './describe-columns.ts';
 import { describeTransactionLines, storedLines } from './describe-lines.ts';
 import { findKnownTable, type KnownTable, withoutKey } from './known-tables.ts';
-import { familyOf, inItems, isItemType, toLabel } from './names.ts';
+import { classifyFamily, inItems, isItemType, toLabel } from './names.ts';
 
 /** A record type whose rows were found. */
 type Found = {
@@ -78,7 +78,7 @@ type Unreadable = Pick<Found, 'name' | 'label' | 'table' | 'family'> & { readonl
 async function findType(account: Account, named: Named): Promise<Found | Unreadable> {
   const { name, label, table, schema, known } = named;
   const rows = await account.findRows({ from: `${table} t`, alias: 't', key: known?.key });
-  const family = known?.family ?? familyOf(name, new Set());
+  const family = known?.family ?? classifyFamily(name, new Set());
   if (!('error' in rows)) {
     const hasPeople = family === 'list' && rows.rows.some((row) => row['entityid'] !== undefined);
     const readable = {
@@ -209,7 +209,7 @@ async function describeFound(account: Account, found: Found): Promise<RecordType
   const open = isDocument ? await openWhen(account, stored, header, rows) : openRows(family, header);
   return {
     ...{ name, label, table, family, custom: isCustom(family), reason: null, definition },
-    source: sourceOf(found),
+    source: describeSource(found),
     idType: 'integer',
     fields,
     shownAs: shownAs(header),
@@ -218,7 +218,7 @@ async function describeFound(account: Account, found: Found): Promise<RecordType
       modified === null ? null : modified.from === 'parent' ? parentModifiedField : modified.column,
     linesModifiedField: linesKey?.modified ?? null,
     openWhen: open,
-    reading: readingOf(definition, known, open),
+    reading: describeReading(definition, known, open),
   };
 }
 
@@ -226,7 +226,7 @@ const currencyField = (header: readonly FieldMetadata[]): string | null =>
   header.find(({ name, type, syncable }) => name === 'currency' && type === 'reference' && syncable)?.name ??
   null;
 
-const sourceOf = ({ schema, known }: Found): string =>
+const describeSource = ({ schema, known }: Found): string =>
   `${schema === null ? (known === undefined ? '' : 'known table+') : 'catalogue+'}probe`;
 
 /** The key as `id`, a column `id` that isn't the key by another name, and the parent's modification time. */
@@ -276,11 +276,11 @@ function describeHeader(
   candidates: readonly Candidate[],
 ): Promise<FieldMetadata[]> {
   const source = toSource(name, stored);
-  const columnOf = (field: string): string => stored.renamed[field] ?? field;
+  const toColumn = (field: string): string => stored.renamed[field] ?? field;
   return describeColumns(
     account,
     {
-      ...{ table: stored.table, rows, columnOf, alias: 't' },
+      ...{ table: stored.table, rows, toColumn, alias: 't' },
       from: `${stored.table} t${source.filter === null ? '' : ` WHERE ${source.filter}`}`,
       probe: (fields) => probeQuery(source, withId(fields)),
       read: (fields) => recordsQuery(source, withId(fields), {}),
@@ -376,7 +376,7 @@ async function openWhen(
 const openRows = (family: RecordFamily, fields: readonly FieldMetadata[]): OpenWhen =>
   family !== 'posting' && fields.some(({ syncable, volatile }) => syncable && volatile) ? 'always' : null;
 
-function readingOf(
+function describeReading(
   { modified, deletedAs }: StoredDefinition,
   known: KnownTable | undefined,
   open: OpenWhen,

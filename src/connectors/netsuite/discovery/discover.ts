@@ -5,7 +5,7 @@ import type { RecordTypeHead } from '../../discovery.ts';
 import { recordTypeDefinitions } from '../record-types.ts';
 import { type AccountParts, createAccountLists, type ListedField } from './account-lists.ts';
 import { findKnownTable, knownTables, withoutKey } from './known-tables.ts';
-import { curatedFamily, familyOf, inItems, isItemType, toLabel } from './names.ts';
+import { classifyFamily, curatedFamily, inItems, isItemType, toLabel } from './names.ts';
 
 /**
  * Names are unique, also without regard to case. A list that NetSuite refuses is no error: then the others
@@ -53,7 +53,7 @@ const curatedHead = ({
 type Named = { readonly labels: ReadonlyMap<string, string>; readonly transactions: ReadonlySet<string> };
 
 function toHead(name: string, source: string, { labels, transactions }: Named): RecordTypeHead {
-  const family = familyOf(name, transactions);
+  const family = classifyFamily(name, transactions);
   const label = labels.get(name.toLowerCase()) ?? toLabel(name);
   const head = { ...{ name, label, family, custom: family.startsWith('custom'), source }, ...unknown };
   return isItemType(name) ? { ...head, syncable: false, reason: inItems } : head;

@@ -39,7 +39,7 @@ export async function findRows(
     const answer = await readFirst(suiteql, at, columns, signal);
     if ('error' in answer && answer.column !== null && columns.includes(answer.column)) continue;
     if ('error' in answer) return answer;
-    return { rows: answer.rows, key: known === undefined ? keyOf(answer.rows, columns[0]) : known };
+    return { rows: answer.rows, key: known === undefined ? findKey(answer.rows, columns[0]) : known };
   }
   return { rows: [], key: null };
 }
@@ -68,7 +68,7 @@ async function readFirst(
 }
 
 /** The first usual key with a different integer in each row; the one that orders an empty table. */
-function keyOf(rows: readonly SuiteqlRow[], ordering: string | undefined): Key | null {
+function findKey(rows: readonly SuiteqlRow[], ordering: string | undefined): Key | null {
   const isKey = (column: string): boolean => {
     const values = rows.map((row) => row[column]);
     return (

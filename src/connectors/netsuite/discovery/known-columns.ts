@@ -150,7 +150,7 @@ const ofTransactions = defineColumns(
   ['otherrefnum', 'Reference number'],
 );
 
-const typesOf = (table: string): ByType => (Object.hasOwn(byTable, table) ? (byTable[table] ?? {}) : {});
+const getTypes = (table: string): ByType => (Object.hasOwn(byTable, table) ? (byTable[table] ?? {}) : {});
 
 /**
  * What columns of the table are called and of which type they are; empty for most tables. `table` is in lower
@@ -163,7 +163,7 @@ export function knownColumns(table: string): ColumnDefinition[] {
       ...curated(table).filter(({ name }) => !ofTransactions.some((own) => own.name === name)),
     ];
   const changing = Object.hasOwn(volatileByTable, table) ? volatileByTable[table] : undefined;
-  return Object.entries(typesOf(table)).flatMap(([type, names]) =>
+  return Object.entries(getTypes(table)).flatMap(([type, names]) =>
     defineColumns(
       ...names
         .trim()

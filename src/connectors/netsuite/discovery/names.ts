@@ -29,7 +29,7 @@ const documentName =
  * The family of a catalogue entry by its name. Only a description decides it: a name that nothing is known of
  * is taken for a list. `transactionTypes`: those that have records, in lower case.
  */
-export function familyOf(name: string, transactionTypes: ReadonlySet<string>): RecordFamily {
+export function classifyFamily(name: string, transactionTypes: ReadonlySet<string>): RecordFamily {
   const table = name.toLowerCase();
   if (table.startsWith('customrecord')) return 'customRecord';
   if (table.startsWith('customlist')) return 'customList';

@@ -1,7 +1,7 @@
 // Answers a reading from the tools' results, in sentences that repeat how the question was understood.
 // Reports only what a tool returned.
 import { equals, type Filter, filterBy, hasValue } from './filters.ts';
-import { type Period, periodsOf } from './periods.ts';
+import { listPeriods, type Period } from './periods.ts';
 import { type Reading, Unclear } from './readings.ts';
 import type { Field, Stats, Tools } from './tools.ts';
 
@@ -25,22 +25,22 @@ const counted = ({ resource: { one, many } }: Reading, count: number): string =>
   `${count} ${count === 1 ? one : many}`;
 const none = ({ resource, filters }: Reading): string =>
   `None: no ${resource.one} was found${where(filters)}.`;
-const inputOf = ({ resource: { name }, kind, field, filters }: Reading) => ({
+const toInput = ({ resource: { name }, kind, field, filters }: Reading) => ({
   resource: name,
   ...(field !== undefined && kind !== 'list' && kind !== 'record' && { field: field.name }),
   filters: Object.assign({}, ...filters.map(({ parameters }) => parameters)) as Filter['parameters'],
 });
 
-const resultOf = (reading: Reading, stats: Stats): string => {
+const formatResult = (reading: Reading, stats: Stats): string => {
   const { kind, field } = reading;
   if (field === undefined) return counted(reading, stats.count);
   const some = stats.values === stats.count ? '' : ` (${stats.values} have a value)`;
   return `${shown(stats[kind as 'sum'])}, over ${counted(reading, stats.count)}${some}`;
 };
-const titleOf = ({ resource, kind, field, filters }: Reading): string =>
+const formatTitle = ({ resource, kind, field, filters }: Reading): string =>
   `${field === undefined ? resource.many : `The ${names[kind]} ${field.name}`}${where(filters)}`;
 /** Of the amounts that are asked for. */
-const currencyOf = ({ resource, field }: Reading): Field | undefined =>
+const findCurrencyField = ({ resource, field }: Reading): Field | undefined =>
   field?.type === 'number' ? resource.currency : undefined;
 
 /**
@@ -54,14 +54,14 @@ async function answerGroups(tools: Tools, reading: Reading, by: Field): Promise<
   const wanted = Math.min(limit ?? maxShown, maxListed);
   // One more that has no value, and one that shows whether the last one ties with the next.
   const { groups, totalGroups } = await tools.groups({
-    ...inputOf(asked),
+    ...toInput(asked),
     groupBy: by.name,
     orderBy: kind,
     limit: wanted + 2,
   });
   if (totalGroups === 0) return none(asked);
-  const lineOf = (group: (typeof groups)[number]): string =>
-    `- ${group.value === null ? `no ${by.name}` : shown(group.value)}: ${resultOf(asked, group)}`;
+  const formatLine = (group: (typeof groups)[number]): string =>
+    `- ${group.value === null ? `no ${by.name}` : shown(group.value)}: ${formatResult(asked, group)}`;
   const [valued, empty] = [
     groups.filter(({ value }) => value !== null),
     groups.filter(({ value }) => value === null),
@@ -69,13 +69,15 @@ async function answerGroups(tools: Tools, reading: Reading, by: Field): Promise<
   const rows = valued.slice(0, wanted);
   const total = totalGroups - empty.length;
   const part = total > rows.length ? `, the largest ${rows.length} of ${total} groups` : '';
-  const amountOf = (group: Stats | undefined): unknown => group?.[kind as 'sum'];
+  const selectAmount = (group: Stats | undefined): unknown => group?.[kind as 'sum'];
   const isTie =
-    limit !== undefined && valued.length > wanted && amountOf(valued[wanted]) === amountOf(rows.at(-1));
+    limit !== undefined &&
+    valued.length > wanted &&
+    selectAmount(valued[wanted]) === selectAmount(rows.at(-1));
   const tie = isTie ? ['Others are as large as the last one.'] : [];
   return [
-    `${titleOf(asked)} by ${by.name}${part}:`,
-    ...[...rows, ...(isTop ? [] : empty)].map(lineOf),
+    `${formatTitle(asked)} by ${by.name}${part}:`,
+    ...[...rows, ...(isTop ? [] : empty)].map(formatLine),
     ...tie,
   ].join('\n');
 }
@@ -86,10 +88,10 @@ async function answerByCurrency(
   reading: Reading,
   answer: (reading: Reading) => Promise<string>,
 ): Promise<string> {
-  const currency = currencyOf(reading);
+  const currency = findCurrencyField(reading);
   if (currency === undefined) return answer(reading);
   const { groups, totalGroups } = await tools.groups({
-    ...inputOf(reading),
+    ...toInput(reading),
     groupBy: currency.name,
     limit: maxCurrencies,
   });
@@ -110,9 +112,9 @@ async function answerByCurrency(
  */
 async function answerPeriods(tools: Tools, reading: Reading, day: Field, period: Period): Promise<string> {
   const { filters, kind, limit, isTop } = reading;
-  const { count, values, min, max } = await tools.aggregate({ ...inputOf(reading), field: day.name });
+  const { count, values, min, max } = await tools.aggregate({ ...toInput(reading), field: day.name });
   if (typeof min !== 'string' || typeof max !== 'string') return none(reading);
-  const spans = periodsOf({ from: min, to: max }, period, maxPeriods);
+  const spans = listPeriods({ from: min, to: max }, period, maxPeriods);
   if (spans.length > maxPeriods)
     throw new Unclear(`From ${min} to ${max} there are more than ${maxPeriods} ${period}s: say since when.`);
   // All records are within the first and the last day, so that a condition for the day itself is met.
@@ -121,15 +123,15 @@ async function answerPeriods(tools: Tools, reading: Reading, day: Field, period:
     const [within] = filterBy(day, { _gte: from, _lte: to }, '');
     if (within === undefined)
       throw new Unclear(`This version has no filters for days from one ${day.name} to another.`);
-    const stats = await tools.aggregate(inputOf({ ...reading, filters: [...others, within] }));
-    return { size: Number(stats[kind as 'sum'] ?? 0), line: `- ${name}: ${resultOf(reading, stats)}` };
+    const stats = await tools.aggregate(toInput({ ...reading, filters: [...others, within] }));
+    return { size: Number(stats[kind as 'sum'] ?? 0), line: `- ${name}: ${formatResult(reading, stats)}` };
   });
   const found = await Promise.all(asked);
   const ordered = isTop ? found.sort((a, b) => b.size - a.size).slice(0, limit) : found;
   const missing =
     values === count ? [] : [`${counted(reading, count - values)} without a ${day.name} not included.`];
   return [
-    `${titleOf(reading)} by ${period}${isTop ? ', the largest first' : ''}:`,
+    `${formatTitle(reading)} by ${period}${isTop ? ', the largest first' : ''}:`,
     ...ordered.map(({ line }) => line),
     ...missing,
   ].join('\n');
@@ -139,13 +141,13 @@ async function answerPeriods(tools: Tools, reading: Reading, day: Field, period:
 async function answerStats(tools: Tools, reading: Reading): Promise<string> {
   const { period, resource } = reading;
   const { day } = resource.main;
-  const currency = currencyOf(reading);
+  const currency = findCurrencyField(reading);
   const by = reading.groupBy ?? (period === undefined ? currency : undefined);
   if (period !== undefined && day !== undefined)
     return answerByCurrency(tools, reading, (one) => answerPeriods(tools, one, day, period));
   if (by !== undefined && by === currency) return answerGroups(tools, reading, by);
   if (by !== undefined) return answerByCurrency(tools, reading, (one) => answerGroups(tools, one, by));
-  return `${titleOf(reading)}: ${resultOf(reading, await tools.aggregate(inputOf(reading)))}`;
+  return `${formatTitle(reading)}: ${formatResult(reading, await tools.aggregate(toInput(reading)))}`;
 }
 
 /**
@@ -170,7 +172,7 @@ async function answerList(tools: Tools, reading: Reading): Promise<string> {
   // One more than wanted shows whether the last one ties with the next.
   const options = { pageSize: wanted + 1, fields: [...new Set(['id', called, ...fields])] };
   const sort = order === undefined ? {} : { sort: field?.name, order };
-  const { data, pagination } = await tools.list({ ...inputOf(reading), ...options, ...sort });
+  const { data, pagination } = await tools.list({ ...toInput(reading), ...options, ...sort });
   if (pagination.total === 0) return none(reading);
   const rows = data.slice(0, wanted);
   const part = rows.length < pagination.total ? `${rows.length} of ` : '';
@@ -201,6 +203,6 @@ export async function answerReading(tools: Tools, reading: Reading): Promise<str
   if (kind === 'list' || kind === 'record') return answerList(tools, reading);
   if (field !== undefined || groupBy !== undefined || period !== undefined)
     return answerStats(tools, reading);
-  const { count } = await tools.aggregate(inputOf(reading));
+  const { count } = await tools.aggregate(toInput(reading));
   return `${kind === 'count' ? '' : count === 0 ? 'No: ' : 'Yes: '}${counted(reading, count)}${where(filters)}.`;
 }

@@ -33,7 +33,7 @@ type Kind = 'number' | 'day';
 type Read = (words: Words, resource: Resource) => Clause | undefined;
 
 /** The field of a kind that is named, or else the main one; undefined if it isn't clear which. */
-const fieldOf = (named: Fields | undefined, kind: Kind, { main }: Resource): Field | undefined =>
+const chooseField = (named: Fields | undefined, kind: Kind, { main }: Resource): Field | undefined =>
   named === undefined ? main[kind] : only(named.filter((field) => field.kind === kind));
 
 /** Undefined unless the version has exactly one such filter. */
@@ -62,7 +62,7 @@ const comparisons: readonly (readonly [kind: Kind, words: string, end: End])[] =
 const range =
   (kind: Kind, start: End, end?: End): Read =>
   ({ named, values: [first, last = first] }, resource) => {
-    const field = fieldOf(named, kind, resource);
+    const field = chooseField(named, kind, resource);
     if (field === undefined || first === undefined || last === undefined) return undefined;
     const mayBeYears = named === undefined && first !== last && isYear(first.text) && isYear(last.text);
     if (mayBeYears || (kind === 'day' ? first.from > last.to : Number(first.from) > Number(last.to)))

@@ -36,7 +36,13 @@ const forms: readonly string[] = [
  * That many months and days. Months count from 0; months and days outside of the calendar run on, as in
  * January 32.
  */
-function spanOf(year: number, month: number, day: number, monthCount: number, dayCount: number): DaySpan {
+function computeSpan(
+  year: number,
+  month: number,
+  day: number,
+  monthCount: number,
+  dayCount: number,
+): DaySpan {
   const dayAt = (m: number, d: number): string => new Date(Date.UTC(year, m, d)).toISOString().slice(0, 10);
   return { from: dayAt(month, day), to: dayAt(month + monthCount, day + dayCount - 1) };
 }
@@ -45,18 +51,18 @@ function spanOf(year: number, month: number, day: number, monthCount: number, da
 function readDate({ year, month = '', day }: Groups): DaySpan | undefined {
   const named = months.findIndex((name) => name.startsWith(month.slice(0, 3).toLowerCase()));
   const first = named >= 0 ? named : Number(month) - 1;
-  if (day === undefined) return spanOf(Number(year), first, 1, month === '' ? 12 : 1, 0);
-  const span = spanOf(Number(year), first, Number(day), 0, 1);
+  if (day === undefined) return computeSpan(Number(year), first, 1, month === '' ? 12 : 1, 0);
+  const span = computeSpan(Number(year), first, Number(day), 0, 1);
   return Number(span.from.slice(8)) === Number(day) ? span : undefined;
 }
 
 function readRelative({ which = '', unit = '' }: Groups, today: Date): DaySpan {
   const [year, month, day] = [today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate()];
   const shift = /^(?:last|yesterday)/i.test(which) ? -1 : 0;
-  if (unit === '') return spanOf(year, month, day + shift, 0, 1);
+  if (unit === '') return computeSpan(year, month, day + shift, 0, 1);
   return unit.toLowerCase() === 'year'
-    ? spanOf(year + shift, 0, 1, 12, 0)
-    : spanOf(year, month + shift, 1, 1, 0);
+    ? computeSpan(year + shift, 0, 1, 12, 0)
+    : computeSpan(year, month + shift, 1, 1, 0);
 }
 
 /** Replaces each day or span of days in a text by what `mark` returns. */

@@ -21,7 +21,7 @@ import { createTools, ToolFailed, type Tools } from './tools.ts';
  */
 const maxToolCalls = 150;
 
-function toolsOf(
+function createModelTools(
   { tools, limits }: ModelRequest,
   signal: AbortSignal,
   report: (event: ModelEvent) => void,
@@ -56,7 +56,7 @@ export function createOfflineModel({ clock }: Pick<Ctx, 'clock'>): Model {
     const { promise: aborted, reject } = Promise.withResolvers<never>();
     signal.addEventListener('abort', reject);
     const events: ModelEvent[] = [];
-    const tools = toolsOf(request, signal, (event) => events.push(event));
+    const tools = createModelTools(request, signal, (event) => events.push(event));
     const declined = (error: unknown): OfflineReply => {
       if (signal.aborted) throw request.signal.aborted ? answerAborted() : answerTimedOut(request.limits);
       if (error instanceof Unclear) return { text: error.message, isAnswer: false };

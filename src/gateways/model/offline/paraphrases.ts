@@ -15,7 +15,7 @@ const best = `(?:(?:who|what|which|show|list) )?(?:(?:is|are) )?${largest}(?<n> 
 const toPay = '(?:left to pay|left to be paid|to be paid|unpaid|outstanding|open|due)';
 const words = '(?<before>(?:[^<> ]+ ){0,3}?)';
 const owedBy = 'sum {due} of unpaid {many} of {name} $<who>';
-const topOf = 'top$<n> sum {total} of {many}$<rest> per {name}';
+const topBy = 'top$<n> sum {total} of {many}$<rest> per {name}';
 
 /** `$<…>` is what the pattern found. */
 const table: readonly (readonly [pattern: string, question: string])[] = [
@@ -36,9 +36,9 @@ const table: readonly (readonly [pattern: string, question: string])[] = [
     `${customers} (?:have|has)(?: most)? ${words}(?:{one}|{many})${clauses}`,
     'top count of $<before>{many}$<rest> per {name}',
   ],
-  [`${best}(?: by ${revenue})?${clauses}`, topOf],
+  [`${best}(?: by ${revenue})?${clauses}`, topBy],
   [`${best} by (?<f>{fields})${clauses}`, 'top$<n> sum $<f> of {many}$<rest> per {name}'],
-  [`${customers} (?:bought|spent|ordered|purchased) most${clauses}`, topOf],
+  [`${customers} (?:bought|spent|ordered|purchased) most${clauses}`, topBy],
   [
     `(?:(?:what|how much|show) )?(?:(?:is|was|were) )?(?:total )?${revenue}${clauses}`,
     'sum {total} of {many}$<rest>',

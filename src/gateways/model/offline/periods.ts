@@ -6,7 +6,7 @@ export type Period = 'day' | 'week' | 'month' | 'quarter' | 'year';
 export type NamedSpan = DaySpan & { readonly name: string };
 
 /** The first day of the period of a day, and that of the next period; both as times. */
-function boundsOf(day: Date, period: Period): readonly [start: number, next: number] {
+function computeBounds(day: Date, period: Period): readonly [start: number, next: number] {
   const [year, month, date] = [day.getUTCFullYear(), day.getUTCMonth(), day.getUTCDate()];
   if (period === 'year') return [Date.UTC(year, 0, 1), Date.UTC(year + 1, 0, 1)];
   const months = period === 'quarter' ? 3 : 1;
@@ -21,17 +21,17 @@ function boundsOf(day: Date, period: Period): readonly [start: number, next: num
  * The periods from a day through another, at most `max` and one more; the first and the last are cut to these
  * days.
  */
-export function periodsOf({ from, to }: DaySpan, period: Period, max: number): readonly NamedSpan[] {
+export function listPeriods({ from, to }: DaySpan, period: Period, max: number): readonly NamedSpan[] {
   const spans: NamedSpan[] = [];
-  const textOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+  const formatDay = (time: number): string => new Date(time).toISOString().slice(0, 10);
   for (let at = Date.parse(from); at <= Date.parse(to) && spans.length <= max; ) {
-    const [start, next] = boundsOf(new Date(at), period);
-    const first = textOf(start);
+    const [start, next] = computeBounds(new Date(at), period);
+    const first = formatDay(start);
     const quarter = `${first.slice(0, 4)}-Q${Math.ceil(Number(first.slice(5, 7)) / 3)}`;
     const name = { day: first, week: first, month: first.slice(0, 7), quarter, year: first.slice(0, 4) }[
       period
     ];
-    spans.push({ name, from: textOf(at), to: textOf(Math.min(next - 86_400_000, Date.parse(to))) });
+    spans.push({ name, from: formatDay(at), to: formatDay(Math.min(next - 86_400_000, Date.parse(to))) });
     at = next;
   }
   return spans;

@@ -14,7 +14,7 @@ type Asked = Readonly<{
   order?: 'asc' | 'desc';
 }>;
 /** What is asked for: `field` is computed over, sorted by, or all that is asked of a record. */
-export type Intent = NonNullable<ReturnType<typeof intentOf>> & {
+export type Intent = NonNullable<ReturnType<typeof toIntent>> & {
   readonly limit: number | undefined;
   readonly isTop: boolean;
 };
@@ -86,7 +86,7 @@ const readable = (fields: readonly Field[]): Field | undefined =>
   only(fields) ?? only(fields.filter(({ name }) => /name$/i.test(name)));
 
 /** Undefined if the parts of the question don't fit together. */
-function intentOf(
+function toIntent(
   { kind: asked, f, needs, order }: Asked,
   named: readonly Field[],
   clauses: readonly Clause[],
@@ -128,7 +128,7 @@ function intentOf(
 /**
  * The record that is named, by its id only together with what it is; undefined if these words can't name it.
  */
-function recordOf(
+function parseRecordClause(
   { values, today }: Question,
   { id, name, noun }: NonNullable<RegExpExecArray['groups']>,
   resource: Resource,
@@ -152,13 +152,13 @@ function readForms(question: Question, resource: Resource): readonly Intent[] {
     const { f, after = '', before, not, limit: mark, one, top } = match.groups ?? {};
     const words = { named: undefined, values: [], isNot: not !== undefined, today };
     const state = before === undefined ? {} : readState({ ...words, word: before }, resource);
-    const record = recordOf(question, match.groups ?? {}, resource);
+    const record = parseRecordClause(question, match.groups ?? {}, resource);
     if (state === undefined || record === undefined) return [];
     const limit =
       mark === undefined ? (one === undefined ? undefined : 1) : Number(values[Number(mark)]?.text);
     const isTop = top !== undefined;
     return readClauses({ ...question, text: after }, resource).flatMap((clauses) => {
-      const intent = intentOf(
+      const intent = toIntent(
         asked,
         resource.phrases.get(f ?? '') ?? [],
         [record, state, ...clauses],

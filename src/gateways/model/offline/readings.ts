@@ -2,7 +2,7 @@
 import type { Lookup } from './clauses.ts';
 import { equals, type Filter } from './filters.ts';
 import { type Intent, readQuestion } from './questions.ts';
-import { type Question, wordsOf } from './text.ts';
+import { type Question, toWords } from './text.ts';
 import type { Field, Resource, Tools } from './tools.ts';
 
 export type Reading = Intent & { readonly resource: Resource; readonly filters: readonly Filter[] };
@@ -78,7 +78,7 @@ async function findParty(
   lookup: Lookup,
 ): Promise<readonly Filter[]> {
   const id = fields.find(({ name }) => name === party?.field.name.replace(/(?:Name)?$/, 'Id'));
-  const name = (await tools.resources()).find((one) => party?.nouns.split('|').includes(wordsOf(one)));
+  const name = (await tools.resources()).find((one) => party?.nouns.split('|').includes(toWords(one)));
   if (id === undefined || name === undefined) return [];
   const resource = await tools.describe(name);
   const called = resource.identity.filter((field) => field.filters.includes(field.name));
@@ -162,7 +162,7 @@ const addTo = (filters: readonly Filter[], meanings: readonly Filter[]): Combina
     )
     .map((next) => [...filters, next]);
 
-async function readingsOf(context: Context, intent: Intent): Promise<readonly (Reading | Unclear)[]> {
+async function listReadings(context: Context, intent: Intent): Promise<readonly (Reading | Unclear)[]> {
   try {
     if (intent.conditions.length > maxConditions)
       throw new Unclear(`I understand at most ${maxConditions} conditions.`);
@@ -193,6 +193,6 @@ export async function interpret(
     ({ conditions }) => !conditions.some((one) => 'isNot' in one && one.as === 'state' && !one.meant?.length),
   );
   return (
-    await Promise.all((plain.length > 0 ? plain : intents).map((intent) => readingsOf(context, intent)))
+    await Promise.all((plain.length > 0 ? plain : intents).map((intent) => listReadings(context, intent)))
   ).flat();
 }

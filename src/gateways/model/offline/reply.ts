@@ -2,7 +2,7 @@
 // says what can be asked.
 import { answerReading, where } from './answers.ts';
 import { interpret, type Reading, Unclear } from './readings.ts';
-import { bothNumbers, normalize, wordsOf } from './text.ts';
+import { bothNumbers, normalize, toWords } from './text.ts';
 import type { Resource, Tools } from './tools.ts';
 
 /** `isAnswer` is false if it declines or asks back. */
@@ -16,7 +16,7 @@ const overview =
 function examplesFor({ many, main: { number }, phrases }: Resource): readonly string[] {
   const examples = [
     `How many ${many} are there?`,
-    number && `What is the average ${wordsOf(number.name)} of ${many}?`,
+    number && `What is the average ${toWords(number.name)} of ${many}?`,
     `Show ${many}`,
     number?.sortable && `Show the 5 largest ${many}`,
     phrases.has('status') && `How many ${many} per status?`,
@@ -52,7 +52,7 @@ const aboutText = (names: readonly string[], resources: readonly Resource[]): st
 const isReading = (one: Reading | Unclear): one is Reading => !(one instanceof Unclear);
 
 const isMentioned = (text: string, resource: string): boolean =>
-  [resource.toLowerCase(), ...Object.values(bothNumbers(wordsOf(resource)))].some((noun) =>
+  [resource.toLowerCase(), ...Object.values(bothNumbers(toWords(resource)))].some((noun) =>
     ` ${text} `.includes(` ${noun} `),
   );
 

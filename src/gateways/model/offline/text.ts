@@ -65,5 +65,5 @@ export function bothNumbers(phrase: string) {
 }
 
 /** Splits a name into words: `amountDue` → `amount due`, `credit-memos` → `credit memos`. */
-export const wordsOf = (name: string): string =>
+export const toWords = (name: string): string =>
   name.replaceAll(/[-_.]+|(?<=[\p{Ll}\d])(?=\p{Lu})/gu, ' ').toLowerCase();

@@ -2,7 +2,7 @@
 // model reaches data. A resource comes with the words that people use for it and its fields, only from public
 // names: no field is recognized by a word that the version doesn't have.
 import { z } from 'zod';
-import { bothNumbers, wordsOf } from './text.ts';
+import { bothNumbers, toWords } from './text.ts';
 
 /** A tool failed or returned an unexpected result; the message becomes part of the answer. */
 export class ToolFailed extends Error {}
@@ -36,7 +36,7 @@ const Field = PlainField.transform((field) => {
   const isWholeId = field.name === 'id' && field.description.includes('whole number');
   return {
     ...field,
-    words: wordsOf(field.name),
+    words: toWords(field.name),
     kind: isWholeId ? 'number' : (kinds[field.type ?? ''] ?? field.type ?? ''),
   };
 });
@@ -60,7 +60,7 @@ type Input = {
 };
 
 /** `one` and `many` are its name in singular and plural, such as `credit memo` and `credit memos`. */
-export type Resource = ReturnType<typeof resourceOf>;
+export type Resource = ReturnType<typeof toResource>;
 
 /** The names of what is still to be paid of a record. */
 const debtName =
@@ -78,7 +78,7 @@ const shorten = (words: string): string =>
 export const only = <T>(list: readonly T[]): T | undefined => (list.length === 1 ? list[0] : undefined);
 
 /** The fields that each phrase may mean. */
-function phrasesOf(fields: readonly Field[]): ReadonlyMap<string, readonly Field[]> {
+function groupByPhrase(fields: readonly Field[]): ReadonlyMap<string, readonly Field[]> {
   const phrases = (called: (words: string) => string) => {
     const all = fields.flatMap((field) =>
       Object.values(bothNumbers(called(field.words))).map((phrase) => ({ phrase, field })),
@@ -91,7 +91,7 @@ function phrasesOf(fields: readonly Field[]): ReadonlyMap<string, readonly Field
   return new Map([...phrases(shorten), ...phrases((words) => words)]);
 }
 
-function resourceOf({ resource: name, description, fields, defaultSort }: z.infer<typeof Described>) {
+function toResource({ resource: name, description, fields, defaultSort }: z.infer<typeof Described>) {
   const called = (list: readonly Field[], names: readonly string[]): readonly Field[] =>
     names.flatMap((wanted) => list.filter((field) => field.name === wanted));
   const choose = (list: readonly Field[], ...names: readonly string[]): Field | undefined =>
@@ -105,7 +105,7 @@ function resourceOf({ resource: name, description, fields, defaultSort }: z.infe
   const party = worded(texts, /^(?:customer|client)(?: name)?$/);
   const named = fields.filter((field) => field.name !== 'id' && field.kind !== 'lines');
   return {
-    ...{ name, description, fields, ...bothNumbers(wordsOf(name)), phrases: phrasesOf(named) },
+    ...{ name, description, fields, ...bothNumbers(toWords(name)), phrases: groupByPhrase(named) },
     /** The fields by which people refer to a record, the most common first. */
     identity: called(texts, identityNames),
     currency: fields.find(({ words }) => /^currency(?: (?:name|code|id))?$/.test(words)),
@@ -144,7 +144,7 @@ export const createTools = (
 ) => ({
   resources: async () =>
     parse(Resources, await call('describe', {})).resources.map(({ resource }) => resource),
-  describe: async (resource: string) => resourceOf(parse(Described, await call('describe', { resource }))),
+  describe: async (resource: string) => toResource(parse(Described, await call('describe', { resource }))),
   aggregate: async (input: Input) => parse(Stats, await call('aggregate', input)),
   groups: async (input: Input) => parse(Groups, await call('aggregate', input)),
   list: async (input: Input) => parse(Page, await call('query', input)),
@@ -161,7 +161,7 @@ export function compile(pattern: string, { name, one, many, phrases }: Resource)
     many: [name.toLowerCase(), many],
     fields: longestFirst,
   };
-  const anyOf = (_all: string, key: string): string =>
+  const toAlternation = (_all: string, key: string): string =>
     (names[key] ?? []).join('|').replaceAll(/[^\p{L}\d |]/gu, '\\$&');
-  return new RegExp(pattern.replaceAll(/\{(one|many|fields)\}/g, anyOf));
+  return new RegExp(pattern.replaceAll(/\{(one|many|fields)\}/g, toAlternation));
 }

@@ -53,7 +53,7 @@ const queuePaymentEvent = (tx: Tx, row: SandboxPaymentRow, type: string, at: Dat
 
 const stateNames = { PROCESSING: 'processing', SUCCEEDED: 'paid', FAILED: 'failed' } as const;
 
-function stateOf(row: SandboxPaymentRow, now: Date): PaySession['state'] {
+function computeState(row: SandboxPaymentRow, now: Date): PaySession['state'] {
   if (row.state === 'OPEN') return row.expires_at.getTime() <= now.getTime() ? 'expired' : 'open';
   if (row.state === 'CANCELED') return row.failure?.code === endings.canceled.code ? 'canceled' : 'expired';
   return stateNames[row.state];
@@ -73,7 +73,7 @@ async function toSession(tx: Tx, row: SandboxPaymentRow, now: Date): Promise<Pay
     })),
     amount: formatAmount({ amountMinor: BigInt(row.amount_minor), currency }),
     currency,
-    state: stateOf(row, now),
+    state: computeState(row, now),
     failure: row.failure?.message ?? null,
     last4: findTestCard(row.card)?.last4 ?? null,
     expiresAt: row.expires_at,
@@ -163,7 +163,7 @@ export const payByCard = (ctx: Ctx, token: string, cardId: string): Promise<PayR
     async (tx, row) => {
       const now = ctx.clock.now();
       const card = findTestCard(cardId);
-      const canPay = card !== undefined && stateOf(row, now) === 'open';
+      const canPay = card !== undefined && computeState(row, now) === 'open';
       const outcome = canPay ? await charge(ctx, tx, row, card) : 'refused';
       return { outcome, session: await reload(tx, row, now) };
     },
@@ -177,7 +177,7 @@ export const cancelPaySession = (ctx: Ctx, token: string): Promise<PayResult | u
     token,
     async (tx, row) => {
       const now = ctx.clock.now();
-      const isOpen = stateOf(row, now) === 'open';
+      const isOpen = computeState(row, now) === 'open';
       if (isOpen) await endSession(tx, row, 'canceled', now);
       return { outcome: isOpen ? 'done' : 'refused', session: await reload(tx, row, now) };
     },

@@ -98,7 +98,7 @@ async function createCheckout(
   return { id: row.id, url: `${account.publicUrl}/pay/sandbox/${held}`, expiresAt: row.expires_at };
 }
 
-async function snapshotOf(tx: Tx, row: SandboxPaymentRow | undefined): Promise<PaymentSnapshot | null> {
+async function readSnapshot(tx: Tx, row: SandboxPaymentRow | undefined): Promise<PaymentSnapshot | null> {
   return row === undefined
     ? null
     : toPaymentSnapshot(row, await ledger.listRefunds(tx, row.organization_id, [row.id]));
@@ -114,13 +114,13 @@ async function expireCheckout(
   const snapshot = await inTransaction(ctx, async (tx) => {
     const row = await ledger.lockPayment(tx, organizationId, found);
     if (row?.state === 'OPEN') await endSession(tx, row, 'expired', ctx.clock.now());
-    return snapshotOf(tx, await ledger.findPayment(tx, organizationId, found));
+    return readSnapshot(tx, await ledger.findPayment(tx, organizationId, found));
   });
   if (snapshot === null) throw new ProviderError('rejected', 'Unknown checkout session');
   return snapshot;
 }
 
-function refundRowOf(
+function createRefundRow(
   { clock, settings }: TenantCtx,
   sessionId: string,
   order: ProviderRefundOrder,
@@ -173,7 +173,7 @@ async function createRefund(
       .reduce((sum, { amount_minor }) => sum + BigInt(amount_minor), 0n);
     if (refunded + order.amount.amountMinor > BigInt(payment.amount_minor))
       throw new ProviderError('too-much-refunded', 'The refunds would exceed the payment');
-    const row = refundRowOf(ctx, payment.id, order, card);
+    const row = createRefundRow(ctx, payment.id, order, card);
     await ledger.insertRefund(tx, payment, row);
     const event = { type: 'refund.created', kind: 'session', objectId: payment.id, at: now } as const;
     await ledger.queueEvent(tx, organizationId, account.id, event);
@@ -267,7 +267,7 @@ export const sandbox: ProviderKind = {
       const found =
         'sessionId' in ref ? { id: ref.sessionId } : { provider_payment_id: ref.providerPaymentId };
       return inTransaction(ctx, async (tx) =>
-        snapshotOf(
+        readSnapshot(
           tx,
           await ledger.findPayment(tx, ctx.organizationId, { ...found, account_id: account.id }),
         ),

@@ -11,7 +11,7 @@ const wholeOnly = new Set('ISK UGX'.split(' '));
 const stripeDigits = (currency: string): number =>
   withoutDigits.has(currency) ? 0 : withThreeDigits.has(currency) ? 3 : 2;
 /** Amounts in Stripe's unit must be a multiple of this. */
-const stepOf = (currency: string): bigint =>
+const chooseStep = (currency: string): bigint =>
   withThreeDigits.has(currency) ? 10n : wholeOnly.has(currency) ? 100n : 1n;
 
 const power = (digits: number): bigint => 10n ** BigInt(digits);
@@ -20,7 +20,7 @@ const power = (digits: number): bigint => 10n ** BigInt(digits);
 export function toStripeAmount({ amountMinor, currency }: Money): number {
   const scaled = amountMinor * power(stripeDigits(currency));
   const unit = power(currencyDigits(currency));
-  if (scaled % unit !== 0n || (scaled / unit) % stepOf(currency) !== 0n)
+  if (scaled % unit !== 0n || (scaled / unit) % chooseStep(currency) !== 0n)
     throw new ProviderError(
       'rejected',
       `Stripe cannot charge this amount in ${currency} exactly: it has too many decimal digits`,

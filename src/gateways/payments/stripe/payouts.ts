@@ -4,7 +4,7 @@ import type Stripe from 'stripe';
 import type { PayoutSnapshot, PayoutState } from '../provider.ts';
 import { ProviderError } from '../provider.ts';
 import { fromStripeAmount } from './amounts.ts';
-import { expanded, idOf, ourPaymentId } from './snapshots.ts';
+import { expanded, ourPaymentId, toId } from './snapshots.ts';
 
 type Entry = PayoutSnapshot['entries'][number];
 /** Our id of the payment that a payment intent belongs to; null when this service didn't create it. */
@@ -40,7 +40,7 @@ export async function payoutSnapshot(
   const amount = fromStripeAmount(payout.amount, payout.currency);
   const entries: Entry[] = [];
   for (const transaction of transactions)
-    entries.push(...(await entriesOf(transaction, accountId, findPayment)));
+    entries.push(...(await toEntries(transaction, accountId, findPayment)));
   const rest = entries.reduce((left, entry) => left - entry.amount.amountMinor, amount.amountMinor);
   if (rest !== 0n) entries.push({ ...unrelated, kind: 'other', amount: { ...amount, amountMinor: rest } });
   return {
@@ -60,7 +60,7 @@ export async function payoutSnapshot(
 const unrelated = { paymentId: null, providerRefundId: null } as const;
 
 /** Empty for the payout's own transaction, which debits from the balance what the others credited. */
-async function entriesOf(
+async function toEntries(
   transaction: Stripe.BalanceTransaction,
   accountId: string,
   findPayment: FindPaymentId,
@@ -78,7 +78,7 @@ async function entriesOf(
       );
   }
   if (refunds.has(type) && source?.object === 'refund') {
-    const intentId = idOf(source.payment_intent);
+    const intentId = toId(source.payment_intent);
     const paymentId =
       ourPaymentId(source, accountId) ?? (intentId === null ? null : await findPayment(intentId));
     if (paymentId !== null)

@@ -35,7 +35,7 @@ function readOurId({ metadata }: Marked, accountId: string, mark: string): strin
 /** The object where it was expanded; null where there is only its id. */
 export const expanded = <T extends object>(value: string | T | null | undefined): T | null =>
   typeof value === 'object' && value !== null ? value : null;
-export const idOf = (value: string | { readonly id: string } | null | undefined): string | null =>
+export const toId = (value: string | { readonly id: string } | null | undefined): string | null =>
   typeof value === 'string' ? value : (value?.id ?? null);
 
 const maxFailureLength = 300;
@@ -59,7 +59,7 @@ function readRecord({ metadata }: Marked): string | null {
   return parts.length === 0 ? null : parts.join('');
 }
 
-const failureOf = (
+const toFailure = (
   code: string | null | undefined,
   message: string | null | undefined,
   otherwise: string,
@@ -85,12 +85,12 @@ export function refundSnapshot(refund: Stripe.Refund, accountId: string): Refund
     state,
     failure:
       state === 'FAILED'
-        ? failureOf(refund.failure_reason, null, `The refund failed: ${refund.failure_reason ?? 'unknown'}`)
+        ? toFailure(refund.failure_reason, null, `The refund failed: ${refund.failure_reason ?? 'unknown'}`)
         : null,
   };
 }
 
-function stateOf(
+function computeState(
   session: Stripe.Checkout.Session,
   intent: Stripe.PaymentIntent | null,
 ): PaymentSnapshot['state'] {
@@ -108,7 +108,7 @@ function stateOf(
   return 'PROCESSING';
 }
 
-function methodOf(charge: Stripe.Charge | null): PaymentSnapshot['method'] {
+function toMethod(charge: Stripe.Charge | null): PaymentSnapshot['method'] {
   const details = charge?.payment_method_details;
   if (!details) return null;
   const own: unknown = Object.entries(details).find(([name]) => name === details.type)?.[1];
@@ -132,7 +132,7 @@ export function paymentSnapshot(
   const paymentId = ourPaymentId(session, accountId);
   if (paymentId === null) return null;
   const intent = expanded(session.payment_intent);
-  const state = stateOf(session, intent);
+  const state = computeState(session, intent);
   const currency = intent?.currency ?? session.currency;
   if (currency === null)
     throw new ProviderError('malformed-answer', 'Stripe returned a payment without a currency');
@@ -144,9 +144,9 @@ export function paymentSnapshot(
     state,
     received: fromStripeAmount(intent?.amount_received ?? 0, currency),
     refunds: refunds.map((refund) => refundSnapshot(refund, accountId)),
-    method: methodOf(expanded(intent?.latest_charge)),
+    method: toMethod(expanded(intent?.latest_charge)),
     failure: declined
-      ? failureOf(declined.decline_code ?? declined.code, declined.message, 'The payment was declined')
+      ? toFailure(declined.decline_code ?? declined.code, declined.message, 'The payment was declined')
       : null,
     record: readRecord(session),
   };

@@ -148,7 +148,7 @@ async function findPayment(
     if (session === null || ourPaymentId(session, id) === null) return null;
     const intent = session.payment_intent;
     const received = typeof intent === 'object' && intent !== null && intent.amount_received > 0;
-    return paymentSnapshot(session, received ? await refundsOf(stripe, intent.id) : [], id);
+    return paymentSnapshot(session, received ? await listIntentRefunds(stripe, intent.id) : [], id);
   });
 }
 
@@ -170,7 +170,7 @@ async function sessionOfIntent(stripe: Stripe, intentId: string): Promise<Sessio
   return found?.data[0] ?? null;
 }
 
-const refundsOf = (stripe: Stripe, intentId: string): Promise<Stripe.Refund[]> =>
+const listIntentRefunds = (stripe: Stripe, intentId: string): Promise<Stripe.Refund[]> =>
   collect(stripe.refunds.list({ payment_intent: intentId, limit: pageSize }));
 
 /** The items of all pages. */
@@ -200,7 +200,7 @@ async function createRefund(
     },
   };
   const created = await call(signal, async (stripe) => {
-    const existing = (await refundsOf(stripe, providerPaymentId)).find(
+    const existing = (await listIntentRefunds(stripe, providerPaymentId)).find(
       ({ metadata }) => metadata?.[metadataKeys.refund] === refundId,
     );
     return existing ?? stripe.refunds.create(params, { idempotencyKey: `refund-${refundId}` });

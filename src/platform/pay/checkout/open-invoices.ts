@@ -7,7 +7,7 @@ import { AppError, invalid, unavailable } from '../../../core/errors.ts';
 import { parseExact } from '../../../core/exact-json.ts';
 import { isCurrency, readAmount } from '../../../core/money.ts';
 import { inTransaction } from '../../../db/transaction.ts';
-import { newestRecordsOf } from '../../../public/index.ts';
+import { getNewestRecordReader } from '../../../public/index.ts';
 import {
   createTenantConnector,
   filterRejectedIds,
@@ -70,7 +70,7 @@ const toOpenInvoice = (raw: RawInvoice, currency: string, isNumberMasked: boolea
   dueMinor: readAmount(raw.amountDue ?? '0', currency),
 });
 
-const fieldsOf = ({ number, amountDue, customer, currency }: InvoiceMapping): string[] => [
+const listFields = ({ number, amountDue, customer, currency }: InvoiceMapping): string[] => [
   ...new Set([number, amountDue, customer, ...(currency === null ? [] : [currency])]),
 ];
 const present = (names: readonly SourceValue[]): string[] =>
@@ -98,7 +98,7 @@ async function readFromErp(
   const signal = AbortSignal.any([ctx.disconnected, AbortSignal.timeout(erpTimeoutMs)]);
   const wanted = withValidIds(ids, recordType);
   if (wanted.length === 0) return [];
-  const { records } = await connector.scan({ recordType, fields: fieldsOf(mapping), ids: wanted, signal });
+  const { records } = await connector.scan({ recordType, fields: listFields(mapping), ids: wanted, signal });
   const { currency } = mapping;
   return records.map(({ id, values, labels }) => ({
     id,
@@ -109,7 +109,7 @@ async function readFromErp(
   }));
 }
 
-const textOf = (value: unknown): SourceValue =>
+const toText = (value: unknown): SourceValue =>
   value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value);
 
 async function readFromWarehouse(
@@ -118,15 +118,15 @@ async function readFromWarehouse(
   ids: readonly string[],
 ): Promise<RawInvoice[]> {
   const { recordType, currency } = mapping;
-  const sources = [...fieldsOf(mapping), ...(currency === null ? [] : [`${currency}.name`])];
+  const sources = [...listFields(mapping), ...(currency === null ? [] : [`${currency}.name`])];
   const columns = sources.map((source, index) => ({ name: `c${index}`, source }));
-  const nameOf = (source: string): string => `c${sources.indexOf(source)}`;
+  const toColumnName = (source: string): string => `c${sources.indexOf(source)}`;
   const found: Record<string, unknown>[] = [];
   for (let from = 0; from < ids.length; from += staleBatchSize) {
     const filters = [
       { source: 'id', operator: 'eq' as const, values: ids.slice(from, from + staleBatchSize) },
     ];
-    const { records } = await newestRecordsOf(ctx).list(
+    const { records } = await getNewestRecordReader(ctx).list(
       ctx,
       { recordType, columns, filters, sort: [] },
       { page: 1, pageSize: staleBatchSize },
@@ -135,9 +135,9 @@ async function readFromWarehouse(
     found.push(...(parseExact(records) as Record<string, unknown>[]));
   }
   return found.map((record) => {
-    const at = (source: string): SourceValue => textOf(record[nameOf(source)]);
+    const at = (source: string): SourceValue => toText(record[toColumnName(source)]);
     return {
-      id: textOf(record['id']) ?? '',
+      id: toText(record['id']) ?? '',
       number: at(mapping.number),
       amountDue: at(mapping.amountDue),
       customer: at(mapping.customer),

@@ -41,7 +41,7 @@ const writeBackDisabled: ErpProblem = {
 };
 
 /** One failed document makes the whole payment FAILED, else one pending document makes it PENDING. */
-function stateOf(rows: readonly StateRow[], isEnabled: boolean): ErpState {
+function computeErpState(rows: readonly StateRow[], isEnabled: boolean): ErpState {
   const own = rows.find(({ kind }) => kind === 'payment');
   const decisive =
     rows.find(({ status }) => status === 'FAILED') ?? rows.find(({ status }) => status === 'PENDING') ?? own;
@@ -76,7 +76,9 @@ export async function listErpStates(
     );
   const byPayment = Map.groupBy(rows, (row) => row.payment_id);
   const isEnabled = await isWriteBackEnabled(tx, organizationId);
-  return new Map([...byPayment].map(([paymentId, documents]) => [paymentId, stateOf(documents, isEnabled)]));
+  return new Map(
+    [...byPayment].map(([paymentId, documents]) => [paymentId, computeErpState(documents, isEnabled)]),
+  );
 }
 
 /** Restricts a query on pay_payments to payments with this status, computed as `listErpStates` does. */

@@ -48,7 +48,7 @@ const withoutMoney: Readonly<Record<Exclude<PaymentSnapshot['state'], 'SUCCEEDED
  * The status that the provider's state and amounts amount to, regardless of the stored status. Amounts in
  * minor units.
  */
-export function paymentStatusOf(
+export function computePaymentStatus(
   state: PaymentSnapshot['state'],
   received: bigint,
   refunded: bigint,

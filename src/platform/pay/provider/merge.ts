@@ -13,7 +13,12 @@ import {
 } from '../../../gateways/payments/provider.ts';
 import { isWriteBackEnabled } from '../ledger/config.store.ts';
 import { listErpStates } from '../ledger/erp-states.store.ts';
-import { advanceRefundState, advanceStatus, hasSucceeded, paymentStatusOf } from '../ledger/payment-state.ts';
+import {
+  advanceRefundState,
+  advanceStatus,
+  computePaymentStatus,
+  hasSucceeded,
+} from '../ledger/payment-state.ts';
 import * as store from '../ledger/payments.store.ts';
 import { enqueueErpDocument, enqueueReturnedRefund } from '../write-back/erp-documents.store.ts';
 import { enterLostPayment } from './payment-record.ts';
@@ -29,7 +34,7 @@ export const failureColumns = (failure: Failure | null) => ({
   failure_message: failure === null ? null : sanitize(failure.message),
 });
 
-const minorOf = ({ payment }: MergeContext, { amountMinor, currency }: Money): bigint => {
+const getAmountMinor = ({ payment }: MergeContext, { amountMinor, currency }: Money): bigint => {
   if (currency !== payment.currency)
     throw new ProviderError(
       'malformed-answer',
@@ -53,7 +58,7 @@ async function mergeRefund(
     const row = {
       id,
       payment_id: payment.id,
-      amount_minor: String(minorOf(context, snapshot.amount)),
+      amount_minor: String(getAmountMinor(context, snapshot.amount)),
       status: snapshot.state,
     };
     await store.insertRefund(tx, ctx.organizationId, {
@@ -130,9 +135,9 @@ function toChange(
   refunded: bigint,
 ): { status: store.PaymentRow['status']; change: Partial<store.PaymentRow> } {
   const { payment } = context;
-  const reported = minorOf(context, snapshot.received);
+  const reported = getAmountMinor(context, snapshot.received);
   const received = reported > BigInt(payment.received_minor) ? reported : BigInt(payment.received_minor);
-  const status = advanceStatus(payment.status, paymentStatusOf(snapshot.state, received, refunded));
+  const status = advanceStatus(payment.status, computePaymentStatus(snapshot.state, received, refunded));
   // A declined attempt is shown while the payer may try again; success clears it.
   const failure = hasSucceeded(status) ? null : (snapshot.failure ?? undefined);
   return {
@@ -206,7 +211,7 @@ export const mergeRefundSnapshot = (
     const refunded = await refundedSum(context);
     const status = advanceStatus(
       payment.status,
-      paymentStatusOf('SUCCEEDED', BigInt(payment.received_minor), refunded),
+      computePaymentStatus('SUCCEEDED', BigInt(payment.received_minor), refunded),
     );
     await store.updatePayment(
       tx,

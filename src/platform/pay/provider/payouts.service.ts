@@ -20,13 +20,13 @@ const ranks: Readonly<Record<PayoutState, number>> = {
   CANCELED: 3,
 };
 
-const sumOf = (entries: readonly { readonly amount_minor: string }[]): bigint =>
+const sumAmounts = (entries: readonly { readonly amount_minor: string }[]): bigint =>
   entries.reduce((sum, { amount_minor: minor }) => sum + BigInt(minor), 0n);
 
 function toPayout(row: store.PayoutRow, entries: readonly store.EntryRow[]): Payout {
   const amount = (minor: bigint): string => formatAmount({ amountMinor: minor, currency: row.currency });
   const sum = (kind: store.EntryRow['kind'], of = entries): bigint =>
-    sumOf(of.filter((entry) => entry.kind === kind));
+    sumAmounts(of.filter((entry) => entry.kind === kind));
   const ours = Map.groupBy(
     entries.filter(({ payment_id: id }) => id !== null),
     ({ payment_id: id }) => id ?? '',

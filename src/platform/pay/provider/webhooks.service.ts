@@ -16,7 +16,7 @@ import { getProvider } from './accounts.ts';
 import { insertEvent } from './events.store.ts';
 import { enqueueTask } from './tasks.store.ts';
 
-const subjectOf = ({ kind, id }: ProviderObject): string => `${kind}:${id}`;
+const toSubject = ({ kind, id }: ProviderObject): string => `${kind}:${id}`;
 
 /** Enqueues a check of our payment if the object belongs to one, else of the provider's object by its id. */
 export async function enqueueObjectCheck(
@@ -29,7 +29,7 @@ export async function enqueueObjectCheck(
     object.kind === 'payout' ? undefined : await findByProviderId(tx, organizationId, accountId, object.id);
   const task =
     payment === undefined
-      ? { kind: 'object' as const, subject: subjectOf(object) }
+      ? { kind: 'object' as const, subject: toSubject(object) }
       : { kind: 'payment' as const, subject: payment.id };
   await enqueueTask(tx, organizationId, { accountId, ...task });
 }
@@ -41,7 +41,7 @@ async function recordEvent(ctx: TenantCtx, accountId: string, event: ProviderEve
       account_id: accountId,
       event_id: id,
       type,
-      subject: concerns === null ? null : subjectOf(concerns),
+      subject: concerns === null ? null : toSubject(concerns),
     };
     if (!(await insertEvent(tx, ctx.organizationId, row)) || concerns === null) return;
     await enqueueObjectCheck(tx, ctx.organizationId, accountId, concerns);

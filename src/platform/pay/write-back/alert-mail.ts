@@ -24,7 +24,7 @@ const count = (payments: readonly unknown[]): string =>
   `${payments.length} payment${payments.length === 1 ? '' : 's'}`;
 const are = (payments: readonly unknown[]): string => (payments.length === 1 ? 'is' : 'are');
 
-const tableOf = (payments: readonly AlertedPayment[]): RecordTable => ({
+const buildTable = (payments: readonly AlertedPayment[]): RecordTable => ({
   columns: ['Payment', 'Amount', 'Customer', 'Invoices', 'State', 'What happened', 'What to do'].map(
     (label) => ({ label, numeric: false }),
   ),
@@ -50,7 +50,7 @@ export function writeBackMail(
   publicUrl: string,
 ): MailContent {
   const base = `${publicUrl}/api/platform/v1/pay/payments`;
-  const all = tableOf(troubled);
+  const all = buildTable(troubled);
   const table = { ...all, rows: all.rows.slice(0, countRowsThatFit(all)) };
   const [first] = troubled.length > 0 ? troubled : resolved;
   const isOne = troubled.length + resolved.length === 1;

@@ -147,11 +147,11 @@ export async function claimPayment(
     : { organizationId: row.organization_id, paymentId: row.payment_id, leaseId };
 }
 
-const documentsOf = (tx: Tx, { organizationId, paymentId }: ErpClaim) =>
+const selectDocuments = (tx: Tx, { organizationId, paymentId }: ErpClaim) =>
   tx('pay_erp_documents').where({ organization_id: organizationId, payment_id: paymentId });
 
 const leased = (tx: Tx, claim: ErpClaim) =>
-  documentsOf(tx, claim).where({ kind: 'payment', lease_id: claim.leaseId });
+  selectDocuments(tx, claim).where({ kind: 'payment', lease_id: claim.leaseId });
 
 const inTenantTransaction = <T>(
   ctx: Pick<Ctx, 'db'>,
@@ -196,7 +196,7 @@ export const startErpAttempt = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim): Promise<
       .forUpdate()
       .first<Pick<DocumentRow, 'id' | 'status' | 'record_id'> | undefined>('id', 'status', 'record_id');
     if (payment === undefined) return undefined;
-    const due = documentsOf(tx, claim)
+    const due = selectDocuments(tx, claim)
       .where({ status: 'PENDING' })
       .where('next_attempt_at', '<=', tx.raw('clock_timestamp()'));
     const isInErp = payment.status === 'LANDED' || payment.status === 'PARTLY_APPLIED';
@@ -256,7 +256,7 @@ const amountColumns = (
 });
 
 const updateOwn = (tx: Tx, claim: ErpClaim, columns: object) =>
-  documentsOf(tx, claim)
+  selectDocuments(tx, claim)
     .where({ kind: 'payment' })
     .update({ ...columns, updated_at: tx.raw('clock_timestamp()') });
 

@@ -32,7 +32,7 @@ export async function assertPaymentWriter(
  * Retries every document of the payment that is not fully in the ERP. Throws 404 for an unknown payment and
  * 422 `nothing_to_retry`; writes an audit row.
  */
-export const retryWriteBackOf = (ctx: RequestCtx, paymentId: string): Promise<void> =>
+export const retryPaymentWriteBack = (ctx: RequestCtx, paymentId: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     if ((await findPayment(tx, ctx.organizationId, paymentId)) === undefined) throw notFound('Payment');
     if ((await retryErpDocuments(tx, ctx.organizationId, paymentId)) === 0)
@@ -53,7 +53,7 @@ export const retryWriteBackOf = (ctx: RequestCtx, paymentId: string): Promise<vo
  * Leaves the stuck documents of the payment to people: from now on they count as entered by hand. Throws 404
  * for an unknown payment and 422 `nothing_to_end`; writes an audit row.
  */
-export const endWriteBackOf = (ctx: RequestCtx, paymentId: string): Promise<void> =>
+export const endPaymentWriteBack = (ctx: RequestCtx, paymentId: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     if ((await findPayment(tx, ctx.organizationId, paymentId)) === undefined) throw notFound('Payment');
     const externalIds = await deleteStuckErpDocuments(tx, ctx.organizationId, paymentId);

@@ -58,7 +58,7 @@ function toMinor(text: string, currency: string): bigint {
 const min = (...amounts: readonly bigint[]): bigint => amounts.reduce((a, b) => (b < a ? b : a));
 const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((a, b) => a + b, 0n);
 
-function stateOf(record: PaymentRecord, currency: string): ErpPaymentState {
+function toErpPaymentState(record: PaymentRecord, currency: string): ErpPaymentState {
   const applied = record.applications.map(({ amount }) => toMinor(amount, currency));
   return {
     recordId: record.id,
@@ -148,7 +148,7 @@ export async function writePayment(
       `The ERP has another payment with the external id ${task.externalId}: its customer, currency or amount differs`,
       `Give the record ${record.id} another external id in the ERP, or correct its customer, currency and amount, then retry.`,
     );
-  return stateOf(record, task.currency);
+  return toErpPaymentState(record, task.currency);
 }
 
 async function getPaymentRecord(
@@ -172,7 +172,7 @@ export const readErpPaymentState = async (
   recordId: string,
   currency: string,
   signal: AbortSignal,
-): Promise<ErpPaymentState> => stateOf(await getPaymentRecord(writer, recordId, signal), currency);
+): Promise<ErpPaymentState> => toErpPaymentState(await getPaymentRecord(writer, recordId, signal), currency);
 
 /**
  * The new applications that free `shortMinor` of the payment. The last listed invoice is reduced first;
@@ -213,7 +213,7 @@ async function unapplyForRefund(
   signal: AbortSignal,
 ): Promise<void> {
   const { externalId, paymentRecordId, currency, amountMinor } = task;
-  const state = stateOf(record, currency);
+  const state = toErpPaymentState(record, currency);
   const shortMinor = amountMinor - state.unappliedMinor;
   if (shortMinor <= 0n) return;
   if (shortMinor > state.appliedMinor)

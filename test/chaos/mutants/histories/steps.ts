@@ -1,5 +1,5 @@
 // Actions that several histories are made of.
-import { tableOf } from '../../books.ts';
+import { getTable } from '../../books.ts';
 import type { Lie } from '../../faults/control.ts';
 import type { Action } from '../../plan.ts';
 import type { RecordTypeName } from '../../plan-names.ts';
@@ -29,7 +29,7 @@ export const drop = (
   recordType: RecordTypeName,
   where: Fields,
   times: number,
-  table: string = tableOf(recordType),
+  table: string = getTable(recordType),
 ): Action => ({
   do: 'lie',
   recordType,
@@ -49,7 +49,7 @@ export const empty = (
   const { every, times, rounds = 1 } = more;
   const nullColumn = every === undefined ? column : { column, every };
   const lie: Lie = {
-    on: { table: tableOf(recordType), kind: 'rows' },
+    on: { table: getTable(recordType), kind: 'rows' },
     nullColumn,
     ...(times !== undefined && { times }),
   };

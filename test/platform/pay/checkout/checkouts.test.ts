@@ -1,6 +1,6 @@
 // Checkouts never ask for more than is due, however many are open for an invoice.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { codesOf, problemsOf } from '../../../setup/api.ts';
+import { listCodes, listProblems } from '../../../setup/api.ts';
 import { type Desk, openDesk } from '../desk.ts';
 
 let desk: Desk;
@@ -21,7 +21,7 @@ describe('POST /pay/checkout', () => {
     });
     expect(await desk.call('get', `/pay/checkouts/${both.id}`)).toEqual(both);
     const more = await desk.tryCheckOut([{ recordId: first, amount: '60.01' }, { recordId: second }]);
-    expect([more.status, problemsOf(more)]).toEqual([
+    expect([more.status, listProblems(more)]).toEqual([
       422,
       ['invoices[0].amount more_than_due', 'invoices[1].recordId in_flight'],
     ]);
@@ -29,7 +29,7 @@ describe('POST /pay/checkout', () => {
     expect((await desk.checkOut([{ recordId: first }])).amount).toBe('60.00');
     await desk.giveUp(both);
     await desk.work(both.paymentId);
-    const { status, failure, invoices } = await desk.paymentOf(both);
+    const { status, failure, invoices } = await desk.readPayment(both);
     expect([status, failure.code, invoices[0]]).toEqual([
       'CANCELED',
       'canceled_by_payer',
@@ -62,7 +62,7 @@ describe('POST /pay/checkout', () => {
       { recordId: id },
       { recordId: 'x’); drop' },
     ]);
-    expect(problemsOf(refused)).toEqual([
+    expect(listProblems(refused)).toEqual([
       'invoices[0].recordId unknown_invoice',
       'invoices[1].recordId unknown_invoice',
       'invoices[2].amount invalid_amount',
@@ -70,12 +70,12 @@ describe('POST /pay/checkout', () => {
       'invoices[4].recordId unknown_invoice',
     ]);
     for (const amount of ['0', '-1', '1e1', ''])
-      expect([amount, codesOf(await desk.tryCheckOut([{ recordId: id, amount }]))]).toEqual([
+      expect([amount, listCodes(await desk.tryCheckOut([{ recordId: id, amount }]))]).toEqual([
         amount,
         ['invalid_amount'],
       ]);
     const cancelUrl = 'https://shop.acme.example.evil.example/';
-    expect(problemsOf(await desk.tryCheckOut([{ recordId: id }], { cancelUrl }))).toEqual([
+    expect(listProblems(await desk.tryCheckOut([{ recordId: id }], { cancelUrl }))).toEqual([
       'cancelUrl foreign_address',
     ]);
     for (const end of [
@@ -86,7 +86,7 @@ describe('POST /pay/checkout', () => {
     ])
       for (const name of ['successUrl', 'cancelUrl']) {
         const answer = await desk.tryCheckOut([{ recordId: id }], { [name]: `https://${end}` });
-        expect([end, problemsOf(answer)[0]]).toEqual([end, `${name} custom`]);
+        expect([end, listProblems(answer)[0]]).toEqual([end, `${name} custom`]);
       }
   });
 
@@ -137,7 +137,7 @@ describe('POST /pay/checkout', () => {
       await tx('sandbox_payments').where({ payment_id: two.paymentId }).delete();
     });
     await desk.work(one.paymentId, two.paymentId);
-    expect([(await desk.paymentOf(one)).status, (await desk.paymentOf(two)).status]).toEqual([
+    expect([(await desk.readPayment(one)).status, (await desk.readPayment(two)).status]).toEqual([
       'CANCELED',
       'CANCELED',
     ]);
@@ -159,7 +159,7 @@ describe('POST /pay/checkout', () => {
       url: null,
     });
     await desk.work(one.paymentId, two.paymentId);
-    expect([(await desk.paymentOf(one)).status, (await desk.paymentOf(two)).status]).toEqual([
+    expect([(await desk.readPayment(one)).status, (await desk.readPayment(two)).status]).toEqual([
       'CANCELED',
       'SUCCEEDED',
     ]);

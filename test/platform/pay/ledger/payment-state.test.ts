@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import {
   advanceRefundState,
   advanceStatus,
+  computePaymentStatus,
   paymentRanks,
   paymentStatuses,
-  paymentStatusOf,
 } from '../../../../src/platform/pay/ledger/payment-state.ts';
 
 describe('the status of a payment', () => {
@@ -36,13 +36,13 @@ describe('the status of a payment', () => {
   });
 
   it('follows the received amount, not the reported state', () => {
-    expect(paymentStatusOf('CANCELED', 500n, 0n)).toBe('SUCCEEDED');
-    expect(paymentStatusOf('SUCCEEDED', 0n, 0n)).toBe('PROCESSING');
-    expect(paymentStatusOf('OPEN', 0n, 0n)).toBe('PENDING');
-    expect([paymentStatusOf('SUCCEEDED', 500n, 499n), paymentStatusOf('SUCCEEDED', 500n, 500n)]).toEqual([
-      'PARTIALLY_REFUNDED',
-      'REFUNDED',
-    ]);
+    expect(computePaymentStatus('CANCELED', 500n, 0n)).toBe('SUCCEEDED');
+    expect(computePaymentStatus('SUCCEEDED', 0n, 0n)).toBe('PROCESSING');
+    expect(computePaymentStatus('OPEN', 0n, 0n)).toBe('PENDING');
+    expect([
+      computePaymentStatus('SUCCEEDED', 500n, 499n),
+      computePaymentStatus('SUCCEEDED', 500n, 500n),
+    ]).toEqual(['PARTIALLY_REFUNDED', 'REFUNDED']);
   });
 
   it('of a refund may change from SUCCEEDED to FAILED, but never back', () => {

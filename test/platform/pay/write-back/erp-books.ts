@@ -29,7 +29,7 @@ export type Wire = {
   stop(): Promise<void>;
 };
 
-const nameOf = ({ method, url = '' }: IncomingMessage): string =>
+const describeRequest = ({ method, url = '' }: IncomingMessage): string =>
   `${method} ${url.split('?')[0]?.split('/').slice(5).join('/') ?? ''}`.replace('v1/', '');
 
 async function startProxy(target: string): Promise<Wire> {
@@ -38,7 +38,7 @@ async function startProxy(target: string): Promise<Wire> {
     const chunks = await incoming.toArray().catch(() => undefined);
     if (chunks === undefined) return; // the client disconnected before the body was complete
     const body = Buffer.concat(chunks);
-    const name = nameOf(incoming);
+    const name = describeRequest(incoming);
     wire.seen.push(name);
     if ((await wire.before(name)) === 'drop') return void outgoing.destroy();
     const { method, url: path, headers } = incoming;

@@ -158,7 +158,7 @@ describe('a problem with the whole account', () => {
     status,
     body: { 'o:errorDetails': [{ detail: 'No.', 'o:errorCode': code }] },
   });
-  const waitOf = async (paymentId: string): Promise<number> => {
+  const readWait = async (paymentId: string): Promise<number> => {
     const row = await books.as((tx) =>
       tx('pay_erp_documents')
         .where({ payment_id: paymentId })
@@ -185,7 +185,7 @@ describe('a problem with the whole account', () => {
         status: 'PENDING',
         problem: { code, fix: expect.any(String) },
       });
-      expect(await waitOf(first)).toBeGreaterThanOrEqual(minWaitSeconds - 1);
+      expect(await readWait(first)).toBeGreaterThanOrEqual(minWaitSeconds - 1);
       books.erp.account.clearFaults();
       const second = await books.pay([[b, 200]]);
       expect(await settledState(second)).toMatchObject({ status: 'PENDING', problem: null });

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { QueueWorker } from '../../../../src/db/queue-worker.ts';
 import { startWriteBack } from '../../../../src/platform/pay/write-back/worker.ts';
 import { createTenantConnector } from '../../../../src/sync/index.ts';
-import { metadataOf } from '../../../connectors/netsuite/wire.ts';
+import { getMetadata } from '../../../connectors/netsuite/wire.ts';
 import { type Books, openBooks } from './erp-books.ts';
 
 let books: Books;
@@ -89,7 +89,7 @@ describe('a payment', () => {
       organizationId: books.organizationId,
     });
     const wanted = {
-      recordType: metadataOf('invoice'),
+      recordType: getMetadata('invoice'),
       fields: ['foreignamountunpaid', 'status'],
       signal: AbortSignal.timeout(60_000),
     };

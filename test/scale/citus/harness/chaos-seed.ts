@@ -4,7 +4,7 @@
 // throughout.
 import type { Ctx } from '../../../../src/core/ctx.ts';
 import { openDb } from '../../../../src/db/connect.ts';
-import { type Random, randomOf } from '../../../chaos/random.ts';
+import { createRandom, type Random } from '../../../chaos/random.ts';
 import { until } from '../../../setup/until.ts';
 import {
   addresses,
@@ -145,7 +145,7 @@ async function publishThrough(
 }
 
 async function moveCompany({ database, report }: Play, { world: { schema } }: SeededCompany): Promise<void> {
-  const from = await database.nodeOf(schema);
+  const from = await database.getNode(schema);
   const target = database.cluster.workers.find(({ name }) => name !== from.name);
   if (target === undefined) throw new Error('there is no other worker');
   const { host, port } = target.connection;
@@ -154,7 +154,7 @@ async function moveCompany({ database, report }: Play, { world: { schema } }: Se
     host,
     port,
   ]);
-  const now = await database.nodeOf(schema);
+  const now = await database.getNode(schema);
   if (now.name !== target.name) throw new Error(`${schema} is still on ${now.name}`);
   report.moves += 1;
 }
@@ -181,7 +181,7 @@ async function dependsOn(
   if (name === 'coordinator') return () => true;
   const placed = new Map<SeededCompany, string>();
   for (const company of play.companies)
-    placed.set(company, (await play.database.nodeOf(company.world.schema)).name);
+    placed.set(company, (await play.database.getNode(company.world.schema)).name);
   return ({ company, process }) =>
     placed.get(company) === name || (process === 'trusting' && name === 'worker1');
 }
@@ -254,7 +254,7 @@ export async function openChaos(database: CitusDatabase): Promise<Chaos> {
   const db = openOther(ctx, database);
   const companies: SeededCompany[] = [];
   for (let index = 0; index < companyCount; index += 1)
-    companies.push(await openCompany(ctx, randomOf(index), { other: { ...ctx, db }, leaseMs }));
+    companies.push(await openCompany(ctx, createRandom(index), { other: { ...ctx, db }, leaseMs }));
   const sum = (of: (company: SeededCompany) => number): number =>
     companies.reduce((total, company) => total + of(company), 0);
   return {
@@ -268,7 +268,7 @@ export async function openChaos(database: CitusDatabase): Promise<Chaos> {
         refused: 0,
         slowestMs: 0,
       };
-      const random = randomOf(seed);
+      const random = createRandom(seed);
       await playSeed({
         database,
         random,

@@ -17,7 +17,7 @@ export type CitusDatabase = TestDatabase & {
   /** The address with the login of the service, at the coordinator or at this node. */
   serviceUrl(node?: Node): string;
   /** The node that has the records of an organization, by the name of its schema. Throws when none has. */
-  nodeOf(schema: string): Promise<Node>;
+  getNode(schema: string): Promise<Node>;
 };
 
 export async function citusDatabase({
@@ -41,7 +41,7 @@ export async function citusDatabase({
     service,
     cluster,
     serviceUrl: (node = coordinator) => cluster.url(node, login),
-    nodeOf: async (schema) => {
+    getNode: async (schema) => {
       const [row] = await coordinator.query<{ port: number }>(
         `select n.nodeport as port from pg_class c join pg_dist_shard s on s.logicalrelid = c.oid join pg_dist_placement p using (shardid)
          join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary' where c.relnamespace = to_regnamespace($1) limit 1`,

@@ -2,7 +2,7 @@
 // browser.
 import { useState } from 'preact/hooks';
 import { type ApiError, readError, send, toApiError } from '../api.ts';
-import { countOf, formatBytes } from '../format.ts';
+import { formatBytes, formatCount } from '../format.ts';
 import { Problem } from './problem.tsx';
 
 type Report = (total: number, bytes: number) => void;
@@ -48,13 +48,13 @@ export function CsvButton({ path, query = {}, fileName, item = 'record' }: CsvPr
   const start = async (): Promise<void> => {
     const abort = new AbortController();
     const report: Report = (total, bytes) =>
-      setState({ running: abort, text: `${countOf(total, item)}, ${formatBytes(bytes)} so far` });
+      setState({ running: abort, text: `${formatCount(total, item)}, ${formatBytes(bytes)} so far` });
     setState({ running: abort });
     try {
       const search = new URLSearchParams(query as Record<string, string>);
       const { file, total } = await readCsv(`${path}?${search}`, report, abort.signal);
       saveFile(file, fileName);
-      setState({ text: `Exported ${countOf(total, item)}` });
+      setState({ text: `Exported ${formatCount(total, item)}` });
     } catch (thrown) {
       setState(abort.signal.aborted ? {} : { error: toApiError(thrown) });
     }

@@ -55,7 +55,7 @@ export const toJson = (value: unknown): string => JSON.stringify(value, null, 2)
 export const splitList = (text: string): string[] => text.split(/[\s,;]+/).filter((part) => part !== '');
 
 /** What the service says about this field. */
-function problemOf(error: ApiError | undefined, name: string): string | undefined {
+function findProblem(error: ApiError | undefined, name: string): string | undefined {
   const belongs = (path: string): boolean =>
     path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`);
   return error?.details.find(({ path }) => belongs(path.replace(/^body\./, '')))?.message;
@@ -105,7 +105,7 @@ export function SpecField<Name extends string>({ spec, value, onChange, error }:
       {...shared}
       type={kind}
       required={required}
-      problem={problemOf(error, name)}
+      problem={findProblem(error, name)}
       rows={rows}
       options={known}
     />

@@ -8,7 +8,7 @@ export type RowColumn = {
   readonly label: string;
   readonly options?: readonly (readonly [value: string, title: string])[] | undefined;
   /** One of these names, which depend on the rest of the row. A value that isn't one of them stays. */
-  readonly namesOf?: (row: EditedRow) => readonly string[];
+  readonly listNames?: (row: EditedRow) => readonly string[];
   /** Offered while typing. */
   readonly known?: readonly string[];
 };
@@ -54,8 +54,10 @@ function Cell({
   );
 }
 
-const optionsOf = ({ name, options, namesOf }: RowColumn, row: EditedRow): RowColumn['options'] =>
-  namesOf === undefined ? options : [...new Set([...namesOf(row), row[name] ?? ''])].map((one) => [one, one]);
+const listOptions = ({ name, options, listNames }: RowColumn, row: EditedRow): RowColumn['options'] =>
+  listNames === undefined
+    ? options
+    : [...new Set([...listNames(row), row[name] ?? ''])].map((one) => [one, one]);
 
 /**
  * The row with another value. Names in later columns that its change rules out become the first possible
@@ -63,8 +65,8 @@ const optionsOf = ({ name, options, namesOf }: RowColumn, row: EditedRow): RowCo
  */
 function withValue(columns: readonly RowColumn[], row: EditedRow, changed: string, value: string): EditedRow {
   const next: Record<string, string> = { ...row, [changed]: value };
-  for (const { name, namesOf } of columns.slice(columns.findIndex(({ name }) => name === changed) + 1)) {
-    const names = namesOf?.(next);
+  for (const { name, listNames } of columns.slice(columns.findIndex(({ name }) => name === changed) + 1)) {
+    const names = listNames?.(next);
     if (names?.includes(next[name] ?? '') === false) next[name] = names[0] ?? '';
   }
   return next;
@@ -72,7 +74,7 @@ function withValue(columns: readonly RowColumn[], row: EditedRow, changed: strin
 
 export function RowsEditor({ label, hint, item, columns, rows, onChange }: RowsEditorProps) {
   const first = Object.fromEntries(
-    columns.map(({ name, options, namesOf }) => [name, options?.[0]?.[0] ?? namesOf?.({})[0] ?? '']),
+    columns.map(({ name, options, listNames }) => [name, options?.[0]?.[0] ?? listNames?.({})[0] ?? '']),
   );
   const fieldset = useRef<HTMLFieldSetElement>(null);
   const count = useRef(rows.length);
@@ -99,7 +101,7 @@ export function RowsEditor({ label, hint, item, columns, rows, onChange }: RowsE
           {columns.map((column) => (
             <Cell
               key={column.name}
-              column={{ ...column, options: optionsOf(column, row) }}
+              column={{ ...column, options: listOptions(column, row) }}
               label={`${column.label} of ${item} ${index + 1}`}
               value={row[column.name] ?? ''}
               onChange={(value) => replace(index, withValue(columns, row, column.name, value))}

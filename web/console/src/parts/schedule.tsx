@@ -44,14 +44,14 @@ const fixed = ['*/5 * * * *', '*/15 * * * *', '*/30 * * * *', '0 * * * *', '0 */
 const weekdays: Readonly<Record<string, string>> = { daily: '*', weekdays: '1-5' };
 
 /** One of `fixed`, or the name of a kind. */
-function kindOf(schedule: string | null): string {
+function classifySchedule(schedule: string | null): string {
   if (schedule === null) return 'manual';
   if (fixed.includes(schedule)) return schedule;
   const weekday = /^\d{1,2} \d{1,2} \* \* (\S+)$/.exec(schedule)?.[1];
   return Object.keys(weekdays).find((kind) => weekdays[kind] === weekday) ?? 'custom';
 }
 
-const timeOf = (schedule: string | null): string => {
+const parseTime = (schedule: string | null): string => {
   const [minute = '', hour = ''] = schedule?.split(' ') ?? [];
   return isPlain(minute) && isPlain(hour) ? timeText(hour, minute) : '02:00';
 };
@@ -61,10 +61,10 @@ const atTime = (time: string, weekday: string): string => {
 };
 
 /** The schedule that a choice begins with. */
-function scheduleOf(kind: string, before: string | null): string | null {
+function toSchedule(kind: string, before: string | null): string | null {
   if (kind === 'manual') return null;
   const weekday = weekdays[kind];
-  if (weekday !== undefined) return atTime(timeOf(before), weekday);
+  if (weekday !== undefined) return atTime(parseTime(before), weekday);
   return kind === 'custom' ? (before ?? '0 * * * *') : kind;
 }
 
@@ -85,7 +85,7 @@ type ScheduleValue = {
 export const scheduleValue = (schedule: string | null, timezone: string): ScheduleValue => ({
   schedule,
   timezone,
-  custom: kindOf(schedule) === 'custom',
+  custom: classifySchedule(schedule) === 'custom',
 });
 
 const timezones = Intl.supportedValuesOf('timeZone');
@@ -106,7 +106,7 @@ export function ScheduleFields({
   manual = true,
 }: ScheduleFieldsProps) {
   const { schedule, timezone, custom } = value;
-  const kind = custom ? 'custom' : kindOf(schedule);
+  const kind = custom ? 'custom' : classifySchedule(schedule);
   const weekday = weekdays[kind];
   return (
     <>
@@ -114,7 +114,7 @@ export function ScheduleFields({
         label="Schedule"
         value={kind}
         onChange={(next) =>
-          onChange({ timezone, schedule: scheduleOf(next, schedule), custom: next === 'custom' })
+          onChange({ timezone, schedule: toSchedule(next, schedule), custom: next === 'custom' })
         }
         options={kinds.filter(([one]) => manual || one !== 'manual')}
         hint={hint}
@@ -123,7 +123,7 @@ export function ScheduleFields({
         <Field
           label="Time"
           type="time"
-          value={timeOf(schedule)}
+          value={parseTime(schedule)}
           onChange={(time) => onChange({ ...value, schedule: atTime(time, weekday) })}
           required
         />

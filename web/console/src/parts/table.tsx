@@ -37,7 +37,7 @@ type TableProps<T> = {
 
 const ariaSort = { asc: 'ascending', desc: 'descending' } as const;
 
-const classOf = <T,>({ align, minor }: Column<T>): string =>
+const toClassName = <T,>({ align, minor }: Column<T>): string =>
   `${align ?? ''} ${minor === true ? 'minor' : ''}`;
 
 function Head<T>({
@@ -49,7 +49,7 @@ function Head<T>({
   sorting: Sorting | undefined;
   onSort: ((sorting: Sorting) => void) | undefined;
 }) {
-  const classes = classOf(column);
+  const classes = toClassName(column);
   const { sort } = column;
   if (sort === undefined || onSort === undefined)
     return (
@@ -72,14 +72,14 @@ function Head<T>({
   );
 }
 
-const idOf = (row: unknown): string => (row as { readonly id: string }).id;
+const getId = (row: unknown): string => (row as { readonly id: string }).id;
 
 /** Rows under aligned columns; scrolls sideways by itself where the screen is narrow. */
 export function Table<T>({
   label,
   columns,
   rows,
-  rowKey = idOf,
+  rowKey = getId,
   rowHidden,
   error,
   retry,
@@ -105,7 +105,7 @@ export function Table<T>({
           {(rows ?? []).map((row, index) => (
             <tr key={rowKey(row, index)} hidden={rowHidden?.(row)}>
               {columns.map((column) => (
-                <td key={column.title} class={classOf(column)}>
+                <td key={column.title} class={toClassName(column)}>
                   {column.cell(row)}
                 </td>
               ))}

@@ -1,6 +1,6 @@
 // The clock, other integrations' load, the role's permissions and certificates.
 import { request } from './api.js';
-import { button, byId, h, hasChanged, input, label, option, select, valuesOf } from './dom.js';
+import { button, byId, h, hasChanged, input, label, option, readValues, select } from './dom.js';
 
 const STEPS = [
   ['−1 hour', -3600],
@@ -38,7 +38,7 @@ export function setUpAccount({ role, clock }, act) {
   load.addEventListener('submit', (event) => {
     event.preventDefault();
     act(
-      () => request('POST', '/load', { concurrency: Number(valuesOf(load).concurrency) }),
+      () => request('POST', '/load', { concurrency: Number(readValues(load).concurrency) }),
       'The load is set.',
     );
   });
@@ -57,7 +57,7 @@ export function setUpAccount({ role, clock }, act) {
   );
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    act(() => request('POST', '/role', { permissions: valuesOf(form) }), 'The permissions are set.');
+    act(() => request('POST', '/role', { permissions: readValues(form) }), 'The permissions are set.');
   });
   byId('certificates').append(
     button(

@@ -23,7 +23,7 @@ export const check = (name, text, attributes = {}) =>
   h('label', { class: 'check' }, input(name, { type: 'checkbox', ...attributes }), text);
 
 /** The form's values by name, without surrounding spaces. */
-export const valuesOf = (form) =>
+export const readValues = (form) =>
   Object.fromEntries(
     [...new FormData(form)].map(([name, value]) => [name, typeof value === 'string' ? value.trim() : value]),
   );

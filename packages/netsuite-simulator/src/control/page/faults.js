@@ -1,7 +1,7 @@
 // Puts faults: one by a click on a common one, or with a form. Putting replaces the whole list, so each
 // change sends it again.
 import { request } from './api.js';
-import { button, byId, h, input, label, option, renderOnChange, select, valuesOf } from './dom.js';
+import { button, byId, h, input, label, option, readValues, renderOnChange, select } from './dom.js';
 
 const KINDS = ['rows', 'count', 'metadata', 'token', 'record'];
 
@@ -41,7 +41,7 @@ const PRESETS = [
 let current = [];
 const put = (faults) => request('PUT', '/faults', faults);
 
-function effectOf({ effect, value }) {
+function toEffect({ effect, value }) {
   const { fixed, number, condition } = EFFECTS[effect];
   if (fixed !== undefined) return { [effect]: fixed };
   if (effect === 'dropEvery') return { dropRows: { every: Number(value) } };
@@ -99,11 +99,11 @@ export function setUpFaults(tables, act) {
   );
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    const { table, kind, times, ...rest } = valuesOf(form);
+    const { table, kind, times, ...rest } = readValues(form);
     const fault = {
       on: { ...(table && { table }), ...(kind && { kind }) },
       ...(times && { times: Number(times) }),
-      ...effectOf(rest),
+      ...toEffect(rest),
     };
     act(() => put([...current, fault]), 'The fault is put.');
   });

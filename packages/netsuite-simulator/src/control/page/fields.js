@@ -1,6 +1,6 @@
 // Custom fields: adds, changes and removes them.
 import { request } from './api.js';
-import { button, byId, h, input, label, option, renderOnChange, select, valuesOf } from './dom.js';
+import { button, byId, h, input, label, option, readValues, renderOnChange, select } from './dom.js';
 
 const TYPES = [
   ...[
@@ -75,7 +75,7 @@ export function setUpFields(act) {
   );
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    const { values: entries, target: referred, ...field } = valuesOf(form);
+    const { values: entries, target: referred, ...field } = readValues(form);
     const texts = entries
       .split(',')
       .map((entry) => entry.trim())

@@ -1,6 +1,6 @@
 // Hides tables, columns and rows from the role.
 import { request } from './api.js';
-import { button, byId, h, input, label, option, renderOnChange, select, valuesOf } from './dom.js';
+import { button, byId, h, input, label, option, readValues, renderOnChange, select } from './dom.js';
 
 let current = { tables: [], columns: {}, rows: {} };
 
@@ -34,7 +34,7 @@ export function setUpHidden(tables, act) {
   );
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    const { table: name, column: columnName, rows } = valuesOf(form);
+    const { table: name, column: columnName, rows } = readValues(form);
     const ids = rows.split(/[\s,]+/).filter(Boolean);
     const wanted = () =>
       ids.length > 0

@@ -1,6 +1,6 @@
 // Browses and edits records.
 import { request } from './api.js';
-import { button, byId, check, h, input, label, option, select, valuesOf } from './dom.js';
+import { button, byId, check, h, input, label, option, readValues, select } from './dom.js';
 
 const PAGE_SIZE = 50;
 const NAMES = ['tranid', 'entityid', 'itemid', 'name', 'memo'];
@@ -34,7 +34,7 @@ export function setUpRecords(known, runAct, tell) {
   );
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    const { table: name, id: wanted } = valuesOf(form);
+    const { table: name, id: wanted } = readValues(form);
     if (wanted) show(name, wanted);
     else list(name);
   });
@@ -146,7 +146,7 @@ function open({ table, id, fields, lines }) {
   );
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    const { touch } = valuesOf(form);
+    const { touch } = readValues(form);
     const changedLines = (lines ?? [])
       .map(({ line }) => ({ line, fields: changesIn(form, `line ${line}:`) }))
       .filter((each) => Object.keys(each.fields).length > 0);

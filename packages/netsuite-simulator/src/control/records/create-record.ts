@@ -3,7 +3,7 @@
 import type { PoolClient } from 'pg';
 import { z } from 'zod';
 import type { RoleVisibility } from '../../tables/role-visibility.ts';
-import { nameColumnOf, quoteSqlName } from '../../tables/table.ts';
+import { getNameColumn, quoteSqlName } from '../../tables/table.ts';
 import { invalid } from '../control-error.ts';
 import { IdText } from '../parse.ts';
 import { editRecord, GivenFields } from './edit-record.ts';
@@ -26,7 +26,7 @@ export async function createRecordLike(
   const { table, created, modified } = record;
   const id = await nextId(client, record);
   const model = like === undefined ? emptyValues(record) : await readModel(client, table.name, like);
-  const name = nameColumnOf(table.name);
+  const name = getNameColumn(table.name);
   const values: Values = {
     ...model,
     id,

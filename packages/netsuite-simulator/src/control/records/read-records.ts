@@ -4,7 +4,7 @@ import type { PoolClient } from 'pg';
 import { textTypes } from '../../database/snapshot.ts';
 import type { RoleVisibility } from '../../tables/role-visibility.ts';
 import { type AccountColumn, type AccountTable, quoteSqlName } from '../../tables/table.ts';
-import { keyOf } from './record-tables.ts';
+import { getKeyColumn } from './record-tables.ts';
 
 export type Fields = Record<string, string>;
 export type RecordLine = { line: number; fields: Fields };
@@ -67,7 +67,11 @@ async function withLines(
   table: AccountTable,
   rows: readonly Fields[],
 ): Promise<TrueRecord[]> {
-  const records = rows.map((fields) => ({ table: table.name, id: fields[keyOf(table)] ?? '', fields }));
+  const records = rows.map((fields) => ({
+    table: table.name,
+    id: fields[getKeyColumn(table)] ?? '',
+    fields,
+  }));
   if (table.name !== 'transaction') return records;
   const lines = await readLines(
     client,
@@ -84,7 +88,7 @@ export async function findRecord(
   table: AccountTable,
   id: string,
 ): Promise<TrueRecord | undefined> {
-  const rows = await readRows(client, table, `WHERE ${quoteSqlName(keyOf(table))} = $1`, [id]);
+  const rows = await readRows(client, table, `WHERE ${quoteSqlName(getKeyColumn(table))} = $1`, [id]);
   return (await withLines(client, role, table, rows))[0];
 }
 
@@ -95,7 +99,7 @@ export async function listRecords(
   table: AccountTable,
   { after, limit }: { after: string | undefined; limit: number },
 ): Promise<{ records: TrueRecord[]; next: string | null }> {
-  const key = quoteSqlName(keyOf(table));
+  const key = quoteSqlName(getKeyColumn(table));
   const where = after === undefined ? '' : `WHERE ${key} > $1`;
   const rows = await readRows(
     client,

@@ -3,7 +3,7 @@ import { ACCOUNTING_LISTS } from '../../tables/accounting-lists.ts';
 import { isCustomRecord } from '../../tables/custom-fields.ts';
 import { GENERAL_LISTS } from '../../tables/lists.ts';
 import type { RoleVisibility } from '../../tables/role-visibility.ts';
-import { type AccountTable, idColumnOf } from '../../tables/table.ts';
+import { type AccountTable, getIdColumn } from '../../tables/table.ts';
 import { ControlError, notFound } from '../control-error.ts';
 
 /**
@@ -66,7 +66,7 @@ export function getReadableTable(role: RoleVisibility, name: string): AccountTab
 /** Throws ControlError: 404 for an unknown table, 422 for one that can't be edited. */
 export function getEditableTable(role: RoleVisibility, name: string): RecordTable {
   const table = getReadableTable(role, name);
-  const facts = factsOf(name);
+  const facts = findFacts(name);
   if (!facts) throw new ControlError(422, `Records of ${name} can't be edited. ${READ_ONLY[name]}`);
   return { table, ...facts };
 }
@@ -81,10 +81,10 @@ const LISTS = new Set(
     )
     .map(({ name }) => name),
 );
-const factsOf = (table: string): Omit<RecordTable, 'table'> | undefined =>
+const findFacts = (table: string): Omit<RecordTable, 'table'> | undefined =>
   isCustomRecord(table) ? CUSTOM_RECORD : (EDITABLE[table] ?? (LISTS.has(table) ? OTHER : undefined));
 
-export const isEditable = (table: string): boolean => factsOf(table) !== undefined;
+export const isEditable = (table: string): boolean => findFacts(table) !== undefined;
 export const isReadable = (table: string): boolean => isEditable(table) || READ_ONLY[table] !== undefined;
 
-export const keyOf = ({ name }: AccountTable): string => idColumnOf(name);
+export const getKeyColumn = ({ name }: AccountTable): string => getIdColumn(name);

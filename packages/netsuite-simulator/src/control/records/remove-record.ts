@@ -7,7 +7,7 @@ import { ControlError, notFound } from '../control-error.ts';
 import type { RecordTable } from './record-tables.ts';
 
 /** The rows of a record: base table and condition. */
-const partsOf = ({ table }: RecordTable): [table: string, where: string][] =>
+const listParts = ({ table }: RecordTable): [table: string, where: string][] =>
   table.name === 'transaction'
     ? [
         ['transaction', 'id = $1'],
@@ -48,7 +48,7 @@ export async function removeRecord(
     });
   }
   await client.query('DELETE FROM ledger.removed WHERE tablename = $1 AND id = $2', [name, id]);
-  for (const [part, where] of partsOf(record)) {
+  for (const [part, where] of listParts(record)) {
     await client.query(
       `WITH gone AS (DELETE FROM ledger.${part} WHERE ${where} RETURNING *)
        INSERT INTO ledger.removed (tablename, id, part, content) SELECT $2, $1, $3, to_jsonb(gone) FROM gone`,

@@ -18,14 +18,14 @@ async function attempt(work) {
   }
 }
 
-const dayOf = (time) => time.slice(0, 10);
+const toDay = (time) => time.slice(0, 10);
 
 async function revoke(certificateId) {
   await call('POST', `/certificates/${encodeURIComponent(certificateId)}/revoke`, {});
   await show();
 }
 
-function stateOf({ certificateId, notAfter, revokedAt }) {
+function describeState({ certificateId, notAfter, revokedAt }) {
   if (revokedAt !== null) return ['Revoked'];
   if (new Date(notAfter) <= new Date()) return ['Expired'];
   return [
@@ -36,15 +36,15 @@ function stateOf({ certificateId, notAfter, revokedAt }) {
   ];
 }
 
-const rowOf = (name, certificate) =>
+const createRow = (name, certificate) =>
   h(
     'tr',
     {},
     h('td', {}, name),
     h('td', {}, h('code', {}, certificate.certificateId)),
-    h('td', {}, dayOf(certificate.createdAt)),
-    h('td', {}, dayOf(certificate.notAfter)),
-    h('td', {}, ...stateOf(certificate)),
+    h('td', {}, toDay(certificate.createdAt)),
+    h('td', {}, toDay(certificate.notAfter)),
+    h('td', {}, ...describeState(certificate)),
   );
 
 async function show() {
@@ -57,12 +57,12 @@ async function show() {
   const newestFirst = integrations.toReversed();
   applications.replaceChildren(
     ...newestFirst.map(({ clientId, name, createdAt }) =>
-      option(clientId, `${name} (created ${dayOf(createdAt)})`),
+      option(clientId, `${name} (created ${toDay(createdAt)})`),
     ),
   );
   if (integrations.some(({ clientId }) => clientId === chosen)) applications.value = chosen;
   const rows = newestFirst.flatMap(({ name, certificates }) =>
-    certificates.map((certificate) => rowOf(name, certificate)),
+    certificates.map((certificate) => createRow(name, certificate)),
   );
   byId('certificates').replaceChildren(...rows);
 }

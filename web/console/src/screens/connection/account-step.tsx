@@ -21,7 +21,7 @@ const isOauth = ({ method }: Values): boolean => method === 'oauth2';
 const isTba = (values: Values): boolean => !isOauth(values);
 
 /** `isStored`: the service has the secrets of tokens. */
-function fieldsOf(isStored: boolean): readonly FieldSpec<Name>[] {
+function createFields(isStored: boolean): readonly FieldSpec<Name>[] {
   const hint = isStored && 'Stored. Leave both secrets empty to keep them.';
   const secret = { kind: 'password', required: !isStored, when: isTba, hint } as const;
   return [
@@ -52,7 +52,7 @@ function fieldsOf(isStored: boolean): readonly FieldSpec<Name>[] {
   ];
 }
 
-function enteredOf(connection: Connection | null): Partial<Values> {
+function toValues(connection: Connection | null): Partial<Values> {
   if (connection === null) return { method: 'oauth2' };
   const { accountId, baseUrl, authentication } = connection;
   const { certificateId: _, ...ids } = authentication;
@@ -60,7 +60,7 @@ function enteredOf(connection: Connection | null): Partial<Values> {
 }
 
 /** The certificate id stays what it is; secrets that are not entered stay too. */
-function inputOf(values: Values) {
+function toInput(values: Values) {
   const { accountId, baseUrl, hasAddress, clientId, consumerKey, tokenId, consumerSecret, tokenSecret } =
     values;
   const tokens = {
@@ -87,15 +87,15 @@ function nextStep(values: Values, connection: Connection | null): Step {
 const draft = 'connection account';
 
 export function AccountStep({ connection }: { connection: Connection | null }) {
-  const initial = readKept<Partial<Values>>(draft) ?? enteredOf(connection);
+  const initial = readKept<Partial<Values>>(draft) ?? toValues(connection);
   const [method, setMethod] = useState(initial.method);
   return (
     <StepFrame help={method === 'tba' ? 'tba' : 'oauth2'}>
       <RecordForm
-        fields={fieldsOf(connection?.authentication.method === 'tba' && connection.hasCredentials)}
+        fields={createFields(connection?.authentication.method === 'tba' && connection.hasCredentials)}
         initial={initial}
         label="Save and continue"
-        save={(values) => saveConnection(inputOf(values), draft, nextStep(values, connection))}
+        save={(values) => saveConnection(toInput(values), draft, nextStep(values, connection))}
         onChange={({ consumerSecret, tokenSecret, ...entered }) => {
           keep(draft, entered);
           setMethod(entered.method);

@@ -12,7 +12,7 @@ import {
   stepAddress,
 } from './words.ts';
 
-const titleOf = ({ slot, certificateId, active }: Certificate): string =>
+const formatTitle = ({ slot, certificateId, active }: Certificate): string =>
   `Certificate ${slot}: ${certificateId ?? 'waits for its id'}${active ? ', active' : ''}`;
 
 const draft = 'connection certificate';
@@ -53,7 +53,7 @@ export function CertificateIdStep({ connection }: { connection: Connection }) {
                 id: certificates.find((one) => String(one.slot) === next)?.certificateId ?? '',
               })
             }
-            options={certificates.map((one) => [String(one.slot), titleOf(one)])}
+            options={certificates.map((one) => [String(one.slot), formatTitle(one)])}
             hint="The one that gets this id becomes active."
           />
         )}

@@ -78,7 +78,7 @@ function Certificates({ certificates }: Connection) {
   );
 }
 
-const codeOf = (id: string | undefined) => id && <code>{id}</code>;
+const renderCode = (id: string | undefined) => id && <code>{id}</code>;
 
 /** Secrets are never shown. */
 function FactsOf({ accountId, baseUrl, authentication, status, lastTestedAt, credentialHint }: Connection) {
@@ -90,9 +90,9 @@ function FactsOf({ accountId, baseUrl, authentication, status, lastTestedAt, cre
         ['Account', accountId],
         ['Address', baseUrl],
         ['Signs in by', methodWords[method]],
-        ['Client id', codeOf(clientId)],
-        ['Consumer key', codeOf(consumerKey)],
-        ['Token id', codeOf(tokenId)],
+        ['Client id', renderCode(clientId)],
+        ['Consumer key', renderCode(consumerKey)],
+        ['Token id', renderCode(tokenId)],
         ['Token secret', credentialHint && `ends in ${credentialHint}`],
         ['Last tested', lastTestedAt && <Time at={lastTestedAt} relative />],
       ]}

@@ -11,11 +11,19 @@ import { CertificateIdStep } from './certificate-id-step.tsx';
 import { CertificateStep } from './certificate-step.tsx';
 import { ConnectionState } from './connection-state.tsx';
 import { TestStep } from './test-step.tsx';
-import { type Connection, isStep, openStep, type Step, stepAddress, stepsOf, stepTitles } from './words.ts';
+import {
+  type Connection,
+  isStep,
+  listConnectionSteps,
+  openStep,
+  type Step,
+  stepAddress,
+  stepTitles,
+} from './words.ts';
 
 /** Where the person is; steps that need an earlier one are no links yet. */
 function StepBar({ current, connection }: { current: Step; connection: Connection | null }) {
-  const all = stepsOf(connection?.authentication.method ?? 'oauth2');
+  const all = listConnectionSteps(connection?.authentication.method ?? 'oauth2');
   const first = openStep(connection);
   const open = first === null ? all.length : all.indexOf(first);
   const hasCertificate = (connection?.certificates.length ?? 0) > 0;

@@ -1,7 +1,7 @@
 // Deletes the connection, and with it all synced records if the person types the organization's slug.
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Check, Field } from '../../parts/form.tsx';
 import { ConfirmButton } from '../../parts/record-form.tsx';
 import { expire, invalidate, useGet } from '../../query.ts';
@@ -14,12 +14,12 @@ function Effects({ certificates, accountId }: Connection) {
   const { data } = useGet(may('sync:read') ? '/sync-configs' : null, { query: { pageSize: 1 } });
   const records = identity.value?.metrics?.storage.records;
   const syncs = data?.pagination.total;
-  const synced = records === undefined ? 'The synced records' : countOf(records, 'synced record');
+  const synced = records === undefined ? 'The synced records' : formatCount(records, 'synced record');
   const texts = [
     syncs !== 0 &&
-      `${syncs === undefined ? 'All syncs' : countOf(syncs, 'sync')} of account ${accountId} stop at once, until there is a connection again.`,
+      `${syncs === undefined ? 'All syncs' : formatCount(syncs, 'sync')} of account ${accountId} stop at once, until there is a connection again.`,
     certificates.length > 0
-      ? `${countOf(certificates.length, 'certificate')} and the private keys are deleted. To connect again, upload a new one.`
+      ? `${formatCount(certificates.length, 'certificate')} and the private keys are deleted. To connect again, upload a new one.`
       : 'The stored credentials are deleted. To connect again, enter them again.',
     'The list of record types is deleted, until it is read again.',
     records !== 0 && `${synced} stay, and published versions keep serving them without further changes.`,

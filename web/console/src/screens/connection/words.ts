@@ -33,7 +33,7 @@ export const isStep = (text: string | null): text is Step => text !== null && Ob
 export const stepAddress = (step: Step): string => `${base}/connection?step=${step}`;
 
 /** Tokens need no certificate. */
-export const stepsOf = (method: keyof typeof methodWords): readonly Step[] =>
+export const listConnectionSteps = (method: keyof typeof methodWords): readonly Step[] =>
   method === 'tba' ? ['account', 'test'] : ['account', 'certificate', 'certificate-id', 'test'];
 
 /** The first step that isn't done; null once the service has all that it needs to sign in. */

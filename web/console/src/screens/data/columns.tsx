@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { useAction } from '../../parts/dialog.tsx';
 import { Checks, Field, Form } from '../../parts/form.tsx';
 import { show } from './address.ts';
@@ -33,7 +33,7 @@ export function Columns({
   return (
     <Form
       action={action}
-      label={chosen.length === 0 ? 'Show the usual columns' : `Show ${countOf(chosen.length, 'column')}`}
+      label={chosen.length === 0 ? 'Show the usual columns' : `Show ${formatCount(chosen.length, 'column')}`}
       secondary={
         <>
           {choose('All', names)}

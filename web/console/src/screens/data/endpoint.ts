@@ -42,7 +42,7 @@ export const operatorWords = (operator: string, type: ValueType | undefined): st
   operator;
 
 /** The type of a field, as far as it is known: of lines only the operators say something about it. */
-export const typeOf = (field: string, operators: readonly string[], types: Types): ValueType | undefined =>
+export const inferType = (field: string, operators: readonly string[], types: Types): ValueType | undefined =>
   types.get(field) ??
   (operators.includes('after') ? 'date' : operators.includes('gt') ? 'number' : undefined);
 

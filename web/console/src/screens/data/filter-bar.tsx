@@ -4,7 +4,7 @@ import { Field, Form, Select } from '../../parts/form.tsx';
 import { SearchFilter } from '../../parts/list.tsx';
 import { DialogButton } from '../../parts/record-form.tsx';
 import { type Condition, type State, show, toConditions, withFilter, without } from './address.ts';
-import { type Endpoint, operatorWords, type Types, typeOf } from './endpoint.ts';
+import { type Endpoint, inferType, operatorWords, type Types } from './endpoint.ts';
 
 type BarProps = {
   endpoint: Endpoint;
@@ -13,7 +13,7 @@ type BarProps = {
   /** Fields that the person sees masked, and so can't filter by. */
   masked: ReadonlySet<string>;
   /** Values on the page, offered while typing. */
-  valuesOf: (field: string) => readonly string[];
+  listValues: (field: string) => readonly string[];
 };
 
 /** Search and filters that the version declares, and those in use. */
@@ -28,7 +28,7 @@ export function FilterBar(props: BarProps) {
       {filters.length > 0 && (
         <ul class="data-chips" aria-label="Filters in use">
           {toConditions(filters).map((condition) => {
-            const text = wordsOf(condition, types);
+            const text = describeCondition(condition, types);
             return (
               <li key={text} class="data-chip">
                 {text}
@@ -64,7 +64,7 @@ export function FilterBar(props: BarProps) {
   );
 }
 
-function wordsOf({ field, operator, values }: Condition, types: Types): string {
+function describeCondition({ field, operator, values }: Condition, types: Types): string {
   if (operator === 'null') return `${field} ${values[0] === 'false' ? 'has a value' : 'is empty'}`;
   return `${field} ${operatorWords(operator, types.get(field))} ${values.join(operator === 'not' ? ' and not ' : ' or ')}`;
 }
@@ -78,13 +78,13 @@ const presence = [
   ['false', 'no, it has a value'],
 ] as const;
 
-function FilterForm({ endpoint, types, masked, valuesOf, state, close }: BarProps & { close: () => void }) {
+function FilterForm({ endpoint, types, masked, listValues, state, close }: BarProps & { close: () => void }) {
   const declared = endpoint.filters.filter(({ field }) => !masked.has(field));
   const [wanted, setWanted] = useState({ field: declared[0]?.field ?? '', operator: '', value: '' });
   const { field, value } = wanted;
   const operators: readonly string[] = declared.find((one) => one.field === field)?.operators ?? [];
   const operator = operators.includes(wanted.operator) ? wanted.operator : (operators[0] ?? 'eq');
-  const type = typeOf(field, operators, types);
+  const type = inferType(field, operators, types);
   const choices = operator === 'null' ? presence : type === 'boolean' ? truths : undefined;
   const setValue = (next: string): void => setWanted({ ...wanted, value: next });
   const action = useAction(async () => {
@@ -119,7 +119,7 @@ function FilterForm({ endpoint, types, masked, valuesOf, state, close }: BarProp
           required
           type={type === 'date' || type === 'time' ? 'date' : 'text'}
           hint={type === 'time' && 'The whole day, in UTC'}
-          options={type === 'text' ? valuesOf(field) : undefined}
+          options={type === 'text' ? listValues(field) : undefined}
         />
       ) : (
         <Select label="Value" value={value || 'true'} onChange={setValue} options={choices} />

@@ -1,7 +1,7 @@
 // Reads records as the service writes them, and shows their values. Numbers stay the digits of the response:
 // a JavaScript number would lose some of them.
 import { type Answer, api } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Time } from '../../parts/time.tsx';
 import { useRead } from '../../query.ts';
 import type { ValueType } from './endpoint.ts';
@@ -53,7 +53,7 @@ export function Shown({ value = null, type }: { value: Value | undefined; type?:
   if (typeof value === 'boolean') return <>{String(value)}</>;
   if (typeof value !== 'string') {
     const entries = value.filter((one) => typeof one === 'string' || one === null);
-    if (entries.length < value.length) return <span class="muted">{countOf(value.length, 'line')}</span>;
+    if (entries.length < value.length) return <span class="muted">{formatCount(value.length, 'line')}</span>;
     return <>{entries.map((one) => one ?? '–').join(' · ')}</>;
   }
   if (type === 'time' && !Number.isNaN(Date.parse(value))) return <Time at={value} />;

@@ -1,7 +1,7 @@
 // The records of one resource of a version: searched, filtered, sorted and paged as its callers may, with the
 // same values.
 import { useRef } from 'preact/hooks';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Unread } from '../../parts/detail.tsx';
 import { Empty, Page } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -89,7 +89,7 @@ function Browser({
         actions={<RecordTools {...common} />}
       >
         <StaleNote fields={page?.staleFields ?? []} />
-        <FilterBar {...common} valuesOf={(field) => valuesOf(page, field)} />
+        <FilterBar {...common} listValues={(field) => listValues(page, field)} />
         {page === undefined && read.error !== undefined ? (
           <Problem error={read.error} retry={() => void read.reload()} />
         ) : (
@@ -112,7 +112,7 @@ const Lead = ({ endpoint: { description }, page }: { endpoint: Endpoint; page: R
   <>
     {description}
     {description !== '' && page !== undefined && ' · '}
-    <span aria-live="polite">{page !== undefined && countOf(page.pagination.total, 'record')}</span>
+    <span aria-live="polite">{page !== undefined && formatCount(page.pagination.total, 'record')}</span>
     {page?.syncedAt && (
       <>
         {' · '}synced <Time at={page.syncedAt} relative />
@@ -139,7 +139,7 @@ const StaleNote = ({ fields }: { fields: RecordPage['staleFields'] }) =>
 const maxSuggestions = 50;
 
 /** Different texts of a field on the page. */
-const valuesOf = (page: RecordPage | undefined, field: string): string[] =>
+const listValues = (page: RecordPage | undefined, field: string): string[] =>
   [...new Set((page?.data ?? []).map((row) => row[field]))]
     .filter((value) => typeof value === 'string')
     .slice(0, maxSuggestions);

@@ -12,7 +12,7 @@ import type { Endpoint, Types } from './endpoint.ts';
 type View = Answer<'/views', 'post'>;
 type ViewFilter = View['filters'][number];
 
-const sourceOf = (endpoint: Endpoint, name: string): string | undefined =>
+const findFieldSource = (endpoint: Endpoint, name: string): string | undefined =>
   name === 'id' ? name : endpoint.fields.find((field) => field.name === name)?.source;
 
 type SaveProps = { endpoint: Endpoint; state: State; columns: readonly string[]; types: Types };
@@ -20,7 +20,7 @@ type SaveProps = { endpoint: Endpoint; state: State; columns: readonly string[];
 /** Views take true and false as such, and every other value also as text. */
 const toViewFilters = ({ endpoint, state, types }: SaveProps): ViewFilter[] =>
   toConditions(state.filters).flatMap(({ field, operator, values }) => {
-    const source = sourceOf(endpoint, field);
+    const source = findFieldSource(endpoint, field);
     if (source === undefined) return [];
     const isTruth = operator === 'null' || types.get(field) === 'boolean';
     const typed = isTruth ? values.map((value) => value === 'true') : [...values];
@@ -60,7 +60,7 @@ export function SaveView(props: SaveProps) {
   const lost = [
     ...(state.q === '' ? [] : [`the search for “${state.q}”`]),
     ...state.filters
-      .filter(({ field }) => sourceOf(endpoint, field) === undefined)
+      .filter(({ field }) => findFieldSource(endpoint, field) === undefined)
       .map(({ field }) => `the filter on ${field}`),
   ];
   return (
@@ -68,13 +68,13 @@ export function SaveView(props: SaveProps) {
       fields={fields}
       label="Save the view"
       save={async ({ name, visibility }) => {
-        const sort = sourceOf(endpoint, state.sort);
+        const sort = findFieldSource(endpoint, state.sort);
         const { data } = await api.POST('/views', {
           body: {
             name,
             visibility: visibility as View['visibility'],
             recordType: endpoint.recordType,
-            columns: [...new Set(columns.flatMap((column) => sourceOf(endpoint, column) ?? []))],
+            columns: [...new Set(columns.flatMap((column) => findFieldSource(endpoint, column) ?? []))],
             filters: toViewFilters(props),
             sort: sort === undefined ? [] : [{ field: sort, direction: state.order }],
           },

@@ -42,7 +42,7 @@ function Resources({
   version: Version;
   syncs: readonly Sync[];
 }) {
-  const syncOf = (recordType: string): Sync | undefined =>
+  const findSync = (recordType: string): Sync | undefined =>
     syncs.find((sync) => sync.recordType === recordType);
   return (
     <Section
@@ -69,13 +69,13 @@ function Resources({
             title: 'Records',
             align: 'end',
             cell: ({ recordType }) => {
-              const records = syncOf(recordType)?.records;
+              const records = findSync(recordType)?.records;
               return records === undefined ? <span class="muted">–</span> : formatNumber(records);
             },
           },
           {
             title: 'Synced',
-            cell: ({ recordType }) => <Time at={syncOf(recordType)?.syncedAt ?? null} relative none="–" />,
+            cell: ({ recordType }) => <Time at={findSync(recordType)?.syncedAt ?? null} relative none="–" />,
           },
         ]}
         empty={<Empty title={`${version} has no resources.`} />}

@@ -4,13 +4,13 @@ import { type FieldSpec, RecordForm, splitList } from '../../parts/record-form.t
 import { may } from '../../session.ts';
 import type { Key } from './scope-words.ts';
 import {
+  filterLiving,
   isLimited,
-  livingOf,
+  listResources,
+  listScopable,
   parseRows,
   type RowTexts,
-  resourcesOf,
   type ScopeTexts,
-  scopableOf,
   toScopes,
   toTexts,
   useVersions,
@@ -22,7 +22,7 @@ type Values = ScopeTexts & { readonly name: string; readonly expires: string; re
 /** Limits the records of `versions` that are read; `resources` are those that may be. */
 export const rowFields = (
   versions: readonly Version[],
-  resources = resourcesOf(versions),
+  resources = listResources(versions),
 ): FieldSpec<keyof RowTexts>[] => [
   {
     name: 'rows',
@@ -31,8 +31,8 @@ export const rowFields = (
     list: {
       item: 'condition',
       columns: [
-        { name: 'resource', label: 'Resource', namesOf: () => resources },
-        { name: 'field', label: 'Field', namesOf: ({ resource }) => scopableOf(versions, resource) },
+        { name: 'resource', label: 'Resource', listNames: () => resources },
+        { name: 'field', label: 'Field', listNames: ({ resource }) => listScopable(versions, resource) },
         { name: 'values', label: 'Values' },
       ],
     },
@@ -72,10 +72,14 @@ const expiryFields: FieldSpec<keyof Values>[] = [
   },
 ];
 
-function fieldsOf(known: readonly Version[], values: Values, limited: boolean): FieldSpec<keyof Values>[] {
+function createFields(
+  known: readonly Version[],
+  values: Values,
+  limited: boolean,
+): FieldSpec<keyof Values>[] {
   const [versions, resources] = [splitList(values.versions), splitList(values.resources)];
-  const living = livingOf(known);
-  const chosen = livingOf(known, versions);
+  const living = filterLiving(known);
+  const chosen = filterLiving(known, versions);
   return [
     {
       name: 'name',
@@ -96,7 +100,7 @@ function fieldsOf(known: readonly Version[], values: Values, limited: boolean): 
       name: 'resources',
       label: 'Resources',
       hint: 'None chosen: all.',
-      choices: withChosen(resourcesOf(chosen), resources),
+      choices: withChosen(listResources(chosen), resources),
     },
     ...rowFields(chosen, resources.length === 0 ? undefined : resources),
     {
@@ -162,7 +166,7 @@ export function KeyForm({ apiKey, label, save }: KeyFormProps) {
     names.some((name) => values[name] !== initial[name]);
   return (
     <RecordForm
-      fields={fieldsOf(versions, values, limited)}
+      fields={createFields(versions, values, limited)}
       initial={initial}
       onChange={setValues}
       label={label}

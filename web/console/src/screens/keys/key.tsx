@@ -1,6 +1,6 @@
 // One API key: what it may do, its secrets, its tokens and its usage.
 import { api } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { ObjectPage } from '../../parts/detail.tsx';
 import { ConfirmButton, DialogButton } from '../../parts/record-form.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -85,7 +85,7 @@ const Revoke = ({ apiKey: { id, name, requestsLast7Days, lastUsedAt } }: { apiKe
     run={() => api.DELETE('/api-keys/{id}', { params: { path: { id } } }).then(readAgain)}
   >
     <p>
-      It made {countOf(requestsLast7Days, 'request')} in the last 7 days
+      It made {formatCount(requestsLast7Days, 'request')} in the last 7 days
       {lastUsedAt !== null && (
         <>
           , the last one <Time at={lastUsedAt} relative />

@@ -25,7 +25,7 @@ export const KeyStatus = ({ status }: { status: Key['status'] }) => (
 export const above = [{ to: `${base}/keys`, title: 'API keys' }];
 
 /** The end of the key, or that of its secret, whichever comes first. */
-const endOf = ({ expiresAt, secretEndsAt }: Key): string | null =>
+const findEarliestEnd = ({ expiresAt, secretEndsAt }: Key): string | null =>
   [expiresAt, secretEndsAt].filter((at) => at !== null).sort()[0] ?? null;
 
 const columns: readonly Column<Key>[] = [
@@ -53,7 +53,7 @@ const columns: readonly Column<Key>[] = [
   {
     title: 'Expires',
     sort: 'expiresAt',
-    cell: (key) => <Time at={endOf(key)} relative none="Never" />,
+    cell: (key) => <Time at={findEarliestEnd(key)} relative none="Never" />,
     minor: true,
   },
   { title: 'Status', cell: ({ status }) => <KeyStatus status={status} /> },

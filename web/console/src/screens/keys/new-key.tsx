@@ -5,16 +5,16 @@ import { invalidate } from '../../query.ts';
 import { base } from '../../router.ts';
 import { KeyForm } from './key-form.tsx';
 import { above } from './keys.tsx';
-import { livingOf, resourcesOf, useVersions, type Version } from './scopes.ts';
+import { filterLiving, listResources, useVersions, type Version } from './scopes.ts';
 import { Secret } from './secret.tsx';
 
 type MadeKey = Answer<'/api-keys', 'post'>;
 
 /** The address of a first read: of a resource that the key reads, when one is known. */
 function firstPath({ scopes }: MadeKey, versions: readonly Version[]): string | undefined {
-  const version = livingOf(versions, scopes.versions).find(({ status }) => status === 'published');
+  const version = filterLiving(versions, scopes.versions).find(({ status }) => status === 'published');
   const wanted = scopes.resources.length > 0 ? scopes.resources : Object.keys(scopes.rows ?? {});
-  const known = version === undefined ? [] : resourcesOf([version]);
+  const known = version === undefined ? [] : listResources([version]);
   const resource = known.find((name) => wanted.includes(name)) ?? known[0];
   return resource && `/${version?.version}/${resource}?pageSize=1`;
 }

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { type Answer, api } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { RecordForm } from '../../parts/record-form.tsx';
 import { Time } from '../../parts/time.tsx';
 import { invalidate } from '../../query.ts';
@@ -58,7 +58,8 @@ export function RotateKey({ apiKey, onClose }: { apiKey: Key; onClose: () => voi
       }}
     >
       <p>
-        The key then acts for you. It made {countOf(apiKey.requestsLast7Days, 'request')} in the last 7 days.
+        The key then acts for you. It made {formatCount(apiKey.requestsLast7Days, 'request')} in the last 7
+        days.
       </p>
       {apiKey.graceEndsAt !== null && (
         <p class="note warn">A grace period is running: the secret before the current one ends now.</p>

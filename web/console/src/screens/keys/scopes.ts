@@ -76,19 +76,19 @@ export const useVersions = (): readonly Version[] =>
   useGet(may('api-schema:read') ? '/api-schema' : null, { query: { pageSize: 100 } }).data?.data ?? [];
 
 /** The living ones of `versions` that `chosen` names; all when it names none. */
-export const livingOf = (versions: readonly Version[], chosen: readonly string[] = []): Version[] =>
+export const filterLiving = (versions: readonly Version[], chosen: readonly string[] = []): Version[] =>
   versions.filter(
     ({ version, status }) =>
       (status === 'published' || status === 'deprecated') &&
       (chosen.length === 0 || chosen.includes(version)),
   );
 
-export const resourcesOf = (versions: readonly Version[]): string[] => [
+export const listResources = (versions: readonly Version[]): string[] => [
   ...new Set(versions.flatMap(({ endpoints }) => endpoints.map(({ name }) => name))),
 ];
 
 /** The fields by which the rows of a resource can be limited. */
-export const scopableOf = (versions: readonly Version[], resource: string | undefined): string[] => [
+export const listScopable = (versions: readonly Version[], resource: string | undefined): string[] => [
   'id',
   ...new Set(
     versions

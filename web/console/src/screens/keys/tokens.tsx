@@ -8,7 +8,7 @@ import { invalidate } from '../../query.ts';
 import { may } from '../../session.ts';
 import { rowFields } from './key-form.tsx';
 import type { Key } from './scope-words.ts';
-import { livingOf, toRows, useVersions } from './scopes.ts';
+import { filterLiving, toRows, useVersions } from './scopes.ts';
 import { Copied, Secret } from './secret.tsx';
 
 const path = '/api-keys/{id}/tokens';
@@ -47,7 +47,7 @@ export const TokenSection = ({ apiKey }: { apiKey: Key }) => (
 type Minted = NonNullable<Answer<typeof path, 'post'>['tokens']>[number];
 
 function MintToken({ apiKey: { id, scopes }, onClose }: { apiKey: Key; onClose: () => void }) {
-  const versions = livingOf(useVersions(), scopes.versions);
+  const versions = filterLiving(useVersions(), scopes.versions);
   const [minted, setMinted] = useState<Minted>();
   if (minted !== undefined)
     return (

@@ -1,6 +1,6 @@
 // How a key is used: requests by day as a plot, and by resource, version or subject as a table.
 import type { Answer } from '../../api.ts';
-import { countOf, formatDay, formatNumber } from '../../format.ts';
+import { formatCount, formatDay, formatNumber } from '../../format.ts';
 import { List, listQuery, SelectFilter, selectFilter } from '../../parts/list.tsx';
 import { Empty, Section } from '../../parts/page.tsx';
 import { type Bar, Bars } from '../../parts/plot.tsx';
@@ -10,7 +10,7 @@ import { setQuery } from '../../router.ts';
 
 type Usage = Answer<'/api-keys/{id}/usage'>['data'][number];
 type Part = { readonly version?: string; readonly resource?: string };
-const dayOf = (daysAgo: number): string =>
+const computeDay = (daysAgo: number): string =>
   new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
 const dayWords = (day: string): string => formatDay(`${day}T12:00:00`);
 
@@ -31,7 +31,7 @@ export function UsageSection({ id }: { id: string }) {
   const days = given === '7' ? 7 : given === '90' ? 90 : 30;
   const [groupBy, title] = groupings[by] ?? groupings.resource;
   const params = { path: { id } };
-  const period = { from: dayOf(days - 1), to: dayOf(0) };
+  const period = { from: computeDay(days - 1), to: computeDay(0) };
   const byDay = useGet('/api-keys/{id}/usage', {
     ...params,
     query: { ...period, ...only, groupBy: 'day', pageSize: 100 },
@@ -62,7 +62,7 @@ export function UsageSection({ id }: { id: string }) {
           <List
             label="Requests by group"
             read={grouped}
-            rowKey={(row) => nameOf(row, by)}
+            rowKey={(row) => toGroupName(row, by)}
             filters={[
               selectFilter('Group by', 'by', 'By resource', [
                 ['version', 'By version'],
@@ -85,9 +85,9 @@ const showOnly = ({ version, resource }: Partial<Pick<Usage, 'version' | 'resour
 /** One bar a day, also for days without requests. */
 const toBars = (usage: readonly Usage[], days: number): Bar[] =>
   Array.from({ length: days }, (_, index) => {
-    const day = dayOf(days - 1 - index);
+    const day = computeDay(days - 1 - index);
     const { requests = 0, refused = 0, failed = 0 } = usage.find((one) => one.day === day) ?? {};
-    const title = `${dayWords(day)}: ${countOf(requests, 'request')}, ${badWords(refused, failed)}`;
+    const title = `${dayWords(day)}: ${formatCount(requests, 'request')}, ${badWords(refused, failed)}`;
     return { key: day, value: requests, tone: failed > 0 ? 'bad' : requests === 0 ? 'calm' : 'busy', title };
   });
 
@@ -115,7 +115,7 @@ function ByDay({
   return (
     <div class="card">
       <p>
-        <strong>{countOf(sum('requests'), 'request')}</strong>{' '}
+        <strong>{formatCount(sum('requests'), 'request')}</strong>{' '}
         <span class="muted">
           {part && `of ${part} `}in {days} days, {badWords(sum('refused'), sum('failed'))}
         </span>{' '}
@@ -128,13 +128,13 @@ function ByDay({
       <Bars
         bars={toBars(usage, days)}
         label={`Requests by day, UTC, in the last ${days} days`}
-        ends={[dayWords(dayOf(days - 1)), dayWords(dayOf(0))]}
+        ends={[dayWords(computeDay(days - 1)), dayWords(computeDay(0))]}
       />
     </div>
   );
 }
 
-const nameOf = ({ version, resource, subject }: Usage, by: Grouping): string => {
+const toGroupName = ({ version, resource, subject }: Usage, by: Grouping): string => {
   if (by === 'subject') return subject ?? 'The key itself';
   if (by === 'version') return version ?? 'No version';
   return version === null
@@ -144,7 +144,7 @@ const nameOf = ({ version, resource, subject }: Usage, by: Grouping): string => 
 
 /** A version, or a resource of one, can be shown alone. */
 function GroupName({ row, by }: { row: Usage; by: Grouping }) {
-  const name = nameOf(row, by);
+  const name = toGroupName(row, by);
   if (by === 'subject' || row.version === null || (by === 'resource' && row.resource === null))
     return <>{name}</>;
   return (

@@ -1,6 +1,6 @@
 // A few numbers that say how the organization does at a glance.
 import type { ComponentChildren } from 'preact';
-import { countOf, formatCompact, formatNumber } from '../../format.ts';
+import { formatCompact, formatCount, formatNumber } from '../../format.ts';
 import { Time } from '../../parts/time.tsx';
 import { base } from '../../router.ts';
 import { connectionStates } from '../connection/words.ts';
@@ -30,7 +30,7 @@ function ConnectionStat({ connection }: { connection: NonNullable<OverviewData['
   const [tone, word] = connectionStates[status ?? 'untested'];
   const daysLeft = certificate?.daysLeft ?? certificateDays;
   const ends =
-    daysLeft >= certificateDays ? '' : ` · certificate ends in ${countOf(Math.max(0, daysLeft), 'day')}`;
+    daysLeft >= certificateDays ? '' : ` · certificate ends in ${formatCount(Math.max(0, daysLeft), 'day')}`;
   return (
     <Stat
       title="NetSuite"
@@ -43,7 +43,7 @@ function ConnectionStat({ connection }: { connection: NonNullable<OverviewData['
 }
 
 /** The oldest data of the syncs that run. */
-function oldestOf({
+function findOldest({
   configs,
 }: NonNullable<OverviewData['syncs']>): { label: string; at: string } | undefined {
   const dated = configs.flatMap(({ state, label, syncedAt }) =>
@@ -53,14 +53,14 @@ function oldestOf({
 }
 
 function SyncStats({ syncs }: { syncs: NonNullable<OverviewData['syncs']> }) {
-  const oldest = oldestOf(syncs);
+  const oldest = findOldest(syncs);
   const records = syncs.configs.reduce((sum, one) => sum + one.records, 0);
   const isCut = syncs.total > syncs.configs.length;
   return (
     <>
       <Stat title="Records" value={formatNumber(records)}>
         in {isCut && `${formatNumber(syncs.configs.length)} of `}
-        {countOf(syncs.total, 'sync')}
+        {formatCount(syncs.total, 'sync')}
       </Stat>
       <Stat
         title="Oldest data"
@@ -82,7 +82,7 @@ function KeyStats({ keys }: { keys: NonNullable<OverviewData['keys']> }) {
     `${formatCompact(requests7Days)} in 7 days`,
     refused7Days > 0 && `${formatCompact(refused7Days)} refused`,
     failed7Days > 0 && `${formatCompact(failed7Days)} failed`,
-    countOf(active, 'active key'),
+    formatCount(active, 'active key'),
   ];
   return (
     <Stat title="Requests today" value={formatCompact(requestsToday)}>

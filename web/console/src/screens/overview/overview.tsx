@@ -1,7 +1,7 @@
 // The first screen: what needs attention, worst first, then the state of everything in numbers. An
 // organization that has nothing yet sees the steps of its set-up instead. One request, repeated while the
 // page is visible.
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Unread } from '../../parts/detail.tsx';
 import { Empty, Page } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -11,7 +11,7 @@ import type { OverviewData } from './data.ts';
 import { Numbers } from './numbers.tsx';
 import { Problems } from './problems.tsx';
 import { SetUp } from './set-up.tsx';
-import { hasStarted, stepsOf } from './steps.ts';
+import { hasStarted, listSteps } from './steps.ts';
 import { Syncs } from './syncs.tsx';
 import { Usage } from './usage.tsx';
 import { Versions } from './versions.tsx';
@@ -20,9 +20,10 @@ const everyMs = 15_000;
 
 /** The state of everything in a sentence. */
 function describe({ problemCounts: { errors, warnings }, syncs }: OverviewData): string {
-  const parts = [errors > 0 && countOf(errors, 'error'), warnings > 0 && countOf(warnings, 'warning')].filter(
-    Boolean,
-  );
+  const parts = [
+    errors > 0 && formatCount(errors, 'error'),
+    warnings > 0 && formatCount(warnings, 'warning'),
+  ].filter(Boolean);
   if (parts.length > 0) return `${parts.join(' and ')}, the worst first.`;
   if (syncs !== null && syncs.counts.running + syncs.counts.new > 0)
     return 'Nothing needs your attention. Some syncs have yet to finish.';
@@ -39,7 +40,7 @@ const NothingToSee = () => (
 );
 
 function Content({ data }: { data: OverviewData }) {
-  const steps = stepsOf(data);
+  const steps = listSteps(data);
   const started = hasStarted(data);
   return (
     <>

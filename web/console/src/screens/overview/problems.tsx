@@ -26,7 +26,7 @@ const stateFilters: Partial<Record<Found['kind'], string>> = {
   sync_paused: '?state=paused',
 };
 
-function addressOf({ kind, target: { type, id, syncConfigId } }: Found): string {
+function toLink({ kind, target: { type, id, syncConfigId } }: Found): string {
   const [list] = targets[type];
   if (type === 'connection' || type === 'domain') return list;
   if (id === null) return list + (stateFilters[kind] ?? '');
@@ -61,7 +61,7 @@ function ProblemRow({ problem }: { problem: Found }) {
           {action}
         </p>
       </div>
-      <a class="button" href={base + addressOf(problem)} aria-label={`${label}: ${title}`}>
+      <a class="button" href={base + toLink(problem)} aria-label={`${label}: ${title}`}>
         {label}
       </a>
     </li>

@@ -15,7 +15,7 @@ export type Step = {
 };
 
 const all = (...permissions: readonly string[]): boolean => permissions.every(may);
-const actionOf = (isAllowed: boolean, to: string, label: string): Step['action'] =>
+const toAction = (isAllowed: boolean, to: string, label: string): Step['action'] =>
   isAllowed ? { to, label } : null;
 
 function connect({ setUp: { connectionTested, firstSucceededSync }, connection }: OverviewData): Step[] {
@@ -28,7 +28,7 @@ function connect({ setUp: { connectionTested, firstSucceededSync }, connection }
       title: 'Connect NetSuite',
       text: 'Enter the account id, upload the certificate that is created here, and test the connection.',
       isDone,
-      action: actionOf(all('netsuite:update'), '/connection', isBegun ? 'Continue' : 'Connect NetSuite'),
+      action: toAction(all('netsuite:update'), '/connection', isBegun ? 'Continue' : 'Connect NetSuite'),
     },
   ];
 }
@@ -44,7 +44,7 @@ function chooseTypes({ setUp: { firstSync }, syncs }: OverviewData): Step[] {
           ? `${formatNumber(chosen)} chosen.`
           : 'Such as customers and invoices. Each gets a sync of the fields that you choose.',
       isDone: firstSync,
-      action: actionOf(all('sync:create', 'netsuite:read'), '/record-types', 'Choose record types'),
+      action: toAction(all('sync:create', 'netsuite:read'), '/record-types', 'Choose record types'),
     },
   ];
 }
@@ -62,7 +62,7 @@ function runFirst({ setUp: { firstSucceededSync }, syncs }: OverviewData): Step[
       note: running && `Running, ${running.lastRun?.percent ?? 0} %`,
       action: running?.lastRun
         ? { to: `/runs/${running.lastRun.id}`, label: 'Follow the run' }
-        : actionOf(all('sync:create'), to, first?.lastRun ? 'Show the runs' : 'Start the first run'),
+        : toAction(all('sync:create'), to, first?.lastRun ? 'Show the runs' : 'Start the first run'),
     },
   ];
 }
@@ -80,7 +80,7 @@ function publish({ setUp: { publishedVersion }, versions }: OverviewData): Step[
       note: isPublishing ? 'Publishing' : undefined,
       action: isPublishing
         ? { to: `/schemas/${draft.id}/publish`, label: 'Follow it' }
-        : actionOf(
+        : toAction(
             all('api-schema:create'),
             draft === undefined ? '/schemas' : `/schemas/${draft.id}`,
             label,
@@ -96,19 +96,19 @@ function useKey({ setUp: { apiKeyUsed }, keys }: OverviewData): Step[] {
       title: 'Create an API key',
       text: 'It says which versions, resources and rows its holder may read.',
       isDone: apiKeyUsed || keys.active > 0,
-      action: actionOf(all('api-key:create'), '/keys', 'Create an API key'),
+      action: toAction(all('api-key:create'), '/keys', 'Create an API key'),
     },
     {
       title: 'Send the first request',
       text: 'With the key, from a program or a terminal: each resource shows its address and a command to copy.',
       isDone: apiKeyUsed,
-      action: actionOf(all('record:read'), '/data', 'Show the commands'),
+      action: toAction(all('record:read'), '/data', 'Show the commands'),
     },
   ];
 }
 
 /** Those whose state the person may see, in their order. */
-export const stepsOf = (data: OverviewData): readonly Step[] =>
+export const listSteps = (data: OverviewData): readonly Step[] =>
   [connect, chooseTypes, runFirst, publish, useKey].flatMap((step) => step(data));
 
 /** Whether there is anything to show besides the steps. */

@@ -1,5 +1,5 @@
 // Requests of the last 30 days as a plot.
-import { countOf, formatDay } from '../../format.ts';
+import { formatCount, formatDay } from '../../format.ts';
 import { Section } from '../../parts/page.tsx';
 import { Bars } from '../../parts/plot.tsx';
 import { base } from '../../router.ts';
@@ -7,8 +7,8 @@ import type { OverviewData } from './data.ts';
 
 type Keys = NonNullable<OverviewData['keys']>;
 
-const barOf = ({ day, requests, unanswered }: Keys['days'][number]) => {
-  const title = `${day}: ${countOf(requests, 'request')}${unanswered === 0 ? '' : `, ${countOf(unanswered, 'refused or failed', 'refused or failed')}`}`;
+const toBar = ({ day, requests, unanswered }: Keys['days'][number]) => {
+  const title = `${day}: ${formatCount(requests, 'request')}${unanswered === 0 ? '' : `, ${formatCount(unanswered, 'refused or failed', 'refused or failed')}`}`;
   // A day of which a tenth went wrong is worth a look.
   return {
     key: day,
@@ -27,13 +27,13 @@ export function Usage({ keys: { days, active } }: { keys: Keys }) {
         <p class="muted">
           {active === 0
             ? 'There is no active API key.'
-            : `No request in the last 30 days with ${countOf(active, 'active key')}.`}
+            : `No request in the last 30 days with ${formatCount(active, 'active key')}.`}
         </p>
       ) : (
         <div class="card">
           <Bars
-            label={`Requests by day, ${countOf(total, 'request')} in ${days.length} days`}
-            bars={days.map(barOf)}
+            label={`Requests by day, ${formatCount(total, 'request')} in ${days.length} days`}
+            bars={days.map(toBar)}
             ends={[formatDay(`${first?.day}T12:00`), 'Today (UTC)']}
           />
         </div>

@@ -23,7 +23,7 @@ function State({ version: { status, publication, sunsetAt } }: { version: Versio
 
 const number = (value: number | null): string => (value === null ? '' : formatCompact(value));
 
-const columnsOf = (): readonly Column<Version>[] => [
+const createColumns = (): readonly Column<Version>[] => [
   {
     title: 'Version',
     cell: ({ id, version, name }) => (
@@ -46,7 +46,7 @@ export const Versions = ({ versions }: { versions: readonly Version[] }) => (
   <Section title="API versions" actions={<a href={`${base}/schemas`}>All versions</a>}>
     <Table
       label="List of API versions"
-      columns={columnsOf()}
+      columns={createColumns()}
       rows={versions.slice(0, maxShown)}
       rowKey={({ id }) => id}
       empty={

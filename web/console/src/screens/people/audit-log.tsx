@@ -13,7 +13,7 @@ import {
   describeAction,
   describeChanges,
   describeCredential,
-  screenOf,
+  findTargetScreen,
 } from './audit-words.ts';
 import { membersPath } from './members.tsx';
 
@@ -41,7 +41,7 @@ function useMembers(): readonly (readonly [id: string, name: string])[] {
 
 function Entry({ entry }: { entry: AuditEntry }) {
   const { actor, credential, ip, action, target, requestId } = entry;
-  const screen = screenOf(entry);
+  const screen = findTargetScreen(entry);
   const codes = { Action: action, Target: target.id && `${target.type} ${target.id}`, Request: requestId };
   return (
     <details class="entry">

@@ -51,7 +51,7 @@ const screens: Readonly<Record<string, string>> = {
 };
 const named = ['agent', 'payment', 'page', 'subscription', 'team', 'view'];
 /** The screen that shows the target, below /console; undefined when there is none. */
-export function screenOf({ action, target: { type, id } }: AuditEntry): string | undefined {
+export function findTargetScreen({ action, target: { type, id } }: AuditEntry): string | undefined {
   const screen = screens[type] ?? (named.includes(type) ? `${type}s` : undefined);
   return screen === undefined || id === null || action.endsWith('.delete') ? undefined : `/${screen}/${id}`;
 }

@@ -20,7 +20,7 @@ const states: States<Domain['status']> = {
   failed: ['bad', 'Not found'],
 };
 const refresh = (): Promise<void> => invalidate(domainsPath);
-const paramsOf = ({ id }: Domain) => ({ path: { id: organizationId(), domainId: id } });
+const toParams = ({ id }: Domain) => ({ path: { id: organizationId(), domainId: id } });
 
 /** What to set in the DNS, and a button that looks it up. */
 function Verification({ domain }: { domain: Domain }) {
@@ -51,7 +51,7 @@ function Verification({ domain }: { domain: Domain }) {
             kind="primary"
             run={() =>
               api
-                .POST('/organizations/{id}/domains/{domainId}/verify', { params: paramsOf(domain) })
+                .POST('/organizations/{id}/domains/{domainId}/verify', { params: toParams(domain) })
                 .then(refresh)
             }
           />
@@ -63,7 +63,7 @@ function Verification({ domain }: { domain: Domain }) {
 
 function DomainActions({ domain }: { domain: Domain }) {
   const { status, hostname, isPrimary } = domain;
-  const params = paramsOf(domain);
+  const params = toParams(domain);
   const isVerified = status === 'verified';
   return (
     <>

@@ -1,7 +1,7 @@
 // Members of the organization: their roles, and what ends when one is removed.
 import { useState } from 'preact/hooks';
 import { api, type Item } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { Select } from '../../parts/form.tsx';
 import { ageColumn, List, listQuery, searchFilter, selectFilter } from '../../parts/list.tsx';
@@ -14,7 +14,7 @@ type Member = Item<'/organizations/{id}/members'>;
 
 export const membersPath = '/organizations/{id}/members';
 const memberPath = '/organizations/{id}/members/{userId}';
-const pathOf = ({ user }: Member) => ({ id: organizationId(), userId: user.id });
+const toParams = ({ user }: Member) => ({ id: organizationId(), userId: user.id });
 const refresh = (): Promise<void> => invalidate(membersPath);
 
 /** The roles to choose from; up to a hundred. */
@@ -28,7 +28,7 @@ export function useRoles(): readonly (readonly [id: string, name: string])[] {
 
 /** Says which keys of the member are affected, and asks what happens to them. */
 function RemoveMember({ member, onClose }: { member: Member; onClose: () => void }) {
-  const path = pathOf(member);
+  const path = toParams(member);
   const { data, error } = useGet(memberPath, { path });
   const [keys, setKeys] = useState('revoke');
   const held = data?.apiKeys ?? [];
@@ -48,7 +48,7 @@ function RemoveMember({ member, onClose }: { member: Member; onClose: () => void
       </p>
       {data !== undefined && (
         <p>
-          {countOf(held.length, 'active API key')} of this person
+          {formatCount(held.length, 'active API key')} of this person
           {held.length > 0 && `: ${held.map(({ name }) => name).join(', ')}`}.
         </p>
       )}
@@ -87,7 +87,7 @@ function MemberActions({ member, roles }: { member: Member; roles: ReturnType<ty
               hint: 'Takes effect with the next request of the member or their keys.',
             },
           ]}
-          save={(body) => api.PATCH(memberPath, { params: { path: pathOf(member) }, body }).then(refresh)}
+          save={(body) => api.PATCH(memberPath, { params: { path: toParams(member) }, body }).then(refresh)}
         />
       )}
       {may('member:delete') && (

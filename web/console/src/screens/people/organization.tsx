@@ -90,7 +90,7 @@ const systems = ['Android', 'iPhone', 'iPad', 'Windows', 'Mac OS X', 'Linux'];
 const commonNames: Readonly<Record<string, string>> = { Edg: 'Edge', 'Mac OS X': 'macOS' };
 
 /** Browser and system of a user agent, as far as its text names them. */
-function deviceOf(userAgent: string | null): string {
+function describeDevice(userAgent: string | null): string {
   const find = (known: readonly string[]): string | undefined =>
     known.find((name) => userAgent?.includes(name));
   const found = [find(browsers), find(systems)].filter((name) => name !== undefined);
@@ -137,7 +137,7 @@ export function Sessions() {
         columns={[
           {
             title: 'Browser',
-            cell: ({ userAgent }) => <span title={userAgent ?? ''}>{deviceOf(userAgent)}</span>,
+            cell: ({ userAgent }) => <span title={userAgent ?? ''}>{describeDevice(userAgent)}</span>,
           },
           { title: 'Address', minor: true, cell: ({ ip }) => ip },
           ageColumn('Signed in', 'createdAt'),

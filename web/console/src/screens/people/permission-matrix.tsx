@@ -43,10 +43,10 @@ function toGroups(
   permissions: readonly PermissionEntry[],
 ): (readonly [title: string, rows: readonly Row[]])[] {
   const rows = toRows(permissions);
-  const groupOf = (resource: string): string =>
+  const chooseGroup = (resource: string): string =>
     groups.find(([, resources]) => resources.includes(resource))?.[0] ?? 'Other';
   return [...groups.map(([title]) => title), 'Other']
-    .map((title) => [title, rows.filter(({ resource }) => groupOf(resource) === title)] as const)
+    .map((title) => [title, rows.filter(({ resource }) => chooseGroup(resource) === title)] as const)
     .filter(([, found]) => found.length > 0);
 }
 

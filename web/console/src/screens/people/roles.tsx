@@ -2,7 +2,7 @@
 // is shown is in the address.
 import { useState } from 'preact/hooks';
 import { api, type Item } from '../../api.ts';
-import { countOf, formatNumber } from '../../format.ts';
+import { formatCount, formatNumber } from '../../format.ts';
 import { DeleteButton } from '../../parts/detail.tsx';
 import { minorColumn } from '../../parts/list.tsx';
 import { Empty, Page, Section } from '../../parts/page.tsx';
@@ -74,7 +74,7 @@ function RoleEditor({ role, roles, permissions }: EditorProps) {
             label: 'Start from',
             when: () => role === undefined,
             options: [['', 'No permissions'], ...roles.map((one) => [one.id, one.name] as const)],
-            hint: `${countOf(granted.size, 'permission')} chosen. You can grant only permissions that you have.`,
+            hint: `${formatCount(granted.size, 'permission')} chosen. You can grant only permissions that you have.`,
           },
         ]}
       >
@@ -99,7 +99,7 @@ function RoleActions({ role: { id, name, memberCount } }: { role: Role }) {
       {may('role:delete') && (
         <DeleteButton what="role" name={`the role ${name}`} run={remove} to="/people/roles">
           It can be deleted only when no member and no open invitation has it. Now{' '}
-          {countOf(memberCount, 'member')} have it.
+          {formatCount(memberCount, 'member')} have it.
         </DeleteButton>
       )}
     </>
@@ -115,7 +115,7 @@ const RoleDetail = ({ role, permissions }: { role: Role; permissions: readonly P
   </Section>
 );
 
-const columnsOf = (shown: string): readonly Column<Role>[] => [
+const createColumns = (shown: string): readonly Column<Role>[] => [
   {
     title: 'Role',
     cell: ({ id, name }) => (
@@ -175,7 +175,7 @@ export function Roles() {
           rows={roles}
           error={read.error}
           retry={() => void read.reload()}
-          columns={columnsOf(chosen)}
+          columns={createColumns(chosen)}
         />
       )}
       <Problem error={error} retry={() => void reload()} />

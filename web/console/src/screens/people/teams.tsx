@@ -1,6 +1,6 @@
 // Teams: groups of members with whom views are shared.
 import { api, type Item } from '../../api.ts';
-import { countOf, formatNumber } from '../../format.ts';
+import { formatCount, formatNumber } from '../../format.ts';
 import { DeleteButton, ObjectPage } from '../../parts/detail.tsx';
 import { ageColumn, List, linkColumn, listQuery, minorColumn, searchFilter } from '../../parts/list.tsx';
 import { Page, Section } from '../../parts/page.tsx';
@@ -151,7 +151,7 @@ function TeamActions({ team }: { team: Team }) {
           to="/teams"
           run={() => api.DELETE('/teams/{id}', { params }).then(() => invalidate('/teams '))}
         >
-          Its {countOf(team.memberCount, 'member')} stay in the organization. Views shared with the team
+          Its {formatCount(team.memberCount, 'member')} stay in the organization. Views shared with the team
           become visible to their owners only.
         </DeleteButton>
       )}

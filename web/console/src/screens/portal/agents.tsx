@@ -21,7 +21,7 @@ import { invalidate, useGet } from '../../query.ts';
 import { base, go } from '../../router.ts';
 import type { ScreenProps } from '../../screens.ts';
 import { identity, may } from '../../session.ts';
-import { livingOf } from '../keys/scopes.ts';
+import { filterLiving } from '../keys/scopes.ts';
 import { first100, RemoveButton, saveObject } from './objects.tsx';
 import { useReadSoon } from './read-soon.ts';
 
@@ -48,7 +48,7 @@ function AgentForm({ agent, close }: { agent?: Agent; close: () => void }) {
   const versions = useGet(may('api-schema:read') ? '/api-schema' : null, first100());
   if (models.data === undefined || (may('api-schema:read') && versions.data === undefined))
     return <Problem error={models.error ?? versions.error} />;
-  const usable = livingOf(versions.data?.data ?? []);
+  const usable = filterLiving(versions.data?.data ?? []);
   return (
     <RecordForm
       label={agent === undefined ? 'Create agent' : 'Save agent'}
@@ -180,7 +180,7 @@ const AgentActions = ({ agent }: { agent: Agent }) => (
 
 type Conversation = Item<'/agents/{id}/conversations'>;
 
-const titleOf = ({ title }: Conversation): string => title || 'New conversation';
+const formatTitle = ({ title }: Conversation): string => title || 'New conversation';
 const conversationsPath = '/agents/{id}/conversations';
 
 function Conversations({ id: agentId }: Agent) {
@@ -207,12 +207,12 @@ function Conversations({ id: agentId }: Agent) {
         columns={[
           {
             title: 'Conversation',
-            cell: (one) => <a href={`${base}/agents/${agentId}/${one.id}`}>{titleOf(one)}</a>,
+            cell: (one) => <a href={`${base}/agents/${agentId}/${one.id}`}>{formatTitle(one)}</a>,
           },
           ageColumn('Last message', 'lastMessageAt'),
         ]}
         actions={(one) => (
-          <DeleteButton what="conversation" name={titleOf(one)} run={() => remove(one.id)}>
+          <DeleteButton what="conversation" name={formatTitle(one)} run={() => remove(one.id)}>
             All of its messages are deleted. Credits that were used still count.
           </DeleteButton>
         )}

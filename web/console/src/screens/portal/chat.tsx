@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Answer, type ApiError, api, type Item, toApiError } from '../../api.ts';
 import { postStream, type StreamEvent } from '../../event-stream.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Empty, Page } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { FormButton } from '../../parts/record-form.tsx';
@@ -41,7 +41,7 @@ function ToolCalls({ calls }: { calls: readonly ToolCall[] }) {
   if (calls.length === 0) return null;
   return (
     <details class="tools">
-      <summary>{countOf(calls.length, 'tool call')}</summary>
+      <summary>{formatCount(calls.length, 'tool call')}</summary>
       <ol>
         {calls.map(({ id, name, input, ok, output }) => (
           <li key={id}>
@@ -77,7 +77,7 @@ function MessageItem({
         {role === 'user' ? 'You' : 'Agent'}
         {createdAt !== undefined && ' · '}
         <Time at={createdAt ?? null} relative />
-        {credits > 0 && ` · ${countOf(credits, 'credit')}`}
+        {credits > 0 && ` · ${formatCount(credits, 'credit')}`}
       </p>
       <ToolCalls calls={toolCalls} />
       {content !== '' && <p class="content">{content}</p>}
@@ -93,7 +93,7 @@ function MessageItem({
 }
 
 /** The question and its answer as far as it has arrived. */
-const messagesOf = ({ question, text, calls }: Draft): readonly Shown[] => [
+const toMessages = ({ question, text, calls }: Draft): readonly Shown[] => [
   { id: 'question', role: 'user', content: question, toolCalls: [], status: 'complete' },
   { id: 'answer', role: 'assistant', content: text, toolCalls: calls as ToolCall[], status: 'running' },
 ];
@@ -243,7 +243,7 @@ export function Chat({ params: { id: agentId = '', conversationId: id = '' } }: 
       <Problem error={conversation.error ?? read.error} retry={() => void read.reload()} />
       <div role="log" aria-label={`Conversation with ${name}`} aria-live="polite">
         <ol class="messages">
-          {[...messages, ...(draft === undefined ? [] : messagesOf(draft))].map((message) => (
+          {[...messages, ...(draft === undefined ? [] : toMessages(draft))].map((message) => (
             <MessageItem key={message.id} message={message} />
           ))}
         </ol>

@@ -14,7 +14,7 @@ type ScreenList = '/views' | '/subscriptions' | '/agents' | '/portal/pages';
 /** Lists in a tab have no screens of their objects. */
 type TabList = '/portal/templates' | '/portal/field-mappings';
 
-const screenOf = (list: ScreenList): string => list.replace('/portal', '');
+const toScreen = (list: ScreenList): string => list.replace('/portal', '');
 const hasScreens = (list: ScreenList | TabList): list is ScreenList =>
   list !== '/portal/templates' && list !== '/portal/field-mappings';
 
@@ -31,7 +31,7 @@ export async function saveObject(
       : await api.PATCH(`${list}/{id}`, { params: { path: { id } }, body: body as never });
   await invalidate(list);
   close?.();
-  if (id === undefined) go(`${base}${screenOf(list)}/${data?.id}`);
+  if (id === undefined) go(`${base}${toScreen(list)}/${data?.id}`);
 }
 
 type RemoveButtonProps = {
@@ -46,7 +46,7 @@ type RemoveButtonProps = {
 export const RemoveButton = ({ list, id, ...props }: RemoveButtonProps) => (
   <DeleteButton
     {...props}
-    {...(hasScreens(list) && { to: screenOf(list) })}
+    {...(hasScreens(list) && { to: toScreen(list) })}
     run={() =>
       api
         .DELETE(`${list}/{id}`, { params: { path: { id } } })

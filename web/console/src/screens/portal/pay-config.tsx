@@ -92,7 +92,7 @@ const fromFields = <Part extends keyof Parts>(part: Part, values: Values) =>
       .map(([name, value]) => [name.slice(part.length + 1), value || null]),
   ) as Record<Parts[Part], string | null>;
 
-const valuesOf = ({
+const toValues = ({
   provider,
   currency,
   enabled,
@@ -132,7 +132,7 @@ const EditButton = ({ config, label }: { config: PayConfig; label: string }) =>
       title="Payments"
       action="Save"
       fields={fields}
-      initial={valuesOf(config)}
+      initial={toValues(config)}
       save={saveConfig}
     >
       {config.provider !== null && (
@@ -143,7 +143,7 @@ const EditButton = ({ config, label }: { config: PayConfig; label: string }) =>
     </FormButton>
   );
 
-function factsOf(config: PayConfig): Parameters<typeof Facts>[0]['facts'] {
+function listFacts(config: PayConfig): Parameters<typeof Facts>[0]['facts'] {
   const { enabled, provider, hasCredentials, credentialHint, currency, invoices, writeBack } = config;
   const { recordType, ...fieldNames } = invoices ?? usualInvoices;
   return [
@@ -178,7 +178,7 @@ export function PayConfiguration() {
         {lastError !== null && (
           <p class="note warn">The last query for changes at the provider failed: {lastError}</p>
         )}
-        <Facts facts={factsOf(config)} />
+        <Facts facts={listFacts(config)} />
         {webhookUrl !== null && (
           <div>
             <p class="fine">Register this webhook address at the provider.</p>

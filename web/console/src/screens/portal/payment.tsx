@@ -127,7 +127,7 @@ const refundText = (
     .join('. ');
 
 /** What happened, oldest first. */
-function timelineOf({
+function toTimeline({
   createdAt,
   succeededAt,
   receivedAmount,
@@ -181,7 +181,7 @@ function PaymentDetail({ payment }: { payment: Payment }) {
       </Section>
       <Section title="What happened">
         <ol class="timeline">
-          {timelineOf(payment).map(({ at, text }) => (
+          {toTimeline(payment).map(({ at, text }) => (
             <li key={`${at} ${text}`}>
               <Time at={at} /> {text}
             </li>

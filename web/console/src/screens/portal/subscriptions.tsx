@@ -1,7 +1,7 @@
 // Subscriptions: a view that is sent by mail on a schedule, and each mail that was sent.
 import { useState } from 'preact/hooks';
 import { type Answer, api, type Item } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { ObjectPage, StateBadge, type States, stateFilter } from '../../parts/detail.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { ageColumn, Facts, List, listQuery } from '../../parts/list.tsx';
@@ -49,7 +49,7 @@ function useChoices() {
 type Values = Readonly<Record<'viewId' | 'recipients' | 'format' | 'templateId' | 'enabled', string>>;
 
 /** The body of a request. */
-const bodyOf = ({ recipients, format, templateId, enabled, viewId }: Values) => ({
+const toBody = ({ recipients, format, templateId, enabled, viewId }: Values) => ({
   viewId,
   recipients: splitList(recipients),
   format: format as Subscription['format'],
@@ -77,7 +77,7 @@ function SubscriptionForm({ subscription, close }: { subscription?: Subscription
       label={subscription === undefined ? 'Create subscription' : 'Save subscription'}
       initial={initial}
       save={(values) => {
-        const body = { ...bodyOf(values), schedule: schedule.schedule ?? '', timezone: schedule.timezone };
+        const body = { ...toBody(values), schedule: schedule.schedule ?? '', timezone: schedule.timezone };
         return saveObject('/subscriptions', subscription?.id, body, close);
       }}
       fields={[
@@ -226,7 +226,7 @@ function Actions({ subscription }: { subscription: Subscription }) {
             danger={false}
             run={() => api.POST('/subscriptions/{id}/send', { params }).then(refresh)}
           >
-            {countOf(active, 'mail')} will be sent now, in addition to the schedule.
+            {formatCount(active, 'mail')} will be sent now, in addition to the schedule.
           </ConfirmButton>
           <DialogButton label="Edit">
             {(close) => <SubscriptionForm subscription={subscription} close={close} />}
@@ -235,8 +235,8 @@ function Actions({ subscription }: { subscription: Subscription }) {
       )}
       {may('subscription:delete') && (
         <RemoveButton what="subscription" name="the subscription" list="/subscriptions" id={id}>
-          {countOf(active, 'recipient')} will get no more mails. Queued mails are cancelled, and the list of
-          deliveries is deleted.
+          {formatCount(active, 'recipient')} will get no more mails. Queued mails are cancelled, and the list
+          of deliveries is deleted.
         </RemoveButton>
       )}
     </>

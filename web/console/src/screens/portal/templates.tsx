@@ -31,7 +31,7 @@ const options = [
 const newFields: readonly FieldSpec<Name>[] = [{ name: 'kind', label: 'Kind', options }, ...fields];
 
 /** The body of a request; only mails have a subject. */
-const bodyOf = (key: string, kind: string, subject: string, body: string) => ({
+const toBody = (key: string, kind: string, subject: string, body: string) => ({
   key,
   body,
   ...(kind === 'email' && { subject }),
@@ -45,7 +45,7 @@ const NewTemplate = () => (
     save={({ key, kind, subject, body }) =>
       api
         .POST('/portal/templates', {
-          body: { ...bodyOf(key, kind, subject, body), kind: kind as Template['kind'] },
+          body: { ...toBody(key, kind, subject, body), kind: kind as Template['kind'] },
         })
         .then(refresh)
     }
@@ -119,7 +119,7 @@ function TemplateActions({ template }: { template: Template }) {
               api
                 .PATCH('/portal/templates/{id}', {
                   params,
-                  body: bodyOf(values.key, kind, values.subject, values.body),
+                  body: toBody(values.key, kind, values.subject, values.body),
                 })
                 .then(refresh)
             }

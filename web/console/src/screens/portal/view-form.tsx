@@ -45,7 +45,7 @@ const periods = ['', 'day', 'week', 'month', 'quarter', 'year'].map(
 );
 
 type Row = Readonly<Record<string, string>>;
-const rowsOf = (text: string): readonly Row[] => JSON.parse(text || '[]');
+const parseJsonRows = (text: string): readonly Row[] => JSON.parse(text || '[]');
 
 /** `a, b` means any of them where the operator takes several. */
 function toFilter({ field = '', operator = 'eq', value = '' }: Row): Filter {
@@ -86,15 +86,15 @@ type Name =
   | 'teamId';
 type Values = Readonly<Record<Name, string>>;
 
-const bodyOf = (values: Values, before: View | undefined) => {
+const toBody = (values: Values, before: View | undefined) => {
   const { name, recordType, groups, aggregates, visibility, teamId } = values;
-  const summary = toSummary(rowsOf(groups), rowsOf(aggregates));
+  const summary = toSummary(parseJsonRows(groups), parseJsonRows(aggregates));
   return {
     name,
     ...(before === undefined && { recordType }),
     columns: splitList(values.columns),
-    filters: rowsOf(values.filters).map(toFilter),
-    sort: rowsOf(values.sort) as Sort[],
+    filters: parseJsonRows(values.filters).map(toFilter),
+    sort: parseJsonRows(values.sort) as Sort[],
     // How the summary is sorted and cut isn't edited here.
     summary:
       summary === null
@@ -105,7 +105,7 @@ const bodyOf = (values: Values, before: View | undefined) => {
   };
 };
 
-const valuesOf = ({
+const toValues = ({
   name,
   recordType,
   columns,
@@ -147,21 +147,30 @@ function contentFields(known: readonly string[]): Spec[] {
       )}
     </>
   );
-  const listOf = (name: Name, label: string, item: string, ...columns: readonly RowColumn[]): Spec => ({
+  const createListSpec = (
+    name: Name,
+    label: string,
+    item: string,
+    ...columns: readonly RowColumn[]
+  ): Spec => ({
     name,
     label,
     list: { item, columns },
   });
   return [
     { name: 'columns', label: 'Columns', required: true, rows: 5, hint },
-    listOf('filters', 'Filters', 'filter', field, operator, { name: 'value', label: 'Value' }),
-    listOf('sort', 'Order', 'sort', field, { name: 'direction', label: 'Direction', options: directions }),
-    listOf('groups', 'Summary: groups', 'group', field, {
+    createListSpec('filters', 'Filters', 'filter', field, operator, { name: 'value', label: 'Value' }),
+    createListSpec('sort', 'Order', 'sort', field, {
+      name: 'direction',
+      label: 'Direction',
+      options: directions,
+    }),
+    createListSpec('groups', 'Summary: groups', 'group', field, {
       name: 'period',
       label: 'Period',
       options: periods,
     }),
-    listOf(
+    createListSpec(
       'aggregates',
       'Summary: totals',
       'total',
@@ -212,8 +221,8 @@ export function ViewForm({ view, close }: { view?: View; close: () => void }) {
     <RecordForm
       label={view === undefined ? 'Create view' : 'Save view'}
       fields={specs}
-      initial={view === undefined ? {} : valuesOf(view)}
-      save={(values) => saveObject('/views', view?.id, bodyOf(values, view), close)}
+      initial={view === undefined ? {} : toValues(view)}
+      save={(values) => saveObject('/views', view?.id, toBody(values, view), close)}
       onChange={({ recordType }) => view === undefined && setTyped(recordType)}
     />
   );

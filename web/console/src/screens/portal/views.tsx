@@ -1,6 +1,6 @@
 // Views: the records of one type that people look at, in the portal and in mails.
 import type { Answer, Item } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { ObjectPage, stateColumn, Warnings } from '../../parts/detail.tsx';
 import { CsvButton } from '../../parts/download.tsx';
 import {
@@ -138,7 +138,7 @@ function Summary({ id, summary }: { id: string; summary: NonNullable<View['summa
       />
       {data !== undefined && data.total > data.data.length && (
         <p class="fine">
-          The first {data.data.length} of {countOf(data.total, 'group')}.
+          The first {data.data.length} of {formatCount(data.total, 'group')}.
         </p>
       )}
       {data !== undefined && <ReadState {...data} />}
@@ -149,17 +149,17 @@ function Summary({ id, summary }: { id: string; summary: NonNullable<View['summa
 type Subscription = Item<'/subscriptions'>;
 
 /** Labels of the items that lead to the view, at any depth. */
-const labelsOf = (items: readonly SidebarItem[], viewId: string): string[] =>
+const listLabels = (items: readonly SidebarItem[], viewId: string): string[] =>
   items.flatMap(({ label, kind, target, children }) => [
     ...(kind === 'view' && target === viewId ? [label] : []),
-    ...labelsOf(children as readonly SidebarItem[], viewId),
+    ...listLabels(children as readonly SidebarItem[], viewId),
   ]);
 
 /** Where visitors of the portal see the view. */
 function PortalUses({ view: { id } }: { view: View }) {
   const pages = useGet('/portal/pages', first100({ viewId: id }));
   const sidebar = useGet('/portal/sidebar');
-  const labels = labelsOf(sidebar.data?.items ?? [], id);
+  const labels = listLabels(sidebar.data?.items ?? [], id);
   return (
     <Section title="In the portal">
       <Table
@@ -247,8 +247,8 @@ const ViewActions = ({ view, mails }: { view: View; mails: number }) => (
     )}
     {may('view:delete') && (
       <RemoveButton what="view" name={`the view ${view.name}`} list="/views" id={view.id}>
-        {countOf(mails, 'subscription')} that you can see will be disabled. Pages and sidebar items that show
-        it will report a problem. The records stay.
+        {formatCount(mails, 'subscription')} that you can see will be disabled. Pages and sidebar items that
+        show it will report a problem. The records stay.
       </RemoveButton>
     )}
   </>

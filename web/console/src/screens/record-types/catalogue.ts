@@ -71,7 +71,7 @@ export type Filter = {
 };
 
 /** Whether all words of `q` are in the text, in any order. */
-export function matcherOf(q: string): (text: string) => boolean {
+export function createMatcher(q: string): (text: string) => boolean {
   const words = q.toLowerCase().split(/\s+/);
   return (text) => words.every((word) => text.includes(word));
 }
@@ -80,7 +80,7 @@ export function filterHeads(
   heads: readonly Head[],
   { q = '', state = '', family, origin }: Filter,
 ): readonly Head[] {
-  const isMatch = matcherOf(q);
+  const isMatch = createMatcher(q);
   return heads.filter(
     (head) =>
       (states[state]?.[1](head) ?? true) &&

@@ -2,7 +2,7 @@
 // anything is created.
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { keep, useKept } from '../../kept.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { Check, Field, Form, Select } from '../../parts/form.tsx';
@@ -30,7 +30,7 @@ const keptSettings = (recordType: string): string => `sync of ${recordType}`;
 const canFilter = ({ fields }: RecordType): boolean =>
   fields.some(({ name, type, syncable }) => name === 'subsidiary' && type === 'reference' && syncable);
 
-function filterOf({ subsidiaries }: Settings) {
+function toFilter({ subsidiaries }: Settings) {
   const ids = splitList(subsidiaries);
   return ids.length === 0 ? null : { subsidiaries: ids };
 }
@@ -40,7 +40,7 @@ async function create(recordType: string, fields: string[] | '*', settings: Sett
   const { data } = await api.POST('/sync-configs', {
     body: {
       ...{ name, recordType, fields, schedule: schedule.schedule, timezone: schedule.timezone },
-      filter: filterOf(settings),
+      filter: toFilter(settings),
       alertRecipients: splitList(recipients),
     },
   });
@@ -54,7 +54,7 @@ async function create(recordType: string, fields: string[] | '*', settings: Sett
 }
 
 function Estimate({ type, settings }: { type: RecordType; settings: Settings }) {
-  const { busy, error, submit, result } = useEstimate([type.name], filterOf(settings));
+  const { busy, error, submit, result } = useEstimate([type.name], toFilter(settings));
   const reason = result?.data[0]?.reason;
   return (
     <>
@@ -123,7 +123,7 @@ export function CreateSync({ type, choice }: { type: RecordType; choice: FieldCh
   const [asks, setAsks] = useState(false);
   const set = (changes: Partial<Settings>): void => setSettings({ ...settings, ...changes });
   const { all, schedule, starts } = settings;
-  const count = countOf(choice.chosen.value.size, 'chosen field');
+  const count = formatCount(choice.chosen.value.size, 'chosen field');
   const readable = `${type.syncableFieldCount} fields that can be synced`;
   return (
     <>

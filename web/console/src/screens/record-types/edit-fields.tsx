@@ -1,7 +1,7 @@
 // Changes which fields an existing sync reads. Says first what is added and what is no longer updated.
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { keep } from '../../kept.ts';
 import { Check } from '../../parts/form.tsx';
 import { ConfirmButton } from '../../parts/record-form.tsx';
@@ -18,7 +18,7 @@ const maxListed = 8;
 const Change = ({ names, what, children }: { names: readonly string[]; what: string; children: string }) =>
   names.length > 0 && (
     <p>
-      {countOf(names.length, 'field')} {what}: {names.slice(0, maxListed).join(', ')}
+      {formatCount(names.length, 'field')} {what}: {names.slice(0, maxListed).join(', ')}
       {names.length > maxListed && ` and ${names.length - maxListed} more`}. {children}
     </p>
   );
@@ -49,7 +49,7 @@ export function EditFields({ sync, choice, stored }: Props) {
       <p>
         {isAll
           ? 'Reads all fields that can be synced, including new ones.'
-          : `Reads ${countOf(read.size, 'field')}.`}{' '}
+          : `Reads ${formatCount(read.size, 'field')}.`}{' '}
         {describeSchedule(sync.schedule, sync.timezone)}.
       </p>
       <p role="status">{isChanged && `${added.length} added, ${removed.length} removed: not saved yet.`}</p>

@@ -2,7 +2,7 @@
 // stay where they are while someone types or chooses.
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import type { Answer } from '../../api.ts';
-import { matcherOf } from './catalogue.ts';
+import { createMatcher } from './catalogue.ts';
 import { withId, withNames } from './chosen.ts';
 
 export type RecordType = Answer<'/netsuite/metadata/{recordType}'>;
@@ -32,7 +32,7 @@ export type FieldChoice = {
   replace(names: Iterable<string>): void;
 };
 
-const textOf = ({ name, label, type, target = '' }: Field): string =>
+const toSearchText = ({ name, label, type, target = '' }: Field): string =>
   `${label} ${name} ${type} ${target}`.toLowerCase();
 
 export const syncableNames = (fields: readonly Field[]): string[] =>
@@ -53,15 +53,15 @@ export function createFieldChoice(
   fields: readonly Field[],
   { proposal, initial, onChange }: Options,
 ): FieldChoice {
-  const texts = fields.map((field) => ({ field, text: textOf(field) }));
+  const texts = fields.map((field) => ({ field, text: toSearchText(field) }));
   const q = signal('');
   const show = signal<Show>('all');
   const syncable = new Set(syncableNames(fields));
-  const syncableOf = (names: Iterable<string>): ReadonlySet<string> =>
+  const filterSyncable = (names: Iterable<string>): ReadonlySet<string> =>
     new Set([...withId(names)].filter((name) => syncable.has(name)));
-  const chosen = signal(syncableOf(initial));
+  const chosen = signal(filterSyncable(initial));
   const replace = (names: Iterable<string>): void => {
-    chosen.value = syncableOf(names);
+    chosen.value = filterSyncable(names);
     onChange(chosen.value);
   };
   const isShown: Readonly<Record<Show, (field: Field) => boolean>> = {
@@ -72,7 +72,7 @@ export function createFieldChoice(
     refused: ({ syncable }) => !syncable,
   };
   const matches = computed(() => {
-    const [isMatch, wanted] = [matcherOf(q.value), isShown[show.value]];
+    const [isMatch, wanted] = [createMatcher(q.value), isShown[show.value]];
     return new Set(
       texts.filter(({ field, text }) => wanted(field) && isMatch(text)).map(({ field }) => field.name),
     );

@@ -1,7 +1,7 @@
 // The fields of a record type, each with its checkbox. Rows are rendered once: filtering hides them, and a
 // choice changes one checkbox.
 import { computed } from '@preact/signals';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Field as Input, Select } from '../../parts/form.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { base } from '../../router.ts';
@@ -25,7 +25,7 @@ type TableProps = {
 
 const Lines = ({ fields }: { fields: NonNullable<Field['fields']> }) => (
   <details>
-    <summary>{countOf(fields.length, 'field')} of each line</summary>
+    <summary>{formatCount(fields.length, 'field')} of each line</summary>
     <ul class="fine">
       {fields.map(({ name, label, syncable, reason }) => (
         <li key={name}>
@@ -36,7 +36,7 @@ const Lines = ({ fields }: { fields: NonNullable<Field['fields']> }) => (
   </details>
 );
 
-function notesOf(field: Field, why: string | undefined, typeReason: string | null): string {
+function describeNotes(field: Field, why: string | undefined, typeReason: string | null): string {
   const { name, custom, volatile, loading, reason, warning, syncable } = field;
   const refused = reason === null || reason === typeReason ? "Can't be synced" : `Can't be synced: ${reason}`;
   const notes = [
@@ -51,7 +51,7 @@ function notesOf(field: Field, why: string | undefined, typeReason: string | nul
   return notes.filter(Boolean).join(' · ');
 }
 
-const columnsOf = ({ choice, proposal, editable, typeReason }: TableProps): readonly Column<Field>[] => {
+const createColumns = ({ choice, proposal, editable, typeReason }: TableProps): readonly Column<Field>[] => {
   const box: Column<Field> = {
     title: 'Sync',
     cell: (field) => (
@@ -91,7 +91,7 @@ const columnsOf = ({ choice, proposal, editable, typeReason }: TableProps): read
     {
       title: 'Notes',
       minor: true,
-      cell: (field) => <span class="fine">{notesOf(field, proposal.get(field.name), typeReason)}</span>,
+      cell: (field) => <span class="fine">{describeNotes(field, proposal.get(field.name), typeReason)}</span>,
     },
   ];
 };
@@ -124,8 +124,9 @@ function Toolbar({ fields, choice, proposal, editable }: TableProps) {
           options={Object.entries(shows)}
         />
         <p class="fine" role="status">
-          {editable && `${chosen.value.size} of ${countOf(syncableNames(fields).length, 'field')} chosen, `}
-          {countOf(matches.value.size, 'field')} shown
+          {editable &&
+            `${chosen.value.size} of ${formatCount(syncableNames(fields).length, 'field')} chosen, `}
+          {formatCount(matches.value.size, 'field')} shown
         </p>
       </search>
       {editable && (
@@ -147,7 +148,7 @@ export const FieldTable = (props: TableProps) => (
     <Toolbar {...props} />
     <Table
       label="Fields of the record type"
-      columns={columnsOf(props)}
+      columns={createColumns(props)}
       rows={props.fields}
       rowKey={({ name }) => name}
       rowHidden={({ name }) => computed(() => !props.choice.matches.value.has(name))}

@@ -2,7 +2,7 @@
 // settings that all get.
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { StateBadge, type States } from '../../parts/detail.tsx';
 import { useAction } from '../../parts/dialog.tsx';
 import { Form } from '../../parts/form.tsx';
@@ -37,7 +37,7 @@ const states: States<Entry['status']> = {
 };
 const order = Object.keys(states);
 
-const columnsOf = (labels: ReadonlyMap<string, string>): readonly Column<Entry>[] => [
+const createColumns = (labels: ReadonlyMap<string, string>): readonly Column<Entry>[] => [
   {
     title: 'Record type',
     cell: ({ recordType, syncConfigId }) => (
@@ -73,7 +73,7 @@ type SettingsProps = { planned: readonly Entry[]; onCreated: (result: Result | u
 function Settings({ planned, onCreated }: SettingsProps) {
   const [schedule, setSchedule] = useState(firstSchedule);
   const [recipients, setRecipients] = useState('');
-  const syncs = countOf(planned.length, 'sync');
+  const syncs = formatCount(planned.length, 'sync');
   const fields = planned.reduce((sum, one) => sum + (one.fields ?? 0), 0);
   const action = useAction(async () => {
     const { custom: _, ...when } = schedule;
@@ -93,9 +93,9 @@ function Settings({ planned, onCreated }: SettingsProps) {
       <ScheduleFields value={schedule} onChange={setSchedule} />
       <Recipients value={recipients} onChange={setRecipients} />
       <p>
-        Creates {syncs} with {countOf(fields, 'field')} in all: every field that can be synced, and those that
-        the account adds later. Schedule: {describeSchedule(schedule.schedule, schedule.timezone)}. The first
-        run of each reads all of its records.
+        Creates {syncs} with {formatCount(fields, 'field')} in all: every field that can be synced, and those
+        that the account adds later. Schedule: {describeSchedule(schedule.schedule, schedule.timezone)}. The
+        first run of each reads all of its records.
       </p>
     </Form>
   );
@@ -103,9 +103,9 @@ function Settings({ planned, onCreated }: SettingsProps) {
 
 const Done = ({ created, exists, refused }: Result['totals']) => (
   <p class="note good" role="status">
-    <strong>{countOf(created, 'sync')} created.</strong>{' '}
-    {exists > 0 && `${countOf(exists, 'sync')} existed already. `}
-    {refused > 0 && `${countOf(refused, 'record type')} refused. `}
+    <strong>{formatCount(created, 'sync')} created.</strong>{' '}
+    {exists > 0 && `${formatCount(exists, 'sync')} existed already. `}
+    {refused > 0 && `${formatCount(refused, 'record type')} refused. `}
     <a href={`${base}/syncs`}>Show the syncs</a>
   </p>
 );
@@ -117,8 +117,8 @@ type PlannedProps = {
 };
 
 function Planned({ result: { data, totals }, labels, onCreated }: PlannedProps) {
-  const entriesOf = (wanted: Entry['status']) => data.filter(({ status }) => status === wanted);
-  const [planned, refused] = [entriesOf('planned'), entriesOf('refused')];
+  const filterEntries = (wanted: Entry['status']) => data.filter(({ status }) => status === wanted);
+  const [planned, refused] = [filterEntries('planned'), filterEntries('refused')];
   const isDone = totals.created > 0;
   const rows = data.toSorted(
     (a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (b.records ?? 0) - (a.records ?? 0),
@@ -133,7 +133,7 @@ function Planned({ result: { data, totals }, labels, onCreated }: PlannedProps) 
       <Section title="Record types">
         <Table
           label="Planned syncs"
-          columns={columnsOf(labels)}
+          columns={createColumns(labels)}
           rows={rows}
           rowKey={({ recordType }) => recordType}
         />
@@ -150,7 +150,7 @@ function Planned({ result: { data, totals }, labels, onCreated }: PlannedProps) 
               )
             }
           >
-            Take the {countOf(refused.length, 'refused record type')} out of the choice
+            Take the {formatCount(refused.length, 'refused record type')} out of the choice
           </button>
         </p>
       )}
@@ -181,7 +181,7 @@ export function Plan({ heads }: { heads: readonly Head[] }) {
         </Empty>
       )}
       {busy && (
-        <Working label={`Reading the fields of ${countOf(names.length, 'record type')} and counting`} />
+        <Working label={`Reading the fields of ${formatCount(names.length, 'record type')} and counting`} />
       )}
       <Problem error={error} retry={submit} />
       {result !== undefined && <Planned result={result} labels={labels} onCreated={setResult} />}

@@ -1,7 +1,7 @@
 // One record type: how it is read, its fields, and its sync: created here, or with its fields changed.
 import '../../styles/record-types.css';
 import { useMemo } from 'preact/hooks';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { keep, readKept } from '../../kept.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Unread } from '../../parts/detail.tsx';
@@ -97,7 +97,7 @@ const Lead = ({ family, name, custom, fieldCount, syncableFieldCount }: RecordTy
   <>
     {familyWords[family]} <code>{name}</code>
     {syncableFieldCount !== null &&
-      `, ${syncableFieldCount} of ${countOf(fieldCount ?? 0, 'field')} can be synced`}
+      `, ${syncableFieldCount} of ${formatCount(fieldCount ?? 0, 'field')} can be synced`}
     . {custom && <Badge>Custom</Badge>}
   </>
 );

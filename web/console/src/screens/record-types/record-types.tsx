@@ -1,7 +1,7 @@
 // The record types of the account: search, filters, and the choice of many to sync at once.
 import '../../styles/record-types.css';
 import { api } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { useAction } from '../../parts/dialog.tsx';
 import { Empty, Page } from '../../parts/page.tsx';
 import { Working } from '../../parts/plot.tsx';
@@ -16,7 +16,7 @@ import { TypeList } from './type-table.tsx';
 
 const Lead = ({ count, at }: { count: number; at: string | null }) => (
   <>
-    {countOf(count, 'record type')} of the account, read <Time at={at} relative />. Open one to choose its
+    {formatCount(count, 'record type')} of the account, read <Time at={at} relative />. Open one to choose its
     fields, or mark several to sync all of their fields.
   </>
 );

@@ -1,5 +1,5 @@
 // The list of record types with its filters, and the choice of many of them.
-import { countOf, formatNumber } from '../../format.ts';
+import { formatCount, formatNumber } from '../../format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { useAction } from '../../parts/dialog.tsx';
 import { Check } from '../../parts/form.tsx';
@@ -120,7 +120,7 @@ function ChoiceBar({ found, all }: { found: readonly Head[]; all: readonly Head[
           onChange={(isChosen) => choose(names, isChosen)}
         />
       )}
-      <span role="status">{count > 0 && `${countOf(count, 'record type')} chosen`}</span>
+      <span role="status">{count > 0 && `${formatCount(count, 'record type')} chosen`}</span>
       {count > 0 && (
         <>
           <button type="button" class="link" onClick={() => choose(chosen.value, false)}>
@@ -173,7 +173,7 @@ export function TypeList({
         <div class="rt-choice">
           <span class="fine" role="status">
             {found.length < heads.length &&
-              `${formatNumber(found.length)} of ${countOf(heads.length, 'record type')}`}
+              `${formatNumber(found.length)} of ${formatCount(heads.length, 'record type')}`}
           </span>
           <CountButton key={shown[0]?.name} shown={shown} />
           {may('sync:create') && <ChoiceBar found={found} all={heads} />}

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import type { Endpoint } from './document.ts';
 import { proposeEndpoints, RecordTypeChoice } from './record-type-choice.tsx';
@@ -16,7 +16,7 @@ export function AddResources({ present, onAdd, onClose }: Props) {
   return (
     <Confirm
       title="Add resources"
-      action={chosen.length === 0 ? 'Add resources' : `Add ${countOf(chosen.length, 'resource')}`}
+      action={chosen.length === 0 ? 'Add resources' : `Add ${formatCount(chosen.length, 'resource')}`}
       busyAction="Reading the records…"
       disabled={chosen.length === 0}
       run={async () => onAdd(await proposeEndpoints(chosen))}

@@ -9,13 +9,13 @@ import { base } from '../../router.ts';
 type Caller = Item<'/api-schema/{id}/callers'>;
 
 /** Of the last day that it was used, which has no time. */
-export const lastDayOf = ({ lastDay }: Caller): string => formatDay(`${lastDay}T12:00:00Z`);
+export const formatLastDay = ({ lastDay }: Caller): string => formatDay(`${lastDay}T12:00:00Z`);
 
 const columns: readonly Column<Caller>[] = [
   { title: 'API key', cell: ({ apiKeyId, name }) => <a href={`${base}/keys/${apiKeyId}`}>{name}</a> },
   { title: 'Status', cell: ({ status }) => status, minor: true },
   { title: 'Requests, 30 days', cell: ({ requests }) => formatNumber(requests), align: 'end' },
-  { title: 'Last day', cell: lastDayOf, align: 'end' },
+  { title: 'Last day', cell: formatLastDay, align: 'end' },
 ];
 
 export const Callers = ({ id }: { id: string }) => (

@@ -124,12 +124,12 @@ export function changeAt(
   // The last field of lines goes with the lines: a list without fields is not allowed.
   if (change === null && line !== null && siblings.length === 1)
     return changeAt(endpoint, { field: at, line: null }, null);
-  const pathOf = (name: string): string => (line === null ? name : `${top.name}.${name}`);
+  const toPath = (name: string): string => (line === null ? name : `${top.name}.${name}`);
   const after = change && (change.name ?? before.name);
   const isKept = after === before.name || isShared(siblings, before.name);
   const next = isKept
     ? endpoint
-    : replaceMentions(endpoint, pathOf(before.name), after === null ? null : pathOf(after));
+    : replaceMentions(endpoint, toPath(before.name), after === null ? null : toPath(after));
   const fields = siblings.toSpliced(
     line ?? at,
     1,
@@ -161,7 +161,7 @@ export const flatFields = ({ fields }: Pick<Endpoint, 'fields'>): FlatField[] =>
 /** Names themselves, or entries about a field. */
 type Entry = string | { readonly field: string; readonly operators?: readonly Operator[] };
 /** The name of the field that an entry of a list is about. */
-export const fieldOf = (entry: Entry): string => (typeof entry === 'string' ? entry : entry.field);
+export const toFieldName = (entry: Entry): string => (typeof entry === 'string' ? entry : entry.field);
 
 /** Replaces the entry of a list that is about a field, or appends it. Without an entry, removes it. */
 function setEntry(
@@ -171,14 +171,14 @@ function setEntry(
   entry: Entry | undefined,
 ): Endpoint {
   const entries = (endpoint[list] ?? []) as readonly Entry[];
-  const others = entries.filter((one) => fieldOf(one) !== field);
-  const at = entries.findIndex((one) => fieldOf(one) === field);
+  const others = entries.filter((one) => toFieldName(one) !== field);
+  const at = entries.findIndex((one) => toFieldName(one) === field);
   return changeParts(endpoint, {
     [list]: entry === undefined ? others : others.toSpliced(at === -1 ? others.length : at, 0, entry),
   });
 }
 
-export const operatorsOf = ({ filters }: Endpoint, field: string): readonly Operator[] =>
+export const listOperators = ({ filters }: Endpoint, field: string): readonly Operator[] =>
   filters.find((filter) => filter.field === field)?.operators ?? [];
 
 /** `field` may be `lines.quantity`. Without operators there is no filter. */
@@ -197,14 +197,14 @@ export const setSort = (endpoint: Endpoint, field: string, on: boolean): Endpoin
 export const setSearch = (endpoint: Endpoint, field: string, on: boolean): Endpoint =>
   setEntry(endpoint, 'search', field, on ? field : undefined);
 
-export const aggregateOf = ({ aggregates = [] }: Endpoint, field: string): Aggregate | undefined =>
+export const findAggregate = ({ aggregates = [] }: Endpoint, field: string): Aggregate | undefined =>
   aggregates.find((one) => one.field === field);
 
 export const setAggregate = (endpoint: Endpoint, aggregate: Aggregate): Endpoint =>
   setEntry(endpoint, 'aggregates', aggregate.field, aggregate.functions.length === 0 ? undefined : aggregate);
 
-export const groupOf = ({ groups = [] }: Endpoint, field: string): Group | undefined =>
-  groups.find((one) => fieldOf(one) === field);
+export const findGroup = ({ groups = [] }: Endpoint, field: string): Group | undefined =>
+  groups.find((one) => toFieldName(one) === field);
 
 /** Undefined: no group. */
 export const setGroup = (endpoint: Endpoint, field: string, group: Group | undefined): Endpoint =>

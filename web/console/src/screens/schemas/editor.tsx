@@ -2,7 +2,7 @@
 // and what changes for callers.
 import { useEffect, useRef } from 'preact/hooks';
 import { api } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Field as Input } from '../../parts/form.tsx';
 import { Page } from '../../parts/page.tsx';
@@ -15,7 +15,7 @@ import { may } from '../../session.ts';
 import type { Document } from './document.ts';
 import { chosenResource, EditorTabs } from './editor-tabs.tsx';
 import { JsonView } from './json-view.tsx';
-import { aboveVersion, titleOf } from './new-draft.tsx';
+import { aboveVersion, formatTitle } from './new-draft.tsx';
 import { ResourceView } from './resource-view.tsx';
 import { type Draft, forgetChanges, useDraft, type Version } from './use-draft.ts';
 import { useValidation, type Validation } from './use-validation.ts';
@@ -30,7 +30,7 @@ export function Editor({ version }: { version: Version }) {
   return (
     <div class="wide">
       <Page
-        title={titleOf({ version: version.version, name })}
+        title={formatTitle({ version: version.version, name })}
         above={[aboveVersion]}
         lead={<SavedState draft={draft} version={version} />}
         actions={<Actions draft={draft} version={version} />}
@@ -77,8 +77,8 @@ function DeleteDraft({ version: { id, version, endpoints } }: { version: Version
   return (
     <ConfirmButton label="Delete draft" title={`Delete the draft ${version}`} run={run}>
       <p>
-        Its definition ({countOf(endpoints.length, 'resource')}, {countOf(fields, 'field')}) is deleted for
-        good. No caller is affected.
+        Its definition ({formatCount(endpoints.length, 'resource')}, {formatCount(fields, 'field')}) is
+        deleted for good. No caller is affected.
       </p>
     </ConfirmButton>
   );
@@ -145,9 +145,12 @@ function CheckState({ validation: { problems, result, isCurrent } }: { validatio
   const blocked = problems.some(({ blocks }) => blocks === 'save') ? 'saving' : 'publishing';
   const [tone, text] =
     problems.length > 0
-      ? ['bad', `${countOf(problems.length, 'problem')} to mend before ${blocked}.`]
+      ? ['bad', `${formatCount(problems.length, 'problem')} to mend before ${blocked}.`]
       : isCurrent && result
-        ? ['good', `Ready to publish, with ${countOf(result.indexes.length, 'new index', 'new indexes')}.`]
+        ? [
+            'good',
+            `Ready to publish, with ${formatCount(result.indexes.length, 'new index', 'new indexes')}.`,
+          ]
         : ['', 'Checking…'];
   return (
     <p class={`schema-state ${tone}`} aria-live="polite">

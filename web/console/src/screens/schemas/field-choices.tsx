@@ -1,12 +1,12 @@
 // Groups of checkboxes for one field: filters, functions, access.
 import { Check, Checks, Select } from '../../parts/form.tsx';
 import {
-  aggregateOf,
   type Endpoint,
   type Field,
-  groupOf,
+  findAggregate,
+  findGroup,
+  listOperators,
   type Mask,
-  operatorsOf,
   type Period,
   setAggregate,
   setGroup,
@@ -14,7 +14,7 @@ import {
   setSearch,
   setSort,
 } from './document.ts';
-import { fittingOf, type Sources } from './sources.ts';
+import { chooseFitting, type Sources } from './sources.ts';
 
 type ChoicesProps<T extends string> = {
   title: string;
@@ -23,7 +23,7 @@ type ChoicesProps<T extends string> = {
   chosen: readonly T[];
   onChange: (chosen: T[]) => void;
   /** What a choice is called in requests. */
-  nameOf?: (option: T) => string;
+  toName?: (option: T) => string;
 };
 
 /** Any of a few options, kept in their own order. What is chosen is offered in any case. */
@@ -33,16 +33,16 @@ function Choices<T extends string>({
   options,
   chosen,
   onChange,
-  nameOf = (option) => option,
+  toName = (option) => option,
 }: ChoicesProps<T>) {
   const all = [...new Set([...options, ...chosen])];
   return (
     <Checks
       label={title}
       hint={hint || undefined}
-      options={all.map((option) => ({ name: nameOf(option) }))}
-      chosen={chosen.map((option) => nameOf(option))}
-      onChange={(names) => onChange(all.filter((option) => names.includes(nameOf(option))))}
+      options={all.map((option) => ({ name: toName(option) }))}
+      chosen={chosen.map((option) => toName(option))}
+      onChange={(names) => onChange(all.filter((option) => names.includes(toName(option))))}
     />
   );
 }
@@ -61,10 +61,10 @@ export const FilterChoice = ({ endpoint, path, type, isLine, sources, set }: Cho
   <Choices
     title="Filters"
     hint={isLine && 'One of the lines must match.'}
-    options={fittingOf(sources, type, isLine).operators}
-    chosen={operatorsOf(endpoint, path)}
+    options={chooseFitting(sources, type, isLine).operators}
+    chosen={listOperators(endpoint, path)}
     onChange={(next) => set(setOperators(endpoint, path, next))}
-    nameOf={(operator) => (operator === 'eq' ? path : `${path}_${operator}`)}
+    toName={(operator) => (operator === 'eq' ? path : `${path}_${operator}`)}
   />
 );
 
@@ -94,20 +94,20 @@ const periods: readonly Period[] = ['day', 'week', 'month', 'quarter', 'year'];
 
 /** What /summary may compute of a field and group by. */
 export function SummaryChoice({ endpoint, path, type, isLine, sources, set }: ChoiceProps) {
-  const { currency, ...aggregate } = aggregateOf(endpoint, path) ?? { field: path, functions: [] };
-  const group = groupOf(endpoint, path);
+  const { currency, ...aggregate } = findAggregate(endpoint, path) ?? { field: path, functions: [] };
+  const group = findGroup(endpoint, path);
   const isNumber = type === 'number' || type === 'integer';
   const byPeriod = (type === 'date' || type === 'time') && typeof group !== 'string';
   return (
     <div class="stack">
       <Choices
         title="Summary"
-        options={fittingOf(sources, type, isLine).functions}
+        options={chooseFitting(sources, type, isLine).functions}
         chosen={aggregate.functions}
         onChange={(functions) =>
           set(setAggregate(endpoint, { ...aggregate, ...(currency && { currency }), functions }))
         }
-        nameOf={(each) => each.replace('_', ' ')}
+        toName={(each) => each.replace('_', ' ')}
       />
       {isNumber && aggregate.functions.length > 0 && (
         <Check
@@ -152,7 +152,7 @@ type AccessProps = Pick<ChoiceProps, 'sources' | 'type' | 'isLine'> & {
 
 export function AccessChoice({ field, sources, type, isLine, isScopable, change }: AccessProps) {
   const { mask, tags = [], scopable = false } = field;
-  const masks = new Set([...fittingOf(sources, type, isLine).masks, ...(mask ? [mask] : [])]);
+  const masks = new Set([...chooseFitting(sources, type, isLine).masks, ...(mask ? [mask] : [])]);
   return (
     <>
       <Choices

@@ -12,7 +12,7 @@ import {
 } from './document.ts';
 import { AccessChoice, FilterChoice, ListChoice, SummaryChoice } from './field-choices.tsx';
 import { rowId, type TableProps } from './row-cells.tsx';
-import { findSource, lineFor, type Sources, sourceAt, typeOf } from './sources.ts';
+import { findSource, findType, lineFor, type Sources, sourceAt } from './sources.ts';
 
 type Props = TableProps & { readonly opened: Spot; readonly close: () => void };
 
@@ -45,7 +45,7 @@ function Settings({ endpoint, sources, set, spot, path, field }: FieldProps) {
   const hasLines = field.fields !== undefined;
   const setField = (part: Partial<Field>): void => set(changeAt(endpoint, spot, part));
   const source = sourceAt(sources, endpoint, spot);
-  const type = typeOf(source, field);
+  const type = findType(source, field);
   const isScopable =
     !isLine && field.as !== 'list' && !(source !== undefined && 'scopable' in source && !source.scopable);
   const choice = { endpoint, path, sources, type, isLine, set };

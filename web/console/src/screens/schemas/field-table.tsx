@@ -1,22 +1,22 @@
 // The fields of a resource as a table: names to type in, values of real records next to them, and what
 // callers may do with each. Sources that aren't published follow, to be ticked. More about a field is in the
 // panel.
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import {
-  aggregateOf,
   changeAt,
   type Endpoint,
   type FlatField,
+  findAggregate,
+  findGroup,
   flatFields,
-  groupOf,
-  operatorsOf,
+  listOperators,
   type Spot,
   setSort,
 } from './document.ts';
-import { accessOf, Faults, focusRow, rowId, type TableProps, usesOf } from './row-cells.tsx';
-import { fieldFor, type Source, samplesOf, sourceAt, typeOf } from './sources.ts';
+import { Faults, focusRow, listAccess, listUses, rowId, type TableProps } from './row-cells.tsx';
+import { fieldFor, findType, listSamples, type Source, sourceAt } from './sources.ts';
 import { useRename } from './use-rename.ts';
 
 type Props = TableProps & {
@@ -39,7 +39,7 @@ export function FieldTable(props: Props) {
     <div class="schema-fields">
       <Table
         label={`Fields of ${endpoint.name}`}
-        columns={columnsOf(props)}
+        columns={createColumns(props)}
         rows={[...fields, ...offered]}
         // Names change while they are typed: a row is known by its position.
         rowKey={(row) => (isField(row) ? rowId(row.spot) : row.source)}
@@ -48,7 +48,7 @@ export function FieldTable(props: Props) {
   );
 }
 
-const columnsOf = (props: Props): readonly Column<Row>[] => [
+const createColumns = (props: Props): readonly Column<Row>[] => [
   {
     title: 'On',
     cell: (row) => (isField(row) ? <Published {...props} row={row} /> : <Offered {...props} source={row} />),
@@ -85,8 +85,8 @@ const columnsOf = (props: Props): readonly Column<Row>[] => [
     minor: true,
     cell: (row) => {
       const samples = isField(row)
-        ? samplesOf(props.sources, row.field.source, row.spot.line !== null)
-        : samplesOf(props.sources, row.source, false);
+        ? listSamples(props.sources, row.field.source, row.spot.line !== null)
+        : listSamples(props.sources, row.source, false);
       return (
         <span class="fine schema-cut" title={samples.join('\n')}>
           {samples.join(' · ') || 'no value'}
@@ -153,7 +153,7 @@ const Sort = ({ endpoint, set, row: { path } }: FieldProps) => (
 function From({ endpoint, sources, row }: Props & { readonly row: Row }) {
   const source = isField(row) ? row.field.source : row.source;
   const found = isField(row) ? sourceAt(sources, endpoint, row.spot) : row;
-  const type = isField(row) ? typeOf(found, row.field) : row.type;
+  const type = isField(row) ? findType(found, row.field) : row.type;
   return (
     <span class={`fine ${isField(row) && row.spot.line !== null ? 'schema-line' : ''}`} title={found?.label}>
       <code>{source}</code> {type ?? 'not synced'}
@@ -165,7 +165,7 @@ function Name({ endpoint, set, placed, row: { spot, field } }: FieldProps) {
   const { onChange, onBlur } = useRename(endpoint, (from, name) => changeAt(from, spot, { name }), set);
   const id = rowId(spot);
   const faults = placed.get(field);
-  const words = [...accessOf(field), ...(field.fields ? [countOf(field.fields.length, 'field')] : [])];
+  const words = [...listAccess(field), ...(field.fields ? [formatCount(field.fields.length, 'field')] : [])];
   return (
     <>
       <div class={`schema-name ${spot.line === null ? '' : 'schema-line'}`}>
@@ -190,11 +190,11 @@ function Name({ endpoint, set, placed, row: { spot, field } }: FieldProps) {
 }
 
 /** `2 filters, search`. */
-const summaryOf = (endpoint: Endpoint, path: string, filters: number): string =>
+const formatSummary = (endpoint: Endpoint, path: string, filters: number): string =>
   [
-    ...(filters > 0 ? [countOf(filters, 'filter')] : []),
+    ...(filters > 0 ? [formatCount(filters, 'filter')] : []),
     ...(endpoint.search?.includes(path) ? ['search'] : []),
-    ...((aggregateOf(endpoint, path) ?? groupOf(endpoint, path)) ? ['summary'] : []),
+    ...((findAggregate(endpoint, path) ?? findGroup(endpoint, path)) ? ['summary'] : []),
   ].join(', ') || 'none';
 
 /**
@@ -204,9 +204,9 @@ const summaryOf = (endpoint: Endpoint, path: string, filters: number): string =>
 function Settings({ endpoint, opened, open, row }: FieldProps) {
   const { spot, path } = row;
   const isOpen = opened !== null && rowId(opened) === rowId(spot);
-  const operators = operatorsOf(endpoint, path);
-  const text = row.field.fields ? 'settings' : summaryOf(endpoint, path, operators.length);
-  const all = [...operators, ...usesOf(endpoint, row)].join(', ');
+  const operators = listOperators(endpoint, path);
+  const text = row.field.fields ? 'settings' : formatSummary(endpoint, path, operators.length);
+  const all = [...operators, ...listUses(endpoint, row)].join(', ');
   return (
     <button
       type="button"

@@ -1,13 +1,13 @@
 // How a version ends: deprecated with a sunset date, retired, and restored. Callers are shown before each.
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Field as Input } from '../../parts/form.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { ConfirmButton } from '../../parts/record-form.tsx';
 import { invalidate, useGet } from '../../query.ts';
 import { may } from '../../session.ts';
-import { lastDayOf } from './callers.tsx';
+import { formatLastDay } from './callers.tsx';
 import type { Version } from './use-draft.ts';
 
 const readAgain = (): Promise<void> => invalidate('/api-schema', '/overview');
@@ -38,12 +38,12 @@ function CallersBefore({ id }: { id: string }) {
   return (
     <div class="note warn">
       <p>
-        <strong>{countOf(total, 'API key')} used it in the last 30 days:</strong>
+        <strong>{formatCount(total, 'API key')} used it in the last 30 days:</strong>
       </p>
       <ul>
         {data.data.map((caller) => (
           <li key={caller.apiKeyId}>
-            {caller.name}: {countOf(caller.requests, 'request')}, last on {lastDayOf(caller)}
+            {caller.name}: {formatCount(caller.requests, 'request')}, last on {formatLastDay(caller)}
           </li>
         ))}
         {total > maxListed && <li>and {total - maxListed} more</li>}
@@ -53,12 +53,12 @@ function CallersBefore({ id }: { id: string }) {
 }
 
 /** The day of an instant as an input has it, in the zone of the person. */
-const dayOf = (instant: string): string => new Date(instant).toLocaleDateString('sv');
+const toDay = (instant: string): string => new Date(instant).toLocaleDateString('sv');
 const inWords = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' });
 
 /** The sunset is the end of the chosen day where the person is. */
 function Deprecate({ version: { id, version, sunsetAt, status } }: { version: Version }) {
-  const [day, setDay] = useState(sunsetAt === null ? '' : dayOf(sunsetAt));
+  const [day, setDay] = useState(sunsetAt === null ? '' : toDay(sunsetAt));
   // Of a day that is none, the service says so.
   const end = /^\d{4}-/.test(day) ? new Date(`${day}T23:59:59`) : undefined;
   const isDeprecated = status === 'deprecated';

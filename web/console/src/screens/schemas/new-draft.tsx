@@ -1,7 +1,7 @@
 // Creates a draft: proposed from synced record types, a copy of a version, or empty.
 import { useState } from 'preact/hooks';
 import { api, type Item } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { Select } from '../../parts/form.tsx';
 import { expire } from '../../query.ts';
@@ -30,7 +30,7 @@ export async function copyVersion(id: string): Promise<void> {
 
 /** The way back up to the list. */
 export const aboveVersion = { to: `${base}/schemas`, title: 'API versions' };
-export const titleOf = ({ version, name }: Pick<Version, 'version' | 'name'>): string =>
+export const formatTitle = ({ version, name }: Pick<Version, 'version' | 'name'>): string =>
   name === '' ? version : `${version} · ${name}`;
 
 const [proposed, empty] = ['proposed', 'empty'];
@@ -45,7 +45,7 @@ export function NewDraft({ versions, onClose }: { versions: readonly Version[]; 
       title="New draft"
       action={
         isProposed && chosen.length > 0
-          ? `Create a draft with ${countOf(chosen.length, 'resource')}`
+          ? `Create a draft with ${formatCount(chosen.length, 'resource')}`
           : 'Create draft'
       }
       busyAction="Creating…"
@@ -60,7 +60,7 @@ export function NewDraft({ versions, onClose }: { versions: readonly Version[]; 
         options={[
           [proposed, 'A proposal from synced records'],
           ...versions.map(
-            (version) => [version.id, `A copy of ${titleOf(version)} (${version.status})`] as const,
+            (version) => [version.id, `A copy of ${formatTitle(version)} (${version.status})`] as const,
           ),
           [empty, 'Nothing'],
         ]}

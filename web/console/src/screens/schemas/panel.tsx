@@ -1,5 +1,5 @@
 // Beside the table: a record as callers will see it, what is wrong, and what changes for callers.
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { query, setQuery } from '../../router.ts';
 import { Changes, countBreaking } from './changes.tsx';
@@ -22,13 +22,13 @@ export function Panel({
   const breaking = countBreaking(changes);
   const tabs = [
     ['record', 'Record'],
-    ['problems', problems.length === 0 ? 'Problems' : countOf(problems.length, 'problem')],
+    ['problems', problems.length === 0 ? 'Problems' : formatCount(problems.length, 'problem')],
     [
       'changes',
       breaking > 0
         ? `${breaking} breaking`
         : changes.length > 0
-          ? countOf(changes.length, 'change')
+          ? formatCount(changes.length, 'change')
           : 'Changes',
     ],
   ] as const;

@@ -1,7 +1,7 @@
 // Finds the field that a problem belongs to by its JSON path, such as `endpoints[0].filters[2].operators[1]`.
 // A field is named by itself: an edited field is another object, so that its old problems go as soon as it
 // changes and those of the others stay where they are. Pure.
-import { type Document, type Endpoint, type FlatField, fieldOf, flatFields } from './document.ts';
+import { type Document, type Endpoint, type FlatField, flatFields, toFieldName } from './document.ts';
 
 export type Problem = { readonly path: string; readonly code: string; readonly message: string };
 
@@ -13,7 +13,7 @@ export type Placed = ReadonlyMap<object | number | undefined, readonly string[]>
 
 type Step = string | number;
 /** `endpoints[0].fields[2].name` as `['endpoints', 0, 'fields', 2, 'name']`. */
-const stepsOf = (path: string): Step[] =>
+const parsePath = (path: string): Step[] =>
   [...path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)].map(([, name = '', index]) =>
     index === undefined ? name : Number(index),
   );
@@ -31,11 +31,11 @@ function findRow(
         spot.field === index && spot.line === (inner === 'fields' && typeof line === 'number' ? line : null),
     );
   const lists = endpoint as unknown as Readonly<
-    Record<Step, readonly (Parameters<typeof fieldOf>[0] | readonly string[])[] | undefined>
+    Record<Step, readonly (Parameters<typeof toFieldName>[0] | readonly string[])[] | undefined>
   >;
   const entry = lists[list]?.[index];
   const one = Array.isArray(entry) ? entry[Number(inner)] : entry;
-  const path = one === undefined ? '' : fieldOf(one).replace(/^-/, '');
+  const path = one === undefined ? '' : toFieldName(one).replace(/^-/, '');
   return rows.find((row) => row.path === path);
 }
 
@@ -43,7 +43,7 @@ type Place = { readonly index: number; readonly endpoint: Endpoint; readonly row
 
 /** Undefined for the document as a whole. */
 export function findPlace(document: Document, path: string): Place | undefined {
-  const [head, index, ...steps] = stepsOf(path);
+  const [head, index, ...steps] = parsePath(path);
   const endpoint = head === 'endpoints' && typeof index === 'number' ? document[index] : undefined;
   return endpoint && { index: Number(index), endpoint, row: findRow(endpoint, steps) };
 }

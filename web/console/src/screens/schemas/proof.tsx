@@ -1,7 +1,7 @@
 // The proof of a publication: how fast the reads of a version were on the real records, and what to do next.
 import { useEffect, useState } from 'preact/hooks';
 import { type Answer, api } from '../../api.ts';
-import { countOf, formatNumber } from '../../format.ts';
+import { formatCount, formatNumber } from '../../format.ts';
 import { Copy, publicRequest } from '../../parts/copy.tsx';
 import { Warnings } from '../../parts/detail.tsx';
 import { Section } from '../../parts/page.tsx';
@@ -12,7 +12,7 @@ import { Time } from '../../parts/time.tsx';
 import { useGet } from '../../query.ts';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
-import { referenceOf } from './published.tsx';
+import { toReferencePath } from './published.tsx';
 import type { Version } from './use-draft.ts';
 
 type Report = Answer<'/api-schema/{id}/publication'>;
@@ -53,7 +53,7 @@ export function Proof({ version }: { version: Version }) {
   return (
     <div class="stack">
       <p class="note good">
-        {version.version} is published: {countOf(endpoints.length, 'resource')} can be read by API keys.
+        {version.version} is published: {formatCount(endpoints.length, 'resource')} can be read by API keys.
       </p>
       <NextSteps version={version} />
       <Section
@@ -69,7 +69,7 @@ export function Proof({ version }: { version: Version }) {
 function NextSteps({ version }: { version: Version }) {
   const path = `${version.version}/${version.endpoints[0]?.name}`;
   const links = [
-    [true, referenceOf(version), 'Open the reference'],
+    [true, toReferencePath(version), 'Open the reference'],
     [may('api-key:create'), `${base}/keys/new`, 'Create an API key'],
     [may('record:read'), `${base}/data/${path}`, 'Browse the records'],
   ] as const;
@@ -99,15 +99,15 @@ function ProofOf({ report: { proof, records, pairs, madeAt } }: { report: Report
   return (
     <div class="stack">
       <p>
-        {countOf(proof.tried, 'read')} were tried on the real {countOf(rows, 'record')}, as callers make them,
-        with frequent, rare and absent values{madeAt && ', '}
+        {formatCount(proof.tried, 'read')} were tried on the real {formatCount(rows, 'record')}, as callers
+        make them, with frequent, rare and absent values{madeAt && ', '}
         <Time at={madeAt} />.{' '}
         {isWithinLimit ? 'Each ended within the time limit of reads' : 'Some took longer than reads may'}; the
         slowest took {formatMs(proof.slowestMs)} once its data was in memory.
       </p>
       <p class="fine">
-        That is {formatNumber(proof.tried)} of {countOf(proof.pairs, 'combination')} of filters, sorts, row
-        scopes and groups
+        That is {formatNumber(proof.tried)} of {formatCount(proof.pairs, 'combination')} of filters, sorts,
+        row scopes and groups
         {proof.tried < proof.pairs &&
           '; fewer suffice for few records, and the time for measuring is limited'}
         . Not proved: how fast reads are with more records, or many at the same time.

@@ -1,6 +1,6 @@
 // A version to read: one that was published, which never changes, or a draft for those who may not change it.
 // What it has, who calls it, and how it ends.
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { StatusBadge } from '../../parts/badge.tsx';
 import { Tabs } from '../../parts/list.tsx';
 import { Page, Section } from '../../parts/page.tsx';
@@ -13,13 +13,13 @@ import { base, query } from '../../router.ts';
 import { may } from '../../session.ts';
 import { Callers } from './callers.tsx';
 import { Changes } from './changes.tsx';
-import { type Endpoint, type FlatField, flatFields, operatorsOf } from './document.ts';
+import { type Endpoint, type FlatField, flatFields, listOperators } from './document.ts';
 import { Endings } from './lifecycle.tsx';
-import { aboveVersion, copyVersion, titleOf } from './new-draft.tsx';
-import { usesOf } from './row-cells.tsx';
+import { aboveVersion, copyVersion, formatTitle } from './new-draft.tsx';
+import { listUses } from './row-cells.tsx';
 import type { Version } from './use-draft.ts';
 
-export const referenceOf = ({ version }: Pick<Version, 'version'>): string =>
+export const toReferencePath = ({ version }: Pick<Version, 'version'>): string =>
   `/api/public/openapi/${version}/preview`;
 const isLive = ({ status }: Version): boolean => status === 'published' || status === 'deprecated';
 
@@ -27,13 +27,13 @@ export function Published({ version }: { version: Version }) {
   const isDraft = version.status === 'draft';
   return (
     <Page
-      title={titleOf(version)}
+      title={formatTitle(version)}
       above={[aboveVersion]}
       lead={<Lead version={version} />}
       actions={
         <>
           {isLive(version) && (
-            <a class="button" href={referenceOf(version)}>
+            <a class="button" href={toReferencePath(version)}>
               Reference
             </a>
           )}
@@ -99,11 +99,11 @@ const leads: Readonly<Record<string, string>> = {
   draft: 'To change it, you need the permission api-schema:update.',
 };
 
-const columnsOf = (endpoint: Endpoint): readonly Column<FlatField>[] => [
+const createColumns = (endpoint: Endpoint): readonly Column<FlatField>[] => [
   { title: 'Name', cell: ({ path }) => <code>{path}</code> },
   { title: 'Source', cell: ({ field }) => <code class="muted">{field.source}</code> },
-  { title: 'Filters', cell: ({ path }) => operatorsOf(endpoint, path).join(', ') || '–' },
-  { title: 'Also', cell: (row) => usesOf(endpoint, row).join(', ') || '–', minor: true },
+  { title: 'Filters', cell: ({ path }) => listOperators(endpoint, path).join(', ') || '–' },
+  { title: 'Also', cell: (row) => listUses(endpoint, row).join(', ') || '–', minor: true },
   { title: 'Description', cell: ({ field }) => field.description || '–', minor: true },
 ];
 
@@ -120,13 +120,13 @@ const Resource = ({ version, endpoint }: { version: Version; endpoint: Endpoint 
   } = endpoint;
   const about = [
     description,
-    `${countOf(fields.length, 'field')} of ${recordType}`,
+    `${formatCount(fields.length, 'field')} of ${recordType}`,
     defaultSort && `sorted by ${defaultSort.field}${defaultSort.order === 'desc' ? ', descending' : ''}`,
     sortSets.length > 0 && `sorts by ${sortSets.map((keys) => keys.join(',')).join(' and ')}`,
     relations.length > 0 &&
       `expands ${relations.map((relation) => `${relation.name} (${relation.field} → ${relation.resource})`).join(', ')}`,
     endpoint.or && 'filters combine by or',
-    `at most ${countOf(maxPageSize, 'record')} per page`,
+    `at most ${formatCount(maxPageSize, 'record')} per page`,
   ];
   return (
     <Section
@@ -139,7 +139,7 @@ const Resource = ({ version, endpoint }: { version: Version; endpoint: Endpoint 
       <p class="lead">{about.filter(Boolean).join(' · ')}</p>
       <Table
         label={`Fields of ${name}`}
-        columns={columnsOf(endpoint)}
+        columns={createColumns(endpoint)}
         rows={flatFields(endpoint)}
         rowKey={({ path }) => path}
       />

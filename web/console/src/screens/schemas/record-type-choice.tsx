@@ -1,7 +1,7 @@
 // Chooses synced record types, and proposes the resources for them.
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Check, Field as Input } from '../../parts/form.tsx';
 import { Empty } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -50,7 +50,7 @@ export function RecordTypeChoice({ present = [], chosen, onChange }: Props) {
           <Check
             key={id}
             label={`${name} · ${recordType}`}
-            hint={`${syncedAt === null ? 'No complete sync yet' : countOf(records, 'record')}${isPresent(recordType) ? ' · in this version already' : ''}`}
+            hint={`${syncedAt === null ? 'No complete sync yet' : formatCount(records, 'record')}${isPresent(recordType) ? ' · in this version already' : ''}`}
             disabled={syncedAt === null}
             checked={chosen.includes(recordType)}
             onChange={(on) =>

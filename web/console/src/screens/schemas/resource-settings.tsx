@@ -122,11 +122,11 @@ function Relations({
       item="relation"
       columns={[
         { name: 'name', label: 'Name' },
-        { name: 'field', label: 'Field', namesOf: () => references },
+        { name: 'field', label: 'Field', listNames: () => references },
         {
           name: 'resource',
           label: 'Resource',
-          namesOf: ({ field = references[0] ?? '' }) => targets.get(field) ?? [],
+          listNames: ({ field = references[0] ?? '' }) => targets.get(field) ?? [],
         },
       ]}
       rows={relations}

@@ -1,6 +1,6 @@
 // One resource of the draft: its fields as a table with a search, and the panel beside them.
 import { useState } from 'preact/hooks';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Field as Input, Select } from '../../parts/form.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { useGet } from '../../query.ts';
@@ -136,8 +136,8 @@ function Count({ endpoint, sources }: { endpoint: Endpoint; sources: Sources | u
   return (
     <p class="fine schema-state">
       {sources === undefined
-        ? countOf(published, 'field')
-        : `${published} of ${countOf(sources.sources.length, 'field')} published · ${countOf(sources.total, 'record')}`}
+        ? formatCount(published, 'field')
+        : `${published} of ${formatCount(sources.sources.length, 'field')} published · ${formatCount(sources.total, 'record')}`}
     </p>
   );
 }

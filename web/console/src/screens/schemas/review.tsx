@@ -1,6 +1,6 @@
 // What publishing a draft will do, and why the last attempt failed.
 import { api } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Section } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { ConfirmButton } from '../../parts/record-form.tsx';
@@ -47,18 +47,18 @@ function Plan({
       {!ready && (
         <div class="problem">
           <p>
-            <strong>{countOf(problems.length, 'problem')} to mend before publishing</strong>
+            <strong>{formatCount(problems.length, 'problem')} to mend before publishing</strong>
           </p>
           <ProblemList id={id} document={endpoints} problems={problems} />
         </div>
       )}
       <p class="lead">
-        {countOf(endpoints.length, 'resource')} with{' '}
-        {countOf(endpoints.flatMap(({ fields }) => fields).length, 'field')}
-        {against && `, ${countOf(countBreaking(changes), 'breaking change')} since ${against}`}. Publishing
-        builds {countOf(indexes.length, 'index', 'indexes')} without blocking other work. Then filters, sorts,
-        row scopes and groups are tried on the real records as callers read them: it is published only if each
-        read that is tried ends within the time limit.
+        {formatCount(endpoints.length, 'resource')} with{' '}
+        {formatCount(endpoints.flatMap(({ fields }) => fields).length, 'field')}
+        {against && `, ${formatCount(countBreaking(changes), 'breaking change')} since ${against}`}.
+        Publishing builds {formatCount(indexes.length, 'index', 'indexes')} without blocking other work. Then
+        filters, sorts, row scopes and groups are tried on the real records as callers read them: it is
+        published only if each read that is tried ends within the time limit.
       </p>
       <div class="actions">
         <PublishButton version={version} isReady={ready} />
@@ -67,7 +67,7 @@ function Plan({
         </a>
       </div>
       {warnings.length > 0 && (
-        <Section title={countOf(warnings.length, 'warning')}>
+        <Section title={formatCount(warnings.length, 'warning')}>
           <ProblemList id={id} document={endpoints} problems={warnings} />
         </Section>
       )}
@@ -96,8 +96,8 @@ function PublishButton({
   return (
     <ConfirmButton label={`Publish ${version}`} kind="primary" danger={false} disabled={!isReady} run={run}>
       <p>
-        Revision {revision} with {countOf(endpoints.length, 'resource')} can never be changed after that, only
-        deprecated and retired. API keys that are not limited to other versions can read it at once.
+        Revision {revision} with {formatCount(endpoints.length, 'resource')} can never be changed after that,
+        only deprecated and retired. API keys that are not limited to other versions can read it at once.
       </p>
     </ConfirmButton>
   );

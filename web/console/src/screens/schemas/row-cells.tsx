@@ -1,5 +1,12 @@
 // What the table of fields and the panel next to it share.
-import { aggregateOf, type Document, type Endpoint, type FlatField, groupOf, type Spot } from './document.ts';
+import {
+  type Document,
+  type Endpoint,
+  type FlatField,
+  findAggregate,
+  findGroup,
+  type Spot,
+} from './document.ts';
 import type { Placed } from './problems.ts';
 import type { Sources } from './sources.ts';
 
@@ -32,21 +39,21 @@ export const Faults = ({ messages = [], id }: { messages: readonly string[] | un
 );
 
 /** How callers with less access see a field, in words. */
-export const accessOf = ({ mask, tags = [], scopable }: FlatField['field']): string[] => [
+export const listAccess = ({ mask, tags = [], scopable }: FlatField['field']): string[] => [
   ...(mask ? [`masked: ${mask}`] : []),
   ...tags,
   ...(scopable ? ['row scope'] : []),
 ];
 
 /** What callers may do with a field besides filters, in words. */
-export function usesOf(endpoint: Endpoint, { path, field }: FlatField): string[] {
-  const group = groupOf(endpoint, path);
+export function listUses(endpoint: Endpoint, { path, field }: FlatField): string[] {
+  const group = findGroup(endpoint, path);
   return [
     ...(endpoint.sorts.includes(path) ? ['sort'] : []),
     ...(endpoint.search?.includes(path) ? ['search'] : []),
-    ...(aggregateOf(endpoint, path)?.functions ?? []).map((each) => each.replace('_', ' ')),
+    ...(findAggregate(endpoint, path)?.functions ?? []).map((each) => each.replace('_', ' ')),
     ...(group ? [typeof group === 'string' ? 'group' : `group by ${group.periods.join(', ')}`] : []),
-    ...accessOf(field),
+    ...listAccess(field),
     ...(field.as === 'string' ? ['as text'] : field.as === 'list' ? ['list'] : []),
   ];
 }

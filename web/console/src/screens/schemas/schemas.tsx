@@ -1,6 +1,6 @@
 // The versions of the public interface.
 import type { Answer, Item } from '../../api.ts';
-import { countOf, formatNumber } from '../../format.ts';
+import { formatCount, formatNumber } from '../../format.ts';
 import { Badge, StatusBadge } from '../../parts/badge.tsx';
 import { List, listQuery, searchFilter, selectFilter } from '../../parts/list.tsx';
 import { Empty, Page } from '../../parts/page.tsx';
@@ -46,24 +46,24 @@ function Callers({ counted }: { counted: Counted | undefined }) {
   const { callers7Days: callers = null, requests7Days: requests = null } = counted ?? {};
   if (!callers) return <span class="muted">{callers === 0 ? 'none in 7 days' : '–'}</span>;
   return (
-    <span title={`${countOf(requests ?? 0, 'request')} in the last 7 days`}>
-      {countOf(callers, 'API key')} · {formatNumber(requests ?? 0)}
+    <span title={`${formatCount(requests ?? 0, 'request')} in the last 7 days`}>
+      {formatCount(callers, 'API key')} · {formatNumber(requests ?? 0)}
     </span>
   );
 }
 
 /** `a, b, c and 4 more`. */
-const firstOf = (names: readonly string[], max: number): string =>
+const formatFirst = (names: readonly string[], max: number): string =>
   `${names.slice(0, max).join(', ')}${names.length > max ? ` and ${names.length - max} more` : ''}`;
 
-const columnsOf = (counts: readonly Counted[]): readonly Column<Version>[] => [
+const createColumns = (counts: readonly Counted[]): readonly Column<Version>[] => [
   { title: 'Version', cell: ({ id, version }) => <a href={`${base}/schemas/${id}`}>{version}</a> },
   { title: 'Name', cell: ({ name }) => name || <span class="muted">–</span>, minor: true },
   { title: 'Status', cell: State },
   {
     title: 'Resources',
     cell: ({ endpoints }) =>
-      firstOf(
+      formatFirst(
         endpoints.map(({ name }) => name),
         3,
       ) || <span class="muted">none</span>,
@@ -94,7 +94,7 @@ export function Schemas() {
       <List
         label="API versions"
         read={read}
-        columns={columnsOf(overview.data?.versions ?? [])}
+        columns={createColumns(overview.data?.versions ?? [])}
         filters={filters}
         empty={may('api-schema:create') ? <FirstDraft /> : 'No version has been made yet.'}
       />
@@ -113,11 +113,11 @@ function FirstDraft() {
   return (
     <Empty title="No version yet.">
       <p>
-        Synced: {firstOf(synced, 6)}. Names, filters and sorts are proposed from the records; you can change
-        all of them.
+        Synced: {formatFirst(synced, 6)}. Names, filters and sorts are proposed from the records; you can
+        change all of them.
       </p>
       <ActionButton
-        label={`Draft a version from ${countOf(synced.length, 'record type')}`}
+        label={`Draft a version from ${formatCount(synced.length, 'record type')}`}
         busyLabel="Reading the records…"
         kind="primary"
         run={() => createFrom(synced)}

@@ -44,11 +44,15 @@ const anything: Fitting = {
 };
 
 /** The type of the values that callers read. */
-export const typeOf = (source: LineSource | undefined, { as }: LineField): string | undefined =>
+export const findType = (source: LineSource | undefined, { as }: LineField): string | undefined =>
   as === 'list' ? (source?.list ?? undefined) : source?.type;
 
 /** What fits a type; everything while the type isn't known. */
-export function fittingOf(sources: Sources | undefined, type: string | undefined, inLines: boolean): Fitting {
+export function chooseFitting(
+  sources: Sources | undefined,
+  type: string | undefined,
+  inLines: boolean,
+): Fitting {
   const found = sources?.types.find((one) => one.type === type);
   if (found === undefined) return anything;
   return inLines ? { ...found, operators: found.lineOperators } : found;
@@ -64,12 +68,16 @@ function formatValue(value: unknown): string {
   return text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
 }
 
-const linesOf = (value: unknown): readonly Record<string, unknown>[] => (Array.isArray(value) ? value : []);
+const toLines = (value: unknown): readonly Record<string, unknown>[] => (Array.isArray(value) ? value : []);
 
 /** Up to three different values of a source. */
-export function samplesOf(sources: Sources | undefined, source: string, inLines: boolean): readonly string[] {
+export function listSamples(
+  sources: Sources | undefined,
+  source: string,
+  inLines: boolean,
+): readonly string[] {
   const records = sources?.records ?? [];
-  const values = (inLines ? records.flatMap(({ lines }) => linesOf(lines)) : records).map(
+  const values = (inLines ? records.flatMap(({ lines }) => toLines(lines)) : records).map(
     (record) => record[source],
   );
   return [...new Set(values.filter((value) => (value ?? '') !== '').map(formatValue))].slice(0, 3);
@@ -93,15 +101,15 @@ export function fieldFor({ source, label, lines }: Source, taken: readonly Field
   };
 }
 
-const partsOf = (value: unknown): string[] => String(value).split(/, */);
+const splitParts = (value: unknown): string[] => String(value).split(/, */);
 
 /** Samples have several choices as one text. Where a name has a comma itself, the names stay together. */
-function listOf(record: Readonly<Record<string, unknown>>, source: string): unknown {
+function toList(record: Readonly<Record<string, unknown>>, source: string): unknown {
   const value = record[source] ?? null;
   if (value === null) return null;
-  if (!source.endsWith('.name')) return partsOf(value).map(Number);
-  const names = partsOf(value);
-  return names.length === partsOf(record[source.slice(0, -'.name'.length)]).length ? names : [value];
+  if (!source.endsWith('.name')) return splitParts(value).map(Number);
+  const names = splitParts(value);
+  return names.length === splitParts(record[source.slice(0, -'.name'.length)]).length ? names : [value];
 }
 
 /** A record under the names of its fields, as callers read it. */
@@ -112,8 +120,8 @@ export const recordAs = (
   Object.fromEntries(
     fields.map(({ name, source, as, fields: lineFields }) => {
       const value = record[source] ?? null;
-      if (as === 'list') return [name, listOf(record, source)];
-      if (lineFields !== undefined) return [name, linesOf(value).map((line) => recordAs(lineFields, line))];
+      if (as === 'list') return [name, toList(record, source)];
+      if (lineFields !== undefined) return [name, toLines(value).map((line) => recordAs(lineFields, line))];
       return [name, as === 'string' && typeof value === 'number' ? String(value) : value];
     }),
   );

@@ -18,15 +18,15 @@ type Content = {
 type Kept = Content & { readonly revision: number };
 type Status = { readonly saving: boolean; readonly error?: ApiError };
 
-const contentOf = ({ name, notes, endpoints }: Version): Content => ({ name, notes, endpoints });
-const keyOf = (id: string): string => `schema-draft:${id}`;
-const readChanges = (id: string): Kept | undefined => readKept<Kept>(keyOf(id), 'localStorage');
+const toContent = ({ name, notes, endpoints }: Version): Content => ({ name, notes, endpoints });
+const toKey = (id: string): string => `schema-draft:${id}`;
+const readChanges = (id: string): Kept | undefined => readKept<Kept>(toKey(id), 'localStorage');
 
 /** Whether changes of the draft wait in this browser to be saved. */
 export const hasChanges = (id: string): boolean => readChanges(id) !== undefined;
 
 /** Forgets what was changed in a draft that is gone. */
-export const forgetChanges = (id: string): void => keep(keyOf(id), undefined, 'localStorage');
+export const forgetChanges = (id: string): void => keep(toKey(id), undefined, 'localStorage');
 
 export type Draft = Status & {
   readonly content: Content;
@@ -41,7 +41,7 @@ export type Draft = Status & {
   discard(): void;
 };
 
-const textOf = ({ name, notes, endpoints }: Content): string => JSON.stringify([name, notes, endpoints]);
+const toJson = ({ name, notes, endpoints }: Content): string => JSON.stringify([name, notes, endpoints]);
 const isStale = (error: ApiError): boolean => error.details.some(({ code }) => code === 'stale_revision');
 
 /** Saves the changes in `kept`, and resolves to the new revision. */
@@ -58,7 +58,7 @@ function useKept(id: string) {
   const latest = useRef(edited);
   const set = (next: Kept | undefined): void => {
     latest.current = next;
-    keep(keyOf(id), next, 'localStorage');
+    keep(toKey(id), next, 'localStorage');
     setEdited(next);
   };
   return { edited, latest, set };
@@ -91,7 +91,7 @@ export function useDraft(version: Version): Draft {
   }
 
   return {
-    content: edited ?? contentOf(version),
+    content: edited ?? toContent(version),
     isChanged: edited !== undefined,
     revision,
     // While it is being saved, the version is newer than the changes for a moment.
@@ -99,9 +99,9 @@ export function useDraft(version: Version): Draft {
     ...status,
     save,
     change(content) {
-      const next = { revision, ...contentOf(version), ...latest.current, ...content };
+      const next = { revision, ...toContent(version), ...latest.current, ...content };
       const isSame =
-        next.revision === version.revision && next.text === undefined && textOf(next) === textOf(version);
+        next.revision === version.revision && next.text === undefined && toJson(next) === toJson(version);
       set(isSame ? undefined : next);
     },
     discard() {

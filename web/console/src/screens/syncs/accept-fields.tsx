@@ -2,7 +2,7 @@
 // and asks.
 import { useState } from 'preact/hooks';
 import { api, type Item } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { Checks } from '../../parts/form.tsx';
 import { OpenButton } from '../../parts/record-form.tsx';
@@ -36,7 +36,7 @@ function AcceptFields({ sync, onClose }: { sync: SyncConfig; onClose: () => void
   return (
     <Confirm
       title="Accept missing fields"
-      action={`Accept ${countOf(fields.length, 'missing field')} and run`}
+      action={`Accept ${formatCount(fields.length, 'missing field')} and run`}
       run={async () =>
         showRun(
           await api.POST('/sync-configs/{id}/accept-missing-fields', {
@@ -49,7 +49,7 @@ function AcceptFields({ sync, onClose }: { sync: SyncConfig; onClose: () => void
     >
       <p>
         A run starts at once. It and later runs of {name} succeed without these fields. This concerns{' '}
-        {countOf(records, 'stored record')}. When the ERP has a field again, it is read again.
+        {formatCount(records, 'stored record')}. When the ERP has a field again, it is read again.
       </p>
       <Checks label="Missing fields" options={options} chosen={fields} onChange={setFields} />
     </Confirm>

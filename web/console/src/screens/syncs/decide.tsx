@@ -2,7 +2,7 @@
 // when the list has changed since.
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
-import { countOf, formatNumber } from '../../format.ts';
+import { formatCount, formatNumber } from '../../format.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/form.tsx';
 import { OpenButton } from '../../parts/record-form.tsx';
@@ -32,8 +32,8 @@ function Approve({
   };
   return (
     <Confirm
-      title={`Delete ${countOf(approved, 'record')}`}
-      action={`Approve ${countOf(approved, 'deletion')}`}
+      title={`Delete ${formatCount(approved, 'record')}`}
+      action={`Approve ${formatCount(approved, 'deletion')}`}
       danger
       run={approve}
       onClose={onClose}
@@ -51,7 +51,7 @@ function Approve({
         </p>
       )}
       {approved < count && (
-        <p>The other {countOf(count - approved, 'record')} stay and keep waiting for a decision.</p>
+        <p>The other {formatCount(count - approved, 'record')} stay and keep waiting for a decision.</p>
       )}
     </Confirm>
   );
@@ -72,8 +72,8 @@ function Reject({
   };
   return (
     <Confirm
-      title={`Keep ${countOf(count, 'record')}`}
-      action={`Reject ${countOf(count, 'deletion')}`}
+      title={`Keep ${formatCount(count, 'record')}`}
+      action={`Reject ${formatCount(count, 'deletion')}`}
       run={reject}
       onClose={onClose}
     >
@@ -96,7 +96,7 @@ export function Decide({ syncId, proposal, chosen }: Props & { chosen: readonly 
       <p class="muted" role="status">
         {chosen.length === 0
           ? 'None selected: a decision applies to all.'
-          : `${formatNumber(chosen.length)} of ${countOf(count, 'record')} selected.`}
+          : `${formatNumber(chosen.length)} of ${formatCount(count, 'record')} selected.`}
       </p>
       <div class="actions">
         <OpenButton

@@ -1,6 +1,6 @@
 // Why a run isn't green, and what mends it: one entry for each reason, with the buttons and links that do it.
 import type { ComponentChildren } from 'preact';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Time } from '../../parts/time.tsx';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
@@ -23,7 +23,7 @@ const Reason = ({ title, children }: { title: string; children: ComponentChildre
 
 /** Fields that are not updated. */
 const StaleReason = ({ sync }: { sync: SyncConfig }) => (
-  <Reason title={`${countOf(sync.staleFields.length, 'field')} can't be read`}>
+  <Reason title={`${formatCount(sync.staleFields.length, 'field')} can't be read`}>
     <ul class="bullets">
       {sync.staleFields.map(({ field, since, message }) => (
         <li key={field}>
@@ -57,7 +57,7 @@ const HeldReason = ({ syncId, held: { proposalId, count } }: { syncId: string; h
     title={
       count === null
         ? 'Deletions are held'
-        : `${countOf(count, 'deletion')} ${count === 1 ? 'is' : 'are'} held`
+        : `${formatCount(count, 'deletion')} ${count === 1 ? 'is' : 'are'} held`
     }
   >
     <p>
@@ -118,7 +118,7 @@ export function Reasons({ sync, run }: { sync: SyncConfig; run: Run | null }) {
       {staleFields.length > 0 && <StaleReason sync={sync} />}
       {heldDeletions !== null && <HeldReason syncId={id} held={heldDeletions} />}
       {rejected > 0 && (
-        <Reason title={`${countOf(rejected, 'record')} could not be stored`}>
+        <Reason title={`${formatCount(rejected, 'record')} could not be stored`}>
           <p>
             The last good version stays available. Correct what the reasons name in the ERP; every run reads
             such records again.

@@ -1,6 +1,6 @@
 // The fields of a sync: which are synced, which are missing in the ERP, and what the ERP changed.
 import type { Item } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { StateBadge, type States } from '../../parts/detail.tsx';
 import { List, listQuery } from '../../parts/list.tsx';
@@ -46,7 +46,7 @@ const Chosen = ({ sync }: { sync: SyncConfig }) => (
       <p>{allFields}</p>
     ) : (
       <details>
-        <summary>{countOf(withId(sync.fields).size, 'field')}</summary>
+        <summary>{formatCount(withId(sync.fields).size, 'field')}</summary>
         <ul class="names">
           {[...withId(sync.fields)].map((field) => (
             <li key={field}>
@@ -127,7 +127,7 @@ function Uses({ drift: { affects, hiddenViews } }: { drift: Drift }) {
           <div key={text}>{use.kind === 'view' ? <a href={`${base}/views/${use.id}`}>{text}</a> : text}</div>
         );
       })}
-      {hiddenViews > 0 && <div>{countOf(hiddenViews, 'view')} that you may not see</div>}
+      {hiddenViews > 0 && <div>{formatCount(hiddenViews, 'view')} that you may not see</div>}
     </>
   );
 }

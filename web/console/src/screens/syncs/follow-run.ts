@@ -20,7 +20,7 @@ export type LiveRun = {
 type Start = { readonly phase: string; readonly done: number; readonly atMs: number };
 
 /** By the service's own estimate where it has one, otherwise by what was done since `start`. */
-function paceOf(
+function computePace(
   { done, expected, estimatedSecondsLeft }: NonNullable<Run['progress']>,
   start: Start,
   nowMs: number,
@@ -70,7 +70,7 @@ export function useLiveRun(id: string, follow: boolean): LiveRun {
       const { progress } = run;
       const nowMs = performance.now();
       if (progress?.phase !== start.current?.phase) start.current = progress && { ...progress, atMs: nowMs };
-      const pace = progress && start.current && paceOf(progress, start.current, nowMs);
+      const pace = progress && start.current && computePace(progress, start.current, nowMs);
       setLive((before) => ({ ...before, run, pace, lost: false }));
     };
     source.addEventListener('run', (event) => show(parse<Run>(event)));

@@ -1,6 +1,6 @@
 // The runs of 30 days as a plot: duration or records, coloured by how each run ended.
 import type { Answer } from '../../api.ts';
-import { countOf, formatDay, formatDuration, formatNumber, formatTime } from '../../format.ts';
+import { formatCount, formatDay, formatDuration, formatNumber, formatTime } from '../../format.ts';
 import { SelectFilter } from '../../parts/list.tsx';
 import { Section } from '../../parts/page.tsx';
 import { Bars } from '../../parts/plot.tsx';
@@ -34,7 +34,7 @@ const describePoint = ({
 }: Point): string =>
   [
     formatTime(startedAt),
-    ...(runs === 1 ? [] : [countOf(runs, 'run')]),
+    ...(runs === 1 ? [] : [formatCount(runs, 'run')]),
     runStates[status][1],
     ...(durationMs === null ? [] : [formatDuration(durationMs)]),
     `${formatNumber(recordsRead)} read`,
@@ -68,7 +68,7 @@ export function History({ syncId }: { syncId: string }) {
       {data !== undefined && (
         <div class="card stack">
           <p class="muted">
-            {countOf(data.runs, 'run')} in {days} days: {describeEnds(data)}.
+            {formatCount(data.runs, 'run')} in {days} days: {describeEnds(data)}.
           </p>
           <Bars
             label={`${title} of the runs of the last ${days} days`}

@@ -4,11 +4,11 @@ import { readKept } from '../../kept.ts';
 import { useGet } from '../../query.ts';
 import { base } from '../../router.ts';
 import { keptHidden } from '../overview/set-up.tsx';
-import { stepsOf } from '../overview/steps.ts';
+import { listSteps } from '../overview/steps.ts';
 
 export function NextStep() {
   const { data } = useGet(readKept(...keptHidden) === true ? null : '/overview');
-  const step = data && stepsOf(data).find(({ isDone }) => !isDone);
+  const step = data && listSteps(data).find(({ isDone }) => !isDone);
   if (!step?.action) return null;
   return (
     <section class="note row" aria-label="Next step">

@@ -1,7 +1,7 @@
 // What a run compared with the ERP before it published: each check in the service's words, with its numbers
 // and its result.
 import type { Answer } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { type States, WordBadge } from '../../parts/detail.tsx';
 import { Empty, Section } from '../../parts/page.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -24,7 +24,7 @@ const titles: Readonly<Record<string, string>> = {
   volume: 'Compared with the runs before',
 };
 
-function resultOf({ check, passed, facts }: Check): States<string>[string] {
+function describeResult({ check, passed, facts }: Check): States<string>[string] {
   if (!passed) return check === 'fields' ? ['warn', 'Incomplete'] : ['bad', 'Differs'];
   return facts['level'] === 'warning' ? ['warn', 'Unusual'] : ['good', 'Agrees'];
 }
@@ -39,7 +39,7 @@ const columns: readonly Column<Check>[] = [
       </>
     ),
   },
-  { title: 'Result', cell: (check) => <WordBadge state={resultOf(check)} /> },
+  { title: 'Result', cell: (check) => <WordBadge state={describeResult(check)} /> },
 ];
 
 /** The proof of a run that has ended. */
@@ -53,7 +53,7 @@ export function Proof({ runId }: { runId: string }) {
         {checks.length > 0 && (
           <p class="muted">
             Compared with the ERP before publishing. {counted && `${counted.message.split('. ')[0]}. `}
-            {checks.filter(({ passed }) => passed).length} of {countOf(checks.length, 'check')} agree.
+            {checks.filter(({ passed }) => passed).length} of {formatCount(checks.length, 'check')} agree.
           </p>
         )}
         <Table

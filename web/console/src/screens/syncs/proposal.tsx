@@ -2,7 +2,7 @@
 // them, or to reject them.
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../api.ts';
-import { countOf, formatNumber } from '../../format.ts';
+import { formatCount, formatNumber } from '../../format.ts';
 import { StateLead, Unread } from '../../parts/detail.tsx';
 import { Facts } from '../../parts/list.tsx';
 import { Empty, Page, Section } from '../../parts/page.tsx';
@@ -49,7 +49,7 @@ function Evidence({ proposal: { count, evidence } }: { proposal: ProposalDetail 
           facts={[
             [
               'Absent in the ERP',
-              formatNumber(count) + (rows === null ? '' : ` of ${countOf(rows, 'stored record')}`),
+              formatNumber(count) + (rows === null ? '' : ` of ${formatCount(rows, 'stored record')}`),
             ],
             [
               'Found by',
@@ -61,10 +61,10 @@ function Evidence({ proposal: { count, evidence } }: { proposal: ProposalDetail 
             ],
             [
               'Deleted without asking',
-              allowed !== null && `At most ${countOf(allowed, 'record')}, and none that others refer to`,
+              allowed !== null && `At most ${formatCount(allowed, 'record')}, and none that others refer to`,
             ],
             ["The ERP's list of deletions", feed !== null && feeds[feed]],
-            ['Referred to by others', referenced !== null && `${countOf(referenced, 'record')} of these`],
+            ['Referred to by others', referenced !== null && `${formatCount(referenced, 'record')} of these`],
           ]}
         />
       </div>
@@ -78,7 +78,7 @@ type Selection = {
 };
 
 /** Date and amount are left out where no record has them. */
-function columnsOf(records: readonly AbsentRecord[], { chosen, choose }: Selection, canChoose: boolean) {
+function createColumns(records: readonly AbsentRecord[], { chosen, choose }: Selection, canChoose: boolean) {
   const columns: readonly (Column<AbsentRecord> | false)[] = [
     canChoose && {
       title: 'Delete',
@@ -114,7 +114,7 @@ function columnsOf(records: readonly AbsentRecord[], { chosen, choose }: Selecti
       title: 'Referred to by',
       cell: ({ referencedBy }) =>
         referencedBy
-          .map(({ recordType, field, count }) => `${countOf(count, `${recordType} record`)} (${field})`)
+          .map(({ recordType, field, count }) => `${formatCount(count, `${recordType} record`)} (${field})`)
           .join(', ') || <span class="muted">none</span>,
     },
   ];
@@ -152,14 +152,14 @@ function Records({
     >
       <Table
         label="Records that would be deleted"
-        columns={columnsOf(records, selection, canChoose)}
+        columns={createColumns(records, selection, canChoose)}
         rows={records}
         rowKey={({ id }) => id}
         empty={<Empty title="No record is left in this proposal." />}
       />
       {(after !== null || nextAfter !== null) && (
         <nav class="pager" aria-label="Pages">
-          <span>{countOf(count, 'record')} in all</span>
+          <span>{formatCount(count, 'record')} in all</span>
           <button type="button" disabled={after === null} onClick={() => show(null)}>
             First page
           </button>
@@ -206,7 +206,7 @@ export function ProposalScreen({ params }: ScreenProps) {
   if (shown === undefined) return <Unread read={read} title="Held deletions" above={above} />;
   return (
     <Page
-      title={`${countOf(shown.count, 'held deletion')} of ${shown.recordType}`}
+      title={`${formatCount(shown.count, 'held deletion')} of ${shown.recordType}`}
       above={above}
       lead={
         <StateLead state={proposalStates[shown.status]}>

@@ -1,7 +1,7 @@
 // Records that could not be stored, of a sync or of one run, with the reason of each, what mends it, and a
 // run that reads them again.
 import { api, type Item } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { List, listQuery } from '../../parts/list.tsx';
 import { Section } from '../../parts/page.tsx';
 import { ActionButton } from '../../parts/record-form.tsx';
@@ -65,7 +65,7 @@ export function Rejections({ sync: { id }, runId }: { sync: Pick<SyncConfig, 'id
         total > 0 &&
         may('sync:update') && (
           <ActionButton
-            label={runId === undefined ? `Read ${countOf(total, 'record')} again` : 'Read them again'}
+            label={runId === undefined ? `Read ${formatCount(total, 'record')} again` : 'Read them again'}
             run={async () =>
               showRun(
                 await api.POST('/sync-configs/{id}/rejections/retry', { params: { path: { id } }, body: {} }),

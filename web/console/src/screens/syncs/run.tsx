@@ -1,7 +1,7 @@
 // One run: live while it is open; afterwards what it did, what it proved, and why it isn't green.
 import { useEffect } from 'preact/hooks';
 import { api } from '../../api.ts';
-import { countOf, formatDuration, formatNumber } from '../../format.ts';
+import { formatCount, formatDuration, formatNumber } from '../../format.ts';
 import { StateLead, Unread } from '../../parts/detail.tsx';
 import { Stats } from '../../parts/list.tsx';
 import { Page } from '../../parts/page.tsx';
@@ -54,7 +54,7 @@ function describePace({ progress, requests }: Run, pace: number | null): string 
   const parts = [
     pace !== null && `${formatNumber(Math.max(1, pace))} records a second`,
     left !== null && `about ${formatDuration(left * 1000)} left in this phase`,
-    requests !== null && countOf(requests, 'request'),
+    requests !== null && formatCount(requests, 'request'),
   ];
   return parts.filter(Boolean).join(' · ');
 }
@@ -133,8 +133,9 @@ function Actions({ run }: { run: Run }) {
       }}
     >
       <p>
-        The run stops at its next step. What it has read so far ({countOf(progress?.fetched ?? 0, 'record')})
-        is discarded and nothing is published; what was published before stays. Scheduled runs continue.
+        The run stops at its next step. What it has read so far (
+        {formatCount(progress?.fetched ?? 0, 'record')}) is discarded and nothing is published; what was
+        published before stays. Scheduled runs continue.
       </p>
     </ConfirmButton>
   );

@@ -1,7 +1,7 @@
 // The settings of a sync, and its end.
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
-import { countOf } from '../../format.ts';
+import { formatCount } from '../../format.ts';
 import { DeleteButton } from '../../parts/detail.tsx';
 import { useAction } from '../../parts/dialog.tsx';
 import { Form } from '../../parts/form.tsx';
@@ -14,7 +14,7 @@ import { updateSync } from './actions.tsx';
 import type { SyncConfig } from './words.ts';
 
 /** Settings as texts, by their names in the interface. */
-const textsOf = (sync: SyncConfig) => ({
+const toFormTexts = (sync: SyncConfig) => ({
   name: sync.name,
   mode: sync.mode as string,
   filter: (sync.filter?.subsidiaries ?? []).join(', '),
@@ -22,7 +22,7 @@ const textsOf = (sync: SyncConfig) => ({
   maxDeleteShare: String(Math.round(sync.maxDeleteShare * 10_000) / 100),
   alertRecipients: sync.alertRecipients.join(', '),
 });
-type Texts = ReturnType<typeof textsOf>;
+type Texts = ReturnType<typeof toFormTexts>;
 
 /** What the service takes for a text; the other texts are taken as they are. */
 const parsers: Partial<Record<string, (text: string) => unknown>> = {
@@ -71,7 +71,7 @@ const fields: readonly FieldSpec<keyof Texts>[] = [
 ];
 
 function Edit({ sync }: { sync: SyncConfig }) {
-  const before: Texts = textsOf(sync);
+  const before: Texts = toFormTexts(sync);
   const [texts, setTexts] = useState(before);
   const [{ schedule, timezone, custom }, setSchedule] = useState(scheduleValue(sync.schedule, sync.timezone));
   // Only what differs, so that a change by another person stays.
@@ -115,12 +115,12 @@ function Ends({ sync: { id, recordType, records, schedule, timezone } }: { sync:
   return (
     <>
       <p>
-        {recordType} is no longer synced. {countOf(records, 'stored record')}{' '}
+        {recordType} is no longer synced. {formatCount(records, 'stored record')}{' '}
         {records === 1 ? 'stays' : 'stay'} readable, but not updated.
       </p>
       <p>
         Deleted with it: its settings, its schedule ({describeSchedule(schedule, timezone)}), and{' '}
-        {total === undefined ? 'its runs' : countOf(total, 'run')} with their logs and proofs.
+        {total === undefined ? 'its runs' : formatCount(total, 'run')} with their logs and proofs.
       </p>
     </>
   );

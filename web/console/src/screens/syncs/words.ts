@@ -1,6 +1,6 @@
 // What the states, phases and modes of syncs and runs are called on screen.
 import type { Item } from '../../api.ts';
-import { countOf, formatDuration, formatNumber } from '../../format.ts';
+import { formatCount, formatDuration, formatNumber } from '../../format.ts';
 import type { States } from '../../parts/detail.tsx';
 
 export type SyncConfig = Item<'/sync-configs'>;
@@ -90,8 +90,9 @@ export function describeProgress({
   expected,
   percent,
 }: NonNullable<Run['progress']>): string {
-  if (phase === 'publishing') return `${countOf(fetched, 'record')} read; the changes are being published`;
+  if (phase === 'publishing')
+    return `${formatCount(fetched, 'record')} read; the changes are being published`;
   const word = phaseWords[phase]?.[1] ?? 'done';
-  if (expected === null) return `${countOf(done, 'record')} ${word}`;
-  return `${formatNumber(done)} of ${countOf(expected, 'record')} ${word}${percent === null ? '' : ` (${percent} %)`}`;
+  if (expected === null) return `${formatCount(done, 'record')} ${word}`;
+  return `${formatNumber(done)} of ${formatCount(expected, 'record')} ${word}${percent === null ? '' : ` (${percent} %)`}`;
 }
