@@ -11,6 +11,7 @@ import {
   type BrowserContext,
   type BrowserContextOptions,
   chromium,
+  type Download,
   type Page,
 } from 'playwright-core';
 import { inject } from 'vitest';
@@ -109,6 +110,9 @@ export async function saveScreenshot(page: Page, name: string, fullPage = false)
   mkdirSync(folder, { recursive: true });
   await page.screenshot({ path: path.join(folder, `${name}.png`), fullPage });
 }
+
+export const readDownload = async (download: Download): Promise<string> =>
+  Buffer.concat((await (await download.createReadStream()).toArray()) as Buffer[]).toString();
 
 /** How many pixels the page is wider than its window. */
 export const measureOverflow = (page: Page): Promise<number> =>

@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import express from 'express';
-import type { Download } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { until } from '../setup/until.ts';
-import { accessibilityViolations, listen, readTraces } from './chromium.ts';
+import { accessibilityViolations, listen, readDownload, readTraces } from './chromium.ts';
 import {
   exactDigits,
   longTitle,
@@ -25,9 +24,6 @@ beforeAll(async () => {
 });
 afterAll(() => reference.close());
 afterEach(() => reference.leave());
-
-const readText = async (download: Download): Promise<string> =>
-  Buffer.concat((await (await download.createReadStream()).toArray()) as Buffer[]).toString();
 
 describe('the shell of the public reference', () => {
   const readShell = async (label: string, headers: Record<string, string> = {}) => {
@@ -135,7 +131,7 @@ describe('the public reference', () => {
     expect(JSON.parse(await body.innerText())).toEqual(await response.json());
     const saving = made.page.waitForEvent('download');
     await list.getByRole('button', { name: 'Save the response' }).click();
-    expect(await readText(await saving)).toBe(await response.text());
+    expect(await readDownload(await saving)).toBe(await response.text());
 
     await list.getByRole('button', { name: 'Next' }).click();
     await list.getByText('Page 2 of 3, 12 records').waitFor();
@@ -338,7 +334,7 @@ describe('the public reference', () => {
     );
     const saving = made.page.waitForEvent('download');
     await send(made, 'getShell');
-    expect(await readText(await saving)).toContain('<title>API reference · Portal Service</title>');
+    expect(await readDownload(await saving)).toContain('<title>API reference · Portal Service</title>');
     await shell.getByText('Saved as').waitFor();
     const list = operation(made, 'listInvoices');
     await list.getByRole('button', { name: 'First five' }).click();
@@ -362,7 +358,7 @@ describe('the public reference', () => {
     await list.getByLabel('Response format').selectOption('text/csv');
     const saving = made.page.waitForEvent('download');
     await send(made, 'listInvoices');
-    const lines = (await readText(await saving)).split('\r\n');
+    const lines = (await readDownload(await saving)).split('\r\n');
     expect([lines[0]?.split(',')[0], lines.length]).toEqual(['id', 1 + 12 + 1]);
     await list.getByText('Saved as').waitFor();
     expect(made.complaints).toEqual([]);

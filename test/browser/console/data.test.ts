@@ -1,9 +1,10 @@
 // Browsing the records of a version, by keyboard: filters, sort, pages, one record, export, views; and what
 // masks hide.
-import { readFile } from 'node:fs/promises';
+
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { invoicesEndpoint, publishVersion } from '../../public/fixture.ts';
+import { readDownload } from '../chromium.ts';
 import {
   type ConsoleSite,
   finishStory,
@@ -85,7 +86,7 @@ describe('the records of a version', () => {
     await press(page, page.getByRole('button', { name: 'Export CSV' }));
     const file = await downloading;
     expect(file.suggestedFilename()).toBe('v1-invoices.csv');
-    const csv = (await readFile(await file.path(), 'utf8')).trimEnd().split('\r\n');
+    const csv = (await readDownload(file)).trimEnd().split('\r\n');
     expect(csv.length).toBe(pagination.total + 1);
     const statusAt = csv[0]?.split(',').indexOf('status') ?? -1;
     expect(new Set(csv.slice(1).map((line) => line.split(',')[statusAt]))).toEqual(new Set(['open']));
