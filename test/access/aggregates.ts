@@ -3,11 +3,11 @@ import { expect } from 'vitest';
 import type { AppError } from '../../src/core/errors.ts';
 import type { Answer } from './call.ts';
 import { byValue, computeAverage, isNumeric, respelled, toText } from './computed.ts';
-import type { Door } from './doors.ts';
 import { type FieldModel, sumDecimals, visibleFields } from './model.ts';
 import { allowedNames, type Case, computeExpected, findRefusal, inspect } from './oracle.ts';
 import { selectionInput } from './queries.ts';
 import { createRandom, parseExact } from './random.ts';
+import type { Surface } from './surfaces.ts';
 
 type Aggregates = Record<string, unknown>;
 
@@ -39,8 +39,8 @@ const comparable = (aggregates: Aggregates): string =>
 
 /** The answer of the tool, or its refusal, as if it had been sent. */
 export async function callAggregate(one: Case, input: object): Promise<Answer> {
-  const { service, world } = one.oracle;
-  const tenant = { ...service.ctx, organizationId: world.organizationId };
+  const { service, fixture } = one.oracle;
+  const tenant = { ...service.ctx, organizationId: fixture.organizationId };
   const answer = (status: number, text: string): Answer => ({
     status,
     text,
@@ -139,4 +139,4 @@ function aggregateGroups(
   return new Map([...groups].map(([value, list]) => [value, computeAggregates(list, field)]));
 }
 
-export const aggregateDoor: Door = { name: 'aggregate', check: checkAggregate };
+export const aggregateSurface: Surface = { name: 'aggregate', check: checkAggregate };

@@ -4,19 +4,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
+import { createFixture, type Fixture } from './fixture.ts';
 import type { EndpointModel, FieldModel, Layer } from './model.ts';
 import { createOracle, type Oracle, type Reader } from './oracle.ts';
 import { plainQuery } from './queries.ts';
 import { createRandom, tokensIn } from './random.ts';
 import { putRandom, type RecordKind } from './records.ts';
-import { runWorld } from './run-cases.ts';
+import { runFixture } from './run-cases.ts';
 import { unlimited } from './scopes.ts';
 import { type Service, startService } from './service.ts';
-import { createWorld, type World } from './world.ts';
 
 let database: TestDatabase;
 let service: Service;
-let world: World;
+let fixture: Fixture;
 let oracle: Oracle;
 let endpoint: EndpointModel;
 let owner: FieldModel;
@@ -25,9 +25,9 @@ let list: string;
 beforeAll(async () => {
   database = await testDatabase();
   service = await startService(database, { settings: { anchorEvery: 5 } });
-  world = await createWorld(service, createRandom(3), { records: 60 });
-  oracle = await createOracle(world);
-  const [first] = world.versions[0]?.endpoints ?? [];
+  fixture = await createFixture(service, createRandom(3), { records: 60 });
+  oracle = await createOracle(fixture);
+  const [first] = fixture.versions[0]?.endpoints ?? [];
   if (first === undefined) throw new Error('no resource');
   endpoint = first;
   owner = getOwner(first);
@@ -44,7 +44,7 @@ function getOwner({ fields }: EndpointModel): FieldModel {
   return found;
 }
 
-const customers = (): readonly string[] => world.pools.customers.map(({ key }) => key);
+const customers = (): readonly string[] => fixture.pools.customers.map(({ key }) => key);
 const ofCustomers = (...keys: readonly string[]): Layer => ({
   ...unlimited,
   rows: {
@@ -59,7 +59,7 @@ const ofCustomers = (...keys: readonly string[]): Layer => ({
 });
 const createReader = async (layer: Layer): Promise<Reader> => ({
   access: { layers: [layer], unmasked: true },
-  secret: (await world.key(layer, true)).secret,
+  secret: (await fixture.key(layer, true)).secret,
 });
 
 type Page = { data: Record<string, string>[]; pagination: { total: number } };
@@ -81,7 +81,7 @@ const readOwners = async (reader: Reader, query = ''): Promise<Set<string>> => {
 
 /** A part of `npm test -- --project access`. */
 it('random readers read what an unlimited one reads, filtered', async () => {
-  await runWorld(world, { readers: 4, rounds: 2, queriesPerRound: 4 });
+  await runFixture(fixture, { readers: 4, rounds: 2, queriesPerRound: 4 });
   await oracle.refresh();
 });
 
@@ -160,15 +160,15 @@ describe('a record that a sync moves to another customer', () => {
     const watching = [watch(), watch()];
     const moveTo = (customer: string) => (kind: RecordKind) => {
       for (const id of kind.erp.records.keys()) {
-        putRandom(world.random, world.pools, kind, id, 0, []);
+        putRandom(fixture.random, fixture.pools, kind, id, 0, []);
         kind.erp.shift(id, { owner: customer });
       }
     };
-    for (const customer of [a, b, a]) await world.change(moveTo(customer));
+    for (const customer of [a, b, a]) await fixture.change(moveTo(customer));
     isOver = true;
     await Promise.all(watching);
-    await world.change();
-    await world.change();
+    await fixture.change();
+    await fixture.change();
     expect(new Set(seen)).toEqual(new Set([a]));
     await oracle.refresh();
   });
@@ -177,20 +177,20 @@ describe('a record that a sync moves to another customer', () => {
 describe('a token', () => {
   it('reads no more than its key does, within a second after the key was limited', async () => {
     const [a = ''] = customers();
-    const key = await world.key(unlimited, false);
+    const key = await fixture.key(unlimited, false);
     const token = {
       access: { layers: [], unmasked: false },
-      secret: await world.token(key, ofCustomers(...customers()), false),
+      secret: await fixture.token(key, ofCustomers(...customers()), false),
     };
     const isLimited = async (): Promise<boolean> => [...(await readOwners(token))].every((one) => one === a);
     expect(await isLimited()).toBe(false);
-    await world.narrow(key, ofCustomers(a), false);
+    await fixture.narrow(key, ofCustomers(a), false);
     await until(async () => ((await isLimited()) ? true : undefined), 2_000);
   });
 
   it('is refused with the same answer when it is changed, signed with another key, or for another organization', async () => {
-    const key = await world.key(unlimited, false);
-    const token = await world.token(key, ofCustomers(customers()[0] ?? ''), false);
+    const key = await fixture.key(unlimited, false);
+    const token = await fixture.token(key, ofCustomers(customers()[0] ?? ''), false);
     const [head = '', body = '', signature = ''] = token.slice('pst_'.length).split('.');
     const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
     const decode = (text: string): Record<string, unknown> =>
@@ -210,7 +210,7 @@ describe('a token', () => {
     ];
     const buildHeaders = (secret: string) => ({
       authorization: `Bearer ${secret}`,
-      'x-tenant-id': world.organizationId,
+      'x-tenant-id': fixture.organizationId,
     });
     const answers = await Promise.all(
       forged.map((secret) => service.call({ path: `/api/public/${list}`, headers: buildHeaders(secret) })),
@@ -229,7 +229,7 @@ describe('a token', () => {
   });
 
   it('opens nothing of the management interface, as an API key or as an OAuth token', async () => {
-    const token = await world.token(await world.key(unlimited, false), unlimited, false);
+    const token = await fixture.token(await fixture.key(unlimited, false), unlimited, false);
     for (const path of ['/whoami', '/api-keys', '/views', '/api-schema', '/syncs'])
       for (const secret of [token, token.slice('pst_'.length)]) {
         const { status } = await service.call({

@@ -1,8 +1,8 @@
 // The OpenAPI description of a version, as a limited reader gets it.
 import { expect } from 'vitest';
-import { checkRefusal } from './doors.ts';
 import { readability, visibleFields } from './model.ts';
 import { allowedNames, type Case, findRefusal, inspect, usability } from './oracle.ts';
+import { checkRefusal } from './surfaces.ts';
 
 type Document = {
   paths: Record<string, { get?: { parameters?: ({ name?: string } & { $ref?: string })[] } }>;

@@ -1,9 +1,9 @@
 // The address of the public interface itself, which lists what a reader may read.
 import { expect } from 'vitest';
-import { type Door, readableIds } from './doors.ts';
 import { readability } from './model.ts';
 import { allowedNames, type Case, inspect } from './oracle.ts';
 import { plainQuery } from './queries.ts';
+import { readableIds, type Surface } from './surfaces.ts';
 
 /**
  * The versions of which the reader may read something, with the number of records that they may read of each
@@ -11,7 +11,7 @@ import { plainQuery } from './queries.ts';
  */
 async function checkDiscovery(one: Case): Promise<void> {
   const { oracle, reader } = one;
-  const listed = oracle.world.versions.map((version) => ({
+  const listed = oracle.fixture.versions.map((version) => ({
     version,
     endpoints: version.endpoints.filter(
       (endpoint) => readability(reader.access, version.version, endpoint) === 'readable',
@@ -44,4 +44,4 @@ async function checkDiscovery(one: Case): Promise<void> {
   inspect(one, answer, '', { names: allowedNames(one, 'all'), hasNumbers: true });
 }
 
-export const discoveryDoor: Door = { name: 'discovery', check: checkDiscovery };
+export const discoverySurface: Surface = { name: 'discovery', check: checkDiscovery };

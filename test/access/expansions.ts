@@ -2,7 +2,6 @@
 // returns, or null.
 import { expect } from 'vitest';
 import type { Answer } from './call.ts';
-import { type Answered, codesIn, type Door, numbered, read, toPage, toTarget, useTool } from './doors.ts';
 import { allows, type EndpointModel, type RelationModel, readability, seenBy } from './model.ts';
 import {
   allowedNames,
@@ -17,6 +16,16 @@ import {
 } from './oracle.ts';
 import { fieldsText, filterText, orderText, pageText, plainQuery, toolInput } from './queries.ts';
 import { createRandom, parseExact } from './random.ts';
+import {
+  type Answered,
+  codesIn,
+  numbered,
+  read,
+  type Surface,
+  toPage,
+  toTarget,
+  useTool,
+} from './surfaces.ts';
 
 const exact = (value: unknown): string => JSON.stringify(value);
 
@@ -33,7 +42,7 @@ async function relatedRecord(
   const found = (await oracle.wholeRecords(version, endpoint, plainQuery)).find((record) => record.id === id);
   if (
     found === undefined ||
-    !allows(reader.access, endpoint, found, oracle.world.withheld(endpoint.recordType))
+    !allows(reader.access, endpoint, found, oracle.fixture.withheld(endpoint.recordType))
   )
     return null;
   return seenBy(reader.access, endpoint, found, oracle.hashes);
@@ -188,7 +197,7 @@ async function checkUndeclared(one: Case): Promise<void> {
   inspect(one, answer, path, { names: allowedNames(one, 'resource') });
 }
 
-export const expansionDoors: readonly Door[] = [
+export const expansionSurfaces: readonly Surface[] = [
   {
     name: 'expand',
     check: async (one) => {

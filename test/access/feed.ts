@@ -1,11 +1,11 @@
 // Follows change feeds: whatever was synced in between, the copy is the list that the reader may read, and
 // nothing else was ever reported.
 import { expect } from 'vitest';
-import { codesIn } from './doors.ts';
 import { listConditions } from './model.ts';
 import { allowedNames, type Case, computeExpected, inspect } from './oracle.ts';
 import { plainQuery } from './queries.ts';
 import { createRandom, parseExact } from './random.ts';
+import { codesIn } from './surfaces.ts';
 
 type Change = {
   readonly op: 'upsert' | 'delete';
@@ -27,7 +27,7 @@ export function createFollower(one: Case): Follower {
   const copy = new Map<string, string>();
   // Without a row scope, the feed also reports what was deleted before this client began.
   const isWhole = listConditions(reader.access, endpoint).length === 0;
-  const everReadable = new Set(isWhole ? oracle.world.everStored(endpoint.recordType) : []);
+  const everReadable = new Set(isWhole ? oracle.fixture.everStored(endpoint.recordType) : []);
   let since: string | null = null;
 
   const readPage = async (

@@ -1,14 +1,14 @@
-// Over random schemas, scopes and queries: what a limited reader is answered at each door is what an
+// Over random schemas, scopes and queries: what a limited reader is answered at each surface is what an
 // unlimited one is answered, filtered.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { createFixture } from './fixture.ts';
 import { createRandom, propertySeed } from './random.ts';
-import { type Ran, runWorld } from './run-cases.ts';
+import { type Ran, runFixture } from './run-cases.ts';
 import { type Service, startService } from './service.ts';
-import { createWorld } from './world.ts';
 
-const worlds = 6;
-/** 1,008 queries in all, each at every door. */
+const fixtures = 6;
+/** 1,008 queries in all, each at every surface. */
 const size = { readers: 10, rounds: 3, queriesPerRound: 56 };
 
 let database: TestDatabase;
@@ -24,20 +24,20 @@ afterAll(async () => {
 
 describe('a limited reader', () => {
   const ran: Ran[] = [];
-  it.each(Array.from({ length: worlds }, (_, index) => index))(
+  it.each(Array.from({ length: fixtures }, (_, index) => index))(
     'reads what an unlimited one reads, filtered: schema %i',
     async (index) => {
-      const world = await createWorld(service, createRandom(propertySeed + index), { records: 70 });
-      ran.push(await runWorld(world, { ...size, hasStale: index < 2 }));
+      const fixture = await createFixture(service, createRandom(propertySeed + index), { records: 70 });
+      ran.push(await runFixture(fixture, { ...size, hasStale: index < 2 }));
     },
   );
 
   it('reads the same of records so long that answers come in pieces', async () => {
-    const world = await createWorld(service, createRandom(propertySeed + worlds), {
+    const fixture = await createFixture(service, createRandom(propertySeed + fixtures), {
       records: 25,
       bulk: 60_000,
     });
-    await runWorld(world, { readers: 6, rounds: 2, queriesPerRound: 6 });
+    await runFixture(fixture, { readers: 6, rounds: 2, queriesPerRound: 6 });
   });
 
   it('was asked often, mostly for a resource of which it may read a part', () => {

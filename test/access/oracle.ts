@@ -2,6 +2,7 @@
 // answer may contain.
 import { expect } from 'vitest';
 import type { Answer, Call } from './call.ts';
+import type { Fixture } from './fixture.ts';
 import { isFound, isOfLines, matches } from './matching.ts';
 import {
   type Access,
@@ -20,13 +21,12 @@ import { filterText, orderText, type Query } from './queries.ts';
 import { parseExact, tokensIn } from './random.ts';
 import { unlimited } from './scopes.ts';
 import type { Service } from './service.ts';
-import type { World } from './world.ts';
 
 /** A credential and what it may read. */
 export type Reader = { readonly access: Access; readonly secret: string };
 
 export type Oracle = {
-  readonly world: World;
+  readonly fixture: Fixture;
   /** The service that answers. */
   readonly service: Service;
   readonly whole: Reader;
@@ -71,15 +71,15 @@ export const buildPath = (
   ...parts: readonly string[][]
 ): string => `${version}/${name}${queryString(parts.flat())}`;
 
-export async function createOracle(world: World, of: Service = world.service): Promise<Oracle> {
+export async function createOracle(fixture: Fixture, of: Service = fixture.service): Promise<Oracle> {
   const service: Service = { ...of, call: withoutFaults(of.call) };
   const whole: Reader = {
     access: { layers: [unlimited], unmasked: true },
-    secret: (await world.key(unlimited, true)).secret,
+    secret: (await fixture.key(unlimited, true)).secret,
   };
   const masked: Reader = {
     access: { layers: [unlimited], unmasked: false },
-    secret: (await world.key(unlimited, false)).secret,
+    secret: (await fixture.key(unlimited, false)).secret,
   };
   const known = new Map<string, Promise<readonly ExactRecord[]>>();
   const hashed = new Map<string, Map<string, string>>();
@@ -88,11 +88,11 @@ export async function createOracle(world: World, of: Service = world.service): P
     ({ secret }, path, headers = {}) =>
       from.call({
         path: `/api/public/${path}`,
-        headers: { authorization: `Bearer ${secret}`, 'x-tenant-id': world.organizationId, ...headers },
+        headers: { authorization: `Bearer ${secret}`, 'x-tenant-id': fixture.organizationId, ...headers },
       });
   const get = getFrom(service);
   const exported = async (reader: Reader, path: string): Promise<readonly ExactRecord[]> => {
-    const answer = await getFrom(world.service)(reader, path, { accept: 'application/x-ndjson' });
+    const answer = await getFrom(fixture.service)(reader, path, { accept: 'application/x-ndjson' });
     expect(answer.status, answer.text).toBe(200);
     return answer.text
       .split('\n')
@@ -123,7 +123,7 @@ export async function createOracle(world: World, of: Service = world.service): P
    * value, for each source.
    */
   const learn = async (): Promise<void> => {
-    for (const version of world.versions)
+    for (const version of fixture.versions)
       for (const endpoint of version.endpoints) {
         const [plain, hidden] = [
           await wholeRecords(version, endpoint, noQuery),
@@ -136,7 +136,7 @@ export async function createOracle(world: World, of: Service = world.service): P
   };
   await learn();
   return {
-    world,
+    fixture,
     service,
     whole,
     get,
@@ -274,7 +274,7 @@ export async function computeExpected(
   const ordered = parts.includes('order') ? asked : { ...asked, sort: null, order: null };
   const records = await oracle.wholeRecords(version, endpoint, ordered, searchedBy(access, endpoint));
   const whole = records.filter((record) =>
-    allows(access, endpoint, record, oracle.world.withheld(endpoint.recordType)),
+    allows(access, endpoint, record, oracle.fixture.withheld(endpoint.recordType)),
   );
   const sorted =
     fallsBackToId(one) && parts.includes('order') ? sortById(endpoint, whole, query.order) : whole;
@@ -312,7 +312,7 @@ export function allowedNames(
   { reader: { access }, oracle, version, endpoint }: Case,
   of: 'resource' | 'version' | 'all',
 ): Set<string> {
-  const versions = of === 'all' ? oracle.world.versions : [version];
+  const versions = of === 'all' ? oracle.fixture.versions : [version];
   const readable = versions.flatMap((one) =>
     one.endpoints.filter((other) => readability(access, one.version, other) === 'readable'),
   );
@@ -353,7 +353,7 @@ export function inspect(
   expect(foreign, `foreign values in ${answer.status} ${answer.text.slice(0, 600)}`).toEqual([]);
   if (allowed.hasNumbers) return;
   if (listConditions(reader.access, endpoint).length === 0) return;
-  const rows = oracle.world.kinds.find(({ name }) => name === endpoint.recordType)?.erp.records.size ?? 0;
+  const rows = oracle.fixture.kinds.find(({ name }) => name === endpoint.recordType)?.erp.records.size ?? 0;
   // Smaller numbers are those of pages as well.
   if (rows < 60) return;
   const headers = Object.entries(answer.headers).flatMap(([name, value]) => (sizes.has(name) ? [] : [value]));

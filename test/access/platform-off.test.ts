@@ -2,33 +2,33 @@
 // each check notices when the line that hides it is missing.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { choosePart } from '../setup/choose-part.ts';
-import { controlPatch } from './door-patches.ts';
-import { platformChecks } from './platform-doors.ts';
+import { createPlatformFixture, type PlatformFixture } from './platform-fixture.ts';
 import { type PlatformPatch, platformPatches } from './platform-patches.ts';
-import { createPlatformWorld, type PlatformWorld } from './platform-world.ts';
+import { platformChecks } from './platform-surfaces.ts';
+import { controlPatch } from './surface-patches.ts';
 import { loadWithout } from './switch-off.ts';
 
-let world: PlatformWorld;
+let fixture: PlatformFixture;
 beforeAll(async () => {
-  world = await createPlatformWorld();
+  fixture = await createPlatformFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
-type Doors = typeof import('./platform-doors.ts');
+type Surfaces = typeof import('./platform-surfaces.ts');
 
-describe.each(Object.entries(platformChecks))('%s', (door, check) => {
-  it('hides what the caller may not see', () => check(world));
+describe.each(Object.entries(platformChecks))('%s', (surface, check) => {
+  it('hides what the caller may not see', () => check(fixture));
 
   it('finds nothing when a patch changes nothing', async () => {
-    const loaded = await loadWithout<Doors>(controlPatch, 'platform-doors.ts');
-    await loaded.platformChecks[door as PlatformPatch['door']](world);
+    const loaded = await loadWithout<Surfaces>(controlPatch, 'platform-surfaces.ts');
+    await loaded.platformChecks[surface as PlatformPatch['surface']](fixture);
   });
 
-  it.each(choosePart(platformPatches, 4).filter((patch) => patch.door === door))(
+  it.each(choosePart(platformPatches, 4).filter((patch) => patch.surface === surface))(
     'is noticed without "$find"',
     async (patch) => {
-      const loaded = await loadWithout<Doors>(patch, 'platform-doors.ts');
-      const found = await loaded.platformChecks[patch.door](world).then(
+      const loaded = await loadWithout<Surfaces>(patch, 'platform-surfaces.ts');
+      const found = await loaded.platformChecks[patch.surface](fixture).then(
         () => 'nothing',
         (error: Error) => error.name,
       );
@@ -37,6 +37,8 @@ describe.each(Object.entries(platformChecks))('%s', (door, check) => {
   );
 });
 
-it('every door is switched off', () => {
-  expect(new Set(platformPatches.map(({ door }) => door))).toEqual(new Set(Object.keys(platformChecks)));
+it('every surface is switched off', () => {
+  expect(new Set(platformPatches.map(({ surface }) => surface))).toEqual(
+    new Set(Object.keys(platformChecks)),
+  );
 });

@@ -1,15 +1,16 @@
-// As door-patches.ts, for the management interface: masks, and the permission to read records at all.
-import type { Patch } from './door-patches.ts';
-import type { platformChecks } from './platform-doors.ts';
+// As surface-patches.ts, for the management interface: masks, and the permission to read records at all.
 
-export type PlatformPatch = Patch & { readonly door: keyof typeof platformChecks };
+import type { platformChecks } from './platform-surfaces.ts';
+import type { Patch } from './surface-patches.ts';
+
+export type PlatformPatch = Patch & { readonly surface: keyof typeof platformChecks };
 
 const patch = (
   file: string,
   find: string,
   replace: string,
-  ...doors: readonly PlatformPatch['door'][]
-): PlatformPatch[] => doors.map((door) => ({ door, file, find, replace }));
+  ...surfaces: readonly PlatformPatch['surface'][]
+): PlatformPatch[] => surfaces.map((surface) => ({ surface, file, find, replace }));
 
 const views = 'platform/views';
 const versions = 'platform/api-schemas/version-records.routes.ts';

@@ -1,8 +1,9 @@
 // Random requests for a resource, by anything that its version declares, whether or not the reader may use
 // it.
+
+import type { Fixture } from './fixture.ts';
 import type { Condition } from './matching.ts';
 import type { EndpointModel, FilterModel } from './model.ts';
-import type { World } from './world.ts';
 
 export type Query = {
   readonly filters: readonly Condition[];
@@ -33,7 +34,7 @@ export const plainQuery: Query = {
  * one of lines.
  */
 function storedValue(
-  { random, kinds }: World,
+  { random, kinds }: Fixture,
   { recordType, fields }: EndpointModel,
   field: string,
 ): string | null {
@@ -52,11 +53,11 @@ function storedValue(
   );
 }
 
-function randomValues(world: World, endpoint: EndpointModel, { field, operator }: FilterModel): string[] {
-  const { random } = world;
+function randomValues(fixture: Fixture, endpoint: EndpointModel, { field, operator }: FilterModel): string[] {
+  const { random } = fixture;
   if (operator === 'null') return [String(random.chance(0.3))];
   const value = (): string[] => {
-    const stored = storedValue(world, endpoint, field)?.slice(0, 60) ?? null;
+    const stored = storedValue(fixture, endpoint, field)?.slice(0, 60) ?? null;
     if (stored === null) return [];
     if (operator === 'starts_with') return [stored.slice(0, 3 + random.int(5))];
     return operator === 'contains' ? [stored.slice(random.int(3), 5 + random.int(5))] : [stored];
@@ -66,33 +67,33 @@ function randomValues(world: World, endpoint: EndpointModel, { field, operator }
 }
 
 const randomConditions = (
-  world: World,
+  fixture: Fixture,
   endpoint: EndpointModel,
   filters: readonly FilterModel[],
 ): Condition[] =>
   filters
-    .map((filter) => ({ filter, values: randomValues(world, endpoint, filter) }))
+    .map((filter) => ({ filter, values: randomValues(fixture, endpoint, filter) }))
     .filter(({ values }) => values.length > 0);
 
 /** A part of a stored text, in any case. */
-function randomSearch(world: World, endpoint: EndpointModel): string | null {
-  const { random } = world;
-  const text = storedValue(world, endpoint, random.pick(endpoint.search))?.slice(0, 12) ?? '';
+function randomSearch(fixture: Fixture, endpoint: EndpointModel): string | null {
+  const { random } = fixture;
+  const text = storedValue(fixture, endpoint, random.pick(endpoint.search))?.slice(0, 12) ?? '';
   const part = text.slice(0, 3 + random.int(8));
   if (part.length < 3) return null;
   return random.chance(0.3) ? part.toUpperCase() : part;
 }
 
-function randomOr(world: World, endpoint: EndpointModel): Condition[] | null {
-  const filters = world.random.some(endpoint.filters, Math.min(2, endpoint.filters.length)).slice(0, 4);
-  const conditions = randomConditions(world, endpoint, filters).map(({ filter, values }) => ({
+function randomOr(fixture: Fixture, endpoint: EndpointModel): Condition[] | null {
+  const filters = fixture.random.some(endpoint.filters, Math.min(2, endpoint.filters.length)).slice(0, 4);
+  const conditions = randomConditions(fixture, endpoint, filters).map(({ filter, values }) => ({
     filter,
     values: values.slice(0, 1),
   }));
   return conditions.length < 2 ? null : conditions;
 }
 
-function randomOrder({ random }: World, { sorts, sortSets }: EndpointModel): Pick<Query, 'sort' | 'order'> {
+function randomOrder({ random }: Fixture, { sorts, sortSets }: EndpointModel): Pick<Query, 'sort' | 'order'> {
   if (sortSets.length > 0 && random.chance(0.25)) return { sort: random.pick(sortSets).join(), order: null };
   return {
     sort: random.chance(0.4) ? random.pick(sorts) : null,
@@ -100,14 +101,14 @@ function randomOrder({ random }: World, { sorts, sortSets }: EndpointModel): Pic
   };
 }
 
-export function randomQuery(world: World, endpoint: EndpointModel): Query {
-  const { random } = world;
+export function randomQuery(fixture: Fixture, endpoint: EndpointModel): Query {
+  const { random } = fixture;
   const chosen = random.chance(0.4) ? [] : random.some(endpoint.filters).slice(0, random.pick([1, 1, 2]));
   return {
-    filters: randomConditions(world, endpoint, chosen),
-    q: endpoint.search.length > 0 && random.chance(0.2) ? randomSearch(world, endpoint) : null,
-    or: endpoint.takesOr && random.chance(0.25) ? randomOr(world, endpoint) : null,
-    ...randomOrder(world, endpoint),
+    filters: randomConditions(fixture, endpoint, chosen),
+    q: endpoint.search.length > 0 && random.chance(0.2) ? randomSearch(fixture, endpoint) : null,
+    or: endpoint.takesOr && random.chance(0.25) ? randomOr(fixture, endpoint) : null,
+    ...randomOrder(fixture, endpoint),
     fields: random.chance(0.25) ? random.some(endpoint.fields, 1).map(({ name }) => name) : null,
     page: random.chance(0.6) ? 1 : 1 + random.int(5),
     pageSize: Math.min(endpoint.maxPageSize, random.pick([1, 3, 7, 20, 50])),

@@ -1,41 +1,41 @@
-// Runs random cases through every door.
-import { aggregateDoor } from './aggregates.ts';
-import { discoveryDoor } from './discovery.ts';
-import { type Door, readDoors } from './doors.ts';
-import { expansionDoors } from './expansions.ts';
+// Runs random cases through every surface.
+import { aggregateSurface } from './aggregates.ts';
+import { discoverySurface } from './discovery.ts';
+import { expansionSurfaces } from './expansions.ts';
 import { createFollower } from './feed.ts';
+import type { Fixture } from './fixture.ts';
 import { type Access, type Layer, readability } from './model.ts';
 import { type Case, computeExpected, createOracle, type Oracle, type Reader } from './oracle.ts';
 import { plainQuery, randomQuery } from './queries.ts';
 import { randomConditions, randomLayer, unlimited } from './scopes.ts';
 import { checkStale } from './stale.ts';
-import { summaryDoors } from './summaries.ts';
-import type { World } from './world.ts';
+import { summarySurfaces } from './summaries.ts';
+import { readSurfaces, type Surface } from './surfaces.ts';
 
-export const doors: readonly Door[] = [
-  ...readDoors,
-  discoveryDoor,
-  aggregateDoor,
-  ...summaryDoors,
-  ...expansionDoors,
+export const surfaces: readonly Surface[] = [
+  ...readSurfaces,
+  discoverySurface,
+  aggregateSurface,
+  ...summarySurfaces,
+  ...expansionSurfaces,
 ];
-/** Reported like a door; its cases are the histories. */
+/** Reported like a surface; its cases are the histories. */
 export const feedName = 'change feed';
-/** Also reported like a door: every door while a field of a scope is stale. */
+/** Also reported like a surface: every surface while a field of a scope is stale. */
 export const staleName = 'stale scope fields';
 
-/** Cases of one world run at the same time, so that shared caches are used by several readers at once. */
+/** Cases of one fixture run at the same time, so that shared caches are used by several readers at once. */
 const concurrency = 4;
 
 const shown = ({ reader, version, endpoint, query }: Case): string =>
   JSON.stringify({ access: reader.access, version: version.version, resource: endpoint.name, query });
 
-/** A difference that a door showed. */
+/** A difference that a surface showed. */
 export class Difference extends Error {
-  readonly door: string;
-  constructor(door: string, one: Case, cause: unknown) {
-    super(`${door}: ${String(cause).slice(0, 2_000)}\n${shown(one)}`, { cause });
-    this.door = door;
+  readonly surface: string;
+  constructor(surface: string, one: Case, cause: unknown) {
+    super(`${surface}: ${String(cause).slice(0, 2_000)}\n${shown(one)}`, { cause });
+    this.surface = surface;
   }
 }
 
@@ -52,7 +52,7 @@ async function check(name: string, one: Case, work: () => Promise<void>): Promis
 }
 
 /** The same fields and masks, and other rows of one resource: such readers must not share what is cached. */
-function withOtherRows({ random, versions, pools, ids }: World, layers: readonly Layer[]): Layer[] {
+function withOtherRows({ random, versions, pools, ids }: Fixture, layers: readonly Layer[]): Layer[] {
   return layers.map((layer) => {
     const names = Object.keys(layer.rows?.resources ?? {});
     const name = names.length === 0 ? undefined : random.pick(names);
@@ -74,15 +74,15 @@ function withOtherRows({ random, versions, pools, ids }: World, layers: readonly
  * Keys with random scopes, and tokens of keys that were limited since; each with an odd number may be like
  * the one before it but for some rows. Those that read nothing at all are rare, since they say little.
  */
-export async function createReaders(world: World, count: number): Promise<Reader[]> {
-  const { random, versions, pools } = world;
+export async function createReaders(fixture: Fixture, count: number): Promise<Reader[]> {
+  const { random, versions, pools } = fixture;
   const readers: Reader[] = [];
-  const createLayer = (): Layer => randomLayer(random, versions, { pools, ids: world.ids() });
+  const createLayer = (): Layer => randomLayer(random, versions, { pools, ids: fixture.ids() });
   while (readers.length < count) {
     const alike = readers.length % 2 === 1 && random.chance(0.8) ? readers.at(-1)?.access : undefined;
     const fresh = (): Layer[] =>
       random.chance(0.4) ? [random.chance(0.5) ? unlimited : createLayer(), createLayer()] : [createLayer()];
-    const layers = alike === undefined ? fresh() : withOtherRows(world, alike.layers);
+    const layers = alike === undefined ? fresh() : withOtherRows(fixture, alike.layers);
     const unmasked = layers.map(() => alike?.unmasked ?? random.chance(0.6));
     const access: Access = { layers, unmasked: unmasked.every(Boolean) };
     const readable = versions.some(({ version, endpoints }) =>
@@ -90,12 +90,12 @@ export async function createReaders(world: World, count: number): Promise<Reader
     );
     if (!readable && !random.chance(0.1)) continue;
     const [layer = unlimited, own] = layers;
-    const key = await world.key(
+    const key = await fixture.key(
       own === undefined ? layer : unlimited,
       own === undefined ? access.unmasked : true,
     );
-    const secret = own === undefined ? key.secret : await world.token(key, own, unmasked[1] === true);
-    if (own !== undefined) await world.narrow(key, layer, unmasked[0] === true);
+    const secret = own === undefined ? key.secret : await fixture.token(key, own, unmasked[1] === true);
+    if (own !== undefined) await fixture.narrow(key, layer, unmasked[0] === true);
     readers.push({ access, secret });
   }
   return readers;
@@ -103,10 +103,10 @@ export async function createReaders(world: World, count: number): Promise<Reader
 
 /** Most cases ask for what the reader may read. */
 function randomCase(oracle: Oracle, readers: readonly Reader[]): Case {
-  const { world } = oracle;
-  const { random } = world;
+  const { fixture } = oracle;
+  const { random } = fixture;
   const reader = random.pick(readers);
-  const all = world.versions.flatMap((version) =>
+  const all = fixture.versions.flatMap((version) =>
     version.endpoints.map((endpoint) => ({ version, endpoint })),
   );
   const readable = all.filter(
@@ -118,7 +118,7 @@ function randomCase(oracle: Oracle, readers: readonly Reader[]): Case {
     reader,
     version,
     endpoint,
-    query: randomQuery(world, endpoint),
+    query: randomQuery(fixture, endpoint),
     seed: random.int(2 ** 31),
   };
 }
@@ -130,18 +130,19 @@ export function randomCases(oracle: Oracle, readers: readonly Reader[], count: n
     const one = randomCase(oracle, readers);
     const neighbour = readers[readers.indexOf(one.reader) ^ 1];
     cases.push(one);
-    if (neighbour !== undefined && oracle.world.random.chance(0.5)) cases.push({ ...one, reader: neighbour });
+    if (neighbour !== undefined && oracle.fixture.random.chance(0.5))
+      cases.push({ ...one, reader: neighbour });
   }
   return cases.slice(0, count);
 }
 
 /** Throws a Difference. */
-export async function runQueries(cases: readonly Case[], wanted: readonly Door[]): Promise<void> {
+export async function runQueries(cases: readonly Case[], wanted: readonly Surface[]): Promise<void> {
   const queue = [...cases];
   const work = async (): Promise<void> => {
     for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
       const next = one;
-      for (const door of wanted) await check(door.name, next, () => door.check(next));
+      for (const surface of wanted) await check(surface.name, next, () => surface.check(next));
     }
   };
   await Promise.all(Array.from({ length: concurrency }, work));
@@ -154,7 +155,7 @@ export type Followers = { catchUp(): Promise<void> };
 
 /** One client of each feed for each reader; `catchUp` throws a Difference. */
 export function createFollowers(oracle: Oracle, readers: readonly Reader[]): Followers {
-  const { random, versions } = oracle.world;
+  const { random, versions } = oracle.fixture;
   const followers = readers.flatMap((reader) =>
     versions.flatMap((version) =>
       version.endpoints.map((endpoint) => {
@@ -195,23 +196,23 @@ async function isPartial(one: Case): Promise<boolean> {
   return expected.kind === 'answered' && expected.whole.length > 0 && expected.whole.length < all.length;
 }
 
-/** Throws a Difference that names the door and the case. */
-export async function runWorld(
-  world: World,
+/** Throws a Difference that names the surface and the case. */
+export async function runFixture(
+  fixture: Fixture,
   { readers: count, rounds, queriesPerRound, hasStale = false }: Run,
 ): Promise<Ran> {
-  const oracle = await createOracle(world);
-  const readers = await createReaders(world, count);
+  const oracle = await createOracle(fixture);
+  const readers = await createReaders(fixture, count);
   const followers = createFollowers(oracle, readers);
   let partial = 0;
   for (let round = 0; round < rounds; round += 1) {
     if (round > 0) {
-      await world.change();
+      await fixture.change();
       await oracle.refresh();
     }
     await followers.catchUp();
     const cases = randomCases(oracle, readers, queriesPerRound);
-    await runQueries(cases, doors);
+    await runQueries(cases, surfaces);
     for (const one of cases) if (await isPartial(one)) partial += 1;
   }
   if (hasStale) await runStale(oracle, readers);

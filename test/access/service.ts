@@ -1,4 +1,4 @@
-// The whole service, listening. Loaded once more for each door that is switched off: see switch-off.ts.
+// The whole service, listening. Loaded once more for each surface that is switched off: see switch-off.ts.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createApp } from '../../src/app.ts';

@@ -1,14 +1,14 @@
-// While a field that a row scope names is stale, reads under that scope answer 503: at every door, whatever
+// While a field that a row scope names is stale, reads under that scope answer 503: at every surface, whatever
 // is cached.
 import { expect } from 'vitest';
 import { until } from '../setup/until.ts';
 import { callAggregate } from './aggregates.ts';
 import type { Answer } from './call.ts';
-import { callTool, codesIn } from './doors.ts';
 import { expandedReads } from './expansions.ts';
 import { listConditions, readability } from './model.ts';
 import type { Case, Oracle, Reader } from './oracle.ts';
 import { plainQuery } from './queries.ts';
+import { callTool, codesIn } from './surfaces.ts';
 
 type Ask = () => Promise<Answer & { readonly isError?: boolean }>;
 const code = 'scope_field_stale';
@@ -78,7 +78,7 @@ function expandedAsks(one: Case): { readonly asks: readonly Ask[]; readonly rela
 /** The readable resources of the readers. */
 const listCases = (oracle: Oracle, readers: readonly Reader[]): Case[] =>
   readers.flatMap((reader) =>
-    oracle.world.versions.flatMap((version) =>
+    oracle.fixture.versions.flatMap((version) =>
       version.endpoints
         .filter((endpoint) => readability(reader.access, version.version, endpoint) === 'readable')
         .map((endpoint) => ({ oracle, reader, version, endpoint, query: plainQuery, seed: 0 })),
@@ -113,7 +113,7 @@ export async function checkStale(
   const probes = types.flatMap(
     (type) => cases.find(({ one }) => one.endpoint.recordType === type && isNamed(one)) ?? [],
   );
-  await oracle.world.setStale(source);
+  await oracle.fixture.setStale(source);
   try {
     for (const { one, asks } of probes) await check(one, async () => void (await settle(asks[0] as Ask)));
     for (const { one, asks } of cases)
@@ -129,6 +129,6 @@ export async function checkStale(
         }
       });
   } finally {
-    await oracle.world.setStale(null);
+    await oracle.fixture.setStale(null);
   }
 }

@@ -1,12 +1,12 @@
 // The summaries of a resource, compared with what the filtered answer of an unlimited reader sums up to.
 import { expect } from 'vitest';
 import { byValue, computeAverage, respelled, toText } from './computed.ts';
-import { checkRefusal, type Door, toTarget, useTool } from './doors.ts';
 import type { AggregateFunction, EndpointModel, ExactRecord, FieldKind, Period } from './model.ts';
 import { sumDecimals } from './model.ts';
 import { allowedNames, type Case, computeExpected, type Expected, inspect } from './oracle.ts';
 import { filterText, selectionInput } from './queries.ts';
 import { createRandom, parseExact, type Random } from './random.ts';
+import { checkRefusal, type Surface, toTarget, useTool } from './surfaces.ts';
 
 type Measure = { readonly name: AggregateFunction; readonly field: string };
 type Group = { readonly name: string; readonly field: string; readonly period: Period | null };
@@ -177,7 +177,7 @@ async function planned(one: Case): Promise<Planned> {
   const rows =
     expected.kind === 'refused'
       ? []
-      : computeRows(expected.whole, one.endpoint, ask, one.oracle.world.utcOffsetMinutes);
+      : computeRows(expected.whole, one.endpoint, ask, one.oracle.fixture.utcOffsetMinutes);
   return { ask, expected, rows: rows.slice(0, ask.limit ?? rows.length), total: rows.length };
 }
 
@@ -249,7 +249,7 @@ async function checkSummaryTool(one: Case): Promise<void> {
   expect(found['total']).toBe(`#${total}`);
 }
 
-export const summaryDoors: readonly Door[] = [
+export const summarySurfaces: readonly Surface[] = [
   { name: 'summary', check: checkSummary },
   { name: 'aggregate of /mcp', check: checkSummaryTool },
 ];

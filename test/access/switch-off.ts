@@ -5,13 +5,13 @@ import { registerHooks } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { replaceCode } from '../setup/replace-code.ts';
-import { controlPatch, doorPatches, type Patch } from './door-patches.ts';
 import { platformPatches } from './platform-patches.ts';
 import { richerPatches } from './richer-patches.ts';
+import { controlPatch, type Patch, surfacePatches } from './surface-patches.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const source = pathToFileURL(path.join(root, 'src')).href;
-const patches: readonly Patch[] = [controlPatch, ...doorPatches, ...richerPatches, ...platformPatches];
+const patches: readonly Patch[] = [controlPatch, ...surfacePatches, ...richerPatches, ...platformPatches];
 const parseIndex = (url: string | undefined): string | undefined => /\?off=(\d+)$/.exec(url ?? '')?.[1];
 
 /** The text of the file with the patch. Throws an Error when the line isn't there exactly once. */

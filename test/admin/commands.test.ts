@@ -13,7 +13,7 @@ import { moveRun, renewRunLease } from '../../src/sync/runs.store.ts';
 import { createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
-import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from '../sync/fixture.ts';
+import { asAdmin, endOpenRuns, memoryErp, type SyncFixture, syncFixture } from '../sync/fixture.ts';
 import { createOperator, type Operator } from './fixture.ts';
 
 let database: TestDatabase;
@@ -47,17 +47,17 @@ const audited = (
     tx('audit_log').where({ action }).orderBy('id').select('credential_kind', 'changes'),
   );
 
-const runs = (world: SyncWorld) =>
+const runs = (fixture: SyncFixture) =>
   operator
     .run('list-runs')
     .then(({ json }) =>
       (json as unknown as { id: string; organizationId: string; stuck: string | null }[]).filter(
-        ({ organizationId }) => organizationId === world.organizationId,
+        ({ organizationId }) => organizationId === fixture.organizationId,
       ),
     );
-const aging = (world: SyncWorld, id: string, change: string) =>
+const aging = (fixture: SyncFixture, id: string, change: string) =>
   asAdmin(database, (admin) => admin.raw(`update sync_runs set ${change} where id = ?`, [id])).then(() =>
-    runs(world),
+    runs(fixture),
   );
 
 describe('commands', () => {
@@ -216,34 +216,34 @@ describe('list-runs', () => {
   });
 
   it('uses the database clock, and lists only stuck runs with --stuck', async () => {
-    const world = await syncWorld(database.ctx, memoryErp());
-    const id = await world.queue();
-    expect(await runs(world)).toMatchObject([{ id, status: 'queued', stuck: null }]);
-    await world.claim();
-    expect(await aging(world, id, "lease_until = now() - interval '2 minutes'")).toMatchObject([
+    const fixture = await syncFixture(database.ctx, memoryErp());
+    const id = await fixture.queue();
+    expect(await runs(fixture)).toMatchObject([{ id, status: 'queued', stuck: null }]);
+    await fixture.claim();
+    expect(await aging(fixture, id, "lease_until = now() - interval '2 minutes'")).toMatchObject([
       { stuck: 'its worker is gone, and no other worker claims it' },
     ]);
     const { json, text } = await operator.run('list-runs', '--stuck');
     expect(json).toMatchObject([{ id, worker: 'test' }]);
     expect(text).toContain('its worker is gone');
-    await aging(world, id, "lease_until = now() + interval '2 minutes'");
+    await aging(fixture, id, "lease_until = now() + interval '2 minutes'");
     expect((await operator.run('list-runs', '--stuck')).text).toBe('No run is stuck.');
   });
 });
 
 describe('release-run', () => {
   it('takes the run from its worker, which writes nothing more, and another worker resumes it', async () => {
-    const world = await syncWorld(database.ctx, memoryErp());
-    world.erp.put(1);
-    const id = await world.queue();
-    const held = await world.claim();
+    const fixture = await syncFixture(database.ctx, memoryErp());
+    fixture.erp.put(1);
+    const id = await fixture.queue();
+    const held = await fixture.claim();
     const released = await operator.run('release-run', id);
     expect(released.json).toEqual({ id, before: 'running', after: 'released' });
     expect(await renewRunLease(database.ctx, held, 60_000)).toMatchObject({ held: false });
     expect(await moveRun(database.ctx, held, 'failed')).toBe(false);
-    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempts_without_progress: 0 });
-    expect(await world.events(id)).toContain('released by an operator');
-    expect(await audited(world.organizationId, 'sync-run.release')).toMatchObject([
+    expect(await fixture.drive(id)).toMatchObject({ status: 'succeeded', attempts_without_progress: 0 });
+    expect(await fixture.events(id)).toContain('released by an operator');
+    expect(await audited(fixture.organizationId, 'sync-run.release')).toMatchObject([
       { credential_kind: 'operator', changes: { from: 'running' } },
     ]);
     await expect(operator.run('release-run', id)).rejects.toThrow('already ended');
@@ -252,51 +252,51 @@ describe('release-run', () => {
   });
 
   it('lets a waiting run continue at once, and rejects a queued one that no worker holds', async () => {
-    const world = await syncWorld(database.ctx, memoryErp());
-    const id = await world.queue();
+    const fixture = await syncFixture(database.ctx, memoryErp());
+    const id = await fixture.queue();
     await expect(operator.run('release-run', id)).rejects.toThrow('no worker holds it');
-    const lease = await world.claim();
+    const lease = await fixture.claim();
     await moveRun(database.ctx, lease, 'waiting', { delayMs: 3_600_000 });
     expect((await operator.run('release-run', id)).json).toMatchObject({
       before: 'waiting',
       after: 'released',
     });
-    expect((await world.claim()).runId).toBe(id);
+    expect((await fixture.claim()).runId).toBe(id);
   });
 
   it('--fail ends it in the middle of reading: its staged records are deleted, and its worker stops', async () => {
-    const world = await syncWorld(
+    const fixture = await syncFixture(
       {
         ...database.ctx,
         settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 2 } },
       },
       memoryErp(),
     );
-    for (let id = 1; id <= 6; id += 1) world.erp.put(id);
-    await world.sync();
-    world.erp.put(7);
-    const id = await world.queue();
+    for (let id = 1; id <= 6; id += 1) fixture.erp.put(id);
+    await fixture.sync();
+    fixture.erp.put(7);
+    const id = await fixture.queue();
     let ending: ReturnType<Operator['run']> | undefined;
-    world.erp.onCall = async ({ operation, afterId }) => {
+    fixture.erp.onCall = async ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '4')
         await (ending ??= operator.run('release-run', id, '--fail'));
     };
-    await world.work(await world.claim());
+    await fixture.work(await fixture.claim());
     expect((await ending)?.json).toEqual({ id, before: 'running', after: 'failed' });
-    expect(await world.row(id)).toMatchObject({ status: 'failed', error: { code: 'ENDED_BY_OPERATOR' } });
-    expect([await world.staged(), (await world.rows()).length]).toEqual([0, 6]);
-    world.erp.onCall = () => undefined;
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
+    expect(await fixture.row(id)).toMatchObject({ status: 'failed', error: { code: 'ENDED_BY_OPERATOR' } });
+    expect([await fixture.staged(), (await fixture.rows()).length]).toEqual([0, 6]);
+    fixture.erp.onCall = () => undefined;
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
   });
 
   it('--fail ends a queued run; a run that was already published ends with that outcome', async () => {
-    const world = await syncWorld(database.ctx, memoryErp());
-    world.erp.put(1);
-    const queued = await world.queue();
+    const fixture = await syncFixture(database.ctx, memoryErp());
+    fixture.erp.put(1);
+    const queued = await fixture.queue();
     expect((await operator.run('release-run', queued, '--fail')).json).toMatchObject({ after: 'failed' });
-    const { id } = await world.sync();
+    const { id } = await fixture.sync();
     await aging(
-      world,
+      fixture,
       id,
       "status = 'publishing', finished_at = null, counts = null, lease_until = now() - interval '1 hour'",
     );
@@ -304,6 +304,6 @@ describe('release-run', () => {
       before: 'publishing',
       after: 'succeeded',
     });
-    expect(await world.row(id)).toMatchObject({ counts: { inserted: 1 } });
+    expect(await fixture.row(id)).toMatchObject({ counts: { inserted: 1 } });
   });
 });

@@ -18,7 +18,14 @@ import { createCaller, publicApp, publishVersion } from '../public/fixture.ts';
 import { createApi } from '../setup/api.ts';
 import { dropDatabase, onAllNodes, type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeSession } from '../setup/organization.ts';
-import { addConfig, datedFields, memoryErp, noSignal, type SyncWorld, syncWorld } from '../sync/fixture.ts';
+import {
+  addConfig,
+  datedFields,
+  memoryErp,
+  noSignal,
+  type SyncFixture,
+  syncFixture,
+} from '../sync/fixture.ts';
 import { createOperator, type Operator } from './fixture.ts';
 
 const endpoint = {
@@ -29,7 +36,7 @@ const endpoint = {
 const hours = (count: number): Date => new Date(Date.UTC(2026, 4, 1, count));
 
 let database: TestDatabase;
-let world: SyncWorld;
+let fixture: SyncFixture;
 let secret: string;
 let session: { headers: Record<string, string> };
 const subscriptionId = createId();
@@ -48,7 +55,7 @@ const loadApp = (ctx: Ctx) => {
   apps.set(ctx, app);
   return app;
 };
-const getFrom = (ctx: Ctx) => createCaller(loadApp(ctx), { secret, organizationId: world.organizationId });
+const getFrom = (ctx: Ctx) => createCaller(loadApp(ctx), { secret, organizationId: fixture.organizationId });
 async function hold(ctx: Ctx): Promise<Held> {
   const get = getFrom(ctx);
   const list = await get('/v1/things').expect(200);
@@ -100,11 +107,11 @@ async function openBackup(name: string): Promise<typeof backup> {
 }
 
 const inBackup = <T>(work: Parameters<typeof inTransaction<T>>[1]): Promise<T> =>
-  inTransaction({ db: backup.ctx.db, organizationId: world.organizationId }, work);
+  inTransaction({ db: backup.ctx.db, organizationId: fixture.organizationId }, work);
 
 /** Leaves everything unfinished that may be in progress when a backup is taken. */
 async function leaveUnfinished(): Promise<void> {
-  const { organizationId, tenant, ctx } = world;
+  const { organizationId, tenant, ctx } = fixture;
   const own = { organization_id: organizationId };
   const { user_id: userId } = await inTransaction(tenant, (tx) => tx('memberships').first('user_id'));
   session = await makeSession(ctx, userId, organizationId);
@@ -163,36 +170,36 @@ async function leaveUnfinished(): Promise<void> {
       .where({ record_type: 'paused' })
       .update({ paused_reason: '{"code":"x","message":"x","fix":"x"}' }),
   );
-  await world.queue('incremental');
-  world.erp.onCall = ({ operation }) => {
+  await fixture.queue('incremental');
+  fixture.erp.onCall = ({ operation }) => {
     if (operation === 'listIds') throw Object.assign(new Error('cut'), { code: 'ECONNRESET' });
   };
-  await world.work(await world.claim());
-  world.erp.onCall = () => undefined;
+  await fixture.work(await fixture.claim());
+  fixture.erp.onCall = () => undefined;
 }
 
 beforeAll(async () => {
   database = await testDatabase({ settings: { cacheTtlMs: 0 } });
-  world = await syncWorld(database.ctx, memoryErp(datedFields));
-  const { erp } = world;
+  fixture = await syncFixture(database.ctx, memoryErp(datedFields));
+  const { erp } = fixture;
   erp.at = hours(0);
   erp.deleted = null;
   for (let id = 1; id <= 4; id += 1) erp.put(id);
-  await world.sync();
-  await publishVersion(world.ctx, world.organizationId, { endpoints: [endpoint] });
-  ({ secret } = await makeKey(world.ctx, world.organizationId));
+  await fixture.sync();
+  await publishVersion(fixture.ctx, fixture.organizationId, { endpoints: [endpoint] });
+  ({ secret } = await makeKey(fixture.ctx, fixture.organizationId));
   erp.at = hours(1);
-  atBackup = await hold(world.ctx);
+  atBackup = await hold(fixture.ctx);
   await leaveUnfinished();
-  const operator = createOperator(world.ctx, database.address);
+  const operator = createOperator(fixture.ctx, database.address);
   earlierReport = path.join(tmpdir(), `portal-report-${randomBytes(6).toString('hex')}.json`);
   await writeFile(earlierReport, JSON.stringify((await operator.run('verify-restore')).json));
   const name = await saveDatabase();
   // Everything written from here on is lost.
   erp.at = hours(2);
   erp.put(1, { name: 'edited after the backup' });
-  await world.sync('incremental');
-  later = await hold(world.ctx);
+  await fixture.sync('incremental');
+  later = await hold(fixture.ctx);
   erp.records.delete('2');
   erp.put(5, { name: 'made after the backup' });
   erp.at = hours(3);
@@ -261,7 +268,7 @@ describe('finish-restore', () => {
   it('sessions have ended, and labels of lost versions are not reused', async () => {
     const app = createApp(backup.ctx);
     expect((await createApi(app, null)('get', '/whoami', undefined, session.headers)).status).toBe(401);
-    const key = await makeKey(backup.ctx, world.organizationId, { permissions: ['write'] });
+    const key = await makeKey(backup.ctx, fixture.organizationId, { permissions: ['write'] });
     const draft = await createApi(app, key.secret)('post', '/api-schema', { endpoints: [endpoint] });
     expect([draft.status, draft.body.version]).toEqual([201, 'v11']);
   });
@@ -295,7 +302,7 @@ describe('finish-restore', () => {
   it('the next run compares everything: changes, additions and a deletion that the ERP does not list', async () => {
     await clearEndedRuns(backup.ctx);
     const { rows } = await backup.ctx.db.data.query(
-      `select run_id from ${world.schema}.run_state where outcome is null`,
+      `select run_id from ${fixture.schema}.run_state where outcome is null`,
     );
     expect(rows).toEqual([]);
     await inBackup((tx) =>
@@ -304,7 +311,7 @@ describe('finish-restore', () => {
     const lease = await claimRun(backup.ctx, 'test', 60_000);
     expect(await claimRun(backup.ctx, 'test', 60_000)).toBeUndefined();
     if (lease === undefined) throw new Error('nothing was queued');
-    await workOnRun(backup.ctx, lease, noSignal, async () => world.erp.connector);
+    await workOnRun(backup.ctx, lease, noSignal, async () => fixture.erp.connector);
     const run = await inBackup((tx) => tx('sync_runs').where({ id: lease.runId }).first());
     expect(run).toMatchObject({ status: 'succeeded', counts: { inserted: 1, updated: 1, deleted: 1 } });
     expect(await names(backup.ctx)).toEqual([
@@ -316,7 +323,7 @@ describe('finish-restore', () => {
   });
 
   it('does not touch what was created after --since', async () => {
-    const tenant = { ...backup.ctx, organizationId: world.organizationId };
+    const tenant = { ...backup.ctx, organizationId: fixture.organizationId };
     const since = new Date();
     await inBackup((tx) =>
       enqueueMail(tx, tenant, {
@@ -395,7 +402,7 @@ describe('finish-restore', () => {
         organizations: [organization, { ...organization, id: createId(), slug: 'lost' }],
       }),
     );
-    await backup.ctx.db.data.query(`delete from ${world.schema}.thing_1 where id = 3`);
+    await backup.ctx.db.data.query(`delete from ${fixture.schema}.thing_1 where id = 3`);
     const {
       incomplete: left,
       text,
@@ -410,7 +417,7 @@ describe('finish-restore', () => {
       'lost: the organization is missing',
     ]);
     expect(text).toContain('Problems:');
-    await backup.ctx.db.data.query(`drop table ${world.schema}.thing_1`);
+    await backup.ctx.db.data.query(`drop table ${fixture.schema}.thing_1`);
     expect((await backup.operator.run('verify-restore')).json['problems']).toEqual([
       `${slug} thing: its table is missing`,
     ]);

@@ -15,24 +15,24 @@ import {
   type Visit,
 } from './chromium.ts';
 
-let world: InvitationSite;
+let fixture: InvitationSite;
 let site: Site;
 let browser: Browser;
 let visits: Visit[] = [];
 let count = 0;
 
 beforeAll(async () => {
-  world = await openInvitationSite();
+  fixture = await openInvitationSite();
   // Sessions are accepted from the page's own origin only, which is known once the site listens.
-  const settings = { ...world.ctx.settings };
-  site = await listen(createApp({ ...world.ctx, settings }));
+  const settings = { ...fixture.ctx.settings };
+  site = await listen(createApp({ ...fixture.ctx, settings }));
   Object.assign(settings, { publicUrl: site.origin });
   browser = await connectChromium();
 });
 afterAll(async () => {
   await browser.close();
   await site.close();
-  await world.close();
+  await fixture.close();
 });
 afterEach(async () => {
   for (const { context } of visits) await context.close();
@@ -43,8 +43,8 @@ type Invited = { email: string; id: string; token: string };
 async function invite(): Promise<Invited> {
   count += 1;
   const email = `guest-${count}@example.test`;
-  const { id } = await world.invite(email);
-  return { email, id, token: await world.getToken(email) };
+  const { id } = await fixture.invite(email);
+  return { email, id, token: await fixture.getToken(email) };
 }
 
 /** Opens the link, signed in by a cookie if an address is given. */
@@ -60,7 +60,7 @@ async function open(
   return visit;
 }
 async function signIn({ context }: Visit, email: string): Promise<void> {
-  const { headers } = await world.signIn(email);
+  const { headers } = await fixture.signIn(email);
   const [name = '', value = ''] = (headers['cookie'] ?? '').split('=');
   await context.addCookies([{ name, value, url: site.origin, httpOnly: true, sameSite: 'Lax' }]);
 }
@@ -116,7 +116,7 @@ describe('the page behind the link', () => {
     ['was revoked', { status: 'revoked' }],
   ])('reports that it %s', async (message, columns) => {
     const { email, id, token } = await invite();
-    await world.as(world.organization.id, (tx) => tx('invitations').where({ id }).update(columns));
+    await fixture.as(fixture.organization.id, (tx) => tx('invitations').where({ id }).update(columns));
     const visit = await open(token, email);
     await acceptButton(visit.page).click();
     await visit.page.getByRole('alert').getByText(message).waitFor();
@@ -137,7 +137,7 @@ describe('the page behind the link', () => {
     visit.page.on('request', (request) => sent.push(request.url() + (request.postData() ?? '')));
     await acceptButton(visit.page).waitFor();
     expect(sent.filter((text) => text.includes(token))).toEqual([]);
-    expect(world.lines.join('')).not.toContain(token);
+    expect(fixture.lines.join('')).not.toContain(token);
   });
 });
 
@@ -186,7 +186,7 @@ describe.each(looks)('at $name', ({ name, width, colorScheme }) => {
 
   it('the mail itself fits and is legible', async () => {
     const { email } = await invite();
-    const html = world.mails.delivered.find(({ to }) => to.includes(email))?.mail.html ?? '';
+    const html = fixture.mails.delivered.find(({ to }) => to.includes(email))?.mail.html ?? '';
     const visit = await openVisit(browser, { viewport: { width, height: 700 }, colorScheme });
     visits.push(visit);
     await visit.page.setContent(html);

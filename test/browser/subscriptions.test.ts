@@ -18,7 +18,7 @@ import {
   type Visit,
 } from './chromium.ts';
 
-let world: SubscriptionSite;
+let fixture: SubscriptionSite;
 let site: Site;
 let browser: Browser;
 let visits: Visit[] = [];
@@ -42,26 +42,26 @@ const invoices = Array.from({ length: 120 }, (_, index) => ({
 }));
 
 beforeAll(async () => {
-  world = await openSubscriptionSite();
-  await loadInvoices(world.ctx, world.organization.id, invoices);
-  site = await listen(createApp(world.ctx));
+  fixture = await openSubscriptionSite();
+  await loadInvoices(fixture.ctx, fixture.organization.id, invoices);
+  site = await listen(createApp(fixture.ctx));
   browser = await connectChromium();
-  const few = await world.view();
-  const many = await world.view({
+  const few = await fixture.view();
+  const many = await fixture.view({
     name: 'Everything',
     columns: ['tranid', 'status', 'entity', 'entity.name', 'trandate', 'lastmodified', 'total', 'paid'],
   });
-  await world.subscribe({ viewId: few, recipients: ['few@example.test'] });
-  await world.subscribe({ viewId: many, recipients: ['many@example.test'] });
-  const runner = world.run();
+  await fixture.subscribe({ viewId: few, recipients: ['few@example.test'] });
+  await fixture.subscribe({ viewId: many, recipients: ['many@example.test'] });
+  const runner = fixture.run();
   await runner.tick();
   await runner.stop();
-  await world.send().waitUntilIdle();
+  await fixture.send().waitUntilIdle();
 });
 afterAll(async () => {
   await browser.close();
   await site.close();
-  await world.close();
+  await fixture.close();
 });
 afterEach(async () => {
   for (const { context } of visits) await context.close();
@@ -73,7 +73,7 @@ async function visit(options: Parameters<typeof openVisit>[1]): Promise<Visit> {
   visits.push(opened);
   return opened;
 }
-const htmlTo = (address: string): string => world.mailsTo(address)[0]?.mail.html ?? '';
+const htmlTo = (address: string): string => fixture.mailsTo(address)[0]?.mail.html ?? '';
 
 describe.each(['few', 'many'])('the mail with %s columns', (which) => {
   it.each([
@@ -107,7 +107,7 @@ describe('the page behind the link', () => {
     async ({ name, width, colorScheme }) => {
       const opened = await visit({ viewport: { width, height: 700 }, colorScheme, javaScriptEnabled: true });
       const { page } = opened;
-      const link = world.findLink('few@example.test').replace(world.ctx.settings.publicUrl, site.origin);
+      const link = fixture.findLink('few@example.test').replace(fixture.ctx.settings.publicUrl, site.origin);
       await page.goto(link);
       await saveScreenshot(page, `unsubscribe-${name}`);
       expect(await measureOverflow(page)).toBe(0);

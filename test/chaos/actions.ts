@@ -8,19 +8,19 @@ import { decideDeletions } from './faults/approval.ts';
 import type { Ending, FaultStage } from './faults/fault.ts';
 import { faults } from './faults/index.ts';
 import { injectFault } from './faults/requests.ts';
+import type { Fixture } from './fixture.ts';
 import type { Clients } from './oracle/clients.ts';
 import type { Ledger } from './oracle/ledger.ts';
 import type { Action, Plan, RecordTypeName, StateFault } from './plan.ts';
 import { createRandom } from './random.ts';
 import type { Report } from './report.ts';
-import type { Staff } from './staff.ts';
-import type { World } from './world.ts';
+import type { Workers } from './workers.ts';
 
 export type Stage = {
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly plan: Plan;
   readonly company: Company;
-  readonly staff: Staff;
+  readonly workers: Workers;
   readonly report: Report;
   /** What the oracle must know and can't read in the account. */
   readonly ledger: Ledger;
@@ -50,10 +50,10 @@ export type Actions = {
 
 /** With what faults need to follow the changes of the account. */
 function stageForFaults({
-  world,
+  fixture,
   plan,
   company,
-  staff,
+  workers,
   report,
   ledger,
   clients,
@@ -61,10 +61,10 @@ function stageForFaults({
 }: Stage): FaultStage {
   const watchers = new Set<() => Promise<void>>();
   return {
-    world,
+    fixture,
     plan,
     company,
-    staff,
+    workers,
     report,
     ledger,
     clients,
@@ -141,7 +141,7 @@ function openDisasters(stage: FaultStage) {
 
 export function openActions(given: Stage): Actions {
   const stage = stageForFaults(given);
-  const { world, plan, report, onChange } = stage;
+  const { fixture, plan, report, onChange } = stage;
   const holds = openHolds(stage);
   const { strike, ...disasters } = openDisasters(stage);
 
@@ -159,12 +159,12 @@ export function openActions(given: Stage): Actions {
       report.note(JSON.stringify(action));
       switch (action.do) {
         case 'edit': {
-          const done = await edit(world.books, action.kind, { ...plan, seed: action.seed });
+          const done = await edit(fixture.books, action.kind, { ...plan, seed: action.seed });
           report.edits.set(done, (report.edits.get(done) ?? 0) + 1);
           return onChange();
         }
         case 'step-clock':
-          await world.books.stepClock(action.minutes);
+          await fixture.books.stepClock(action.minutes);
           report.coverage['clock-step'].injected += 1;
           report.coverage['clock-step'].hit += 1;
           return onChange();
@@ -176,7 +176,7 @@ export function openActions(given: Stage): Actions {
         case 'approve':
           return decide(action);
         case 'write':
-          await write(world.control, action);
+          await write(fixture.control, action);
           return onChange();
         case 'refresh':
           await stage.company.ask([200, 202], () => stage.company.api('post', '/netsuite/metadata/refresh'));

@@ -8,8 +8,8 @@ import { findOpenRun, findRun, type RunRow } from '../../src/sync/runs.store.ts'
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type Answer, type Api, createApi } from '../setup/api.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
+import type { Fixture } from './fixture.ts';
 import type { Plan, RecordTypeName } from './plan.ts';
-import type { World } from './world.ts';
 
 export type Company = {
   readonly organizationId: string;
@@ -82,7 +82,7 @@ async function ask(status: number | readonly number[], call: () => Promise<Answe
   }
 }
 
-async function connect({ account, wire }: World, api: Api, signIn: Plan['signIn']): Promise<void> {
+async function connect({ account, wire }: Fixture, api: Api, signIn: Plan['signIn']): Promise<void> {
   const base = { accountId: account.accountId, baseUrl: wire.url };
   const put = (authentication: object) =>
     ask(200, () => api('put', '/netsuite/connection', { ...base, authentication }));
@@ -126,12 +126,12 @@ function followRuns(tenant: TenantCtx, configId: Company['configId']) {
   };
 }
 
-export async function makeCompany(world: World, plan: Plan): Promise<Company> {
-  const { id: organizationId } = await makeOrganization(world.ctx, { name: `Seed ${plan.seed}` });
-  const { secret } = await makeKey(world.ctx, organizationId, { permissions: ['write'] });
-  const api = createApi(world.app, secret);
-  const tenant: TenantCtx = { ...world.ctx, organizationId };
-  await connect(world, api, plan.signIn);
+export async function makeCompany(fixture: Fixture, plan: Plan): Promise<Company> {
+  const { id: organizationId } = await makeOrganization(fixture.ctx, { name: `Seed ${plan.seed}` });
+  const { secret } = await makeKey(fixture.ctx, organizationId, { permissions: ['write'] });
+  const api = createApi(fixture.app, secret);
+  const tenant: TenantCtx = { ...fixture.ctx, organizationId };
+  await connect(fixture, api, plan.signIn);
   await ask(200, () => api('post', '/netsuite/metadata/refresh'));
   const configs = new Map<RecordTypeName, string>();
   for (const recordType of plan.recordTypes) {
@@ -166,14 +166,14 @@ export async function makeCompany(world: World, plan: Plan): Promise<Company> {
       return row !== undefined && isFinal(row.status);
     },
     async reconnect() {
-      await connect(world, api, plan.signIn);
+      await connect(fixture, api, plan.signIn);
       for (const id of configs.values())
         await ask(200, () => api('patch', `/sync-configs/${id}`, { enabled: true }));
     },
     leave: () =>
       patiently(async () => {
         await inTransaction(tenant, (tx) => tx('sync_configs').delete());
-        await world.ctx.db.control.raw(`drop schema if exists ${schema} cascade`);
+        await fixture.ctx.db.control.raw(`drop schema if exists ${schema} cascade`);
       }),
   };
 }

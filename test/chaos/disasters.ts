@@ -8,8 +8,8 @@ import { failOver } from './failover.ts';
 import type { Action, DisasterKind, RecordTypeName } from './plan.ts';
 
 /** As the superuser, which can see what other backends wait for. */
-async function asAdmin<T>({ world }: Stage, work: (admin: Knex) => Promise<T>): Promise<T> {
-  const admin = openKnex(world.address, null, 1);
+async function asAdmin<T>({ fixture }: Stage, work: (admin: Knex) => Promise<T>): Promise<T> {
+  const admin = openKnex(fixture.address, null, 1);
   try {
     return await work(admin);
   } finally {
@@ -29,8 +29,8 @@ async function strikePublish(
   strike: () => Promise<void>,
   after: boolean,
 ): Promise<boolean> {
-  const { world, company } = stage;
-  const holder = await world.ctx.db.data.connect();
+  const { fixture, company } = stage;
+  const holder = await fixture.ctx.db.data.connect();
   holder.on('error', () => undefined);
   let lost: Error | undefined;
   try {
@@ -68,9 +68,9 @@ async function strikeAfterPublish(
   goOn: () => Promise<unknown>,
   strike: () => Promise<void>,
 ): Promise<void> {
-  const { world, company } = stage;
+  const { fixture, company } = stage;
   const { schema } = company;
-  const { rows } = await world.ctx.db.data.query<{ name: string; ended: string[] }>(
+  const { rows } = await fixture.ctx.db.data.query<{ name: string; ended: string[] }>(
     `select active_table as name, array(select run_id::text from ${schema}.run_state where outcome is not null) as ended
      from ${schema}.record_state where record_type = $1`,
     [recordType],
@@ -83,7 +83,9 @@ async function strikeAfterPublish(
     await queue('sync_runs').where({ organization_id: company.organizationId }).forUpdate().select('id');
     await goOn();
     const look = async () =>
-      (await world.ctx.db.data.query(seen, [recordType, before?.ended])).rows.length === 0 ? undefined : true;
+      (await fixture.ctx.db.data.query(seen, [recordType, before?.ended])).rows.length === 0
+        ? undefined
+        : true;
     await waitFor('a publication', look, publishWithinMs);
     await strike();
     await queue.rollback();
@@ -118,17 +120,17 @@ async function takeover(stage: Stage, frozen: number): Promise<void> {
 
 /** Strikes at once, and returns what follows. */
 async function strike(stage: Stage, { do: kind, delayMs }: Strike): Promise<() => Promise<void>> {
-  const { world, staff, report } = stage;
+  const { fixture, workers, report } = stage;
   const coverage = report.coverage[kinds[kind]];
   if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
   const busy = await patiently(() => busyWorkers(stage));
   coverage.injected += 1;
   if (busy.length > 0) coverage.hit += 1;
-  const pid = staff.pids().find((known) => busy.includes(known)) ?? staff.pids()[0];
-  if (kind === 'stop') await world.cluster.crash();
-  if (kind === 'kill' && pid !== undefined) await staff.replace(pid);
+  const pid = workers.pids().find((known) => busy.includes(known)) ?? workers.pids()[0];
+  if (kind === 'stop') await fixture.cluster.crash();
+  if (kind === 'kill' && pid !== undefined) await workers.replace(pid);
   if (kind !== 'freeze' || pid === undefined) return async () => undefined;
-  const goOn = await staff.freeze(pid);
+  const goOn = await workers.freeze(pid);
   return async () => {
     await takeover(stage, pid);
     goOn();
@@ -143,7 +145,7 @@ export async function strikeDisaster(stage: Stage, action: Disaster): Promise<vo
     follow = await strike(stage, action);
   };
   const isSetUp = await patiently(async () => {
-    const { rows } = await stage.world.ctx.db.data.query<{ there: boolean }>(
+    const { rows } = await stage.fixture.ctx.db.data.query<{ there: boolean }>(
       'select to_regclass($1) is not null as there',
       [`${stage.company.schema}.record_state`],
     );

@@ -39,7 +39,7 @@ export const write = (control: Control, { method, path, body }: Write): Promise<
   control.send(method, path, body);
 
 export async function beginExact(stage: FaultStage, action: ExactHold): Promise<Ending> {
-  const { books, control } = stage.world;
+  const { books, control } = stage.fixture;
   const { recordType } = action;
   const all = await books.ids(recordType);
   if (action.do === 'hide' && action.columns !== undefined) {

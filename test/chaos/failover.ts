@@ -29,10 +29,10 @@ async function generationsIn(address: DatabaseAddress, schema: string): Promise<
 
 /** Keeps any publish of the record type from its first change until the returned function is called. */
 async function holdPublish(
-  { world, company }: Stage,
+  { fixture, company }: Stage,
   recordType: RecordTypeName,
 ): Promise<() => Promise<void>> {
-  const admin: Knex = openKnex(world.address, null, 1);
+  const admin: Knex = openKnex(fixture.address, null, 1);
   const holder = await admin.transaction();
   // Other faults shorten it for every session.
   await holder.raw('set local lock_timeout = 0');
@@ -56,16 +56,16 @@ export async function failOver(
   stage: Stage,
   { recordType, when, delayMs }: Extract<Action, { do: 'failover' }>,
 ): Promise<void> {
-  const { world, company, clients, report } = stage;
+  const { fixture, company, clients, report } = stage;
   const coverage = report.coverage['lost commits'];
   coverage.injected += 1;
   const { schema } = company;
-  const before = await patiently(() => generationsIn(world.address, schema));
+  const before = await patiently(() => generationsIn(fixture.address, schema));
   const release =
     when === 'reading' || !before.has(recordType) ? undefined : await holdPublish(stage, recordType);
-  const standby = await world.cluster.addStandby().finally(() => release?.());
-  const survivors = await generationsIn({ ...standby.connection, database: world.database }, schema);
-  const now = () => generationsIn(world.address, schema);
+  const standby = await fixture.cluster.addStandby().finally(() => release?.());
+  const survivors = await generationsIn({ ...standby.connection, database: fixture.database }, schema);
+  const now = () => generationsIn(fixture.address, schema);
   await waitFor(
     'a publish',
     async () => (isHigher(await now(), survivors) ? true : undefined),
@@ -77,7 +77,7 @@ export async function failOver(
   try {
     const isLost = isHigher(await now(), survivors);
     if (isLost) coverage.hit += 1;
-    await world.cluster.failOver(standby);
+    await fixture.cluster.failOver(standby);
     clients.lose(survivors);
     report.note(`failover: ${isLost ? 'a publish was lost' : 'no publish was lost'}`);
   } finally {

@@ -81,8 +81,8 @@ async function changeSilently({ plan, actions }: Scene): Promise<void> {
 }
 
 export async function comeToRest(scene: Scene): Promise<void> {
-  const { world, plan, actions, oracle, report } = scene;
-  world.account.clearFaults();
+  const { fixture, plan, actions, oracle, report } = scene;
+  fixture.account.clearFaults();
   await actions.endHolds(true);
   await scene.onChange();
   report.note('quiet');
@@ -90,12 +90,12 @@ export async function comeToRest(scene: Scene): Promise<void> {
   if (!(await oracle.publish())) stuck(scene, 'no version can be published after quiet');
   await changeSilently(scene);
   await Promise.all(plan.recordTypes.map((recordType) => becomeGreen(scene, recordType)));
-  const quietSince = world.account.businessTime();
+  const quietSince = fixture.account.businessTime();
   report.note('the next day');
-  await world.books.stepClock(dayMinutes);
+  await fixture.books.stepClock(dayMinutes);
   await Promise.all(plan.recordTypes.map((recordType) => becomeGreen(scene, recordType)));
   report.note('after the full-read period');
-  await world.books.stepClock(periodDays * dayMinutes);
+  await fixture.books.stepClock(periodDays * dayMinutes);
   await Promise.all(plan.recordTypes.map((recordType) => endPass(scene, recordType, quietSince)));
   await oracle.judgeFinal();
 }

@@ -5,13 +5,13 @@
 // only histories). Exits with 1 when a promise was broken or a mutant survived, and prints how to replay it
 // and the shortest steps that break it.
 import { parseArgs } from 'node:util';
+import { type Fixture, openFixture } from './fixture.ts';
 import { findMutant, mutants } from './mutants/catalog.ts';
 import { checkMutants, tableOfMutants } from './mutants/check.ts';
 import { createPlan, type Plan } from './plan.ts';
 import { formatTable, type Report } from './report.ts';
 import { buildTest, shrink } from './shrink.ts';
 import { playSeed, simulate } from './simulate.ts';
-import { openWorld, type World } from './world.ts';
 
 const { values } = parseArgs({
   allowNegative: true,
@@ -77,29 +77,31 @@ function tell(report: Report): void {
 }
 
 /** Prints the shortest plan that breaks the same promise, as a test. */
-async function tellShortest(world: World, { seed, violations: [violation] }: Report): Promise<void> {
+async function tellShortest(fixture: Fixture, { seed, violations: [violation] }: Report): Promise<void> {
   const fails = async (plan: Plan): Promise<boolean> => {
-    const { violations } = await simulate(world, plan, { untilRed: true }).catch(() => ({ violations: [] }));
+    const { violations } = await simulate(fixture, plan, { untilRed: true }).catch(() => ({
+      violations: [],
+    }));
     return violations.some(({ kind }) => kind === violation?.kind);
   };
   const shortest = await shrink(createPlan(seed), fails, until(maxShrinkMs));
   const isRepeated = await fails(shortest);
   console.log(
-    `The shortest steps found${isRepeated ? '' : ' (not each time, because they depend on timing)'}:\n\n${buildTest(shortest, world.mutant)}`,
+    `The shortest steps found${isRepeated ? '' : ' (not each time, because they depend on timing)'}:\n\n${buildTest(shortest, fixture.mutant)}`,
   );
 }
 
-async function play(world: World): Promise<Report[]> {
+async function play(fixture: Fixture): Promise<Report[]> {
   const reports: Report[] = [];
   const mayGoOn = until(maxMs);
   let shrinks = values.shrink ?? true;
   for (let seed = first; seed < first + count && mayGoOn(); seed += 1) {
     try {
-      const report = await playSeed(world, seed);
+      const report = await playSeed(fixture, seed);
       tell(report);
       reports.push(report);
       if (report.violations.length === 0 || !shrinks) continue;
-      await tellShortest(world, report);
+      await tellShortest(fixture, report);
       shrinks = values.shrink ?? false; // the first red seed only, unless --shrink asks for each
     } catch (error) {
       console.error(`seed ${seed}: the simulation itself failed; again: ${again(seed)}`);
@@ -109,10 +111,10 @@ async function play(world: World): Promise<Report[]> {
   return reports;
 }
 
-async function playSeeds(world: World): Promise<boolean> {
+async function playSeeds(fixture: Fixture): Promise<boolean> {
   const startedMs = performance.now();
   const [mutant] = named.map((name) => findMutant(name));
-  const reports = await play(mutant === undefined ? world : { ...world, mutant: mutant.name });
+  const reports = await play(mutant === undefined ? fixture : { ...fixture, mutant: mutant.name });
   const failed = reports.filter(({ violations }) => violations.length > 0).map(({ seed }) => seed);
   console.log(formatTable(reports));
   const seconds = ((performance.now() - startedMs) / 1_000).toFixed(0);
@@ -122,7 +124,7 @@ async function playSeeds(world: World): Promise<boolean> {
 }
 
 /** A mutant that no seed was played against for lack of time survives, too. */
-async function playMutants(world: World): Promise<boolean> {
+async function playMutants(fixture: Fixture): Promise<boolean> {
   const wanted = named.length === 0 ? mutants : named.map((name) => findMutant(name));
   const settings = {
     seeds: count,
@@ -131,19 +133,19 @@ async function playMutants(world: World): Promise<boolean> {
     tell: (line: string) => console.log(line),
     diary: values.diary,
   };
-  const checked = await checkMutants(world, wanted, settings);
+  const checked = await checkMutants(fixture, wanted, settings);
   console.log(`\n${tableOfMutants(checked)}`);
   if (checked.length < wanted.length)
     console.log(`${wanted.length - checked.length} mutants were not played: the time was up`);
   return checked.length === wanted.length && checked.every(({ caught }) => caught !== null);
 }
 
-const world = await openWorld({ logLevel: values.log });
-console.log(`the service's PostgreSQL: ${world.cluster.durability}`);
+const fixture = await openFixture({ logLevel: values.log });
+console.log(`the service's PostgreSQL: ${fixture.cluster.durability}`);
 let isSound = false;
 try {
-  isSound = await (values.mutations ? playMutants(world) : playSeeds(world));
+  isSound = await (values.mutations ? playMutants(fixture) : playSeeds(fixture));
 } finally {
-  await world.close();
+  await fixture.close();
 }
 process.exit(isSound ? 0 : 1);

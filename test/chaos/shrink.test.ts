@@ -60,6 +60,6 @@ describe('the printed test', () => {
     expect(() => stripTypeScriptTypes(text)).not.toThrow();
     const [, written = ''] = /const plan: Plan = (\{.*?\n\});/s.exec(text) ?? [];
     expect(new Function(`return ${written}`)()).toEqual(plan);
-    expect(buildTest(plan, 'full-count')).toContain('simulate({ ...world, mutant: "full-count" }, plan)');
+    expect(buildTest(plan, 'full-count')).toContain('simulate({ ...fixture, mutant: "full-count" }, plan)');
   });
 });

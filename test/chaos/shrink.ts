@@ -148,18 +148,18 @@ export function buildTest(plan: Plan, mutant: string | undefined): string {
         : `${name}: [\n${all.map((one) => `        ${JSON.stringify(one)},`).join('\n')}\n      ]`;
     return `    {\n      full: ${full},\n      ${items('before', before)},\n      ${items('during', during)},\n    },`;
   });
-  const world = mutant === undefined ? 'world' : `{ ...world, mutant: ${JSON.stringify(mutant)} }`;
+  const fixture = mutant === undefined ? 'fixture' : `{ ...fixture, mutant: ${JSON.stringify(mutant)} }`;
   return `// As test/ops/seed-${plan.seed}.test.ts: npm test -- --project ops seed-${plan.seed}
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { Plan } from '../chaos/plan.ts';
 import { simulate } from '../chaos/simulate.ts';
-import { openWorld, type World } from '../chaos/world.ts';
+import { openFixture, type Fixture } from '../chaos/fixture.ts';
 
-let world: World;
+let fixture: Fixture;
 beforeAll(async () => {
-  world = await openWorld({ accountServer: inject('pg') });
+  fixture = await openFixture({ accountServer: inject('pg') });
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const plan: Plan = {
 ${Object.entries(frame)
@@ -171,7 +171,7 @@ ${listed.join('\n')}
 };
 
 it('keeps every promise in the shortest form of seed ${plan.seed}', async () => {
-  const { violations, diary } = await simulate(${world}, plan);
+  const { violations, diary } = await simulate(${fixture}, plan);
   expect(violations, diary.join('\\n')).toEqual([]);
 });
 `;

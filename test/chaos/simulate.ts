@@ -4,23 +4,23 @@
 import { type Actions, openActions, type Stage } from './actions.ts';
 import { type Company, makeCompany } from './company.ts';
 import { countHits } from './faults/requests.ts';
+import type { Fixture } from './fixture.ts';
 import { openLedger } from './oracle/ledger.ts';
 import { type Oracle, openOracle } from './oracle/oracle.ts';
 import { type Named, type RunView, readRun } from './oracle/run-report.ts';
 import { type Action, createPlan, has, least, type Plan, type RecordTypeName, type Round } from './plan.ts';
 import { comeToRest } from './quiet.ts';
 import { countEdits, countFaults, openReport, type Report } from './report.ts';
-import { hire } from './staff.ts';
-import type { World } from './world.ts';
+import { startWorkers } from './workers.ts';
 
 /** For testing the checks: corrupts the warehouse or the account secretly. */
 export type Tamper = {
   /** Before the runs of the last round. */
-  readonly beforeLastRound?: (world: World, company: Company) => Promise<void>;
+  readonly beforeLastRound?: (fixture: Fixture, company: Company) => Promise<void>;
   /** Before the last run is judged. */
-  readonly beforeLastRun?: (world: World, company: Company) => Promise<void>;
+  readonly beforeLastRun?: (fixture: Fixture, company: Company) => Promise<void>;
   /** After the last run, before the final check. */
-  readonly beforeJudgement?: (world: World, company: Company) => Promise<void>;
+  readonly beforeJudgement?: (fixture: Fixture, company: Company) => Promise<void>;
 };
 /** `untilRed`: ends with the first red round, where more violations would say nothing new. */
 export type Conduct = Tamper & { readonly untilRed?: boolean };
@@ -118,7 +118,7 @@ function openAhead(during: Round['during']) {
 }
 
 async function playRound(scene: Scene, turns: Turns, round: Round): Promise<void> {
-  const { world, plan, actions, oracle, report } = scene;
+  const { fixture, plan, actions, oracle, report } = scene;
   report.beginRound();
   await scene.between(round.before);
   for (const recordType of plan.recordTypes) await oracle.begin(recordType);
@@ -127,9 +127,9 @@ async function playRound(scene: Scene, turns: Turns, round: Round): Promise<void
   const perform = async (due: readonly Action[]): Promise<void> => {
     for (const action of due) await scene.perform(action);
   };
-  world.wire.begin((_count, question) => turns(() => perform(ahead.due(question))));
+  fixture.wire.begin((_count, question) => turns(() => perform(ahead.due(question))));
   await syncAll(scene, turns, round);
-  world.wire.begin(async () => undefined);
+  fixture.wire.begin(async () => undefined);
   // The runs made fewer requests than expected: it happens between this round and the next.
   await turns(() => perform(ahead.left()));
   await actions.settled();
@@ -144,14 +144,14 @@ async function playRound(scene: Scene, turns: Turns, round: Round): Promise<void
 }
 
 async function finish(scene: Scene, tamper: Tamper): Promise<void> {
-  const { world, company, plan, oracle } = scene;
+  const { fixture, company, plan, oracle } = scene;
   if (plan.quiet === false) return oracle.finish();
   await comeToRest(scene);
   /** Those who follow have seen the state before it. */
   const bend = async (how: Tamper['beforeLastRun']): Promise<void> => {
     if (how === undefined) return;
     await oracle.catchUp();
-    await how(world, company);
+    await how(fixture, company);
   };
   await bend(tamper.beforeLastRun);
   for (const recordType of plan.recordTypes) await scene.runOne(recordType, 'full');
@@ -196,7 +196,7 @@ async function play(
   try {
     for (const [index, round] of plan.rounds.entries()) {
       report.note(`round ${index + 1}`);
-      if (index === plan.rounds.length - 1) await tamper.beforeLastRound?.(stage.world, company);
+      if (index === plan.rounds.length - 1) await tamper.beforeLastRound?.(stage.fixture, company);
       await playRound(scene, turns, round);
       if (untilRed && report.violations.length > 0) return;
     }
@@ -225,18 +225,18 @@ function findMissing(plan: Plan, report: Report): string[] {
 /** A run may be over before a kill meets it. */
 const maxPlays = 5;
 
-export async function simulate(world: World, plan: Plan, conduct: Conduct = {}): Promise<Report> {
+export async function simulate(fixture: Fixture, plan: Plan, conduct: Conduct = {}): Promise<Report> {
   const startedMs = performance.now();
   const since = new Date();
   const report = openReport(plan.seed);
-  await world.books.reset(plan);
-  const [company, staff] = await Promise.all([makeCompany(world, plan), hire(world, plan)]);
+  await fixture.books.reset(plan);
+  const [company, workers] = await Promise.all([makeCompany(fixture, plan), startWorkers(fixture, plan)]);
   report.note('company and workers are there');
-  const stage = { world, plan, company, staff, report, ledger: openLedger(world.account.businessTime) };
+  const stage = { fixture, plan, company, workers, report, ledger: openLedger(fixture.account.businessTime) };
   try {
     await play(stage, conduct);
   } finally {
-    await staff.dismiss();
+    await workers.stop();
     await company.leave();
   }
   countHits(stage, since);
@@ -245,11 +245,11 @@ export async function simulate(world: World, plan: Plan, conduct: Conduct = {}):
 }
 
 /** Throws an Error when not all that was planned happens, several times over. */
-export async function playSeed(world: World, seed: number): Promise<Report> {
+export async function playSeed(fixture: Fixture, seed: number): Promise<Report> {
   const plan = createPlan(seed);
   let missing: string[] = [];
   for (let plays = 0; plays < maxPlays; plays += 1) {
-    const report = await simulate(world, plan);
+    const report = await simulate(fixture, plan);
     missing = findMissing(plan, report);
     if (missing.length === 0 || report.violations.length > 0) return report;
   }

@@ -12,7 +12,7 @@ import { createTenantConnector, secretBinding } from '../../src/sync/connection.
 import { findSyncConfig, type RunRow } from '../../src/sync/runs.store.ts';
 import { workOnRun } from '../../src/sync/worker.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { memoryErp, noSignal, type SyncWorld, syncWorld } from '../sync/fixture.ts';
+import { memoryErp, noSignal, type SyncFixture, syncFixture } from '../sync/fixture.ts';
 import { CsvSecrets, CsvSettings, csvErp } from './csv/connector.ts';
 import { keepAliveTimeout } from './netsuite/wire.ts';
 
@@ -32,7 +32,7 @@ let server: Server;
 let url: string;
 let database: TestDatabase;
 let ctx: Ctx;
-let world: SyncWorld;
+let fixture: SyncFixture;
 const token = 'open-sesame';
 
 const put = (id: string, more: Partial<Order> = {}) =>
@@ -84,16 +84,16 @@ afterAll(async () => {
 });
 
 const connect = (secret: string) =>
-  inTransaction(world.tenant, (tx) =>
+  inTransaction(fixture.tenant, (tx) =>
     tx('erp_connections')
       .insert({
-        organization_id: world.organizationId,
+        organization_id: fixture.organizationId,
         kind: 'csv',
         account_id: 'shop',
         settings: JSON.stringify({ url }),
         secrets: ctx.keyring.encrypt(
           JSON.stringify({ token: secret }),
-          secretBinding(world.organizationId, 'erp-secrets'),
+          secretBinding(fixture.organizationId, 'erp-secrets'),
         ),
       })
       .onConflict('organization_id')
@@ -104,16 +104,16 @@ beforeEach(async () => {
   orders.clear();
   for (let n = 1; n <= 25; n += 1) put(`A-${n}`);
   for (const id of ['a-1', 'Ä-1', 'ﬀ', '😀']) put(id); // UTF-16 and bytes order the last two differently
-  world = await syncWorld(ctx, memoryErp(), { recordType: 'order' });
+  fixture = await syncFixture(ctx, memoryErp(), { recordType: 'order' });
   await connect(token);
 });
 
 async function sync(mode: 'incremental' | 'full' = 'incremental'): Promise<RunRow> {
-  const id = await world.queue(mode);
-  await workOnRun(ctx, await world.claim(), noSignal, (tenant) => createTenantConnector(tenant, kinds));
-  return world.row(id);
+  const id = await fixture.queue(mode);
+  await workOnRun(ctx, await fixture.claim(), noSignal, (tenant) => createTenantConnector(tenant, kinds));
+  return fixture.row(id);
 }
-const served = async () => new Map((await world.rows()).map((row) => [String(row['id']), row]));
+const served = async () => new Map((await fixture.rows()).map((row) => [String(row['id']), row]));
 
 describe('another ERP', () => {
   it('is loaded page by page from its stored connection', async () => {
@@ -148,7 +148,7 @@ describe('another ERP', () => {
     expect(rows.get('A-7')).toMatchObject({ f_total: '11.00', f_paid: true });
     expect(rows.get('A-8')).toMatchObject({ f_total: '10.50' });
     expect([rows.has('b'), rows.has('ﬀ'), rows.size]).toEqual([true, false, 29]);
-    expect(await world.query(`select id, message from ${world.schema}.rejections`)).toEqual([
+    expect(await fixture.query(`select id, message from ${fixture.schema}.rejections`)).toEqual([
       { id: 'A-8', message: 'total is not a number' },
     ]);
     put('A-8', { total: '12', changed: '2026-05-01T11:59:30Z' });
@@ -157,14 +157,14 @@ describe('another ERP', () => {
 
   it('refuses a wrong token, which pauses the configuration and shows the fix', async () => {
     await connect('guessed');
-    const connector = await createTenantConnector(world.tenant, kinds);
+    const connector = await createTenantConnector(fixture.tenant, kinds);
     expect(await connector.test(noSignal)).toMatchObject({
       ok: false,
       problems: [{ code: 'TOKEN_REFUSED', fix: 'Enter a new token.' }],
     });
     expect(await sync()).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'TOKEN_REFUSED' } });
-    const config = await inTransaction(world.tenant, (tx) =>
-      findSyncConfig(tx, world.organizationId, world.configId),
+    const config = await inTransaction(fixture.tenant, (tx) =>
+      findSyncConfig(tx, fixture.organizationId, fixture.configId),
     );
     expect(config?.paused_reason).toMatchObject({ code: 'TOKEN_REFUSED', fix: 'Enter a new token.' });
   });
@@ -172,8 +172,8 @@ describe('another ERP', () => {
 
 describe('payments', () => {
   it('cannot be written back into an ERP that accepts none', async () => {
-    const open = (tenant: typeof world.tenant) => createTenantConnector(tenant, kinds);
-    await expect(assertPaymentWriter(world.tenant, open)).rejects.toMatchObject({
+    const open = (tenant: typeof fixture.tenant) => createTenantConnector(tenant, kinds);
+    await expect(assertPaymentWriter(fixture.tenant, open)).rejects.toMatchObject({
       status: 422,
       details: [{ path: 'writeBack', code: 'not_supported' }],
     });

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { waitForRuns } from '../../demo/every-record-type.ts';
 import { saveProgress } from '../../src/sync/runs.store.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { endOpenRuns, memoryErp, type SyncWorld, syncWorld } from '../sync/fixture.ts';
+import { endOpenRuns, memoryErp, type SyncFixture, syncFixture } from '../sync/fixture.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -15,14 +15,14 @@ afterAll(() => database.close());
 const minuteMs = 60_000;
 
 /** Waits for a run on a clock of its own. `polled` resolves once the waiting has seen what there is now. */
-async function waiting(world: SyncWorld) {
+async function waiting(fixture: SyncFixture) {
   let nowMs = 0;
   let polls = 0;
-  const runId = await world.queue();
-  const lease = await world.claim();
+  const runId = await fixture.queue();
+  const lease = await fixture.claim();
   const ctx = { ...database.ctx, clock: { ...database.ctx.clock, monotonicMs: () => nowMs } };
   const progress = { startStep: () => undefined, end: () => undefined, showPart: () => void (polls += 1) };
-  const ended = waitForRuns({ ctx, organizationId: world.organizationId, progress }, [runId]).then(
+  const ended = waitForRuns({ ctx, organizationId: fixture.organizationId, progress }, [runId]).then(
     () => 'done',
     (error: Error) => error.message,
   );
@@ -37,7 +37,7 @@ async function waiting(world: SyncWorld) {
   };
   const advance = (done: number) =>
     saveProgress(
-      world.ctx,
+      fixture.ctx,
       lease,
       {
         phase: 'reading',
@@ -54,12 +54,12 @@ async function waiting(world: SyncWorld) {
     await polled();
     nowMs += minutes * minuteMs;
   };
-  return { ended, advance, pass, finish: () => world.work(lease) };
+  return { ended, advance, pass, finish: () => fixture.work(lease) };
 }
 
 describe('the start of the demo', () => {
   it('waits for as long as a run advances', async () => {
-    const { ended, advance, pass, finish } = await waiting(await syncWorld(database.ctx, memoryErp()));
+    const { ended, advance, pass, finish } = await waiting(await syncFixture(database.ctx, memoryErp()));
     for (let done = 1; done <= 4; done += 1) {
       await advance(done);
       await pass(9);
@@ -69,7 +69,7 @@ describe('the start of the demo', () => {
   });
 
   it('gives up when nothing has advanced for ten minutes', async () => {
-    const { ended, advance, pass } = await waiting(await syncWorld(database.ctx, memoryErp()));
+    const { ended, advance, pass } = await waiting(await syncFixture(database.ctx, memoryErp()));
     await advance(1);
     await pass(11);
     expect(await ended).toBe(

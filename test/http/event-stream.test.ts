@@ -10,13 +10,13 @@ import { base } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type OpenStream, openStream, type StreamEvent, serve } from '../setup/event-stream.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../setup/organization.ts';
-import { asAdmin, endOpenRuns, type SyncWorld, syncWorld, until } from '../sync/fixture.ts';
+import { asAdmin, endOpenRuns, type SyncFixture, syncFixture, until } from '../sync/fixture.ts';
 
 /** Without a notification nothing would be seen for a minute. */
 const slowPolling: StreamOptions = { pollMs: 60_000, heartbeatMs: 60_000, recheckMs: 60_000 };
 
 let database: TestDatabase;
-let world: SyncWorld;
+let fixture: SyncFixture;
 let key: { id: string; secret: string };
 const closing: (() => unknown)[] = [];
 
@@ -32,9 +32,9 @@ afterAll(() => database.close());
 async function start(
   options: StreamOptions = slowPolling,
 ): Promise<Pick<Awaited<ReturnType<typeof serve>>, 'url' | 'port' | 'open'>> {
-  world = await syncWorld(database.ctx);
-  world.erp.put(1);
-  key = await makeKey(database.ctx, world.organizationId);
+  fixture = await syncFixture(database.ctx);
+  fixture.erp.put(1);
+  key = await makeKey(database.ctx, fixture.organizationId);
   const site = await serve(createApp(database.ctx, { streams: options }));
   closing.push(site.stop);
   return { ...site, url: `${site.url}${base}` };
@@ -49,13 +49,13 @@ const follow = (url: string, runId: string, headers: Record<string, string> = {}
 /** A stream that follows a run in the queue. */
 async function followQueued(options?: StreamOptions) {
   const site = await start(options);
-  const runId = await world.queue();
+  const runId = await fixture.queue();
   return { ...site, runId, stream: await follow(site.url, runId) };
 }
 const isLog = ({ event }: StreamEvent): boolean => event === 'log';
 const listMessages = (events: readonly StreamEvent[]): string[] =>
   events.filter(isLog).map(({ data }) => (data as { message: string }).message);
-const writeLog = (runId: string, message: string) => writeRunEvent(world.tenant, runId, 'info', message);
+const writeLog = (runId: string, message: string) => writeRunEvent(fixture.tenant, runId, 'info', message);
 /** Database backends that LISTEN; here only streams do. */
 const listening = () =>
   asAdmin(database, async (admin) => {
@@ -68,8 +68,8 @@ const listening = () =>
 describe('following a run', () => {
   it('sends its progress from the queue to its end as it happens, and then closes', async () => {
     const { url } = await start();
-    for (let id = 2; id <= 5; id += 1) world.erp.put(id);
-    const runId = await world.queue();
+    for (let id = 2; id <= 5; id += 1) fixture.erp.put(id);
+    const runId = await fixture.queue();
     const stream = await follow(url, runId);
     expect(stream.response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
     expect(stream.response.headers.get('cache-control')).toBe('no-store');
@@ -79,10 +79,10 @@ describe('following a run', () => {
     const seen = stream.until(
       ({ event, data }) => event === 'run' && (data as { progress: unknown }).progress !== null,
     );
-    world.erp.onCall = async ({ operation, afterId }) => {
+    fixture.erp.onCall = async ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '2') await seen;
     };
-    const driven = world.drive(runId);
+    const driven = fixture.drive(runId);
     const events = [...(await seen), ...(await stream.rest())];
     await driven;
     expect(listMessages(events)).toEqual(['reading started', 'run succeeded']);
@@ -96,7 +96,7 @@ describe('following a run', () => {
 
   it('that has ended sends its log and the end', async () => {
     const { url } = await start();
-    const { id } = await world.sync();
+    const { id } = await fixture.sync();
     const events = await (await follow(url, id)).rest();
     expect(events.map(({ event }) => event)).toEqual(['log', 'log', 'end']);
     const list = await fetch(`${url}/sync-runs/${id}/events`, {
@@ -109,9 +109,9 @@ describe('following a run', () => {
 
   it('works for an EventSource of a browser: with the cookie of a session, and without an Origin', async () => {
     const { url } = await start();
-    const { id } = await world.sync();
-    const person = await makeMember(database.ctx, world.organizationId, ['sync:read']);
-    const { cookie } = await makeSession(database.ctx, person.id, world.organizationId);
+    const { id } = await fixture.sync();
+    const person = await makeMember(database.ctx, fixture.organizationId, ['sync:read']);
+    const { cookie } = await makeSession(database.ctx, person.id, fixture.organizationId);
     const read = async (headers: Record<string, string>) => (await followAs(headers, url, id)).rest();
     const events = await read({ cookie });
     expect(events.map(({ event }) => event)).toEqual(['log', 'log', 'end']);
@@ -121,7 +121,7 @@ describe('following a run', () => {
 
   it('resumes after the last event seen: none lost, none twice', async () => {
     const { url } = await start();
-    const runId = await world.queue();
+    const runId = await fixture.queue();
     for (let n = 1; n <= 450; n += 1) await writeLog(runId, `line ${n}`);
     const seen: StreamEvent[] = [];
     for (const upTo of ['line 7', 'line 200', 'line 333']) {
@@ -142,9 +142,9 @@ describe('following a run', () => {
   it('never skips an event that another one overtook: they are written one after the other', async () => {
     const { runId, stream } = await followQueued();
     let overtaking: Promise<void> | undefined;
-    await inTransaction(world.tenant, async (tx) => {
+    await inTransaction(fixture.tenant, async (tx) => {
       await tx('sync_runs').where({ id: runId }).update({ attempt: 1 });
-      await insertRunEvent(tx, world.organizationId, runId, { level: 'info', message: 'first' });
+      await insertRunEvent(tx, fixture.organizationId, runId, { level: 'info', message: 'first' });
       overtaking = writeLog(runId, 'second');
       await until(() =>
         asAdmin(database, async (admin) => {
@@ -167,7 +167,7 @@ describe('following a run', () => {
     await asAdmin(database, async (admin) => {
       await admin.raw('alter table sync_run_events disable trigger tell_followers');
       const event = { run_id: runId, level: 'info', message: 'silent' };
-      await admin('sync_run_events').insert({ organization_id: world.organizationId, ...event });
+      await admin('sync_run_events').insert({ organization_id: fixture.organizationId, ...event });
       await admin.raw('alter table sync_run_events enable trigger tell_followers');
     });
     expect(listMessages(await stream.until(isLog))).toEqual(['silent']);
@@ -185,7 +185,7 @@ describe('following a run', () => {
 describe('one listening connection', () => {
   it('serves all streams of a process, and is closed after the last one', async () => {
     const { url } = await start();
-    const runId = await world.queue();
+    const runId = await fixture.queue();
     const streams = await Promise.all([1, 2, 3].map(() => follow(url, runId)));
     for (const stream of streams) await stream.next();
     await until(async () => (await listening()).length === 1);
@@ -217,11 +217,11 @@ describe('before the first event', () => {
 
   it('a failure is an ordinary error response', async () => {
     const { url } = await start();
-    const runId = await world.queue();
+    const runId = await fixture.queue();
     const foreign = await makeOrganization(database.ctx);
     const other = await makeKey(database.ctx, foreign.id);
-    const blind = await makeMember(database.ctx, world.organizationId, ['team:read']);
-    const blindKey = await makeKey(database.ctx, world.organizationId, { createdBy: blind.id });
+    const blind = await makeMember(database.ctx, fixture.organizationId, ['team:read']);
+    const blindKey = await makeKey(database.ctx, fixture.organizationId, { createdBy: blind.id });
     for (const [status, headers, run = runId] of [
       [401, { authorization: 'Bearer psk_no' }],
       [403, { authorization: `Bearer ${blindKey.secret}` }],
@@ -236,7 +236,7 @@ describe('before the first event', () => {
 
   it('Accept decides whether it is a stream', async () => {
     const { url } = await start();
-    const runId = await world.queue();
+    const runId = await fixture.queue();
     for (const [accept, type] of [
       ['*/*', json],
       ['text/event-stream;q=0.5, application/json', json],
@@ -250,7 +250,7 @@ describe('a stream ends', () => {
   it('soon after its key is revoked', async () => {
     const { stream } = await followQueued({ ...slowPolling, recheckMs: 50 });
     await stream.next();
-    await inTransaction(world.tenant, (tx) =>
+    await inTransaction(fixture.tenant, (tx) =>
       tx('api_keys').where({ id: key.id }).update({ revoked_at: tx.fn.now() }),
     );
     expect(await stream.rest()).toMatchObject([
@@ -260,11 +260,11 @@ describe('a stream ends', () => {
 
   it('soon after the permission is removed', async () => {
     const { url } = await start({ ...slowPolling, recheckMs: 50 });
-    const member = await makeMember(database.ctx, world.organizationId, ['sync:read']);
-    key = await makeKey(database.ctx, world.organizationId, { createdBy: member.id });
-    const stream = await follow(url, await world.queue());
+    const member = await makeMember(database.ctx, fixture.organizationId, ['sync:read']);
+    key = await makeKey(database.ctx, fixture.organizationId, { createdBy: member.id });
+    const stream = await follow(url, await fixture.queue());
     await stream.next();
-    await inTransaction(world.tenant, (tx) => tx('memberships').where({ user_id: member.id }).delete());
+    await inTransaction(fixture.tenant, (tx) => tx('memberships').where({ user_id: member.id }).delete());
     expect(await stream.rest()).toMatchObject([{ event: 'error', data: { error: { code: 'FORBIDDEN' } } }]);
   });
 
@@ -279,12 +279,12 @@ describe('a stream ends', () => {
 
   it('when its client does not read', async () => {
     const { url, port, open } = await start({ ...slowPolling, stallMs: 100 });
-    const runId = await world.queue();
+    const runId = await fixture.queue();
     await asAdmin(database, (admin) =>
       admin.raw(
         `insert into sync_run_events (organization_id, run_id, level, message, data)
          select ?, ?, 'info', 'long', jsonb_build_object('text', repeat('x', 500000)) from generate_series(1, 60)`,
-        [world.organizationId, runId],
+        [fixture.organizationId, runId],
       ),
     );
     const socket = connect(port, '127.0.0.1');
@@ -332,7 +332,7 @@ describe('the maximum duration of a stream', () => {
 
   it('frees the slot of a client that vanished', async () => {
     const { url, port } = await start({ ...brief, heartbeatMs: 20 });
-    const runId = await world.queue();
+    const runId = await fixture.queue();
     const line = await openLine(port);
     void (await follow(url.replace(`:${port}/`, `:${line.port}/`), runId)).rest().catch(() => undefined);
     line.vanish();
@@ -341,7 +341,7 @@ describe('the maximum duration of a stream', () => {
 
   it('loses nothing for a client that resumes with another stream', async () => {
     const { url } = await start(brief);
-    const runId = await world.queue();
+    const runId = await fixture.queue();
     const seen: StreamEvent[] = [];
     const readOne = async (): Promise<void> => {
       const last = seen.findLast(({ id }) => id !== undefined)?.id;
@@ -362,7 +362,7 @@ describe('the maximum duration of a stream', () => {
 describe('the open streams of one credential', () => {
   it('are limited; closing one frees its slot', async () => {
     const { url } = await start({ ...slowPolling, perCredential: 2 });
-    const runId = await world.queue();
+    const runId = await fixture.queue();
     const [first] = [await follow(url, runId), await follow(url, runId)];
     const third = await follow(url, runId);
     expect([third.response.status, third.response.headers.get('retry-after')]).toEqual([429, '5']);
@@ -370,7 +370,7 @@ describe('the open streams of one credential', () => {
       code: 'RATE_LIMIT_EXCEEDED',
       details: [{ code: 'too_many_streams' }],
     });
-    const other = await makeKey(database.ctx, world.organizationId);
+    const other = await makeKey(database.ctx, fixture.organizationId);
     expect((await follow(url, runId, { authorization: `Bearer ${other.secret}` })).response.status).toBe(200);
     first.close();
     await until(async () => (await follow(url, runId)).response.status === 200);
@@ -378,9 +378,9 @@ describe('the open streams of one credential', () => {
 
   it('count for its organization as well, but for sessions', async () => {
     const { url } = await start({ ...slowPolling, perOrganization: 2 });
-    const runId = await world.queue();
+    const runId = await fixture.queue();
     const followByAnother = async () => {
-      const { secret } = await makeKey(database.ctx, world.organizationId);
+      const { secret } = await makeKey(database.ctx, fixture.organizationId);
       return followAs({ authorization: `Bearer ${secret}` }, url, runId);
     };
     const [first] = [await followByAnother(), await followByAnother()];
@@ -389,8 +389,8 @@ describe('the open streams of one credential', () => {
     expect(JSON.parse(third.errorBody).error.details).toMatchObject([
       { code: 'too_many_streams', message: /organization/ },
     ]);
-    const { id } = await makeMember(database.ctx, world.organizationId, 'viewer');
-    const { headers } = await makeSession(database.ctx, id, world.organizationId);
+    const { id } = await makeMember(database.ctx, fixture.organizationId, 'viewer');
+    const { headers } = await makeSession(database.ctx, id, fixture.organizationId);
     expect((await followAs(headers, url, runId)).response.status).toBe(200);
     first.close();
     await until(async () => (await followByAnother()).response.status === 200);

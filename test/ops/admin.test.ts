@@ -6,7 +6,7 @@ import { tryExclusiveLock } from '../../src/db/exclusive-lock.ts';
 import { publishVersion } from '../public/fixture.ts';
 import { createApi } from '../setup/api.ts';
 import { makeKey } from '../setup/organization.ts';
-import { asAdmin, memoryErp, type SyncWorld, syncWorld } from '../sync/fixture.ts';
+import { asAdmin, memoryErp, type SyncFixture, syncFixture } from '../sync/fixture.ts';
 import {
   type OpsDatabase,
   opsDatabase,
@@ -22,17 +22,17 @@ const [first, second] = ['first', 'second'].map((id) => `${id}:${randomBytes(32)
 ];
 
 let database: OpsDatabase;
-let world: SyncWorld;
+let fixture: SyncFixture;
 let secret: string;
 const serving = new Set<ServingProcess>();
 
 beforeAll(async () => {
   database = await opsDatabase();
-  world = await syncWorld(database.ctx, memoryErp());
-  world.erp.put(1);
-  await world.sync();
-  await publishVersion(database.ctx, world.organizationId, { endpoints: [endpoint] });
-  ({ secret } = await makeKey(database.ctx, world.organizationId, { permissions: ['write'] }));
+  fixture = await syncFixture(database.ctx, memoryErp());
+  fixture.erp.put(1);
+  await fixture.sync();
+  await publishVersion(database.ctx, fixture.organizationId, { endpoints: [endpoint] });
+  ({ secret } = await makeKey(database.ctx, fixture.organizationId, { permissions: ['write'] }));
 });
 afterAll(async () => {
   for (const { child, ended } of serving) {
@@ -61,7 +61,7 @@ async function stop(server: ServingProcess): Promise<void> {
 }
 const changes = ({ url }: ServingProcess, since: string | null) =>
   fetch(`${url}/api/public/v1/things/changes${since === null ? '' : `?since=${since}`}`, {
-    headers: { authorization: `Bearer ${secret}`, 'x-tenant-id': world.organizationId },
+    headers: { authorization: `Bearer ${secret}`, 'x-tenant-id': fixture.organizationId },
   });
 const readNextToken = async (server: ServingProcess): Promise<string> =>
   ((await (await changes(server, null)).json()) as { next: string }).next;

@@ -2,22 +2,22 @@
 // warehouse is corrupted behind the service's back, and the checks name each broken guarantee.
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readRecordState } from '../../src/warehouse/record-state.ts';
+import { type Fixture, openFixture } from '../chaos/fixture.ts';
 import { type Action, createPlan, type Plan } from '../chaos/plan.ts';
 import { formatTable } from '../chaos/report.ts';
 import { playSeed, simulate, type Tamper } from '../chaos/simulate.ts';
 import { chooseSeeds } from '../chaos/slice.ts';
-import { openWorld, type World } from '../chaos/world.ts';
 
 /** Other seeds, or more of them; and one share of these, where several projects play them. */
 const count = Number(process.env['CHAOS_SEEDS'] ?? 10);
 const chosen = chooseSeeds(count, Number(process.env['SLICE_NUMBER'] ?? 1));
 const [share = 0, shares = 1] = (process.env['CHAOS_SHARE'] ?? '0/1').split('/').map(Number);
 
-let world: World;
+let fixture: Fixture;
 beforeAll(async () => {
-  world = await openWorld({ accountServer: inject('pg') });
+  fixture = await openFixture({ accountServer: inject('pg') });
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 /** Changes the table that readers see, as a superuser. */
 const bend =
@@ -46,13 +46,13 @@ const lastRound = (action: Action): Plan => ({
 });
 /** The kinds of violations that are found. */
 const broken = async (tamper: Tamper, plan = calm): Promise<string[]> => {
-  const { violations } = await simulate(world, plan, tamper);
+  const { violations } = await simulate(fixture, plan, tamper);
   return [...new Set(violations.map(({ kind }) => kind))].sort();
 };
 
 describe('a seeded simulation of syncs', () => {
   it('runs on a cluster with durable commits', () => {
-    expect(world.cluster.durability).toBe('fsync=on full_page_writes=on synchronous_commit=on');
+    expect(fixture.cluster.durability).toBe('fsync=on full_page_writes=on synchronous_commit=on');
   });
 
   it('makes the same decisions for the same seed', () => {
@@ -68,7 +68,7 @@ describe('a seeded simulation of syncs', () => {
   it('some seeds: every guarantee holds', { timeout: count * 120_000 }, async () => {
     const reports = [];
     for (const seed of chosen.seeds.filter((_seed, index) => index % shares === share)) {
-      const report = await playSeed(world, seed);
+      const report = await playSeed(fixture, seed);
       const broken = report.violations.map(({ kind, message }) => `${kind}: ${message}`);
       const again = `npm run chaos -- --seed ${seed}`;
       expect(broken, [again, ...broken, ...report.diary].join('\n')).toEqual([]);
@@ -120,9 +120,9 @@ describe('its checks', () => {
   });
 
   it('find that runs stay red after all faults have ended', async () => {
-    const hide = async ({ account }: World): Promise<void> => account.setVisible('transaction', false);
+    const hide = async ({ account }: Fixture): Promise<void> => account.setVisible('transaction', false);
     expect(
-      await broken({ beforeLastRound: hide }).finally(() => world.account.setVisible('transaction', true)),
+      await broken({ beforeLastRound: hide }).finally(() => fixture.account.setVisible('transaction', true)),
     ).toContain('stuck');
   });
 });

@@ -3,25 +3,25 @@
 // restored lacks them.
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createOperator } from '../admin/fixture.ts';
-import { findSession, openPayWorld, type PayWorld } from '../platform/pay/pay-world.ts';
+import { findSession, openPayFixture, type PayFixture } from '../platform/pay/pay-fixture.ts';
 import { asSuperuser } from '../setup/superuser.ts';
 
-let world: PayWorld;
+let fixture: PayFixture;
 beforeEach(async () => {
-  world = await openPayWorld();
-  await world.rest();
+  fixture = await openPayFixture();
+  await fixture.rest();
 });
-afterEach(() => world.stop());
+afterEach(() => fixture.stop());
 
 const checkOut = (invoice: string) =>
-  world.api('post', '/pay/checkout', {
+  fixture.api('post', '/pay/checkout', {
     customerId: '1',
     invoices: [{ recordId: invoice }],
     successUrl: 'http://127.0.0.1/paid',
     cancelUrl: 'http://127.0.0.1/back',
   });
 const refund = (paymentId: string) =>
-  world.api('post', `/pay/payments/${paymentId}/refund`, { amount: '50.00' });
+  fixture.api('post', `/pay/payments/${paymentId}/refund`, { amount: '50.00' });
 
 /** A new invoice over 100 pounds, paid and in the ERP. */
 async function paid(): Promise<{
@@ -29,30 +29,30 @@ async function paid(): Promise<{
   readonly paymentId: string;
   readonly session: string;
 }> {
-  const invoice = await world.byHand('invoice', {
+  const invoice = await fixture.byHand('invoice', {
     entity: { id: '1' },
     item: { items: [{ item: '10', amount: 100 }] },
   });
   const { url, paymentId } = (await checkOut(invoice)).body;
-  const session = findSession(world, url)?.id ?? '';
-  world.stripe.ledger.pay(session, 'succeeds');
-  await world.rest();
+  const session = findSession(fixture, url)?.id ?? '';
+  fixture.stripe.ledger.pay(session, 'succeeds');
+  await fixture.rest();
   return { invoice, paymentId, session };
 }
 
 /** What the ERP has: documents, and how much of which invoice each one pays. */
 const books = () =>
-  world.books.ledger(
+  fixture.books.ledger(
     `select t.type, t.externalid, round(100 * t.foreigntotal) as total, a.invoice, round(100 * a.amount) as amount
      from ledger.transaction t left join ledger.application a on a.credit = t.id where t.type in ('CustPymt', 'CustRfnd') order by 1, 2, 4, 5`,
   );
 
 it('payments and refunds that the backup lacks are entered again, and money moves only once they are', async () => {
-  const { address, ctx } = world.books.database;
+  const { address, ctx } = fixture.books.database;
   const [kept, lost] = [await paid(), await paid()];
   expect((await refund(kept.paymentId)).status).toBe(200);
-  await world.rest();
-  const before = { lines: await world.lines(), books: await books() };
+  await fixture.rest();
+  const before = { lines: await fixture.lines(), books: await books() };
   await asSuperuser(address, async (client) => {
     await client.query("delete from pay_erp_documents where kind = 'refund'");
     await client.query('delete from pay_refunds');
@@ -64,7 +64,8 @@ it('payments and refunds that the backup lacks are entered again, and money move
       );
   });
   // Stripe lists what changed, but does not show it: the payments remain unknown.
-  world.stripe.fault = ({ path }) => (path.startsWith('/v1/checkout/sessions/') ? 'error-before' : undefined);
+  fixture.stripe.fault = ({ path }) =>
+    path.startsWith('/v1/checkout/sessions/') ? 'error-before' : undefined;
   const operator = createOperator(ctx, address);
   await operator.run('finish-restore');
   await operator.close();
@@ -74,15 +75,15 @@ it('payments and refunds that the backup lacks are entered again, and money move
       503, 503,
     ]);
   await refused();
-  await world.restart();
-  await world.work();
+  await fixture.restart();
+  await fixture.work();
   await refused();
-  world.stripe.fault = () => undefined;
-  await world.rest();
+  fixture.stripe.fault = () => undefined;
+  await fixture.rest();
 
   const byId = <T extends { readonly id: string }>(lines: readonly T[]): T[] =>
     lines.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  expect({ lines: byId(await world.lines()), books: await books() }).toEqual({
+  expect({ lines: byId(await fixture.lines()), books: await books() }).toEqual({
     ...before,
     lines: byId(before.lines),
   });

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld, until } from '../sync/fixture.ts';
+import { asAdmin, endOpenRuns, memoryErp, type SyncFixture, syncFixture, until } from '../sync/fixture.ts';
 import type { FromSlots, SlotOrder, ToSlots } from './slot-process.ts';
 
 const script = fileURLToPath(new URL('./slot-process.ts', import.meta.url));
@@ -105,10 +105,11 @@ const slots = (): Promise<Slot[]> =>
   );
 
 it('a hundred due slots, three processes, one killed: one run per slot', { timeout: 300_000 }, async () => {
-  const worlds: SyncWorld[] = [];
+  const fixtures: SyncFixture[] = [];
   for (let n = 0; n < companies; n += 1)
-    worlds.push(await syncWorld(ctx, memoryErp(), { schedule: '* * * * *' }));
-  for (const world of worlds) await world.changeConfig({ scheduled_since: new Date(firstMinute - 60_000) });
+    fixtures.push(await syncFixture(ctx, memoryErp(), { schedule: '* * * * *' }));
+  for (const fixture of fixtures)
+    await fixture.changeConfig({ scheduled_since: new Date(firstMinute - 60_000) });
   let processes = skews.map(start);
   let killed: Process | undefined;
   for (let minute = 0; minute < minutes; minute += 1) {
@@ -139,7 +140,7 @@ it('a hundred due slots, three processes, one killed: one run per slot', { timeo
   const expected = Array.from({ length: minutes }, (_unused, minute) =>
     new Date(firstMinute - 30_000 + minute * 60_000).toISOString(),
   );
-  for (const { configId } of worlds) {
+  for (const { configId } of fixtures) {
     const own = made.filter((slot) => slot.sync_config_id === configId);
     expect(own.map(({ scheduled_for: slot }) => slot.toISOString())).toEqual(expected);
   }

@@ -50,10 +50,10 @@ async function startTrusting(
   return service;
 }
 
-const newKey = () => makeKey(site.service.ctx, site.world.organizationId, { permissions: ['write'] });
+const newKey = () => makeKey(site.service.ctx, site.fixture.organizationId, { permissions: ['write'] });
 const get = (service: Service, path: string, secret = site.secret, headers: Record<string, string> = {}) =>
   fetch(`${service.localUrl}${path}`, {
-    headers: { authorization: `Bearer ${secret}`, 'x-tenant-id': site.world.organizationId, ...headers },
+    headers: { authorization: `Bearer ${secret}`, 'x-tenant-id': site.fixture.organizationId, ...headers },
   });
 const list = '/api/public/v1/things';
 const readStatus = async (service: Service, path: string, secret?: string): Promise<number> => {
@@ -213,7 +213,7 @@ describe('the control database is cut off from one process', () => {
     expect(await readStatus(service, list, key.secret)).toBe(200);
     control.moveTo(null);
     await untilNoticed(service, true);
-    await inTransaction({ db: site.service.ctx.db, organizationId: site.world.organizationId }, (tx) =>
+    await inTransaction({ db: site.service.ctx.db, organizationId: site.fixture.organizationId }, (tx) =>
       tx('api_keys').where({ id: key.id }).update({ revoked_at: tx.fn.now() }),
     );
     await pause(1_500);
@@ -249,7 +249,7 @@ describe('the control database is cut off from one process', () => {
   it('503 for a key that was revoked before: only the database can say that it is invalid', async () => {
     const service = await startTrusting(60);
     const key = await newKey();
-    await inTransaction({ db: site.service.ctx.db, organizationId: site.world.organizationId }, (tx) =>
+    await inTransaction({ db: site.service.ctx.db, organizationId: site.fixture.organizationId }, (tx) =>
       tx('api_keys').where({ id: key.id }).update({ revoked_at: tx.fn.now() }),
     );
     expect(await readStatus(service, list, key.secret)).toBe(401);
@@ -261,7 +261,7 @@ describe('the control database is cut off from one process', () => {
   it('401 for a key whose end passes meanwhile', async () => {
     const service = await startTrusting(60);
     const key = await newKey();
-    await inTransaction({ db: site.service.ctx.db, organizationId: site.world.organizationId }, (tx) =>
+    await inTransaction({ db: site.service.ctx.db, organizationId: site.fixture.organizationId }, (tx) =>
       tx('api_keys')
         .where({ id: key.id })
         .update({ expires_at: tx.raw("now() + interval '3 seconds'") }),
@@ -291,7 +291,7 @@ describe('the control database is cut off from one process', () => {
     service.ctx.db.controlAvailability.watch((isUnreachable) => changes.push(isUnreachable));
     const key = await newKey();
     expect(await readStatus(service, list, key.secret)).toBe(200);
-    await inTransaction({ db: site.service.ctx.db, organizationId: site.world.organizationId }, (tx) =>
+    await inTransaction({ db: site.service.ctx.db, organizationId: site.fixture.organizationId }, (tx) =>
       tx('api_keys').where({ id: key.id }).update({ revoked_at: tx.fn.now() }),
     );
     await pause(1_100);

@@ -157,71 +157,71 @@ it('on a standby, what sends fails as every write does, so that its connection i
 
 describe('a subscription slot', () => {
   /** A subscription whose only slot of the day is this minute. */
-  async function subscribed(world: SubscriptionSite): Promise<string> {
+  async function subscribed(fixture: SubscriptionSite): Promise<string> {
     const now = new Date();
-    const { id } = await world.subscribe({
-      viewId: await world.view(),
+    const { id } = await fixture.subscribe({
+      viewId: await fixture.view(),
       schedule: `${now.getUTCMinutes()} ${now.getUTCHours()} * * *`,
       timezone: 'UTC',
     });
-    await world.as((tx) =>
+    await fixture.as((tx) =>
       tx('subscriptions').update({ scheduled_since: new Date(now.getTime() - 120_000) }),
     );
     return id;
   }
-  const tick = async (world: SubscriptionSite): Promise<void> => {
-    const runner = world.run({ pollMs: 3_600_000 });
+  const tick = async (fixture: SubscriptionSite): Promise<void> => {
+    const runner = fixture.run({ pollMs: 3_600_000 });
     await runner.tick();
     await runner.stop();
   };
 
   it('that was sent by lost commits is shown as unknown, not sent again, and can be sent by hand', async () => {
-    const world = await openSubscriptionSite({ database });
-    stops.push(world.close);
-    const id = await subscribed(world);
+    const fixture = await openSubscriptionSite({ database });
+    stops.push(fixture.close);
+    const id = await subscribed(fixture);
     await database.ctx.db.control.raw('select note_server_timeline()');
     await database.startLosing();
-    await tick(world);
-    world.send();
-    const [sent] = await world.settled(id, ['sent']);
-    await world.stopSenders();
+    await tick(fixture);
+    fixture.send();
+    const [sent] = await fixture.settled(id, ['sent']);
+    await fixture.stopSenders();
     await database.failOver();
-    expect(await world.deliveries(id)).toEqual([]);
+    expect(await fixture.deliveries(id)).toEqual([]);
 
-    await Promise.all([tick(world), tick(world)]);
-    world.send();
-    const [shown] = await world.deliveries(id);
+    await Promise.all([tick(fixture), tick(fixture)]);
+    fixture.send();
+    const [shown] = await fixture.deliveries(id);
     expect(shown).toMatchObject({
       status: 'unknown',
       messageId: sent?.messageId,
       slot: sent?.slot,
       error: expect.stringContaining('failed over'),
     });
-    expect(world.mails.delivered).toHaveLength(1);
-    expect((await world.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
-    await tick(world);
-    await world.settled(id, ['unknown', 'sent']);
-    expect(world.mails.delivered).toHaveLength(2);
+    expect(fixture.mails.delivered).toHaveLength(1);
+    expect((await fixture.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
+    await tick(fixture);
+    await fixture.settled(id, ['unknown', 'sent']);
+    expect(fixture.mails.delivered).toHaveLength(2);
   });
 
   it('whose creation survived is unknown as well, and one after the failover is sent', async () => {
-    const world = await openSubscriptionSite({ database });
-    stops.push(world.close);
-    const id = await subscribed(world);
-    const hanging = world.run({
+    const fixture = await openSubscriptionSite({ database });
+    stops.push(fixture.close);
+    const id = await subscribed(fixture);
+    const hanging = fixture.run({
       read: (_tenant, _work, stop) => once(stop, 'abort').then(() => Promise.reject(new Error('stopped'))),
     });
     void hanging.tick();
-    await until(async () => ((await world.deliveries(id)).length === 1 ? true : undefined));
+    await until(async () => ((await fixture.deliveries(id)).length === 1 ? true : undefined));
     await database.servers.caughtUp();
     await database.failOver();
     await hanging.stop();
-    await tick(world);
-    expect(await world.deliveries(id)).toMatchObject([{ status: 'unknown' }]);
-    await world.owner('post', `/subscriptions/${id}/send`);
-    await tick(world);
-    world.send();
-    await world.settled(id, ['unknown', 'sent']);
-    expect(world.mails.delivered).toHaveLength(1);
+    await tick(fixture);
+    expect(await fixture.deliveries(id)).toMatchObject([{ status: 'unknown' }]);
+    await fixture.owner('post', `/subscriptions/${id}/send`);
+    await tick(fixture);
+    fixture.send();
+    await fixture.settled(id, ['unknown', 'sent']);
+    expect(fixture.mails.delivered).toHaveLength(1);
   });
 });

@@ -2,29 +2,29 @@
 // ERP did meanwhile is entered once and written once. The provider and the ERP are servers of their own and
 // lose nothing.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { findSession, openPayWorld, type PayWorld } from '../platform/pay/pay-world.ts';
+import { findSession, openPayFixture, type PayFixture } from '../platform/pay/pay-fixture.ts';
 import type { Intent } from '../setup/stripe/objects.ts';
 import { type PairDatabase, pairDatabase } from './harness/pair-database.ts';
 
 let database: PairDatabase;
-let world: PayWorld;
+let fixture: PayFixture;
 beforeEach(async () => {
   database = await pairDatabase();
-  world = await openPayWorld(database);
-  await world.rest();
+  fixture = await openPayFixture(database);
+  await fixture.rest();
 });
-afterEach(() => world.stop());
+afterEach(() => fixture.stop());
 
 type Page = { readonly url: string; readonly paymentId: string };
 
 /** An invoice in the ERP over this amount, and a checkout of it. */
 async function checkOut(pence: number): Promise<Page & { readonly invoice: string }> {
   const item = { items: [{ item: '10', amount: pence / 100 }] };
-  const invoice = await world.byHand('invoice', { entity: { id: '1' }, item });
+  const invoice = await fixture.byHand('invoice', { entity: { id: '1' }, item });
   return { ...(await checkOutAgain(invoice)).body, invoice };
 }
 const checkOutAgain = (invoice: string) =>
-  world.api('post', '/pay/checkout', {
+  fixture.api('post', '/pay/checkout', {
     customerId: '1',
     invoices: [{ recordId: invoice }],
     successUrl: 'http://127.0.0.1/paid',
@@ -32,14 +32,14 @@ const checkOutAgain = (invoice: string) =>
   });
 /** Like `rest`, but a checkout may stay open. */
 async function settle(): Promise<void> {
-  for (let round = 0; round < 4; round += 1) await world.work();
+  for (let round = 0; round < 4; round += 1) await fixture.work();
 }
 const pay = ({ url }: Page): void =>
-  void world.stripe.ledger.pay(findSession(world, url)?.id ?? '', 'succeeds');
-const findIntent = ({ url }: Page): string => findSession(world, url)?.payment_intent ?? '';
-const findLine = async ({ paymentId }: Page) => (await world.lines()).find(({ id }) => id === paymentId);
+  void fixture.stripe.ledger.pay(findSession(fixture, url)?.id ?? '', 'succeeds');
+const findIntent = ({ url }: Page): string => findSession(fixture, url)?.payment_intent ?? '';
+const findLine = async ({ paymentId }: Page) => (await fixture.lines()).find(({ id }) => id === paymentId);
 const documents = () =>
-  world.books.ledger<{ type: string; externalid: string; total: string }>(
+  fixture.books.ledger<{ type: string; externalid: string; total: string }>(
     "select type, externalid, round(100 * foreigntotal)::text as total from ledger.transaction where type in ('CustPymt', 'CustRfnd') order by 1, 2",
   );
 
@@ -47,7 +47,7 @@ describe('a failover that loses commits', () => {
   it('neither doubles nor forgets payments and refunds', async () => {
     const refunded = await checkOut(20_000);
     pay(refunded);
-    await world.rest();
+    await fixture.rest();
     const survives = await checkOut(10_000);
     await database.startLosing();
 
@@ -55,23 +55,23 @@ describe('a failover that loses commits', () => {
     const lost = await checkOut(30_000);
     pay(lost);
     const unpaid = await checkOut(40_000);
-    await world.api('post', `/pay/payments/${refunded.paymentId}/refund`, { amount: '50.00' });
-    const intent = world.stripe.ledger.get<Intent>('payment_intent', findIntent(refunded));
-    world.stripe.ledger.refund({ payment_intent: intent.id, amount: 2_500 });
+    await fixture.api('post', `/pay/payments/${refunded.paymentId}/refund`, { amount: '50.00' });
+    const intent = fixture.stripe.ledger.get<Intent>('payment_intent', findIntent(refunded));
+    fixture.stripe.ledger.refund({ payment_intent: intent.id, amount: 2_500 });
     await settle();
-    const before = { lines: await world.lines(), documents: await documents() };
+    const before = { lines: await fixture.lines(), documents: await documents() };
     expect(before.documents).toHaveLength(5);
     await database.failOver();
 
-    world.books.wire.seen.length = 0;
-    await world.restart();
+    fixture.books.wire.seen.length = 0;
+    await fixture.restart();
     await settle();
     // The ERP was asked for what it has already, and nothing was sent to be written again.
-    expect(world.books.wire.seen.filter((name) => /^(POST|PATCH) customer/.test(name))).toEqual([]);
+    expect(fixture.books.wire.seen.filter((name) => /^(POST|PATCH) customer/.test(name))).toEqual([]);
     const byId = <T extends { readonly id: string }>(lines: readonly T[]): T[] =>
       lines.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     expect(await documents()).toEqual(before.documents);
-    expect(byId(await world.lines())).toEqual(byId(before.lines));
+    expect(byId(await fixture.lines())).toEqual(byId(before.lines));
     expect(await findLine(lost)).toMatchObject({
       status: 'SUCCEEDED',
       invoices: [lost.invoice],
@@ -79,7 +79,7 @@ describe('a failover that loses commits', () => {
       document: 'LANDED',
     });
     expect(await findLine(unpaid)).toMatchObject({ status: 'PENDING', invoices: [unpaid.invoice] });
-    const shown = await world.api('get', `/pay/payments/${lost.paymentId}`);
+    const shown = await fixture.api('get', `/pay/payments/${lost.paymentId}`);
     expect(shown.body).toMatchObject({
       status: 'SUCCEEDED',
       amount: '300.00',
@@ -88,7 +88,7 @@ describe('a failover that loses commits', () => {
     });
     // The open checkout was entered again as well: its payer may still pay, and then it is entered once.
     pay(unpaid);
-    await world.rest();
+    await fixture.rest();
     expect(await findLine(unpaid)).toMatchObject({
       status: 'SUCCEEDED',
       received: 40_000,
@@ -99,14 +99,14 @@ describe('a failover that loses commits', () => {
   it('asks for no money and returns none before the provider was asked', async () => {
     const paid = await checkOut(10_000);
     pay(paid);
-    await world.rest();
+    await fixture.rest();
     await database.startLosing();
     const lost = await checkOut(20_000);
     pay(lost);
-    await world.api('post', `/pay/payments/${paid.paymentId}/refund`, { amount: '90.00' });
+    await fixture.api('post', `/pay/payments/${paid.paymentId}/refund`, { amount: '90.00' });
     await database.failOver();
 
-    const refund = () => world.api('post', `/pay/payments/${paid.paymentId}/refund`, { amount: '90.00' });
+    const refund = () => fixture.api('post', `/pay/payments/${paid.paymentId}/refund`, { amount: '90.00' });
     for (const answer of [await checkOutAgain(lost.invoice), await refund()]) {
       expect([answer.status, answer.body.error?.message]).toEqual([
         503,
@@ -114,7 +114,7 @@ describe('a failover that loses commits', () => {
       ]);
       expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
     }
-    await world.rest();
+    await fixture.rest();
     expect((await checkOutAgain(lost.invoice)).status).toBe(422);
     expect((await refund()).status).toBe(422);
     expect(await findLine(paid)).toMatchObject({
@@ -130,15 +130,15 @@ describe('a switchover', () => {
   it('leaves payments as they are', async () => {
     const page = await checkOut(10_000);
     pay(page);
-    await world.rest();
+    await fixture.rest();
     const open = await checkOut(20_000);
-    const before = { lines: await world.lines(), documents: await documents() };
+    const before = { lines: await fixture.lines(), documents: await documents() };
     await database.switchOver();
-    await world.restart();
+    await fixture.restart();
     await settle();
-    expect({ lines: await world.lines(), documents: await documents() }).toEqual(before);
+    expect({ lines: await fixture.lines(), documents: await documents() }).toEqual(before);
     pay(open);
-    await world.rest();
+    await fixture.rest();
     expect(await findLine(open)).toMatchObject({ received: 20_000, inErp: { payments: 1, applied: 20_000 } });
   });
 });

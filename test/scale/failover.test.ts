@@ -13,7 +13,7 @@ import { enqueueDueRuns } from '../../src/sync/scheduler.ts';
 import { createCaller, publicApp, publishVersion } from '../public/fixture.ts';
 import { makeKey } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
-import { datedFields, memoryErp, type SyncWorld, syncWorld } from '../sync/fixture.ts';
+import { datedFields, memoryErp, type SyncFixture, syncFixture } from '../sync/fixture.ts';
 import { type PairDatabase, pairDatabase } from './harness/pair-database.ts';
 
 type Change = { op: 'upsert' | 'delete'; id: string; record: unknown };
@@ -30,7 +30,7 @@ const endpoint = {
 let database: PairDatabase;
 let ctx: Ctx;
 let app: Express;
-let world: SyncWorld;
+let fixture: SyncFixture;
 let get: Get;
 
 beforeAll(async () => {
@@ -47,22 +47,22 @@ beforeEach(async () => {
   const { servers } = database;
   await (servers.standbys.length === 0 ? servers.addStandby() : servers.startReceiving());
   app = publicApp(ctx, undefined, createReadEngine(ctx));
-  world = await syncWorld(ctx, memoryErp(datedFields));
-  world.erp.deleted = new Map();
+  fixture = await syncFixture(ctx, memoryErp(datedFields));
+  fixture.erp.deleted = new Map();
   put(1, 30);
-  await world.sync();
-  await publishVersion(ctx, world.organizationId, { endpoints: [endpoint] });
-  const { secret } = await makeKey(ctx, world.organizationId);
-  get = createCaller(app, { secret, organizationId: world.organizationId });
+  await fixture.sync();
+  await publishVersion(ctx, fixture.organizationId, { endpoints: [endpoint] });
+  const { secret } = await makeKey(ctx, fixture.organizationId);
+  get = createCaller(app, { secret, organizationId: fixture.organizationId });
 });
 
 const put = (from: number, to: number, name = 'name'): void => {
-  for (let id = from; id <= to; id += 1) world.erp.put(id, { name: `${name} ${id}` });
+  for (let id = from; id <= to; id += 1) fixture.erp.put(id, { name: `${name} ${id}` });
 };
 /** The connections of the pools that broke are replaced at the next read. */
 const reachable = () => until(async () => ((await get('/v1/things')).status === 200 ? true : undefined));
 const publish = async (mode: 'incremental' | 'full' = 'incremental') => {
-  const { status, generation } = await world.sync(mode);
+  const { status, generation } = await fixture.sync(mode);
   expect(status).toBe('succeeded');
   return generation;
 };
@@ -103,7 +103,7 @@ describe('after a failover that lost a publish', () => {
     await publish();
     const lost = await Promise.all(addresses.map((address) => get(address).expect(200)));
     await failOver();
-    for (let id = 31; id <= 45; id += 1) world.erp.records.delete(String(id));
+    for (let id = 31; id <= 45; id += 1) fixture.erp.records.delete(String(id));
     put(20, 25, 'more');
     put(46, 46, 'more');
     expect(await publish()).toBe('2');
@@ -131,13 +131,13 @@ describe('after a failover that lost a publish', () => {
     const survived = await follow(copy, null);
     await database.startLosing();
     put(31, 45, 'more');
-    world.erp.drop(2);
+    fixture.erp.drop(2);
     await publish();
     const lost = await follow(new Map(copy), survived);
     await failOver();
     await get(`/v1/things/changes?since=${lost}`).expect(410);
     put(20, 25, 'other');
-    world.erp.drop(3);
+    fixture.erp.drop(3);
     await publish();
     const { body } = await get(`/v1/things/changes?since=${lost}`).expect(410);
     expect(body.error.details).toMatchObject([{ path: 'since', code: 'token_expired' }]);
@@ -157,7 +157,7 @@ describe('after a failover that lost a publish', () => {
     expect(second.data.map(({ id }: Change) => id)).not.toContain('15');
     await failOver();
     await get(`/v1/things/changes?limit=10&since=${second.next}`).expect(410);
-    world.erp.records.delete('15');
+    fixture.erp.records.delete('15');
     put(15, 15, 'name');
     await get(`/v1/things/changes?limit=10&since=${second.next}`).expect(410);
     // The page before it was of a generation that survived.
@@ -169,7 +169,7 @@ describe('after a failover that lost a publish', () => {
     ['publication of the same draft', { id: createId() }],
   ])('answers for a version by what was published, not by its label: another %s', async (_name, draft) => {
     await database.startLosing();
-    await publishVersion(ctx, world.organizationId, {
+    await publishVersion(ctx, fixture.organizationId, {
       ...draft,
       version: 'v2',
       endpoints: [{ ...endpoint, fields: [{ name: 'title', source: 'name' }], filters: [], sorts: [] }],
@@ -179,7 +179,7 @@ describe('after a failover that lost a publish', () => {
     const description = await get('/openapi/v2').expect(200);
     await failOver();
     await get('/v2/things').expect(404);
-    await publishVersion(ctx, world.organizationId, {
+    await publishVersion(ctx, fixture.organizationId, {
       ...draft,
       version: 'v2',
       endpoints: [{ ...endpoint, fields: [{ name: 'amount', source: 'total' }], filters: [], sorts: [] }],
@@ -197,19 +197,19 @@ describe('after a failover that lost a publish', () => {
 describe('work in progress', () => {
   it('a lease that was lost is not given again, so its worker writes nothing more', async () => {
     await database.startLosing();
-    const id = await world.queue('incremental');
+    const id = await fixture.queue('incremental');
     await database.servers.startReceiving();
     await database.startLosing();
-    const lost = await world.claim();
+    const lost = await fixture.claim();
     await failOver();
-    const next = await world.claim();
+    const next = await fixture.claim();
     expect(next).toMatchObject({ runId: id });
     expect(next.epoch).not.toBe(lost.epoch);
     put(31, 31);
-    await world.work(lost);
-    expect(await world.row(id)).toMatchObject({ status: 'running', lease_epoch: next.epoch });
-    await world.work(next);
-    expect(await world.row(id)).toMatchObject({ status: 'succeeded' });
+    await fixture.work(lost);
+    expect(await fixture.row(id)).toMatchObject({ status: 'running', lease_epoch: next.epoch });
+    await fixture.work(next);
+    expect(await fixture.row(id)).toMatchObject({ status: 'succeeded' });
     expect((await readAll()).size).toBe(31);
   });
 
@@ -225,9 +225,9 @@ describe('work in progress', () => {
       },
     };
     put(1, 40, 'again');
-    const id = await world.queue('full');
+    const id = await fixture.queue('full');
     let hasFailed = false;
-    world.erp.onCall = async ({ operation, afterId }) => {
+    fixture.erp.onCall = async ({ operation, afterId }) => {
       if (operation !== 'readPage' || hasFailed) return;
       if (afterId === '10' && isLost) await database.startLosing();
       if (afterId !== '30') return;
@@ -236,8 +236,8 @@ describe('work in progress', () => {
     };
     await until(async () => {
       const lease = await claimRun(paged, 'test', paged.settings.sync.leaseMs).catch(() => undefined);
-      if (lease !== undefined) await world.work(lease, undefined, paged);
-      const row = await world.row(id).catch(() => undefined);
+      if (lease !== undefined) await fixture.work(lease, undefined, paged);
+      const row = await fixture.row(id).catch(() => undefined);
       return row?.status === 'succeeded' ? true : undefined;
     });
     await reachable();
@@ -253,11 +253,11 @@ describe('work in progress', () => {
       db: openDb(database.service, database.service, { control: 1, data: 4 }, ctx.settings.readTimeoutMs),
     };
     put(31, 31);
-    const id = await world.queue('incremental');
-    const lease = await world.claim();
+    const id = await fixture.queue('incremental');
+    const lease = await fixture.claim();
     const holder = await ctx.db.data.connect();
-    await holder.query(`begin; select from ${world.schema}.record_state for update`);
-    const working = world.work(lease, undefined, own);
+    await holder.query(`begin; select from ${fixture.schema}.record_state for update`);
+    const working = fixture.work(lease, undefined, own);
     await until(async () =>
       (
         await database.query(
@@ -280,7 +280,7 @@ describe('work in progress', () => {
     await until(async () =>
       (
         await database.query(
-          `select from ${world.schema}.run_state where run_id = $1 and outcome is not null`,
+          `select from ${fixture.schema}.run_state where run_id = $1 and outcome is not null`,
           [id],
         )
       ).length === 1
@@ -292,17 +292,17 @@ describe('work in progress', () => {
     await busy;
     await working;
     await own.db.close();
-    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', generation: '2' });
+    expect(await fixture.drive(id)).toMatchObject({ status: 'succeeded', generation: '2' });
     expect((await readAll()).size).toBe(31);
   });
 
   it('a slot whose run was lost gets another one, and one that survived gets none', async () => {
     const nextHour = { ...ctx, clock: { ...ctx.clock, now: () => new Date(Date.now() + 3_600_000) } };
     const slots = () =>
-      inTransaction(world.tenant, (tx) =>
+      inTransaction(fixture.tenant, (tx) =>
         tx('sync_runs').where({ trigger: 'schedule' }).select<{ id: string }[]>('id', 'scheduled_for'),
       );
-    await world.changeConfig({ schedule: '0 * * * *' });
+    await fixture.changeConfig({ schedule: '0 * * * *' });
     await database.startLosing();
     expect(await enqueueDueRuns(nextHour)).toBe(1);
     await failOver();
@@ -314,7 +314,7 @@ describe('work in progress', () => {
     expect(await enqueueDueRuns(nextHour)).toBe(0);
     const [slot, ...others] = await slots();
     expect(others).toEqual([]);
-    expect(await world.drive(slot?.id ?? '')).toMatchObject({ status: 'succeeded' });
+    expect(await fixture.drive(slot?.id ?? '')).toMatchObject({ status: 'succeeded' });
   });
 });
 
@@ -332,7 +332,7 @@ describe('after a switchover', () => {
     await get('/v1/things', { 'if-none-match': before.headers['etag'] ?? '' }).expect(304);
     for (const name of ['second', 'third']) {
       put(5, 8, name);
-      world.erp.drop(name === 'second' ? 9 : 10);
+      fixture.erp.drop(name === 'second' ? 9 : 10);
       await publish();
     }
     await follow(copy, token, 7);
@@ -352,7 +352,7 @@ describe('after a switchover', () => {
       await reachable();
       await database.servers.addStandby();
       put(round, round + 3, `round ${round}`);
-      world.erp.drop(20 + round);
+      fixture.erp.drop(20 + round);
       await publish();
       await start();
     }

@@ -10,7 +10,7 @@ import { longReadKey } from '../../src/warehouse/table.ts';
 import { publishVersion } from '../public/fixture.ts';
 import { makeKey } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
-import { memoryErp, syncWorld } from '../sync/fixture.ts';
+import { memoryErp, syncFixture } from '../sync/fixture.ts';
 import { openReaders, type Readers } from './harness/replica-readers.ts';
 import { type ReplicatedService, startReplicatedService } from './harness/replicated-service.ts';
 import type { Server } from './harness/servers.ts';
@@ -114,7 +114,7 @@ it('payments read invoices as the last sync published them, while no replica sho
   const query = { recordType: 'thing', columns: [{ name: 'total', source: 'total' }], filters: [], sort: [] };
   const stateShown = async (records: RecordReader) => {
     const { records: text } = await records.list(
-      site.world.tenant,
+      site.fixture.tenant,
       query,
       { page: 1, pageSize: 1 },
       fullAccess,
@@ -124,10 +124,10 @@ it('payments read invoices as the last sync published them, while no replica sho
   for (const standby of site.servers.standbys) await site.servers.pauseReplay(standby);
   await readDuring(async () => {
     for (let time = 0; time < 4; time += 1) {
-      const before = await site.world.state();
+      const before = await site.fixture.state();
       const publishing = site.publish();
       await until(async () =>
-        (await site.world.state())?.generation !== before?.generation ? true : undefined,
+        (await site.fixture.state())?.generation !== before?.generation ? true : undefined,
       );
       const shown = await stateShown(getNewestRecordReader(ctx));
       await publishing;
@@ -219,7 +219,7 @@ describe('a replica that fails', () => {
 });
 
 describe('the replay of a replica', () => {
-  const activeTable = async () => `${site.world.schema}."${(await site.world.state())?.activeTable}"`;
+  const activeTable = async () => `${site.fixture.schema}."${(await site.fixture.state())?.activeTable}"`;
   const onPrimary = (sql: string) => site.servers.primary.query(sql, [], 'portal');
 
   it('may cancel reads, which the primary then answers', async () => {
@@ -277,17 +277,17 @@ describe('an export from a replica', () => {
     const { ctx, localUrl } = site.service;
     const erp = memoryErp();
     for (let id = 1; id <= 600; id += 1) erp.put(id, { name: 'x'.repeat(30_000) });
-    const world = await syncWorld(ctx, erp);
-    await world.sync();
-    await publishVersion(ctx, world.organizationId, {
+    const fixture = await syncFixture(ctx, erp);
+    await fixture.sync();
+    await publishVersion(ctx, fixture.organizationId, {
       endpoints: [{ name: 'things', recordType: 'thing', fields: [{ name: 'name', source: 'name' }] }],
     });
-    const { secret } = await makeKey(ctx, world.organizationId);
+    const { secret } = await makeKey(ctx, fixture.organizationId);
     for (const replica of [first, second]) await site.servers.caughtUp(replica);
     const before = await Promise.all([answered('primary'), answered('1'), answered('2')]);
     const headers = {
       authorization: `Bearer ${secret}`,
-      'x-tenant-id': world.organizationId,
+      'x-tenant-id': fixture.organizationId,
       accept: 'application/x-ndjson',
     };
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -298,7 +298,7 @@ describe('an export from a replica', () => {
       await Promise.all([answered('primary'), answered('1'), answered('2')])
     ).map((now, at) => now - (before[at] ?? 0));
     expect([primary, replicas.toSorted()]).toEqual([0, [0, 1]]);
-    const key = longReadKey(world.schema, (await world.state())?.activeTable ?? '');
+    const key = longReadKey(fixture.schema, (await fixture.state())?.activeTable ?? '');
     const tryLock = () =>
       site.servers.primary.query<{ free: boolean }>(
         'select pg_try_advisory_xact_lock(hashtextextended($1, 2)) as free',
@@ -339,7 +339,10 @@ describe('a replica that shows what a lost primary published', () => {
       other.lose();
       await promoted.query('select pg_promote()');
       const list = `${other.service.localUrl}/api/public/v1/things?pageSize=1`;
-      const headers = { authorization: `Bearer ${other.secret}`, 'x-tenant-id': other.world.organizationId };
+      const headers = {
+        authorization: `Bearer ${other.secret}`,
+        'x-tenant-id': other.fixture.organizationId,
+      };
       await until(async () => {
         const response = await fetch(list, { headers });
         const { data } = (await response.json()) as { data?: { total: number }[] };

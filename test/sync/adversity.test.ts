@@ -14,8 +14,8 @@ import {
   field,
   memoryErp,
   noSignal,
-  type SyncWorld,
-  syncWorld,
+  type SyncFixture,
+  syncFixture,
 } from './fixture.ts';
 
 let database: TestDatabase;
@@ -33,14 +33,14 @@ beforeAll(async () => {
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
-const worldWith = async (count: number, options = {}): Promise<SyncWorld> => {
-  const world = await syncWorld(ctx, memoryErp(), options);
-  for (let id = 1; id <= count; id += 1) world.erp.put(id);
-  return world;
+const fixtureWith = async (count: number, options = {}): Promise<SyncFixture> => {
+  const fixture = await syncFixture(ctx, memoryErp(), options);
+  for (let id = 1; id <= count; id += 1) fixture.erp.put(id);
+  return fixture;
 };
-const pagesRead = ({ erp }: SyncWorld) =>
+const pagesRead = ({ erp }: SyncFixture) =>
   erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
-const pausedReason = async ({ tenant, organizationId, configId }: SyncWorld) =>
+const pausedReason = async ({ tenant, organizationId, configId }: SyncFixture) =>
   (await inTransaction(tenant, (tx) => findSyncConfig(tx, organizationId, configId)))?.paused_reason;
 
 describe('an ERP that is slow or unreachable', () => {
@@ -49,45 +49,45 @@ describe('an ERP that is slow or unreachable', () => {
     ['away', erpError('down', 'SERVER_ERROR')],
     ['unreadable', erpError('answer', 'ANSWER_UNREADABLE')],
   ])('%s: the run waits and resumes from its checkpoint', async (_name, error) => {
-    const world = await worldWith(35);
+    const fixture = await fixtureWith(35);
     let thrown = false;
-    world.erp.onCall = ({ operation, afterId }) => {
+    fixture.erp.onCall = ({ operation, afterId }) => {
       if (thrown || operation !== 'readPage' || afterId !== '20') return;
       thrown = true;
       throw error;
     };
-    const id = await world.queue();
-    const waiting = await world.drive(id, 'waiting');
+    const id = await fixture.queue();
+    const waiting = await fixture.drive(id, 'waiting');
     expect(waiting).toMatchObject({
       error: { code: error.code, fix: expect.any(String) },
       attempts_without_progress: 1,
       counts: null,
     });
     expect(waiting.wake_at).toBeInstanceOf(Date);
-    const [held] = await world.query(
-      `select target_table, page, checkpoint from ${world.schema}.run_state where run_id = $1`,
+    const [held] = await fixture.query(
+      `select target_table, page, checkpoint from ${fixture.schema}.run_state where run_id = $1`,
       [id],
     );
     expect(held).toMatchObject({ page: 2, checkpoint: '20' });
-    expect(await world.drive(id)).toMatchObject({
+    expect(await fixture.drive(id)).toMatchObject({
       status: 'succeeded',
       attempt: 2,
       attempts_without_progress: 0,
       error: null,
       counts: { inserted: 35 },
     });
-    expect(pagesRead(world)).toEqual([null, '10', '20', '20', '30']);
-    expect(await world.events(id)).toContain('reading resumed from its checkpoint');
+    expect(pagesRead(fixture)).toEqual([null, '10', '20', '20', '30']);
+    expect(await fixture.events(id)).toContain('reading resumed from its checkpoint');
   });
 
   it('a waiting run holds no worker', async () => {
-    const world = await worldWith(5);
-    world.erp.onCall = ({ operation }) => {
+    const fixture = await fixtureWith(5);
+    fixture.erp.onCall = ({ operation }) => {
       if (operation === 'readPage') throw erpError('throttled', 'LIMIT', 3_600_000);
     };
-    const id = await world.queue();
-    await world.drive(id, 'waiting');
-    const [row] = await inTransaction(world.tenant, (tx) =>
+    const id = await fixture.queue();
+    await fixture.drive(id, 'waiting');
+    const [row] = await inTransaction(fixture.tenant, (tx) =>
       tx('sync_runs').where({ id }).select('lease_until', 'lease_owner', 'wake_at'),
     );
     expect([row.lease_until, row.lease_owner]).toEqual([null, null]);
@@ -95,45 +95,49 @@ describe('an ERP that is slow or unreachable', () => {
   });
 
   it('five attempts without progress fail the run with a fix and leave nothing staged', async () => {
-    const world = await worldWith(35);
-    await world.sync();
-    const before = await world.rows();
-    world.erp.onCall = ({ operation, afterId }) => {
+    const fixture = await fixtureWith(35);
+    await fixture.sync();
+    const before = await fixture.rows();
+    fixture.erp.onCall = ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '20') throw erpError('down', 'SERVER_ERROR');
     };
-    world.erp.put(1, { name: 'changed' });
-    const run = await world.sync();
+    fixture.erp.put(1, { name: 'changed' });
+    const run = await fixture.sync();
     expect(run).toMatchObject({
       status: 'failed',
       attempt: 5,
       error: { code: 'SERVER_ERROR', fix: 'Do something about it.' },
       generation: null,
     });
-    expect(pagesRead(world).slice(4)).toEqual([null, '10', '20', '20', '20', '20', '20']);
-    expect([await world.rows(), await world.staged()]).toEqual([before, 0]);
-    expect(await pausedReason(world)).toBeNull();
-    world.erp.onCall = () => undefined;
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect(pagesRead(fixture).slice(4)).toEqual([null, '10', '20', '20', '20', '20', '20']);
+    expect([await fixture.rows(), await fixture.staged()]).toEqual([before, 0]);
+    expect(await pausedReason(fixture)).toBeNull();
+    fixture.erp.onCall = () => undefined;
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
   });
 
   it('progress resets the count: a run that keeps advancing succeeds, however slowly', async () => {
-    const world = await worldWith(35);
+    const fixture = await fixtureWith(35);
     const tries = new Map<string, number>();
-    world.erp.onCall = ({ operation, afterId }) => {
+    fixture.erp.onCall = ({ operation, afterId }) => {
       if (operation !== 'readPage') return;
       const key = String(afterId);
       tries.set(key, (tries.get(key) ?? 0) + 1);
       if ((tries.get(key) ?? 0) < 5) throw erpError('down', 'SERVER_ERROR');
     };
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', attempt: 17, counts: { inserted: 35 } });
+    expect(await fixture.sync()).toMatchObject({
+      status: 'succeeded',
+      attempt: 17,
+      counts: { inserted: 35 },
+    });
   });
 });
 
 describe('an ERP that fails', () => {
-  const failures: readonly [string, (world: SyncWorld) => void][] = [
+  const failures: readonly [string, (fixture: SyncFixture) => void][] = [
     ['no answer', ({ erp }) => (erp.onCall = () => Promise.reject(erpError('down', 'SERVER_ERROR')))],
     [
-      'a closed door',
+      'a refused login',
       ({ erp }) => (erp.onCall = () => Promise.reject(erpError('credentials', 'INVALID_LOGIN'))),
     ],
     [
@@ -150,17 +154,17 @@ describe('an ERP that fails', () => {
     'source failure empties the destination: %s leaves every record available',
     async (_name, fail) => {
       for (const mode of ['full', 'incremental'] as const) {
-        const world = await syncWorld(ctx, memoryErp(datedFields));
-        for (let id = 1; id <= 25; id += 1) world.erp.put(id);
-        await world.sync();
-        const before = await world.rows();
-        fail(world);
+        const fixture = await syncFixture(ctx, memoryErp(datedFields));
+        for (let id = 1; id <= 25; id += 1) fixture.erp.put(id);
+        await fixture.sync();
+        const before = await fixture.rows();
+        fail(fixture);
         // A page without changes is not a failure when nothing changed.
         const ends =
-          mode === 'incremental' && world.erp.bendPage !== null ? ['succeeded'] : ['failed', 'partial'];
-        expect(ends).toContain((await world.sync(mode)).status);
-        expect([await world.rows(), await world.staged()]).toEqual([before, 0]);
-        expect(await world.query(`select from ${world.schema}.tombstones`)).toEqual([]);
+          mode === 'incremental' && fixture.erp.bendPage !== null ? ['succeeded'] : ['failed', 'partial'];
+        expect(ends).toContain((await fixture.sync(mode)).status);
+        expect([await fixture.rows(), await fixture.staged()]).toEqual([before, 0]);
+        expect(await fixture.query(`select from ${fixture.schema}.tombstones`)).toEqual([]);
       }
     },
   );
@@ -168,110 +172,114 @@ describe('an ERP that fails', () => {
 
 describe('an ERP that refuses', () => {
   it('invalid credentials fail the run at once and pause the configuration with a fix; nothing is lost', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    world.erp.onCall = ({ operation, afterId }) => {
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    fixture.erp.onCall = ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '10') throw erpError('credentials', 'INVALID_LOGIN');
     };
-    expect(await world.sync()).toMatchObject({
+    expect(await fixture.sync()).toMatchObject({
       status: 'failed',
       attempt: 1,
       error: { code: 'INVALID_LOGIN' },
     });
-    expect(await pausedReason(world)).toMatchObject({ code: 'INVALID_LOGIN', fix: 'Do something about it.' });
-    expect([(await world.rows()).length, await world.staged()]).toEqual([25, 0]);
-    world.erp.onCall = () => undefined;
-    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
-    expect(await pausedReason(world)).toBeNull();
+    expect(await pausedReason(fixture)).toMatchObject({
+      code: 'INVALID_LOGIN',
+      fix: 'Do something about it.',
+    });
+    expect([(await fixture.rows()).length, await fixture.staged()]).toEqual([25, 0]);
+    fixture.erp.onCall = () => undefined;
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+    expect(await pausedReason(fixture)).toBeNull();
   });
 
   it('a missing connection is reported as a credential failure, not as a database failure', async () => {
-    const world = await worldWith(1);
-    const id = await world.queue();
-    await workOnRun(ctx, await world.claim(), noSignal, createTenantConnector);
-    expect(await world.row(id)).toMatchObject({
+    const fixture = await fixtureWith(1);
+    const id = await fixture.queue();
+    await workOnRun(ctx, await fixture.claim(), noSignal, createTenantConnector);
+    expect(await fixture.row(id)).toMatchObject({
       status: 'failed',
       attempt: 1,
       error: { code: 'NO_CONNECTION', fix: expect.stringContaining('Set up the connection') },
     });
-    expect(await pausedReason(world)).toMatchObject({ code: 'NO_CONNECTION' });
+    expect(await pausedReason(fixture)).toMatchObject({ code: 'NO_CONNECTION' });
   });
 
   it('a record type that the role may no longer view fails the run and deletes nothing', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    world.erp.onCall = ({ operation }) => {
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    fixture.erp.onCall = ({ operation }) => {
       if (operation === 'count') throw erpError('forbidden', 'RECORD_TYPE_HIDDEN');
     };
-    expect(await world.sync()).toMatchObject({
+    expect(await fixture.sync()).toMatchObject({
       status: 'failed',
       attempt: 1,
       error: { code: 'RECORD_TYPE_HIDDEN' },
     });
-    expect(await world.rows()).toHaveLength(25);
-    world.erp.onCall = () => undefined;
-    world.erp.fields = world.erp.fields.map((held) => ({ ...held, syncable: false }));
-    await inTransaction(world.tenant, (tx) => tx('erp_record_types').delete());
-    expect(await world.sync()).toMatchObject({
+    expect(await fixture.rows()).toHaveLength(25);
+    fixture.erp.onCall = () => undefined;
+    fixture.erp.fields = fixture.erp.fields.map((held) => ({ ...held, syncable: false }));
+    await inTransaction(fixture.tenant, (tx) => tx('erp_record_types').delete());
+    expect(await fixture.sync()).toMatchObject({
       status: 'failed',
       error: { code: 'RECORD_TYPE_UNAVAILABLE' },
     });
-    expect(await world.rows()).toHaveLength(25);
+    expect(await fixture.rows()).toHaveLength(25);
   });
 
   it('one bad column killing the query or vanishing in silence: the metadata is read again, the run restarts, the old column keeps its values', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    world.erp.onCall = ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '10') world.erp.refusedFields.add('total');
-      if (operation === 'metadata') world.erp.fields = [field('name')];
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    fixture.erp.onCall = ({ operation, afterId }) => {
+      if (operation === 'readPage' && afterId === '10') fixture.erp.refusedFields.add('total');
+      if (operation === 'metadata') fixture.erp.fields = [field('name')];
     };
-    world.erp.put(2, { name: 'changed' });
-    world.erp.put(26);
-    const run = await world.sync();
+    fixture.erp.put(2, { name: 'changed' });
+    fixture.erp.put(26);
+    const run = await fixture.sync();
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 26, inserted: 1 }, error: null });
-    expect(pagesRead(world).slice(3)).toEqual([null, '10', null, '10', '20']);
-    const rows = await world.rows();
+    expect(pagesRead(fixture).slice(3)).toEqual([null, '10', null, '10', '20']);
+    const rows = await fixture.rows();
     expect(rows[1]).toMatchObject({ f_name: 'changed', f_total: '2.50' });
     expect(rows[25]).toMatchObject({ f_name: 'name 26', f_total: null });
     expect(
-      await world.query(`select column_name, state from ${world.schema}.record_columns order by 1`),
+      await fixture.query(`select column_name, state from ${fixture.schema}.record_columns order by 1`),
     ).toEqual([
       { column_name: 'f_name', state: 'live' },
       { column_name: 'f_total', state: 'vanished' },
     ]);
-    expect(await world.events(run.id)).toContain('the fields of the record type changed in the ERP');
+    expect(await fixture.events(run.id)).toContain('the fields of the record type changed in the ERP');
   });
 
   it('waits for an ERP that is unreachable while the metadata is read again', async () => {
-    const world = await worldWith(5);
-    await world.sync();
-    world.erp.refusedFields.add('total');
+    const fixture = await fixtureWith(5);
+    await fixture.sync();
+    fixture.erp.refusedFields.add('total');
     let tries = 0;
-    world.erp.onCall = ({ operation }) => {
+    fixture.erp.onCall = ({ operation }) => {
       if (operation !== 'metadata') return;
       tries += 1;
       if (tries < 3) throw erpError('throttled', 'LIMIT');
-      world.erp.fields = [field('name')];
+      fixture.erp.fields = [field('name')];
     };
-    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
     expect(tries).toBe(3);
   });
 
   it('an abandoned first load leaves no table behind', async () => {
-    const world = await worldWith(25);
-    world.erp.onCall = ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '10') world.erp.refusedFields.add('total');
-      if (operation === 'metadata' && world.erp.refusedFields.size > 0) world.erp.fields = [field('name')];
+    const fixture = await fixtureWith(25);
+    fixture.erp.onCall = ({ operation, afterId }) => {
+      if (operation === 'readPage' && afterId === '10') fixture.erp.refusedFields.add('total');
+      if (operation === 'metadata' && fixture.erp.refusedFields.size > 0)
+        fixture.erp.fields = [field('name')];
     };
-    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
     const tables = () =>
-      world.query(
+      fixture.query(
         `select tablename as t from pg_tables where schemaname = $1 and tablename like 'thing%' order by 1`,
-        [world.schema],
+        [fixture.schema],
       );
     expect(await tables()).toEqual([{ t: 'thing_2' }]);
-    const failing = await worldWith(25);
+    const failing = await fixtureWith(25);
     failing.erp.onCall = ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '10') throw erpError('query', 'QUERY_REFUSED');
     };
@@ -287,17 +295,21 @@ describe('an ERP that refuses', () => {
 
 describe('an ERP whose responses are inconsistent', () => {
   it('zero rows reported as success: no rows although the ERP counts some fail the run, and nothing is deleted', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    world.erp.bendPage = (page) => ({ ...page, records: [], lastId: null, hasMore: false });
-    expect(await world.sync()).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'ZERO_ROWS' } });
-    expect(await world.rows()).toHaveLength(25);
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    fixture.erp.bendPage = (page) => ({ ...page, records: [], lastId: null, hasMore: false });
+    expect(await fixture.sync()).toMatchObject({
+      status: 'failed',
+      attempt: 1,
+      error: { code: 'ZERO_ROWS' },
+    });
+    expect(await fixture.rows()).toHaveLength(25);
   });
 
   it('the 100,000 cap reached in silence: the last page comes too early, and the missing records are fetched by id', async () => {
-    const world = await worldWith(25);
-    world.erp.bendPage = (page) => ({ ...page, hasMore: false });
-    const run = await world.sync();
+    const fixture = await fixtureWith(25);
+    fixture.erp.bendPage = (page) => ({ ...page, hasMore: false });
+    const run = await fixture.sync();
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 25, inserted: 25 } });
     expect(run.proof[1]).toMatchObject({
       check: 'count',
@@ -306,110 +318,110 @@ describe('an ERP whose responses are inconsistent', () => {
   });
 
   it('paging without a total order: a page that repeats a record of an earlier page fails the run', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    const before = await world.rows();
-    world.erp.put(3, { name: 'changed' });
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    const before = await fixture.rows();
+    fixture.erp.put(3, { name: 'changed' });
     // As with rows of equal rank that are ordered differently on each page: 4 comes again instead of 12,
     // which would never be returned.
-    world.erp.bendPage = (page) => ({
+    fixture.erp.bendPage = (page) => ({
       ...page,
       records: page.records.map((record) => (record.id === '12' ? { ...record, id: '4' } : record)),
     });
-    const run = await world.sync();
+    const run = await fixture.sync();
     expect(run).toMatchObject({
       status: 'failed',
       attempt: 5,
       error: { code: 'PAGE_OUT_OF_ORDER', message: expect.stringContaining('4') },
     });
-    expect([await world.rows(), await world.staged()]).toEqual([before, 0]);
+    expect([await fixture.rows(), await fixture.staged()]).toEqual([before, 0]);
   });
 
   it('a page with a gap: the missing records are fetched by id', async () => {
-    const world = await worldWith(25);
-    world.erp.bendPage = (page) => ({ ...page, records: page.records.filter(({ id }) => id !== '14') });
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
+    const fixture = await fixtureWith(25);
+    fixture.erp.bendPage = (page) => ({ ...page, records: page.records.filter(({ id }) => id !== '14') });
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
   });
 
   it('a record that is created behind the cursor during the run is fetched', async () => {
-    const world = await worldWith(25);
-    world.erp.records.delete('3');
-    world.erp.onCall = ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '21') world.erp.put(3, { name: 'late' });
+    const fixture = await fixtureWith(25);
+    fixture.erp.records.delete('3');
+    fixture.erp.onCall = ({ operation, afterId }) => {
+      if (operation === 'readPage' && afterId === '21') fixture.erp.put(3, { name: 'late' });
     };
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { fetched: 25 } });
-    expect((await world.rows())[2]).toMatchObject({ f_name: 'late' });
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { fetched: 25 } });
+    expect((await fixture.rows())[2]).toMatchObject({ f_name: 'late' });
   });
 
   it('a record that is created after the last page is in this run or the next, and never deleted', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    world.erp.onCall = ({ operation }) => {
-      if (operation === 'count' && pagesRead(world).length === 6) world.erp.put(99);
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    fixture.erp.onCall = ({ operation }) => {
+      if (operation === 'count' && pagesRead(fixture).length === 6) fixture.erp.put(99);
     };
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 1, deleted: 0 } });
-    expect(await world.rows()).toHaveLength(26);
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 1, deleted: 0 } });
+    expect(await fixture.rows()).toHaveLength(26);
   });
 
   it('a record that is deleted during the run is deleted by the next run', async () => {
-    const world = await worldWith(25);
-    world.erp.onCall = ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '20') world.erp.records.delete('5');
+    const fixture = await fixtureWith(25);
+    fixture.erp.onCall = ({ operation, afterId }) => {
+      if (operation === 'readPage' && afterId === '20') fixture.erp.records.delete('5');
     };
-    const run = await world.sync();
+    const run = await fixture.sync();
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 25 } });
     expect(run.proof[1]).toMatchObject({ facts: { vanished: ['5'], missingCount: 0 } });
-    world.erp.onCall = () => undefined;
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
+    fixture.erp.onCall = () => undefined;
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
   });
 
   it('a record that is listed but cannot be read fails the run and keeps its last version', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    world.erp.locked.add('14');
-    expect(await world.sync()).toMatchObject({
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    fixture.erp.locked.add('14');
+    expect(await fixture.sync()).toMatchObject({
       status: 'failed',
       error: { code: 'COUNT_MISMATCH', message: expect.stringContaining('14') },
     });
-    expect(await world.rows()).toHaveLength(25);
-    expect(await world.staged()).toBe(0);
+    expect(await fixture.rows()).toHaveLength(25);
+    expect(await fixture.staged()).toBe(0);
   });
 
   it('a locked record is detected although another record was deleted in the meantime', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    world.erp.locked.add('14');
-    world.erp.onCall = ({ operation }) => {
-      if (operation === 'readByIds') world.erp.records.delete('5');
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    fixture.erp.locked.add('14');
+    fixture.erp.onCall = ({ operation }) => {
+      if (operation === 'readByIds') fixture.erp.records.delete('5');
     };
-    expect(await world.sync()).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
+    expect(await fixture.sync()).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
   });
 
   it('a record that is deleted between being listed and being read is not a mismatch', async () => {
-    const world = await worldWith(25);
-    world.erp.bendPage = (page) => ({ ...page, records: page.records.filter(({ id }) => id !== '14') });
-    world.erp.onCall = ({ operation }) => {
-      if (operation === 'readByIds') world.erp.records.delete('14');
+    const fixture = await fixtureWith(25);
+    fixture.erp.bendPage = (page) => ({ ...page, records: page.records.filter(({ id }) => id !== '14') });
+    fixture.erp.onCall = ({ operation }) => {
+      if (operation === 'readByIds') fixture.erp.records.delete('14');
     };
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { fetched: 24 } });
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { fetched: 24 } });
   });
 
   it('a list of ids that is shorter than the count proves nothing', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    world.erp.claimedCount = () => 1_000;
-    expect(await world.sync()).toMatchObject({
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    fixture.erp.claimedCount = () => 1_000;
+    expect(await fixture.sync()).toMatchObject({
       status: 'failed',
       error: { code: 'COUNT_MISMATCH', message: 'The ERP counts 1000 records but lists 25' },
     });
-    expect(await world.rows()).toHaveLength(25);
+    expect(await fixture.rows()).toHaveLength(25);
   });
 
   it('pages that do not advance end the run', async () => {
-    const world = await worldWith(25);
-    world.erp.bendPage = (page, { afterId }) =>
+    const fixture = await fixtureWith(25);
+    fixture.erp.bendPage = (page, { afterId }) =>
       afterId === null ? page : { ...page, records: [], lastId: afterId, hasMore: true };
-    expect(await world.sync()).toMatchObject({
+    expect(await fixture.sync()).toMatchObject({
       status: 'failed',
       attempt: 5,
       error: { code: 'PAGE_WITHOUT_END' },

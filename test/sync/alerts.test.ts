@@ -16,7 +16,7 @@ import { createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { type Delivered, type MailServer, startMailServer } from '../setup/smtp.ts';
-import { endOpenRuns, erpError, type SyncWorld, syncWorld } from './fixture.ts';
+import { endOpenRuns, erpError, type SyncFixture, syncFixture } from './fixture.ts';
 
 const publicUrl = 'https://portal.example.test';
 const consoleUrl = `${publicUrl}/console`;
@@ -26,7 +26,7 @@ let database: TestDatabase;
 let server: MailServer;
 let ctx: Ctx;
 let admin: Knex;
-let world: SyncWorld;
+let fixture: SyncFixture;
 
 beforeAll(async () => {
   database = await testDatabase({ settings: { publicUrl } });
@@ -47,9 +47,9 @@ beforeEach(async () => {
     ...database.ctx,
     settings: { ...database.ctx.settings, mail: { ...testSettings.mail, smtpUrl: server.url } },
   };
-  world = await syncWorld(ctx);
-  for (let id = 1; id <= 60; id += 1) world.erp.put(id);
-  await world.changeConfig({ alert_recipients: recipients });
+  fixture = await syncFixture(ctx);
+  for (let id = 1; id <= 60; id += 1) fixture.erp.put(id);
+  await fixture.changeConfig({ alert_recipients: recipients });
 });
 afterEach(async () => {
   await admin('refusals').delete();
@@ -72,26 +72,26 @@ const subjects = async (): Promise<string[]> =>
   (await mails()).map(({ mail, to }) => `${to[0]}: ${mail.subject}`).sort();
 const toAll = (subject: string): string[] => recipients.map((to) => `${to}: ${subject}`).sort();
 const fails = (kind: 'forbidden' | 'credentials', code = 'NOT_ALLOWED'): void => {
-  world.erp.onCall = () => {
+  fixture.erp.onCall = () => {
     throw erpError(kind, code);
   };
 };
 const works = (): void => {
-  world.erp.onCall = () => undefined;
+  fixture.erp.onCall = () => undefined;
 };
 
 describe('an alert', () => {
   it('is not sent for a healthy sync', async () => {
-    await world.sync();
-    await world.sync();
+    await fixture.sync();
+    await fixture.sync();
     expect(await subjects()).toEqual([]);
   });
 
   it('is sent for the first failed run, not for the next ones, and then for the recovery', async () => {
-    await world.sync();
+    await fixture.sync();
     fails('forbidden');
-    const first = await world.sync();
-    await world.sync();
+    const first = await fixture.sync();
+    await fixture.sync();
     const sent = await mails();
     expect(sent.map(({ to }) => to[0]).sort()).toEqual([...recipients].sort());
     const { mail } = sent[0] as Delivered;
@@ -102,8 +102,8 @@ describe('an alert', () => {
     expect(mail.text).toContain(`${consoleUrl}/runs/${first.id}`);
     expect(mail.html).toContain(`${consoleUrl}/runs/${first.id}`);
     works();
-    await world.sync();
-    await world.sync();
+    await fixture.sync();
+    await fixture.sync();
     const recovered = await mails();
     expect(recovered.map(({ mail: { subject } }) => subject)).toEqual([
       'Sync Things has recovered',
@@ -114,7 +114,7 @@ describe('an alert', () => {
 
   it('is sent when the very first run fails', async () => {
     fails('forbidden');
-    await world.sync();
+    await fixture.sync();
     expect(await subjects()).toEqual(toAll('Sync Things failed'));
   });
 
@@ -123,7 +123,7 @@ describe('an alert', () => {
     for (const isWell of [true, true, false, false, false, true, false, true, true]) {
       if (isWell) works();
       else fails('forbidden');
-      await world.sync();
+      await fixture.sync();
       seen.push(...(await subjects()).filter((one) => one.startsWith('ops')));
     }
     expect(seen.map((one) => one.replace('ops@example.test: Sync Things ', ''))).toEqual([
@@ -135,19 +135,19 @@ describe('an alert', () => {
   });
 
   it('reports rejected records', async () => {
-    world.erp.rejects.set('99', { id: '99', code: 'X', message: 'no' });
-    await world.sync();
+    fixture.erp.rejects.set('99', { id: '99', code: 'X', message: 'no' });
+    await fixture.sync();
     expect(await subjects()).toEqual(toAll('Sync Things could not store every record'));
-    world.erp.rejects.clear();
-    await world.sync();
+    fixture.erp.rejects.clear();
+    await fixture.sync();
     expect(await subjects()).toEqual(toAll('Sync Things has recovered'));
   });
 
   it('reports that deletions wait for approval, how many, and how to approve them', async () => {
-    await world.sync();
-    for (let id = 1; id <= 40; id += 1) world.erp.records.delete(String(id));
-    const { error } = await world.sync();
-    await world.sync();
+    await fixture.sync();
+    for (let id = 1; id <= 40; id += 1) fixture.erp.records.delete(String(id));
+    const { error } = await fixture.sync();
+    await fixture.sync();
     const sent = await mails();
     expect(sent.map(({ mail }) => mail.subject)).toEqual(
       recipients.map(() => 'Sync Things is holding back deletions'),
@@ -157,48 +157,48 @@ describe('an alert', () => {
     const twenty = Array.from({ length: 20 }, (_unused, n) => n + 1).join(', ');
     expect(sent[0]?.mail.text).toContain(`Records, by number or id: ${twenty} and 20 more.`);
     expect(sent[0]?.mail.text).not.toContain('name 1');
-    const link = `${consoleUrl}/syncs/${world.configId}/deletions/${error?.proposalId}`;
+    const link = `${consoleUrl}/syncs/${fixture.configId}/deletions/${error?.proposalId}`;
     expect(sent[0]?.mail.text).toContain(link);
     expect(sent[0]?.mail.html).toContain(link);
   });
 
   it('shows the numbers of held records, and the id where a number may be a name', async () => {
     const numbers: Record<string, string> = { 1: 'INV-0001', 2: 'Smith & Sons 2', 3: 'Jones' };
-    for (const [id, number] of Object.entries(numbers)) world.erp.put(id, { name: number });
-    world.erp.shownAs = { number: 'name', name: 'name', date: null, amount: 'total' };
-    await world.sync();
-    for (let id = 1; id <= 8; id += 1) world.erp.records.delete(String(id));
-    await world.sync();
+    for (const [id, number] of Object.entries(numbers)) fixture.erp.put(id, { name: number });
+    fixture.erp.shownAs = { number: 'name', name: 'name', date: null, amount: 'total' };
+    await fixture.sync();
+    for (let id = 1; id <= 8; id += 1) fixture.erp.records.delete(String(id));
+    await fixture.sync();
     const [sent] = await mails();
     expect(sent?.mail.text).toContain('Records, by number or id: INV-0001, 2, 3, 4, 5, 6, 7, 8.');
     expect(sent?.mail.text).not.toContain('Smith');
   });
 
   it('shows the ids of held records where a version masks their numbers', async () => {
-    world.erp.put('1', { name: 'INV-0001' });
-    world.erp.shownAs = { number: 'name', name: 'name', date: null, amount: 'total' };
-    await world.sync();
+    fixture.erp.put('1', { name: 'INV-0001' });
+    fixture.erp.shownAs = { number: 'name', name: 'name', date: null, amount: 'total' };
+    await fixture.sync();
     const fields = [{ name: 'name', source: 'name', mask: 'last4' }];
-    await publishVersion(ctx, world.organizationId, {
+    await publishVersion(ctx, fixture.organizationId, {
       endpoints: [{ name: 'things', recordType: 'thing', fields, filters: [], sorts: [] }],
     });
-    for (let id = 1; id <= 8; id += 1) world.erp.records.delete(String(id));
-    await world.sync();
+    for (let id = 1; id <= 8; id += 1) fixture.erp.records.delete(String(id));
+    await fixture.sync();
     const [sent] = await mails();
     expect(sent?.mail.text).toContain('Records, by number or id: 1, 2, 3, 4, 5, 6, 7, 8.');
     expect(sent?.mail.text).not.toContain('0001');
   });
 
   it('of a pause is sent once, instead of the failure; the recovery is reported with the next run, not with the fix', async () => {
-    await world.sync();
+    await fixture.sync();
     fails('credentials', 'KEY_REVOKED');
-    await world.sync();
-    await world.sync();
+    await fixture.sync();
+    await fixture.sync();
     expect(await subjects()).toEqual(toAll('Sync Things is paused'));
     works();
-    await world.changeConfig({ paused_reason: null });
+    await fixture.changeConfig({ paused_reason: null });
     expect(await subjects()).toEqual([]);
-    await world.sync();
+    await fixture.sync();
     expect(await subjects()).toEqual(toAll('Sync Things has recovered'));
   });
 
@@ -208,9 +208,9 @@ describe('an alert', () => {
       baseUrl: null,
       authentication: { method: 'oauth2' },
     });
-    await inTransaction(world.tenant, (tx) =>
+    await inTransaction(fixture.tenant, (tx) =>
       tx('erp_connections').insert({
-        organization_id: world.organizationId,
+        organization_id: fixture.organizationId,
         kind: 'netsuite',
         account_id: '1',
         settings: connection,
@@ -218,12 +218,12 @@ describe('an alert', () => {
     );
     const api = createApi(
       createApp(ctx),
-      (await makeKey(ctx, world.organizationId, { permissions: ['write'] })).secret,
+      (await makeKey(ctx, fixture.organizationId, { permissions: ['write'] })).secret,
     );
     expect((await api('delete', '/netsuite/connection')).status).toBe(204);
     const sent = await mails();
     expect(sent.map(({ mail }) => mail.subject)).toEqual(recipients.map(() => 'Sync Things is paused'));
-    expect(sent[0]?.mail.text).toContain(`${consoleUrl}/syncs/${world.configId}`);
+    expect(sent[0]?.mail.text).toContain(`${consoleUrl}/syncs/${fixture.configId}`);
   });
 
   it('is sent once when several processes record the same change concurrently', async () => {
@@ -234,8 +234,8 @@ describe('an alert', () => {
     } as const;
     await Promise.all(
       Array.from({ length: 6 }, () =>
-        inTransaction(world.tenant, (tx) =>
-          recordSyncHealth(tx, { ...world.tenant, ...ctx }, world.configId, news),
+        inTransaction(fixture.tenant, (tx) =>
+          recordSyncHealth(tx, { ...fixture.tenant, ...ctx }, fixture.configId, news),
         ),
       ),
     );
@@ -243,33 +243,33 @@ describe('an alert', () => {
   });
 
   it('is not sent for a cancelled run', async () => {
-    const runId = await world.queue();
-    await inTransaction(world.tenant, (tx) =>
+    const runId = await fixture.queue();
+    await inTransaction(fixture.tenant, (tx) =>
       tx('sync_runs').where({ id: runId }).update({ cancel_requested: true }),
     );
-    expect((await world.drive(runId)).status).toBe('cancelled');
+    expect((await fixture.drive(runId)).status).toBe('cancelled');
     expect(await subjects()).toEqual([]);
   });
 
   it('skips an invalid address, and the run still ends', async () => {
-    await world.changeConfig({
+    await fixture.changeConfig({
       alert_recipients: ['not an address', 'ops@example.test', 'ops@example.test'],
     });
     fails('forbidden');
-    expect((await world.sync()).status).toBe('failed');
+    expect((await fixture.sync()).status).toBe('failed');
     expect(await subjects()).toEqual(['ops@example.test: Sync Things failed']);
   });
 
   it('is queued in the transaction that changes the state, exactly once, wherever the worker dies', async () => {
     fails('forbidden');
     await admin('refusals').insert({ on_or_off: true });
-    const runId = await world.queue();
-    await world.work(await world.claim());
-    expect((await world.row(runId)).status).toBe('running');
+    const runId = await fixture.queue();
+    await fixture.work(await fixture.claim());
+    expect((await fixture.row(runId)).status).toBe('running');
     expect(await subjects()).toEqual([]);
     await admin('refusals').delete();
     await admin('sync_runs').where({ id: runId }).update({ lease_until: '2020-01-01' });
-    expect((await world.drive(runId)).status).toBe('failed');
+    expect((await fixture.drive(runId)).status).toBe('failed');
     expect(await subjects()).toEqual(toAll('Sync Things failed'));
   });
 });

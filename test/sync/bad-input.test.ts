@@ -13,7 +13,7 @@ import {
   type Wire,
 } from '../connectors/netsuite/wire.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import { datedFields, endOpenRuns, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -28,11 +28,11 @@ beforeAll(async () => {
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
-const rejections = (world: SyncWorld) =>
-  world.query<{ id: string; code: string; message: string }>(
-    `select id, code, message from ${world.schema}.rejections order by id`,
+const rejections = (fixture: SyncFixture) =>
+  fixture.query<{ id: string; code: string; message: string }>(
+    `select id, code, message from ${fixture.schema}.rejections order by id`,
   );
-const servedIds = async (world: SyncWorld) => (await world.rows()).map(({ id }) => String(id));
+const servedIds = async (fixture: SyncFixture) => (await fixture.rows()).map(({ id }) => String(id));
 
 describe('over the wire', () => {
   let wire: Wire;
@@ -105,14 +105,14 @@ describe('over the wire', () => {
   });
   afterEach(() => wire.stop());
 
-  async function customers(): Promise<SyncWorld> {
+  async function customers(): Promise<SyncFixture> {
     const erp = Object.assign(memoryErp(), {
       connector: createConnectorAt(wire.url, { erp: { maxResponseBytes } }),
     });
     const fields = ['entityid', 'creditlimit', 'isperson', 'startdate', 'currency', 'lastmodifieddate'];
-    const world = await syncWorld(ctx, erp, { recordType: 'customer', fields });
-    await saveAccount(world.tenant, { described: [getMetadata('customer')], listed: [], account: null });
-    return world;
+    const fixture = await syncFixture(ctx, erp, { recordType: 'customer', fields });
+    await saveAccount(fixture.tenant, { described: [getMetadata('customer')], listed: [], account: null });
+    return fixture;
   }
 
   const broken = good(14).replace('"C14"', '"C\u000114"'); // an unescaped control character
@@ -217,8 +217,8 @@ describe('over the wire', () => {
     '%s: the record is rejected with its reason, the run is partial, the rest is served',
     async (_name, texts, { code, message, id = '14' }) => {
       rows.set(14, texts);
-      const world = await customers();
-      const first = await world.sync();
+      const fixture = await customers();
+      const first = await fixture.sync();
       expect(first).toMatchObject({
         status: 'partial',
         attempt: 1,
@@ -226,35 +226,38 @@ describe('over the wire', () => {
         counts: { inserted: 24, rejected: 1 },
       });
       const expected = [{ id, code, message: expect.stringMatching(message) }];
-      expect(await rejections(world)).toEqual(expected);
-      expect(await servedIds(world)).toEqual([...rows.keys()].filter((key) => key !== 14).map(String));
+      expect(await rejections(fixture)).toEqual(expected);
+      expect(await servedIds(fixture)).toEqual([...rows.keys()].filter((key) => key !== 14).map(String));
       // Every later run rejects it again, including the incremental one with its scan.
       rows.set(3, [good(3, { entityid: 'changed', lastmodifieddate: '2026-05-01T11:00:00Z' })]);
-      expect(await world.sync('incremental')).toMatchObject({
+      expect(await fixture.sync('incremental')).toMatchObject({
         status: 'partial',
         mode: 'incremental',
         counts: { updated: 1, deleted: 0, rejected: 1 },
       });
-      expect(await rejections(world)).toEqual(expected);
+      expect(await rejections(fixture)).toEqual(expected);
       // The rejection ends when the record is corrected.
       rows.set(14, [good(14)]);
-      expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 1, rejected: 0 } });
-      expect(await servedIds(world)).toHaveLength(25);
+      expect(await fixture.sync()).toMatchObject({
+        status: 'succeeded',
+        counts: { inserted: 1, rejected: 0 },
+      });
+      expect(await servedIds(fixture)).toHaveLength(25);
     },
   );
 
   it('a record that becomes invalid keeps its last good version and is not treated as deleted', async () => {
-    const world = await customers();
-    await world.sync();
+    const fixture = await customers();
+    await fixture.sync();
     rows.set(14, [
       good(14, { entityid: 'x', lastmodifieddate: '2026-05-01T11:00:00Z' }),
       good(14, { entityid: 'y' }),
     ]);
-    expect(await world.sync('incremental')).toMatchObject({
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'partial',
       counts: { deleted: 0, rejected: 1 },
     });
-    expect((await world.rows())[13]).toMatchObject({ id: '14', f_entityid: 'C14' });
+    expect((await fixture.rows())[13]).toMatchObject({ id: '14', f_entityid: 'C14' });
   });
 
   it('`__proto__` in a response is a name like any other', async () => {
@@ -264,9 +267,9 @@ describe('over the wire', () => {
         '{"__proto__":{"entityid":"stolen","polluted":true},"constructor":"x","ToString":"y",',
       ),
     ]);
-    const world = await customers();
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
-    expect((await world.rows())[13]).toMatchObject({ f_entityid: 'C14' });
+    const fixture = await customers();
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
+    expect((await fixture.rows())[13]).toMatchObject({ f_entityid: 'C14' });
     expect(Reflect.get({}, 'polluted')).toBeUndefined();
   });
 
@@ -276,13 +279,13 @@ describe('over the wire', () => {
       seen.query.includes('ORDER BY')
         ? void response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[')
         : answer(seen, response);
-    const world = await customers();
-    expect(await world.sync()).toMatchObject({
+    const fixture = await customers();
+    expect(await fixture.sync()).toMatchObject({
       status: 'failed',
       attempt: 5,
       error: { code: 'ANSWER_MALFORMED' },
     });
-    expect(await rejections(world)).toEqual([]);
+    expect(await rejections(fixture)).toEqual([]);
   });
 });
 
@@ -339,33 +342,33 @@ describe('from a connector that does not validate', () => {
     ['letters in an integer of a line', {}, line({ count: 'abc' }), /^lines line 2: count is not an integer/],
     ['NUL in a line', {}, line({ memo: 'a\0b' }), /^lines line 2: memo contains/],
   ])('%s: rejected, partial, the rest served', async (_name, values, more, message) => {
-    const world = await syncWorld(ctx, memoryErp(fields));
-    for (let id = 1; id <= 12; id += 1) world.erp.put(id);
-    world.erp.put(7, values as Record<string, string>, more);
-    expect(await world.sync()).toMatchObject({
+    const fixture = await syncFixture(ctx, memoryErp(fields));
+    for (let id = 1; id <= 12; id += 1) fixture.erp.put(id);
+    fixture.erp.put(7, values as Record<string, string>, more);
+    expect(await fixture.sync()).toMatchObject({
       status: 'partial',
       attempt: 1,
       counts: { inserted: 11, rejected: 1 },
     });
-    expect(await rejections(world)).toEqual([
+    expect(await rejections(fixture)).toEqual([
       { id: '7', code: expect.stringMatching(/^VALUE_/), message: expect.stringMatching(message) },
     ]);
-    expect(await servedIds(world)).not.toContain('7');
+    expect(await servedIds(fixture)).not.toContain('7');
   });
 
   it('a field named `constructor` has only its own values', async () => {
-    const world = await syncWorld(ctx, memoryErp(fields));
-    world.erp.put(1);
-    world.erp.put(2, { constructor: 'a builder' });
-    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
-    expect((await world.rows()).map((row) => row['f_constructor'])).toEqual([null, 'a builder']);
+    const fixture = await syncFixture(ctx, memoryErp(fields));
+    fixture.erp.put(1);
+    fixture.erp.put(2, { constructor: 'a builder' });
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+    expect((await fixture.rows()).map((row) => row['f_constructor'])).toEqual([null, 'a builder']);
   });
 
   it('a modification time, and ids of lists and deletions, that cannot be stored: rejected by an incremental run, the rest served', async () => {
-    const world = await syncWorld(ctx, memoryErp(datedFields));
-    const { erp } = world;
+    const fixture = await syncFixture(ctx, memoryErp(datedFields));
+    const { erp } = fixture;
     for (let id = 1; id <= 12; id += 1) erp.put(id);
-    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
     erp.put(3, { name: 'changed' });
     erp.put(7, { name: 'changed' });
     const { connector } = erp;
@@ -387,31 +390,31 @@ describe('from a connector that does not validate', () => {
     const unstorable = ['a\0', '\ud800', '9'.repeat(30), 'x'.repeat(5_000)];
     erp.deleted = new Map(unstorable.map((id) => [id, '2100-01-01T00:00:00Z']));
     erp.today = '2100-01-01';
-    expect(await world.sync('incremental')).toMatchObject({
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'partial',
       attempt: 1,
       counts: { updated: 1, deleted: 0, rejected: 1 },
     });
-    expect(await rejections(world)).toMatchObject([{ id: '7', code: 'VALUE_UNREADABLE' }]);
-    expect((await world.rows())[6]).toMatchObject({ f_name: 'name 7' });
+    expect(await rejections(fixture)).toMatchObject([{ id: '7', code: 'VALUE_UNREADABLE' }]);
+    expect((await fixture.rows())[6]).toMatchObject({ f_name: 'name 7' });
     Object.assign(erp, { connector });
     erp.put(7, { name: 'right again' });
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', error: null });
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', error: null });
   });
 
   it('duplicate ids on one page: all records with that id are rejected', async () => {
-    const world = await syncWorld(ctx, memoryErp());
-    for (let id = 1; id <= 12; id += 1) world.erp.put(id);
-    await world.sync();
-    world.erp.bendPage = (page) => ({
+    const fixture = await syncFixture(ctx, memoryErp());
+    for (let id = 1; id <= 12; id += 1) fixture.erp.put(id);
+    await fixture.sync();
+    fixture.erp.bendPage = (page) => ({
       ...page,
       records: page.records.flatMap((record) =>
         record.id === '7' ? [record, { ...record, values: { name: 'another' } }] : [record],
       ),
     });
-    expect(await world.sync()).toMatchObject({ status: 'partial', counts: { rejected: 1, deleted: 0 } });
-    expect(await rejections(world)).toMatchObject([{ id: '7', code: 'DUPLICATE_ID' }]);
-    expect((await world.rows())[6]).toMatchObject({ f_name: 'name 7' });
+    expect(await fixture.sync()).toMatchObject({ status: 'partial', counts: { rejected: 1, deleted: 0 } });
+    expect(await rejections(fixture)).toMatchObject([{ id: '7', code: 'DUPLICATE_ID' }]);
+    expect((await fixture.rows())[6]).toMatchObject({ f_name: 'name 7' });
   });
 
   it.each<[string, unknown, string]>([
@@ -420,13 +423,13 @@ describe('from a connector that does not validate', () => {
     ['another way of writing it', '007', '007'],
     ['what cannot be stored', `\0\ud800${'x'.repeat(5_000)}`, `\ufffd\ufffd${'x'.repeat(198)}`],
   ])('an id that changes type: %s', async (_name, id, storableId) => {
-    const world = await syncWorld(ctx, memoryErp());
-    for (let n = 1; n <= 12; n += 1) world.erp.put(n);
-    world.erp.bendPage = (page) => ({
+    const fixture = await syncFixture(ctx, memoryErp());
+    for (let n = 1; n <= 12; n += 1) fixture.erp.put(n);
+    fixture.erp.bendPage = (page) => ({
       ...page,
       records: page.records.map((record) => (record.id === '7' ? { ...record, id: id as string } : record)),
     });
-    expect(await world.sync()).toMatchObject({ status: 'partial', counts: { inserted: 11, rejected: 1 } });
-    expect(await rejections(world)).toMatchObject([{ id: storableId, code: 'ID_UNREADABLE' }]);
+    expect(await fixture.sync()).toMatchObject({ status: 'partial', counts: { inserted: 11, rejected: 1 } });
+    expect(await rejections(fixture)).toMatchObject([{ id: storableId, code: 'ID_UNREADABLE' }]);
   });
 });

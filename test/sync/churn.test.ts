@@ -9,8 +9,8 @@ import {
   type MemoryErp,
   memoryErp,
   type Operation,
-  type SyncWorld,
-  syncWorld,
+  type SyncFixture,
+  syncFixture,
 } from './fixture.ts';
 
 let database: TestDatabase;
@@ -24,15 +24,15 @@ const records = 2_560;
 const longAgo = '2020-01-01T00:00:00Z';
 const yesterday = new Date(Date.now() - 86_400_000);
 
-async function loaded(): Promise<SyncWorld> {
+async function loaded(): Promise<SyncFixture> {
   const erp = memoryErp(datedFields);
   erp.deleted = new Map();
   erp.at = yesterday;
   for (let id = 1; id <= records; id += 1) erp.put(id, {}, { modifiedAt: longAgo });
-  const world = await syncWorld(database.ctx, erp);
-  expect((await world.sync('full')).status).toBe('succeeded');
+  const fixture = await syncFixture(database.ctx, erp);
+  expect((await fixture.sync('full')).status).toBe('succeeded');
   erp.at = null;
-  return world;
+  return fixture;
 }
 
 /**
@@ -52,51 +52,51 @@ function churn(erp: MemoryErp, operation: Operation, modifiedAt = longAgo): void
 }
 
 /** What is stored after a run in which nothing happens. */
-async function expectSame(world: SyncWorld): Promise<void> {
-  world.erp.onCall = () => undefined;
-  expect((await world.sync('incremental')).status).toBe('succeeded');
-  expect((await world.rows()).map(({ id }) => String(id))).toEqual(
-    [...world.erp.records.keys()].sort((a, b) => Number(a) - Number(b)),
+async function expectSame(fixture: SyncFixture): Promise<void> {
+  fixture.erp.onCall = () => undefined;
+  expect((await fixture.sync('incremental')).status).toBe('succeeded');
+  expect((await fixture.rows()).map(({ id }) => String(id))).toEqual(
+    [...fixture.erp.records.keys()].sort((a, b) => Number(a) - Number(b)),
   );
 }
 
 describe('one record created and one deleted between pages', () => {
   it('of the daily scan: the run is green and right', async () => {
-    const world = await loaded();
-    churn(world.erp, 'scan');
-    const row = await world.sync('incremental');
+    const fixture = await loaded();
+    churn(fixture.erp, 'scan');
+    const row = await fixture.sync('incremental');
     expect([row.status, row.error]).toEqual(['succeeded', null]);
-    await expectSame(world);
+    await expectSame(fixture);
   });
 
   it('of the ids that a full run compares: the run is green and right', async () => {
-    const world = await loaded();
+    const fixture = await loaded();
     // The count differs from what was read, so that ids are compared.
     let isRead = false;
-    const { onCall } = world.erp;
-    churn(world.erp, 'listIds');
-    const churning = world.erp.onCall;
-    world.erp.onCall = async (call, request) => {
+    const { onCall } = fixture.erp;
+    churn(fixture.erp, 'listIds');
+    const churning = fixture.erp.onCall;
+    fixture.erp.onCall = async (call, request) => {
       if (
         !isRead &&
         call.operation === 'count' &&
-        world.erp.calls.some(({ operation }) => operation === 'readPage')
+        fixture.erp.calls.some(({ operation }) => operation === 'readPage')
       ) {
         isRead = true;
-        world.erp.put(records + 1_000, {}, { modifiedAt: longAgo });
+        fixture.erp.put(records + 1_000, {}, { modifiedAt: longAgo });
       }
       await churning(call, request);
     };
-    world.erp.calls.length = 0;
-    const row = await world.sync('full');
+    fixture.erp.calls.length = 0;
+    const row = await fixture.sync('full');
     expect([row.status, row.error]).toEqual(['succeeded', null]);
-    world.erp.onCall = onCall;
-    await expectSame(world);
+    fixture.erp.onCall = onCall;
+    await expectSame(fixture);
   });
 
   it('of the list of changed records: the run is green and right', async () => {
-    const world = await loaded();
-    const { erp } = world;
+    const fixture = await loaded();
+    const { erp } = fixture;
     const changedAt = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
     for (let id = 1; id <= 2_100; id += 1) erp.put(id, { name: 'changed' }, { modifiedAt: changedAt });
     churn(erp, 'listIds', changedAt);
@@ -119,9 +119,9 @@ describe('one record created and one deleted between pages', () => {
         return { records: within.length, withChangedLines: null };
       },
     });
-    const row = await world.sync('incremental');
+    const row = await fixture.sync('incremental');
     expect([row.status, row.error]).toEqual(['succeeded', null]);
-    await expectSame(world);
+    await expectSame(fixture);
   });
 });
 
@@ -129,12 +129,12 @@ describe('a record that is counted and never listed', () => {
   it.each(['incremental', 'full'] as const)(
     'fails the run (%s), also while others come and go',
     async (mode) => {
-      const world = await loaded();
-      churn(world.erp, mode === 'full' ? 'listIds' : 'scan');
+      const fixture = await loaded();
+      churn(fixture.erp, mode === 'full' ? 'listIds' : 'scan');
       // Counted as one more in every range that contains it.
-      const { count } = world.erp.connector;
+      const { count } = fixture.erp.connector;
       const hidden = 1_500;
-      Object.assign(world.erp.connector, {
+      Object.assign(fixture.erp.connector, {
         count: async (...[type, signal, range]: Parameters<typeof count>) => {
           const { afterId = null, upTo = null } = range ?? {};
           const contains =
@@ -142,7 +142,7 @@ describe('a record that is counted and never listed', () => {
           return (await count(type, signal, range)) + (contains ? 1 : 0);
         },
       });
-      const row = await world.sync(mode);
+      const row = await fixture.sync(mode);
       expect([row.status, row.error?.['code']]).toEqual(['failed', 'COUNT_MISMATCH']);
     },
   );

@@ -2,7 +2,7 @@
 // same calendar day.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import { datedFields, endOpenRuns, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -12,53 +12,56 @@ afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
 const total = 120;
-async function loaded(): Promise<SyncWorld> {
-  const world = await syncWorld(database.ctx, memoryErp(datedFields));
-  world.erp.at = new Date('2026-05-01T01:00:00Z');
-  world.erp.deleted = new Map();
-  for (let id = 1; id <= total; id += 1) world.erp.put(id);
-  expect(await world.sync('full')).toMatchObject({ status: 'succeeded' });
-  return world;
+async function loaded(): Promise<SyncFixture> {
+  const fixture = await syncFixture(database.ctx, memoryErp(datedFields));
+  fixture.erp.at = new Date('2026-05-01T01:00:00Z');
+  fixture.erp.deleted = new Map();
+  for (let id = 1; id <= total; id += 1) fixture.erp.put(id);
+  expect(await fixture.sync('full')).toMatchObject({ status: 'succeeded' });
+  return fixture;
 }
 /** The role sees a tenth of its records less, from the first one on. */
-function narrow({ erp }: SyncWorld): void {
+function narrow({ erp }: SyncFixture): void {
   const visible = [...erp.records.keys()];
   for (const id of visible.slice(0, Math.floor(visible.length / 10))) erp.records.delete(id);
 }
-const onHour = ({ erp }: SyncWorld, day: number, hour: number): void => {
+const onHour = ({ erp }: SyncFixture, day: number, hour: number): void => {
   erp.at = new Date(Date.UTC(2026, 4, day, hour));
 };
-const stored = async (world: SyncWorld): Promise<number> => (await world.rows()).length;
+const stored = async (fixture: SyncFixture): Promise<number> => (await fixture.rows()).length;
 
 describe('a role that narrows in steps, of which the list of deletions says nothing', () => {
   it.each(['incremental', 'full'] as const)(
     'loses what one day allows of what the day began with, over %s runs',
     async (mode) => {
-      const world = await loaded();
+      const fixture = await loaded();
       const runs: string[] = [];
       for (let step = 1; step <= 12; step += 1) {
-        narrow(world);
-        onHour(world, 1, 1 + step);
-        const run = await world.sync(mode);
+        narrow(fixture);
+        onHour(fixture, 1, 1 + step);
+        const run = await fixture.sync(mode);
         runs.push(run.status);
-        expect(await stored(world)).toBe(total - 12);
+        expect(await stored(fixture)).toBe(total - 12);
       }
       expect(runs).toEqual(['succeeded', ...Array.from({ length: 11 }, () => 'partial')]);
       // The rest is more than the next day allows.
-      onHour(world, 2, 6);
-      expect(await world.sync(mode)).toMatchObject({ status: 'partial', error: { code: 'DELETIONS_HELD' } });
-      expect(await stored(world)).toBe(total - 12);
+      onHour(fixture, 2, 6);
+      expect(await fixture.sync(mode)).toMatchObject({
+        status: 'partial',
+        error: { code: 'DELETIONS_HELD' },
+      });
+      expect(await stored(fixture)).toBe(total - 12);
     },
   );
 
   it('does not get a new allowance by a clock that goes back across midnight', async () => {
-    const world = await loaded();
-    narrow(world);
-    onHour(world, 2, 6);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 12 } });
-    narrow(world);
-    onHour(world, 1, 23);
-    expect(await world.sync('full')).toMatchObject({ status: 'partial', counts: { deleted: 0 } });
+    const fixture = await loaded();
+    narrow(fixture);
+    onHour(fixture, 2, 6);
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 12 } });
+    narrow(fixture);
+    onHour(fixture, 1, 23);
+    expect(await fixture.sync('full')).toMatchObject({ status: 'partial', counts: { deleted: 0 } });
   });
 });
 
@@ -66,33 +69,33 @@ describe('an absence that the list of deletions does not name', () => {
   it.each(['incremental', 'full'] as const)(
     'is kept and proposed once the list has named a deletion: %s run',
     async (mode) => {
-      const world = await loaded();
-      world.erp.drop(1);
-      onHour(world, 1, 3);
-      expect(await world.sync(mode)).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
-      world.erp.records.delete('2');
-      world.erp.drop(3);
-      onHour(world, 2, 4);
-      const run = await world.sync(mode);
+      const fixture = await loaded();
+      fixture.erp.drop(1);
+      onHour(fixture, 1, 3);
+      expect(await fixture.sync(mode)).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
+      fixture.erp.records.delete('2');
+      fixture.erp.drop(3);
+      onHour(fixture, 2, 4);
+      const run = await fixture.sync(mode);
       expect(run).toMatchObject({
         status: 'partial',
         error: { code: 'DELETIONS_HELD' },
         counts: { deleted: 1 },
       });
       expect(
-        await world.query(
-          `select ids, evidence->'allowed' as allowed from ${world.schema}.deletion_proposals`,
+        await fixture.query(
+          `select ids, evidence->'allowed' as allowed from ${fixture.schema}.deletion_proposals`,
         ),
       ).toEqual([{ ids: ['2'], allowed: 0 }]);
     },
   );
 
   it('is kept when the same run finds it and the first deletion that the list names', async () => {
-    const world = await loaded();
-    world.erp.drop(1);
-    world.erp.records.delete('2');
-    onHour(world, 2, 3);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', counts: { deleted: 1 } });
-    expect(await stored(world)).toBe(total - 1);
+    const fixture = await loaded();
+    fixture.erp.drop(1);
+    fixture.erp.records.delete('2');
+    onHour(fixture, 2, 3);
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'partial', counts: { deleted: 1 } });
+    expect(await stored(fixture)).toBe(total - 1);
   });
 });

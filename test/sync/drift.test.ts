@@ -10,7 +10,7 @@ import { diffFieldTypes, reportDrift } from '../../src/sync/drift.ts';
 import { type Api, createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
-import { endOpenRuns, erpError, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import { endOpenRuns, erpError, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
 
 let database: TestDatabase;
 let admin: Knex;
@@ -51,21 +51,21 @@ const changes = [
   ['retyped', 'total', 'number', 'text'],
 ];
 
-async function synced(): Promise<{ world: SyncWorld; api: Api }> {
-  const world = await syncWorld(database.ctx, memoryErp(before));
-  world.erp.put(1, {}, { lines: [] });
-  expect((await world.sync()).status).toBe('succeeded');
+async function synced(): Promise<{ fixture: SyncFixture; api: Api }> {
+  const fixture = await syncFixture(database.ctx, memoryErp(before));
+  fixture.erp.put(1, {}, { lines: [] });
+  expect((await fixture.sync()).status).toBe('succeeded');
   return {
-    world,
-    api: createApi(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId)).secret),
+    fixture,
+    api: createApi(createApp(database.ctx), (await makeKey(database.ctx, fixture.organizationId)).secret),
   };
 }
-const become = (world: SyncWorld, fields: typeof before): void => {
-  world.erp.fields = [...fields];
+const become = (fixture: SyncFixture, fields: typeof before): void => {
+  fixture.erp.fields = [...fields];
 };
 /** Makes the stored description old. */
-const metadataAges = (world: SyncWorld) =>
-  inTransaction(world.tenant, (tx) =>
+const metadataAges = (fixture: SyncFixture) =>
+  inTransaction(fixture.tenant, (tx) =>
     tx('erp_record_types').update({ described_at: '2020-01-01T00:00:00Z' }),
   );
 type Shown = {
@@ -76,8 +76,8 @@ type Shown = {
   runId: string;
   affects: unknown[];
 };
-const shown = async (world: SyncWorld, api: Api): Promise<Shown[]> => {
-  const { status, body } = await api('get', `/sync-configs/${world.configId}/drift`);
+const shown = async (fixture: SyncFixture, api: Api): Promise<Shown[]> => {
+  const { status, body } = await api('get', `/sync-configs/${fixture.configId}/drift`);
   expect(status).toBe(200);
   return body.data;
 };
@@ -85,9 +85,9 @@ const inWords = (events: readonly Shown[]) =>
   events
     .map(({ kind, field: name, fromType, toType }) => [kind, name, fromType, toType])
     .sort((a, b) => String(a[1]).localeCompare(String(b[1])));
-const outbox = (world: SyncWorld) => world.query(`select * from ${world.schema}.drift_outbox`);
-const countDriftEvents = async (world: SyncWorld, runId: string) =>
-  (await world.events(runId)).filter(
+const outbox = (fixture: SyncFixture) => fixture.query(`select * from ${fixture.schema}.drift_outbox`);
+const countDriftEvents = async (fixture: SyncFixture, runId: string) =>
+  (await fixture.events(runId)).filter(
     (message) => message === 'the fields of the record type changed in the ERP',
   ).length;
 
@@ -113,46 +113,46 @@ describe('diffFieldTypes', () => {
 
 describe('drift', () => {
   it('is not reported for a first sync, or while the fields stay the same', async () => {
-    const { world, api } = await synced();
-    expect(await shown(world, api)).toEqual([]);
-    await metadataAges(world);
-    await world.sync();
-    expect(await shown(world, api)).toEqual([]);
+    const { fixture, api } = await synced();
+    expect(await shown(fixture, api)).toEqual([]);
+    await metadataAges(fixture);
+    await fixture.sync();
+    expect(await shown(fixture, api)).toEqual([]);
   });
 
   it('lists added, vanished and retyped fields, with the run that detected them', async () => {
-    const { world, api } = await synced();
-    become(world, after);
-    await metadataAges(world);
-    const run = await world.sync();
-    const events = await shown(world, api);
+    const { fixture, api } = await synced();
+    become(fixture, after);
+    await metadataAges(fixture);
+    const run = await fixture.sync();
+    const events = await shown(fixture, api);
     expect(inWords(events)).toEqual(changes);
     expect(new Set(events.map(({ runId }) => runId))).toEqual(new Set([run.id]));
-    expect(await countDriftEvents(world, run.id)).toBe(1);
-    expect(await outbox(world)).toEqual([]);
-    await world.sync();
-    expect(await shown(world, api)).toHaveLength(changes.length);
+    expect(await countDriftEvents(fixture, run.id)).toBe(1);
+    expect(await outbox(fixture)).toEqual([]);
+    await fixture.sync();
+    expect(await shown(fixture, api)).toHaveLength(changes.length);
   });
 
   it('does not depend on the fields that the configuration selects', async () => {
-    const { world, api } = await synced();
+    const { fixture, api } = await synced();
     for (const fields of [['name'], ['name', 'total'], null]) {
-      await world.changeConfig({ fields });
-      expect((await world.sync()).status).toBe('succeeded');
+      await fixture.changeConfig({ fields });
+      expect((await fixture.sync()).status).toBe('succeeded');
     }
-    expect(await shown(world, api)).toEqual([]);
+    expect(await shown(fixture, api)).toEqual([]);
   });
 
   it('names drafts, published and deprecated versions that use the field, and no others', async () => {
-    const { world, api } = await synced();
-    const user = await inTransaction(world.tenant, (tx) =>
+    const { fixture, api } = await synced();
+    const user = await inTransaction(fixture.tenant, (tx) =>
       tx('memberships').first<{ user_id: string }>('user_id'),
     );
     const schema = (version: string, status: string, endpoints: object[]) =>
-      inTransaction(world.tenant, (tx) =>
+      inTransaction(fixture.tenant, (tx) =>
         tx('api_schemas').insert({
           id: createId(),
-          organization_id: world.organizationId,
+          organization_id: fixture.organizationId,
           version,
           status,
           created_by: user.user_id,
@@ -183,10 +183,10 @@ describe('drift', () => {
     await schema('v4', 'draft', [
       endpoint('items', 'thing', { name: 'sum', source: 'total' }, { name: 'sumName', source: 'total.name' }),
     ]);
-    become(world, after);
-    await metadataAges(world);
-    await world.sync();
-    const events = await shown(world, api);
+    become(fixture, after);
+    await metadataAges(fixture);
+    await fixture.sync();
+    const events = await shown(fixture, api);
     const affects = (name: string) => events.find(({ field: one }) => one === name)?.affects;
     const use = (version: string, at: string, name: string) => ({
       kind: 'api-schema',
@@ -209,71 +209,71 @@ describe('drift', () => {
 
 describe('a change is reported exactly once', () => {
   it('when the process dies after detecting it', async () => {
-    const { world, api } = await synced();
-    become(world, after);
-    await metadataAges(world);
+    const { fixture, api } = await synced();
+    become(fixture, after);
+    await metadataAges(fixture);
     await admin('refusals').insert({ on_or_off: true });
-    const runId = await world.queue();
-    await world.work(await world.claim());
-    expect([await shown(world, api), (await outbox(world)).length]).toEqual([[], changes.length]);
+    const runId = await fixture.queue();
+    await fixture.work(await fixture.claim());
+    expect([await shown(fixture, api), (await outbox(fixture)).length]).toEqual([[], changes.length]);
     await admin('refusals').delete();
-    expect((await world.drive(runId)).status).toBe('succeeded');
-    expect(inWords(await shown(world, api))).toEqual(changes);
-    expect([await countDriftEvents(world, runId), await outbox(world)]).toEqual([1, []]);
+    expect((await fixture.drive(runId)).status).toBe('succeeded');
+    expect(inWords(await shown(fixture, api))).toEqual(changes);
+    expect([await countDriftEvents(fixture, runId), await outbox(fixture)]).toEqual([1, []]);
   });
 
   it('when it dies between reporting it and deleting it from the outbox', async () => {
-    const { world, api } = await synced();
-    become(world, after);
-    await metadataAges(world);
+    const { fixture, api } = await synced();
+    become(fixture, after);
+    await metadataAges(fixture);
     await admin('refusals').insert({ on_or_off: true });
-    const runId = await world.queue();
-    await world.work(await world.claim());
-    const kept = await outbox(world);
+    const runId = await fixture.queue();
+    await fixture.work(await fixture.claim());
+    const kept = await outbox(fixture);
     await admin('refusals').delete();
-    await world.drive(runId);
+    await fixture.drive(runId);
     await database.ctx.db.data.query(
-      `insert into ${world.schema}.drift_outbox select * from jsonb_populate_recordset(null::${world.schema}.drift_outbox, $1)`,
+      `insert into ${fixture.schema}.drift_outbox select * from jsonb_populate_recordset(null::${fixture.schema}.drift_outbox, $1)`,
       [JSON.stringify(kept)],
     );
-    await Promise.all([reportDrift(world.tenant, null), reportDrift(world.tenant, 'thing')]);
-    expect(inWords(await shown(world, api))).toEqual(changes);
-    expect([await countDriftEvents(world, runId), await outbox(world)]).toEqual([1, []]);
+    await Promise.all([reportDrift(fixture.tenant, null), reportDrift(fixture.tenant, 'thing')]);
+    expect(inWords(await shown(fixture, api))).toEqual(changes);
+    expect([await countDriftEvents(fixture, runId), await outbox(fixture)]).toEqual([1, []]);
   });
 
   it('when the run that detected it fails right afterwards', async () => {
-    const { world, api } = await synced();
-    become(world, after);
-    await metadataAges(world);
-    world.erp.onCall = ({ operation }) => {
+    const { fixture, api } = await synced();
+    become(fixture, after);
+    await metadataAges(fixture);
+    fixture.erp.onCall = ({ operation }) => {
       if (operation === 'now') throw erpError('forbidden', 'NO');
     };
-    expect((await world.sync()).status).toBe('failed');
-    expect(inWords(await shown(world, api))).toEqual(changes);
-    world.erp.onCall = () => undefined;
-    await world.sync();
-    expect(await shown(world, api)).toHaveLength(changes.length);
+    expect((await fixture.sync()).status).toBe('failed');
+    expect(inWords(await shown(fixture, api))).toEqual(changes);
+    fixture.erp.onCall = () => undefined;
+    await fixture.sync();
+    expect(await shown(fixture, api)).toHaveLength(changes.length);
   });
 });
 
 describe('a warehouse that an older version of this service created', () => {
   it('is upgraded by the next run', async () => {
-    const { world, api } = await synced();
-    world.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' });
-    await world.sync();
-    await admin.raw(`drop table ${world.schema}.drift_outbox, ${world.schema}.staged_unchanged`);
-    await admin.raw(`alter table ${world.schema}.record_state drop column erp_fields`);
+    const { fixture, api } = await synced();
+    fixture.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' });
+    await fixture.sync();
+    await admin.raw(`drop table ${fixture.schema}.drift_outbox, ${fixture.schema}.staged_unchanged`);
+    await admin.raw(`alter table ${fixture.schema}.record_state drop column erp_fields`);
     await admin.raw(
-      `alter table ${world.schema}.rejections drop column attempts, drop column last_seen_at, drop column last_run_id`,
+      `alter table ${fixture.schema}.rejections drop column attempts, drop column last_seen_at, drop column last_run_id`,
     );
-    expect((await api('get', `/sync-configs/${world.configId}/rejections`)).body.data).toMatchObject([
+    expect((await api('get', `/sync-configs/${fixture.configId}/rejections`)).body.data).toMatchObject([
       { id: '2', attempts: 1, runId: null },
     ]);
-    const run = await world.sync();
+    const run = await fixture.sync();
     expect(run.status).toBe('partial');
-    expect((await api('get', `/sync-configs/${world.configId}/rejections`)).body.data).toMatchObject([
+    expect((await api('get', `/sync-configs/${fixture.configId}/rejections`)).body.data).toMatchObject([
       { id: '2', attempts: 2, runId: run.id },
     ]);
-    expect(await shown(world, api)).toEqual([]);
+    expect(await shown(fixture, api)).toEqual([]);
   });
 });

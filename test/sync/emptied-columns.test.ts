@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import { datedFields, endOpenRuns, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -21,31 +21,31 @@ afterAll(() => database.close());
  * 80 stored records, all with a total; then this many come without one, and this many are edited and keep
  * theirs.
  */
-async function editedWorld(emptied: number, kept: number): Promise<SyncWorld> {
-  const world = await syncWorld(ctx, memoryErp(datedFields));
-  world.erp.at = new Date('2026-05-01T03:00:00Z');
-  for (let id = 1; id <= 80; id += 1) world.erp.put(id);
-  world.erp.at = new Date('2026-05-01T08:00:00Z');
-  expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 80 } });
-  world.erp.at = new Date('2026-05-01T12:00:00Z');
+async function editedFixture(emptied: number, kept: number): Promise<SyncFixture> {
+  const fixture = await syncFixture(ctx, memoryErp(datedFields));
+  fixture.erp.at = new Date('2026-05-01T03:00:00Z');
+  for (let id = 1; id <= 80; id += 1) fixture.erp.put(id);
+  fixture.erp.at = new Date('2026-05-01T08:00:00Z');
+  expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 80 } });
+  fixture.erp.at = new Date('2026-05-01T12:00:00Z');
   for (let id = 1; id <= emptied + kept; id += 1)
-    world.erp.put(id, id <= emptied ? { total: null } : { name: 'edited' });
-  return world;
+    fixture.erp.put(id, id <= emptied ? { total: null } : { name: 'edited' });
+  return fixture;
 }
-const emptyTotals = async (world: SyncWorld) =>
-  (await world.rows()).filter((row) => row['f_total'] === null).length;
+const emptyTotals = async (fixture: SyncFixture) =>
+  (await fixture.rows()).filter((row) => row['f_total'] === null).length;
 
 describe('a column that comes empty', () => {
   it.each([
     [19, 0],
     [20, 21],
   ])('in %i records, next to %i that keep a value, is a change like any other', async (emptied, kept) => {
-    const world = await editedWorld(emptied, kept);
-    expect(await world.sync('incremental')).toMatchObject({
+    const fixture = await editedFixture(emptied, kept);
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { updated: emptied + kept },
     });
-    expect(await emptyTotals(world)).toBe(emptied);
+    expect(await emptyTotals(fixture)).toBe(emptied);
   });
 
   it.each([
@@ -54,15 +54,15 @@ describe('a column that comes empty', () => {
   ])(
     'in %i records, next to %i that keep a value, is confirmed by single reads and withheld',
     async (emptied, kept) => {
-      const world = await editedWorld(emptied, kept);
-      world.erp.calls.length = 0;
-      const run = await world.sync('incremental');
+      const fixture = await editedFixture(emptied, kept);
+      fixture.erp.calls.length = 0;
+      const run = await fixture.sync('incremental');
       expect(run).toMatchObject({
         status: 'partial',
         error: { code: 'FIELDS_EMPTY', message: expect.stringContaining('total') },
       });
-      expect(world.erp.calls.filter(({ operation }) => operation === 'readByIds')).toHaveLength(20);
-      expect(await emptyTotals(world)).toBe(0);
+      expect(fixture.erp.calls.filter(({ operation }) => operation === 'readByIds')).toHaveLength(20);
+      expect(await emptyTotals(fixture)).toBe(0);
     },
   );
 
@@ -75,66 +75,66 @@ describe('a column that comes empty', () => {
   ])(
     'in %i records, next to %i that keep a value, of which %i are filled again during the run: %s',
     async (emptied, kept, refilled, status) => {
-      const world = await editedWorld(emptied, kept);
+      const fixture = await editedFixture(emptied, kept);
       const ids = Array.from({ length: refilled }, (_unused, n) => String(n + 1));
-      world.erp.onCall = ({ operation }) => {
+      fixture.erp.onCall = ({ operation }) => {
         if (operation !== 'deletedSince') return;
-        world.erp.onCall = () => undefined;
-        world.erp.at = new Date('2026-05-01T12:00:05Z');
-        for (const id of ids) world.erp.put(id);
+        fixture.erp.onCall = () => undefined;
+        fixture.erp.at = new Date('2026-05-01T12:00:05Z');
+        for (const id of ids) fixture.erp.put(id);
       };
-      expect(await world.sync('incremental')).toMatchObject({
+      expect(await fixture.sync('incremental')).toMatchObject({
         status,
         attempt: 1,
         error: status === 'partial' ? { code: 'FIELDS_EMPTY' } : null,
       });
       // The next run reads what was filled again.
-      await world.sync('incremental');
-      const totals = new Map((await world.rows()).map((row) => [String(row['id']), row['f_total']]));
+      await fixture.sync('incremental');
+      const totals = new Map((await fixture.rows()).map((row) => [String(row['id']), row['f_total']]));
       expect(ids.map((id) => totals.get(id))).toEqual(ids.map((id) => `${id}.50`));
     },
   );
 
   it('fails the run when a single read finds a value in a record that did not change', async () => {
-    const world = await editedWorld(0, 30);
-    world.erp.bendPage = (page) => ({
+    const fixture = await editedFixture(0, 30);
+    fixture.erp.bendPage = (page) => ({
       ...page,
       records: page.records.map((record) => ({ ...record, values: { ...record.values, total: null } })),
     });
-    expect(await world.sync('incremental')).toMatchObject({
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'failed',
       error: { code: 'COLUMN_EMPTIED' },
     });
   });
 
   it('in a full run counts all records that had a value', async () => {
-    const world = await editedWorld(39, 0);
-    expect(await world.sync('full')).toMatchObject({ status: 'succeeded', counts: { updated: 39 } });
-    const other = await editedWorld(40, 0);
+    const fixture = await editedFixture(39, 0);
+    expect(await fixture.sync('full')).toMatchObject({ status: 'succeeded', counts: { updated: 39 } });
+    const other = await editedFixture(40, 0);
     expect(await other.sync('full')).toMatchObject({ status: 'partial', error: { code: 'FIELDS_EMPTY' } });
-    expect([await emptyTotals(world), await emptyTotals(other)]).toEqual([39, 0]);
+    expect([await emptyTotals(fixture), await emptyTotals(other)]).toEqual([39, 0]);
   });
 
   it('in a first load has nothing to be compared with', async () => {
-    const world = await syncWorld(ctx, memoryErp(datedFields));
-    for (let id = 1; id <= 60; id += 1) world.erp.put(id, { total: null });
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 60 } });
-    expect(await emptyTotals(world)).toBe(60);
+    const fixture = await syncFixture(ctx, memoryErp(datedFields));
+    for (let id = 1; id <= 60; id += 1) fixture.erp.put(id, { total: null });
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 60 } });
+    expect(await emptyTotals(fixture)).toBe(60);
   });
 });
 
 describe('a field that some lines of many records lose', () => {
   /** 80 stored records with two lines; then the first line of 30 comes without an amount. */
-  async function linedWorld(): Promise<SyncWorld> {
+  async function linedFixture(): Promise<SyncFixture> {
     const lines = field('lines', 'lines', [field('line', 'integer'), field('amount', 'number')]);
-    const world = await syncWorld(ctx, memoryErp([...datedFields, lines]));
-    world.erp.at = new Date('2026-05-01T03:00:00Z');
-    for (let id = 1; id <= 80; id += 1) world.erp.put(id, {}, { lines: linesWith('1.50') });
-    world.erp.at = new Date('2026-05-01T08:00:00Z');
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 80 } });
-    world.erp.at = new Date('2026-05-01T12:00:00Z');
-    for (let id = 1; id <= 30; id += 1) world.erp.put(id, {}, { lines: linesWith(null) });
-    return world;
+    const fixture = await syncFixture(ctx, memoryErp([...datedFields, lines]));
+    fixture.erp.at = new Date('2026-05-01T03:00:00Z');
+    for (let id = 1; id <= 80; id += 1) fixture.erp.put(id, {}, { lines: linesWith('1.50') });
+    fixture.erp.at = new Date('2026-05-01T08:00:00Z');
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 80 } });
+    fixture.erp.at = new Date('2026-05-01T12:00:00Z');
+    for (let id = 1; id <= 30; id += 1) fixture.erp.put(id, {}, { lines: linesWith(null) });
+    return fixture;
   }
   const linesWith = (amount: string | null) => [
     { line: '1', ...(amount !== null && { amount }) },
@@ -142,13 +142,13 @@ describe('a field that some lines of many records lose', () => {
   ];
 
   it('fails the run when one that did not change has them when it is read again', async () => {
-    const world = await linedWorld();
-    world.erp.onCall = ({ operation }) => {
+    const fixture = await linedFixture();
+    fixture.erp.onCall = ({ operation }) => {
       if (operation !== 'readByIds') return;
-      for (const [id, record] of world.erp.records)
-        if (Number(id) <= 30) world.erp.records.set(id, { ...record, lines: linesWith('1.50') });
+      for (const [id, record] of fixture.erp.records)
+        if (Number(id) <= 30) fixture.erp.records.set(id, { ...record, lines: linesWith('1.50') });
     };
-    const run = await world.sync('full');
+    const run = await fixture.sync('full');
     expect(run).toMatchObject({
       status: 'failed',
       error: { code: 'COLUMN_EMPTIED', message: expect.stringContaining('lines.amount') },
@@ -156,7 +156,7 @@ describe('a field that some lines of many records lose', () => {
   });
 
   it('is a change like any other when they lack it then, too', async () => {
-    const world = await linedWorld();
-    expect(await world.sync('full')).toMatchObject({ status: 'succeeded', counts: { updated: 30 } });
+    const fixture = await linedFixture();
+    expect(await fixture.sync('full')).toMatchObject({ status: 'succeeded', counts: { updated: 30 } });
   });
 });

@@ -7,7 +7,7 @@ import type { Ctx } from '../../src/core/ctx.ts';
 import { createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
-import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import { datedFields, endOpenRuns, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -27,14 +27,14 @@ const start = new Date('2026-05-01T08:00:00Z');
 const names = ['name', 'total', 'note'];
 
 async function published() {
-  const world = await syncWorld(ctx, memoryErp([...datedFields, field('note')]));
-  world.erp.at = start;
-  world.erp.deleted = new Map();
-  for (let id = 1; id <= count; id += 1) world.erp.put(id, { note: `note ${id}` });
-  world.erp.at = new Date(start.getTime() + 18_000_000);
-  await world.sync('incremental');
+  const fixture = await syncFixture(ctx, memoryErp([...datedFields, field('note')]));
+  fixture.erp.at = start;
+  fixture.erp.deleted = new Map();
+  for (let id = 1; id <= count; id += 1) fixture.erp.put(id, { note: `note ${id}` });
+  fixture.erp.at = new Date(start.getTime() + 18_000_000);
+  await fixture.sync('incremental');
   const app = createApp(ctx);
-  const { secret } = await makeKey(ctx, world.organizationId, { permissions: ['write'] });
+  const { secret } = await makeKey(ctx, fixture.organizationId, { permissions: ['write'] });
   const api = createApi(app, secret);
   const made = await api('post', '/api-schema', {
     name: 'Things',
@@ -58,55 +58,55 @@ async function published() {
   const read = async (address = '/things?sort=name'): Promise<Record<string, unknown>[]> => {
     const { status, body } = await supertest(app)
       .get(`/api/public/v1${address}`)
-      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': world.organizationId });
+      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': fixture.organizationId });
     expect([status, body.error]).toEqual([200, undefined]);
     return body.data;
   };
-  return { world, read };
+  return { fixture, read };
 }
 
 /** Advances the ERP's clock and replaces its fields. */
-function become({ erp }: SyncWorld, fields: readonly FieldMetadata[]): void {
+function become({ erp }: SyncFixture, fields: readonly FieldMetadata[]): void {
   erp.at = new Date((erp.at ?? start).getTime() + 3_600_000);
   erp.fields = [...fields];
 }
-const columns = (world: SyncWorld) =>
-  world.query(
-    `select column_name as c, state from ${world.schema}.record_columns where field in ('total', 'note') order by position`,
+const columns = (fixture: SyncFixture) =>
+  fixture.query(
+    `select column_name as c, state from ${fixture.schema}.record_columns where field in ('total', 'note') order by position`,
   );
 
 describe('a published version over changes of fields', () => {
   it('a changed type: the old column stores the values that fit it, in full and incremental runs', async () => {
-    const { world, read } = await published();
+    const { fixture, read } = await published();
     expect((await read())[0]).toMatchObject({ name: 'name 1', total: 1.5, note: 'note 1' });
-    become(world, [field('name'), field('total', 'text'), field('modified', 'time'), field('note')]);
-    world.erp.put(2, { total: 'two pounds', note: 'note 2' });
-    const run = await world.sync('incremental');
+    become(fixture, [field('name'), field('total', 'text'), field('modified', 'time'), field('note')]);
+    fixture.erp.put(2, { total: 'two pounds', note: 'note 2' });
+    const run = await fixture.sync('incremental');
     expect(run).toMatchObject({ status: 'succeeded', mode: 'full' });
-    expect(await world.events(run.id)).toContain('the fields of the record type changed in the ERP');
-    expect(await columns(world)).toEqual([
+    expect(await fixture.events(run.id)).toContain('the fields of the record type changed in the ERP');
+    expect(await columns(fixture)).toEqual([
       { c: 'f_total', state: 'replaced' },
       { c: 'f_note', state: 'live' },
       { c: 'f_total_2', state: 'live' },
     ]);
     expect((await read()).map(({ total }) => total)).toEqual([1.5, null, 3.5, 4.5, 5.5]);
 
-    become(world, world.erp.fields);
-    world.erp.put(3, { total: '33.25', note: 'note 3' });
-    world.erp.put(6, { total: 'six', note: 'note 6' });
-    expect(await world.sync('incremental')).toMatchObject({
+    become(fixture, fixture.erp.fields);
+    fixture.erp.put(3, { total: '33.25', note: 'note 3' });
+    fixture.erp.put(6, { total: 'six', note: 'note 6' });
+    expect(await fixture.sync('incremental')).toMatchObject({
       mode: 'incremental',
       counts: { inserted: 1, updated: 1 },
     });
     expect((await read()).map(({ total }) => total)).toEqual([1.5, null, 33.25, 4.5, 5.5, null]);
     expect((await read('/things?total_gte=5')).map(({ name }) => name)).toEqual(['name 3', 'name 5']);
 
-    become(world, [field('name'), field('total', 'number'), field('modified', 'time'), field('note')]); // and back again
-    world.erp.put(2, { total: '2', note: 'note 2' });
-    world.erp.put(6, { total: '6', note: 'note 6' });
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
+    become(fixture, [field('name'), field('total', 'number'), field('modified', 'time'), field('note')]); // and back again
+    fixture.erp.put(2, { total: '2', note: 'note 2' });
+    fixture.erp.put(6, { total: '6', note: 'note 6' });
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
     expect((await read()).map(({ total }) => total)).toEqual([1.5, 2, 33.25, 4.5, 5.5, 6]);
-    expect((await columns(world)).map(({ state }) => state)).toEqual([
+    expect((await columns(fixture)).map(({ state }) => state)).toEqual([
       'replaced',
       'live',
       'replaced',
@@ -115,10 +115,10 @@ describe('a published version over changes of fields', () => {
   });
 
   it('a vanished field keeps its values, is null for new records and makes runs partial; when it returns, a complete read fills it', async () => {
-    const { world, read } = await published();
-    become(world, datedFields);
-    for (const id of [2, 6]) world.erp.put(id, { name: `name ${id}!` });
-    expect(await world.sync('incremental')).toMatchObject({
+    const { fixture, read } = await published();
+    become(fixture, datedFields);
+    for (const id of [2, 6]) fixture.erp.put(id, { name: `name ${id}!` });
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'partial',
       mode: 'incremental',
       counts: { inserted: 1, updated: 1 },
@@ -132,15 +132,15 @@ describe('a published version over changes of fields', () => {
       ['name 5', 'note 5'],
       ['name 6!', null],
     ]);
-    expect(await columns(world)).toContainEqual({ c: 'f_note', state: 'stale' });
+    expect(await columns(fixture)).toContainEqual({ c: 'f_note', state: 'stale' });
 
-    become(world, [...datedFields, field('note')]);
-    for (const [id, { modifiedAt }] of [...world.erp.records])
-      world.erp.put(id, { note: `new ${id}` }, { modifiedAt });
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
+    become(fixture, [...datedFields, field('note')]);
+    for (const [id, { modifiedAt }] of [...fixture.erp.records])
+      fixture.erp.put(id, { note: `new ${id}` }, { modifiedAt });
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
     expect((await read()).map(({ note }) => note)).toEqual([1, 2, 3, 4, 5, 6].map((id) => `new ${id}`));
-    expect(await columns(world)).toContainEqual({ c: 'f_note', state: 'live' });
-    become(world, world.erp.fields);
-    expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental', generation: '3' });
+    expect(await columns(fixture)).toContainEqual({ c: 'f_note', state: 'live' });
+    become(fixture, fixture.erp.fields);
+    expect(await fixture.sync('incremental')).toMatchObject({ mode: 'incremental', generation: '3' });
   });
 });

@@ -10,8 +10,8 @@ import {
   erpError,
   field,
   memoryErp,
-  type SyncWorld,
-  syncWorld,
+  type SyncFixture,
+  syncFixture,
 } from './fixture.ts';
 
 let database: TestDatabase;
@@ -28,88 +28,88 @@ afterAll(() => database.close());
 
 const fields = [...datedFields, field('subsidiary', 'reference')];
 const start = new Date('2026-05-01T08:00:00Z');
-const wait = ({ erp }: SyncWorld, hours: number): void => {
+const wait = ({ erp }: SyncFixture, hours: number): void => {
   erp.at = new Date((erp.at ?? start).getTime() + hours * 3_600_000);
 };
-const setFilter = (world: SyncWorld, subsidiaries: readonly string[] | null) =>
-  world.changeConfig({ filter: subsidiaries === null ? null : JSON.stringify({ subsidiaries }) });
-const storedIds = async (world: SyncWorld): Promise<string[]> =>
-  (await world.rows()).map(({ id }) => String(id)).sort((a, b) => Number(a) - Number(b));
-const listIds = (world: SyncWorld, ...subsidiaries: string[]): string[] =>
-  [...world.erp.records.values()]
+const setFilter = (fixture: SyncFixture, subsidiaries: readonly string[] | null) =>
+  fixture.changeConfig({ filter: subsidiaries === null ? null : JSON.stringify({ subsidiaries }) });
+const storedIds = async (fixture: SyncFixture): Promise<string[]> =>
+  (await fixture.rows()).map(({ id }) => String(id)).sort((a, b) => Number(a) - Number(b));
+const listIds = (fixture: SyncFixture, ...subsidiaries: string[]): string[] =>
+  [...fixture.erp.records.values()]
     .filter(({ values }) => subsidiaries.includes(values['subsidiary'] ?? ''))
     .map(({ id }) => id)
     .sort((a, b) => Number(a) - Number(b));
-const operations = ({ erp }: SyncWorld): string[] => erp.calls.map(({ operation }) => operation);
+const operations = ({ erp }: SyncFixture): string[] => erp.calls.map(({ operation }) => operation);
 
 /**
  * 60 records of subsidiaries 1, 2 and 3 in turn, of which those of 1 and 2 are synced and a second run found
  * nothing to do.
  */
-async function loaded(options = {}): Promise<SyncWorld> {
-  const world = await syncWorld(ctx, memoryErp(fields), options);
-  world.erp.at = start;
-  world.erp.deleted = new Map();
-  for (let id = 1; id <= 60; id += 1) world.erp.put(id, { subsidiary: String((id % 3) + 1) });
-  wait(world, 5);
-  await setFilter(world, ['1', '2']);
-  expect(await world.sync('incremental')).toMatchObject({
+async function loaded(options = {}): Promise<SyncFixture> {
+  const fixture = await syncFixture(ctx, memoryErp(fields), options);
+  fixture.erp.at = start;
+  fixture.erp.deleted = new Map();
+  for (let id = 1; id <= 60; id += 1) fixture.erp.put(id, { subsidiary: String((id % 3) + 1) });
+  wait(fixture, 5);
+  await setFilter(fixture, ['1', '2']);
+  expect(await fixture.sync('incremental')).toMatchObject({
     status: 'succeeded',
     mode: 'full',
     counts: { inserted: 40 },
   });
-  wait(world, 1);
-  expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 0 } });
-  wait(world, 1);
-  world.erp.calls.length = 0;
-  return world;
+  wait(fixture, 1);
+  expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 0 } });
+  wait(fixture, 1);
+  fixture.erp.calls.length = 0;
+  return fixture;
 }
 
 describe('a filter by subsidiary', () => {
   it('reads only its records, and a run without changes makes no more requests than one without a filter', async () => {
-    const world = await loaded();
-    expect(await storedIds(world)).toEqual(listIds(world, '1', '2'));
-    expect(await world.sync('incremental')).toMatchObject({
+    const fixture = await loaded();
+    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2'));
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { inserted: 0, updated: 0, deleted: 0 },
     });
-    expect(operations(world)).toEqual(['now', 'today', 'readPage', 'listIds', 'deletedSince', 'count']);
+    expect(operations(fixture)).toEqual(['now', 'today', 'readPage', 'listIds', 'deletedSince', 'count']);
   });
 
   it('a record that leaves it is deleted, and one that enters it is added', async () => {
-    const world = await loaded();
-    world.erp.put(1, { subsidiary: '3' }); // was in 2
-    expect(await world.sync('incremental')).toMatchObject({
+    const fixture = await loaded();
+    fixture.erp.put(1, { subsidiary: '3' }); // was in 2
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { deleted: 1, inserted: 0 },
     });
-    wait(world, 1);
-    world.erp.put(2, { subsidiary: '1' }); // was in 3
-    world.erp.put(3, { subsidiary: '3' }); // was in 1
-    expect(await world.sync('incremental')).toMatchObject({
+    wait(fixture, 1);
+    fixture.erp.put(2, { subsidiary: '1' }); // was in 3
+    fixture.erp.put(3, { subsidiary: '3' }); // was in 1
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { deleted: 1, inserted: 1 },
     });
-    expect(await storedIds(world)).toEqual(listIds(world, '1', '2'));
+    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2'));
   });
 
   it('a record that enters it without a new modification time is found by the count', async () => {
-    const world = await loaded();
-    world.erp.shift(2, { subsidiary: '1' });
-    expect(await world.sync('incremental')).toMatchObject({
+    const fixture = await loaded();
+    fixture.erp.shift(2, { subsidiary: '1' });
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { inserted: 1, deleted: 0 },
     });
-    expect(await storedIds(world)).toEqual(listIds(world, '1', '2'));
+    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2'));
   });
 
   it('a record that a run rejected and that left it is no longer open', async () => {
-    const world = await loaded();
-    world.erp.put(1, { subsidiary: '2', total: 'no number' });
-    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', counts: { rejected: 1 } });
-    wait(world, 1);
-    world.erp.put(1, { subsidiary: '3' });
-    expect(await world.sync('incremental')).toMatchObject({
+    const fixture = await loaded();
+    fixture.erp.put(1, { subsidiary: '2', total: 'no number' });
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'partial', counts: { rejected: 1 } });
+    wait(fixture, 1);
+    fixture.erp.put(1, { subsidiary: '3' });
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { deleted: 1, rejected: 0 },
     });
@@ -118,94 +118,97 @@ describe('a filter by subsidiary', () => {
 
 describe('a changed filter', () => {
   it('that is wider or absent adds what was never read, in the next incremental run', async () => {
-    const world = await loaded();
-    await setFilter(world, null);
-    expect(await world.sync('incremental')).toMatchObject({
+    const fixture = await loaded();
+    await setFilter(fixture, null);
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       mode: 'incremental',
       counts: { inserted: 20, deleted: 0 },
     });
-    expect(await storedIds(world)).toEqual(listIds(world, '1', '2', '3'));
+    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2', '3'));
   });
 
   it('that is narrower by no more than the limit deletes what left it', async () => {
-    const world = await loaded({ maxDeleteShare: 0.5 });
-    await setFilter(world, ['1']);
-    expect(await world.sync('incremental')).toMatchObject({
+    const fixture = await loaded({ maxDeleteShare: 0.5 });
+    await setFilter(fixture, ['1']);
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { deleted: 20, inserted: 0 },
     });
-    expect(await storedIds(world)).toEqual(listIds(world, '1'));
+    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1'));
   });
 
   it.each(['incremental', 'full'] as const)(
     'that is narrower by more than that becomes a proposal in an %s run',
     async (mode) => {
-      const world = await loaded();
-      await setFilter(world, ['1']);
-      expect(await world.sync(mode)).toMatchObject({
+      const fixture = await loaded();
+      await setFilter(fixture, ['1']);
+      expect(await fixture.sync(mode)).toMatchObject({
         status: 'partial',
         error: { code: 'DELETIONS_HELD' },
         counts: { deleted: 0 },
       });
-      const held = await world.query<{ ids: string[] }>(
-        `select ids from ${world.schema}.deletion_proposals where status = 'open'`,
+      const held = await fixture.query<{ ids: string[] }>(
+        `select ids from ${fixture.schema}.deletion_proposals where status = 'open'`,
       );
       expect(held.map(({ ids }) => ids.toSorted((a, b) => Number(a) - Number(b)))).toEqual([
-        listIds(world, '2'),
+        listIds(fixture, '2'),
       ]);
-      expect(await storedIds(world)).toEqual(listIds(world, '1', '2'));
+      expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2'));
       // The approved records are requested again with the filter, and are absent.
-      await world.query(`update ${world.schema}.deletion_proposals set status = 'approved'`);
-      wait(world, 1);
-      expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 20 } });
-      expect(await storedIds(world)).toEqual(listIds(world, '1'));
+      await fixture.query(`update ${fixture.schema}.deletion_proposals set status = 'approved'`);
+      wait(fixture, 1);
+      expect(await fixture.sync('incremental')).toMatchObject({
+        status: 'succeeded',
+        counts: { deleted: 20 },
+      });
+      expect(await storedIds(fixture)).toEqual(listIds(fixture, '1'));
     },
   );
 
   it('to others with as many records is noticed although the counts are equal', async () => {
-    const world = await loaded({ maxDeleteShare: 0.5 });
-    await setFilter(world, ['1', '3']);
-    expect(await world.sync('incremental')).toMatchObject({
+    const fixture = await loaded({ maxDeleteShare: 0.5 });
+    await setFilter(fixture, ['1', '3']);
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { deleted: 20, inserted: 20 },
     });
-    expect(await storedIds(world)).toEqual(listIds(world, '1', '3'));
-    wait(world, 1);
-    world.erp.calls.length = 0;
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded' });
-    expect(operations(world)).not.toContain('scan');
+    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '3'));
+    wait(fixture, 1);
+    fixture.erp.calls.length = 0;
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded' });
+    expect(operations(fixture)).not.toContain('scan');
   });
 
   it('while a run waits starts it from the first page with the new one', async () => {
-    const world = await loaded({ maxDeleteShare: 0.5 });
-    const id = await world.queue('full');
-    world.erp.onCall = async ({ operation, afterId }) => {
+    const fixture = await loaded({ maxDeleteShare: 0.5 });
+    const id = await fixture.queue('full');
+    fixture.erp.onCall = async ({ operation, afterId }) => {
       if (operation !== 'readPage' || afterId === null) return;
-      world.erp.onCall = () => undefined;
-      await setFilter(world, ['1', '3']);
+      fixture.erp.onCall = () => undefined;
+      await setFilter(fixture, ['1', '3']);
       throw erpError('down', 'SERVER_ERROR');
     };
-    expect(await world.drive(id)).toMatchObject({
+    expect(await fixture.drive(id)).toMatchObject({
       status: 'succeeded',
       attempt: 2,
       counts: { fetched: 40, deleted: 20, inserted: 20 },
     });
-    expect(await storedIds(world)).toEqual(listIds(world, '1', '3'));
+    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '3'));
   });
 
   it('whose field the role can no longer read fails the run by name, and nothing is deleted', async () => {
-    const world = await loaded();
-    world.erp.fields = world.erp.fields.map((one) =>
+    const fixture = await loaded();
+    fixture.erp.fields = fixture.erp.fields.map((one) =>
       one.name === 'subsidiary'
         ? { ...one, syncable: false, reason: 'NetSuite refuses it for this role' }
         : one,
     );
-    await inTransaction(world.tenant, (tx) => tx('erp_record_types').update({ described_at: new Date(0) }));
-    expect(await world.sync('incremental')).toMatchObject({
+    await inTransaction(fixture.tenant, (tx) => tx('erp_record_types').update({ described_at: new Date(0) }));
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'failed',
       error: { code: 'FILTER_UNAVAILABLE' },
     });
-    expect(await storedIds(world)).toEqual(listIds(world, '1', '2'));
+    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2'));
   });
 });

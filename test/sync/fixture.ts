@@ -364,7 +364,7 @@ export type ConfigOptions = {
   timezone?: string;
 };
 
-export type SyncWorld = {
+export type SyncFixture = {
   readonly ctx: Ctx;
   readonly tenant: TenantCtx;
   readonly organizationId: string;
@@ -471,18 +471,18 @@ export async function addConfig(
   return id;
 }
 
-export async function syncWorld(
+export async function syncFixture(
   ctx: Ctx,
   erp: MemoryErp = memoryErp(),
   options: ConfigOptions = {},
-): Promise<SyncWorld> {
+): Promise<SyncFixture> {
   const { id: organizationId } = await makeOrganization(ctx, {
     name: `Company ${randomBytes(4).toString('hex')}`,
   });
   const configId = await addConfig(ctx, organizationId, options);
   const tenant: TenantCtx = { ...ctx, organizationId };
   const schema = tenantSchema(organizationId);
-  const world: SyncWorld = {
+  const fixture: SyncFixture = {
     ctx,
     tenant,
     organizationId,
@@ -507,24 +507,24 @@ export async function syncWorld(
     work: (lease, signal = noSignal, own = ctx) => workOnRun(own, lease, signal, async () => erp.connector),
     async drive(runId, wanted) {
       return until(async () => {
-        const before = await world.row(runId);
+        const before = await fixture.row(runId);
         if (isFinal(before.status) || before.status === wanted) return before;
         const lease = await claimRun(ctx, 'test', ctx.settings.sync.leaseMs);
-        if (lease !== undefined) await world.work(lease);
-        const after = await world.row(runId);
+        if (lease !== undefined) await fixture.work(lease);
+        const after = await fixture.row(runId);
         return isFinal(after.status) || after.status === wanted ? after : undefined;
       }, `the end of the run`);
     },
-    sync: async (mode) => world.drive(await world.queue(mode)),
+    sync: async (mode) => fixture.drive(await fixture.queue(mode)),
     async row(runId) {
       const found = await inTransaction(tenant, (tx) => findRun(tx, organizationId, runId));
       if (found === undefined) throw new Error('the run is gone');
       return found;
     },
     async rows() {
-      const state = await world.state();
+      const state = await fixture.state();
       if (state === undefined || state.activeTable === null) return [];
-      return world.query(`select * from ${schema}."${state.activeTable}" order by id`);
+      return fixture.query(`select * from ${schema}."${state.activeTable}" order by id`);
     },
     state: () => readRecordState(ctx.db.data, schema, options.recordType ?? 'thing'),
     events: async (runId) =>
@@ -549,12 +549,12 @@ export async function syncWorld(
       );
     },
     staged: async () => {
-      const [row] = await world.query<{ n: string }>(
+      const [row] = await fixture.query<{ n: string }>(
         `select (select count(*) from ${schema}."staging_${options.recordType ?? 'thing'}")
            + (select coalesce(sum(cardinality(ids)), 0) from ${schema}.staged_unchanged) as n`,
       );
       return Number(row?.n ?? 0);
     },
   };
-  return world;
+  return fixture;
 }

@@ -1,9 +1,11 @@
 // Full runs from claim to outcome: what is published, what is left alone, what is deleted and what stays
 // open.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { notRun } from '../setup/not-run.ts';
 import {
   asAdmin,
   endOpenRuns,
@@ -11,8 +13,8 @@ import {
   field,
   memoryErp,
   noSignal,
-  type SyncWorld,
-  syncWorld,
+  type SyncFixture,
+  syncFixture,
 } from './fixture.ts';
 
 let database: TestDatabase;
@@ -27,23 +29,23 @@ beforeAll(async () => {
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
-const worldWith = async (count: number, options = {}): Promise<SyncWorld> => {
-  const world = await syncWorld(ctx, memoryErp(), options);
-  for (let id = 1; id <= count; id += 1) world.erp.put(id);
-  return world;
+const fixtureWith = async (count: number, options = {}): Promise<SyncFixture> => {
+  const fixture = await syncFixture(ctx, memoryErp(), options);
+  for (let id = 1; id <= count; id += 1) fixture.erp.put(id);
+  return fixture;
 };
-const versions = (world: SyncWorld) =>
-  world
+const versions = (fixture: SyncFixture) =>
+  fixture
     .state()
     .then((state) =>
-      world.query<{ id: string; xmin: string; generation: string }>(
-        `select id, xmin::text, generation from ${world.schema}."${state?.activeTable}" order by id`,
+      fixture.query<{ id: string; xmin: string; generation: string }>(
+        `select id, xmin::text, generation from ${fixture.schema}."${state?.activeTable}" order by id`,
       ),
     );
 
 describe('a first full run', () => {
   it('publishes every record exactly, page by page, and reports its progress', async () => {
-    const world = await syncWorld(
+    const fixture = await syncFixture(
       ctx,
       memoryErp([
         field('name'),
@@ -57,7 +59,7 @@ describe('a first full run', () => {
       ]),
     );
     for (let id = 1; id <= 25; id += 1) {
-      world.erp.put(
+      fixture.erp.put(
         id,
         {
           total: '0.10000000000000000001',
@@ -77,7 +79,7 @@ describe('a first full run', () => {
         },
       );
     }
-    const run = await world.sync();
+    const run = await fixture.sync();
     expect(run).toMatchObject({
       status: 'succeeded',
       attempt: 1,
@@ -93,13 +95,13 @@ describe('a first full run', () => {
         { check: 'fields', passed: true, facts: { fields: 8 } },
       ],
     });
-    expect(await world.state()).toMatchObject({
+    expect(await fixture.state()).toMatchObject({
       generation: '1',
       rowCount: 25,
       activeTable: 'thing_1',
       syncedAt: expect.stringMatching(/Z$/),
     });
-    const rows = await world.rows();
+    const rows = await fixture.rows();
     expect(rows).toHaveLength(25);
     expect(rows[0]).toMatchObject({
       id: '1',
@@ -117,39 +119,39 @@ describe('a first full run', () => {
         { item: '2', qty: 1 },
       ],
     });
-    const [exact] = await world.query<{ lines: string }>(
-      `select f_lines::text as lines from ${world.schema}.thing_1 where id = 1`,
+    const [exact] = await fixture.query<{ lines: string }>(
+      `select f_lines::text as lines from ${fixture.schema}.thing_1 where id = 1`,
     );
     expect(exact?.lines).toContain('"qty": 2.50');
     expect(
-      world.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId),
+      fixture.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId),
     ).toEqual([null, '10', '20']);
-    expect(await world.events(run.id)).toEqual(['reading started', 'run succeeded']);
-    expect(await world.staged()).toBe(0);
+    expect(await fixture.events(run.id)).toEqual(['reading started', 'run succeeded']);
+    expect(await fixture.staged()).toBe(0);
   });
 
   it('of an empty record type creates an empty table', async () => {
-    const world = await worldWith(0);
-    expect(await world.sync()).toMatchObject({
+    const fixture = await fixtureWith(0);
+    expect(await fixture.sync()).toMatchObject({
       status: 'succeeded',
       counts: { fetched: 0 },
       generation: '1',
     });
-    expect(await world.state()).toMatchObject({ rowCount: 0, generation: '1', activeTable: 'thing_1' });
+    expect(await fixture.state()).toMatchObject({ rowCount: 0, generation: '1', activeTable: 'thing_1' });
   });
 
   it('reads only the configured fields, and reports those that the ERP does not offer', async () => {
-    const world = await worldWith(3, { fields: ['total', 'gone'] });
-    const run = await world.sync();
+    const fixture = await fixtureWith(3, { fields: ['total', 'gone'] });
+    const run = await fixture.sync();
     expect(run.proof.at(-1)).toMatchObject({
       check: 'fields',
       passed: false,
       facts: { fields: 1, unreadable: ['gone'] },
     });
-    expect(await world.events(run.id)).toContain(
+    expect(await fixture.events(run.id)).toContain(
       'the ERP no longer offers fields that the configuration selects',
     );
-    expect(Object.keys((await world.rows())[0] ?? {})).toEqual([
+    expect(Object.keys((await fixture.rows())[0] ?? {})).toEqual([
       'id',
       'generation',
       'content_hash',
@@ -159,38 +161,38 @@ describe('a first full run', () => {
   });
 
   it('reads the metadata when none is stored', async () => {
-    const world = await worldWith(1);
-    await world.sync();
-    await world.sync();
-    expect(world.erp.calls.filter(({ operation }) => operation === 'metadata')).toHaveLength(1);
+    const fixture = await fixtureWith(1);
+    await fixture.sync();
+    await fixture.sync();
+    expect(fixture.erp.calls.filter(({ operation }) => operation === 'metadata')).toHaveLength(1);
   });
 });
 
 describe('a run over an unchanged record type', () => {
   it('without changes writes no row, keeps the generation and issues no DDL', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    const [before, first] = [await versions(world), await world.state()];
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    const [before, first] = [await versions(fixture), await fixture.state()];
     await asAdmin(database, async (admin) => {
       await admin.raw(`create table public.ddl_seen (tag text);
         create function public.note_ddl() returns event_trigger language plpgsql security definer as
           $$ begin insert into public.ddl_seen values (tg_tag); end $$;
         create event trigger ddl_watch on ddl_command_start execute function public.note_ddl()`);
-      const files = `select relname, relfilenode from pg_class where relnamespace = '${world.schema}'::regnamespace order by 1`;
-      const held = await world.query(files);
-      expect(await world.sync()).toMatchObject({
+      const files = `select relname, relfilenode from pg_class where relnamespace = '${fixture.schema}'::regnamespace order by 1`;
+      const held = await fixture.query(files);
+      expect(await fixture.sync()).toMatchObject({
         status: 'succeeded',
         generation: '1',
         counts: { fetched: 25, inserted: 0, updated: 0, unchanged: 25, deleted: 0 },
       });
-      world.erp.put(26);
-      world.erp.put(3, { name: 'other' });
-      world.erp.records.delete('4');
-      expect(await world.sync()).toMatchObject({ status: 'succeeded', generation: '2' });
-      expect(await world.query(files)).toEqual(held); // not even a TRUNCATE
+      fixture.erp.put(26);
+      fixture.erp.put(3, { name: 'other' });
+      fixture.erp.records.delete('4');
+      expect(await fixture.sync()).toMatchObject({ status: 'succeeded', generation: '2' });
+      expect(await fixture.query(files)).toEqual(held); // not even a TRUNCATE
       expect((await admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual([]);
       await admin.raw(
-        `create table ${world.schema}.watched (id int primary key); drop table ${world.schema}.watched`,
+        `create table ${fixture.schema}.watched (id int primary key); drop table ${fixture.schema}.watched`,
       );
       expect((await admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual([
         'CREATE TABLE',
@@ -198,104 +200,104 @@ describe('a run over an unchanged record type', () => {
       ]); // the DDL trigger works
       await admin.raw('drop event trigger ddl_watch');
     });
-    const after = await versions(world);
+    const after = await versions(fixture);
     const same = ({ id }: { id: string }) => id !== '3' && id !== '4' && id !== '26';
     expect(after.filter(same)).toEqual(before.filter(same));
-    expect((await world.state())?.epoch).toBe(first?.epoch);
+    expect((await fixture.state())?.epoch).toBe(first?.epoch);
   });
 
   it('stamps what is new, changed or deleted with the next generation, and nothing else', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    world.erp.put(3, { total: '3.51' });
-    world.erp.put(26);
-    world.erp.records.delete('7');
-    expect(await world.sync()).toMatchObject({
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    fixture.erp.put(3, { total: '3.51' });
+    fixture.erp.put(26);
+    fixture.erp.records.delete('7');
+    expect(await fixture.sync()).toMatchObject({
       generation: '2',
       counts: { inserted: 1, updated: 1, unchanged: 23, deleted: 1 },
     });
     expect(
-      (await versions(world)).filter(({ generation }) => generation === '2').map(({ id }) => id),
+      (await versions(fixture)).filter(({ generation }) => generation === '2').map(({ id }) => id),
     ).toEqual(['3', '26']);
-    expect(await world.query(`select record_type, id, generation from ${world.schema}.tombstones`)).toEqual([
-      { record_type: 'thing', id: '7', generation: '2' },
-    ]);
-    expect(await world.state()).toMatchObject({ generation: '2', rowCount: 25 });
-    world.erp.put(7);
-    expect(await world.sync()).toMatchObject({ generation: '3', counts: { inserted: 1, deleted: 0 } });
-    expect(await world.query(`select id from ${world.schema}.tombstones`)).toEqual([]);
+    expect(
+      await fixture.query(`select record_type, id, generation from ${fixture.schema}.tombstones`),
+    ).toEqual([{ record_type: 'thing', id: '7', generation: '2' }]);
+    expect(await fixture.state()).toMatchObject({ generation: '2', rowCount: 25 });
+    fixture.erp.put(7);
+    expect(await fixture.sync()).toMatchObject({ generation: '3', counts: { inserted: 1, deleted: 0 } });
+    expect(await fixture.query(`select id from ${fixture.schema}.tombstones`)).toEqual([]);
   });
 
   it('a value that the ERP no longer has becomes null', async () => {
-    const world = await worldWith(1);
-    await world.sync();
-    world.erp.put(1, { name: null });
-    await world.sync();
-    expect((await world.rows())[0]).toMatchObject({ f_name: null, f_total: '1.50' });
+    const fixture = await fixtureWith(1);
+    await fixture.sync();
+    fixture.erp.put(1, { name: null });
+    await fixture.sync();
+    expect((await fixture.rows())[0]).toMatchObject({ f_name: null, f_total: '1.50' });
   });
 
   it('a changed line or label is a change of the record', async () => {
-    const world = await syncWorld(
+    const fixture = await syncFixture(
       ctx,
       memoryErp([field('entity', 'reference'), field('lines', 'lines', [field('qty', 'number')])]),
     );
     const put = (label: string, qty: string) =>
-      world.erp.put(1, { entity: '7' }, { labels: { entity: label }, lines: [{ qty }] });
+      fixture.erp.put(1, { entity: '7' }, { labels: { entity: label }, lines: [{ qty }] });
     put('Smith', '1');
-    await world.sync();
+    await fixture.sync();
     put('Smith Ltd', '1');
-    expect((await world.sync()).counts).toMatchObject({ updated: 1 });
+    expect((await fixture.sync()).counts).toMatchObject({ updated: 1 });
     put('Smith Ltd', '2');
-    expect((await world.sync()).counts).toMatchObject({ updated: 1 });
-    expect((await world.rows())[0]).toMatchObject({ l_entity: 'Smith Ltd', f_lines: [{ qty: 2 }] });
+    expect((await fixture.sync()).counts).toMatchObject({ updated: 1 });
+    expect((await fixture.rows())[0]).toMatchObject({ l_entity: 'Smith Ltd', f_lines: [{ qty: 2 }] });
   });
 });
 
 describe('deletions by absence', () => {
   it('up to a tenth is carried out', async () => {
-    const world = await worldWith(30);
-    await world.sync();
-    for (let id = 1; id <= 3; id += 1) world.erp.records.delete(String(id));
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 3 } });
-    expect(await world.rows()).toHaveLength(27);
+    const fixture = await fixtureWith(30);
+    await fixture.sync();
+    for (let id = 1; id <= 3; id += 1) fixture.erp.records.delete(String(id));
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 3 } });
+    expect(await fixture.rows()).toHaveLength(27);
   });
 
   it('more are held back: the rest is published, and the run is partial', async () => {
-    const world = await worldWith(30);
-    await world.sync();
-    for (let id = 1; id <= 21; id += 1) world.erp.records.delete(String(id));
-    world.erp.put(30, { name: 'changed' });
-    const run = await world.sync();
+    const fixture = await fixtureWith(30);
+    await fixture.sync();
+    for (let id = 1; id <= 21; id += 1) fixture.erp.records.delete(String(id));
+    fixture.erp.put(30, { name: 'changed' });
+    const run = await fixture.sync();
     expect(run).toMatchObject({
       status: 'partial',
       generation: '2',
       counts: { deleted: 0, updated: 1 },
       error: { code: 'DELETIONS_HELD', fix: expect.any(String) },
     });
-    expect(await world.rows()).toHaveLength(30);
-    expect(await world.query(`select id from ${world.schema}.tombstones`)).toEqual([]);
-    await world.changeConfig({ max_delete_share: 0.7 });
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', error: null, counts: { deleted: 21 } });
+    expect(await fixture.rows()).toHaveLength(30);
+    expect(await fixture.query(`select id from ${fixture.schema}.tombstones`)).toEqual([]);
+    await fixture.changeConfig({ max_delete_share: 0.7 });
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', error: null, counts: { deleted: 21 } });
   });
 
   it('an ERP that suddenly returns nothing deletes nothing', async () => {
-    const world = await worldWith(30);
-    await world.sync();
-    world.erp.records.clear();
-    expect(await world.sync()).toMatchObject({
+    const fixture = await fixtureWith(30);
+    await fixture.sync();
+    fixture.erp.records.clear();
+    expect(await fixture.sync()).toMatchObject({
       status: 'partial',
       error: { code: 'DELETIONS_HELD' },
       generation: '1',
     });
-    expect(await world.rows()).toHaveLength(30);
+    expect(await fixture.rows()).toHaveLength(30);
   });
 
   it('a configuration without deletions keeps everything, and the run succeeds', async () => {
-    const world = await worldWith(5, { deletions: 'none' });
-    await world.sync();
-    world.erp.records.delete('2');
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 0 } });
-    expect(await world.rows()).toHaveLength(5);
+    const fixture = await fixtureWith(5, { deletions: 'none' });
+    await fixture.sync();
+    fixture.erp.records.delete('2');
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 0 } });
+    expect(await fixture.rows()).toHaveLength(5);
   });
 });
 
@@ -303,87 +305,88 @@ describe('a rejected record', () => {
   const reject = (id: string) => ({ id, code: 'VALUE_UNREADABLE', message: 'total is not a number' });
 
   it('stays open, its last good version available, until it can be stored', async () => {
-    const world = await worldWith(12);
-    await world.sync();
-    world.erp.rejects.set('5', reject('5'));
-    world.erp.put(6, { name: 'changed' });
-    const run = await world.sync();
+    const fixture = await fixtureWith(12);
+    await fixture.sync();
+    fixture.erp.rejects.set('5', reject('5'));
+    fixture.erp.put(6, { name: 'changed' });
+    const run = await fixture.sync();
     expect(run).toMatchObject({
       status: 'partial',
       error: { code: 'RECORDS_REJECTED' },
       counts: { fetched: 12, rejected: 1, updated: 1, deleted: 0 },
     });
-    expect((await world.rows()).map(({ f_name: name }) => name).slice(4, 6)).toEqual(['name 5', 'changed']);
-    const open = () => world.query(`select id, code, run_id from ${world.schema}.rejections`);
+    expect((await fixture.rows()).map(({ f_name: name }) => name).slice(4, 6)).toEqual(['name 5', 'changed']);
+    const open = () => fixture.query(`select id, code, run_id from ${fixture.schema}.rejections`);
     expect(await open()).toEqual([{ id: '5', code: 'VALUE_UNREADABLE', run_id: run.id }]);
-    const again = await world.sync();
+    const again = await fixture.sync();
     expect(again.status).toBe('partial');
     expect(await open()).toEqual([{ id: '5', code: 'VALUE_UNREADABLE', run_id: again.id }]);
-    world.erp.rejects.delete('5');
-    world.erp.put(5, { name: 'good again' });
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { updated: 1, rejected: 0 } });
+    fixture.erp.rejects.delete('5');
+    fixture.erp.put(5, { name: 'good again' });
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { updated: 1, rejected: 0 } });
     expect(await open()).toEqual([]);
   });
 
   it('that is deleted in the ERP is closed and deleted here', async () => {
-    const world = await worldWith(3);
-    await world.sync();
-    world.erp.rejects.set('2', reject('2'));
-    await world.sync();
-    world.erp.rejects.delete('2');
-    world.erp.records.delete('2');
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 1, rejected: 0 } });
+    const fixture = await fixtureWith(3);
+    await fixture.sync();
+    fixture.erp.rejects.set('2', reject('2'));
+    await fixture.sync();
+    fixture.erp.rejects.delete('2');
+    fixture.erp.records.delete('2');
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 1, rejected: 0 } });
   });
 
   it('in a first load is left out and reported', async () => {
-    const world = await worldWith(3);
-    world.erp.rejects.set('2', reject('2'));
-    expect(await world.sync()).toMatchObject({
+    const fixture = await fixtureWith(3);
+    fixture.erp.rejects.set('2', reject('2'));
+    expect(await fixture.sync()).toMatchObject({
       status: 'partial',
       counts: { fetched: 3, inserted: 2, rejected: 1 },
     });
-    expect((await world.rows()).map(({ id }) => id)).toEqual(['1', '3']);
+    expect((await fixture.rows()).map(({ id }) => id)).toEqual(['1', '3']);
   });
 
-  it('is also one that only PostgreSQL rejects, and the rest of its page is staged', async () => {
-    const world = await syncWorld(ctx, memoryErp([field('name'), field('day', 'date')]));
-    for (let id = 1; id <= 9; id += 1) world.erp.put(id, { day: '2026-01-01' });
-    await world.sync();
+  it('is also one that only PostgreSQL rejects, and the rest of its page is staged', async (context) => {
+    if (inject('nodes').length > 1) context.skip(notRun('COPY on Citus loses why a value was refused'));
+    const fixture = await syncFixture(ctx, memoryErp([field('name'), field('day', 'date')]));
+    for (let id = 1; id <= 9; id += 1) fixture.erp.put(id, { day: '2026-01-01' });
+    await fixture.sync();
     // Out of range for these values, as PostgreSQL finds when it stores them.
-    await world.query(
-      `alter table ${world.schema}.staging_thing
+    await fixture.query(
+      `alter table ${fixture.schema}.staging_thing
        add constraint refused check (f_name <> 'unstorable' or length(f_name) * 1000000000 > 0)`,
     );
-    for (const id of [4, 8]) world.erp.put(id, { name: 'unstorable' });
-    world.erp.put(9, { day: '2026-12-01' });
-    expect(await world.sync()).toMatchObject({
+    for (const id of [4, 8]) fixture.erp.put(id, { name: 'unstorable' });
+    fixture.erp.put(9, { day: '2026-12-01' });
+    expect(await fixture.sync()).toMatchObject({
       status: 'partial',
       attempt: 1,
       counts: { fetched: 9, rejected: 2, updated: 1 },
     });
-    expect(await world.query(`select id, code from ${world.schema}.rejections order by id`)).toEqual([
+    expect(await fixture.query(`select id, code from ${fixture.schema}.rejections order by id`)).toEqual([
       { id: '4', code: 'VALUE_UNSTORABLE' },
       { id: '8', code: 'VALUE_UNSTORABLE' },
     ]);
-    expect((await world.rows())[3]).toMatchObject({ f_day: '2026-01-01' });
+    expect((await fixture.rows())[3]).toMatchObject({ f_day: '2026-01-01' });
   });
 
   it('that an earlier attempt of the same run rejected and a later one could store is no longer open', async () => {
-    const world = await worldWith(12);
-    await world.sync();
-    world.erp.rejects.set('2', reject('2'));
+    const fixture = await fixtureWith(12);
+    await fixture.sync();
+    fixture.erp.rejects.set('2', reject('2'));
     let failed = false;
-    world.erp.onCall = ({ operation, afterId }) => {
+    fixture.erp.onCall = ({ operation, afterId }) => {
       if (failed || operation !== 'readPage' || afterId === null) return;
       failed = true;
-      world.erp.rejects.clear();
-      world.erp.fields.push(field('extra'));
+      fixture.erp.rejects.clear();
+      fixture.erp.fields.push(field('extra'));
       throw erpError('down', 'SERVER_ERROR');
     };
-    const id = await world.queue();
-    await world.drive(id, 'waiting');
-    await fetchAndStoreMetadata(world.tenant, world.erp.connector, noSignal); // the columns change, so the run restarts
-    expect(await world.drive(id)).toMatchObject({
+    const id = await fixture.queue();
+    await fixture.drive(id, 'waiting');
+    await fetchAndStoreMetadata(fixture.tenant, fixture.erp.connector, noSignal); // the columns change, so the run restarts
+    expect(await fixture.drive(id)).toMatchObject({
       status: 'succeeded',
       counts: { fetched: 12, rejected: 0 },
     });

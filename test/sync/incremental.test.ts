@@ -10,8 +10,8 @@ import {
   erpError,
   field,
   memoryErp,
-  type SyncWorld,
-  syncWorld,
+  type SyncFixture,
+  syncFixture,
 } from './fixture.ts';
 
 let database: TestDatabase;
@@ -28,40 +28,40 @@ afterAll(() => database.close());
 
 const start = new Date('2026-05-01T08:00:00Z');
 const minuteMs = 60_000;
-const wait = ({ erp }: SyncWorld, minutes: number): void => {
+const wait = ({ erp }: SyncFixture, minutes: number): void => {
   erp.at = new Date((erp.at ?? start).getTime() + minutes * minuteMs);
 };
 
 /** Loads `count` records that were changed hours ago; the ERP's clock is stopped. */
-async function loaded(count: number, options = {}, fields = datedFields): Promise<SyncWorld> {
-  const world = await syncWorld(ctx, memoryErp(fields), options);
-  world.erp.at = start;
-  world.erp.deleted = new Map();
-  for (let id = 1; id <= count; id += 1) world.erp.put(id);
-  wait(world, 300);
-  expect(await world.sync('incremental')).toMatchObject({
+async function loaded(count: number, options = {}, fields = datedFields): Promise<SyncFixture> {
+  const fixture = await syncFixture(ctx, memoryErp(fields), options);
+  fixture.erp.at = start;
+  fixture.erp.deleted = new Map();
+  for (let id = 1; id <= count; id += 1) fixture.erp.put(id);
+  wait(fixture, 300);
+  expect(await fixture.sync('incremental')).toMatchObject({
     status: 'succeeded',
     mode: 'full',
     counts: { inserted: count },
   });
-  wait(world, 60);
-  world.erp.calls.length = 0;
-  return world;
+  wait(fixture, 60);
+  fixture.erp.calls.length = 0;
+  return fixture;
 }
-const versions = (world: SyncWorld) =>
-  world.query<{ id: string; xmin: string; generation: string }>(
-    `select id, xmin::text, generation from ${world.schema}.thing_1 order by id`,
+const versions = (fixture: SyncFixture) =>
+  fixture.query<{ id: string; xmin: string; generation: string }>(
+    `select id, xmin::text, generation from ${fixture.schema}.thing_1 order by id`,
   );
-const highWater = async (world: SyncWorld) => (await world.state())?.highWater;
-const asked = ({ erp }: SyncWorld) => erp.calls.map(({ operation }) => operation);
+const highWater = async (fixture: SyncFixture) => (await fixture.state())?.highWater;
+const asked = ({ erp }: SyncFixture) => erp.calls.map(({ operation }) => operation);
 const check = (run: { proof: readonly { check: string }[] }, name: string) =>
   run.proof.find((proof) => proof.check === name);
 
 describe('an incremental run', () => {
   it('without changes makes few requests, writes no row and keeps the generation', async () => {
-    const world = await loaded(25);
-    const before = await versions(world);
-    const run = await world.sync('incremental');
+    const fixture = await loaded(25);
+    const before = await versions(fixture);
+    const run = await fixture.sync('incremental');
     expect(run).toMatchObject({
       status: 'succeeded',
       mode: 'incremental',
@@ -77,190 +77,196 @@ describe('an incremental run', () => {
       'staged',
       'fields',
     ]);
-    expect(await versions(world)).toEqual(before);
-    expect(asked(world)).toEqual(['now', 'today', 'readPage', 'listIds', 'deletedSince', 'count']);
-    expect(await world.staged()).toBe(0);
+    expect(await versions(fixture)).toEqual(before);
+    expect(asked(fixture)).toEqual(['now', 'today', 'readPage', 'listIds', 'deletedSince', 'count']);
+    expect(await fixture.staged()).toBe(0);
   });
 
   it('changes exactly the rows that were edited, deleted and inserted', async () => {
-    const world = await loaded(400);
-    const before = await versions(world);
-    for (let id = 1; id <= 100; id += 1) world.erp.put(id, { name: `edited ${id}` });
-    for (let id = 201; id <= 210; id += 1) world.erp.drop(id);
-    for (let id = 501; id <= 510; id += 1) world.erp.put(id);
-    const run = await world.sync('incremental');
+    const fixture = await loaded(400);
+    const before = await versions(fixture);
+    for (let id = 1; id <= 100; id += 1) fixture.erp.put(id, { name: `edited ${id}` });
+    for (let id = 201; id <= 210; id += 1) fixture.erp.drop(id);
+    for (let id = 501; id <= 510; id += 1) fixture.erp.put(id);
+    const run = await fixture.sync('incremental');
     expect(run).toMatchObject({
       status: 'succeeded',
       generation: '2',
       counts: { fetched: 110, inserted: 10, updated: 100, unchanged: 0, deleted: 10 },
     });
-    const after = await versions(world);
+    const after = await versions(fixture);
     const same = ({ id }: { id: string }) =>
       Number(id) > 100 && !(Number(id) > 200 && Number(id) <= 210) && Number(id) <= 500;
     expect(after.filter(same)).toEqual(before.filter(same));
     expect(after.filter(({ generation }) => generation === '2')).toHaveLength(110);
     expect(after).toHaveLength(400);
-    expect(await world.query(`select count(*) as n from ${world.schema}.tombstones`)).toEqual([{ n: '10' }]);
+    expect(await fixture.query(`select count(*) as n from ${fixture.schema}.tombstones`)).toEqual([
+      { n: '10' },
+    ]);
     expect(check(run, 'feed')).toMatchObject({ facts: { available: true, deleted: 10 } });
-    const state = await world.state();
-    wait(world, 10);
-    expect(await world.sync('incremental')).toMatchObject({
+    const state = await fixture.state();
+    wait(fixture, 10);
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       generation: '2',
       counts: { inserted: 0, updated: 0, deleted: 0 },
     });
-    expect(await versions(world)).toEqual(after);
-    expect(await world.state()).toMatchObject({ generation: '2', epoch: state?.epoch, rowCount: 400 });
+    expect(await versions(fixture)).toEqual(after);
+    expect(await fixture.state()).toMatchObject({ generation: '2', epoch: state?.epoch, rowCount: 400 });
   });
 
   it('is a full one when requested, on a first load, for a new column, and when the ERP reports no modification time', async () => {
-    const world = await loaded(5);
-    expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental' });
-    expect(await world.sync('full')).toMatchObject({ mode: 'full', counts: { fetched: 5 } });
-    const undated = await syncWorld(ctx, memoryErp());
+    const fixture = await loaded(5);
+    expect(await fixture.sync('incremental')).toMatchObject({ mode: 'incremental' });
+    expect(await fixture.sync('full')).toMatchObject({ mode: 'full', counts: { fetched: 5 } });
+    const undated = await syncFixture(ctx, memoryErp());
     undated.erp.put(1);
     for (const _ of [1, 2])
       expect(await undated.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
   });
 
   it('a new column null for every old row: a field that appears is filled by a complete read before anything may show it', async () => {
-    const world = await loaded(25);
-    world.erp.fields.push(field('note'));
-    for (const { id, modifiedAt } of [...world.erp.records.values()])
-      world.erp.put(id, { note: `note ${id}` }, { modifiedAt });
+    const fixture = await loaded(25);
+    fixture.erp.fields.push(field('note'));
+    for (const { id, modifiedAt } of [...fixture.erp.records.values()])
+      fixture.erp.put(id, { note: `note ${id}` }, { modifiedAt });
     const soon = {
       ...ctx,
       settings: { ...ctx.settings, sync: { ...ctx.settings.sync, metadataMaxAgeMs: -1 } },
     };
-    const id = await world.queue('incremental');
-    await world.work(await world.claim(), undefined, soon);
-    expect(await world.row(id)).toMatchObject({ status: 'succeeded', mode: 'full', counts: { updated: 25 } });
-    expect((await world.rows()).every(({ id: key, f_note: note }) => note === `note ${key}`)).toBe(true);
-    expect(await world.query(`select distinct state from ${world.schema}.record_columns`)).toEqual([
+    const id = await fixture.queue('incremental');
+    await fixture.work(await fixture.claim(), undefined, soon);
+    expect(await fixture.row(id)).toMatchObject({
+      status: 'succeeded',
+      mode: 'full',
+      counts: { updated: 25 },
+    });
+    expect((await fixture.rows()).every(({ id: key, f_note: note }) => note === `note ${key}`)).toBe(true);
+    expect(await fixture.query(`select distinct state from ${fixture.schema}.record_columns`)).toEqual([
       { state: 'live' },
     ]);
-    expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental' });
+    expect(await fixture.sync('incremental')).toMatchObject({ mode: 'incremental' });
   });
 
   it('detects new fields once its stored metadata is old', async () => {
-    const world = await loaded(1);
-    await world.sync('incremental');
-    const before = asked(world).filter((operation) => operation === 'metadata').length;
+    const fixture = await loaded(1);
+    await fixture.sync('incremental');
+    const before = asked(fixture).filter((operation) => operation === 'metadata').length;
     const old = { ...ctx, clock: { ...ctx.clock, now: () => new Date(Date.now() + 25 * 60 * minuteMs) } };
-    const id = await world.queue('incremental');
-    await world.work(await world.claim(), undefined, old);
-    expect(await world.row(id)).toMatchObject({ status: 'succeeded' });
-    expect(asked(world).filter((operation) => operation === 'metadata')).toHaveLength(before + 1);
+    const id = await fixture.queue('incremental');
+    await fixture.work(await fixture.claim(), undefined, old);
+    expect(await fixture.row(id)).toMatchObject({ status: 'succeeded' });
+    expect(asked(fixture).filter((operation) => operation === 'metadata')).toHaveLength(before + 1);
   });
 });
 
 describe('a warehouse on a server of its own', () => {
   it('that loses the last publish while a run is planned: the run reads what was lost', async () => {
-    const world = await loaded(3);
-    const { schema } = world;
-    const [survived] = await world.query<{ state: string; rows: string }>(
+    const fixture = await loaded(3);
+    const { schema } = fixture;
+    const [survived] = await fixture.query<{ state: string; rows: string }>(
       `select to_jsonb(s)::text as state, (select jsonb_agg(t)::text from ${schema}.thing_1 t) as rows from ${schema}.record_state s`,
     );
     for (const id of [1, 2]) {
-      world.erp.put(id, { name: 'changed' });
-      wait(world, 120);
+      fixture.erp.put(id, { name: 'changed' });
+      wait(fixture, 120);
     }
-    expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental', counts: { updated: 2 } });
-    wait(world, 60);
-    world.erp.onCall = async ({ operation }) => {
+    expect(await fixture.sync('incremental')).toMatchObject({ mode: 'incremental', counts: { updated: 2 } });
+    wait(fixture, 60);
+    fixture.erp.onCall = async ({ operation }) => {
       if (operation !== 'now') return;
-      world.erp.onCall = () => undefined;
-      await world.query(`truncate ${schema}.record_state, ${schema}.thing_1`);
-      await world.query(
+      fixture.erp.onCall = () => undefined;
+      await fixture.query(`truncate ${schema}.record_state, ${schema}.thing_1`);
+      await fixture.query(
         `insert into ${schema}.record_state select * from jsonb_populate_record(null::${schema}.record_state, $1)`,
         [survived?.state],
       );
-      await world.query(
+      await fixture.query(
         `insert into ${schema}.thing_1 select * from jsonb_populate_recordset(null::${schema}.thing_1, $1)`,
         [survived?.rows],
       );
     };
-    expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental', status: 'succeeded' });
-    expect((await world.rows()).map(({ f_name: name }) => name)).toEqual(['changed', 'changed', 'name 3']);
+    expect(await fixture.sync('incremental')).toMatchObject({ mode: 'incremental', status: 'succeeded' });
+    expect((await fixture.rows()).map(({ f_name: name }) => name)).toEqual(['changed', 'changed', 'name 3']);
   });
 });
 
 describe('metadata that an older version stored', () => {
   it('is read again, because it lacks the open state and the modification time', async () => {
-    const world = await loaded(2);
-    await inTransaction(world.tenant, (tx) =>
+    const fixture = await loaded(2);
+    await inTransaction(fixture.tenant, (tx) =>
       tx.raw(`update erp_record_types set description = description - 'openWhen' - 'modifiedField'`),
     );
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'incremental' });
-    expect(asked(world).filter((operation) => operation === 'metadata')).toHaveLength(1);
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'incremental' });
+    expect(asked(fixture).filter((operation) => operation === 'metadata')).toHaveLength(1);
   });
 
   it('stays in use when the ERP only refuses the metadata request', async () => {
-    const world = await loaded(2);
-    world.erp.onCall = ({ operation }) => {
+    const fixture = await loaded(2);
+    fixture.erp.onCall = ({ operation }) => {
       if (operation === 'metadata') throw erpError('answer', 'UNEXPECTED_ANSWER');
     };
     const old = { ...ctx, clock: { ...ctx.clock, now: () => new Date(Date.now() + 25 * 60 * minuteMs) } };
-    const id = await world.queue('incremental');
-    await world.work(await world.claim(), undefined, old);
-    expect(await world.row(id)).toMatchObject({ status: 'succeeded' });
+    const id = await fixture.queue('incremental');
+    await fixture.work(await fixture.claim(), undefined, old);
+    expect(await fixture.row(id)).toMatchObject({ status: 'succeeded' });
   });
 });
 
 describe('the high-water mark', () => {
   it('follows the modification times that were read, stays behind the clock, and never goes back', async () => {
-    const world = await loaded(3);
-    expect(await highWater(world)).toBe('2026-05-01T12:55:00Z'); // the clock was at 13:00 when the full run started
-    world.erp.put(1, { name: 'x' }, { modifiedAt: '2026-05-01T13:30:00Z' });
-    await world.sync('incremental');
-    expect(await highWater(world)).toBe('2026-05-01T13:30:00Z');
-    world.erp.put(2, { name: 'x' }, { modifiedAt: '2026-05-01T13:59:00Z' }); // a minute before the clock
-    await world.sync('incremental');
-    expect(await highWater(world)).toBe('2026-05-01T13:55:00Z');
-    await world.sync('incremental');
-    expect(await highWater(world)).toBe('2026-05-01T13:55:00Z');
+    const fixture = await loaded(3);
+    expect(await highWater(fixture)).toBe('2026-05-01T12:55:00Z'); // the clock was at 13:00 when the full run started
+    fixture.erp.put(1, { name: 'x' }, { modifiedAt: '2026-05-01T13:30:00Z' });
+    await fixture.sync('incremental');
+    expect(await highWater(fixture)).toBe('2026-05-01T13:30:00Z');
+    fixture.erp.put(2, { name: 'x' }, { modifiedAt: '2026-05-01T13:59:00Z' }); // a minute before the clock
+    await fixture.sync('incremental');
+    expect(await highWater(fixture)).toBe('2026-05-01T13:55:00Z');
+    await fixture.sync('incremental');
+    expect(await highWater(fixture)).toBe('2026-05-01T13:55:00Z');
   });
 
   it('cursor advanced by a failed attempt: the mark stays, and the next run reads the missed changes', async () => {
-    const world = await loaded(3);
-    world.erp.put(2, { name: 'edited' });
-    const before = await highWater(world);
-    world.erp.onCall = ({ operation }) => {
+    const fixture = await loaded(3);
+    fixture.erp.put(2, { name: 'edited' });
+    const before = await highWater(fixture);
+    fixture.erp.onCall = ({ operation }) => {
       if (operation === 'count') throw erpError('forbidden', 'RECORD_TYPE_HIDDEN');
     };
-    expect(await world.sync('incremental')).toMatchObject({ status: 'failed' });
-    expect(await highWater(world)).toBe(before);
-    world.erp.onCall = () => undefined;
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'failed' });
+    expect(await highWater(fixture)).toBe(before);
+    fixture.erp.onCall = () => undefined;
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
   });
 
   it('rows that become visible after the cursor passed: the overlap reads them', async () => {
-    const world = await loaded(3);
-    world.erp.put(1, { name: 'seen' });
-    await world.sync('incremental');
+    const fixture = await loaded(3);
+    fixture.erp.put(1, { name: 'seen' });
+    await fixture.sync('incremental');
     // Saved a few minutes before the latest time that was read, committed after the run.
-    const late = new Date((world.erp.at ?? start).getTime() - 9 * minuteMs)
+    const late = new Date((fixture.erp.at ?? start).getTime() - 9 * minuteMs)
       .toISOString()
       .replace('.000Z', 'Z');
-    world.erp.put(2, { name: 'late' }, { modifiedAt: late });
-    wait(world, 15);
-    expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
-    expect((await world.rows())[1]).toMatchObject({ f_name: 'late' });
+    fixture.erp.put(2, { name: 'late' }, { modifiedAt: late });
+    wait(fixture, 15);
+    expect(await fixture.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
+    expect((await fixture.rows())[1]).toMatchObject({ f_name: 'late' });
   });
 
   it('stays where it is for a record that is stamped an hour back, which the list of ids reveals', async () => {
-    const world = await loaded(12);
-    for (const id of [3, 4]) world.erp.put(id, { name: 'in time' });
-    await world.sync('incremental');
-    const before = await highWater(world);
-    const back = new Date((world.erp.at ?? start).getTime() - 60 * minuteMs)
+    const fixture = await loaded(12);
+    for (const id of [3, 4]) fixture.erp.put(id, { name: 'in time' });
+    await fixture.sync('incremental');
+    const before = await highWater(fixture);
+    const back = new Date((fixture.erp.at ?? start).getTime() - 60 * minuteMs)
       .toISOString()
       .replace('.000Z', 'Z');
-    world.erp.put(7, { name: 'an hour back' }, { modifiedAt: back });
-    world.erp.calls.length = 0;
-    const run = await world.sync('incremental');
+    fixture.erp.put(7, { name: 'an hour back' }, { modifiedAt: back });
+    fixture.erp.calls.length = 0;
+    const run = await fixture.sync('incremental');
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 3, updated: 1 } });
-    expect(asked(world)).toEqual([
+    expect(asked(fixture)).toEqual([
       'now',
       'today',
       'readPage',
@@ -269,35 +275,35 @@ describe('the high-water mark', () => {
       'deletedSince',
       'count',
     ]);
-    expect((await world.rows())[6]).toMatchObject({ f_name: 'an hour back' });
-    expect(await highWater(world)).toBe(before);
-    world.erp.calls.length = 0;
-    expect(await world.sync('incremental')).toMatchObject({ counts: { fetched: 2, updated: 0 } });
-    expect(asked(world)).not.toContain('readByIds');
+    expect((await fixture.rows())[6]).toMatchObject({ f_name: 'an hour back' });
+    expect(await highWater(fixture)).toBe(before);
+    fixture.erp.calls.length = 0;
+    expect(await fixture.sync('incremental')).toMatchObject({ counts: { fetched: 2, updated: 0 } });
+    expect(asked(fixture)).not.toContain('readByIds');
   });
 
   it('without a stored modification time, records of the hour before are read whenever they are listed', async () => {
-    const world = await loaded(12, { fields: ['name', 'total'] });
-    const back = new Date((world.erp.at ?? start).getTime() - 60 * minuteMs)
+    const fixture = await loaded(12, { fields: ['name', 'total'] });
+    const back = new Date((fixture.erp.at ?? start).getTime() - 60 * minuteMs)
       .toISOString()
       .replace('.000Z', 'Z');
-    world.erp.put(7, { name: 'an hour back' }, { modifiedAt: back });
-    expect(await world.sync('incremental')).toMatchObject({
+    fixture.erp.put(7, { name: 'an hour back' }, { modifiedAt: back });
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { fetched: 1, updated: 1 },
     });
-    expect(await world.sync('incremental')).toMatchObject({
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { fetched: 1, updated: 0 },
     });
   });
 
   it('cursor ties cut by a page boundary: all records of one second are read', async () => {
-    const world = await loaded(50);
-    for (let id = 1; id <= 35; id += 1) world.erp.put(id, { name: 'same second' });
-    expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 35 } });
+    const fixture = await loaded(50);
+    for (let id = 1; id <= 35; id += 1) fixture.erp.put(id, { name: 'same second' });
+    expect(await fixture.sync('incremental')).toMatchObject({ counts: { updated: 35 } });
     expect(
-      world.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId),
+      fixture.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId),
     ).toEqual([null, '10', '20', '30']);
   });
 });
@@ -308,34 +314,34 @@ describe('changes without a new modification time', () => {
     { ...field('unpaid', 'number'), volatile: true },
     { ...field('status', 'list'), volatile: true },
   ];
-  async function openAndClosed(): Promise<SyncWorld> {
-    const world = await syncWorld(ctx, memoryErp(invoices));
-    world.erp.openWhen = { field: 'unpaid', isNoneOf: ['0'], closedOn: null };
-    world.erp.at = start;
-    world.erp.deleted = new Map();
+  async function openAndClosed(): Promise<SyncFixture> {
+    const fixture = await syncFixture(ctx, memoryErp(invoices));
+    fixture.erp.openWhen = { field: 'unpaid', isNoneOf: ['0'], closedOn: null };
+    fixture.erp.at = start;
+    fixture.erp.deleted = new Map();
     for (let id = 1; id <= 30; id += 1) {
       const paid = id > 20;
       const values = { unpaid: paid ? '0.00' : `${id}.50`, status: paid ? 'B' : 'A' };
       // Closed so long ago that only the daily scan compares them.
       const at = paid ? { modifiedAt: '2026-04-20T08:00:00Z' } : {};
-      world.erp.put(id, values, { labels: { status: paid ? 'Paid' : 'Open' }, ...at });
+      fixture.erp.put(id, values, { labels: { status: paid ? 'Paid' : 'Open' }, ...at });
     }
-    wait(world, 300);
-    await world.sync('incremental');
-    wait(world, 60);
-    world.erp.calls.length = 0;
-    return world;
+    wait(fixture, 300);
+    await fixture.sync('incremental');
+    wait(fixture, 60);
+    fixture.erp.calls.length = 0;
+    return fixture;
   }
 
   it('a value that changes without its modified date: open records are compared, and only those that differ are read', async () => {
-    const world = await openAndClosed();
-    world.erp.shift(7, { unpaid: '0', status: 'B' }, { status: 'Paid' });
-    world.erp.shift(8, { unpaid: '8.5' }); // the same number in other digits
-    const run = await world.sync('incremental');
+    const fixture = await openAndClosed();
+    fixture.erp.shift(7, { unpaid: '0', status: 'B' }, { status: 'Paid' });
+    fixture.erp.shift(8, { unpaid: '8.5' }); // the same number in other digits
+    const run = await fixture.sync('incremental');
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 1, updated: 1 } });
     expect(check(run, 'open')).toMatchObject({ facts: { checked: 20, read: 1 } });
-    expect((await world.rows())[6]).toMatchObject({ f_unpaid: '0', f_status: 'B', l_status: 'Paid' });
-    expect(asked(world)).toEqual([
+    expect((await fixture.rows())[6]).toMatchObject({ f_unpaid: '0', f_status: 'B', l_status: 'Paid' });
+    expect(asked(fixture)).toEqual([
       'now',
       'today',
       'readPage',
@@ -348,62 +354,62 @@ describe('changes without a new modification time', () => {
   });
 
   it('a renamed label and a reopened record are found by the nightly scan', async () => {
-    const world = await openAndClosed();
-    world.erp.shift(25, {}, { status: 'Paid In Full' });
-    world.erp.shift(26, { unpaid: '3' });
-    expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 0 } });
-    wait(world, 24 * 60);
-    const run = await world.sync('incremental');
+    const fixture = await openAndClosed();
+    fixture.erp.shift(25, {}, { status: 'Paid In Full' });
+    fixture.erp.shift(26, { unpaid: '3' });
+    expect(await fixture.sync('incremental')).toMatchObject({ counts: { updated: 0 } });
+    wait(fixture, 24 * 60);
+    const run = await fixture.sync('incremental');
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 2, updated: 2 } });
     expect(check(run, 'scan')).toMatchObject({ facts: { listed: 30, fetched: 2, absent: 0 } });
-    wait(world, 60);
-    expect((await world.sync('incremental')).proof.map(({ check: name }) => name)).toContain('count');
+    wait(fixture, 60);
+    expect((await fixture.sync('incremental')).proof.map(({ check: name }) => name)).toContain('count');
   });
 
   it('a record that was closed recently is compared like an open one, by its day of closing or else by its modification time', async () => {
-    const world = await syncWorld(
+    const fixture = await syncFixture(
       ctx,
       memoryErp([...invoices, { ...field('closed', 'date'), volatile: true }]),
     );
-    world.erp.openWhen = { field: 'unpaid', isNoneOf: ['0'], closedOn: 'closed' };
-    world.erp.at = start;
-    world.erp.deleted = new Map();
+    fixture.erp.openWhen = { field: 'unpaid', isNoneOf: ['0'], closedOn: 'closed' };
+    fixture.erp.at = start;
+    fixture.erp.deleted = new Map();
     const old = { modifiedAt: '2026-04-20T08:00:00Z' };
     const [closed, recent] = ['2026-04-20', '2026-04-24'];
-    world.erp.put(1, { unpaid: '5', closed: null }, old);
-    world.erp.put(2, { unpaid: '0', closed: recent }, old);
-    world.erp.put(3, { unpaid: '0', closed }, old);
-    world.erp.put(4, { unpaid: '0', closed: null });
-    world.erp.put(5, { unpaid: '0', closed: null }, old);
-    wait(world, 300);
-    await world.sync('incremental');
-    wait(world, 60);
-    for (const id of [1, 2, 3, 4, 5]) world.erp.shift(id, { closed: '2026-05-01' });
-    const run = await world.sync('incremental');
+    fixture.erp.put(1, { unpaid: '5', closed: null }, old);
+    fixture.erp.put(2, { unpaid: '0', closed: recent }, old);
+    fixture.erp.put(3, { unpaid: '0', closed }, old);
+    fixture.erp.put(4, { unpaid: '0', closed: null });
+    fixture.erp.put(5, { unpaid: '0', closed: null }, old);
+    wait(fixture, 300);
+    await fixture.sync('incremental');
+    wait(fixture, 60);
+    for (const id of [1, 2, 3, 4, 5]) fixture.erp.shift(id, { closed: '2026-05-01' });
+    const run = await fixture.sync('incremental');
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 3, updated: 3 } });
     expect(check(run, 'open')).toMatchObject({
       message:
         '1 open record and 2 that were closed recently were compared by modified, unpaid, status and 1 more field; 3 were read again',
       facts: { checked: 3, closed: 2, closedSince: '2026-04-24', read: 3 },
     });
-    wait(world, 24 * 60);
-    expect(await world.sync('incremental')).toMatchObject({
+    wait(fixture, 24 * 60);
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { fetched: 2, updated: 2 },
     });
   });
 
   it("scans once a calendar day of the ERP, and by UTC's where the ERP does not say its own", async () => {
-    const world = await loaded(3);
+    const fixture = await loaded(3);
     const scans = async () =>
-      (await world.sync('incremental')).proof.some(({ check: name }) => name === 'scan') ? 1 : 0;
-    world.erp.today = '2026-05-01';
+      (await fixture.sync('incremental')).proof.some(({ check: name }) => name === 'scan') ? 1 : 0;
+    fixture.erp.today = '2026-05-01';
     expect(await scans()).toBe(0);
-    world.erp.today = '2026-05-02';
+    fixture.erp.today = '2026-05-02';
     expect([await scans(), await scans()]).toEqual([1, 0]);
-    wait(world, 40 * 60);
+    wait(fixture, 40 * 60);
     expect(await scans()).toBe(0);
-    world.erp.onCall = ({ operation }) => {
+    fixture.erp.onCall = ({ operation }) => {
       if (operation === 'today') throw erpError('query', 'QUERY_REFUSED');
     };
     expect([await scans(), await scans()]).toEqual([1, 0]);
@@ -414,32 +420,32 @@ describe('changes without a new modification time', () => {
       ...field('lines', 'lines', [{ ...field('shipped', 'number'), volatile: true }]),
       volatile: true,
     };
-    const world = await syncWorld(ctx, memoryErp([...datedFields, lines]));
-    world.erp.openWhen = 'always';
-    world.erp.at = start;
-    world.erp.deleted = new Map();
-    for (let id = 1; id <= 3; id += 1) world.erp.put(id, {}, { lines: [{ shipped: '0' }] });
-    wait(world, 300);
-    await world.sync('incremental');
-    wait(world, 60);
-    const held = world.erp.records.get('2');
-    if (held !== undefined) world.erp.records.set('2', { ...held, lines: [{ shipped: '4' }] });
-    expect(await world.sync('incremental')).toMatchObject({
+    const fixture = await syncFixture(ctx, memoryErp([...datedFields, lines]));
+    fixture.erp.openWhen = 'always';
+    fixture.erp.at = start;
+    fixture.erp.deleted = new Map();
+    for (let id = 1; id <= 3; id += 1) fixture.erp.put(id, {}, { lines: [{ shipped: '0' }] });
+    wait(fixture, 300);
+    await fixture.sync('incremental');
+    wait(fixture, 60);
+    const held = fixture.erp.records.get('2');
+    if (held !== undefined) fixture.erp.records.set('2', { ...held, lines: [{ shipped: '4' }] });
+    expect(await fixture.sync('incremental')).toMatchObject({
       counts: { fetched: 3, updated: 1, unchanged: 2 },
     });
-    expect((await world.rows())[1]).toMatchObject({ f_lines: [{ shipped: 4 }] });
+    expect((await fixture.rows())[1]).toMatchObject({ f_lines: [{ shipped: 4 }] });
   });
 
   it('a change that neither the high-water mark nor the open state reveals is found by the scan', async () => {
-    const world = await openAndClosed();
-    world.erp.put(
+    const fixture = await openAndClosed();
+    fixture.erp.put(
       28,
       { name: 'came late', unpaid: '0', status: 'B' },
       { modifiedAt: '2026-05-01T09:00:00Z', labels: { status: 'Paid' } },
     );
-    expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 0 } });
-    wait(world, 24 * 60);
-    expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
+    expect(await fixture.sync('incremental')).toMatchObject({ counts: { updated: 0 } });
+    wait(fixture, 24 * 60);
+    expect(await fixture.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
   });
 });
 
@@ -447,117 +453,117 @@ describe('rejected records', () => {
   const reject = (id: string) => ({ id, code: 'VALUE_UNREADABLE', message: 'total is not a number' });
 
   it('a rejected record lost behind the watermark: it is read again by each run until it can be stored', async () => {
-    const world = await loaded(12);
-    world.erp.rejects.set('5', reject('5'));
-    world.erp.put(5, { name: 'bad' });
-    expect(await world.sync('incremental')).toMatchObject({
+    const fixture = await loaded(12);
+    fixture.erp.rejects.set('5', reject('5'));
+    fixture.erp.put(5, { name: 'bad' });
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'partial',
       counts: { rejected: 1, deleted: 0 },
     });
-    wait(world, 300);
-    expect(await world.sync('incremental')).toMatchObject({
+    wait(fixture, 300);
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'partial',
       error: { code: 'RECORDS_REJECTED' },
       counts: { rejected: 1 },
     });
-    expect((await world.rows())[4]).toMatchObject({ f_name: 'name 5' });
-    wait(world, 300);
-    world.erp.rejects.clear();
-    expect(await world.sync('incremental')).toMatchObject({
+    expect((await fixture.rows())[4]).toMatchObject({ f_name: 'name 5' });
+    wait(fixture, 300);
+    fixture.erp.rejects.clear();
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { updated: 1, rejected: 0 },
     });
-    expect((await world.rows())[4]).toMatchObject({ f_name: 'bad' });
+    expect((await fixture.rows())[4]).toMatchObject({ f_name: 'bad' });
   });
 
   it('a record that is deleted in the ERP is closed, whether or not it was ever stored', async () => {
-    const world = await loaded(12);
+    const fixture = await loaded(12);
     for (const id of ['5', '40']) {
-      world.erp.rejects.set(id, reject(id));
-      world.erp.put(id, { name: 'bad' });
+      fixture.erp.rejects.set(id, reject(id));
+      fixture.erp.put(id, { name: 'bad' });
     }
-    expect(await world.sync('incremental')).toMatchObject({ status: 'partial', counts: { rejected: 2 } });
-    wait(world, 300);
-    world.erp.rejects.clear();
-    for (const id of ['5', '40']) world.erp.records.delete(id);
-    const run = await world.sync('incremental');
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'partial', counts: { rejected: 2 } });
+    wait(fixture, 300);
+    fixture.erp.rejects.clear();
+    for (const id of ['5', '40']) fixture.erp.records.delete(id);
+    const run = await fixture.sync('incremental');
     expect(run).toMatchObject({ status: 'succeeded', counts: { deleted: 1, rejected: 0 } });
-    expect(await world.query(`select id from ${world.schema}.rejections`)).toEqual([]);
-    expect(await world.rows()).toHaveLength(11);
+    expect(await fixture.query(`select id from ${fixture.schema}.rejections`)).toEqual([]);
+    expect(await fixture.rows()).toHaveLength(11);
   });
 
   it('a locked or forbidden record skipped while the run is green: a record that is listed but never returned fails the run', async () => {
-    const world = await loaded(12);
-    world.erp.locked.add('40');
-    const before = await versions(world);
-    expect(await world.sync('incremental')).toMatchObject({
+    const fixture = await loaded(12);
+    fixture.erp.locked.add('40');
+    const before = await versions(fixture);
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'failed',
       error: { code: 'COUNT_MISMATCH' },
     });
-    expect(await versions(world)).toEqual(before);
-    world.erp.locked.clear();
-    world.erp.put(40);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
+    expect(await versions(fixture)).toEqual(before);
+    fixture.erp.locked.clear();
+    fixture.erp.put(40);
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
   });
 
   it('a locked record skipped while the run is green: a record that was edited and is never returned also fails the run', async () => {
-    const world = await loaded(12);
-    world.erp.put(5, { name: 'edited' });
-    world.erp.locked.add('5');
-    const before = await versions(world);
-    expect(await world.sync('incremental')).toMatchObject({
+    const fixture = await loaded(12);
+    fixture.erp.put(5, { name: 'edited' });
+    fixture.erp.locked.add('5');
+    const before = await versions(fixture);
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'failed',
       error: { code: 'COUNT_MISMATCH' },
     });
-    expect(await versions(world)).toEqual(before);
-    world.erp.locked.clear();
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect(await versions(fixture)).toEqual(before);
+    fixture.erp.locked.clear();
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
   });
 
   it("an edit after the ERP's clock went back further than the overlap is found by a scan", async () => {
-    const world = await loaded(12);
-    wait(world, -24 * 60);
-    world.erp.put(4, { name: 'edited' });
-    world.erp.put(9, { name: 'edited' });
-    world.erp.locked.add('9');
-    expect(await world.sync('incremental')).toMatchObject({ status: 'failed' }); // and the clock is still remembered
-    world.erp.locked.clear();
-    wait(world, 24 * 60);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 2 } });
-    wait(world, -24 * 60);
-    world.erp.calls.length = 0;
+    const fixture = await loaded(12);
+    wait(fixture, -24 * 60);
+    fixture.erp.put(4, { name: 'edited' });
+    fixture.erp.put(9, { name: 'edited' });
+    fixture.erp.locked.add('9');
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'failed' }); // and the clock is still remembered
+    fixture.erp.locked.clear();
+    wait(fixture, 24 * 60);
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 2 } });
+    wait(fixture, -24 * 60);
+    fixture.erp.calls.length = 0;
     for (const id of [5, 6]) {
-      world.erp.put(id, { name: 'edited' });
-      expect(await world.sync('incremental')).toMatchObject({
+      fixture.erp.put(id, { name: 'edited' });
+      expect(await fixture.sync('incremental')).toMatchObject({
         status: 'succeeded',
         mode: 'incremental',
         counts: { updated: 1 },
       });
     }
-    expect(asked(world).filter((operation) => operation === 'scan')).toHaveLength(1); // once: afterwards the mark was lowered
-    world.erp.put(7, { name: 'edited' });
-    wait(world, 12 * 60);
-    expect(await world.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
+    expect(asked(fixture).filter((operation) => operation === 'scan')).toHaveLength(1); // once: afterwards the mark was lowered
+    fixture.erp.put(7, { name: 'edited' });
+    wait(fixture, 12 * 60);
+    expect(await fixture.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
   });
 });
 
 describe('the volume of a run', () => {
   it('outside the band of the last runs is a warning in the proof, not a failure', async () => {
-    const world = await loaded(300);
+    const fixture = await loaded(300);
     for (let n = 0; n < 5; n += 1) {
-      wait(world, 30);
-      world.erp.put(1, { name: `edit ${n}` });
-      expect(check(await world.sync('incremental'), 'volume')).toBeUndefined();
+      wait(fixture, 30);
+      fixture.erp.put(1, { name: `edit ${n}` });
+      expect(check(await fixture.sync('incremental'), 'volume')).toBeUndefined();
     }
-    wait(world, 30);
-    world.erp.put(1, { name: 'usual' });
-    expect(check(await world.sync('incremental'), 'volume')).toMatchObject({
+    wait(fixture, 30);
+    fixture.erp.put(1, { name: 'usual' });
+    expect(check(await fixture.sync('incremental'), 'volume')).toMatchObject({
       passed: true,
       facts: { fetched: 1, level: 'info' },
     });
-    wait(world, 30);
-    for (let id = 1; id <= 300; id += 1) world.erp.put(id, { name: 'unusual' });
-    const run = await world.sync('incremental');
+    wait(fixture, 30);
+    for (let id = 1; id <= 300; id += 1) fixture.erp.put(id, { name: 'unusual' });
+    const run = await fixture.sync('incremental');
     expect(run.status).toBe('succeeded');
     expect(check(run, 'volume')).toMatchObject({
       passed: true,

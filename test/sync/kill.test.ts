@@ -5,7 +5,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { readRunState } from '../../src/warehouse/run-state-row.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld, until, waitingFor } from './fixture.ts';
+import {
+  asAdmin,
+  endOpenRuns,
+  memoryErp,
+  type SyncFixture,
+  syncFixture,
+  until,
+  waitingFor,
+} from './fixture.ts';
 
 const script = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
 let database: TestDatabase;
@@ -46,44 +54,44 @@ function spawnWorker(
     },
   };
 }
-const sameRecords = async (count: number): Promise<SyncWorld> => {
-  const world = await syncWorld(ctx, memoryErp());
-  for (let id = 1; id <= count; id += 1) world.erp.put(id, { name: `child ${id}` });
-  return world;
+const sameRecords = async (count: number): Promise<SyncFixture> => {
+  const fixture = await syncFixture(ctx, memoryErp());
+  for (let id = 1; id <= count; id += 1) fixture.erp.put(id, { name: `child ${id}` });
+  return fixture;
 };
 
 describe('kill -9', () => {
   it('state saved only at the end: killed while reading, another worker resumes from the checkpoint once the lease has expired', async () => {
-    const world = await sameRecords(45);
-    const id = await world.queue();
+    const fixture = await sameRecords(45);
+    const id = await fixture.queue();
     const worker = spawnWorker(45, '20');
     await worker.standing;
     // It prefetches; the page it read before is written meanwhile.
-    await until(async () => (await readRunState(ctx.db.data, world.schema, id))?.page === 2);
+    await until(async () => (await readRunState(ctx.db.data, fixture.schema, id))?.page === 2);
     await worker.kill();
-    expect(await world.row(id)).toMatchObject({ status: 'running' });
-    await world.expire(id);
-    const run = await world.drive(id);
+    expect(await fixture.row(id)).toMatchObject({ status: 'running' });
+    await fixture.expire(id);
+    const run = await fixture.drive(id);
     expect(run).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: 45, inserted: 45 } });
     expect(
-      world.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId),
+      fixture.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId),
     ).toEqual(['20', '30', '40']);
-    expect((await world.rows()).map(({ id: key }) => Number(key))).toEqual(
+    expect((await fixture.rows()).map(({ id: key }) => Number(key))).toEqual(
       Array.from({ length: 45 }, (_unused, n) => n + 1),
     );
-    expect(await world.staged()).toBe(0);
+    expect(await fixture.staged()).toBe(0);
   });
 
   it('while publishing: nothing is visible, and another worker publishes without requests to the ERP', async () => {
-    const world = await sameRecords(30);
-    await world.sync();
-    const before = await world.rows();
-    const id = await world.queue();
+    const fixture = await sameRecords(30);
+    await fixture.sync();
+    const before = await fixture.rows();
+    const id = await fixture.queue();
     const holder = await ctx.db.data.connect();
-    await holder.query(`begin; select from ${world.schema}.record_state for update`);
+    await holder.query(`begin; select from ${fixture.schema}.record_state for update`);
     try {
       const worker = spawnWorker(45, 'nowhere');
-      await until(async () => (await world.row(id)).status === 'publishing');
+      await until(async () => (await fixture.row(id)).status === 'publishing');
       await asAdmin(database, (admin) =>
         until(async () => (await waitingFor(admin, 'record_state')).length > 0),
       );
@@ -92,16 +100,16 @@ describe('kill -9', () => {
       await holder.query('rollback');
       holder.release();
     }
-    expect(await world.rows()).toEqual(before);
-    await world.expire(id);
-    world.erp.onCall = () => {
+    expect(await fixture.rows()).toEqual(before);
+    await fixture.expire(id);
+    fixture.erp.onCall = () => {
       throw new Error('the ERP must not be asked');
     };
-    expect(await world.drive(id)).toMatchObject({
+    expect(await fixture.drive(id)).toMatchObject({
       status: 'succeeded',
       generation: '2',
       counts: { fetched: 45, inserted: 15, unchanged: 30 },
     });
-    expect(await world.staged()).toBe(0);
+    expect(await fixture.staged()).toBe(0);
   });
 });

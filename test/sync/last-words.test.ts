@@ -9,7 +9,7 @@ import { findSyncConfig } from '../../src/sync/runs.store.ts';
 import { createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
-import { endOpenRuns, erpError, type SyncWorld, syncWorld } from './fixture.ts';
+import { endOpenRuns, erpError, type SyncFixture, syncFixture } from './fixture.ts';
 
 let database: TestDatabase;
 let admin: Knex;
@@ -39,101 +39,101 @@ afterAll(async () => {
 });
 
 const refuse = (table: string, pattern: string) => admin('refusals').insert({ table_name: table, pattern });
-const pausedReason = (world: SyncWorld) =>
+const pausedReason = (fixture: SyncFixture) =>
   inTransaction(
-    world.tenant,
-    async (tx) => (await findSyncConfig(tx, world.organizationId, world.configId))?.paused_reason,
+    fixture.tenant,
+    async (tx) => (await findSyncConfig(tx, fixture.organizationId, fixture.configId))?.paused_reason,
   );
 
 /**
  * The database rejects that write, as if the worker had died right before it; then another worker takes over
  * the run.
  */
-async function interrupted(world: SyncWorld, table: string, pattern: string) {
+async function interrupted(fixture: SyncFixture, table: string, pattern: string) {
   await refuse(table, pattern);
-  const runId = await world.queue();
-  await world.work(await world.claim());
-  const between = await world.row(runId);
-  const said = await world.events(runId);
+  const runId = await fixture.queue();
+  await fixture.work(await fixture.claim());
+  const between = await fixture.row(runId);
+  const said = await fixture.events(runId);
   await admin('refusals').delete();
   await admin('sync_runs').where({ id: runId }).update({ lease_until: '2020-01-01' });
-  return { runId, between, said, after: await world.drive(runId) };
+  return { runId, between, said, after: await fixture.drive(runId) };
 }
 
 describe('the last event of a run', () => {
   it.each([
-    ['run succeeded', 'succeeded', (world: SyncWorld) => world.erp.put(1)],
+    ['run succeeded', 'succeeded', (fixture: SyncFixture) => fixture.erp.put(1)],
     [
       'run partial',
       'partial',
-      (world: SyncWorld) => world.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' }),
+      (fixture: SyncFixture) => fixture.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' }),
     ],
   ])('%s is written with the state', async (message, status, prepare) => {
-    const world = await syncWorld(database.ctx);
-    world.erp.put(1);
-    prepare(world);
-    const { runId, between, said, after } = await interrupted(world, 'sync_run_events', `%${message}%`);
+    const fixture = await syncFixture(database.ctx);
+    fixture.erp.put(1);
+    prepare(fixture);
+    const { runId, between, said, after } = await interrupted(fixture, 'sync_run_events', `%${message}%`);
     expect([between.status, said.some((one) => one.startsWith(message))]).toEqual(['publishing', false]);
     expect(after.status).toBe(status);
-    expect((await world.events(runId)).filter((one) => one.startsWith(message))).toHaveLength(1);
+    expect((await fixture.events(runId)).filter((one) => one.startsWith(message))).toHaveLength(1);
   });
 
   it('failed: is written with the state', async () => {
-    const world = await syncWorld(database.ctx);
-    world.erp.onCall = () => {
+    const fixture = await syncFixture(database.ctx);
+    fixture.erp.onCall = () => {
       throw erpError('forbidden', 'NOT_ALLOWED');
     };
-    const { runId, between, after } = await interrupted(world, 'sync_run_events', '%failed: %');
+    const { runId, between, after } = await interrupted(fixture, 'sync_run_events', '%failed: %');
     expect(between.status).toBe('running');
     expect(after.status).toBe('failed');
-    expect(await world.events(runId)).toEqual(['failed: the ERP says NOT_ALLOWED']);
+    expect(await fixture.events(runId)).toEqual(['failed: the ERP says NOT_ALLOWED']);
   });
 
   it('waiting: is written with the state', async () => {
-    const world = await syncWorld(database.ctx);
-    world.erp.put(1);
-    world.erp.onCall = () => {
-      world.erp.onCall = () => undefined;
+    const fixture = await syncFixture(database.ctx);
+    fixture.erp.put(1);
+    fixture.erp.onCall = () => {
+      fixture.erp.onCall = () => undefined;
       throw erpError('down', 'AWAY');
     };
-    const { between } = await interrupted(world, 'sync_run_events', '%waiting: %');
+    const { between } = await interrupted(fixture, 'sync_run_events', '%waiting: %');
     expect(between.status).toBe('running');
   });
 
   it('is written for a run that is cancelled before a worker claimed it', async () => {
-    const world = await syncWorld(database.ctx);
+    const fixture = await syncFixture(database.ctx);
     const api = createApi(
       createApp(database.ctx),
-      (await makeKey(database.ctx, world.organizationId, { permissions: ['write'] })).secret,
+      (await makeKey(database.ctx, fixture.organizationId, { permissions: ['write'] })).secret,
     );
-    const runId = await world.queue();
+    const runId = await fixture.queue();
     expect((await api('post', `/sync-runs/${runId}/cancel`)).body.status).toBe('cancelled');
-    expect(await world.events(runId)).toEqual(['cancelled']);
+    expect(await fixture.events(runId)).toEqual(['cancelled']);
   });
 });
 
 describe('the pause of a configuration', () => {
-  const badCredentials = (world: SyncWorld): void => {
-    world.erp.onCall = () => {
+  const badCredentials = (fixture: SyncFixture): void => {
+    fixture.erp.onCall = () => {
       throw erpError('credentials', 'KEY_REVOKED');
     };
   };
 
   it('is written with the failure that causes it', async () => {
-    const world = await syncWorld(database.ctx);
-    badCredentials(world);
-    const { between, after } = await interrupted(world, 'sync_configs', '%KEY_REVOKED%');
+    const fixture = await syncFixture(database.ctx);
+    badCredentials(fixture);
+    const { between, after } = await interrupted(fixture, 'sync_configs', '%KEY_REVOKED%');
     expect(between.status).toBe('running');
     expect(after).toMatchObject({ status: 'failed', error: { code: 'KEY_REVOKED' } });
-    expect(await pausedReason(world)).toMatchObject({ code: 'KEY_REVOKED' });
+    expect(await pausedReason(fixture)).toMatchObject({ code: 'KEY_REVOKED' });
   });
 
   it('ends with the next successful run', async () => {
-    const world = await syncWorld(database.ctx);
-    world.erp.put(1);
-    await world.changeConfig({ paused_reason: JSON.stringify({ code: 'X', message: 'x', fix: 'x' }) });
-    const { between, after } = await interrupted(world, 'sync_configs', '%"paused_reason": null%');
+    const fixture = await syncFixture(database.ctx);
+    fixture.erp.put(1);
+    await fixture.changeConfig({ paused_reason: JSON.stringify({ code: 'X', message: 'x', fix: 'x' }) });
+    const { between, after } = await interrupted(fixture, 'sync_configs', '%"paused_reason": null%');
     expect([between.status, after.status]).toEqual(['publishing', 'succeeded']);
-    expect(await pausedReason(world)).toBeNull();
+    expect(await pausedReason(fixture)).toBeNull();
   });
 });

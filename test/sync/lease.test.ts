@@ -27,8 +27,8 @@ import {
   type MemoryErp,
   memoryErp,
   noSignal,
-  type SyncWorld,
-  syncWorld,
+  type SyncFixture,
+  syncFixture,
   until,
 } from './fixture.ts';
 
@@ -63,10 +63,10 @@ const start = (erp: MemoryErp): Scheduler => {
   schedulers.push(scheduler);
   return scheduler;
 };
-const worldWith = async (count: number, options = {}): Promise<SyncWorld> => {
-  const world = await syncWorld(ctx, memoryErp(), options);
-  for (let id = 1; id <= count; id += 1) world.erp.put(id);
-  return world;
+const fixtureWith = async (count: number, options = {}): Promise<SyncFixture> => {
+  const fixture = await syncFixture(ctx, memoryErp(), options);
+  for (let id = 1; id <= count; id += 1) fixture.erp.put(id);
+  return fixture;
 };
 const gate = () => Promise.withResolvers<void>();
 /** Rejects when the signal aborts, or has aborted already. */
@@ -83,39 +83,39 @@ const unhurried = (): Ctx => ({
   ...ctx,
   settings: { ...ctx.settings, sync: { ...ctx.settings.sync, leaseMs: 600_000, renewMs: 300_000 } },
 });
-const setRun = (world: SyncWorld, id: string, change: Record<string, unknown>) =>
-  inTransaction(world.tenant, (tx) => tx('sync_runs').where({ id }).update(change));
-const ask = (world: SyncWorld, sql: string, value: string): Promise<string> =>
+const setRun = (fixture: SyncFixture, id: string, change: Record<string, unknown>) =>
+  inTransaction(fixture.tenant, (tx) => tx('sync_runs').where({ id }).update(change));
+const ask = (fixture: SyncFixture, sql: string, value: string): Promise<string> =>
   inTransaction(
-    world.tenant,
+    fixture.tenant,
     async (tx) => (await tx.raw<{ rows: { answer: string }[] }>(sql, [value])).rows[0]?.answer ?? '',
   );
 /** When the run's lease expires, by the database's clock. */
-const readLease = (world: SyncWorld, id: string) =>
-  ask(world, 'select lease_until::text as answer from sync_runs where id = ?', id);
-const isOver = async (world: SyncWorld, end: string): Promise<boolean> =>
-  (await ask(world, 'select (clock_timestamp() > ?::timestamptz)::text as answer', end)) === 'true';
+const readLease = (fixture: SyncFixture, id: string) =>
+  ask(fixture, 'select lease_until::text as answer from sync_runs where id = ?', id);
+const isOver = async (fixture: SyncFixture, end: string): Promise<boolean> =>
+  (await ask(fixture, 'select (clock_timestamp() > ?::timestamptz)::text as answer', end)) === 'true';
 const rules = { deletions: 'reconcile' as const, maxDeleteShare: 0.02, settleMs: 0 };
 const emptyPage = { records: [], rejected: [], lastId: null, hasMore: false };
-const pagesRead = ({ erp }: SyncWorld) =>
+const pagesRead = ({ erp }: SyncFixture) =>
   erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
 
 describe('claiming', () => {
   it('gives each run to one worker, oldest first', async () => {
-    const worlds = [await worldWith(0), await worldWith(0), await worldWith(0)];
+    const fixtures = [await fixtureWith(0), await fixtureWith(0), await fixtureWith(0)];
     const queued: string[] = [];
-    for (const world of worlds) queued.push(await world.queue());
+    for (const fixture of fixtures) queued.push(await fixture.queue());
     const claims = await Promise.all(Array.from({ length: 12 }, () => claimRun(ctx, 'w', 5_000)));
     const leases = claims.filter((lease) => lease !== undefined);
     expect(leases.map(({ runId }) => runId).sort()).toEqual([...queued].sort());
-    for (const lease of leases) await worlds[queued.indexOf(lease.runId)]?.work(lease);
+    for (const lease of leases) await fixtures[queued.indexOf(lease.runId)]?.work(lease);
     const again: string[] = [];
-    for (const world of worlds) again.push(await world.queue());
+    for (const fixture of fixtures) again.push(await fixture.queue());
     expect((await claimRun(ctx, 'w', 5_000))?.runId).toBe(again[0]);
   });
 
   it('a run that is queued behind an active one of its configuration waits, and does not block other runs', async () => {
-    const [busy, other] = [await worldWith(0), await worldWith(0)];
+    const [busy, other] = [await fixtureWith(0), await fixtureWith(0)];
     const active = await busy.queue();
     const lease = await busy.claim(60_000);
     expect(lease.runId).toBe(active);
@@ -128,24 +128,24 @@ describe('claiming', () => {
   });
 
   it('a configuration has one active run, however many workers claim', async () => {
-    const world = await worldWith(0);
-    await world.queue();
-    await world.claim(60_000);
-    const second = await world.queue();
-    await expect(setRun(world, second, { status: 'running' })).rejects.toMatchObject({
+    const fixture = await fixtureWith(0);
+    await fixture.queue();
+    await fixture.claim(60_000);
+    const second = await fixture.queue();
+    await expect(setRun(fixture, second, { status: 'running' })).rejects.toMatchObject({
       constraint: 'one_active_run_per_config',
     });
   });
 
   it('an interrupted run that stays "running" for ever: the run fails after its worker died repeatedly without progress', async () => {
-    const world = await worldWith(5);
-    const id = await world.queue();
+    const fixture = await fixtureWith(5);
+    const id = await fixture.queue();
     for (let attempt = 1; attempt <= 5; attempt += 1) {
-      await world.claim();
-      await world.expire(id);
+      await fixture.claim();
+      await fixture.expire(id);
     }
-    await world.work(await world.claim());
-    const { status, attempt, error } = await world.row(id);
+    await fixture.work(await fixture.claim());
+    const { status, attempt, error } = await fixture.row(id);
     expect([status, attempt, error?.code]).toEqual(['failed', 6, 'WORKER_LOST']);
     expect(error?.message).not.toMatch(/stopped/);
   });
@@ -153,34 +153,34 @@ describe('claiming', () => {
 
 describe('a worker that lost its lease', () => {
   /** A run that one worker started and another took over. */
-  async function takenOver(): Promise<{ world: SyncWorld; old: Lease; current: Lease }> {
-    const world = await worldWith(25);
-    await world.sync();
-    world.erp.put(1, { name: 'changed' });
-    const id = await world.queue();
-    const old = await world.claim();
-    world.erp.onCall = ({ operation, afterId }) => {
+  async function takenOver(): Promise<{ fixture: SyncFixture; old: Lease; current: Lease }> {
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    fixture.erp.put(1, { name: 'changed' });
+    const id = await fixture.queue();
+    const old = await fixture.claim();
+    fixture.erp.onCall = ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '10') throw new LostLease('the process is gone');
     };
-    await world.work(old);
-    world.erp.onCall = () => undefined;
-    await world.expire(id);
-    return { world, old, current: await world.claim(60_000) };
+    await fixture.work(old);
+    fixture.erp.onCall = () => undefined;
+    await fixture.expire(id);
+    return { fixture, old, current: await fixture.claim(60_000) };
   }
 
   it('writes no page, no outcome and no progress', async () => {
-    const { world, old, current } = await takenOver();
-    const held = await readRunState(ctx.db.data, world.schema, old.runId);
+    const { fixture, old, current } = await takenOver();
+    const held = await readRunState(ctx.db.data, fixture.schema, old.runId);
     if (held === undefined) throw new Error('no state');
     expect(held).toMatchObject({ page: 1, leaseEpoch: old.epoch });
-    await world.work(current);
+    await fixture.work(current);
     const late = <T>(work: (client: Parameters<Parameters<typeof inDataTransaction>[1]>[0]) => Promise<T>) =>
       inDataTransaction(ctx.db.data, work);
-    await expect(late((client) => stagePage(client, world.schema, held, emptyPage, '9'))).rejects.toThrow(
+    await expect(late((client) => stagePage(client, fixture.schema, held, emptyPage, '9'))).rejects.toThrow(
       LostLease,
     );
     await expect(
-      late((client) => publishRun(client, world.schema, held, rules, () => undefined)),
+      late((client) => publishRun(client, fixture.schema, held, rules, () => undefined)),
     ).rejects.toThrow(LostLease);
     expect(await moveRun(ctx, old, 'failed')).toBe(false);
     expect(await renewRunLease(ctx, old, 1_000)).toMatchObject({ held: false });
@@ -202,72 +202,72 @@ describe('a worker that lost its lease', () => {
     ).toMatchObject({
       held: false,
     });
-    expect(await world.row(old.runId)).toMatchObject({
+    expect(await fixture.row(old.runId)).toMatchObject({
       status: 'succeeded',
       generation: '2',
       counts: { updated: 1, unchanged: 24 },
     });
-    expect(await world.staged()).toBe(0);
+    expect(await fixture.staged()).toBe(0);
   });
 
   it('is fenced off as soon as the next worker starts, before it has written a page', async () => {
-    const { world, old, current } = await takenOver();
-    const held = await readRunState(ctx.db.data, world.schema, old.runId);
+    const { fixture, old, current } = await takenOver();
+    const held = await readRunState(ctx.db.data, fixture.schema, old.runId);
     if (held === undefined) throw new Error('no state');
-    world.erp.onCall = async ({ operation }) => {
+    fixture.erp.onCall = async ({ operation }) => {
       if (operation !== 'count') return;
-      world.erp.onCall = () => undefined;
+      fixture.erp.onCall = () => undefined;
       await expect(
-        inDataTransaction(ctx.db.data, (client) => stagePage(client, world.schema, held, emptyPage, '9')),
+        inDataTransaction(ctx.db.data, (client) => stagePage(client, fixture.schema, held, emptyPage, '9')),
       ).rejects.toThrow(LostLease);
     };
-    await world.work(current);
-    expect(await world.row(old.runId)).toMatchObject({ status: 'succeeded' });
-    expect(pagesRead(world).slice(3)).toEqual([null, '10', '10', '20']);
+    await fixture.work(current);
+    expect(await fixture.row(old.runId)).toMatchObject({ status: 'succeeded' });
+    expect(pagesRead(fixture).slice(3)).toEqual([null, '10', '10', '20']);
   });
 
   it('stops in the middle of its work and leaves the run to the other worker', async () => {
-    const world = await worldWith(25);
-    const id = await world.queue();
+    const fixture = await fixtureWith(25);
+    const id = await fixture.queue();
     const reached = gate();
-    world.erp.onCall = async ({ operation, afterId }, request) => {
+    fixture.erp.onCall = async ({ operation, afterId }, request) => {
       if (operation !== 'readPage' || afterId !== '10') return;
       reached.resolve();
       await aborted(request?.signal);
     };
-    const first = world.work(await world.claim());
+    const first = fixture.work(await fixture.claim());
     await reached.promise;
-    world.erp.onCall = () => undefined;
+    fixture.erp.onCall = () => undefined;
     // The first one keeps renewing its lease.
     const second = await until(async () => {
-      await world.expire(id);
+      await fixture.expire(id);
       return claimRun(ctx, 'second', 60_000);
     }, 'a claim');
     await first;
-    expect(await world.row(id)).toMatchObject({ status: 'running', lease_epoch: second.epoch });
-    await world.work(second);
-    expect(await world.row(id)).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
+    expect(await fixture.row(id)).toMatchObject({ status: 'running', lease_epoch: second.epoch });
+    await fixture.work(second);
+    expect(await fixture.row(id)).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
   });
 
   it('a renewed lease is not taken over, however slow the ERP is', async () => {
-    const world = await worldWith(5);
-    const id = await world.queue();
-    const lease = await world.claim(1_500);
-    const first = await readLease(world, id);
+    const fixture = await fixtureWith(5);
+    const id = await fixture.queue();
+    const lease = await fixture.claim(1_500);
+    const first = await readLease(fixture, id);
     const stolen: Lease[] = [];
-    world.erp.onCall = async ({ operation }) => {
+    fixture.erp.onCall = async ({ operation }) => {
       if (operation !== 'readPage') return;
       // Only after a renewal: a lease of 1.5 s may expire before the test gets here.
-      await until(async () => (await readLease(world, id)) !== first, 'a renewal');
+      await until(async () => (await readLease(fixture, id)) !== first, 'a renewal');
       await until(async () => {
         const lease = await claimRun(ctx, 'thief', 10_000);
         if (lease !== undefined) stolen.push(lease);
-        return isOver(world, first);
+        return isOver(fixture, first);
       }, 'the end of the first lease');
     };
-    await world.work(lease);
+    await fixture.work(lease);
     expect(stolen).toEqual([]);
-    expect(await world.row(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+    expect(await fixture.row(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
   });
 });
 
@@ -281,50 +281,50 @@ describe('a process that is too busy to renew its leases in time', () => {
   }
 
   it('goes on when no other has taken its run over', async () => {
-    const world = await worldWith(25);
-    const id = await world.queue();
+    const fixture = await fixtureWith(25);
+    const id = await fixture.queue();
     const { own, leap } = busyProcess();
-    world.erp.onCall = async ({ operation, afterId }) => {
+    fixture.erp.onCall = async ({ operation, afterId }) => {
       if (operation !== 'readPage' || afterId !== '10') return;
-      const before = await readLease(world, id);
+      const before = await readLease(fixture, id);
       leap();
-      await until(async () => (await readLease(world, id)) !== before, 'a renewal');
+      await until(async () => (await readLease(fixture, id)) !== before, 'a renewal');
     };
-    await world.work(await world.claim(), noSignal, own);
-    expect(await world.row(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+    await fixture.work(await fixture.claim(), noSignal, own);
+    expect(await fixture.row(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
   });
 
   it('does not take its own run over before the time of another lease has passed', async () => {
-    const world = await worldWith(5);
-    const id = await world.queue();
+    const fixture = await fixtureWith(5);
+    const id = await fixture.queue();
     expect((await claimRun(ctx, 'busy', 60_000))?.runId).toBe(id);
-    await inTransaction(world.tenant, (tx) =>
+    await inTransaction(fixture.tenant, (tx) =>
       tx('sync_runs')
         .where({ id })
         .update({ lease_until: tx.raw("clock_timestamp() - interval '1 second'") }),
     );
     expect(await claimRun(ctx, 'busy', 60_000)).toBeUndefined();
     expect((await claimRun(ctx, 'other', 60_000))?.runId).toBe(id);
-    await world.expire(id);
+    await fixture.expire(id);
     expect((await claimRun(ctx, 'other', 60_000))?.runId).toBe(id);
   });
 
   it('says so when it lost a run, and nothing calls it stopped', async () => {
-    const world = await worldWith(25);
-    const id = await world.queue();
+    const fixture = await fixtureWith(25);
+    const id = await fixture.queue();
     const { own, leap } = busyProcess();
     const reached = gate();
-    world.erp.onCall = async ({ operation, afterId }, asked) => {
+    fixture.erp.onCall = async ({ operation, afterId }, asked) => {
       if (operation !== 'readPage' || afterId !== '10') return;
       leap();
       reached.resolve();
       await aborted(asked?.signal);
     };
-    const first = world.work(await world.claim(), noSignal, own);
+    const first = fixture.work(await fixture.claim(), noSignal, own);
     await reached.promise;
-    world.erp.onCall = () => undefined;
+    fixture.erp.onCall = () => undefined;
     const second = await until(async () => {
-      await world.expire(id);
+      await fixture.expire(id);
       return claimRun(ctx, 'second', 60_000);
     }, 'a claim');
     await first;
@@ -332,10 +332,14 @@ describe('a process that is too busy to renew its leases in time', () => {
       code: 'WORKER_BUSY',
       message: expect.stringMatching(/too busy to renew its lease in time: it was up to \d+ seconds late$/),
     };
-    expect(await world.row(id)).toMatchObject({ status: 'running', lease_epoch: second.epoch, error: busy });
-    await setRun(world, id, { attempts_without_progress: 5 });
-    await world.work(second);
-    const { status, error } = await world.row(id);
+    expect(await fixture.row(id)).toMatchObject({
+      status: 'running',
+      lease_epoch: second.epoch,
+      error: busy,
+    });
+    await setRun(fixture, id, { attempts_without_progress: 5 });
+    await fixture.work(second);
+    const { status, error } = await fixture.row(id);
     expect([status, error?.code]).toEqual(['failed', 'WORKER_BUSY']);
     expect(error?.message).toMatch(
       /^The run made no progress in 5 attempts\. The process that worked on the run was too busy/,
@@ -346,7 +350,7 @@ describe('a process that is too busy to renew its leases in time', () => {
 describe('publishing', () => {
   /** Works on the next run over a connection that is cut at the publish's COMMIT. */
   async function workOverCutWire(
-    world: SyncWorld,
+    fixture: SyncFixture,
     where: 'before' | 'after',
     sync: Partial<Ctx['settings']['sync']> = {},
   ): Promise<void> {
@@ -356,7 +360,7 @@ describe('publishing', () => {
       where,
     );
     try {
-      await world.work(await world.claim(), noSignal, wire.ctx);
+      await fixture.work(await fixture.claim(), noSignal, wire.ctx);
     } finally {
       await wire.close();
     }
@@ -365,102 +369,103 @@ describe('publishing', () => {
   it.each(['before', 'after'] as const)(
     'a connection that breaks %s the COMMIT: published once, and the ERP is not asked again',
     async (where) => {
-      const world = await worldWith(25);
-      await world.sync();
-      world.erp.put(3, { name: 'changed' });
-      const id = await world.queue();
-      await workOverCutWire(world, where);
-      expect(await world.row(id)).toMatchObject({ status: 'publishing', attempts_without_progress: 1 });
-      world.erp.onCall = () => {
+      const fixture = await fixtureWith(25);
+      await fixture.sync();
+      fixture.erp.put(3, { name: 'changed' });
+      const id = await fixture.queue();
+      await workOverCutWire(fixture, where);
+      expect(await fixture.row(id)).toMatchObject({ status: 'publishing', attempts_without_progress: 1 });
+      fixture.erp.onCall = () => {
         throw new Error('the ERP must not be asked');
       };
-      expect(await world.drive(id)).toMatchObject({
+      expect(await fixture.drive(id)).toMatchObject({
         status: 'succeeded',
         generation: '2',
         counts: { updated: 1, unchanged: 24 },
       });
-      expect((await world.state())?.generation).toBe('2');
-      expect(await world.staged()).toBe(0);
+      expect((await fixture.state())?.generation).toBe('2');
+      expect(await fixture.staged()).toBe(0);
     },
   );
 
   it('a warehouse on a server of its own that lost staged pages: the run fails, and the next one reads them', async () => {
-    const world = await worldWith(25);
-    const id = await world.queue();
+    const fixture = await fixtureWith(25);
+    const id = await fixture.queue();
     let before = '';
-    world.erp.onCall = async ({ operation, afterId }) => {
+    fixture.erp.onCall = async ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '20')
         before =
           (
-            await world.query<{ row: string }>(
-              `select to_jsonb(r)::text as row from ${world.schema}.run_state r`,
+            await fixture.query<{ row: string }>(
+              `select to_jsonb(r)::text as row from ${fixture.schema}.run_state r`,
             )
           )[0]?.row ?? '';
     };
-    await workOverCutWire(world, 'before');
-    world.erp.onCall = () => undefined;
-    expect(await world.row(id)).toMatchObject({ status: 'publishing' });
+    await workOverCutWire(fixture, 'before');
+    fixture.erp.onCall = () => undefined;
+    expect(await fixture.row(id)).toMatchObject({ status: 'publishing' });
     // As its last commit that survived: after two pages.
-    const [run] = await world.query<{ table: string }>(
-      `select target_table as table from ${world.schema}.run_state`,
+    const [run] = await fixture.query<{ table: string }>(
+      `select target_table as table from ${fixture.schema}.run_state`,
     );
-    await world.query(`delete from ${world.schema}."${run?.table}" where id > 20`);
-    await world.query(`delete from ${world.schema}.run_state`);
-    await world.query(
-      `insert into ${world.schema}.run_state select * from jsonb_populate_record(null::${world.schema}.run_state, $1)`,
+    await fixture.query(`delete from ${fixture.schema}."${run?.table}" where id > 20`);
+    await fixture.query(`delete from ${fixture.schema}.run_state`);
+    await fixture.query(
+      `insert into ${fixture.schema}.run_state select * from jsonb_populate_record(null::${fixture.schema}.run_state, $1)`,
       [before],
     );
-    expect(await world.drive(id)).toMatchObject({ status: 'failed', error: { code: 'STAGING_LOST' } });
-    expect((await world.state())?.generation).toBe('0');
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
+    expect(await fixture.drive(id)).toMatchObject({ status: 'failed', error: { code: 'STAGING_LOST' } });
+    expect((await fixture.state())?.generation).toBe('0');
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
   });
 
   it('at the last attempt the outcome is read from the warehouse before the run fails', async () => {
-    const world = await worldWith(25);
-    const id = await world.queue();
-    await workOverCutWire(world, 'after', { maxAttemptsWithoutProgress: 1 });
-    expect(await world.row(id)).toMatchObject({
+    const fixture = await fixtureWith(25);
+    const id = await fixture.queue();
+    await workOverCutWire(fixture, 'after', { maxAttemptsWithoutProgress: 1 });
+    expect(await fixture.row(id)).toMatchObject({
       status: 'succeeded',
       generation: '1',
       counts: { inserted: 25 },
     });
-    expect(await world.rows()).toHaveLength(25);
+    expect(await fixture.rows()).toHaveLength(25);
   });
 
   it('"success" announced for a run that failed: a publish that cannot succeed fails the run, and its table does not go live', async () => {
-    const world = await worldWith(25);
-    const id = await world.queue();
-    await workOverCutWire(world, 'before', { maxAttemptsWithoutProgress: 1 });
-    expect(await world.row(id)).toMatchObject({
+    const fixture = await fixtureWith(25);
+    const id = await fixture.queue();
+    await workOverCutWire(fixture, 'before', { maxAttemptsWithoutProgress: 1 });
+    expect(await fixture.row(id)).toMatchObject({
       status: 'failed',
       error: { code: 'DATABASE' },
       counts: null,
       generation: null,
     });
-    expect((await world.events(id)).filter((message) => /succeeded|partial/.test(message))).toEqual([]);
-    expect((await world.events(id)).at(-1)).toMatch(/^failed: /);
-    expect(await world.state()).toMatchObject({ generation: '0', activeTable: null, syncedAt: null });
+    expect((await fixture.events(id)).filter((message) => /succeeded|partial/.test(message))).toEqual([]);
+    expect((await fixture.events(id)).at(-1)).toMatch(/^failed: /);
+    expect(await fixture.state()).toMatchObject({ generation: '0', activeTable: null, syncedAt: null });
     expect(
-      await world.query(`select tablename from pg_tables where schemaname = $1 and tablename like 'thing%'`, [
-        world.schema,
-      ]),
+      await fixture.query(
+        `select tablename from pg_tables where schemaname = $1 and tablename like 'thing%'`,
+        [fixture.schema],
+      ),
     ).toEqual([]);
-    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
   });
 
   it('when a process dies between publishing and copying the outcome, the next one copies it', async () => {
-    const world = await worldWith(25);
-    const id = await world.queue();
-    const lease = await world.claim();
+    const fixture = await fixtureWith(25);
+    const id = await fixture.queue();
+    const lease = await fixture.claim();
     // The queue's row is locked while the outcome is to be copied.
     const control = new Proxy(ctx.db.control, {
       get(knex, key, receiver) {
         const value: unknown = Reflect.get(knex, key, receiver);
         if (key !== 'transaction') return value;
         return async (...args: unknown[]) => {
-          const done = await world
+          const done = await fixture
             .query<{ outcome: unknown }>(
-              `select outcome from ${world.schema}.run_state where outcome is not null`,
+              `select outcome from ${fixture.schema}.run_state where outcome is not null`,
             )
             .catch(() => []);
           if (done.length > 0) throw new LostLease('the process is gone');
@@ -468,14 +473,14 @@ describe('publishing', () => {
         };
       },
     });
-    await world.work(lease, noSignal, { ...ctx, db: { ...ctx.db, control } });
-    expect(await world.row(id)).toMatchObject({ status: 'publishing', counts: null });
-    expect(await world.rows()).toHaveLength(25);
-    await world.expire(id);
-    world.erp.onCall = () => {
+    await fixture.work(lease, noSignal, { ...ctx, db: { ...ctx.db, control } });
+    expect(await fixture.row(id)).toMatchObject({ status: 'publishing', counts: null });
+    expect(await fixture.rows()).toHaveLength(25);
+    await fixture.expire(id);
+    fixture.erp.onCall = () => {
       throw new Error('the ERP must not be asked');
     };
-    expect(await world.drive(id)).toMatchObject({
+    expect(await fixture.drive(id)).toMatchObject({
       status: 'succeeded',
       generation: '1',
       counts: { inserted: 25 },
@@ -484,155 +489,156 @@ describe('publishing', () => {
 });
 
 describe('cancelling', () => {
-  const request = (world: SyncWorld, id: string) => setRun(world, id, { cancel_requested: true });
+  const request = (fixture: SyncFixture, id: string) => setRun(fixture, id, { cancel_requested: true });
 
   it('a queued run is never claimed', async () => {
-    const world = await worldWith(5);
-    const id = await world.queue();
-    await setRun(world, id, { status: 'cancelled', cancel_requested: true });
+    const fixture = await fixtureWith(5);
+    const id = await fixture.queue();
+    await setRun(fixture, id, { status: 'cancelled', cancel_requested: true });
     expect(await claimRun(ctx, 'w', 1_000)).toBeUndefined();
   });
 
   it('a waiting run: the next tick deletes what it staged', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    world.erp.onCall = ({ operation, afterId }) => {
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    fixture.erp.onCall = ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '20') throw erpError('throttled', 'LIMIT', 60_000);
     };
-    const id = await world.queue();
-    await world.drive(id, 'waiting');
-    expect(await world.staged()).toBe(20);
-    await setRun(world, id, { status: 'cancelled', cancel_requested: true });
+    const id = await fixture.queue();
+    await fixture.drive(id, 'waiting');
+    expect(await fixture.staged()).toBe(20);
+    await setRun(fixture, id, { status: 'cancelled', cancel_requested: true });
     await clearEndedRuns(ctx);
-    expect(await world.staged()).toBe(0);
-    expect(await world.query(`select run_id from ${world.schema}.run_state where run_id = $1`, [id])).toEqual(
-      [],
-    );
+    expect(await fixture.staged()).toBe(0);
+    expect(
+      await fixture.query(`select run_id from ${fixture.schema}.run_state where run_id = $1`, [id]),
+    ).toEqual([]);
   });
 
   it('a running run stops at its next step and publishes nothing', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    world.erp.put(1, { name: 'changed' });
-    const id = await world.queue();
-    world.erp.onCall = async ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === null) await request(world, id);
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    fixture.erp.put(1, { name: 'changed' });
+    const id = await fixture.queue();
+    fixture.erp.onCall = async ({ operation, afterId }) => {
+      if (operation === 'readPage' && afterId === null) await request(fixture, id);
     };
-    await world.work(await world.claim(), noSignal, unhurried());
-    expect(await world.row(id)).toMatchObject({
+    await fixture.work(await fixture.claim(), noSignal, unhurried());
+    expect(await fixture.row(id)).toMatchObject({
       status: 'cancelled',
       finished_at: expect.any(Date),
       counts: null,
     });
-    expect(pagesRead(world).slice(3)).toEqual([null, '10']); // prefetched while the first one was written
-    expect([await world.staged(), (await world.state())?.generation]).toEqual([0, '1']);
-    expect(await world.events(id)).toContain('cancelled');
+    expect(pagesRead(fixture).slice(3)).toEqual([null, '10']); // prefetched while the first one was written
+    expect([await fixture.staged(), (await fixture.state())?.generation]).toEqual([0, '1']);
+    expect(await fixture.events(id)).toContain('cancelled');
   });
 
   it('a run that waits for a slow ERP is aborted', async () => {
-    const world = await worldWith(5);
-    const id = await world.queue();
-    world.erp.onCall = async ({ operation }, asked) => {
+    const fixture = await fixtureWith(5);
+    const id = await fixture.queue();
+    fixture.erp.onCall = async ({ operation }, asked) => {
       if (operation !== 'readPage') return;
-      await request(world, id);
+      await request(fixture, id);
       await aborted(asked?.signal);
     };
-    await world.work(await world.claim());
-    expect(await world.row(id)).toMatchObject({ status: 'cancelled' });
+    await fixture.work(await fixture.claim());
+    expect(await fixture.row(id)).toMatchObject({ status: 'cancelled' });
     expect(
-      await world.query(`select tablename from pg_tables where schemaname = $1 and tablename like 'thing%'`, [
-        world.schema,
-      ]),
+      await fixture.query(
+        `select tablename from pg_tables where schemaname = $1 and tablename like 'thing%'`,
+        [fixture.schema],
+      ),
     ).toEqual([]);
   });
 
   it('just before publishing takes effect; while publishing is too late', async () => {
-    const world = await worldWith(5);
-    const early = await world.queue();
+    const fixture = await fixtureWith(5);
+    const early = await fixture.queue();
     let counted = 0;
-    world.erp.onCall = async ({ operation }) => {
+    fixture.erp.onCall = async ({ operation }) => {
       counted += operation === 'count' ? 1 : 0;
-      if (counted === 2) await request(world, early);
+      if (counted === 2) await request(fixture, early);
     };
-    await world.work(await world.claim());
-    expect(await world.row(early)).toMatchObject({ status: 'cancelled' });
-    world.erp.onCall = () => undefined;
-    const late = await world.queue();
-    await world.claim();
-    await setRun(world, late, { status: 'publishing', cancel_requested: true, lease_until: new Date(0) });
-    await world.query(
-      `insert into ${world.schema}.run_state (run_id, record_type, lease_epoch, target_table, columns, complete, counters)
+    await fixture.work(await fixture.claim());
+    expect(await fixture.row(early)).toMatchObject({ status: 'cancelled' });
+    fixture.erp.onCall = () => undefined;
+    const late = await fixture.queue();
+    await fixture.claim();
+    await setRun(fixture, late, { status: 'publishing', cancel_requested: true, lease_until: new Date(0) });
+    await fixture.query(
+      `insert into ${fixture.schema}.run_state (run_id, record_type, lease_epoch, target_table, columns, complete, counters)
       values ($1, 'thing', 1, 'staging_thing', '[]', true, '{"fetched":0,"rejected":0,"pages":1,"erpStartedAt":"2026-01-01T00:00:00Z"}')`,
       [late],
     );
-    expect((await world.drive(late)).status).not.toBe('cancelled');
+    expect((await fixture.drive(late)).status).not.toBe('cancelled');
   });
 
   it('a run whose worker died: the next worker cancels it instead of resuming it', async () => {
-    const world = await worldWith(25);
-    const id = await world.queue();
-    await world.claim();
-    await request(world, id);
-    await world.expire(id);
-    const asked = world.erp.calls.length;
-    expect(await world.drive(id)).toMatchObject({ status: 'cancelled' });
-    expect(world.erp.calls).toHaveLength(asked);
+    const fixture = await fixtureWith(25);
+    const id = await fixture.queue();
+    await fixture.claim();
+    await request(fixture, id);
+    await fixture.expire(id);
+    const asked = fixture.erp.calls.length;
+    expect(await fixture.drive(id)).toMatchObject({ status: 'cancelled' });
+    expect(fixture.erp.calls).toHaveLength(asked);
   });
 });
 
 describe('stopping', () => {
   it('releases the run at once: another worker resumes from its checkpoint', async () => {
-    const world = await worldWith(35);
-    const id = await world.queue();
+    const fixture = await fixtureWith(35);
+    const id = await fixture.queue();
     const reached = gate();
-    world.erp.onCall = async ({ operation, afterId }, request) => {
+    fixture.erp.onCall = async ({ operation, afterId }, request) => {
       if (operation !== 'readPage' || afterId !== '20') return;
       reached.resolve();
       await aborted(request?.signal);
     };
-    const first = start(world.erp);
+    const first = start(fixture.erp);
     await reached.promise;
     const stopped = first.stop();
-    world.erp.onCall = () => undefined;
+    fixture.erp.onCall = () => undefined;
     await stopped;
-    expect(await world.row(id)).toMatchObject({ status: 'running', attempts_without_progress: 0 });
-    start(world.erp);
+    expect(await fixture.row(id)).toMatchObject({ status: 'running', attempts_without_progress: 0 });
+    start(fixture.erp);
     const run = await until(async () => {
-      const row = await world.row(id);
+      const row = await fixture.row(id);
       return row.status === 'succeeded' && row;
     });
     expect(run).toMatchObject({ attempt: 2, attempts_without_progress: 0, counts: { inserted: 35 } });
-    expect(pagesRead(world)).toEqual([null, '10', '20', '20', '30']);
+    expect(pagesRead(fixture)).toEqual([null, '10', '20', '20', '30']);
   });
 
   it('a scheduler that is stopped while it starts releases every run that it claims', async () => {
-    const world = await worldWith(5);
-    const id = await world.queue();
-    const scheduler = start(world.erp);
+    const fixture = await fixtureWith(5);
+    const id = await fixture.queue();
+    const scheduler = start(fixture.erp);
     await scheduler.stop();
-    const row = await world.row(id);
+    const row = await fixture.row(id);
     expect(['queued', 'running', 'succeeded']).toContain(row.status);
-    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempts_without_progress: 0 });
+    expect(await fixture.drive(id)).toMatchObject({ status: 'succeeded', attempts_without_progress: 0 });
   });
 });
 
 describe('two organizations and many schedulers', () => {
   it('each run is worked on once, and each organization has its own records', async () => {
     const erps = [memoryErp(), memoryErp()];
-    const worlds = await Promise.all(erps.map((erp) => syncWorld(ctx, erp)));
+    const fixtures = await Promise.all(erps.map((erp) => syncFixture(ctx, erp)));
     for (const [index, erp] of erps.entries())
       for (let id = 1; id <= 45 + index; id += 1) erp.put(id, { name: `of ${index}` });
     const open = async (tenant: { organizationId: string }) => {
-      const found = worlds.find(({ organizationId }) => organizationId === tenant.organizationId);
+      const found = fixtures.find(({ organizationId }) => organizationId === tenant.organizationId);
       if (found === undefined) throw new Error('unknown organization');
       return found.erp.connector;
     };
     for (let n = 0; n < 3; n += 1) schedulers.push(startScheduler(ctx, { createConnector: open }));
-    const ids = await Promise.all(worlds.map((world) => world.queue()));
+    const ids = await Promise.all(fixtures.map((fixture) => fixture.queue()));
     const runs = await Promise.all(
-      worlds.map((world, index) =>
+      fixtures.map((fixture, index) =>
         until(async () => {
-          const row = await world.row(ids[index] ?? '');
+          const row = await fixture.row(ids[index] ?? '');
           return row.status === 'succeeded' && row;
         }),
       ),
@@ -643,7 +649,7 @@ describe('two organizations and many schedulers', () => {
     ]);
     expect(
       await Promise.all(
-        worlds.map(async (world) => [...new Set((await world.rows()).map(({ f_name: name }) => name))]),
+        fixtures.map(async (fixture) => [...new Set((await fixture.rows()).map(({ f_name: name }) => name))]),
       ),
     ).toEqual([['of 0'], ['of 1']]);
   });
@@ -651,65 +657,65 @@ describe('two organizations and many schedulers', () => {
 
 describe('deletions during a run', () => {
   it('of its configuration: the worker stops, and the next sync of the record type starts from scratch', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    await world.queue();
-    world.erp.onCall = async ({ operation, afterId }) => {
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    await fixture.queue();
+    fixture.erp.onCall = async ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === null)
-        await inTransaction(world.tenant, (tx) => tx('sync_configs').delete());
+        await inTransaction(fixture.tenant, (tx) => tx('sync_configs').delete());
     };
-    await world.work(await world.claim(), noSignal, unhurried());
-    expect(pagesRead(world).slice(3)).toEqual([null, '10']);
-    expect(await world.staged()).toBe(10);
-    const configId = await addConfig(ctx, world.organizationId);
-    const made = await inTransaction(world.tenant, (tx) =>
-      insertRun(tx, world.organizationId, {
+    await fixture.work(await fixture.claim(), noSignal, unhurried());
+    expect(pagesRead(fixture).slice(3)).toEqual([null, '10']);
+    expect(await fixture.staged()).toBe(10);
+    const configId = await addConfig(ctx, fixture.organizationId);
+    const made = await inTransaction(fixture.tenant, (tx) =>
+      insertRun(tx, fixture.organizationId, {
         sync_config_id: configId,
         record_type: 'thing',
         mode: 'full',
         trigger: 'manual',
       }),
     );
-    world.erp.onCall = () => undefined;
-    expect(await world.drive(made?.id ?? '')).toMatchObject({
+    fixture.erp.onCall = () => undefined;
+    expect(await fixture.drive(made?.id ?? '')).toMatchObject({
       status: 'succeeded',
       counts: { unchanged: 25 },
     });
-    expect(await world.staged()).toBe(0);
+    expect(await fixture.staged()).toBe(0);
   });
 
   it('of the whole warehouse: the run restarts', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    const id = await world.queue();
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    const id = await fixture.queue();
     let purged = false;
-    world.erp.onCall = async ({ operation, afterId }) => {
+    fixture.erp.onCall = async ({ operation, afterId }) => {
       if (purged || operation !== 'readPage' || afterId !== '10') return;
       purged = true;
       // Pages are prefetched: by then the first one is written completely.
       await until(
-        async () => (await readRunState(ctx.db.data, world.schema, id))?.page === 1,
+        async () => (await readRunState(ctx.db.data, fixture.schema, id))?.page === 1,
         'the first page',
       );
-      await purgeWarehouse(world.tenant);
+      await purgeWarehouse(fixture.tenant);
     };
-    await world.work(await world.claim());
-    await world.expire(id);
-    expect(await world.drive(id)).toMatchObject({
+    await fixture.work(await fixture.claim());
+    await fixture.expire(id);
+    expect(await fixture.drive(id)).toMatchObject({
       status: 'succeeded',
       attempt: 2,
       generation: '1',
       counts: { inserted: 25 },
     });
-    expect(await world.rows()).toHaveLength(25);
+    expect(await fixture.rows()).toHaveLength(25);
   });
 });
 
 it('releases every database connection', async () => {
-  const world = await worldWith(30);
-  await world.sync();
-  world.erp.put(31);
-  await world.sync();
+  const fixture = await fixtureWith(30);
+  await fixture.sync();
+  fixture.erp.put(31);
+  await fixture.sync();
   const inUse = (): number[] => {
     const { control, data } = poolStats(ctx.db);
     return [control, data].flatMap(({ used, waiting }) => [used, waiting]);

@@ -15,8 +15,8 @@ import {
   lineModified,
   memoryErp,
   type Operation,
-  type SyncWorld,
-  syncWorld,
+  type SyncFixture,
+  syncFixture,
 } from './fixture.ts';
 
 let database: TestDatabase;
@@ -33,7 +33,7 @@ afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
 const start = new Date('2026-05-01T08:00:00Z');
-const wait = ({ erp }: SyncWorld, hours: number): void => {
+const wait = ({ erp }: SyncFixture, hours: number): void => {
   erp.at = new Date((erp.at ?? start).getTime() + hours * 3_600_000);
 };
 const lineFields = [field('quantity', 'number'), field('memo'), field(lineModified, 'time')];
@@ -43,18 +43,18 @@ const createLines = (id: number, quantities = [`-${id}.10`, '2']): SourceLine[] 
   quantities.map((quantity, index) => ({ quantity, memo: `line ${index + 1}`, [lineModified]: at }));
 
 /** Records 1 to `count`, the first without lines. */
-async function makeWorld(count = 20, of = fields): Promise<SyncWorld> {
-  const world = await syncWorld(ctx, memoryErp(of));
-  world.erp.at = start;
-  for (let id = 1; id <= count; id += 1) world.erp.put(id, {}, { lines: id === 1 ? [] : createLines(id) });
-  wait(world, 5);
-  return world;
+async function makeFixture(count = 20, of = fields): Promise<SyncFixture> {
+  const fixture = await syncFixture(ctx, memoryErp(of));
+  fixture.erp.at = start;
+  for (let id = 1; id <= count; id += 1) fixture.erp.put(id, {}, { lines: id === 1 ? [] : createLines(id) });
+  wait(fixture, 5);
+  return fixture;
 }
-const replace = ({ erp }: SyncWorld, connector: Partial<Connector>): void => {
+const replace = ({ erp }: SyncFixture, connector: Partial<Connector>): void => {
   Object.assign(erp, { connector: { ...erp.connector, ...connector } });
 };
 /** Leaves the last line of these records out of every page. */
-const dropFromPages = ({ erp }: SyncWorld, ids: readonly number[]): void => {
+const dropFromPages = ({ erp }: SyncFixture, ids: readonly number[]): void => {
   erp.bendPage = (page) => ({
     ...page,
     records: page.records.map((one) =>
@@ -63,9 +63,9 @@ const dropFromPages = ({ erp }: SyncWorld, ids: readonly number[]): void => {
   });
 };
 /** The same for records that are read by id, as long as `lasts` says so. */
-const dropFromReads = (world: SyncWorld, ids: readonly number[], lasts: () => boolean): void => {
-  const { readByIds } = world.erp.connector;
-  replace(world, {
+const dropFromReads = (fixture: SyncFixture, ids: readonly number[], lasts: () => boolean): void => {
+  const { readByIds } = fixture.erp.connector;
+  replace(fixture, {
     readByIds: async (request) => {
       const page = await readByIds(request);
       const isCut = (id: string) => ids.includes(Number(id)) && lasts();
@@ -78,15 +78,15 @@ const dropFromReads = (world: SyncWorld, ids: readonly number[], lasts: () => bo
     },
   });
 };
-const counted = ({ erp }: SyncWorld, operation: Operation): number =>
+const counted = ({ erp }: SyncFixture, operation: Operation): number =>
   erp.calls.filter((call) => call.operation === operation).length;
 const findLinesCheck = ({ proof }: RunRow) => proof.find(({ check }) => check === 'lines');
 /** Lines as stored, by id, against those of the ERP. */
-const differing = async (world: SyncWorld): Promise<string[]> => {
+const differing = async (fixture: SyncFixture): Promise<string[]> => {
   const stored = new Map(
-    (await world.rows()).map(({ id, f_lines: lines }) => [String(id), JSON.stringify(lines)]),
+    (await fixture.rows()).map(({ id, f_lines: lines }) => [String(id), JSON.stringify(lines)]),
   );
-  const inErp = [...world.erp.records.values()].map(({ id, lines }): [string, string] => [
+  const inErp = [...fixture.erp.records.values()].map(({ id, lines }): [string, string] => [
     id,
     JSON.stringify((lines ?? []).map(({ quantity, ...line }) => ({ quantity: Number(quantity), ...line }))),
   ]);
@@ -100,12 +100,12 @@ const mismatch = { status: 'failed', error: { code: 'LINES_MISMATCH' } };
 
 describe('a full run', () => {
   it('reads records again whose pages lacked lines, with one request for the totals of a page', async () => {
-    const world = await makeWorld(1_001);
-    dropFromPages(world, [3, 1_001]);
-    const run = await world.sync();
+    const fixture = await makeFixture(1_001);
+    dropFromPages(fixture, [3, 1_001]);
+    const run = await fixture.sync();
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 1_001, inserted: 1_001 } });
     // Three for the pages, two for those that were read again.
-    expect([counted(world, 'lineTotals'), counted(world, 'readByIds')]).toEqual([5, 2]);
+    expect([counted(fixture, 'lineTotals'), counted(fixture, 'readByIds')]).toEqual([5, 2]);
     expect(findLinesCheck(run)).toEqual({
       check: 'lines',
       passed: true,
@@ -113,85 +113,85 @@ describe('a full run', () => {
         "The lines of 1001 records that were read were compared with the ERP's own totals: number of lines, sum of quantity, latest modification time of a line; 2 read again",
       facts: expect.objectContaining({ records: 1_001, reread: 2 }),
     });
-    expect(await differing(world)).toEqual([]);
+    expect(await differing(fixture)).toEqual([]);
   });
 
   it('fails when lines are still missing after three more reads, and publishes nothing', async () => {
-    const world = await makeWorld();
-    dropFromPages(world, [7]);
-    dropFromReads(world, [7], () => true);
-    const run = await world.sync();
+    const fixture = await makeFixture();
+    dropFromPages(fixture, [7]);
+    dropFromReads(fixture, [7], () => true);
+    const run = await fixture.sync();
     expect(run).toMatchObject({
       ...mismatch,
       error: { message: expect.stringContaining('record 7: 1 lines were read, and the ERP counts 2') },
     });
-    expect(counted(world, 'readByIds')).toBe(3);
-    expect(await world.rows()).toEqual([]);
+    expect(counted(fixture, 'readByIds')).toBe(3);
+    expect(await fixture.rows()).toEqual([]);
   });
 
   it('fails when a record whose lines differ cannot be read again, although the ERP still counts its lines', async () => {
-    const world = await makeWorld();
-    dropFromPages(world, [7]);
-    const { readByIds } = world.erp.connector;
-    replace(world, {
+    const fixture = await makeFixture();
+    dropFromPages(fixture, [7]);
+    const { readByIds } = fixture.erp.connector;
+    replace(fixture, {
       readByIds: async (request) => {
         const page = await readByIds(request);
         return { ...page, records: page.records.filter(({ id }) => id !== '7') };
       },
     });
-    expect(await world.sync()).toMatchObject({
+    expect(await fixture.sync()).toMatchObject({
       ...mismatch,
       error: { message: expect.stringContaining('record 7: 1 lines were read, and the ERP counts 2') },
     });
-    expect(await world.rows()).toEqual([]);
+    expect(await fixture.rows()).toEqual([]);
   });
 
   it('compares records that it finds unchanged, too: their lines were stored wrong before', async () => {
-    const world = await makeWorld();
-    const { connector } = world.erp;
+    const fixture = await makeFixture();
+    const { connector } = fixture.erp;
     const { lines: _, ...withoutTotals } = connector;
-    Object.assign(world.erp, { connector: withoutTotals });
-    dropFromPages(world, [5, 6]);
-    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
-    expect(await differing(world)).toEqual(['5', '6']);
-    Object.assign(world.erp, { connector });
-    const run = await world.sync('full');
+    Object.assign(fixture.erp, { connector: withoutTotals });
+    dropFromPages(fixture, [5, 6]);
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+    expect(await differing(fixture)).toEqual(['5', '6']);
+    Object.assign(fixture.erp, { connector });
+    const run = await fixture.sync('full');
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 20, updated: 2, unchanged: 18 } });
-    expect(await differing(world)).toEqual([]);
+    expect(await differing(fixture)).toEqual([]);
   });
 
   it('accepts records that are edited or deleted while they are compared', async () => {
-    const world = await makeWorld();
-    world.erp.onCall = ({ operation }) => {
-      if (operation !== 'lineTotals' || counted(world, 'lineTotals') > 2) return;
-      world.erp.put(4, {}, { lines: createLines(4, ['9', '8', `${counted(world, 'lineTotals')}`]) });
-      world.erp.records.delete('5');
+    const fixture = await makeFixture();
+    fixture.erp.onCall = ({ operation }) => {
+      if (operation !== 'lineTotals' || counted(fixture, 'lineTotals') > 2) return;
+      fixture.erp.put(4, {}, { lines: createLines(4, ['9', '8', `${counted(fixture, 'lineTotals')}`]) });
+      fixture.erp.records.delete('5');
     };
-    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
-    expect(counted(world, 'lineTotals')).toBe(3);
-    expect(await differing(world)).toEqual([]);
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+    expect(counted(fixture, 'lineTotals')).toBe(3);
+    expect(await differing(fixture)).toEqual([]);
   });
 
   it('compares sums: a line that is repeated instead of another', async () => {
-    const world = await makeWorld();
-    world.erp.bendPage = (page) => ({
+    const fixture = await makeFixture();
+    fixture.erp.bendPage = (page) => ({
       ...page,
       records: page.records.map((one) =>
         one.id === '8' ? { ...one, lines: [...createLines(8).slice(1), ...createLines(8).slice(1)] } : one,
       ),
     });
-    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
-    expect(counted(world, 'readByIds')).toBe(1);
-    expect(await differing(world)).toEqual([]);
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+    expect(counted(fixture, 'readByIds')).toBe(1);
+    expect(await differing(fixture)).toEqual([]);
   });
 
   it('makes no request where no lines are read, and says nothing about them', async () => {
-    const world = await makeWorld();
-    await world.changeConfig({ fields: ['name', 'total', 'modified'] });
-    const run = await world.sync();
+    const fixture = await makeFixture();
+    await fixture.changeConfig({ fields: ['name', 'total', 'modified'] });
+    const run = await fixture.sync();
     expect(run).toMatchObject({ status: 'succeeded' });
     expect(findLinesCheck(run)).toBeUndefined();
-    expect(counted(world, 'lineTotals')).toBe(0);
+    expect(counted(fixture, 'lineTotals')).toBe(0);
   });
 });
 
@@ -204,35 +204,35 @@ describe('applications of a payment, which have no time of their own', () => {
     amounts.map((foreignamount) => ({ previousdoc: '77', foreignamount }));
 
   it('are compared by number and sum, also two that are equal', async () => {
-    const world = await makeWorld(3, ofPayments);
-    for (const id of [1, 2, 3]) world.erp.put(id, {}, { lines: applied('10.50', '10.50'), modifiedAt: at });
-    dropFromPages(world, [2]);
-    const run = await world.sync();
+    const fixture = await makeFixture(3, ofPayments);
+    for (const id of [1, 2, 3]) fixture.erp.put(id, {}, { lines: applied('10.50', '10.50'), modifiedAt: at });
+    dropFromPages(fixture, [2]);
+    const run = await fixture.sync();
     expect(run).toMatchObject({ status: 'succeeded' });
     expect(findLinesCheck(run)?.message).toContain('number of lines, sum of foreignamount; 1 read again');
-    expect((await world.rows()).map(({ f_lines: lines }) => lines)).toEqual(
+    expect((await fixture.rows()).map(({ f_lines: lines }) => lines)).toEqual(
       Array.from({ length: 3 }, () =>
         Array.from({ length: 2 }, () => ({ previousdoc: '77', foreignamount: 10.5 })),
       ),
     );
-    world.erp.calls.length = 0;
-    wait(world, 2);
-    world.erp.put(3, {}, { lines: applied('20.00') });
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
-    expect([counted(world, 'lineChanges'), counted(world, 'lineTotals')]).toEqual([0, 1]);
+    fixture.erp.calls.length = 0;
+    wait(fixture, 2);
+    fixture.erp.put(3, {}, { lines: applied('20.00') });
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect([counted(fixture, 'lineChanges'), counted(fixture, 'lineTotals')]).toEqual([0, 1]);
   });
 });
 
 describe('an incremental run', () => {
-  const synced = async (): Promise<SyncWorld> => {
-    const world = await makeWorld();
-    await world.sync();
-    wait(world, 3);
-    world.erp.calls.length = 0;
-    return world;
+  const synced = async (): Promise<SyncFixture> => {
+    const fixture = await makeFixture();
+    await fixture.sync();
+    wait(fixture, 3);
+    fixture.erp.calls.length = 0;
+    return fixture;
   };
   /** Changes the lines of a record, and only their own time. */
-  const touchLines = ({ erp }: SyncWorld, id: number, quantities: string[]): void => {
+  const touchLines = ({ erp }: SyncFixture, id: number, quantities: string[]): void => {
     const held = erp.records.get(String(id));
     if (held === undefined) throw new Error('no such record');
     const now = (erp.at ?? start).toISOString().replace('.000', '');
@@ -243,13 +243,13 @@ describe('an incremental run', () => {
   };
 
   it('that reads nothing makes one request about lines', async () => {
-    const world = await synced();
-    const run = await world.sync('incremental');
+    const fixture = await synced();
+    const run = await fixture.sync('incremental');
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 0 } });
     expect([
-      counted(world, 'lineChanges'),
-      counted(world, 'lineTotals'),
-      counted(world, 'readByIds'),
+      counted(fixture, 'lineChanges'),
+      counted(fixture, 'lineTotals'),
+      counted(fixture, 'readByIds'),
     ]).toEqual([1, 0, 0]);
     expect(findLinesCheck(run)?.message).toBe(
       'No record was read, so no lines were compared with totals of the ERP',
@@ -257,121 +257,125 @@ describe('an incremental run', () => {
   });
 
   it('reads a record of which only lines changed, once', async () => {
-    const world = await synced();
-    touchLines(world, 9, ['5', '6', '7']);
-    const run = await world.sync('incremental');
+    const fixture = await synced();
+    touchLines(fixture, 9, ['5', '6', '7']);
+    const run = await fixture.sync('incremental');
     expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 1, updated: 1 } });
     expect(findLinesCheck(run)?.facts).toMatchObject({ changed: 1, changedRead: 1, records: 1 });
-    expect(await differing(world)).toEqual([]);
-    const next = await world.sync('incremental');
+    expect(await differing(fixture)).toEqual([]);
+    const next = await fixture.sync('incremental');
     expect(next).toMatchObject({ status: 'succeeded', counts: { fetched: 0 } });
     expect(findLinesCheck(next)?.facts).toMatchObject({ changed: 1, changedRead: 0 });
   });
 
   it('fails when a changed record lacks lines, and the next one reads them', async () => {
-    const world = await synced();
-    world.erp.put(9, {}, { lines: createLines(9, ['5', '6', '7']) });
-    dropFromPages(world, [9]);
+    const fixture = await synced();
+    fixture.erp.put(9, {}, { lines: createLines(9, ['5', '6', '7']) });
+    dropFromPages(fixture, [9]);
     let isBent = true;
-    dropFromReads(world, [9], () => isBent);
-    const before = await world.rows();
-    expect(await world.sync('incremental')).toMatchObject(mismatch);
-    expect(await world.rows()).toEqual(before);
-    world.erp.bendPage = null;
+    dropFromReads(fixture, [9], () => isBent);
+    const before = await fixture.rows();
+    expect(await fixture.sync('incremental')).toMatchObject(mismatch);
+    expect(await fixture.rows()).toEqual(before);
+    fixture.erp.bendPage = null;
     isBent = false;
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
-    expect(await differing(world)).toEqual([]);
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect(await differing(fixture)).toEqual([]);
   });
 
   it('heals in its scan what an earlier run stored wrong', async () => {
-    const world = await synced();
-    const held = world.erp.records.get('12');
-    if (held !== undefined) world.erp.records.set('12', { ...held, lines: createLines(12, ['1']) });
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 0 } });
-    wait(world, 25);
-    const run = await world.sync('incremental');
+    const fixture = await synced();
+    const held = fixture.erp.records.get('12');
+    if (held !== undefined) fixture.erp.records.set('12', { ...held, lines: createLines(12, ['1']) });
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 0 } });
+    wait(fixture, 25);
+    const run = await fixture.sync('incremental');
     expect(run).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
     expect(findLinesCheck(run)?.facts).toMatchObject({ scanned: 20, scanRead: 1 });
-    expect(await differing(world)).toEqual([]);
+    expect(await differing(fixture)).toEqual([]);
   });
 });
 
 describe('a worker that is lost while lines are compared', () => {
   /** The worker stops for good at the nth of these requests; its lease expires. */
   async function loseAt(
-    world: SyncWorld,
+    fixture: SyncFixture,
     id: string,
     operations: readonly Operation[],
     n: number,
   ): Promise<void> {
     let left = n;
     const standing = new Promise<void>((resolve) => {
-      world.erp.onCall = async ({ operation }) => {
+      fixture.erp.onCall = async ({ operation }) => {
         if (!operations.includes(operation) || left-- > 0) return;
         resolve();
         await new Promise(() => undefined);
       };
     });
-    void world.work(await world.claim());
+    void fixture.work(await fixture.claim());
     await standing;
-    await world.expire(id);
-    world.erp.onCall = () => undefined;
+    await fixture.expire(id);
+    fixture.erp.onCall = () => undefined;
   }
 
   it.each([0, 1, 2, 3, 4, 5])('a full run goes on at its checkpoint: lost at request %i', async (n) => {
-    const world = await makeWorld(1_010);
-    dropFromPages(world, [3, 1_005]);
-    const id = await world.queue();
+    const fixture = await makeFixture(1_010);
+    dropFromPages(fixture, [3, 1_005]);
+    const id = await fixture.queue();
     // Of the first page: totals, read of record 3, its totals. Of the second: totals. Of the third: as of the
     // first.
-    await loseAt(world, id, ['lineTotals', 'readByIds'], n);
-    world.erp.calls.length = 0;
-    expect(await world.drive(id)).toMatchObject({
+    await loseAt(fixture, id, ['lineTotals', 'readByIds'], n);
+    fixture.erp.calls.length = 0;
+    expect(await fixture.drive(id)).toMatchObject({
       status: 'succeeded',
       attempt: 2,
       counts: { fetched: 1_010 },
     });
-    const pages = counted(world, 'readPage');
+    const pages = counted(fixture, 'readPage');
     expect(pages).toBeLessThanOrEqual(n < 4 ? 3 : 2);
-    expect(counted(world, 'lineTotals')).toBeGreaterThanOrEqual(pages);
-    expect(await differing(world)).toEqual([]);
+    expect(counted(fixture, 'lineTotals')).toBeGreaterThanOrEqual(pages);
+    expect(await differing(fixture)).toEqual([]);
   });
 
   it('a run that a version began which did not compare each page starts from the first page', async () => {
-    const world = await makeWorld(1_010);
-    const id = await world.queue();
-    await loseAt(world, id, ['lineTotals'], 2);
+    const fixture = await makeFixture(1_010);
+    const id = await fixture.queue();
+    await loseAt(fixture, id, ['lineTotals'], 2);
     // The worker stops while it reads the third page, and stages the second meanwhile.
-    const forget = `update ${world.schema}.run_state set plan = plan - 'provesPages' where run_id = $1 and page = 2`;
+    const forget = `update ${fixture.schema}.run_state set plan = plan - 'provesPages' where run_id = $1 and page = 2`;
     await until(async () => ((await ctx.db.data.query(forget, [id])).rowCount === 1 ? true : undefined));
-    world.erp.calls.length = 0;
-    expect(await world.drive(id)).toMatchObject({
+    fixture.erp.calls.length = 0;
+    expect(await fixture.drive(id)).toMatchObject({
       status: 'succeeded',
       attempt: 2,
       counts: { fetched: 1_010 },
     });
-    expect([counted(world, 'readPage'), counted(world, 'lineTotals')]).toEqual([3, 3]);
-    expect(await differing(world)).toEqual([]);
+    expect([counted(fixture, 'readPage'), counted(fixture, 'lineTotals')]).toEqual([3, 3]);
+    expect(await differing(fixture)).toEqual([]);
   });
 
   it.each([0, 1, 2, 3, 4])('an incremental run goes on at its checkpoint: lost at request %i', async (n) => {
-    const world = await makeWorld();
-    await world.sync();
-    wait(world, 3);
-    world.erp.put(4, {}, { lines: createLines(4, ['3', '3']) });
-    dropFromPages(world, [4]);
-    const held = world.erp.records.get('6');
-    const now = (world.erp.at ?? start).toISOString().replace('.000', '');
+    const fixture = await makeFixture();
+    await fixture.sync();
+    wait(fixture, 3);
+    fixture.erp.put(4, {}, { lines: createLines(4, ['3', '3']) });
+    dropFromPages(fixture, [4]);
+    const held = fixture.erp.records.get('6');
+    const now = (fixture.erp.at ?? start).toISOString().replace('.000', '');
     if (held !== undefined)
-      world.erp.records.set('6', {
+      fixture.erp.records.set('6', {
         ...held,
         lines: createLines(6, ['1']).map((line) => ({ ...line, [lineModified]: now })),
       });
-    const id = await world.queue('incremental');
+    const id = await fixture.queue('incremental');
     // Totals and read of record 4, and its totals again; the list of changed lines, totals and read of record
     // 6.
-    await loseAt(world, id, ['lineChanges', 'lineTotals', 'readByIds'], n);
-    expect(await world.drive(id)).toMatchObject({ status: 'succeeded', attempt: 2, counts: { updated: 2 } });
-    expect(await differing(world)).toEqual([]);
+    await loseAt(fixture, id, ['lineChanges', 'lineTotals', 'readByIds'], n);
+    expect(await fixture.drive(id)).toMatchObject({
+      status: 'succeeded',
+      attempt: 2,
+      counts: { updated: 2 },
+    });
+    expect(await differing(fixture)).toEqual([]);
   });
 });

@@ -15,8 +15,8 @@ import {
   erpError,
   type MemoryErp,
   memoryErp,
-  type SyncWorld,
-  syncWorld,
+  type SyncFixture,
+  syncFixture,
   until,
 } from './fixture.ts';
 
@@ -46,15 +46,15 @@ function withPages(pageSize: number): Ctx {
   };
 }
 
-async function worldWith(
+async function fixtureWith(
   count: number,
   erp: MemoryErp = memoryErp(),
-): Promise<{ world: SyncWorld; api: Api }> {
-  const world = await syncWorld(ctx, erp);
-  for (let id = 1; id <= count; id += 1) world.erp.put(id);
+): Promise<{ fixture: SyncFixture; api: Api }> {
+  const fixture = await syncFixture(ctx, erp);
+  for (let id = 1; id <= count; id += 1) fixture.erp.put(id);
   return {
-    world,
-    api: createApi(createApp(database.ctx), (await makeKey(database.ctx, world.organizationId)).secret),
+    fixture,
+    api: createApi(createApp(database.ctx), (await makeKey(database.ctx, fixture.organizationId)).secret),
   };
 }
 
@@ -62,10 +62,10 @@ async function worldWith(
  * Every call of this operation takes five seconds of the process's time; the last is not answered before
  * `release`.
  */
-function hold(world: SyncWorld, operation: Call['operation'], nth: number): { release: () => void } {
+function hold(fixture: SyncFixture, operation: Call['operation'], nth: number): { release: () => void } {
   const gate = Promise.withResolvers<void>();
   let seen = 0;
-  world.erp.onCall = async (call) => {
+  fixture.erp.onCall = async (call) => {
     if (call.operation !== operation) return;
     clock.advance(5_000);
     seen += 1;
@@ -76,12 +76,12 @@ function hold(world: SyncWorld, operation: Call['operation'], nth: number): { re
 
 /** Works on the run until it is as far as this; `settle` waits for its end. */
 async function runUntil(
-  world: SyncWorld,
+  fixture: SyncFixture,
   api: Api,
   id: string,
   isThere: (progress: { phase: string; done: number }) => boolean,
 ) {
-  const driven = world.drive(id);
+  const driven = fixture.drive(id);
   const run = await until(async () => {
     const { body } = await api('get', `/sync-runs/${id}`);
     return body.progress !== null && isThere(body.progress) ? body : undefined;
@@ -92,11 +92,11 @@ const progressLines = () => lines.map((line) => JSON.parse(line)).filter(({ step
 
 describe('the progress of a full run', () => {
   it('has the total, the share and the time left at the pace so far', async () => {
-    const { world, api } = await worldWith(100);
-    const { release } = hold(world, 'readPage', 3);
-    const id = await world.queue();
+    const { fixture, api } = await fixtureWith(100);
+    const { release } = hold(fixture, 'readPage', 3);
+    const id = await fixture.queue();
     // The third page is requested while the second one is written: twenty records in fifteen seconds.
-    const { run, settle } = await runUntil(world, api, id, ({ done }) => done === 20);
+    const { run, settle } = await runUntil(fixture, api, id, ({ done }) => done === 20);
     const progress = {
       phase: 'reading',
       fetched: 20,
@@ -114,16 +114,16 @@ describe('the progress of a full run', () => {
       status: 'succeeded',
       progress: { phase: 'publishing', done: 100, expected: 100, percent: 100, estimatedSecondsLeft: null },
     });
-    expect(world.erp.calls.filter(({ operation }) => operation === 'count')).toHaveLength(2);
+    expect(fixture.erp.calls.filter(({ operation }) => operation === 'count')).toHaveLength(2);
   });
 
   it('has no time left before a page was read', async () => {
-    const { world, api } = await worldWith(30);
-    const { release } = hold(world, 'readPage', 1);
+    const { fixture, api } = await fixtureWith(30);
+    const { release } = hold(fixture, 'readPage', 1);
     const { run, settle } = await runUntil(
-      world,
+      fixture,
       api,
-      await world.queue(),
+      await fixture.queue(),
       ({ phase }) => phase === 'reading',
     );
     expect(run.progress).toMatchObject({ done: 0, expected: 30, percent: 0, estimatedSecondsLeft: null });
@@ -132,20 +132,20 @@ describe('the progress of a full run', () => {
   });
 
   it('has no time left while the run waits, and is estimated by the pace of the attempt that goes on', async () => {
-    const { world, api } = await worldWith(100);
-    const id = await world.queue();
-    world.erp.onCall = ({ operation, afterId }) => {
+    const { fixture, api } = await fixtureWith(100);
+    const id = await fixture.queue();
+    fixture.erp.onCall = ({ operation, afterId }) => {
       if (operation === 'readPage') clock.advance(60_000);
       if (operation === 'readPage' && afterId === '50') throw erpError('down', 'SERVER_ERROR');
     };
-    await world.drive(id, 'waiting');
+    await fixture.drive(id, 'waiting');
     expect((await api('get', `/sync-runs/${id}`)).body).toMatchObject({
       status: 'waiting',
       progress: { done: 50, expected: 100, percent: 50, estimatedSecondsLeft: null },
     });
     clock.advance(3_600_000);
-    const { release } = hold(world, 'readPage', 3);
-    const { run, settle } = await runUntil(world, api, id, ({ done }) => done === 70);
+    const { release } = hold(fixture, 'readPage', 3);
+    const { run, settle } = await runUntil(fixture, api, id, ({ done }) => done === 70);
     // Twenty records in fifteen seconds again, and thirty to go: 22.5 seconds.
     expect(run.progress).toMatchObject({ done: 70, expected: 100, percent: 70, estimatedSecondsLeft: 23 });
     release();
@@ -153,10 +153,10 @@ describe('the progress of a full run', () => {
   });
 
   it('is complete where an older version of this service stored less', async () => {
-    const { world, api } = await worldWith(1);
-    const { id } = await world.sync();
+    const { fixture, api } = await fixtureWith(1);
+    const { id } = await fixture.sync();
     const progress = { phase: 'reading', fetched: 5, expected: 10, pages: 1, percent: 50 };
-    await inTransaction(world.tenant, (tx) =>
+    await inTransaction(fixture.tenant, (tx) =>
       tx('sync_runs')
         .where({ id })
         .update({ progress: JSON.stringify(progress) }),
@@ -166,13 +166,13 @@ describe('the progress of a full run', () => {
   });
 
   it('never exceeds its total, whatever appears during the run', async () => {
-    const { world, api } = await worldWith(40);
-    world.erp.claimedCount = () => {
-      world.erp.claimedCount = null;
+    const { fixture, api } = await fixtureWith(40);
+    fixture.erp.claimedCount = () => {
+      fixture.erp.claimedCount = null;
       return 15;
     };
-    const { release } = hold(world, 'readPage', 4);
-    const { run, settle } = await runUntil(world, api, await world.queue(), ({ done }) => done === 30);
+    const { release } = hold(fixture, 'readPage', 4);
+    const { run, settle } = await runUntil(fixture, api, await fixture.queue(), ({ done }) => done === 30);
     expect(run.progress).toMatchObject({ done: 30, expected: 30, percent: 100, estimatedSecondsLeft: null });
     release();
     expect(await settle()).toMatchObject({ status: 'succeeded', counts: { inserted: 40 } });
@@ -180,15 +180,15 @@ describe('the progress of a full run', () => {
 
   it('counts the ids that are compared when the ERP counts other records than were read', async () => {
     ctx = withPages(1_000);
-    const { world, api } = await worldWith(2_500);
-    const { release } = hold(world, 'listIds', 2);
-    world.erp.claimedCount = () =>
-      world.erp.calls.filter(({ operation }) => operation === 'readPage').length === 0 ? 2_500 : 2_501;
-    world.erp.records.delete('7');
+    const { fixture, api } = await fixtureWith(2_500);
+    const { release } = hold(fixture, 'listIds', 2);
+    fixture.erp.claimedCount = () =>
+      fixture.erp.calls.filter(({ operation }) => operation === 'readPage').length === 0 ? 2_500 : 2_501;
+    fixture.erp.records.delete('7');
     const { run, settle } = await runUntil(
-      world,
+      fixture,
       api,
-      await world.queue(),
+      await fixture.queue(),
       ({ phase, done }) => phase === 'proving' && done === 1_000,
     );
     expect(run.progress).toMatchObject({
@@ -198,7 +198,7 @@ describe('the progress of a full run', () => {
       percent: 39,
       estimatedSecondsLeft: 8,
     });
-    world.erp.claimedCount = null;
+    fixture.erp.claimedCount = null;
     release();
     await settle();
   });
@@ -206,26 +206,26 @@ describe('the progress of a full run', () => {
 
 describe('the progress of an incremental run', () => {
   const due = async (count: number) => {
-    const { world, api } = await worldWith(count, memoryErp(datedFields));
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', mode: 'full' });
+    const { fixture, api } = await fixtureWith(count, memoryErp(datedFields));
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', mode: 'full' });
     lines = [];
-    return { world, api };
+    return { fixture, api };
   };
 
   it('has a total where more than one page has changed: the ERP counts the changes', async () => {
-    const { world, api } = await due(40);
+    const { fixture, api } = await due(40);
     const since: Date[] = [];
-    Object.assign(world.erp.connector, {
+    Object.assign(fixture.erp.connector, {
       countChanged: async (request: { since: Date }) => {
         since.push(request.since);
         return { records: 40, withChangedLines: null };
       },
     });
-    const { release } = hold(world, 'readPage', 3);
+    const { release } = hold(fixture, 'readPage', 3);
     const { run, settle } = await runUntil(
-      world,
+      fixture,
       api,
-      await world.queue('incremental'),
+      await fixture.queue('incremental'),
       ({ done }) => done === 20,
     );
     expect(run).toMatchObject({
@@ -239,27 +239,27 @@ describe('the progress of an incremental run', () => {
   });
 
   it('has none where one page holds all changes, and asks for none', async () => {
-    const { world } = await due(8);
+    const { fixture } = await due(8);
     let counted = 0;
-    Object.assign(world.erp.connector, {
+    Object.assign(fixture.erp.connector, {
       countChanged: async () => {
         counted += 1;
         return { records: 8, withChangedLines: null };
       },
     });
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { fetched: 8 } });
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { fetched: 8 } });
     expect(counted).toBe(1);
   });
 
   it('counts the records that a scan compares', async () => {
     ctx = withPages(1_000);
-    const { world, api } = await due(2_500);
-    world.erp.today = '2000-01-01';
-    const { release } = hold(world, 'scan', 2);
+    const { fixture, api } = await due(2_500);
+    fixture.erp.today = '2000-01-01';
+    const { release } = hold(fixture, 'scan', 2);
     const { run, settle } = await runUntil(
-      world,
+      fixture,
       api,
-      await world.queue('incremental'),
+      await fixture.queue('incremental'),
       ({ phase, done }) => phase === 'proving' && done === 1_000,
     );
     expect(run.progress).toMatchObject({ done: 1_000, expected: 2_500, percent: 40 });
@@ -270,11 +270,11 @@ describe('the progress of an incremental run', () => {
 
 describe('the log of a run', () => {
   it('has a line in words at most every ten seconds', async () => {
-    const { world } = await worldWith(100);
-    world.erp.onCall = ({ operation }) => {
+    const { fixture } = await fixtureWith(100);
+    fixture.erp.onCall = ({ operation }) => {
       if (operation === 'readPage') clock.advance(4_000);
     };
-    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
     // Ten pages in forty seconds. The next page is requested before one is counted.
     expect(progressLines().map(({ msg }) => msg)).toEqual([
       'thing: 20 of 100 records read (20 %), about 48 seconds left',
@@ -291,21 +291,21 @@ describe('the log of a run', () => {
   });
 
   it('has none of a run that takes less', async () => {
-    const { world } = await worldWith(30);
-    await world.sync();
+    const { fixture } = await fixtureWith(30);
+    await fixture.sync();
     expect(progressLines()).toEqual([]);
     expect(lines.length).toBeGreaterThan(0);
   });
 
   it('counts without a total where the ERP counts nothing', async () => {
-    const { world } = await worldWith(0, memoryErp(datedFields));
-    await world.sync();
-    for (let id = 1; id <= 30; id += 1) world.erp.put(id);
+    const { fixture } = await fixtureWith(0, memoryErp(datedFields));
+    await fixture.sync();
+    for (let id = 1; id <= 30; id += 1) fixture.erp.put(id);
     lines = [];
-    world.erp.onCall = ({ operation }) => {
+    fixture.erp.onCall = ({ operation }) => {
       if (operation === 'readPage') clock.advance(70_000);
     };
-    expect(await world.sync('incremental')).toMatchObject({ mode: 'incremental', status: 'succeeded' });
+    expect(await fixture.sync('incremental')).toMatchObject({ mode: 'incremental', status: 'succeeded' });
     expect(progressLines().map(({ msg }) => msg)[0]).toBe('thing: 10 records read');
   });
 });

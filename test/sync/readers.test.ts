@@ -5,7 +5,7 @@ import type { Ctx } from '../../src/core/ctx.ts';
 import { sqlState } from '../../src/db/pg-errors.ts';
 import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { endOpenRuns, field, memoryErp, noSignal, type SyncWorld, syncWorld, until } from './fixture.ts';
+import { endOpenRuns, field, memoryErp, noSignal, type SyncFixture, syncFixture, until } from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -30,32 +30,32 @@ type Seen = {
  * As readers do: plan for a table, query state and rows in one statement, and plan again when another table
  * is active.
  */
-async function readOnce(world: SyncWorld, table: string): Promise<{ seen: Seen | null; table: string }> {
+async function readOnce(fixture: SyncFixture, table: string): Promise<{ seen: Seen | null; table: string }> {
   try {
-    const [row] = await world.query<Seen>(
-      `select s.active_table as active, s.generation, s.row_count, t.* from ${world.schema}.record_state s,
-       lateral (select count(*) as rows, min(f_total) as low, max(f_total) as high, max(generation) as newest from ${world.schema}."${table}") t
+    const [row] = await fixture.query<Seen>(
+      `select s.active_table as active, s.generation, s.row_count, t.* from ${fixture.schema}.record_state s,
+       lateral (select count(*) as rows, min(f_total) as low, max(f_total) as high, max(generation) as newest from ${fixture.schema}."${table}") t
        where s.record_type = 'thing'`,
     );
     if (row === undefined) throw new Error('no state');
     return row.active === table ? { seen: row, table } : { seen: null, table: row.active };
   } catch (error) {
     if (sqlState(error) !== '42P01') throw error; // the old table was dropped
-    return { seen: null, table: (await world.state())?.activeTable ?? table };
+    return { seen: null, table: (await fixture.state())?.activeTable ?? table };
   }
 }
 
 /** `work` may wait until some reader has seen a run. */
 async function readWhile(
-  world: SyncWorld,
+  fixture: SyncFixture,
   work: (isSeen: (run: number) => Promise<boolean>) => Promise<void>,
 ): Promise<Seen[]> {
   const seen: Seen[] = [];
   let done = false;
   const readers = Array.from({ length: 3 }, async () => {
-    let table = (await world.state())?.activeTable ?? '';
+    let table = (await fixture.state())?.activeTable ?? '';
     while (!done) {
-      const read = await readOnce(world, table);
+      const read = await readOnce(fixture, table);
       table = read.table;
       if (read.seen !== null) seen.push(read.seen);
     }
@@ -73,8 +73,8 @@ async function readWhile(
 }
 
 /** Run n writes n into every record, and adds one record. */
-const edit = (world: SyncWorld, run: number, count: number) => {
-  for (let id = 1; id <= count + run; id += 1) world.erp.put(id, { total: String(run) });
+const edit = (fixture: SyncFixture, run: number, count: number) => {
+  for (let id = 1; id <= count + run; id += 1) fixture.erp.put(id, { total: String(run) });
 };
 function expectWhole(seen: readonly Seen[], count: number): void {
   for (const { generation, row_count: total, rows, low, high, newest } of seen) {
@@ -97,13 +97,13 @@ function expectWhole(seen: readonly Seen[], count: number): void {
 
 describe('readers', () => {
   it('never see half a run', async () => {
-    const world = await syncWorld(ctx, memoryErp());
-    edit(world, 1, 400);
-    await world.sync();
-    const seen = await readWhile(world, async (isSeen) => {
+    const fixture = await syncFixture(ctx, memoryErp());
+    edit(fixture, 1, 400);
+    await fixture.sync();
+    const seen = await readWhile(fixture, async (isSeen) => {
       for (let run = 2; run <= 8; run += 1) {
-        edit(world, run, 400);
-        expect(await world.sync()).toMatchObject({ status: 'succeeded', generation: String(run) });
+        edit(fixture, run, 400);
+        expect(await fixture.sync()).toMatchObject({ status: 'succeeded', generation: String(run) });
         await isSeen(run);
       }
     });
@@ -112,16 +112,16 @@ describe('readers', () => {
   });
 
   it('continue while another table goes live', async () => {
-    const world = await syncWorld(ctx, memoryErp());
-    edit(world, 1, 10_000);
-    await world.sync();
-    const seen = await readWhile(world, async (isSeen) => {
+    const fixture = await syncFixture(ctx, memoryErp());
+    edit(fixture, 1, 10_000);
+    await fixture.sync();
+    const seen = await readWhile(fixture, async (isSeen) => {
       for (let run = 2; run <= 3; run += 1) {
-        world.erp.fields = [...world.erp.fields, field(`extra_${run}`)];
-        await fetchAndStoreMetadata(world.tenant, world.erp.connector, noSignal);
-        edit(world, run, 10_000);
-        expect(await world.sync()).toMatchObject({ status: 'succeeded', generation: String(run) });
-        expect((await world.state())?.activeTable).toBe(`thing_${run}`);
+        fixture.erp.fields = [...fixture.erp.fields, field(`extra_${run}`)];
+        await fetchAndStoreMetadata(fixture.tenant, fixture.erp.connector, noSignal);
+        edit(fixture, run, 10_000);
+        expect(await fixture.sync()).toMatchObject({ status: 'succeeded', generation: String(run) });
+        expect((await fixture.state())?.activeTable).toBe(`thing_${run}`);
         await isSeen(run);
       }
     });

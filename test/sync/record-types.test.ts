@@ -20,8 +20,8 @@ import {
   field,
   memoryErp,
   noSignal,
-  type SyncWorld,
-  syncWorld,
+  type SyncFixture,
+  syncFixture,
 } from './fixture.ts';
 
 let database: TestDatabase;
@@ -95,25 +95,25 @@ function account(base: Connector, names: readonly string[]): Account {
   };
   return made;
 }
-const organization = async (): Promise<SyncWorld> => syncWorld(database.ctx, memoryErp());
-const refresh = (world: SyncWorld, { connector }: Account) =>
-  fetchAndStoreMetadata(world.tenant, connector, noSignal);
-const readNames = async (world: SyncWorld) =>
-  (await listHeads(world.tenant, {}, { page: 1, pageSize: 100 })).rows.map(({ name }) => name);
-const age = (world: SyncWorld, name: string) =>
-  inTransaction(world.tenant, (tx) =>
+const organization = async (): Promise<SyncFixture> => syncFixture(database.ctx, memoryErp());
+const refresh = (fixture: SyncFixture, { connector }: Account) =>
+  fetchAndStoreMetadata(fixture.tenant, connector, noSignal);
+const readNames = async (fixture: SyncFixture) =>
+  (await listHeads(fixture.tenant, {}, { page: 1, pageSize: 100 })).rows.map(({ name }) => name);
+const age = (fixture: SyncFixture, name: string) =>
+  inTransaction(fixture.tenant, (tx) =>
     tx('erp_record_types').where({ name }).update({ described_at: '2020-01-01T00:00:00Z' }),
   );
 
 describe('the list of record types', () => {
   it('has what is known by name first, and the rest as the account lists it', async () => {
-    const world = await organization();
-    const erp = account(world.erp.connector, ['zebra', 'apple']);
+    const fixture = await organization();
+    const erp = account(fixture.erp.connector, ['zebra', 'apple']);
     erp.heads.unshift(head('first', { syncable: false, reason: 'Its records are in item' }));
-    await refresh(world, erp);
-    expect(await readNames(world)).toEqual(['thing', 'first', 'zebra', 'apple']);
+    await refresh(fixture, erp);
+    expect(await readNames(fixture)).toEqual(['thing', 'first', 'zebra', 'apple']);
     expect(erp.asked).toEqual([null]);
-    const { rows } = await listHeads(world.tenant, {}, { page: 1, pageSize: 2 });
+    const { rows } = await listHeads(fixture.tenant, {}, { page: 1, pageSize: 2 });
     expect(rows).toEqual([
       {
         ...head('thing', { label: 'Thing', table: 'thing', source: 'probe', syncable: true }),
@@ -125,22 +125,22 @@ describe('the list of record types', () => {
         syncableFieldCount: null,
       },
     ]);
-    expect(await readMetadataStatus(world.tenant)).toMatchObject({
+    expect(await readMetadataStatus(fixture.tenant)).toMatchObject({
       lastError: null,
       account: { baseCurrency: 'GBP', utcOffsetMinutes: -480 },
     });
   });
 
   it('can be searched and filtered', async () => {
-    const world = await organization();
-    const erp = account(world.erp.connector, ['zebra']);
+    const fixture = await organization();
+    const erp = account(fixture.erp.connector, ['zebra']);
     erp.heads.push(
       head('customrecord_50%', { label: 'Half', custom: true, family: 'customRecord' }),
       head('hidden', { syncable: false }),
     );
-    await refresh(world, erp);
+    await refresh(fixture, erp);
     const found = async (filter: Parameters<typeof listHeads>[1]) =>
-      (await listHeads(world.tenant, filter, { page: 1, pageSize: 9 })).rows.map(({ name }) => name);
+      (await listHeads(fixture.tenant, filter, { page: 1, pageSize: 9 })).rows.map(({ name }) => name);
     expect(await found({ q: 'HALF' })).toEqual(['customrecord_50%']);
     expect(await found({ q: '%' })).toEqual(['customrecord_50%']);
     expect(await found({ syncable: true })).toEqual(['thing']);
@@ -151,85 +151,85 @@ describe('the list of record types', () => {
   });
 
   it('keeps descriptions, and marks them as outdated, when the account is listed again', async () => {
-    const world = await organization();
-    const erp = account(world.erp.connector, ['zebra', 'apple']);
-    await refresh(world, erp);
-    await fetchAndStoreDescriptions(world.tenant, erp.connector, ['zebra'], noSignal);
-    expect(await findRecordType(world.tenant, 'zebra')).toMatchObject({
+    const fixture = await organization();
+    const erp = account(fixture.erp.connector, ['zebra', 'apple']);
+    await refresh(fixture, erp);
+    await fetchAndStoreDescriptions(fixture.tenant, erp.connector, ['zebra'], noSignal);
+    expect(await findRecordType(fixture.tenant, 'zebra')).toMatchObject({
       head: { syncable: true, fieldCount: 2 },
       isOutdated: false,
     });
-    await refresh(world, erp);
-    expect(await findRecordType(world.tenant, 'zebra')).toMatchObject({
+    await refresh(fixture, erp);
+    expect(await findRecordType(fixture.tenant, 'zebra')).toMatchObject({
       head: { syncable: true, fieldCount: 2 },
       isOutdated: true,
     });
-    expect(await findRecordType(world.tenant, 'thing')).toMatchObject({ isOutdated: false });
-    expect(await readNames(world)).toEqual(['thing', 'zebra', 'apple']);
+    expect(await findRecordType(fixture.tenant, 'thing')).toMatchObject({ isOutdated: false });
+    expect(await readNames(fixture)).toEqual(['thing', 'zebra', 'apple']);
   });
 
   it('loses what the account no longer has, except what a sync configuration reads', async () => {
-    const world = await organization();
-    const erp = account(world.erp.connector, ['zebra', 'apple']);
-    await refresh(world, erp);
-    await fetchAndStoreDescriptions(world.tenant, erp.connector, ['zebra', 'apple'], noSignal);
-    await addConfig(database.ctx, world.organizationId, { recordType: 'apple' });
+    const fixture = await organization();
+    const erp = account(fixture.erp.connector, ['zebra', 'apple']);
+    await refresh(fixture, erp);
+    await fetchAndStoreDescriptions(fixture.tenant, erp.connector, ['zebra', 'apple'], noSignal);
+    await addConfig(database.ctx, fixture.organizationId, { recordType: 'apple' });
     erp.heads = [head('thing'), head('new')];
-    await refresh(world, erp);
-    expect((await readNames(world)).toSorted()).toEqual(['apple', 'new', 'thing']);
+    await refresh(fixture, erp);
+    expect((await readNames(fixture)).toSorted()).toEqual(['apple', 'new', 'thing']);
     erp.types = [known];
-    expect(await fetchAndStoreDescriptions(world.tenant, erp.connector, ['apple'], noSignal)).toEqual([]);
-    expect((await readNames(world)).toSorted()).toEqual(['new', 'thing']);
+    expect(await fetchAndStoreDescriptions(fixture.tenant, erp.connector, ['apple'], noSignal)).toEqual([]);
+    expect((await readNames(fixture)).toSorted()).toEqual(['new', 'thing']);
   });
 
   it('is empty where the account cannot be listed, and keeps the error next to the last list', async () => {
-    const world = await organization();
-    const erp = account(world.erp.connector, ['zebra']);
+    const fixture = await organization();
+    const erp = account(fixture.erp.connector, ['zebra']);
     const broken = { ...erp.connector, discover: () => Promise.reject(erpError('down', 'SERVICE_DOWN')) };
-    await expect(fetchAndStoreMetadata(world.tenant, broken, noSignal)).rejects.toThrow('SERVICE_DOWN');
-    expect(await readMetadataStatus(world.tenant)).toBeUndefined();
-    await refresh(world, erp);
-    await expect(fetchAndStoreMetadata(world.tenant, broken, noSignal)).rejects.toThrow('SERVICE_DOWN');
-    expect(await readMetadataStatus(world.tenant)).toMatchObject({
+    await expect(fetchAndStoreMetadata(fixture.tenant, broken, noSignal)).rejects.toThrow('SERVICE_DOWN');
+    expect(await readMetadataStatus(fixture.tenant)).toBeUndefined();
+    await refresh(fixture, erp);
+    await expect(fetchAndStoreMetadata(fixture.tenant, broken, noSignal)).rejects.toThrow('SERVICE_DOWN');
+    expect(await readMetadataStatus(fixture.tenant)).toMatchObject({
       lastError: expect.stringContaining('SERVICE_DOWN'),
     });
-    expect(await readNames(world)).toEqual(['thing', 'zebra']);
+    expect(await readNames(fixture)).toEqual(['thing', 'zebra']);
   });
 
   it('replaces the list as a whole when two processes refresh and describe at the same time', async () => {
-    const world = await organization();
+    const fixture = await organization();
     const erp = account(
-      world.erp.connector,
+      fixture.erp.connector,
       Array.from({ length: 50 }, (_, n) => `type_${n}`),
     );
     const selectNames = (from: number) => erp.heads.slice(1 + from, 11 + from).map(({ name }) => name);
     await Promise.all([
-      ...Array.from({ length: 4 }, () => refresh(world, erp)),
+      ...Array.from({ length: 4 }, () => refresh(fixture, erp)),
       ...[0, 5, 10].map((from) =>
-        fetchAndStoreDescriptions(world.tenant, erp.connector, selectNames(from).toReversed(), noSignal),
+        fetchAndStoreDescriptions(fixture.tenant, erp.connector, selectNames(from).toReversed(), noSignal),
       ),
     ]);
-    expect((await readNames(world)).toSorted()).toEqual(erp.heads.map(({ name }) => name).toSorted());
+    expect((await readNames(fixture)).toSorted()).toEqual(erp.heads.map(({ name }) => name).toSorted());
     for (const name of selectNames(8))
-      expect(await findDescription(world.tenant, name)).toMatchObject({ name });
+      expect(await findDescription(fixture.tenant, name)).toMatchObject({ name });
   });
 });
 
 describe('fields that name records of a type', () => {
   it('are found in the headers and lines of all described record types', async () => {
-    const world = await organization();
+    const fixture = await organization();
     const to = (name: string, target: string) => ({ ...field(name, 'reference'), target });
-    const erp = account(world.erp.connector, ['order', 'note']);
+    const erp = account(fixture.erp.connector, ['order', 'note']);
     const lines = field('lines', 'lines', [to('thing', 'thing'), to('apple', 'apple'), field('memo')]);
     erp.types = [
       known,
       other('order', { fields: [to('about', 'thing'), lines] }),
       other('note', { fields: [to('about', 'apple')] }),
     ];
-    await refresh(world, erp);
-    expect(await listReferenceFields(world.tenant, 'thing')).toEqual([]);
-    await fetchAndStoreDescriptions(world.tenant, erp.connector, ['order', 'note'], noSignal);
-    expect(await listReferenceFields(world.tenant, 'thing')).toEqual([
+    await refresh(fixture, erp);
+    expect(await listReferenceFields(fixture.tenant, 'thing')).toEqual([]);
+    await fetchAndStoreDescriptions(fixture.tenant, erp.connector, ['order', 'note'], noSignal);
+    expect(await listReferenceFields(fixture.tenant, 'thing')).toEqual([
       { recordType: 'order', field: 'about', lineField: null },
       { recordType: 'order', field: 'lines', lineField: 'thing' },
     ]);
@@ -238,47 +238,47 @@ describe('fields that name records of a type', () => {
 
 describe('a run', () => {
   /** An organization that syncs `thing`, from an account that also has other record types. */
-  async function synced(): Promise<{ world: SyncWorld; erp: Account; run(): Promise<string> }> {
+  async function synced(): Promise<{ fixture: SyncFixture; erp: Account; run(): Promise<string> }> {
     await endOpenRuns(database);
     const memory = memoryErp();
     const erp = account(memory.connector, ['zebra']);
-    const world = await syncWorld(database.ctx, Object.assign(memory, { connector: erp.connector }));
+    const fixture = await syncFixture(database.ctx, Object.assign(memory, { connector: erp.connector }));
     memory.put(1);
     erp.types = [{ ...known, fields: memory.fields }, other('zebra')];
-    return { world, erp, run: async () => (await world.sync()).status };
+    return { fixture, erp, run: async () => (await fixture.sync()).status };
   }
 
   it('describes its own record type alone when it was never described, and not again', async () => {
-    const { world, erp, run } = await synced();
+    const { fixture, erp, run } = await synced();
     expect(await run()).toBe('succeeded');
     expect(await run()).toBe('succeeded');
     expect(erp.asked).toEqual([['thing']]);
-    expect(await readMetadataStatus(world.tenant)).toBeUndefined();
+    expect(await readMetadataStatus(fixture.tenant)).toBeUndefined();
   });
 
   it('describes its own record type alone when the description is old, or older than the list', async () => {
-    const { world, erp, run } = await synced();
-    await refresh(world, erp);
-    await fetchAndStoreDescriptions(world.tenant, erp.connector, ['zebra'], noSignal);
+    const { fixture, erp, run } = await synced();
+    await refresh(fixture, erp);
+    await fetchAndStoreDescriptions(fixture.tenant, erp.connector, ['zebra'], noSignal);
     erp.asked.length = 0;
     expect([await run(), erp.asked]).toEqual(['succeeded', []]);
-    await age(world, 'thing');
-    await age(world, 'zebra');
+    await age(fixture, 'thing');
+    await age(fixture, 'zebra');
     expect([await run(), erp.asked]).toEqual(['succeeded', [['thing']]]);
     expect([await run(), erp.asked]).toEqual(['succeeded', [['thing']]]);
-    await inTransaction(world.tenant, (tx) =>
+    await inTransaction(fixture.tenant, (tx) =>
       tx('erp_metadata').update({ refreshed_at: tx.raw("clock_timestamp() + interval '1 second'") }),
     );
     expect([await run(), erp.asked]).toEqual(['succeeded', [['thing'], ['thing']]]);
-    expect((await findRecordType(world.tenant, 'zebra'))?.describedAt).toEqual(
+    expect((await findRecordType(fixture.tenant, 'zebra'))?.describedAt).toEqual(
       new Date('2020-01-01T00:00:00Z'),
     );
   });
 
   it('uses the stored description while the ERP refuses to describe it', async () => {
-    const { world, erp, run } = await synced();
+    const { fixture, erp, run } = await synced();
     expect(await run()).toBe('succeeded');
-    await age(world, 'thing');
+    await age(fixture, 'thing');
     const { metadata } = erp.connector;
     Object.assign(erp.connector, { metadata: () => Promise.reject(erpError('query', 'INVALID_PARAMETER')) });
     expect(await run()).toBe('succeeded');
@@ -287,11 +287,11 @@ describe('a run', () => {
   });
 
   it('fails with a name when the account no longer has the record type', async () => {
-    const { world, erp } = await synced();
-    await world.sync();
-    await age(world, 'thing');
+    const { fixture, erp } = await synced();
+    await fixture.sync();
+    await age(fixture, 'thing');
     erp.types = [];
-    expect(await world.sync()).toMatchObject({
+    expect(await fixture.sync()).toMatchObject({
       status: 'failed',
       error: { code: 'RECORD_TYPE_UNAVAILABLE' },
     });

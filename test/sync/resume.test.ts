@@ -11,8 +11,8 @@ import {
   field,
   memoryErp,
   type Operation,
-  type SyncWorld,
-  syncWorld,
+  type SyncFixture,
+  syncFixture,
   until,
   waitingFor,
 } from './fixture.ts';
@@ -31,7 +31,7 @@ afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
 const start = new Date('2026-05-01T08:00:00Z');
-const wait = ({ erp }: SyncWorld, hours: number): void => {
+const wait = ({ erp }: SyncFixture, hours: number): void => {
   erp.at = new Date((erp.at ?? start).getTime() + hours * 3_600_000);
 };
 const fields = [...datedFields, { ...field('unpaid', 'number'), volatile: true }];
@@ -40,9 +40,9 @@ const fields = [...datedFields, { ...field('unpaid', 'number'), volatile: true }
  * Work for every step: pages, a rejected record, open records, deletions in and not in the feed, a scan that
  * is due.
  */
-async function busy(): Promise<SyncWorld> {
-  const world = await syncWorld(ctx, memoryErp(fields));
-  const { erp } = world;
+async function busy(): Promise<SyncFixture> {
+  const fixture = await syncFixture(ctx, memoryErp(fields));
+  const { erp } = fixture;
   erp.at = start;
   erp.deleted = new Map();
   erp.openWhen = { field: 'unpaid', isNoneOf: ['0'], closedOn: null };
@@ -50,9 +50,9 @@ async function busy(): Promise<SyncWorld> {
   const closed = { modifiedAt: '2026-04-20T08:00:00Z' };
   for (let id = 1; id <= 40; id += 1) erp.put(id, { unpaid: id <= 10 ? '5' : '0' }, id <= 10 ? {} : closed);
   erp.rejects.set('40', { id: '40', code: 'BAD', message: 'bad' });
-  wait(world, 5);
-  await world.sync('full');
-  wait(world, 30);
+  wait(fixture, 5);
+  await fixture.sync('full');
+  wait(fixture, 30);
   erp.rejects.clear();
   for (let id = 11; id <= 35; id += 1) erp.put(id, { name: `edited ${id}`, unpaid: '0' });
   erp.shift(3, { unpaid: '4' });
@@ -61,12 +61,12 @@ async function busy(): Promise<SyncWorld> {
   erp.records.delete('37');
   erp.put(41, { unpaid: '0' });
   erp.calls.length = 0;
-  return world;
+  return fixture;
 }
-const content = async (world: SyncWorld) =>
+const content = async (fixture: SyncFixture) =>
   (
-    await world.query<{ row: string }>(
-      `select (to_jsonb(t) - 'changed_at')::text as row from ${world.schema}.thing_1 t order by id`,
+    await fixture.query<{ row: string }>(
+      `select (to_jsonb(t) - 'changed_at')::text as row from ${fixture.schema}.thing_1 t order by id`,
     )
   ).map(({ row }) => row);
 
@@ -90,10 +90,10 @@ let expected: string[] = [];
 let calls: Operation[] = [];
 const counts = { fetched: 29, inserted: 2, updated: 27, unchanged: 0, deleted: 1, rejected: 0 };
 beforeAll(async () => {
-  const world = await busy();
-  expect(await world.sync('incremental')).toMatchObject({ status: 'partial', counts });
-  expected = await content(world);
-  calls = world.erp.calls.map(({ operation }) => operation);
+  const fixture = await busy();
+  expect(await fixture.sync('incremental')).toMatchObject({ status: 'partial', counts });
+  expected = await content(fixture);
+  calls = fixture.erp.calls.map(({ operation }) => operation);
 });
 
 describe('an interrupted incremental run', () => {
@@ -104,38 +104,38 @@ describe('an interrupted incremental run', () => {
   it.each(questions.map((operation, n): [number, Operation] => [n, operation]))(
     'goes on after a worker that is lost at question %i, %s, and ends the same',
     async (n) => {
-      const world = await busy();
-      const id = await world.queue('incremental');
+      const fixture = await busy();
+      const id = await fixture.queue('incremental');
       let left = n;
       const standing = new Promise<void>((resolve) => {
-        world.erp.onCall = async () => {
+        fixture.erp.onCall = async () => {
           left -= 1;
           if (left >= 0) return;
           resolve();
           await new Promise(() => undefined);
         };
       });
-      void world.work(await world.claim());
+      void fixture.work(await fixture.claim());
       await standing;
-      await world.expire(id);
-      world.erp.onCall = () => undefined;
-      expect(await world.drive(id)).toMatchObject({
+      await fixture.expire(id);
+      fixture.erp.onCall = () => undefined;
+      expect(await fixture.drive(id)).toMatchObject({
         status: 'partial',
         mode: 'incremental',
         attempt: 2,
         counts,
       });
-      expect(await content(world)).toEqual(expected);
-      expect(await world.query(`select from ${world.schema}.staged_deletions`)).toEqual([]);
+      expect(await content(fixture)).toEqual(expected);
+      expect(await fixture.query(`select from ${fixture.schema}.staged_deletions`)).toEqual([]);
     },
   );
 
   it('a zombie worker writing after its lease: it can no longer write anything', async () => {
-    const world = await busy();
-    const id = await world.queue('incremental');
+    const fixture = await busy();
+    const id = await fixture.queue('incremental');
     let wake: () => void = () => undefined;
     const standing = new Promise<void>((stood) => {
-      world.erp.onCall = ({ operation }) =>
+      fixture.erp.onCall = ({ operation }) =>
         operation === 'deletedSince'
           ? new Promise<void>((resolve) => {
               wake = resolve;
@@ -143,28 +143,28 @@ describe('an interrupted incremental run', () => {
             })
           : undefined;
     });
-    const lost = world.work(await world.claim());
+    const lost = fixture.work(await fixture.claim());
     await standing;
-    await world.expire(id);
-    world.erp.onCall = () => undefined;
-    expect(await world.drive(id)).toMatchObject({ status: 'partial', counts });
-    const after = await world.state();
-    for (const key of world.erp.records.keys()) world.erp.put(key, { name: 'zombie' });
+    await fixture.expire(id);
+    fixture.erp.onCall = () => undefined;
+    expect(await fixture.drive(id)).toMatchObject({ status: 'partial', counts });
+    const after = await fixture.state();
+    for (const key of fixture.erp.records.keys()) fixture.erp.put(key, { name: 'zombie' });
     wake();
     await lost;
-    expect(await content(world)).toEqual(expected);
-    expect(await world.state()).toEqual(after);
-    expect(await world.row(id)).toMatchObject({ status: 'partial' });
+    expect(await content(fixture)).toEqual(expected);
+    expect(await fixture.state()).toEqual(after);
+    expect(await fixture.row(id)).toMatchObject({ status: 'partial' });
   });
 
   it('killed while publishing: published again without requests to the ERP, deletions and high-water mark included', async () => {
-    const world = await busy();
-    const id = await world.queue('incremental');
+    const fixture = await busy();
+    const id = await fixture.queue('incremental');
     const holder = await ctx.db.data.connect();
-    await holder.query(`begin; select from ${world.schema}.record_state for update`);
-    const working = world.work(await world.claim());
-    await until(async () => (await world.row(id)).status === 'publishing', 'publishing');
-    const planned = await readRunState(ctx.db.data, world.schema, id);
+    await holder.query(`begin; select from ${fixture.schema}.record_state for update`);
+    const working = fixture.work(await fixture.claim());
+    await until(async () => (await fixture.row(id)).status === 'publishing', 'publishing');
+    const planned = await readRunState(ctx.db.data, fixture.schema, id);
     expect(planned?.plan).toMatchObject({
       mode: 'incremental',
       step: 'done',
@@ -181,22 +181,22 @@ describe('an interrupted incremental run', () => {
     await working;
     await holder.query('rollback');
     holder.release();
-    world.erp.onCall = () => {
+    fixture.erp.onCall = () => {
       throw new Error('the ERP must not be asked');
     };
-    expect(await world.drive(id)).toMatchObject({ status: 'partial', counts });
-    expect(await content(world)).toEqual(expected);
-    expect((await world.state())?.highWater).toBe('2026-05-02T18:55:00Z');
+    expect(await fixture.drive(id)).toMatchObject({ status: 'partial', counts });
+    expect(await content(fixture)).toEqual(expected);
+    expect((await fixture.state())?.highWater).toBe('2026-05-02T18:55:00Z');
   });
 });
 
 describe('the proof of a full run', () => {
   it('goes on where the process before stopped, however many processes stop during it', async () => {
-    const world = await syncWorld(
+    const fixture = await syncFixture(
       { ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, pageSize: 1_000 } } },
       memoryErp(),
     );
-    const { erp } = world;
+    const { erp } = fixture;
     const count = 7_200;
     for (let id = 1; id <= count; id += 1) erp.put(id);
     // No page has this record, so all ids are listed.
@@ -207,22 +207,22 @@ describe('the proof of a full run', () => {
       listed += 1;
       if (listed % 2 === 0) throw new LostLease('the process is gone');
     };
-    const id = await world.queue('full');
-    while ((await world.row(id)).status !== 'succeeded') {
-      await world.work(await world.claim());
-      await world.expire(id);
-      expect((await world.row(id)).attempts_without_progress).toBeLessThan(2);
+    const id = await fixture.queue('full');
+    while ((await fixture.row(id)).status !== 'succeeded') {
+      await fixture.work(await fixture.claim());
+      await fixture.expire(id);
+      expect((await fixture.row(id)).attempts_without_progress).toBeLessThan(2);
     }
     const asked = erp.calls.filter(({ operation }) => operation === 'listIds').map(({ afterId }) => afterId);
     const pages = [null, '1000', '2000', '3000', '4000', '5000', '6000', '7000'];
     expect(asked).toEqual(pages.flatMap((afterId, page) => (page === 0 ? [afterId] : [afterId, afterId])));
-    expect(await world.row(id)).toMatchObject({
+    expect(await fixture.row(id)).toMatchObject({
       attempt: pages.length,
       counts: { inserted: count, deleted: 0 },
     });
-    expect((await world.row(id)).proof.find(({ check }) => check === 'count')).toMatchObject({
+    expect((await fixture.row(id)).proof.find(({ check }) => check === 'count')).toMatchObject({
       facts: { expected: count, missing: ['4321'], missingCount: 1, vanishedCount: 0 },
     });
-    expect(await world.query(`select run_id from ${world.schema}.listed_ids`)).toEqual([]);
+    expect(await fixture.query(`select run_id from ${fixture.schema}.listed_ids`)).toEqual([]);
   });
 });

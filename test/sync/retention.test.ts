@@ -6,7 +6,7 @@ import { pruneTombstones } from '../../src/sync/retention.ts';
 import { dropTenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
-import { noSignal, type SyncWorld, syncWorld } from './fixture.ts';
+import { noSignal, type SyncFixture, syncFixture } from './fixture.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -14,69 +14,69 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-const bury = (world: SyncWorld, from: number, to: number, days: number) =>
-  world.query(
-    `insert into ${world.schema}.tombstones (record_type, id, generation, deleted_at)
+const bury = (fixture: SyncFixture, from: number, to: number, days: number) =>
+  fixture.query(
+    `insert into ${fixture.schema}.tombstones (record_type, id, generation, deleted_at)
      select 'thing', n::text, 1, now() - make_interval(days => $3) from generate_series($1::int, $2::int) n`,
     [from, to, days],
   );
-const buried = async (world: SyncWorld) =>
-  (await world.query<{ id: string }>(`select id from ${world.schema}.tombstones order by id::int`)).map(
+const buried = async (fixture: SyncFixture) =>
+  (await fixture.query<{ id: string }>(`select id from ${fixture.schema}.tombstones order by id::int`)).map(
     ({ id }) => id,
   );
 
 describe('tombstones', () => {
   it('are deleted after 30 days, however many, in every organization; one without a warehouse is skipped', async () => {
-    const worlds = [await syncWorld(database.ctx), await syncWorld(database.ctx)];
+    const fixtures = [await syncFixture(database.ctx), await syncFixture(database.ctx)];
     await dropTenantSchema(database.ctx, (await makeOrganization(database.ctx)).id);
-    for (const world of worlds) {
-      world.erp.put(1);
-      await world.sync();
-      await bury(world, 1, 2_500, 31);
-      await bury(world, 3_001, 3_002, 29);
+    for (const fixture of fixtures) {
+      fixture.erp.put(1);
+      await fixture.sync();
+      await bury(fixture, 1, 2_500, 31);
+      await bury(fixture, 3_001, 3_002, 29);
     }
     await pruneTombstones(database.ctx, noSignal);
-    expect(await Promise.all(worlds.map(buried))).toEqual([
+    expect(await Promise.all(fixtures.map(buried))).toEqual([
       ['3001', '3002'],
       ['3001', '3002'],
     ]);
   });
 
   it('stay when the process is shutting down', async () => {
-    const world = await syncWorld(database.ctx);
-    world.erp.put(1);
-    await world.sync();
-    await bury(world, 1, 5, 40);
+    const fixture = await syncFixture(database.ctx);
+    fixture.erp.put(1);
+    await fixture.sync();
+    await bury(fixture, 1, 5, 40);
     await pruneTombstones(database.ctx, AbortSignal.abort());
-    expect(await buried(world)).toHaveLength(5);
+    expect(await buried(fixture)).toHaveLength(5);
   });
 });
 
 describe('rejections', () => {
   it('stay until they are resolved', async () => {
-    const world = await syncWorld(database.ctx);
-    world.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' });
-    await world.sync();
-    await world.query(
-      `update ${world.schema}.rejections set first_seen_at = '2020-01-01', last_seen_at = '2020-01-01'`,
+    const fixture = await syncFixture(database.ctx);
+    fixture.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' });
+    await fixture.sync();
+    await fixture.query(
+      `update ${fixture.schema}.rejections set first_seen_at = '2020-01-01', last_seen_at = '2020-01-01'`,
     );
     await pruneTombstones(database.ctx, noSignal);
     await database.ctx.db.control.raw('select prune_expired(), prune_mails(), prune_drift_events()');
-    expect(await world.query(`select id from ${world.schema}.rejections`)).toEqual([{ id: '2' }]);
+    expect(await fixture.query(`select id from ${fixture.schema}.rejections`)).toEqual([{ id: '2' }]);
   });
 });
 
 describe('changes of fields', () => {
   it('are kept for a year', async () => {
-    const world = await syncWorld(database.ctx);
+    const fixture = await syncFixture(database.ctx);
     const about = {
-      organization_id: world.organizationId,
+      organization_id: fixture.organizationId,
       record_type: 'thing',
       kind: 'added',
       to_type: 'text',
       run_id: createId(),
     };
-    await inTransaction(world.tenant, async (tx) => {
+    await inTransaction(fixture.tenant, async (tx) => {
       await tx('drift_events').insert({
         ...about,
         id: createId(),
@@ -91,7 +91,7 @@ describe('changes of fields', () => {
       });
     });
     await database.ctx.db.control.raw('select prune_drift_events()');
-    expect(await inTransaction(world.tenant, (tx) => tx('drift_events').select('field'))).toEqual([
+    expect(await inTransaction(fixture.tenant, (tx) => tx('drift_events').select('field'))).toEqual([
       { field: 'new' },
     ]);
   });

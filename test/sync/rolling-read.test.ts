@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import { datedFields, endOpenRuns, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -19,7 +19,7 @@ afterAll(() => database.close());
 
 const start = new Date('2026-05-01T08:00:00Z');
 const hourMs = 3_600_000;
-const wait = ({ erp }: SyncWorld, hours: number): void => {
+const wait = ({ erp }: SyncFixture, hours: number): void => {
   erp.at = new Date((erp.at ?? start).getTime() + hours * hourMs);
 };
 const fields = [...datedFields, field('lines', 'lines', [field('item', 'reference'), field('note')])];
@@ -29,78 +29,79 @@ const createLines = (note: string, label: string) => ({ lines: [{ item: '7', 'it
  * 35 records that were loaded four days ago, so that the next run begins a pass; it scans as well, the ones
  * of the next hours don't.
  */
-async function dueWorld(): Promise<SyncWorld> {
-  const world = await syncWorld(ctx, memoryErp(fields));
-  world.erp.at = start;
-  world.erp.deleted = new Map();
-  for (let id = 1; id <= 35; id += 1) world.erp.put(id, {}, createLines('old', 'Lantern'));
-  wait(world, 5);
-  expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 35 } });
-  wait(world, 96);
-  return world;
+async function dueFixture(): Promise<SyncFixture> {
+  const fixture = await syncFixture(ctx, memoryErp(fields));
+  fixture.erp.at = start;
+  fixture.erp.deleted = new Map();
+  for (let id = 1; id <= 35; id += 1) fixture.erp.put(id, {}, createLines('old', 'Lantern'));
+  wait(fixture, 5);
+  expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 35 } });
+  wait(fixture, 96);
+  return fixture;
 }
 /**
  * The next run, an hour later, and after which ids it read pages without a condition on the modification
  * time.
  */
-async function slice(world: SyncWorld) {
+async function slice(fixture: SyncFixture) {
   const after: (string | null)[] = [];
-  const bend = world.erp.bendPage;
-  world.erp.bendPage = (page, request) => {
+  const bend = fixture.erp.bendPage;
+  fixture.erp.bendPage = (page, request) => {
     if (request.changedSince === null) after.push(request.afterId);
     return bend?.(page, request) ?? page;
   };
-  const run = await world.sync('incremental');
-  world.erp.bendPage = bend;
-  wait(world, 1);
+  const run = await fixture.sync('incremental');
+  fixture.erp.bendPage = bend;
+  wait(fixture, 1);
   return { run, after, rolling: run.proof.find(({ check }) => check === 'rolling') };
 }
-const findRow = async (world: SyncWorld, id: string) => (await world.rows()).find((row) => row['id'] === id);
+const findRow = async (fixture: SyncFixture, id: string) =>
+  (await fixture.rows()).find((row) => row['id'] === id);
 
 describe('the rolling full read', () => {
   it('continues in each run where the last one stopped, until every record was read', async () => {
-    const world = await dueWorld();
+    const fixture = await dueFixture();
     const slices = [];
-    for (let run = 1; run <= 5; run += 1) slices.push(await slice(world));
+    for (let run = 1; run <= 5; run += 1) slices.push(await slice(fixture));
     expect(slices.map(({ after }) => after)).toEqual([[null], ['10'], ['20'], ['30'], []]);
     expect(slices.every(({ run }) => run.status === 'succeeded' && run.mode === 'incremental')).toBe(true);
   });
 
   it('continues with the same records after a run that failed', async () => {
-    const world = await dueWorld();
-    await slice(world);
-    world.erp.claimedCount = () => 99;
-    expect((await slice(world)).run).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
-    world.erp.claimedCount = null;
-    expect((await slice(world)).after).toEqual(['10']);
+    const fixture = await dueFixture();
+    await slice(fixture);
+    fixture.erp.claimedCount = () => 99;
+    expect((await slice(fixture)).run).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
+    fixture.erp.claimedCount = null;
+    expect((await slice(fixture)).after).toEqual(['10']);
   });
 
   it('finds a change of a line without any time, and a renamed label in lines', async () => {
-    const world = await dueWorld();
+    const fixture = await dueFixture();
     for (const [id, lines] of [
       ['12', createLines('changed', 'Lantern')],
       ['34', createLines('old', 'Lamp')],
     ] as const) {
-      const held = world.erp.records.get(id);
-      if (held !== undefined) world.erp.records.set(id, { ...held, ...lines });
+      const held = fixture.erp.records.get(id);
+      if (held !== undefined) fixture.erp.records.set(id, { ...held, ...lines });
     }
     const updates: number[] = [];
-    for (let run = 1; run <= 4; run += 1) updates.push((await slice(world)).run.counts?.updated ?? -1);
+    for (let run = 1; run <= 4; run += 1) updates.push((await slice(fixture)).run.counts?.updated ?? -1);
     expect(updates).toEqual([0, 1, 0, 1]);
-    expect(await findRow(world, '12')).toMatchObject({
+    expect(await findRow(fixture, '12')).toMatchObject({
       f_lines: [{ item: '7', 'item.name': 'Lantern', note: 'changed' }],
     });
-    expect(await findRow(world, '34')).toMatchObject({
+    expect(await findRow(fixture, '34')).toMatchObject({
       f_lines: [{ item: '7', 'item.name': 'Lamp', note: 'old' }],
     });
   });
 
   it('never moves the high-water mark: a change that only it saw is no reason to skip others', async () => {
-    const world = await dueWorld();
-    const mark = (await world.state())?.highWater;
+    const fixture = await dueFixture();
+    const mark = (await fixture.state())?.highWater;
     expect(mark).toBe('2026-05-01T12:55:00Z');
     // Edited between the page of changes and the page of the pass.
-    world.erp.onCall = ({ operation }, request) => {
+    fixture.erp.onCall = ({ operation }, request) => {
       if (
         operation !== 'readPage' ||
         request === null ||
@@ -108,33 +109,33 @@ describe('the rolling full read', () => {
         request.changedSince !== null
       )
         return;
-      world.erp.put(
+      fixture.erp.put(
         5,
         { name: 'edited' },
         { ...createLines('old', 'Lantern'), modifiedAt: '2026-05-05T13:00:00Z' },
       );
     };
-    expect((await slice(world)).run).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
-    expect(await findRow(world, '5')).toMatchObject({ f_name: 'edited' });
-    expect((await world.state())?.highWater).toBe(mark);
+    expect((await slice(fixture)).run).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    expect(await findRow(fixture, '5')).toMatchObject({ f_name: 'edited' });
+    expect((await fixture.state())?.highWater).toBe(mark);
   });
 
   it('proves no deletion: a record that it did not find stays until a scan', async () => {
-    const world = await dueWorld();
-    await slice(world);
+    const fixture = await dueFixture();
+    await slice(fixture);
     // The ERP lists no deletion, and the counts agree.
-    world.erp.records.delete('15');
-    world.erp.put(99, {}, { ...createLines('old', 'Lantern'), modifiedAt: '2026-05-01T08:00:00Z' });
-    const { run, after, rolling } = await slice(world);
+    fixture.erp.records.delete('15');
+    fixture.erp.put(99, {}, { ...createLines('old', 'Lantern'), modifiedAt: '2026-05-01T08:00:00Z' });
+    const { run, after, rolling } = await slice(fixture);
     expect(after).toEqual(['10']);
     expect(run).toMatchObject({ status: 'succeeded', counts: { deleted: 0 } });
     expect(rolling).toMatchObject({ facts: { absent: 1 } });
-    expect(await findRow(world, '15')).toBeDefined();
-    wait(world, 24);
-    expect((await slice(world)).run).toMatchObject({
+    expect(await findRow(fixture, '15')).toBeDefined();
+    wait(fixture, 24);
+    expect((await slice(fixture)).run).toMatchObject({
       status: 'succeeded',
       counts: { inserted: 1, deleted: 1 },
     });
-    expect(await findRow(world, '15')).toBeUndefined();
+    expect(await findRow(fixture, '15')).toBeUndefined();
   });
 });

@@ -5,7 +5,7 @@ import type { Ctx } from '../../src/core/ctx.ts';
 import { inDataTransaction, inTransaction } from '../../src/db/transaction.ts';
 import { enqueueDueRuns, startScheduler } from '../../src/sync/scheduler.ts';
 import { type TestClock, type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
-import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld, until } from './fixture.ts';
+import { asAdmin, endOpenRuns, memoryErp, type SyncFixture, syncFixture, until } from './fixture.ts';
 
 let database: TestDatabase;
 let clock: TestClock;
@@ -21,13 +21,13 @@ afterEach(async () => {
 });
 afterAll(() => database.close());
 
-const scheduled = async (schedule: string, timezone = 'UTC'): Promise<SyncWorld> => {
-  const world = await syncWorld(ctx, memoryErp(), { schedule, timezone });
-  await world.changeConfig({ scheduled_since: new Date('2026-01-01T00:00:00Z') });
-  return world;
+const scheduled = async (schedule: string, timezone = 'UTC'): Promise<SyncFixture> => {
+  const fixture = await syncFixture(ctx, memoryErp(), { schedule, timezone });
+  await fixture.changeConfig({ scheduled_since: new Date('2026-01-01T00:00:00Z') });
+  return fixture;
 };
-const slots = (world: SyncWorld): Promise<string[]> =>
-  inTransaction(world.tenant, async (tx) =>
+const slots = (fixture: SyncFixture): Promise<string[]> =>
+  inTransaction(fixture.tenant, async (tx) =>
     (
       await tx('sync_runs')
         .where({ trigger: 'schedule' })
@@ -35,64 +35,64 @@ const slots = (world: SyncWorld): Promise<string[]> =>
         .select<{ scheduled_for: Date }[]>('scheduled_for')
     ).map((row) => row.scheduled_for.toISOString()),
   );
-const end = (world: SyncWorld) =>
-  inTransaction(world.tenant, (tx) => tx('sync_runs').update({ status: 'succeeded' }));
+const end = (fixture: SyncFixture) =>
+  inTransaction(fixture.tenant, (tx) => tx('sync_runs').update({ status: 'succeeded' }));
 
 describe('a due slot', () => {
   it('creates one run, however many processes tick at the same time', async () => {
-    const world = await scheduled('0 * * * *');
+    const fixture = await scheduled('0 * * * *');
     const made = await Promise.all(Array.from({ length: 8 }, () => enqueueDueRuns(ctx)));
     expect(made.reduce((sum, n) => sum + n, 0)).toBe(1);
-    expect(await slots(world)).toEqual(['2026-03-02T10:00:00.000Z']);
-    await end(world);
+    expect(await slots(fixture)).toEqual(['2026-03-02T10:00:00.000Z']);
+    await end(fixture);
     expect(await enqueueDueRuns(ctx)).toBe(0);
   });
 
   it('after days of downtime, only the latest slot creates a run', async () => {
-    const world = await scheduled('*/15 * * * *');
+    const fixture = await scheduled('*/15 * * * *');
     clock.advance(3 * 86_400_000);
     expect(await enqueueDueRuns(ctx)).toBe(1);
-    expect(await slots(world)).toEqual(['2026-03-05T10:00:00.000Z']);
-    await end(world);
+    expect(await slots(fixture)).toEqual(['2026-03-05T10:00:00.000Z']);
+    await end(fixture);
     clock.advance(-2 * 86_400_000);
     expect(await enqueueDueRuns(ctx)).toBe(0); // a clock that went back
     clock.advance(-86_400_000);
   });
 
   it('waits while a run of its configuration is queued, and creates its run afterwards', async () => {
-    const world = await scheduled('0 * * * *');
-    await world.queue();
+    const fixture = await scheduled('0 * * * *');
+    await fixture.queue();
     expect(await enqueueDueRuns(ctx)).toBe(0);
-    await end(world);
+    await end(fixture);
     expect(await enqueueDueRuns(ctx)).toBe(1);
   });
 
   it('is not lost by a change of the name or by the end of a pause', async () => {
-    const world = await scheduled('0 * * * *');
-    await world.changeConfig({
+    const fixture = await scheduled('0 * * * *');
+    await fixture.changeConfig({
       name: 'Other name',
       updated_at: new Date(),
       paused_reason: '{"code":"X","message":"","fix":""}',
     });
     expect(await enqueueDueRuns(ctx)).toBe(0);
-    await world.changeConfig({ paused_reason: null, updated_at: new Date() });
+    await fixture.changeConfig({ paused_reason: null, updated_at: new Date() });
     expect(await enqueueDueRuns(ctx)).toBe(1);
   });
 
   it.each([{ schedule: '5 * * * *' }, { timezone: 'Asia/Kolkata' }])(
     '%o: a changed schedule does not make up for what lay before',
     async (change) => {
-      const world = await scheduled('0 * * * *');
-      await world.changeConfig(change);
+      const fixture = await scheduled('0 * * * *');
+      await fixture.changeConfig(change);
       expect(await enqueueDueRuns(ctx)).toBe(0);
     },
   );
 
   it('is not due for a configuration that was disabled at the time', async () => {
-    const world = await scheduled('0 * * * *');
-    await world.changeConfig({ enabled: false });
+    const fixture = await scheduled('0 * * * *');
+    await fixture.changeConfig({ enabled: false });
     expect(await enqueueDueRuns(ctx)).toBe(0);
-    await world.changeConfig({ enabled: true });
+    await fixture.changeConfig({ enabled: true });
     expect(await enqueueDueRuns(ctx)).toBe(0);
   });
 
@@ -106,20 +106,20 @@ describe('a due slot', () => {
 
 describe('a scheduler', () => {
   it('starts queued runs on notification, and due runs at its tick', async () => {
-    const world = await scheduled('0 * * * *');
+    const fixture = await scheduled('0 * * * *');
     // Nothing is due yet: a minute of the machine's own clock may end at any point, and with it comes a tick.
-    await world.changeConfig({ scheduled_since: clock.now() });
-    world.erp.put(1);
-    const scheduler = startScheduler(ctx, { createConnector: async () => world.erp.connector });
+    await fixture.changeConfig({ scheduled_since: clock.now() });
+    fixture.erp.put(1);
+    const scheduler = startScheduler(ctx, { createConnector: async () => fixture.erp.connector });
     try {
-      const id = await world.queue();
-      await until(async () => (await world.row(id)).status === 'succeeded');
+      const id = await fixture.queue();
+      await until(async () => (await fixture.row(id)).status === 'succeeded');
       clock.advance(3_600_000);
       await scheduler.tick(); // or its own tick, if a minute ends right now
       await until(
         async () =>
           (
-            await inTransaction(world.tenant, (tx) =>
+            await inTransaction(fixture.tenant, (tx) =>
               tx('sync_runs').where({ trigger: 'schedule', status: 'succeeded' }),
             )
           ).length === 1,

@@ -14,7 +14,7 @@ import {
   readList,
   reject,
   scopedFields,
-  scopedWorld,
+  scopedFixture,
   scopeState,
   setFields,
   sync,
@@ -29,52 +29,52 @@ beforeAll(async () => {
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
-const made = (customers: Parameters<typeof scopedWorld>[1], options = {}) =>
-  scopedWorld(database.ctx, customers, options);
+const made = (customers: Parameters<typeof scopedFixture>[1], options = {}) =>
+  scopedFixture(database.ctx, customers, options);
 describe('a record that moves to another customer', () => {
   it('is recorded with the values before, once, with the generation of its row', async () => {
-    const world = await made({ 1: 'A', 2: 'A', 3: 'B' });
-    expect(await entries(world)).toEqual([]);
-    expect((await scopeState(world)).columns).toEqual({ id: '1', f_customer: '1' });
-    world.erp.put(1, { customer: 'B' });
-    world.erp.put(2, { customer: 'A', name: 'renamed' });
-    expect(await sync(world)).toMatchObject({ status: 'succeeded', counts: { updated: 2 } });
-    expect(await entries(world)).toEqual([{ generation: '2', id: '1', before: { f_customer: 'A' } }]);
-    expect(await readChanges(world, '1', 'A')).toEqual({ upserts: ['2'], deletes: { 1: '2' } });
-    expect(await readChanges(world, '1', 'B')).toEqual({ upserts: ['1'], deletes: {} });
-    expect(await readChanges(world, '1', 'A', 'B')).toEqual({ upserts: ['1', '2'], deletes: {} });
-    expect(await readList(world, 'A')).toEqual(['2']);
+    const fixture = await made({ 1: 'A', 2: 'A', 3: 'B' });
+    expect(await entries(fixture)).toEqual([]);
+    expect((await scopeState(fixture)).columns).toEqual({ id: '1', f_customer: '1' });
+    fixture.erp.put(1, { customer: 'B' });
+    fixture.erp.put(2, { customer: 'A', name: 'renamed' });
+    expect(await sync(fixture)).toMatchObject({ status: 'succeeded', counts: { updated: 2 } });
+    expect(await entries(fixture)).toEqual([{ generation: '2', id: '1', before: { f_customer: 'A' } }]);
+    expect(await readChanges(fixture, '1', 'A')).toEqual({ upserts: ['2'], deletes: { 1: '2' } });
+    expect(await readChanges(fixture, '1', 'B')).toEqual({ upserts: ['1'], deletes: {} });
+    expect(await readChanges(fixture, '1', 'A', 'B')).toEqual({ upserts: ['1', '2'], deletes: {} });
+    expect(await readList(fixture, 'A')).toEqual(['2']);
   });
 
   it('and returns is an upsert for the scope that it left in between', async () => {
-    const world = await made({ 1: 'A' });
+    const fixture = await made({ 1: 'A' });
     for (const customer of ['B', null, 'A']) {
-      world.erp.put(1, { customer });
-      await sync(world);
+      fixture.erp.put(1, { customer });
+      await sync(fixture);
     }
-    expect(await entries(world)).toEqual([
+    expect(await entries(fixture)).toEqual([
       { generation: '2', id: '1', before: { f_customer: 'A' } },
       { generation: '3', id: '1', before: { f_customer: 'B' } },
       { generation: '4', id: '1', before: { f_customer: null } },
     ]);
-    expect(await readChanges(world, '1', 'A')).toEqual({ upserts: ['1'], deletes: {} });
-    expect(await readChanges(world, '1', 'B')).toEqual({ upserts: [], deletes: { 1: '3' } });
-    expect(await readChanges(world, '3', 'B')).toEqual({ upserts: [], deletes: {} });
+    expect(await readChanges(fixture, '1', 'A')).toEqual({ upserts: ['1'], deletes: {} });
+    expect(await readChanges(fixture, '1', 'B')).toEqual({ upserts: [], deletes: { 1: '3' } });
+    expect(await readChanges(fixture, '3', 'B')).toEqual({ upserts: [], deletes: {} });
   });
 
   it('keeps all scope columns as one tuple, each with its type', async () => {
-    const world = await made({ 1: 'A' });
-    await enter(world, 'v2', ['f_site', 'f_total', 'f_modified']);
-    expect((await scopeState(world)).columns).toEqual({
+    const fixture = await made({ 1: 'A' });
+    await enter(fixture, 'v2', ['f_site', 'f_total', 'f_modified']);
+    expect((await scopeState(fixture)).columns).toEqual({
       id: '1',
       f_customer: '1',
       f_site: '1',
       f_total: '1',
       f_modified: '1',
     });
-    world.erp.put(1, { customer: 'A', site: 'north', total: '7' });
-    await sync(world);
-    expect(await entries(world)).toEqual([
+    fixture.erp.put(1, { customer: 'A', site: 'north', total: '7' });
+    await sync(fixture);
+    expect(await entries(fixture)).toEqual([
       {
         generation: '2',
         id: '1',
@@ -86,158 +86,158 @@ describe('a record that moves to another customer', () => {
 
 describe('a deleted record', () => {
   it('is recorded, and recreated for another customer it is an upsert there', async () => {
-    const world = await made({ 1: 'A', 2: 'A', 3: 'C' });
-    world.erp.drop(1);
-    world.erp.drop(3);
-    await sync(world);
-    expect(await entries(world)).toEqual([
+    const fixture = await made({ 1: 'A', 2: 'A', 3: 'C' });
+    fixture.erp.drop(1);
+    fixture.erp.drop(3);
+    await sync(fixture);
+    expect(await entries(fixture)).toEqual([
       { generation: '2', id: '1', before: { f_customer: 'A' } },
       { generation: '2', id: '3', before: { f_customer: 'C' } },
     ]);
-    world.erp.put(1, { customer: 'B' });
-    await sync(world);
-    expect(await readChanges(world, '1', 'A')).toEqual({ upserts: [], deletes: { 1: '2' } });
-    expect(await readChanges(world, '1', 'B')).toEqual({ upserts: ['1'], deletes: {} });
-    world.erp.drop(1);
-    await sync(world);
-    expect(await readChanges(world, '1', 'B')).toEqual({ upserts: [], deletes: { 1: '4' } });
+    fixture.erp.put(1, { customer: 'B' });
+    await sync(fixture);
+    expect(await readChanges(fixture, '1', 'A')).toEqual({ upserts: [], deletes: { 1: '2' } });
+    expect(await readChanges(fixture, '1', 'B')).toEqual({ upserts: ['1'], deletes: {} });
+    fixture.erp.drop(1);
+    await sync(fixture);
+    expect(await readChanges(fixture, '1', 'B')).toEqual({ upserts: [], deletes: { 1: '4' } });
   });
 
   it('is recorded where no version allows row scopes by a column: the id always does', async () => {
-    const world = await made({ 1: 'A', 2: 'A' });
-    await world.query(
-      `update ${world.schema}.record_state set shown_columns = '{}', scope_columns = '{"id": "1"}'`,
+    const fixture = await made({ 1: 'A', 2: 'A' });
+    await fixture.query(
+      `update ${fixture.schema}.record_state set shown_columns = '{}', scope_columns = '{"id": "1"}'`,
     );
-    world.erp.drop(2);
-    await sync(world);
-    expect(await entries(world)).toEqual([{ generation: '2', id: '2', before: {} }]);
+    fixture.erp.drop(2);
+    await sync(fixture);
+    expect(await entries(fixture)).toEqual([{ generation: '2', id: '2', before: {} }]);
   });
 });
 
 describe('a scope column that is stale', () => {
   it('is neither written nor recorded, and is compared when it can be read again', async () => {
-    const world = await made({ 1: 'A', 2: 'A' });
+    const fixture = await made({ 1: 'A', 2: 'A' });
     await setFields(
-      world,
+      fixture,
       scopedFields.filter(({ name }) => name !== 'customer'),
     );
-    world.erp.put(1, { customer: 'B', name: 'moved' });
-    expect(await sync(world, 'full')).toMatchObject({
+    fixture.erp.put(1, { customer: 'B', name: 'moved' });
+    expect(await sync(fixture, 'full')).toMatchObject({
       status: 'partial',
       error: { code: 'FIELDS_UNREADABLE' },
     });
-    expect((await world.rows())[0]).toMatchObject({ f_name: 'moved', f_customer: 'A' });
-    expect((await world.state())?.staleFields).toMatchObject({ customer: { reason: 'unreadable' } });
-    expect(await entries(world)).toEqual([]);
-    await setFields(world, scopedFields);
-    expect(await sync(world)).toMatchObject({ status: 'succeeded' });
-    expect(await entries(world)).toEqual([{ generation: '3', id: '1', before: { f_customer: 'A' } }]);
+    expect((await fixture.rows())[0]).toMatchObject({ f_name: 'moved', f_customer: 'A' });
+    expect((await fixture.state())?.staleFields).toMatchObject({ customer: { reason: 'unreadable' } });
+    expect(await entries(fixture)).toEqual([]);
+    await setFields(fixture, scopedFields);
+    expect(await sync(fixture)).toMatchObject({ status: 'succeeded' });
+    expect(await entries(fixture)).toEqual([{ generation: '3', id: '1', before: { f_customer: 'A' } }]);
   });
 
   it('counts as stale where the configuration no longer selects it, until an administrator accepts that', async () => {
-    const world = await made({ 1: 'A' });
-    await world.changeConfig({ fields: ['name', 'total', 'modified'] });
-    expect(await sync(world)).toMatchObject({ status: 'partial' });
-    expect((await world.state())?.staleFields).toMatchObject({
+    const fixture = await made({ 1: 'A' });
+    await fixture.changeConfig({ fields: ['name', 'total', 'modified'] });
+    expect(await sync(fixture)).toMatchObject({ status: 'partial' });
+    expect((await fixture.state())?.staleFields).toMatchObject({
       customer: {
         reason: 'unreadable',
         message: 'The sync configuration does not select the field customer',
       },
     });
-    await enter(world, 'v2', [], ['f_site']);
-    await sync(world);
-    expect(Object.keys((await world.state())?.staleFields ?? {})).toEqual(['customer']);
-    expect(await acceptMissingFields(world.tenant, 'thing', ['customer'])).toBeNull();
-    expect(await sync(world)).toMatchObject({ status: 'succeeded' });
-    expect(await world.state()).toMatchObject({
+    await enter(fixture, 'v2', [], ['f_site']);
+    await sync(fixture);
+    expect(Object.keys((await fixture.state())?.staleFields ?? {})).toEqual(['customer']);
+    expect(await acceptMissingFields(fixture.tenant, 'thing', ['customer'])).toBeNull();
+    expect(await sync(fixture)).toMatchObject({ status: 'succeeded' });
+    expect(await fixture.state()).toMatchObject({
       staleFields: {},
       acceptedFields: { customer: { reason: 'unreadable' } },
     });
   });
 
   it('withholds no rejected record of which the other values are the stored ones', async () => {
-    const world = await made({ 1: 'A' });
-    await enter(world, 'v2', ['f_site']);
+    const fixture = await made({ 1: 'A' });
+    await enter(fixture, 'v2', ['f_site']);
     await setFields(
-      world,
+      fixture,
       scopedFields.filter(({ name }) => name !== 'site'),
     );
-    reject(world, '1', { customer: 'A' });
-    await sync(world, 'full');
-    expect(await withheldIds(world)).toEqual([]);
-    await setFields(world, scopedFields);
-    await sync(world);
-    expect(await withheldIds(world)).toEqual(['1']);
+    reject(fixture, '1', { customer: 'A' });
+    await sync(fixture, 'full');
+    expect(await withheldIds(fixture)).toEqual([]);
+    await setFields(fixture, scopedFields);
+    await sync(fixture);
+    expect(await withheldIds(fixture)).toEqual(['1']);
   });
 });
 
 describe('a table that is swapped', () => {
   it('begins the record of values, and keeps withheld what it takes over', async () => {
-    const world = await made({ 1: 'A', 2: 'A', 3: 'A', 4: 'B' });
-    reject(world, '1', { customer: 'B' });
-    reject(world, '3', { customer: 'B' });
-    world.erp.put(4, { customer: 'A' });
-    await sync(world);
-    const before = await scopeState(world);
-    expect(await entries(world)).toHaveLength(3);
+    const fixture = await made({ 1: 'A', 2: 'A', 3: 'A', 4: 'B' });
+    reject(fixture, '1', { customer: 'B' });
+    reject(fixture, '3', { customer: 'B' });
+    fixture.erp.put(4, { customer: 'A' });
+    await sync(fixture);
+    const before = await scopeState(fixture);
+    expect(await entries(fixture)).toHaveLength(3);
     // Above this number of rows, a new column is filled in a fresh table.
-    await world.query(`update ${world.schema}.record_state set row_count = 10000`);
-    await setFields(world, [...scopedFields, field('extra')]);
-    mend(world, '3', 'B');
-    reject(world, '2', { customer: 'A' });
-    await sync(world, 'full');
-    const after = await scopeState(world);
-    expect((await world.state())?.activeTable).toBe('thing_2');
+    await fixture.query(`update ${fixture.schema}.record_state set row_count = 10000`);
+    await setFields(fixture, [...scopedFields, field('extra')]);
+    mend(fixture, '3', 'B');
+    reject(fixture, '2', { customer: 'A' });
+    await sync(fixture, 'full');
+    const after = await scopeState(fixture);
+    expect((await fixture.state())?.activeTable).toBe('thing_2');
     expect(after).toMatchObject({ generation: '3', columns: { id: '3', f_customer: '3' } });
     expect(after.epoch).not.toBe(before.epoch);
-    expect(await entries(world)).toEqual([]);
-    expect(await withheldIds(world)).toEqual(['1']);
-    expect(await readList(world, 'A')).toEqual(['2', '4']);
-    expect(await readList(world, 'B')).toEqual(['3']);
-    mend(world, '1', 'B');
-    await sync(world);
-    expect(await readChanges(world, '3', 'B')).toEqual({ upserts: ['1'], deletes: {} });
+    expect(await entries(fixture)).toEqual([]);
+    expect(await withheldIds(fixture)).toEqual(['1']);
+    expect(await readList(fixture, 'A')).toEqual(['2', '4']);
+    expect(await readList(fixture, 'B')).toEqual(['3']);
+    mend(fixture, '1', 'B');
+    await sync(fixture);
+    expect(await readChanges(fixture, '3', 'B')).toEqual({ upserts: ['1'], deletes: {} });
   });
 });
 
 describe('the record of values', () => {
   it('is kept for 30 days, and the generation up to which it was deleted is stored', async () => {
-    const world = await made({ 1: 'A', 2: 'A' });
+    const fixture = await made({ 1: 'A', 2: 'A' });
     for (const customer of ['B', 'C', 'D']) {
-      world.erp.put(1, { customer });
-      await sync(world);
+      fixture.erp.put(1, { customer });
+      await sync(fixture);
     }
-    await world.query(
-      `insert into ${world.schema}.scope_changes select 'thing', 2, (1000 + n)::text, now() - interval '40 days', '{}' from generate_series(1, 2500) n`,
+    await fixture.query(
+      `insert into ${fixture.schema}.scope_changes select 'thing', 2, (1000 + n)::text, now() - interval '40 days', '{}' from generate_series(1, 2500) n`,
     );
-    await world.query(
-      `update ${world.schema}.scope_changes set at = now() - interval '31 days' where generation <= 3`,
+    await fixture.query(
+      `update ${fixture.schema}.scope_changes set at = now() - interval '31 days' where generation <= 3`,
     );
     await pruneTombstones(database.ctx, AbortSignal.abort());
-    expect(await entries(world)).toHaveLength(2503);
+    expect(await entries(fixture)).toHaveLength(2503);
     await pruneTombstones(database.ctx, noSignal);
-    expect((await entries(world)).map(({ generation }) => generation)).toEqual(['4']);
-    expect(await scopeState(world)).toMatchObject({ pruned: '3', columns: { f_customer: '1' } });
+    expect((await entries(fixture)).map(({ generation }) => generation)).toEqual(['4']);
+    expect(await scopeState(fixture)).toMatchObject({ pruned: '3', columns: { f_customer: '1' } });
   });
 
   it('is written once, with the rows, when the process dies while publishing', async () => {
-    const world = await made({ 1: 'A', 2: 'A', 3: 'A' });
-    world.erp.put(1, { customer: 'B' });
-    reject(world, '2', { customer: 'B' });
-    world.erp.drop(3);
-    wait(world);
-    const id = await world.queue('full');
+    const fixture = await made({ 1: 'A', 2: 'A', 3: 'A' });
+    fixture.erp.put(1, { customer: 'B' });
+    reject(fixture, '2', { customer: 'B' });
+    fixture.erp.drop(3);
+    wait(fixture);
+    const id = await fixture.queue('full');
     const holder = await database.ctx.db.data.connect();
     // Publishing a full run writes this table when all rows are written.
-    await holder.query(`begin; lock table ${world.schema}.record_columns in share mode`);
+    await holder.query(`begin; lock table ${fixture.schema}.record_columns in share mode`);
     try {
-      const ending = world.drive(id, 'publishing');
+      const ending = fixture.drive(id, 'publishing');
       await asAdmin(database, async (admin) => {
         const pids = await until(async () => {
           const found = await waitingFor(admin, 'update %record_columns');
           return found.length > 0 && found;
         }, 'the lock');
-        expect(await entries(world)).toEqual([]);
+        expect(await entries(fixture)).toEqual([]);
         await admin.raw('select pg_terminate_backend(pid) from unnest(?::int[]) pid', [pids]);
       });
       expect(await ending).toMatchObject({ status: 'publishing' });
@@ -245,33 +245,33 @@ describe('the record of values', () => {
       await holder.query('rollback');
       holder.release();
     }
-    expect(await readList(world, 'A')).toEqual(['1', '2', '3']);
-    expect(await world.drive(id)).toMatchObject({ status: 'partial', generation: '2' });
-    expect(await entries(world)).toEqual(
+    expect(await readList(fixture, 'A')).toEqual(['1', '2', '3']);
+    expect(await fixture.drive(id)).toMatchObject({ status: 'partial', generation: '2' });
+    expect(await entries(fixture)).toEqual(
       ['1', '2', '3'].map((one) => ({ generation: '2', id: one, before: { f_customer: 'A' } })),
     );
-    expect(await withheldIds(world)).toEqual(['2']);
+    expect(await withheldIds(fixture)).toEqual(['2']);
   });
 
   it('begins where an older version of the service created the tables', async () => {
-    const world = await made({ 1: 'A', 2: 'A' });
-    world.erp.put(1, { customer: 'B' });
-    await sync(world);
+    const fixture = await made({ 1: 'A', 2: 'A' });
+    fixture.erp.put(1, { customer: 'B' });
+    await sync(fixture);
     const rejected = { id: '2', code: 'X', message: 'no' };
-    world.erp.rejects.set('2', rejected);
-    await sync(world, 'full');
-    await world.query(`drop table ${world.schema}.scope_changes, ${world.schema}.withheld_records`);
-    await world.query(
-      `alter table ${world.schema}.record_state drop column scope_columns, drop column scope_pruned`,
+    fixture.erp.rejects.set('2', rejected);
+    await sync(fixture, 'full');
+    await fixture.query(`drop table ${fixture.schema}.scope_changes, ${fixture.schema}.withheld_records`);
+    await fixture.query(
+      `alter table ${fixture.schema}.record_state drop column scope_columns, drop column scope_pruned`,
     );
-    await world.query(`alter table ${world.schema}.rejections drop column scope_values`);
+    await fixture.query(`alter table ${fixture.schema}.rejections drop column scope_values`);
     await pruneTombstones(database.ctx, noSignal);
-    expect(await listOutdatedOrganizations(database.ctx.db.data)).toContain(world.organizationId);
-    await updateTenantSchema(database.ctx, world.organizationId);
-    expect(await listOutdatedOrganizations(database.ctx.db.data)).not.toContain(world.organizationId);
-    expect(await scopeState(world)).toMatchObject({ generation: '3', columns: { id: '3' }, pruned: '0' });
-    await sync(world);
-    expect((await scopeState(world)).columns).toEqual({ id: '3', f_customer: '4' });
-    expect(await withheldIds(world)).toEqual(['2']);
+    expect(await listOutdatedOrganizations(database.ctx.db.data)).toContain(fixture.organizationId);
+    await updateTenantSchema(database.ctx, fixture.organizationId);
+    expect(await listOutdatedOrganizations(database.ctx.db.data)).not.toContain(fixture.organizationId);
+    expect(await scopeState(fixture)).toMatchObject({ generation: '3', columns: { id: '3' }, pruned: '0' });
+    await sync(fixture);
+    expect((await scopeState(fixture)).columns).toEqual({ id: '3', f_customer: '4' });
+    expect(await withheldIds(fixture)).toEqual(['2']);
   });
 });

@@ -3,12 +3,12 @@
 // which the record left. PROPERTY_SEED selects other histories, HISTORIES their number.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { endOpenRuns, field, type SyncWorld } from './fixture.ts';
+import { endOpenRuns, field, type SyncFixture } from './fixture.ts';
 import {
   enter,
   scopedChanges,
+  scopedFixture,
   scopedList,
-  scopedWorld,
   scopeState,
   setFields,
   wait,
@@ -62,7 +62,7 @@ const rejections = (customer: string | null) => [
   { customer: 'A' },
 ];
 
-function change({ erp }: SyncWorld, { stored }: Model, { below, one }: Random): void {
+function change({ erp }: SyncFixture, { stored }: Model, { below, one }: Random): void {
   const id = String(below(ids) + 1);
   const kind = below(10);
   if (kind < 4) {
@@ -84,7 +84,7 @@ function change({ erp }: SyncWorld, { stored }: Model, { below, one }: Random): 
 }
 
 /** What a published run makes of the account. */
-function follow({ stored, withheld }: Model, { erp }: SyncWorld): void {
+function follow({ stored, withheld }: Model, { erp }: SyncFixture): void {
   for (const id of stored.keys()) if (!erp.records.has(id)) stored.delete(id);
   for (const [id, { values }] of erp.records)
     if (!erp.rejects.has(id)) stored.set(id, values['customer'] ?? null);
@@ -98,18 +98,18 @@ function follow({ stored, withheld }: Model, { erp }: SyncWorld): void {
 }
 
 async function compare(
-  world: SyncWorld,
+  fixture: SyncFixture,
   model: Model,
   readers: readonly Reader[],
   catchesUp: (reader: Reader) => boolean,
 ): Promise<void> {
-  const { generation } = await scopeState(world);
+  const { generation } = await scopeState(fixture);
   for (const reader of readers) {
     const shown = shownBy(model, reader.customers).sort((a, b) => Number(a) - Number(b));
     for (const id of reader.shown)
       if (!shown.includes(id)) reader.left.set(id, [...(reader.left.get(id) ?? []), generation]);
     reader.shown = shown;
-    const table = { world, customers: reader.customers };
+    const table = { fixture, customers: reader.customers };
     expect(await scopedList(table)).toEqual(shown);
     const { upserts, deletes } = await scopedChanges(table, reader.since);
     const due = [...reader.left].flatMap(([id, left]) => {
@@ -126,8 +126,8 @@ async function compare(
   }
 }
 
-async function startReaders(world: SyncWorld, model: Model): Promise<Reader[]> {
-  const { generation } = await scopeState(world);
+async function startReaders(fixture: SyncFixture, model: Model): Promise<Reader[]> {
+  const { generation } = await scopeState(fixture);
   return scopes.map((allowed) => {
     const shown = shownBy(model, allowed);
     return { customers: allowed, copy: new Set(shown), since: generation, left: new Map(), shown };
@@ -137,9 +137,9 @@ async function startReaders(world: SyncWorld, model: Model): Promise<Reader[]> {
 /**
  * A run that fills a new column in a fresh table, as it does above a number of rows: every copy begins again.
  */
-async function swap(world: SyncWorld, extra: number): Promise<void> {
-  await world.query(`update ${world.schema}.record_state set row_count = 10000`);
-  await setFields(world, [...world.erp.fields, field(`extra${extra}`)]);
+async function swap(fixture: SyncFixture, extra: number): Promise<void> {
+  await fixture.query(`update ${fixture.schema}.record_state set row_count = 10000`);
+  await setFields(fixture, [...fixture.erp.fields, field(`extra${extra}`)]);
 }
 
 describe(`random histories, PROPERTY_SEED=${seed}`, () => {
@@ -148,23 +148,23 @@ describe(`random histories, PROPERTY_SEED=${seed}`, () => {
     const initial = Object.fromEntries(
       Array.from({ length: ids - 3 }, (_unused, at) => [String(at + 1), random.one(customers)]),
     );
-    const world = await scopedWorld(database.ctx, initial);
+    const fixture = await scopedFixture(database.ctx, initial);
     const model: Model = { stored: new Map(Object.entries(initial)), withheld: new Set() };
-    let readers = await startReaders(world, model);
+    let readers = await startReaders(fixture, model);
     for (let step = 0; step < steps; step += 1) {
-      for (let changes = random.below(5); changes > 0; changes -= 1) change(world, model, random);
-      wait(world);
+      for (let changes = random.below(5); changes > 0; changes -= 1) change(fixture, model, random);
+      wait(fixture);
       const swaps = random.below(12) === 0;
-      const { epoch } = await scopeState(world);
-      if (swaps) await swap(world, step);
-      const run = await world.sync(swaps || random.below(4) === 0 ? 'full' : 'incremental');
+      const { epoch } = await scopeState(fixture);
+      if (swaps) await swap(fixture, step);
+      const run = await fixture.sync(swaps || random.below(4) === 0 ? 'full' : 'incremental');
       expect(run.error?.code ?? 'RECORDS_REJECTED').toBe('RECORDS_REJECTED');
-      expect((await scopeState(world)).epoch !== epoch).toBe(swaps);
-      follow(model, world);
-      if (swaps) readers = await startReaders(world, model);
-      await compare(world, model, readers, () => random.below(3) > 0);
-      if (random.below(8) === 0) await enter(world, `v${step + 2}`, ['f_customer'], ['f_total']);
+      expect((await scopeState(fixture)).epoch !== epoch).toBe(swaps);
+      follow(model, fixture);
+      if (swaps) readers = await startReaders(fixture, model);
+      await compare(fixture, model, readers, () => random.below(3) > 0);
+      if (random.below(8) === 0) await enter(fixture, `v${step + 2}`, ['f_customer'], ['f_total']);
     }
-    await compare(world, model, readers, () => true);
+    await compare(fixture, model, readers, () => true);
   });
 });

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { SourceRecord } from '../../src/connectors/source-records.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import { datedFields, endOpenRuns, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
 
 const limits = { maxFieldBytes: 1_000, maxRecordBytes: 3_000 };
 let database: TestDatabase;
@@ -20,9 +20,9 @@ beforeAll(async () => {
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
-const rejections = (world: SyncWorld) =>
-  world.query<{ id: string; code: string; message: string }>(
-    `select id, code, message from ${world.schema}.rejections order by id`,
+const rejections = (fixture: SyncFixture) =>
+  fixture.query<{ id: string; code: string; message: string }>(
+    `select id, code, message from ${fixture.schema}.rejections order by id`,
   );
 
 const fields = [
@@ -36,14 +36,14 @@ const fields = [
 const longAgo = '2026-04-01T08:00:00Z';
 const line = (id: number, description: string) => ({ id: String(id), description, amount: '1.00' });
 
-async function createWorld(
+async function createFixture(
   values: Record<string, string>,
   more: Partial<SourceRecord> = {},
-): Promise<SyncWorld> {
+): Promise<SyncFixture> {
   const erp = memoryErp(fields);
   erp.put(1, {}, { lines: [] });
   erp.put(2, values, { lines: [], ...more });
-  return syncWorld(withLimits(limits), erp);
+  return syncFixture(withLimits(limits), erp);
 }
 
 describe('a record within the limits is stored', () => {
@@ -62,10 +62,10 @@ describe('a record within the limits is stored', () => {
       {},
     ],
   ])('%s', async (_name, values, more) => {
-    const world = await createWorld(values, more);
-    expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 2, rejected: 0 } });
+    const fixture = await createFixture(values, more);
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 2, rejected: 0 } });
     for (const [name, value] of Object.entries(values))
-      expect((await world.rows())[1]?.[`f_${name}`]).toBe(value);
+      expect((await fixture.rows())[1]?.[`f_${name}`]).toBe(value);
   });
 });
 
@@ -117,17 +117,17 @@ describe('a larger record is rejected; the message names the field, its size, th
       { code: 'RECORD_TOO_LARGE', message: new RegExp(`of which lines has 3\\d\\d\\d; ${recordFix}$`) },
     ],
   ])('%s', async (_name, values, more, { code, message }) => {
-    const world = await createWorld(values, more);
-    expect(await world.sync()).toMatchObject({
+    const fixture = await createFixture(values, more);
+    expect(await fixture.sync()).toMatchObject({
       status: 'partial',
       error: { code: 'RECORDS_REJECTED' },
       counts: { inserted: 1, rejected: 1 },
     });
-    const [rejected, ...others] = await rejections(world);
+    const [rejected, ...others] = await rejections(fixture);
     expect(others).toEqual([]);
     expect(rejected).toMatchObject({ id: '2', code });
     expect(rejected?.message).toMatch(message);
-    expect((await world.rows()).map(({ id }) => String(id))).toEqual(['1']);
+    expect((await fixture.rows()).map(({ id }) => String(id))).toEqual(['1']);
   });
 });
 
@@ -139,14 +139,14 @@ describe('a stored record that is larger than the limits', () => {
       erp.at = new Date('2026-05-01T08:00:00Z');
       erp.put(1, { memo: 'x'.repeat(5_000) }, { lines: [] });
       erp.put(2, {}, { lines: [] });
-      const world = await syncWorld(ctx, erp);
-      expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+      const fixture = await syncFixture(ctx, erp);
+      expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
 
       const limited = withLimits(limits);
       const syncLimited = async (wanted: typeof mode) => {
-        const id = await world.queue(wanted);
-        await world.work(await world.claim(), new AbortController().signal, limited);
-        return world.row(id);
+        const id = await fixture.queue(wanted);
+        await fixture.work(await fixture.claim(), new AbortController().signal, limited);
+        return fixture.row(id);
       };
       erp.at = new Date('2026-05-01T09:00:00Z');
       erp.put(1, { memo: 'y'.repeat(5_000) }, { lines: [] });
@@ -154,8 +154,8 @@ describe('a stored record that is larger than the limits', () => {
         status: 'partial',
         counts: { updated: 0, deleted: 0, rejected: 1 },
       });
-      expect(await rejections(world)).toMatchObject([{ id: '1', code: 'FIELD_TOO_LARGE' }]);
-      expect((await world.rows()).map(({ f_memo }) => f_memo)).toEqual(['x'.repeat(5_000), null]);
+      expect(await rejections(fixture)).toMatchObject([{ id: '1', code: 'FIELD_TOO_LARGE' }]);
+      expect((await fixture.rows()).map(({ f_memo }) => f_memo)).toEqual(['x'.repeat(5_000), null]);
 
       expect(await syncLimited('incremental')).toMatchObject({ status: 'partial', counts: { rejected: 1 } });
       erp.put(1, { memo: 'short' }, { lines: [] });
@@ -163,7 +163,7 @@ describe('a stored record that is larger than the limits', () => {
         status: 'succeeded',
         counts: { updated: 1, rejected: 0 },
       });
-      expect((await world.rows()).map(({ f_memo }) => f_memo)).toEqual(['short', null]);
+      expect((await fixture.rows()).map(({ f_memo }) => f_memo)).toEqual(['short', null]);
     },
   );
 });
@@ -185,16 +185,16 @@ describe('records that the ERP returns by id, a part at a time', () => {
         return { ...page, lastId: request.ids[1] ?? page.lastId, hasMore: request.ids.length > 2 };
       },
     };
-    const world = await syncWorld(ctx, Object.assign(erp, { connector }));
-    expect(await world.sync()).toMatchObject({ status: 'partial', counts: { rejected: 9 } });
+    const fixture = await syncFixture(ctx, Object.assign(erp, { connector }));
+    expect(await fixture.sync()).toMatchObject({ status: 'partial', counts: { rejected: 9 } });
     erp.rejects.clear();
     erp.records.delete('5');
-    expect(await world.sync('incremental')).toMatchObject({
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { inserted: 8, rejected: 0 },
     });
     expect(asked).toEqual([9, 7, 5, 3, 1]);
-    expect((await world.rows()).map(({ id }) => Number(id))).toEqual([1, 2, 3, 4, 6, 7, 8, 9]);
+    expect((await fixture.rows()).map(({ id }) => Number(id))).toEqual([1, 2, 3, 4, 6, 7, 8, 9]);
   });
 
   it('fail the run where a part has no end', async () => {
@@ -208,12 +208,12 @@ describe('records that the ERP returns by id, a part at a time', () => {
       lastId: null,
       hasMore: true,
     });
-    const world = await syncWorld(
+    const fixture = await syncFixture(
       ctx,
       Object.assign(erp, { connector: { ...erp.connector, readByIds: endless } }),
     );
-    await world.sync();
-    const run = await world.sync('incremental');
+    await fixture.sync();
+    const run = await fixture.sync('incremental');
     expect(run).toMatchObject({ status: 'failed', error: { code: 'PAGE_WITHOUT_END' } });
   });
 });

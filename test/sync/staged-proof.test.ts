@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import { asAdmin, endOpenRuns, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -18,50 +18,50 @@ afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
 /** 25 stored records, of which 20 changed since. */
-async function changedWorld(): Promise<SyncWorld> {
-  const world = await syncWorld(ctx, memoryErp());
-  for (let id = 1; id <= 25; id += 1) world.erp.put(id);
-  await world.sync();
-  for (let id = 1; id <= 20; id += 1) world.erp.put(id, { name: `changed ${id}` });
-  return world;
+async function changedFixture(): Promise<SyncFixture> {
+  const fixture = await syncFixture(ctx, memoryErp());
+  for (let id = 1; id <= 25; id += 1) fixture.erp.put(id);
+  await fixture.sync();
+  for (let id = 1; id <= 20; id += 1) fixture.erp.put(id, { name: `changed ${id}` });
+  return fixture;
 }
 /** The next run fails with this code, publishes nothing, and the one after it succeeds. */
-async function expectFailure(world: SyncWorld, code: string, repair: () => unknown): Promise<void> {
-  const before = await world.rows();
-  expect(await world.sync()).toMatchObject({
+async function expectFailure(fixture: SyncFixture, code: string, repair: () => unknown): Promise<void> {
+  const before = await fixture.rows();
+  expect(await fixture.sync()).toMatchObject({
     status: 'failed',
     counts: null,
     error: { code, message: expect.stringMatching(/\d/), fix: expect.stringContaining('Run the sync again') },
   });
-  expect([await world.rows(), await world.staged()]).toEqual([before, 0]);
+  expect([await fixture.rows(), await fixture.staged()]).toEqual([before, 0]);
   await repair();
-  expect(await world.sync()).toMatchObject({ status: 'succeeded', counts: { updated: 20, unchanged: 5 } });
+  expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { updated: 20, unchanged: 5 } });
 }
 
 describe('a row that is lost', () => {
   it('between being read and being proved fails the run', async () => {
-    const world = await changedWorld();
-    world.erp.onCall = async ({ operation, afterId }) => {
+    const fixture = await changedFixture();
+    fixture.erp.onCall = async ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '20')
-        await world.query(`delete from ${world.schema}.staging_thing where id = 3`);
+        await fixture.query(`delete from ${fixture.schema}.staging_thing where id = 3`);
     };
-    await expectFailure(world, 'STAGED_MISMATCH', () => {
-      world.erp.onCall = () => undefined;
+    await expectFailure(fixture, 'STAGED_MISMATCH', () => {
+      fixture.erp.onCall = () => undefined;
     });
   });
 
   it('between the proof and the publication rolls the publication back', async () => {
-    const world = await changedWorld();
+    const fixture = await changedFixture();
     await asAdmin(database, async (admin) => {
       await admin.raw(`create function public.lose_row() returns trigger language plpgsql security definer as
-          $$ begin delete from ${world.schema}.staging_thing where id = 3; return new; end $$;
+          $$ begin delete from ${fixture.schema}.staging_thing where id = 3; return new; end $$;
         create trigger lose_row after update on public.sync_runs for each row when (new.status = 'publishing') execute function public.lose_row()`);
       const stop = () =>
         admin.raw(
           'drop trigger if exists lose_row on public.sync_runs; drop function if exists public.lose_row()',
         );
       try {
-        await expectFailure(world, 'PUBLISHED_MISMATCH', stop);
+        await expectFailure(fixture, 'PUBLISHED_MISMATCH', stop);
       } finally {
         await stop();
       }

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import { datedFields, endOpenRuns, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
 
 let database: TestDatabase;
 let admin: Knex;
@@ -39,30 +39,30 @@ afterAll(async () => {
 
 const start = new Date('2026-05-01T08:00:00Z');
 const all = [...datedFields, field('note')];
-const wait = ({ erp }: SyncWorld, hours = 1): void => {
+const wait = ({ erp }: SyncFixture, hours = 1): void => {
   erp.at = new Date((erp.at ?? start).getTime() + hours * 3_600_000);
 };
-const show = (world: SyncWorld, ...columns: string[]) =>
-  world.query(`update ${world.schema}.record_state set shown_columns = $1`, [
+const show = (fixture: SyncFixture, ...columns: string[]) =>
+  fixture.query(`update ${fixture.schema}.record_state set shown_columns = $1`, [
     JSON.stringify({ v1: columns.map((column) => ({ column })) }),
   ]);
-const notes = async (world: SyncWorld): Promise<Record<string, unknown>> =>
-  Object.fromEntries((await world.rows()).map((row) => [String(row['id']), row['f_note']]));
+const notes = async (fixture: SyncFixture): Promise<Record<string, unknown>> =>
+  Object.fromEntries((await fixture.rows()).map((row) => [String(row['id']), row['f_note']]));
 
 /** A hundred records with notes, synced. */
-async function synced(...shown: string[]): Promise<SyncWorld> {
-  const world = await syncWorld(ctx, memoryErp(all));
-  world.erp.at = start;
-  world.erp.deleted = new Map();
-  for (let id = 1; id <= 100; id += 1) world.erp.put(id, { note: `note ${id}` });
-  wait(world, 5);
-  expect((await world.sync('full')).status).toBe('succeeded');
-  await show(world, ...shown);
-  wait(world);
-  return world;
+async function synced(...shown: string[]): Promise<SyncFixture> {
+  const fixture = await syncFixture(ctx, memoryErp(all));
+  fixture.erp.at = start;
+  fixture.erp.deleted = new Map();
+  for (let id = 1; id <= 100; id += 1) fixture.erp.put(id, { note: `note ${id}` });
+  wait(fixture, 5);
+  expect((await fixture.sync('full')).status).toBe('succeeded');
+  await show(fixture, ...shown);
+  wait(fixture);
+  return fixture;
 }
 /** Changes these records, with their notes or without. */
-function change({ erp }: SyncWorld, from: number, to: number, isEmpty: boolean): void {
+function change({ erp }: SyncFixture, from: number, to: number, isEmpty: boolean): void {
   for (let id = from; id <= to; id += 1)
     erp.put(id, { note: isEmpty ? null : `note ${id}`, name: `changed ${id}` });
 }
@@ -77,82 +77,82 @@ describe('a column that comes empty', () => {
     ['incremental', 20, 21, 'succeeded'],
     ['incremental', 20, 20, 'partial'],
   ] as const)('%s run, %i records came empty and %i did not: %s', async (mode, empty, filled, status) => {
-    const world = await synced();
-    change(world, 1, empty, true);
-    change(world, empty + 1, empty + filled, false);
-    const run = await world.sync(mode);
+    const fixture = await synced();
+    change(fixture, 1, empty, true);
+    change(fixture, empty + 1, empty + filled, false);
+    const run = await fixture.sync(mode);
     expect(run).toMatchObject({
       status,
       mode,
       ...(status === 'partial' && { error: { code: 'FIELDS_EMPTY' } }),
     });
-    const stored = await notes(world);
+    const stored = await notes(fixture);
     expect(stored['1']).toBe(status === 'partial' ? 'note 1' : null);
-    expect((await world.rows())[0]).toMatchObject({ f_name: 'changed 1' });
+    expect((await fixture.rows())[0]).toMatchObject({ f_name: 'changed 1' });
   });
 
   it('counts unchanged records of a full run as having a value', async () => {
-    const world = await synced();
-    change(world, 1, 30, true);
-    expect(await world.sync('full')).toMatchObject({
+    const fixture = await synced();
+    change(fixture, 1, 30, true);
+    expect(await fixture.sync('full')).toMatchObject({
       status: 'succeeded',
       counts: { updated: 30, unchanged: 70 },
     });
   });
 
   it('fails when a record that is read alone has a value', async () => {
-    const world = await synced();
-    world.erp.bendPage = (page) => ({
+    const fixture = await synced();
+    fixture.erp.bendPage = (page) => ({
       ...page,
       records: page.records.map((one) => ({ ...one, values: { ...one.values, note: null } })),
     });
-    const run = await world.sync('full');
+    const run = await fixture.sync('full');
     expect(run).toMatchObject({ status: 'failed', error: { code: 'COLUMN_EMPTIED' } });
     expect(run.error?.message).toBe(
       'The field note came empty in 100 of 100 records that had a value, but record 1 has one when it is read again',
     );
-    expect((await notes(world))['1']).toBe('note 1');
+    expect((await notes(fixture))['1']).toBe('note 1');
   });
 
   it('is read alone at most twenty times, and not again after an interruption', async () => {
-    const world = await synced();
-    change(world, 1, 100, true);
+    const fixture = await synced();
+    change(fixture, 1, 100, true);
     await admin('refusals').insert({ on_or_off: true });
-    const runId = await world.queue('full');
-    world.erp.calls.length = 0;
-    await world.work(await world.claim());
-    expect((await world.row(runId)).status).toBe('waiting');
-    const reads = () => world.erp.calls.filter(({ operation }) => operation === 'readByIds').length;
+    const runId = await fixture.queue('full');
+    fixture.erp.calls.length = 0;
+    await fixture.work(await fixture.claim());
+    expect((await fixture.row(runId)).status).toBe('waiting');
+    const reads = () => fixture.erp.calls.filter(({ operation }) => operation === 'readByIds').length;
     expect(reads()).toBe(20);
     await admin('refusals').delete();
-    expect(await world.drive(runId)).toMatchObject({ status: 'partial', error: { code: 'FIELDS_EMPTY' } });
+    expect(await fixture.drive(runId)).toMatchObject({ status: 'partial', error: { code: 'FIELDS_EMPTY' } });
     expect(reads()).toBe(20);
-    expect(Object.keys((await world.state())?.staleFields ?? {})).toEqual(['note']);
+    expect(Object.keys((await fixture.state())?.staleFields ?? {})).toEqual(['note']);
   });
 
   it('a row that was written meanwhile is compared again: it heals also where the value is empty in the ERP', async () => {
-    const world = await synced();
-    change(world, 1, 100, true);
-    expect((await world.sync('full')).status).toBe('partial');
-    wait(world);
-    for (let id = 2; id <= 100; id += 1) world.erp.put(id, { note: `note ${id}`, name: `changed ${id}` });
-    const healed = await world.sync('incremental');
+    const fixture = await synced();
+    change(fixture, 1, 100, true);
+    expect((await fixture.sync('full')).status).toBe('partial');
+    wait(fixture);
+    for (let id = 2; id <= 100; id += 1) fixture.erp.put(id, { note: `note ${id}`, name: `changed ${id}` });
+    const healed = await fixture.sync('incremental');
     expect(healed).toMatchObject({ status: 'succeeded', mode: 'full' });
-    expect(await notes(world)).toMatchObject({ 1: null, 2: 'note 2', 100: 'note 100' });
-    expect((await world.state())?.staleFields).toEqual({});
+    expect(await notes(fixture)).toMatchObject({ 1: null, 2: 'note 2', 100: 'note 100' });
+    expect((await fixture.state())?.staleFields).toEqual({});
   });
 });
 
 describe('a shown field that the ERP no longer offers', () => {
   it('keeps since and syncedAt of the first run that could not read it', async () => {
-    const world = await synced('f_note');
-    const { syncedAt } = (await world.state()) ?? {};
-    world.erp.fields = [...datedFields];
-    expect(await world.sync('incremental')).toMatchObject({
+    const fixture = await synced('f_note');
+    const { syncedAt } = (await fixture.state()) ?? {};
+    fixture.erp.fields = [...datedFields];
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'partial',
       error: { code: 'FIELDS_UNREADABLE' },
     });
-    const first = (await world.state())?.staleFields;
+    const first = (await fixture.state())?.staleFields;
     expect(first).toEqual({
       note: {
         since: expect.stringMatching(/Z$/),
@@ -161,68 +161,70 @@ describe('a shown field that the ERP no longer offers', () => {
         message: 'The ERP no longer has the field note',
       },
     });
-    expect((await world.sync('full')).status).toBe('partial');
-    expect((await world.state())?.staleFields).toEqual(first);
+    expect((await fixture.sync('full')).status).toBe('partial');
+    expect((await fixture.state())?.staleFields).toEqual(first);
   });
 
   it('heals a large table in place', async () => {
-    const world = await synced('f_note');
-    const { epoch, activeTable } = (await world.state()) ?? {};
-    world.erp.fields = [...datedFields];
-    change(world, 1, 2, true);
-    expect((await world.sync('incremental')).status).toBe('partial');
-    await world.query(`update ${world.schema}.record_state set row_count = 50000`);
-    world.erp.fields = [...all];
-    wait(world);
-    const healed = await world.sync('incremental');
+    const fixture = await synced('f_note');
+    const { epoch, activeTable } = (await fixture.state()) ?? {};
+    fixture.erp.fields = [...datedFields];
+    change(fixture, 1, 2, true);
+    expect((await fixture.sync('incremental')).status).toBe('partial');
+    await fixture.query(`update ${fixture.schema}.record_state set row_count = 50000`);
+    fixture.erp.fields = [...all];
+    wait(fixture);
+    const healed = await fixture.sync('incremental');
     expect(healed).toMatchObject({
       status: 'succeeded',
       mode: 'full',
       counts: { updated: 2, unchanged: 98 },
     });
-    expect(await world.state()).toMatchObject({ epoch, activeTable, staleFields: {} });
-    expect(await notes(world)).toMatchObject({ 1: null, 2: null, 3: 'note 3' });
+    expect(await fixture.state()).toMatchObject({ epoch, activeTable, staleFields: {} });
+    expect(await notes(fixture)).toMatchObject({ 1: null, 2: null, 3: 'note 3' });
   });
 
   it('that an older version stored as vanished is stale, without a time when it was last read', async () => {
-    const world = await synced('f_note');
-    await world.query(`update ${world.schema}.record_columns set state = 'vanished' where field = 'note'`);
-    world.erp.fields = [...datedFields];
-    expect(await world.sync('incremental')).toMatchObject({
+    const fixture = await synced('f_note');
+    await fixture.query(
+      `update ${fixture.schema}.record_columns set state = 'vanished' where field = 'note'`,
+    );
+    fixture.erp.fields = [...datedFields];
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'partial',
       error: { code: 'FIELDS_UNREADABLE' },
     });
-    expect((await world.state())?.staleFields).toMatchObject({ note: { syncedAt: null } });
+    expect((await fixture.state())?.staleFields).toMatchObject({ note: { syncedAt: null } });
   });
 });
 
 describe('a field that no version shows', () => {
   it('vanishes and returns in place, as long as it is not known what versions show', async () => {
-    const world = await synced();
-    await world.query(`update ${world.schema}.record_state set shown_columns = null`);
-    const { epoch } = (await world.state()) ?? {};
-    world.erp.fields = [...datedFields];
-    for (const id of [1, 2]) world.erp.put(id, { name: `changed ${id}` });
-    expect((await world.sync('incremental')).status).toBe('succeeded');
-    await world.query(`update ${world.schema}.record_state set row_count = 50000`);
-    world.erp.fields = [...all];
-    world.erp.put(2, { name: 'changed 2', note: 'new' });
-    wait(world);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
-    expect((await world.state())?.epoch).toBe(epoch);
+    const fixture = await synced();
+    await fixture.query(`update ${fixture.schema}.record_state set shown_columns = null`);
+    const { epoch } = (await fixture.state()) ?? {};
+    fixture.erp.fields = [...datedFields];
+    for (const id of [1, 2]) fixture.erp.put(id, { name: `changed ${id}` });
+    expect((await fixture.sync('incremental')).status).toBe('succeeded');
+    await fixture.query(`update ${fixture.schema}.record_state set row_count = 50000`);
+    fixture.erp.fields = [...all];
+    fixture.erp.put(2, { name: 'changed 2', note: 'new' });
+    wait(fixture);
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
+    expect((await fixture.state())?.epoch).toBe(epoch);
     // Record 1 was last written without this field, and has no value in the ERP.
-    expect(await notes(world)).toMatchObject({ 1: null, 2: 'new', 3: 'note 3' });
+    expect(await notes(fixture)).toMatchObject({ 1: null, 2: 'new', 3: 'note 3' });
   });
 });
 
 it('a run with every kind of problem names all of them', async () => {
-  const world = await synced('f_note');
-  world.erp.fields = [...datedFields];
-  world.erp.deleted = null;
-  for (let id = 41; id <= 80; id += 1) world.erp.records.delete(String(id));
-  world.erp.rejects.set('5', { id: '5', code: 'BAD', message: 'bad' });
-  world.erp.put(5, {});
-  const run = await world.sync('full');
+  const fixture = await synced('f_note');
+  fixture.erp.fields = [...datedFields];
+  fixture.erp.deleted = null;
+  for (let id = 41; id <= 80; id += 1) fixture.erp.records.delete(String(id));
+  fixture.erp.rejects.set('5', { id: '5', code: 'BAD', message: 'bad' });
+  fixture.erp.put(5, {});
+  const run = await fixture.sync('full');
   expect(run).toMatchObject({
     status: 'partial',
     error: { code: 'FIELDS_UNREADABLE', proposalId: expect.any(String) },
@@ -231,7 +233,7 @@ it('a run with every kind of problem names all of them', async () => {
     expect(run.error?.message).toContain(part);
   for (const part of ['accept that the field is missing', 'approve what was deleted', "run's rejections"])
     expect(run.error?.fix).toContain(part);
-  expect(await admin('sync_alerts').where('sync_config_id', world.configId).first('state')).toEqual({
+  expect(await admin('sync_alerts').where('sync_config_id', fixture.configId).first('state')).toEqual({
     state: 'stale-held',
   });
 });

@@ -6,7 +6,7 @@ import { inDataTransaction } from '../../src/db/transaction.ts';
 import { publishRun } from '../../src/warehouse/publish.ts';
 import { LostLease, readRunState } from '../../src/warehouse/run-state-row.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import { asAdmin, endOpenRuns, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -20,21 +20,21 @@ beforeAll(async () => {
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
-async function loaded(count: number): Promise<SyncWorld> {
-  const world = await syncWorld(ctx, memoryErp());
-  for (let id = 1; id <= count; id += 1) world.erp.put(id);
-  expect(await world.sync()).toMatchObject({ status: 'succeeded' });
-  world.erp.calls.length = 0;
-  return world;
+async function loaded(count: number): Promise<SyncFixture> {
+  const fixture = await syncFixture(ctx, memoryErp());
+  for (let id = 1; id <= count; id += 1) fixture.erp.put(id);
+  expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+  fixture.erp.calls.length = 0;
+  return fixture;
 }
-const kept = async (world: SyncWorld) => {
-  const [row] = await world.query<{ rows: string; unchanged: string }>(
-    `select (select count(*) from ${world.schema}.staging_thing) as rows,
-            (select coalesce(sum(cardinality(ids)), 0) from ${world.schema}.staged_unchanged) as unchanged`,
+const kept = async (fixture: SyncFixture) => {
+  const [row] = await fixture.query<{ rows: string; unchanged: string }>(
+    `select (select count(*) from ${fixture.schema}.staging_thing) as rows,
+            (select coalesce(sum(cardinality(ids)), 0) from ${fixture.schema}.staged_unchanged) as unchanged`,
   );
   return [Number(row?.rows), Number(row?.unchanged)];
 };
-const pagesRead = ({ erp }: SyncWorld) =>
+const pagesRead = ({ erp }: SyncFixture) =>
   erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
 const expire = (id: string) =>
   asAdmin(database, async (admin) => {
@@ -43,115 +43,115 @@ const expire = (id: string) =>
       .update({ lease_until: new Date(0) });
   });
 /** A full run whose worker is lost when it has read everything. */
-async function readAndLost(world: SyncWorld): Promise<string> {
-  const id = await world.queue();
+async function readAndLost(fixture: SyncFixture): Promise<string> {
+  const id = await fixture.queue();
   let counts = 0;
-  world.erp.onCall = ({ operation }) => {
+  fixture.erp.onCall = ({ operation }) => {
     if (operation === 'count' && ++counts === 2) throw new LostLease('the process is gone');
   };
-  await world.work(await world.claim());
-  world.erp.onCall = () => undefined;
-  world.erp.calls.length = 0;
+  await fixture.work(await fixture.claim());
+  fixture.erp.onCall = () => undefined;
+  fixture.erp.calls.length = 0;
   await expire(id);
   return id;
 }
 
 describe('a complete read of a table that stays in place', () => {
   it('stages what is new or differs, and keeps the ids of the rest', async () => {
-    const world = await loaded(25);
-    world.erp.put(7, { name: 'changed' });
-    world.erp.put(26);
-    world.erp.drop(1);
-    const id = await readAndLost(world);
-    expect(await kept(world)).toEqual([2, 23]);
-    const run = await world.drive(id);
+    const fixture = await loaded(25);
+    fixture.erp.put(7, { name: 'changed' });
+    fixture.erp.put(26);
+    fixture.erp.drop(1);
+    const id = await readAndLost(fixture);
+    expect(await kept(fixture)).toEqual([2, 23]);
+    const run = await fixture.drive(id);
     expect(run).toMatchObject({
       status: 'succeeded',
       counts: { fetched: 25, inserted: 1, updated: 1, unchanged: 23, deleted: 1 },
     });
-    expect(pagesRead(world)).toEqual([]);
+    expect(pagesRead(fixture)).toEqual([]);
     expect(run.proof).toContainEqual(
       expect.objectContaining({ check: 'staged', passed: true, facts: { staged: 25, rejected: 0 } }),
     );
-    expect((await world.rows()).map(({ id: key, generation }) => [key, generation])).toEqual(
+    expect((await fixture.rows()).map(({ id: key, generation }) => [key, generation])).toEqual(
       Array.from({ length: 25 }, (_unused, n) => [String(n + 2), [7, 26].includes(n + 2) ? '2' : '1']),
     );
-    expect(await kept(world)).toEqual([0, 0]);
+    expect(await kept(fixture)).toEqual([0, 0]);
   });
 
   it('an unchanged record that is read again in the same run counts once', async () => {
-    const world = await loaded(60);
-    for (let id = 1; id <= 30; id += 1) world.erp.records.delete(String(id));
-    expect(await world.sync()).toMatchObject({ status: 'partial' });
-    await world.query(
-      `update ${world.schema}.deletion_proposals set status = 'approved' where status = 'open'`,
+    const fixture = await loaded(60);
+    for (let id = 1; id <= 30; id += 1) fixture.erp.records.delete(String(id));
+    expect(await fixture.sync()).toMatchObject({ status: 'partial' });
+    await fixture.query(
+      `update ${fixture.schema}.deletion_proposals set status = 'approved' where status = 'open'`,
     );
-    for (let id = 1; id <= 30; id += 1) world.erp.put(id, id === 3 ? { name: 'changed' } : {});
-    expect(await world.sync()).toMatchObject({
+    for (let id = 1; id <= 30; id += 1) fixture.erp.put(id, id === 3 ? { name: 'changed' } : {});
+    expect(await fixture.sync()).toMatchObject({
       status: 'succeeded',
       counts: { fetched: 60, inserted: 0, updated: 1, unchanged: 59, deleted: 0 },
     });
-    expect(await world.rows()).toHaveLength(60);
+    expect(await fixture.rows()).toHaveLength(60);
   });
 
   it('restarts when the active table is not the one it was compared with', async () => {
-    const world = await loaded(25);
-    world.erp.put(7, { name: 'changed' });
-    const id = await readAndLost(world);
-    await world.query(`update ${world.schema}.record_state set generation = 5`);
-    expect(await world.drive(id)).toMatchObject({
+    const fixture = await loaded(25);
+    fixture.erp.put(7, { name: 'changed' });
+    const id = await readAndLost(fixture);
+    await fixture.query(`update ${fixture.schema}.record_state set generation = 5`);
+    expect(await fixture.drive(id)).toMatchObject({
       status: 'succeeded',
       generation: '6',
       counts: { updated: 1, unchanged: 24 },
     });
-    expect(pagesRead(world)).toEqual([null, '10', '20']);
+    expect(pagesRead(fixture)).toEqual([null, '10', '20']);
   });
 
   it('is not published when the active table changed', async () => {
-    const world = await loaded(25);
-    const id = await readAndLost(world);
-    const state = await readRunState(ctx.db.data, world.schema, id);
+    const fixture = await loaded(25);
+    const id = await readAndLost(fixture);
+    const state = await readRunState(ctx.db.data, fixture.schema, id);
     if (state === undefined) throw new Error('no state');
-    await world.query(`update ${world.schema}.record_state set generation = 5`);
+    await fixture.query(`update ${fixture.schema}.record_state set generation = 5`);
     const rules = { deletions: 'reconcile' as const, maxDeleteShare: 1, settleMs: 0 };
     const publishing = inDataTransaction(ctx.db.data, (client) =>
-      publishRun(client, world.schema, state, rules, () => undefined),
+      publishRun(client, fixture.schema, state, rules, () => undefined),
     );
     await expect(publishing).rejects.toThrow('the active table changed since');
-    expect(await world.rows()).toHaveLength(25);
+    expect(await fixture.rows()).toHaveLength(25);
   });
 });
 
 describe('a server that lost the last pages of a run in a crash', () => {
   it('publishes nothing from memory: the run resumes from the state that is stored', async () => {
-    const world = await loaded(25);
-    for (let id = 1; id <= 25; id += 1) world.erp.put(id, { name: 'changed' });
-    const id = await world.queue();
+    const fixture = await loaded(25);
+    for (let id = 1; id <= 25; id += 1) fixture.erp.put(id, { name: 'changed' });
+    const id = await fixture.queue();
     const before = new Map<string, unknown>();
     let counts = 0;
-    world.erp.onCall = async ({ operation, afterId }) => {
+    fixture.erp.onCall = async ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '20') {
         // The state after one or two pages, which the crash restores.
-        const [row] = await world.query(
-          `select page, checkpoint, counters from ${world.schema}.run_state where run_id = $1`,
+        const [row] = await fixture.query(
+          `select page, checkpoint, counters from ${fixture.schema}.run_state where run_id = $1`,
           [id],
         );
         for (const [name, value] of Object.entries(row ?? {})) before.set(name, value);
       }
       if (operation !== 'count' || ++counts !== 2) return;
       const page = Number(before.get('page'));
-      await world.query(
-        `update ${world.schema}.run_state set page = $2, checkpoint = $3, counters = $4, complete = false where run_id = $1`,
+      await fixture.query(
+        `update ${fixture.schema}.run_state set page = $2, checkpoint = $3, counters = $4, complete = false where run_id = $1`,
         [id, page, before.get('checkpoint'), JSON.stringify(before.get('counters'))],
       );
-      await world.query(`delete from ${world.schema}.staging_thing where id > $1`, [page * 10]);
+      await fixture.query(`delete from ${fixture.schema}.staging_thing where id > $1`, [page * 10]);
     };
-    await world.work(await world.claim());
-    expect(await world.row(id)).toMatchObject({ status: 'running', counts: null });
-    expect((await world.state())?.generation).toBe('1');
-    world.erp.onCall = () => undefined;
+    await fixture.work(await fixture.claim());
+    expect(await fixture.row(id)).toMatchObject({ status: 'running', counts: null });
+    expect((await fixture.state())?.generation).toBe('1');
+    fixture.erp.onCall = () => undefined;
     await expire(id);
-    expect(await world.drive(id)).toMatchObject({
+    expect(await fixture.drive(id)).toMatchObject({
       status: 'succeeded',
       generation: '2',
       counts: { fetched: 25, updated: 25 },

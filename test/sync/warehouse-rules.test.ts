@@ -8,7 +8,15 @@ import { inDataTransaction } from '../../src/db/transaction.ts';
 import { LostLease, readRunState } from '../../src/warehouse/run-state-row.ts';
 import { stagePage } from '../../src/warehouse/staging.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, datedFields, endOpenRuns, field, memoryErp, type SyncWorld, syncWorld } from './fixture.ts';
+import {
+  asAdmin,
+  datedFields,
+  endOpenRuns,
+  field,
+  memoryErp,
+  type SyncFixture,
+  syncFixture,
+} from './fixture.ts';
 
 let database: TestDatabase;
 let ctx: Ctx;
@@ -23,34 +31,34 @@ afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
 const lines = field('lines', 'lines', [field('item', 'reference'), field('quantity', 'number')]);
-async function worldWith(count: number): Promise<SyncWorld> {
-  const world = await syncWorld(ctx, memoryErp([...datedFields, field('customer', 'reference'), lines]));
-  for (let id = 1; id <= count; id += 1) world.erp.put(id, {}, { lines: [{ item: '7', quantity: '2' }] });
-  return world;
+async function fixtureWith(count: number): Promise<SyncFixture> {
+  const fixture = await syncFixture(ctx, memoryErp([...datedFields, field('customer', 'reference'), lines]));
+  for (let id = 1; id <= count; id += 1) fixture.erp.put(id, {}, { lines: [{ item: '7', quantity: '2' }] });
+  return fixture;
 }
-const activeRows = async (world: SyncWorld) => {
-  const table = (await world.state())?.activeTable;
-  return world.query<{ id: string; xmin: string }>(
-    `select t.id::text, t.xmin::text from ${world.schema}."${table}" t order by t.id`,
+const activeRows = async (fixture: SyncFixture) => {
+  const table = (await fixture.state())?.activeTable;
+  return fixture.query<{ id: string; xmin: string }>(
+    `select t.id::text, t.xmin::text from ${fixture.schema}."${table}" t order by t.id`,
   );
 };
 
 describe("a company's schema", () => {
   it('has only logged tables with a primary key, no foreign key that leaves it, and no trigger', async () => {
-    const world = await worldWith(60);
-    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    const fixture = await fixtureWith(60);
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
     // Rejected and held-back records, a table that was swapped out, and a run that reads only changes.
-    world.erp.rejects.set('3', { id: '3', code: 'VALUE_INVALID', message: 'bad' });
-    for (let id = 20; id <= 60; id += 1) world.erp.records.delete(String(id));
-    world.erp.fields = [...world.erp.fields, field('added')];
-    expect(await world.sync()).toMatchObject({ status: 'partial' });
-    expect(await world.sync('incremental')).toMatchObject({ status: 'partial' });
-    const tables = await world.query<{ name: string; persistence: string; keys: string; triggers: string }>(
+    fixture.erp.rejects.set('3', { id: '3', code: 'VALUE_INVALID', message: 'bad' });
+    for (let id = 20; id <= 60; id += 1) fixture.erp.records.delete(String(id));
+    fixture.erp.fields = [...fixture.erp.fields, field('added')];
+    expect(await fixture.sync()).toMatchObject({ status: 'partial' });
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'partial' });
+    const tables = await fixture.query<{ name: string; persistence: string; keys: string; triggers: string }>(
       `select c.relname as name, c.relpersistence as persistence,
               (select count(*) from pg_constraint k where k.conrelid = c.oid and k.contype = 'p') as keys,
               (select count(*) from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal) as triggers
        from pg_class c where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p')`,
-      [world.schema],
+      [fixture.schema],
     );
     expect(tables.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['record_state', 'run_state', 'rejections', 'staging_thing']),
@@ -60,10 +68,10 @@ describe("a company's schema", () => {
         ({ persistence, keys, triggers }) => persistence !== 'p' || keys !== '1' || triggers !== '0',
       ),
     ).toEqual([]);
-    const leaving = await world.query(
+    const leaving = await fixture.query(
       `select k.conname from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_class target on target.oid = k.confrelid
        where k.contype = 'f' and (c.relnamespace = $1::regnamespace) <> (target.relnamespace = $1::regnamespace)`,
-      [world.schema],
+      [fixture.schema],
     );
     expect(leaving).toEqual([]);
   });
@@ -75,8 +83,8 @@ describe("a company's schema", () => {
           $$ begin insert into public.schemas_created values (current_setting('citus.enable_schema_based_sharding', true)); end $$;
         create event trigger schema_watch on ddl_command_start when tag in ('CREATE SCHEMA') execute function public.note_schema()`);
       try {
-        const world = await worldWith(1);
-        expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+        const fixture = await fixtureWith(1);
+        expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
         expect(await admin('schemas_created').distinct('sharding')).toEqual([{ sharding: 'on' }]);
       } finally {
         await admin.raw('drop event trigger schema_watch');
@@ -99,53 +107,53 @@ describe("a company's schema", () => {
 
 describe('one transaction', () => {
   it('publishes rows, deletions, generation and counts of a run', async () => {
-    const world = await worldWith(30);
-    await world.sync();
-    const before = new Map((await activeRows(world)).map(({ id, xmin }) => [id, xmin]));
-    world.erp.put(5, { name: 'changed' }, { lines: [] });
-    world.erp.put(31, {}, { lines: [] });
-    world.erp.deleted = new Map();
-    world.erp.drop(9);
-    expect(await world.sync('incremental')).toMatchObject({
+    const fixture = await fixtureWith(30);
+    await fixture.sync();
+    const before = new Map((await activeRows(fixture)).map(({ id, xmin }) => [id, xmin]));
+    fixture.erp.put(5, { name: 'changed' }, { lines: [] });
+    fixture.erp.put(31, {}, { lines: [] });
+    fixture.erp.deleted = new Map();
+    fixture.erp.drop(9);
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { inserted: 1, updated: 1, deleted: 1 },
     });
-    const after = await activeRows(world);
+    const after = await activeRows(fixture);
     const written = after.filter(({ id, xmin }) => before.get(id) !== xmin);
     expect(written.map(({ id }) => id)).toEqual(['5', '31']);
-    const state = await world.query<{ xmin: string; generation: string; row_count: string }>(
-      `select xmin::text, generation, row_count from ${world.schema}.record_state`,
+    const state = await fixture.query<{ xmin: string; generation: string; row_count: string }>(
+      `select xmin::text, generation, row_count from ${fixture.schema}.record_state`,
     );
     expect(state).toMatchObject([{ generation: '2', row_count: '30' }]);
-    const tombstones = await world.query<{ id: string; xmin: string }>(
-      `select id, xmin::text from ${world.schema}.tombstones`,
+    const tombstones = await fixture.query<{ id: string; xmin: string }>(
+      `select id, xmin::text from ${fixture.schema}.tombstones`,
     );
     expect(tombstones.map(({ id }) => id)).toEqual(['9']);
     expect(new Set([...written, ...state, ...tombstones].map(({ xmin }) => xmin)).size).toBe(1);
   });
 
   it('stages a page with its checkpoint and counters, and a repeated page takes effect once', async () => {
-    const world = await worldWith(25);
-    await world.sync();
-    for (let id = 1; id <= 25; id += 1) world.erp.put(id, { name: `again ${id}` }, { lines: [] });
-    const id = await world.queue();
-    world.erp.onCall = ({ operation, afterId }) => {
+    const fixture = await fixtureWith(25);
+    await fixture.sync();
+    for (let id = 1; id <= 25; id += 1) fixture.erp.put(id, { name: `again ${id}` }, { lines: [] });
+    const id = await fixture.queue();
+    fixture.erp.onCall = ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '10') throw new LostLease('the process is gone');
     };
-    await world.work(await world.claim());
-    world.erp.onCall = () => undefined;
+    await fixture.work(await fixture.claim());
+    fixture.erp.onCall = () => undefined;
     const staged = () =>
-      world.query<{ id: string; xmin: string }>(
-        `select t.id::text, t.xmin::text from ${world.schema}.staging_thing t order by t.id`,
+      fixture.query<{ id: string; xmin: string }>(
+        `select t.id::text, t.xmin::text from ${fixture.schema}.staging_thing t order by t.id`,
       );
     const first = await staged();
     expect(first.map((row) => row.id)).toEqual(Array.from({ length: 10 }, (_, index) => String(index + 1)));
-    const [run] = await world.query<{ xmin: string }>(
-      `select xmin::text from ${world.schema}.run_state where run_id = $1`,
+    const [run] = await fixture.query<{ xmin: string }>(
+      `select xmin::text from ${fixture.schema}.run_state where run_id = $1`,
       [id],
     );
     expect(new Set([...first, { xmin: run?.xmin }].map(({ xmin }) => xmin)).size).toBe(1);
-    const held = await readRunState(ctx.db.data, world.schema, id);
+    const held = await readRunState(ctx.db.data, fixture.schema, id);
     if (held === undefined) throw new Error('no state');
     const page = {
       records: [],
@@ -154,10 +162,10 @@ describe('one transaction', () => {
       hasMore: true,
     };
     const write = () =>
-      inDataTransaction(ctx.db.data, (client) => stagePage(client, world.schema, held, page, '2'));
+      inDataTransaction(ctx.db.data, (client) => stagePage(client, fixture.schema, held, page, '2'));
     expect(await write()).toMatchObject({ page: held.page + 1, checkpoint: '20' });
     await expect(write()).rejects.toThrow(LostLease);
-    expect(await readRunState(ctx.db.data, world.schema, id)).toMatchObject({
+    expect(await readRunState(ctx.db.data, fixture.schema, id)).toMatchObject({
       page: held.page + 1,
       checkpoint: '20',
       counters: { fetched: 11, rejected: 1 },
@@ -166,15 +174,15 @@ describe('one transaction', () => {
   });
 
   it('follows an ANALYZE: a table that goes live has statistics for its readers', async () => {
-    const world = await worldWith(50);
-    await world.sync();
-    const table = (await world.state())?.activeTable;
+    const fixture = await fixtureWith(50);
+    await fixture.sync();
+    const table = (await fixture.state())?.activeTable;
     // On Citus the node that has the table knows it, under a name with a number behind it.
     const known = inject('nodes').map(async (node) => {
       const admin = openKnex({ ...node, database: database.address.database }, null, 1);
       await admin.raw('set citus.override_table_visibility to off');
       return admin('pg_stats')
-        .where({ schemaname: world.schema, attname: 'id' })
+        .where({ schemaname: fixture.schema, attname: 'id' })
         .whereRaw('tablename ~ ?', `^${table}(_\\d+)?$`)
         .finally(() => admin.destroy());
     });

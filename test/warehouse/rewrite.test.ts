@@ -13,8 +13,8 @@ import {
   field,
   memoryErp,
   noSignal,
-  type SyncWorld,
-  syncWorld,
+  type SyncFixture,
+  syncFixture,
   until,
   waitingFor,
 } from '../sync/fixture.ts';
@@ -28,14 +28,14 @@ beforeAll(async () => {
 afterEach(() => endOpenRuns(database));
 afterAll(() => database.close());
 
-const tables = async ({ schema, query }: SyncWorld): Promise<string[]> =>
+const tables = async ({ schema, query }: SyncFixture): Promise<string[]> =>
   (
     await query<{ t: string }>(
       `select tablename as t from pg_tables where schemaname = $1 and tablename like 'thing%' order by 1`,
       [schema],
     )
   ).map(({ t }) => t);
-const readIndexes = async ({ schema, query }: SyncWorld, table: string): Promise<string[]> =>
+const readIndexes = async ({ schema, query }: SyncFixture, table: string): Promise<string[]> =>
   (
     await query<{ d: string }>(
       `select pg_get_indexdef(indexrelid) as d from pg_index where indrelid = '${schema}."${table}"'::regclass and not indisprimary and indisvalid order by 1`,
@@ -43,23 +43,23 @@ const readIndexes = async ({ schema, query }: SyncWorld, table: string): Promise
   )
     .map(({ d }) => d.replace(/^.* USING /, ''))
     .sort();
-const allIndexes = async ({ schema, query }: SyncWorld, table: string): Promise<number> =>
+const allIndexes = async ({ schema, query }: SyncFixture, table: string): Promise<number> =>
   (await query(`select from pg_index where indrelid = '${schema}."${table}"'::regclass`)).length;
 
 const incompressible = (bytes: number): string => randomBytes(bytes).toString('base64');
 
 /** A run that is blocked just before it goes live, by a lock on the state that readers see. */
-async function heldBeforeGoingLive(world: SyncWorld, look: () => Promise<void>) {
+async function heldBeforeGoingLive(fixture: SyncFixture, look: () => Promise<void>) {
   const holder = await ctx.db.data.connect();
-  world.erp.onCall = async ({ operation, afterId }) => {
+  fixture.erp.onCall = async ({ operation, afterId }) => {
     if (operation !== 'readPage' || afterId === null) return;
-    world.erp.onCall = () => undefined;
-    await holder.query(`begin; select from ${world.schema}.record_state for update`);
+    fixture.erp.onCall = () => undefined;
+    await holder.query(`begin; select from ${fixture.schema}.record_state for update`);
   };
-  const id = await world.queue();
-  const ending = world.drive(id);
+  const id = await fixture.queue();
+  const ending = fixture.drive(id);
   try {
-    await until(async () => (await world.row(id)).status === 'publishing', 'publishing');
+    await until(async () => (await fixture.row(id)).status === 'publishing', 'publishing');
     await asAdmin(database, (admin) =>
       until(async () => (await waitingFor(admin, 'record_state')).length > 0, 'the lock'),
     );
@@ -73,34 +73,37 @@ async function heldBeforeGoingLive(world: SyncWorld, look: () => Promise<void>) 
 
 describe('a change of columns on a large table', () => {
   it('goes into a fresh table, indexed before it goes live, and old columns keep their values', async () => {
-    const world = await syncWorld(ctx, memoryErp([field('name'), field('total', 'number'), field('note')]));
+    const fixture = await syncFixture(
+      ctx,
+      memoryErp([field('name'), field('total', 'number'), field('note')]),
+    );
     const count = 10_050;
     for (let id = 1; id <= count; id += 1)
-      world.erp.put(id, { total: `${id}.50`, note: id % 2 === 0 ? `note ${id}` : null });
-    world.erp.put(9, { name: incompressible(30_000), total: '9.50' }); // too long for an index, and carried over below
-    expect(await world.sync()).toMatchObject({
+      fixture.erp.put(id, { total: `${id}.50`, note: id % 2 === 0 ? `note ${id}` : null });
+    fixture.erp.put(9, { name: incompressible(30_000), total: '9.50' }); // too long for an index, and carried over below
+    expect(await fixture.sync()).toMatchObject({
       status: 'succeeded',
       counts: { inserted: count },
       progress: { pages: 11 },
     });
-    await saveWantedIndexes(world.tenant, 'thing', [
+    await saveWantedIndexes(fixture.tenant, 'thing', [
       { method: 'btree', expression: '"f_name", id' },
       { method: 'btree', expression: '"f_total", id' },
       { method: 'gin', expression: 'lower("f_name") gin_trgm_ops' },
     ]);
-    await buildWantedIndexes(world.tenant, 'thing', () => Promise.resolve());
-    const first = await world.state();
+    await buildWantedIndexes(fixture.tenant, 'thing', () => Promise.resolve());
+    const first = await fixture.state();
 
-    world.erp.fields = [field('name'), field('total', 'text'), field('extra')];
-    await fetchAndStoreMetadata(world.tenant, world.erp.connector, noSignal);
-    for (const record of [...world.erp.records.values()])
-      world.erp.put(record.id, { total: `${record.id} pounds`, extra: 'x' });
-    for (const id of ['7', '8']) world.erp.records.delete(id);
-    world.erp.rejects.set('9', { id: '9', code: 'BAD', message: 'bad' });
-    world.erp.put(20_000, { extra: 'new' });
-    const run = await heldBeforeGoingLive(world, async () => {
-      expect(await world.state()).toMatchObject({ activeTable: 'thing_1', generation: '1' });
-      expect(await readIndexes(world, 'thing_2')).toHaveLength(3);
+    fixture.erp.fields = [field('name'), field('total', 'text'), field('extra')];
+    await fetchAndStoreMetadata(fixture.tenant, fixture.erp.connector, noSignal);
+    for (const record of [...fixture.erp.records.values()])
+      fixture.erp.put(record.id, { total: `${record.id} pounds`, extra: 'x' });
+    for (const id of ['7', '8']) fixture.erp.records.delete(id);
+    fixture.erp.rejects.set('9', { id: '9', code: 'BAD', message: 'bad' });
+    fixture.erp.put(20_000, { extra: 'new' });
+    const run = await heldBeforeGoingLive(fixture, async () => {
+      expect(await fixture.state()).toMatchObject({ activeTable: 'thing_1', generation: '1' });
+      expect(await readIndexes(fixture, 'thing_2')).toHaveLength(3);
     });
     expect(run).toMatchObject({
       status: 'partial',
@@ -108,16 +111,16 @@ describe('a change of columns on a large table', () => {
       counts: { fetched: count - 1, inserted: 1, updated: count - 3, unchanged: 0, deleted: 2, rejected: 1 },
     });
 
-    const state = await world.state();
+    const state = await fixture.state();
     expect(state).toMatchObject({ activeTable: 'thing_2', rowCount: count - 1, generation: '2' });
     expect(state?.epoch).not.toBe(first?.epoch);
-    expect(await tables(world)).toEqual(['thing_2']);
-    expect(await readIndexes(world, 'thing_2')).toEqual([
+    expect(await tables(fixture)).toEqual(['thing_2']);
+    expect(await readIndexes(fixture, 'thing_2')).toEqual([
       'btree (f_total, id)',
       'gin (lower(f_name) gin_trgm_ops)',
     ]);
     const byId = async (id: number) =>
-      (await world.query(`select * from ${world.schema}.thing_2 where id = $1`, [id]))[0];
+      (await fixture.query(`select * from ${fixture.schema}.thing_2 where id = $1`, [id]))[0];
     expect(await byId(10)).toMatchObject({
       f_total: null,
       f_total_2: '10 pounds',
@@ -128,19 +131,21 @@ describe('a change of columns on a large table', () => {
     expect(await byId(9)).toMatchObject({ f_total: '9.50', f_total_2: null, generation: '1' }); // rejected: its last good version
     expect(await byId(20_000)).toMatchObject({ f_total: '20000.50', f_extra: 'new' });
     expect(await byId(7)).toBeUndefined();
-    expect(await world.query(`select id, generation from ${world.schema}.tombstones order by 1`)).toEqual([
-      { id: '7', generation: '2' },
-      { id: '8', generation: '2' },
-    ]);
+    expect(await fixture.query(`select id, generation from ${fixture.schema}.tombstones order by 1`)).toEqual(
+      [
+        { id: '7', generation: '2' },
+        { id: '8', generation: '2' },
+      ],
+    );
 
-    world.erp.rejects.clear();
-    world.erp.put(8, { total: '8 pounds', extra: 'x' });
-    expect(await world.sync()).toMatchObject({
+    fixture.erp.rejects.clear();
+    fixture.erp.put(8, { total: '8 pounds', extra: 'x' });
+    expect(await fixture.sync()).toMatchObject({
       status: 'succeeded',
       counts: { inserted: 1, updated: 1, deleted: 0 },
     });
-    expect(await tables(world)).toEqual(['thing_2']); // the existing table is updated in place
-    expect(await world.query(`select id from ${world.schema}.tombstones`)).toEqual([{ id: '7' }]);
+    expect(await tables(fixture)).toEqual(['thing_2']); // the existing table is updated in place
+    expect(await fixture.query(`select id from ${fixture.schema}.tombstones`)).toEqual([{ id: '7' }]);
   });
 });
 
@@ -151,107 +156,107 @@ describe('a value that is too long for an index', () => {
     { method: 'btree' as const, expression: '"f_total", id' },
   ];
   const others = 30;
-  async function indexed(): Promise<SyncWorld> {
-    const world = await syncWorld(ctx, memoryErp());
-    for (let id = 1; id <= others; id += 1) world.erp.put(id);
-    await world.sync();
-    await saveWantedIndexes(world.tenant, 'thing', wanted);
-    await buildWantedIndexes(world.tenant, 'thing', () => Promise.resolve());
-    return world;
+  async function indexed(): Promise<SyncFixture> {
+    const fixture = await syncFixture(ctx, memoryErp());
+    for (let id = 1; id <= others; id += 1) fixture.erp.put(id);
+    await fixture.sync();
+    await saveWantedIndexes(fixture.tenant, 'thing', wanted);
+    await buildWantedIndexes(fixture.tenant, 'thing', () => Promise.resolve());
+    return fixture;
   }
 
   it.each([3_000, 30_000])('of %i bytes drops the index instead of failing the sync', async (bytes) => {
-    const world = await indexed();
+    const fixture = await indexed();
     const value = incompressible(bytes);
-    world.erp.put(5, { name: value });
-    const run = await world.sync();
+    fixture.erp.put(5, { name: value });
+    const run = await fixture.sync();
     expect(run).toMatchObject({ status: 'succeeded', attempt: 1, counts: { updated: 1 } });
-    expect(await readIndexes(world, 'thing_1')).toEqual(['btree (f_total, id)']);
+    expect(await readIndexes(fixture, 'thing_1')).toEqual(['btree (f_total, id)']);
     expect(
-      (await world.query(`select id from ${world.schema}.thing_1 where f_name = $1`, [value])).map(
+      (await fixture.query(`select id from ${fixture.schema}.thing_1 where f_name = $1`, [value])).map(
         ({ id }) => id,
       ),
     ).toEqual(['5']);
-    expect(await world.events(run.id)).toContain(
+    expect(await fixture.events(run.id)).toContain(
       'dropped an index because a value is too long for it; filters on that field are slower',
     );
   });
 
   it('in a first load, and at a publication, omits that index', async () => {
-    const world = await syncWorld(ctx, memoryErp());
-    world.erp.put(1, { name: incompressible(3_000) });
-    world.erp.rejects.set('2', { id: '2', code: 'X', message: 'x' });
-    await world.sync();
-    await saveWantedIndexes(world.tenant, 'thing', wanted);
+    const fixture = await syncFixture(ctx, memoryErp());
+    fixture.erp.put(1, { name: incompressible(3_000) });
+    fixture.erp.rejects.set('2', { id: '2', code: 'X', message: 'x' });
+    await fixture.sync();
+    await saveWantedIndexes(fixture.tenant, 'thing', wanted);
     const built: number[] = [];
-    await buildWantedIndexes(world.tenant, 'thing', async (done) => {
+    await buildWantedIndexes(fixture.tenant, 'thing', async (done) => {
       built.push(done);
     });
     expect(built).toEqual([1, 2, 3]);
-    expect(await readIndexes(world, 'thing_1')).toEqual(['btree (f_total, id)']);
-    expect(await allIndexes(world, 'thing_1')).toBe(2); // no broken index is left behind, which would fail the next write
-    expect(await findIndexesToBuild(world.tenant, 'thing', wanted)).toHaveLength(2);
-    await world.query(`update ${world.schema}.record_state set active_table = null`); // as if it were the first load again
-    expect(await world.sync()).toMatchObject({ status: 'partial', counts: { inserted: 1 } });
-    expect(await readIndexes(world, 'thing_2')).toEqual(['btree (f_total, id)']);
+    expect(await readIndexes(fixture, 'thing_1')).toEqual(['btree (f_total, id)']);
+    expect(await allIndexes(fixture, 'thing_1')).toBe(2); // no broken index is left behind, which would fail the next write
+    expect(await findIndexesToBuild(fixture.tenant, 'thing', wanted)).toHaveLength(2);
+    await fixture.query(`update ${fixture.schema}.record_state set active_table = null`); // as if it were the first load again
+    expect(await fixture.sync()).toMatchObject({ status: 'partial', counts: { inserted: 1 } });
+    expect(await readIndexes(fixture, 'thing_2')).toEqual(['btree (f_total, id)']);
   });
 
   it('that exceeds another limit is rejected, and the index stays', async () => {
-    const world = await indexed();
-    const before = await readIndexes(world, 'thing_1');
-    world.erp.put(6, { total: `1${'0'.repeat(150_000)}` });
-    expect(await world.sync()).toMatchObject({
+    const fixture = await indexed();
+    const before = await readIndexes(fixture, 'thing_1');
+    fixture.erp.put(6, { total: `1${'0'.repeat(150_000)}` });
+    expect(await fixture.sync()).toMatchObject({
       status: 'partial',
       counts: { rejected: 1, unchanged: others - 1 },
     });
-    expect(await readIndexes(world, 'thing_1')).toEqual(before);
+    expect(await readIndexes(fixture, 'thing_1')).toEqual(before);
   });
 
   it('several concurrent builders build each index once', async () => {
-    const world = await syncWorld(ctx, memoryErp());
-    for (let id = 1; id <= others; id += 1) world.erp.put(id);
-    await world.sync();
-    await saveWantedIndexes(world.tenant, 'thing', wanted);
+    const fixture = await syncFixture(ctx, memoryErp());
+    for (let id = 1; id <= others; id += 1) fixture.erp.put(id);
+    await fixture.sync();
+    await saveWantedIndexes(fixture.tenant, 'thing', wanted);
     await Promise.all(
-      Array.from({ length: 4 }, () => buildWantedIndexes(world.tenant, 'thing', () => Promise.resolve())),
+      Array.from({ length: 4 }, () => buildWantedIndexes(fixture.tenant, 'thing', () => Promise.resolve())),
     );
-    expect(await readIndexes(world, 'thing_1')).toHaveLength(3);
-    expect(await allIndexes(world, 'thing_1')).toBe(4);
+    expect(await readIndexes(fixture, 'thing_1')).toHaveLength(3);
+    expect(await allIndexes(fixture, 'thing_1')).toBe(4);
   });
 });
 
 describe('swapped-out tables', () => {
   it('a locked one is left to the next run, without failing anything; the active one is never dropped', async () => {
-    const world = await syncWorld(ctx, memoryErp());
-    world.erp.put(1);
-    await world.sync();
-    await world.query(`create table ${world.schema}.thing_77 (id int primary key); `);
-    await world.query(
-      `insert into ${world.schema}.retired_tables (table_name) values ('thing_77'), ('thing_1')`,
+    const fixture = await syncFixture(ctx, memoryErp());
+    fixture.erp.put(1);
+    await fixture.sync();
+    await fixture.query(`create table ${fixture.schema}.thing_77 (id int primary key); `);
+    await fixture.query(
+      `insert into ${fixture.schema}.retired_tables (table_name) values ('thing_77'), ('thing_1')`,
     );
     const reader = await ctx.db.data.connect();
     try {
-      await reader.query(`begin; select from ${world.schema}.thing_77`);
-      world.erp.put(2);
-      expect(await world.sync()).toMatchObject({ status: 'succeeded' });
-      expect(await tables(world)).toEqual(['thing_1', 'thing_77']);
+      await reader.query(`begin; select from ${fixture.schema}.thing_77`);
+      fixture.erp.put(2);
+      expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+      expect(await tables(fixture)).toEqual(['thing_1', 'thing_77']);
     } finally {
       await reader.query('rollback');
       reader.release();
     }
-    expect(await dropRetiredTables(ctx.db.control, world.schema, 0)).toBe(1);
-    expect(await tables(world)).toEqual(['thing_1']);
-    expect(await world.rows()).toHaveLength(2);
+    expect(await dropRetiredTables(ctx.db.control, fixture.schema, 0)).toBe(1);
+    expect(await tables(fixture)).toEqual(['thing_1']);
+    expect(await fixture.rows()).toHaveLength(2);
   });
 
   it('tables that a dead worker left behind are found by the next one', async () => {
-    const world = await syncWorld(ctx, memoryErp());
-    world.erp.put(1);
-    world.erp.onCall = () => undefined;
-    await world.sync();
-    await world.query(`create table ${world.schema}.thing_50 (id int primary key)`);
-    await world.query(`update ${world.schema}.record_state set active_table = null`);
-    await world.sync();
-    expect(await tables(world)).toEqual(['thing_2']);
+    const fixture = await syncFixture(ctx, memoryErp());
+    fixture.erp.put(1);
+    fixture.erp.onCall = () => undefined;
+    await fixture.sync();
+    await fixture.query(`create table ${fixture.schema}.thing_50 (id int primary key)`);
+    await fixture.query(`update ${fixture.schema}.record_state set active_table = null`);
+    await fixture.sync();
+    expect(await tables(fixture)).toEqual(['thing_2']);
   });
 });

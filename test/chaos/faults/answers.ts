@@ -22,7 +22,7 @@ async function noteRejections(stage: FaultStage, recordTypes: readonly RecordTyp
   const noted = new Map<string, () => void>();
   const add = async (): Promise<void> => {
     for (const recordType of recordTypes)
-      for (const id of await stage.world.books.ids(recordType)) {
+      for (const id of await stage.fixture.books.ids(recordType)) {
         const key = `${recordType} ${id}`;
         if (!noted.has(key)) noted.set(key, stage.ledger.spoiled({ recordType, id }));
       }
@@ -36,7 +36,7 @@ async function noteRejections(stage: FaultStage, recordTypes: readonly RecordTyp
 
 /** Tells lies until the ending, and counts the answers that they met while requests pass. */
 export async function tell(stage: FaultStage, lies: readonly Lie[], hit: () => void): Promise<Ending> {
-  const { control, wire } = stage.world;
+  const { control, wire } = stage.fixture;
   const concerned = lies.flatMap(({ on: { table } }) =>
     table === undefined ? stage.plan.recordTypes : listReaders(stage, table),
   );
@@ -78,7 +78,7 @@ const maxTouched = 60;
 
 /** Changes more records than fit into a page, where pages are small. */
 async function touchMany(stage: FaultStage, recordType: RecordTypeName, random: Random): Promise<void> {
-  const { books } = stage.world;
+  const { books } = stage.fixture;
   const count = Math.min(maxTouched, stage.plan.pageSize + random.between(1, 20));
   for (const id of random.sample(await books.ids(recordType), count)) await touch(books, recordType, id);
   await stage.onChange();
@@ -114,7 +114,7 @@ const droppedRows: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
     const table = getTable(recordType);
     const every = { every: random.pick([1, 2, 3, 7]) };
-    const ids = await stage.world.books.ids(recordType);
+    const ids = await stage.fixture.books.ids(recordType);
     const isOne = ids.length > 0 && random.chance(0.4);
     const [on, dropRows] = isOne
       ? [{ table, kind: 'rows' as const }, { where: { id: Number(random.pick(ids)) } }]
@@ -160,7 +160,7 @@ const brokenAnswers: FaultDefinition = {
       [{ on: { ...table, ...(kind !== undefined && { kind }) }, ...pickTimes(random), ...effect }],
       hit,
     );
-    if (kind === 'token') stage.world.account.revokeTokens(); // or no run would ask for one
+    if (kind === 'token') stage.fixture.account.revokeTokens(); // or no run would ask for one
     return kind === 'metadata' ? inTurn(end, readMetadata(stage)) : end;
   },
 };
@@ -180,7 +180,7 @@ async function misreport(
   for (const recordType of recordTypes) {
     const ids = new Set<string>();
     const add = async (): Promise<void> => {
-      for (const id of await stage.world.books.ids(recordType)) if (isConcerned(id)) ids.add(id);
+      for (const id of await stage.fixture.books.ids(recordType)) if (isConcerned(id)) ids.add(id);
     };
     await add();
     const [end, stop] = [stage.ledger.misreports({ recordType, ids, ...note }), stage.watchChanges(add)];
@@ -279,7 +279,7 @@ async function emptyColumn(
 /** The books as they are when it begins, again and again. */
 const stalePage: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
-    const { control } = stage.world;
+    const { control } = stage.fixture;
     const table = random.pick([getTable(recordType), findLinesTable(recordType) ?? getTable(recordType)]);
     await control.send('POST', '/books/keep', {});
     const endings = await Promise.all(listReaders(stage, table).map((reader) => noteStale(stage, reader)));

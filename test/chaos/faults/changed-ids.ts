@@ -23,8 +23,8 @@ async function readPrints(client: PoolClient, recordType: RecordTypeName): Promi
 }
 
 /** Always as of the same moment, so that time alone changes nothing. */
-async function printsAt({ world }: FaultStage, recordType: RecordTypeName, now: Date): Promise<Prints> {
-  const client = await world.books.pool.connect();
+async function printsAt({ fixture }: FaultStage, recordType: RecordTypeName, now: Date): Promise<Prints> {
+  const client = await fixture.books.pool.connect();
   try {
     await client.query('begin isolation level repeatable read read only');
     await client.query(
@@ -44,7 +44,7 @@ export async function watchChangedIds(
   recordType: RecordTypeName,
   ids: Set<string>,
 ): Promise<Ending> {
-  const now = stage.world.account.businessTime();
+  const now = stage.fixture.account.businessTime();
   const before = await printsAt(stage, recordType, now);
   const look = async (): Promise<void> => {
     const after = await printsAt(stage, recordType, now);

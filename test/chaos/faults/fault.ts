@@ -45,11 +45,11 @@ export const inTurn =
 
 /** Calls `hit` for each response that `isMet`. */
 export const countOnWire = (
-  { world }: Stage,
+  { fixture }: Stage,
   isMet: (exchange: Exchange) => boolean,
   hit: () => void,
 ): (() => void) =>
-  world.wire.watch((exchange) => {
+  fixture.wire.watch((exchange) => {
     if (isMet(exchange)) hit();
   });
 

@@ -29,10 +29,10 @@ const buildPath = ({ table, name }: CustomField): string => `/fields/${table}/${
 type Values = readonly { readonly id: string; readonly value: string }[];
 
 async function readValues(
-  { world }: FaultStage,
+  { fixture }: FaultStage,
   { table, name }: CustomField & { table: FieldTable },
 ): Promise<Values> {
-  const { rows } = await world.books.pool.query<{ id: string; value: string }>(
+  const { rows } = await fixture.books.pool.query<{ id: string; value: string }>(
     `select ${getIdColumn(table)}::text as id, extra->>$1 as value from ledger.${table} where extra ? $1`,
     [name],
   );
@@ -41,12 +41,12 @@ async function readValues(
 
 /** Without a new modification time, as an import of the administrator's can be. */
 async function writeValues(
-  { world }: FaultStage,
+  { fixture }: FaultStage,
   { table, name }: CustomField & { table: FieldTable },
   values: Values,
 ): Promise<void> {
   const id = getIdColumn(table);
-  await world.books.pool.query(
+  await fixture.books.pool.query(
     `update ledger.${table} set extra = coalesce(extra, '{}') || jsonb_build_object($1::text, given.value)
      from unnest($2::bigint[], $3::text[]) as given(id, value) where ${table}.${id} = given.id`,
     [name, values.map((row) => row.id), values.map(({ value }) => value)],
@@ -62,7 +62,7 @@ const noteField = (stage: FaultStage, { table, name }: CustomField): Ending =>
   );
 
 async function fieldExists(
-  { world: { control } }: FaultStage,
+  { fixture: { control } }: FaultStage,
   { table, name }: CustomField,
 ): Promise<boolean> {
   const { fields } = await control.send<{ fields: CustomField[] }>('GET', '/state');
@@ -85,7 +85,7 @@ async function whileItExists(
 
 const fieldRemoved: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
-    const { control } = stage.world;
+    const { control } = stage.fixture;
     const field = customFields[tableFor(recordType, random)];
     const values = await readValues(stage, field);
     const end = noteField(stage, field);
@@ -102,7 +102,7 @@ const fieldRemoved: FaultDefinition = {
 /** Removed and created again at once, which empties it; the values follow at the end. */
 const fieldReturned: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
-    const { control } = stage.world;
+    const { control } = stage.fixture;
     const field = customFields[tableFor(recordType, random)];
     const values = await readValues(stage, field);
     const end = noteField(stage, field);
@@ -120,7 +120,7 @@ const fieldReturned: FaultDefinition = {
 
 const fieldRetyped: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
-    const { control } = stage.world;
+    const { control } = stage.fixture;
     const field = customFields[tableFor(recordType, random)];
     const end = noteField(stage, field);
     const type = random.pick(['integer', 'number', 'boolean', 'date', 'list']);
@@ -134,7 +134,7 @@ const fieldRetyped: FaultDefinition = {
 
 const fieldRelabelled: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
-    const { control } = stage.world;
+    const { control } = stage.fixture;
     const field = customFields[tableFor(recordType, random)];
     await whileItExists(stage, field, () =>
       control.send('PATCH', buildPath(field), { label: `Renamed ${random.between(1, 99)}` }),
@@ -149,7 +149,7 @@ const fieldRelabelled: FaultDefinition = {
 /** No version shows it. */
 const fieldAdded: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
-    const { control } = stage.world;
+    const { control } = stage.fixture;
     const { table, name } = customFields[tableFor(recordType, random)];
     const field = {
       table,

@@ -6,7 +6,7 @@ import { type FaultDefinition, noEnding } from './fault.ts';
 
 /** Listed and counted, but not in any answer that has more than its id. */
 const lockedRecord: FaultDefinition = {
-  async begin({ world: { books, wire }, ledger, onChange }, recordType, random, hit) {
+  async begin({ fixture: { books, wire }, ledger, onChange }, recordType, random, hit) {
     const ids = await books.ids(recordType);
     if (ids.length === 0) return noEnding;
     const id = random.pick(ids);
@@ -25,7 +25,7 @@ const lockedRecord: FaultDefinition = {
 
 /** A value that the account accepts and the service can't store. */
 const badValue: FaultDefinition = {
-  async begin({ world: { books, wire }, ledger, onChange }, recordType, random, hit) {
+  async begin({ fixture: { books, wire }, ledger, onChange }, recordType, random, hit) {
     const ids = await books.ids(recordType);
     if (ids.length === 0) return noEnding;
     const id = random.pick(ids);
@@ -49,7 +49,7 @@ const timePlaces: readonly TimePlace[] = ['modified', 'created'];
 
 /** A time of year 0: the record's own modification time, its creation, or the modification time of a line. */
 const badTime: FaultDefinition = {
-  async begin({ world: { books, wire }, ledger, onChange }, recordType, random, hit) {
+  async begin({ fixture: { books, wire }, ledger, onChange }, recordType, random, hit) {
     const ids = await books.ids(recordType);
     if (ids.length === 0) return noEnding;
     const id = random.pick(ids);

@@ -25,8 +25,8 @@ const bodies: Readonly<Partial<Record<RequestFault, object | string>>> = {
   html: '<!DOCTYPE html><html><body>Under maintenance</body></html>',
 };
 
-export function injectFault({ world }: Stage, fault: RequestFault, times: number): void {
-  world.account.injectFault({
+export function injectFault({ fixture }: Stage, fault: RequestFault, times: number): void {
+  fixture.account.injectFault({
     path: /./,
     times,
     status: statuses[fault],
@@ -37,8 +37,8 @@ export function injectFault({ world }: Stage, fault: RequestFault, times: number
 }
 
 /** How often the account has returned the injected response since then. */
-export function countHits({ world, report }: Pick<Stage, 'world' | 'report'>, since: Date): void {
-  for (const { at, status, reason } of world.account.audit()) {
+export function countHits({ fixture, report }: Pick<Stage, 'fixture' | 'report'>, since: Date): void {
+  for (const { at, status, reason } of fixture.account.audit()) {
     if (reason !== 'injected fault' || at < since) continue;
     for (const fault of Object.keys(statuses) as RequestFault[])
       if (statuses[fault] === status) report.coverage[fault].hit += 1;

@@ -24,7 +24,7 @@ const noteHidden = (stage: FaultStage, table: string, note: Omit<Seen, 'recordTy
 
 /** The table is refused in queries, or in queries and in the metadata catalog. */
 async function hideTable(stage: FaultStage, table: string, random: Random, hit: () => void): Promise<Ending> {
-  const { account, control } = stage.world;
+  const { account, control } = stage.fixture;
   const stop = countOnWire(stage, ({ text }) => text.includes(`Record '${table}' was not found`), hit);
   if (random.chance(0.5)) return inTurn(stop, await control.hide({ tables: [table] }));
   account.setVisible(table, false);
@@ -38,7 +38,7 @@ async function hideColumns(
   random: Random,
   hit: () => void,
 ): Promise<Ending> {
-  const { account, control } = stage.world;
+  const { account, control } = stage.fixture;
   const stop = countOnWire(
     stage,
     ({ text }) => columns.some((column) => text.includes(`Unknown identifier '${column}'`)),
@@ -98,7 +98,7 @@ function pickCount(random: Random, all: number): number {
 
 const narrowRole: FaultDefinition = {
   async begin(stage, recordType, random, hit) {
-    const all = await stage.world.books.ids(recordType);
+    const all = await stage.fixture.books.ids(recordType);
     const ids = random.sample(all, Math.max(1, pickCount(random, all.length)));
     if (ids.length === 0) return noEnding;
     const table = getTable(recordType);
@@ -106,14 +106,14 @@ const narrowRole: FaultDefinition = {
     return inTurn(
       end,
       countOnWire(stage, reads(table), hit),
-      await stage.world.control.hide({ rows: { [table]: ids } }),
+      await stage.fixture.control.hide({ rows: { [table]: ids } }),
     );
   },
 };
 
 /** All line rows are hidden, from sums and counts too, so that no answer contradicts another. */
 async function hideLineRows(stage: FaultStage, recordType: RecordTypeName, hit: () => void): Promise<Ending> {
-  const { books, control } = stage.world;
+  const { books, control } = stage.fixture;
   const { rows } = await books.pool.query<{ id: string; parent: string }>(
     'select uniquekey::text as id, transaction::text as parent from ledger.transactionline',
   );
@@ -159,7 +159,7 @@ const revokedPermission: FaultDefinition = {
     ]);
     const end = permission === own ? noteHidden(stage, table, { all: true }) : noEnding;
     const stop = countOnWire(stage, ({ status }) => status >= 400, hit);
-    const grant = await stage.world.control.forbid([permission]);
+    const grant = await stage.fixture.control.forbid([permission]);
     const asked = ['recordsCatalog', 'customFields'].includes(permission) ? readMetadata(stage) : noEnding;
     return inTurn(end, stop, asked, async () => {
       await grant();

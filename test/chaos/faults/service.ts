@@ -24,18 +24,18 @@ const pollMs = 4;
 const maxHoldMs = 40;
 const lockTimeoutMs = 60;
 
-async function connect({ world }: FaultStage): Promise<Client> {
-  const client = new Client(poolConfig(world.address, null));
+async function connect({ fixture }: FaultStage): Promise<Client> {
+  const client = new Client(poolConfig(fixture.address, null));
   client.on('error', () => undefined);
   await client.connect();
   return client;
 }
 
 async function activeTable(
-  { world, company }: FaultStage,
+  { fixture, company }: FaultStage,
   recordType: RecordTypeName,
 ): Promise<string | undefined> {
-  const { rows } = await world.ctx.db.data.query<{ table: string | null }>(
+  const { rows } = await fixture.ctx.db.data.query<{ table: string | null }>(
     `select active_table as "table" from ${company.schema}.record_state where record_type = $1`,
     [recordType],
   );

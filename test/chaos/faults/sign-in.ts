@@ -37,7 +37,7 @@ const putConnection = async (stage: FaultStage, authentication: object): Promise
   const { accountId } = await call<Connection>(stage, 'get', '/netsuite/connection');
   await call(stage, 'put', '/netsuite/connection', {
     accountId,
-    baseUrl: stage.world.wire.url,
+    baseUrl: stage.fixture.wire.url,
     authentication,
   });
   await call(stage, 'post', '/netsuite/connection/test');
@@ -50,19 +50,19 @@ async function repairCertificate(stage: FaultStage, isReplaced: boolean): Promis
   const { certificatePem } = isReplaced
     ? await call<{ certificatePem: string }>(stage, 'post', '/netsuite/connection/certificate')
     : (certificates.find(({ active }) => active) ?? { certificatePem: '' });
-  const { certificateId } = await stage.world.account.uploadCertificate(clientId, certificatePem);
+  const { certificateId } = await stage.fixture.account.uploadCertificate(clientId, certificatePem);
   await putConnection(stage, { method: 'oauth2', clientId, certificateId });
 }
 
 async function repairToken(stage: FaultStage): Promise<void> {
   const { consumerKey, consumerSecret, tokenId, tokenSecret } =
-    await stage.world.account.createTokenCredentials('Portal Service');
+    await stage.fixture.account.createTokenCredentials('Portal Service');
   await putConnection(stage, { method: 'tba', consumerKey, consumerSecret, tokenId, tokenSecret });
 }
 
 /** Revokes what this company signs in with, and returns how a person repairs it. */
 async function revokeCredentials(stage: FaultStage, isReplaced: boolean): Promise<Ending> {
-  const { account } = stage.world;
+  const { account } = stage.fixture;
   const { authentication, certificates } = await call<Connection>(stage, 'get', '/netsuite/connection');
   if (stage.plan.signIn === 'tba') {
     await account.revokeTokenCredentials(authentication.tokenId);
@@ -78,7 +78,7 @@ async function revokeCredentials(stage: FaultStage, isReplaced: boolean): Promis
  * The role may not log in, or the integration is disabled: what an administrator of the account gives back.
  */
 async function refuseLogin(stage: FaultStage, isDisabled: boolean): Promise<Ending> {
-  const { account, control } = stage.world;
+  const { account, control } = stage.fixture;
   const { authentication } = await call<Connection>(stage, 'get', '/netsuite/connection');
   const test = () => call(stage, 'post', '/netsuite/connection/test');
   if (isDisabled && stage.plan.signIn === 'tba') {
@@ -113,7 +113,7 @@ const concurrencyLimit = 5;
 /** All places are taken, or all but one: until the ending, or until the account has refused some requests. */
 const usedConcurrency: FaultDefinition = {
   async begin(stage, _recordType, random, hit) {
-    const { control } = stage.world;
+    const { control } = stage.fixture;
     const release = () => control.send('POST', '/load', { concurrency: 0 });
     let left = random.chance(0.5) ? random.between(2, 20) : Number.POSITIVE_INFINITY;
     let released: Promise<unknown> = Promise.resolve();

@@ -1,9 +1,10 @@
 // The mutation check: plays the directed history of each mutant, and when that stays green, seeds until one
 // turns red, those first whose plans contain what the mutant concerns. The same plan must be green with the
 // control, a mutant that changes nothing.
+
+import type { Fixture } from '../fixture.ts';
 import { createPlan, type Plan } from '../plan.ts';
 import { simulate } from '../simulate.ts';
-import type { World } from '../world.ts';
 import { controlMutant } from './catalog.ts';
 import { countContents } from './contents.ts';
 import { planOfHistory } from './history.ts';
@@ -56,17 +57,17 @@ type Attempt = { readonly by: string; readonly plan: Plan };
  * says nothing and is shown.
  */
 async function play(
-  world: World,
+  fixture: Fixture,
   { by, plan }: Attempt,
   { tell, diary = false }: MutationSettings,
 ): Promise<readonly string[] | null> {
-  const what = `${by}${world.mutant === undefined ? '' : ` with ${world.mutant}`}`;
+  const what = `${by}${fixture.mutant === undefined ? '' : ` with ${fixture.mutant}`}`;
   try {
     const requests: string[] = [];
-    const stop = world.wire.watch(({ question, path, status, text }) => {
+    const stop = fixture.wire.watch(({ question, path, status, text }) => {
       requests.push(`${status} ${question === '' ? path : question} -> ${text.slice(0, 200)}`);
     });
-    const report = await simulate(world, plan, { untilRed: true }).finally(stop);
+    const report = await simulate(fixture, plan, { untilRed: true }).finally(stop);
     if (diary) tell([`${what}:`, ...requests, ...report.diary].join('\n  '));
     return [...new Set(report.violations.map(({ kind }) => kind))];
   } catch (error) {
@@ -78,13 +79,13 @@ async function play(
 }
 
 /** Whether a plan is green with the mutant that changes nothing; each one is played once. */
-function openSound(world: World, settings: MutationSettings): (attempt: Attempt) => Promise<boolean> {
+function openSound(fixture: Fixture, settings: MutationSettings): (attempt: Attempt) => Promise<boolean> {
   const known = new Map<string, boolean>();
   return async (attempt) => {
     const key = JSON.stringify(attempt.plan);
     const isSound =
       known.get(key) ??
-      (await play({ ...world, mutant: controlMutant.name }, attempt, settings))?.length === 0;
+      (await play({ ...fixture, mutant: controlMutant.name }, attempt, settings))?.length === 0;
     known.set(key, isSound);
     if (!isSound) settings.tell(`${attempt.by} is not green with a mutant that changes nothing`);
     return isSound;
@@ -100,13 +101,13 @@ function attemptsFor(mutant: Mutant, plans: readonly Plan[], { seeds }: Mutation
 
 /** Rejects when one of the mutants doesn't apply. */
 export async function checkMutants(
-  world: World,
+  fixture: Fixture,
   mutants: readonly Mutant[],
   settings: MutationSettings,
 ): Promise<Checked[]> {
   for (const mutant of mutants) mutatedSource(mutant);
   const plans = Array.from({ length: settings.among }, (_, index) => createPlan(index + 1));
-  const isSound = openSound(world, settings);
+  const isSound = openSound(fixture, settings);
   const checked: Checked[] = [];
   for (const mutant of mutants) {
     if (!settings.mayGoOn()) break;
@@ -115,7 +116,7 @@ export async function checkMutants(
     for (const attempt of attemptsFor(mutant, plans, settings)) {
       if (caught !== null || !settings.mayGoOn()) break;
       played += 1;
-      const how = await play({ ...world, mutant: mutant.name }, attempt, settings);
+      const how = await play({ ...fixture, mutant: mutant.name }, attempt, settings);
       if (how === null || how.length === 0) continue;
       if (await isSound(attempt)) caught = { by: attempt.by, how };
       else unclear += 1;

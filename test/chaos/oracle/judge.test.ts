@@ -81,13 +81,13 @@ function judged({
   const ledger = openLedger(() => truth.at);
   note?.(ledger);
   const found = new Set<ViolationKind>();
-  const blame = (kind: ViolationKind, messages: readonly string[]): void => {
+  const addViolations = (kind: ViolationKind, messages: readonly string[]): void => {
     if (messages.length > 0) found.add(kind);
   };
   const judge = openJudge({
     history,
     notes: ledger.notes,
-    blame,
+    addViolations,
     deletesAbsent: () => deletesAbsent,
     before: createSnapshot(before),
   });

@@ -9,7 +9,7 @@ import { acceptedFields, hiddenIds, problemsOfGone, problemsOfNames, unreadField
 import type { Named, RunView } from './run-report.ts';
 import { type Snapshot, toContent } from './served.ts';
 
-export type Blame = (kind: ViolationKind, messages: readonly string[]) => void;
+export type AddViolations = (kind: ViolationKind, messages: readonly string[]) => void;
 /** What the service serves after a run that was published. */
 export type Ended = {
   readonly run: RunView;
@@ -20,7 +20,7 @@ export type Ended = {
 export type JudgeOptions = {
   readonly history: History;
   readonly notes: Notes;
-  readonly blame: Blame;
+  readonly addViolations: AddViolations;
   /**
    * Whether a few records that are merely absent are deleted without a person: with `reconcile`, and where
    * the list of deletions is hidden.
@@ -123,7 +123,7 @@ function isKnown({ history, notes }: Bench, { id, part, served }: Difference): b
 const steadyMs = 5 * 60_000;
 
 function judgeValues(bench: Bench, ended: Ended): void {
-  const { history, blame } = bench;
+  const { history, addViolations } = bench;
   const { run, named, begun, snapshot } = ended;
   const [first] = history.states();
   if (first === undefined) return;
@@ -138,7 +138,7 @@ function judgeValues(bench: Bench, ended: Ended): void {
     const change = history.change(difference.id, difference.part);
     return isDue(history.shape, { ...difference, isBalanced, isSteady }, change, first.truth, begun);
   });
-  blame(
+  addViolations(
     run.status === 'succeeded' ? 'green' : 'unnamed',
     few(wrong.map(({ message }) => `${run.mode} ${run.status} run: ${message}`)),
   );
@@ -153,7 +153,7 @@ const computeAllowance = (rows: number): number =>
  * deletion.
  */
 function judgeDeleted(bench: Bench, { snapshot, run, begun }: Ended): void {
-  const { history, notes, blame, before, deletesAbsent } = bench;
+  const { history, notes, addViolations, before, deletesAbsent } = bench;
   const { recordType } = history.shape;
   const removed = [...(before?.records.keys() ?? [])].filter((id) => !snapshot.records.has(id));
   const living = removed.filter(
@@ -172,27 +172,27 @@ function judgeDeleted(bench: Bench, { snapshot, run, begun }: Ended): void {
     bench.day.living <= computeAllowance(bench.day.rows) &&
     removed.length < (before?.total ?? 0);
   const wrong = living.filter((id) => !(isAllowed && hidden.has(id)));
-  blame(
+  addViolations(
     'deleted',
     few(wrong.map((id) => `${recordType} ${id} was deleted by a ${run.status} run and lives in the account`)),
   );
 }
 
-function judgeList({ history, blame }: Bench, { total, ids, records }: Snapshot): void {
+function judgeList({ history, addViolations }: Bench, { total, ids, records }: Snapshot): void {
   if (total === ids.length && ids.length === records.size) return;
-  blame('mixed', [
+  addViolations('mixed', [
     `${history.shape.recordType}: the list says ${total}, has ${ids.length} rows and ${records.size} records`,
   ]);
 }
 
-function judgeNames({ history, notes, blame, goneSince, unread }: Bench, ended: Ended): void {
+function judgeNames({ history, notes, addViolations, goneSince, unread }: Bench, ended: Ended): void {
   const { recordType } = history.shape;
-  blame(
+  addViolations(
     'unnamed',
     few(problemsOfNames(history, notes, ended, unread).map((text) => `${recordType}: ${text}`)),
   );
   const kind = ended.run.status === 'succeeded' ? 'green' : 'unnamed';
-  blame(kind, few(problemsOfGone(history, goneSince, ended).map((text) => `${recordType}: ${text}`)));
+  addViolations(kind, few(problemsOfGone(history, goneSince, ended).map((text) => `${recordType}: ${text}`)));
 }
 
 /**

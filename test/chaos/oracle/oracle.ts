@@ -1,9 +1,9 @@
 // Judges what the service serves over its public interface after every run, by what the account held
 // meanwhile. See docs/guarantees.md for what each status of a run promises.
 import type { Api } from '../../setup/api.ts';
+import type { Fixture } from '../fixture.ts';
 import type { Plan, RecordTypeName } from '../plan.ts';
 import type { Report, ViolationKind } from '../report.ts';
-import type { World } from '../world.ts';
 import type { Shape } from './account.ts';
 import type { Begun } from './bounds.ts';
 import { type Clients, openClients } from './clients.ts';
@@ -19,7 +19,7 @@ import { type Named, type RunView, readNamed } from './run-report.ts';
 import { openService, readSnapshot, type Service, type Snapshot } from './served.ts';
 
 export type OracleOptions = {
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly plan: Plan;
   readonly company: { readonly api: Api; readonly organizationId: string; readonly secret: string };
   readonly report: Report;
@@ -73,7 +73,7 @@ type Bench = OracleOptions & {
   isPublished: boolean;
 };
 
-const blameIn =
+const addViolationsTo =
   ({ report }: Pick<OracleOptions, 'report'>) =>
   (kind: ViolationKind, messages: readonly string[]): void => {
     report.violations.push(...messages.map((message) => ({ kind, message })));
@@ -81,15 +81,20 @@ const blameIn =
   };
 
 function openWatch(options: OracleOptions, service: Service, shape: Shape): Watch {
-  const { world, plan, ledger } = options;
+  const { fixture, plan, ledger } = options;
   const { recordType } = shape;
-  const { books } = world;
+  const { books } = fixture;
   const history = openHistory(
     { pool: books.pool, now: books.account.businessTime, timeZone: books.timeZone },
     shape,
   );
   const deletesAbsent = (): boolean => plan.deletions === 'reconcile';
-  const judge = openJudge({ history, notes: ledger.notes, blame: blameIn(options), deletesAbsent });
+  const judge = openJudge({
+    history,
+    notes: ledger.notes,
+    addViolations: addViolationsTo(options),
+    deletesAbsent,
+  });
   const copy = openCopy(service, recordType);
   return {
     recordType,
@@ -110,7 +115,7 @@ async function readServed(
 ): Promise<Snapshot | null> {
   const snapshot = await readSnapshot(service, recordType, from);
   if (snapshot === null)
-    blameIn({ report })('mixed', [`${recordType}: generation ${from} is not served in time`]);
+    addViolationsTo({ report })('mixed', [`${recordType}: generation ${from} is not served in time`]);
   else generations.set(snapshot.generation, snapshot);
   return snapshot;
 }
@@ -120,7 +125,7 @@ function judgeUnchanged(bench: Bench, { recordType, judge }: Watch, run: RunView
   const before = judge.last();
   const isSame =
     before === undefined || before.generation !== snapshot.generation || sameList(before, snapshot);
-  if (!isSame) blameIn(bench)('green', [`${recordType}: a ${run.status} run changed what is served`]);
+  if (!isSame) addViolationsTo(bench)('green', [`${recordType}: a ${run.status} run changed what is served`]);
 }
 const sameList = (a: Snapshot, b: Snapshot): boolean =>
   JSON.stringify([...a.records]) === JSON.stringify([...b.records]);
@@ -133,7 +138,7 @@ async function judgeServed(bench: Bench, watch: Watch): Promise<void> {
   if (isOver) judge.judge({ ...last, snapshot });
   else if (last !== undefined) judgeUnchanged(bench, watch, last.run, snapshot);
   if (isOver && last.run.status === 'succeeded') bench.report.greenChecks += 1;
-  blameIn(bench)('skipped', await copy.problems(snapshot));
+  addViolationsTo(bench)('skipped', await copy.problems(snapshot));
   bench.report.note(`  ${recordType}: ${snapshot.total} served in generation ${snapshot.generation}`);
 }
 
@@ -157,7 +162,7 @@ async function ended(bench: Bench, watch: Watch, run: RunView): Promise<Named> {
     begun: { mode: run.mode, begin, previous: watch.previous, completeSince: named.completeSince },
   };
   if (bench.isPublished) await judgeServed(bench, watch);
-  blameIn(bench)(
+  addViolationsTo(bench)(
     'unnamed',
     bench.isPublished ? [] : problemsOfFailure(run).map((text) => `${recordType}: ${text}`),
   );
@@ -190,13 +195,13 @@ async function judgeFinal(bench: Bench, watch: Watch): Promise<void> {
   const { begin, previous } = { begin: history.states()[0]?.moment, previous: null };
   if (snapshot === null || begin === undefined || watch.last === undefined) return;
   const { notes } = bench.ledger;
-  const blame = (kind: ViolationKind, messages: readonly string[]): void =>
-    blameIn(bench)(kind === 'green' || kind === 'unnamed' ? 'final' : kind, messages);
+  const addViolations = (kind: ViolationKind, messages: readonly string[]): void =>
+    addViolationsTo(bench)(kind === 'green' || kind === 'unnamed' ? 'final' : kind, messages);
   // A judge who knows nothing of earlier runs excuses nothing but decisions of people.
   const judge = openJudge({
     history,
     notes: { ...notes, silent: () => [] },
-    blame,
+    addViolations,
     deletesAbsent: () => false,
     before: watch.judge.last(),
   });
@@ -207,7 +212,7 @@ async function judgeFinal(bench: Bench, watch: Watch): Promise<void> {
     begun: { mode: 'full', begin, previous, completeSince: null },
     snapshot,
   });
-  blameIn(bench)('skipped', await copy.problems(snapshot));
+  addViolationsTo(bench)('skipped', await copy.problems(snapshot));
   bench.report.note(`${recordType}: compared at the end`);
 }
 
@@ -222,13 +227,13 @@ async function finish(bench: Bench): Promise<void> {
   report.answers += reader.answers();
   report.coverage.reader.hit += reader.answers() > 0 ? 1 : 0;
   const generations = new Map([...watches].map(([recordType, watch]) => [recordType, watch.generations]));
-  blameIn(bench)('mixed', reader.problems(generations));
+  addViolationsTo(bench)('mixed', reader.problems(generations));
 }
 
 /** Rejects with an Error when the management interface doesn't offer a record type of the plan. */
 export async function openOracle(options: OracleOptions): Promise<Oracle> {
-  const { world, plan, company, ledger } = options;
-  const service = openService(() => `${world.url}/api/public/${bench.version}`, {
+  const { fixture, plan, company, ledger } = options;
+  const service = openService(() => `${fixture.url}/api/public/${bench.version}`, {
     authorization: `Bearer ${company.secret}`,
     'x-tenant-id': company.organizationId,
   });
@@ -243,8 +248,8 @@ export async function openOracle(options: OracleOptions): Promise<Oracle> {
     version: 'v1',
     isPublished: false,
   };
-  const stopWatching = world.wire.watch(({ question }) => {
-    if (question.includes(' AS today FROM dual')) bench.startedLast = world.books.account.businessTime();
+  const stopWatching = fixture.wire.watch(({ question }) => {
+    if (question.includes(' AS today FROM dual')) bench.startedLast = fixture.books.account.businessTime();
   });
   const getWatch = (recordType: RecordTypeName): Watch => {
     const watch = watches.get(recordType);

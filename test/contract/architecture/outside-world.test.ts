@@ -1,8 +1,8 @@
-// Where the outside world may be accessed: the environment, the clock, the network, and each library.
+// Where the outside fixture may be accessed: the environment, the clock, the network, and each library.
 import { describe, expect, it } from 'vitest';
 import { everything, offending, programs, src } from './sources.ts';
 
-describe('the outside world', () => {
+describe('the outside fixture', () => {
   it('Express is imported by the HTTP layer only', () => {
     const users = src
       .filter(({ imports }) => imports.some(({ target }) => target === 'express'))

@@ -133,13 +133,13 @@ describe('an event', () => {
 
   it('names the object that it concerns', async () => {
     const { sessionId, providerPaymentId } = await paid();
-    const desk = server.ledger.refund({ payment_intent: providerPaymentId, amount: 100 });
+    const dashboardRefund = server.ledger.refund({ payment_intent: providerPaymentId, amount: 100 });
     const payout = server.ledger.payOut('gbp');
     const events = server.ledger.events
       .slice(-6)
       .map((event) => [event.type, read(server.signed(event)).concerns]);
     const payment = { kind: 'payment', id: providerPaymentId };
-    expect(desk.payment_intent).toBe(providerPaymentId);
+    expect(dashboardRefund.payment_intent).toBe(providerPaymentId);
     expect(events).toEqual([
       ['charge.succeeded', payment],
       ['payment_intent.succeeded', payment],

@@ -299,10 +299,10 @@ describe('a refund', () => {
     });
     server.evictIdempotencyKeys();
     expect(await provider.createRefund(order, signal)).toEqual(first);
-    const desk = server.ledger.refund({ payment_intent: providerPaymentId, amount: 300 });
+    const dashboardRefund = server.ledger.refund({ payment_intent: providerPaymentId, amount: 300 });
     const { refunds } = await getSnapshot(sessionId);
     expect(refunds.map(({ id, refundId }) => [id, refundId])).toEqual([
-      [desk.id, null],
+      [dashboardRefund.id, null],
       [first.id, order.refundId],
     ]);
     const tooMuch = { ...order, refundId: createId(), amount: pounds(12_01n) };
@@ -347,7 +347,7 @@ describe('a payout', () => {
     const neighbour = await open(createId(), server.secrets);
     const other = createOrder([3_00n]);
     server.ledger.pay((await neighbour.createCheckout(other, signal)).id, 'succeeds');
-    const desk = server.ledger.refund({ payment_intent: mine.providerPaymentId, amount: 200 });
+    const dashboardRefund = server.ledger.refund({ payment_intent: mine.providerPaymentId, amount: 200 });
     server.ledger.transact('stripe_fee', -150, 0, 'gbp', null);
     server.ledger.transact('adjustment', 40, 0, 'gbp', null);
     const made = server.ledger.payOut('gbp');
@@ -362,7 +362,7 @@ describe('a payout', () => {
       ['fee', mine.order.paymentId, null, -50n],
       ['payment', mine.order.paymentId, null, 2000n],
       ['other', null, null, 275n],
-      ['refund', mine.order.paymentId, desk.id, -200n],
+      ['refund', mine.order.paymentId, dashboardRefund.id, -200n],
       ['fee', null, null, -150n],
       ['other', null, null, 40n],
     ]);

@@ -13,7 +13,7 @@ import { createTenantSchema, OrganizationGone, tenantSchema } from '../../../src
 import { type Api, createApi, listCodes, signedInApi } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
 import { makeKey, makeOrganization, makeSession } from '../../setup/organization.ts';
-import { memoryErp, type Operation, syncWorld, until } from '../../sync/fixture.ts';
+import { memoryErp, type Operation, syncFixture, until } from '../../sync/fixture.ts';
 
 type Made = { id: string; slug: string; ownerId: string };
 
@@ -205,9 +205,9 @@ describe('DELETE /organizations/{id}', () => {
     async (operation, nth) => {
       const erp = memoryErp();
       for (const id of [1, 2, 3, 4]) erp.put(id);
-      const world = await syncWorld(ctx, erp);
+      const fixture = await syncFixture(ctx, erp);
       const [organization] = await rows<Made>('select id, slug from organizations where id = ?', [
-        world.organizationId,
+        fixture.organizationId,
       ]);
       if (organization === undefined) throw new Error('no organization');
       const api = await ownerApi(organization.id);
@@ -220,8 +220,8 @@ describe('DELETE /organizations/{id}', () => {
         removal = remove(api, organization).then(({ status }) => status);
         await removal;
       };
-      await world.queue();
-      await world.work(await world.claim());
+      await fixture.queue();
+      await fixture.work(await fixture.claim());
       // The run may end before the response arrives: it reads ahead, and a write in the meantime shows that
       // it is cancelled.
       expect(await removal).toBe(204);
@@ -234,12 +234,12 @@ describe('DELETE /organizations/{id}', () => {
   );
 
   it('cancels a run that starts while a deletion is half complete', async () => {
-    const world = await syncWorld(ctx);
-    await admin('organizations').where({ id: world.organizationId }).update({ deleting_since: new Date() });
-    await admin.raw(`drop schema ${world.schema} cascade`);
-    const runId = await world.queue();
-    await world.work(await world.claim());
-    expect([(await world.row(runId)).status, await hasSchema(world.organizationId), lines]).toEqual([
+    const fixture = await syncFixture(ctx);
+    await admin('organizations').where({ id: fixture.organizationId }).update({ deleting_since: new Date() });
+    await admin.raw(`drop schema ${fixture.schema} cascade`);
+    const runId = await fixture.queue();
+    await fixture.work(await fixture.claim());
+    expect([(await fixture.row(runId)).status, await hasSchema(fixture.organizationId), lines]).toEqual([
       'cancelled',
       false,
       [],
@@ -247,23 +247,23 @@ describe('DELETE /organizations/{id}', () => {
   });
 
   it('cancels queued runs before anything is deleted', async () => {
-    const world = await syncWorld(ctx);
-    const runId = await world.queue();
-    const { slug } = await admin('organizations').where({ id: world.organizationId }).first('slug');
+    const fixture = await syncFixture(ctx);
+    const runId = await fixture.queue();
+    const { slug } = await admin('organizations').where({ id: fixture.organizationId }).first('slug');
     // A reader of one of the organization's tables blocks dropping it; the request reports this when it takes
     // too long.
-    await ctx.db.control.raw(`create table ${world.schema}.held (id int)`);
+    await ctx.db.control.raw(`create table ${fixture.schema}.held (id int)`);
     const reader = await admin.transaction();
-    await reader.raw(`select * from ${world.schema}.held`);
-    const api = await ownerApi(world.organizationId);
-    const removing = remove(api, { id: world.organizationId, slug });
+    await reader.raw(`select * from ${fixture.schema}.held`);
+    const api = await ownerApi(fixture.organizationId);
+    const removing = remove(api, { id: fixture.organizationId, slug });
     await until(
       async () => (await admin('sync_runs').where({ id: runId }).first('status')).status === 'cancelled',
       'the cancellation',
     );
-    expect(await hasSchema(world.organizationId)).toBe(true);
+    expect(await hasSchema(fixture.organizationId)).toBe(true);
     await reader.rollback();
     expect((await removing).status).toBe(204);
-    expect(await hasSchema(world.organizationId)).toBe(false);
+    expect(await hasSchema(fixture.organizationId)).toBe(false);
   });
 });

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Intent, Refund, Session } from '../../setup/stripe/objects.ts';
 import type { Fault } from '../../setup/stripe/server.ts';
-import { findSession, openPayWorld, type PaymentLine, type PayWorld } from './pay-world.ts';
+import { findSession, openPayFixture, type PayFixture, type PaymentLine } from './pay-fixture.ts';
 
 const sequences = Number(process.env['PAY_SEQUENCES'] ?? 12);
 const seed = Number(process.env['PROPERTY_SEED'] ?? 20_261_121);
@@ -15,11 +15,11 @@ const batch = Math.min(24, sequences);
 const concurrency = 6;
 const timeoutMs = 120_000 + sequences * 5_000;
 
-let world: PayWorld;
+let fixture: PayFixture;
 beforeAll(async () => {
-  world = await openPayWorld();
+  fixture = await openPayFixture();
 });
-afterAll(() => world.stop());
+afterAll(() => fixture.stop());
 
 const which = fc.nat(5);
 const share = fc.constantFrom(0.1, 0.35, 0.5, 1, 1.5);
@@ -135,7 +135,7 @@ async function call(
   path: string,
   body: object,
 ): Promise<Record<string, string> | undefined> {
-  const answer = await world.api(method, path, body);
+  const answer = await fixture.api(method, path, body);
   run.log.push(`  ${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`);
   expect(fine, `${path}: ${answer.text}`).toContain(answer.status);
   return answer.status < 300 ? answer.body : undefined;
@@ -145,11 +145,11 @@ const at = <T>(items: readonly T[], index: number): T | undefined =>
   items.length === 0 ? undefined : items[index % items.length];
 const sessionAt = ({ pages }: Run, index: number) => {
   const page = at(pages, index);
-  return page === undefined ? undefined : findSession(world, page.url);
+  return page === undefined ? undefined : findSession(fixture, page.url);
 };
 const intentAt = (run: Run, index: number): Intent | undefined => {
   const id = sessionAt(run, index)?.payment_intent;
-  return id ? world.stripe.ledger.get<Intent>('payment_intent', id) : undefined;
+  return id ? fixture.stripe.ledger.get<Intent>('payment_intent', id) : undefined;
 };
 
 const does: {
@@ -169,18 +169,18 @@ const does: {
   },
   pay: (run, { which, outcome }) => {
     const session = sessionAt(run, which);
-    if (session !== undefined) world.stripe.ledger.pay(session.id, outcome);
+    if (session !== undefined) fixture.stripe.ledger.pay(session.id, outcome);
   },
   settle: (run, { which, outcome }) => {
     const session = sessionAt(run, which);
-    if (session !== undefined) world.stripe.ledger.completeDebit(session.id, outcome);
+    if (session !== undefined) fixture.stripe.ledger.completeDebit(session.id, outcome);
   },
   deliver: async (_run, { back, times }) => {
-    const { events } = world.stripe.ledger;
+    const { events } = fixture.stripe.ledger;
     const event = events[events.length - 1 - back];
     if (event === undefined) return;
     for (const { status, text } of await Promise.all(
-      Array.from({ length: times }, () => world.deliver(event)),
+      Array.from({ length: times }, () => fixture.deliver(event)),
     ))
       expect([status, text]).toEqual([200, expect.anything()]);
   },
@@ -195,25 +195,27 @@ const does: {
     const intent = intentAt(run, which);
     if (intent === undefined) return;
     try {
-      world.stripe.ledger.refund({ payment_intent: intent.id, amount: Math.round(intent.amount * share) });
+      fixture.stripe.ledger.refund({ payment_intent: intent.id, amount: Math.round(intent.amount * share) });
     } catch (error) {
       // The dashboard refuses like the API does.
       run.log.push(`  ${error}`);
     }
   },
   'refunds wait': (_run, { pend }) => {
-    world.stripe.ledger.refunds.pend = pend;
+    fixture.stripe.ledger.refunds.pend = pend;
   },
   'settle a refund': (run, { which, status }) => {
     const intent = intentAt(run, which);
     const refund = at(
-      world.stripe.ledger.all<Refund>('refund').filter(({ payment_intent }) => payment_intent === intent?.id),
+      fixture.stripe.ledger
+        .all<Refund>('refund')
+        .filter(({ payment_intent }) => payment_intent === intent?.id),
       which,
     );
     if (refund === undefined) return;
     // A returned refund leaves the payment unapplied in the ERP, as the person decides.
     if (refund.status === 'succeeded') run.disturbed = true;
-    world.stripe.ledger.completeRefund(refund.id, status);
+    fixture.stripe.ledger.completeRefund(refund.id, status);
   },
   'pay by hand': async (run, { invoice, share }) => {
     const { id, pence } = run.invoices[invoice] ?? { id: '', pence: 0 };
@@ -225,17 +227,17 @@ const does: {
       apply: { items: [{ doc: { id }, apply: true, amount }] },
     };
     // The ERP refuses what the invoice no longer takes.
-    await world.byHand('customerPayment', body).catch((error: unknown) => run.log.push(`  ${error}`));
+    await fixture.byHand('customerPayment', body).catch((error: unknown) => run.log.push(`  ${error}`));
   },
   'Stripe fails': (_run, { fault }) => void faults.push(fault),
   'the ERP fails': (_run, { afterEffect, write }) => {
     const path = write ? /record\/v1\/customer(Payment|Refund)/ : /suiteql/;
-    world.books.erp.account.injectFault({ path, times: 1, status: 503, cut: true, afterEffect });
+    fixture.books.erp.account.injectFault({ path, times: 1, status: 503, cut: true, afterEffect });
   },
-  'time passes': (_run, { minutes }) => world.clock.advance(minutes * 60_000),
-  restart: () => world.restart(),
-  'pay out': () => void world.stripe.ledger.payOut('gbp'),
-  work: () => world.work(),
+  'time passes': (_run, { minutes }) => fixture.clock.advance(minutes * 60_000),
+  restart: () => fixture.restart(),
+  'pay out': () => void fixture.stripe.ledger.payOut('gbp'),
+  work: () => fixture.work(),
 };
 const faults: Fault[] = [];
 
@@ -243,7 +245,7 @@ async function play(steps: readonly (readonly Action[])[]): Promise<Run> {
   const pence = [10_000, 3_333];
   const ids = await Promise.all(
     pence.map((amount) =>
-      world.byHand('invoice', {
+      fixture.byHand('invoice', {
         entity: { id: '1' },
         item: { items: [{ item: '10', amount: amount / 100 }] },
       }),
@@ -272,15 +274,15 @@ async function play(steps: readonly (readonly Action[])[]): Promise<Run> {
  */
 async function settleAll(): Promise<void> {
   faults.length = 0;
-  const { ledger } = world.stripe;
-  world.books.erp.account.clearFaults();
+  const { ledger } = fixture.stripe;
+  fixture.books.erp.account.clearFaults();
   ledger.refunds.pend = false;
   for (const session of ledger.all<Session>('checkout.session')) ledger.completeDebit(session.id, 'succeeds');
   for (const refund of ledger.all<Refund>('refund'))
     if (refund.status === 'pending') ledger.completeRefund(refund.id, 'succeeded');
-  world.clock.advance(3 * 3_600_000);
-  await world.rest();
-  await world.undoWhatCameBack();
+  fixture.clock.advance(3 * 3_600_000);
+  await fixture.rest();
+  await fixture.undoWhatCameBack();
   // Stripe drops old events.
   ledger.events.length = 0;
 }
@@ -323,7 +325,7 @@ function expectAgreement(line: PaymentLine, disturbed: boolean): void {
 it('three ledgers agree once settled, nothing is charged twice, and statuses only move forward', {
   timeout: timeoutMs,
 }, async () => {
-  world.stripe.fault = () => faults.shift();
+  fixture.stripe.fault = () => faults.shift();
   let played = 0;
   const runs: Run[] = [];
   const trial = async (many: readonly (readonly (readonly Action[])[])[]): Promise<void> => {
@@ -336,7 +338,7 @@ it('three ledgers agree once settled, nothing is charged twice, and statuses onl
       }),
     );
     await settleAll();
-    const lines = await world.lines();
+    const lines = await fixture.lines();
     for (const run of mine) {
       const ids = new Set(run.invoices.map(({ id }) => id));
       for (const line of lines.filter(({ invoices }) => invoices.some((id) => ids.has(id))))
@@ -346,11 +348,11 @@ it('three ledgers agree once settled, nothing is charged twice, and statuses onl
           throw new Error(`${JSON.stringify(line)}\n${run.log.join('\n')}`, { cause: error });
         }
     }
-    const asked = world.stripe.ledger
+    const asked = fixture.stripe.ledger
       .all<Refund>('refund')
       .flatMap(({ metadata }) => metadata['portal_refund'] ?? []);
     expect(asked.length, 'a refund was made twice').toBe(new Set(asked).size);
-    const backwards = (await world.moves()).filter(
+    const backwards = (await fixture.moves()).filter(
       ({ of, before, after }) => !(rank(of, after) > rank(of, before)),
     );
     expect(backwards).toEqual([]);
@@ -362,7 +364,7 @@ it('three ledgers agree once settled, nothing is charged twice, and statuses onl
   await fc.assert(fc.asyncProperty(many, trial), { numRuns: batches, seed, endOnFailure: true });
   expect(played).toBe(batches * batch);
   // The sequences have an effect.
-  const lines = await world.lines();
+  const lines = await fixture.lines();
   expect(lines.filter(({ received }) => received > 0).length).toBeGreaterThan(played / 3);
   // With few sequences there may be no refund, since the seed does not determine how they interleave.
   if (played >= 48)
@@ -371,7 +373,7 @@ it('three ledgers agree once settled, nothing is charged twice, and statuses onl
 
 it('a returned refund is reported with a fix, and is no longer in the ERP after the fix', async () => {
   const run: Run = { invoices: [], pages: [], disturbed: false, log: [] };
-  const invoice = await world.byHand('invoice', {
+  const invoice = await fixture.byHand('invoice', {
     entity: { id: '1' },
     item: { items: [{ item: '10', amount: 80 }] },
   });
@@ -381,18 +383,18 @@ it('a returned refund is reported with a fix, and is no longer in the ERP after 
     invoices: [{ recordId: invoice }],
     ...urls,
   });
-  const session = findSession(world, made?.['url'] ?? '');
-  world.stripe.ledger.pay(session?.id ?? '', 'succeeds');
-  await world.work();
+  const session = findSession(fixture, made?.['url'] ?? '');
+  fixture.stripe.ledger.pay(session?.id ?? '', 'succeeds');
+  await fixture.work();
   const path = `/pay/payments/${made?.['paymentId']}`;
-  const refunded = await world.api('post', `${path}/refund`, { amount: '30.00' });
+  const refunded = await fixture.api('post', `${path}/refund`, { amount: '30.00' });
   expect(refunded.body).toMatchObject({ status: 'PARTIALLY_REFUNDED', refundedAmount: '30.00' });
-  await world.rest();
-  expect((await world.api('get', path)).body.erp).toMatchObject({ status: 'LANDED', problem: null });
+  await fixture.rest();
+  expect((await fixture.api('get', path)).body.erp).toMatchObject({ status: 'LANDED', problem: null });
 
-  world.stripe.ledger.completeRefund(refunded.body.refunds[0].providerRefundId, 'failed');
-  await world.rest();
-  const payment = (await world.api('get', path)).body;
+  fixture.stripe.ledger.completeRefund(refunded.body.refunds[0].providerRefundId, 'failed');
+  await fixture.rest();
+  const payment = (await fixture.api('get', path)).body;
   expect(payment).toMatchObject({
     status: 'PARTIALLY_REFUNDED',
     refundedAmount: '0.00',
@@ -402,8 +404,8 @@ it('a returned refund is reported with a fix, and is no longer in the ERP after 
     status: 'FAILED',
     problem: { code: 'REFUND_CAME_BACK', fix: expect.stringMatching(/^Delete the refund \d+ in/) },
   });
-  await world.undoWhatCameBack();
-  expect((await world.api('get', path)).body.erp).toMatchObject({
+  await fixture.undoWhatCameBack();
+  expect((await fixture.api('get', path)).body.erp).toMatchObject({
     status: 'PARTLY_APPLIED',
     unappliedAmount: '30.00',
   });
@@ -411,7 +413,7 @@ it('a returned refund is reported with a fix, and is no longer in the ERP after 
 
 it('a previous provider account keeps working after a move, and is found again by its credentials', async () => {
   const run: Run = { invoices: [], pages: [], disturbed: false, log: [] };
-  const invoice = await world.byHand('invoice', {
+  const invoice = await fixture.byHand('invoice', {
     entity: { id: '1' },
     item: { items: [{ item: '10', amount: 50 }] },
   });
@@ -429,16 +431,16 @@ it('a previous provider account keeps working after a move, and is found again b
     lastError: _error,
     updatedAt: _at,
     ...config
-  } = (await world.api('get', '/pay/config')).body;
+  } = (await fixture.api('get', '/pay/config')).body;
   const put = async () => {
-    const answer = await world.api('put', '/pay/config', { ...config, secrets: world.stripe.secrets });
+    const answer = await fixture.api('put', '/pay/config', { ...config, secrets: fixture.stripe.secrets });
     expect(answer.status, answer.text).toBe(200);
     return answer.body.webhookUrl;
   };
   expect(await put()).toBe(webhookUrl);
 
   // The same credentials at an account without these objects.
-  const { objects } = world.stripe.ledger;
+  const { objects } = fixture.stripe.ledger;
   const savedObjects = [...objects];
   objects.clear();
   const other = await put();
@@ -446,12 +448,12 @@ it('a previous provider account keeps working after a move, and is found again b
   expect(await put()).toBe(other);
 
   for (const [id, object] of savedObjects) objects.set(id, object);
-  world.stripe.ledger.pay(findSession(world, made?.['url'] ?? '')?.id ?? '', 'succeeds');
-  await world.rest();
-  expect((await world.api('get', path)).body).toMatchObject({
+  fixture.stripe.ledger.pay(findSession(fixture, made?.['url'] ?? '')?.id ?? '', 'succeeds');
+  await fixture.rest();
+  expect((await fixture.api('get', path)).body).toMatchObject({
     status: 'SUCCEEDED',
     erp: { status: 'LANDED' },
   });
-  expect((await world.api('post', `${path}/refund`, {})).body).toMatchObject({ status: 'REFUNDED' });
+  expect((await fixture.api('post', `${path}/refund`, {})).body).toMatchObject({ status: 'REFUNDED' });
   expect(await put()).toBe(webhookUrl);
 });

@@ -3,29 +3,29 @@ import { createApp } from '../../../src/app.ts';
 import { createId } from '../../../src/core/id.ts';
 import { payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
 import { base, createApi, listCodes, listProblems } from '../../setup/api.ts';
-import { configBody, type Desk, mapping, openDesk, returns } from './desk.ts';
+import { configBody, mapping, openSandboxFixture, returns, type SandboxFixture } from './sandbox-fixture.ts';
 
-let desk: Desk;
+let fixture: SandboxFixture;
 beforeAll(async () => {
-  desk = await openDesk();
+  fixture = await openSandboxFixture();
 });
-afterAll(() => desk.stop());
+afterAll(() => fixture.stop());
 
 describe('PUT /pay/config', () => {
   it('returns no secrets, checks the mapping against synced fields, and stores nothing when something is not valid', async () => {
-    const shown = await desk.call('get', '/pay/config');
+    const shown = await fixture.call('get', '/pay/config');
     expect(shown).toEqual({
       ...configBody(),
       enabled: true,
       writeBack: false,
       hasCredentials: true,
       credentialHint: null,
-      webhookUrl: `http://127.0.0.1${base}/pay/webhooks/sandbox/${desk.accountId}`,
+      webhookUrl: `http://127.0.0.1${base}/pay/webhooks/sandbox/${fixture.accountId}`,
       lastError: null,
       updatedAt: expect.any(String),
     });
     const put = async (given: object) =>
-      listProblems(await desk.api('put', '/pay/config', configBody(given)));
+      listProblems(await fixture.api('put', '/pay/config', configBody(given)));
     expect(
       await put({
         invoices: { ...mapping, number: 'tranid.name', amountDue: 'entity', customer: 'missing' },
@@ -41,45 +41,52 @@ describe('PUT /pay/config', () => {
     expect(await put({ currency: 'XXX' })).toEqual(['currency unknown_currency']);
     expect(await put({ secrets: { cardNumber: '4242' } })).toEqual(['secrets.cardNumber unknown_field']);
     expect(
-      (await desk.api('put', '/pay/config', configBody({ provider: 'stripe' }))).body.error.details,
+      (await fixture.api('put', '/pay/config', configBody({ provider: 'stripe' }))).body.error.details,
     ).toMatchObject([
       { path: 'secrets.secretKey', message: 'is required' },
       { path: 'secrets.webhookSecret', message: 'is required' },
     ]);
-    expect(await desk.call('get', '/pay/config')).toEqual(shown);
+    expect(await fixture.call('get', '/pay/config')).toEqual(shown);
   });
 });
 
 describe('new credentials', () => {
   it('retry tasks that have failed immediately, and no other tasks', async () => {
-    const own = { organization_id: desk.ctx.organizationId, account_id: desk.accountId, kind: 'payment' };
+    const own = {
+      organization_id: fixture.ctx.organizationId,
+      account_id: fixture.accountId,
+      kind: 'payment',
+    };
     const later = { due_at: new Date(Date.now() + 3_600_000) };
     const [failed, fresh] = [createId(), createId()];
-    await desk.sql((tx) =>
+    await fixture.sql((tx) =>
       tx('pay_tasks').insert([
         { ...own, ...later, subject: failed, attempts: 9, error: 'refused-credentials: x' },
         { ...own, ...later, subject: fresh, error: null },
       ]),
     );
-    await desk.call('put', '/pay/config', configBody());
-    await desk.work();
-    expect(await desk.sql((tx) => tx('pay_tasks').whereIn('subject', [failed, fresh]))).toHaveLength(2);
-    await desk.call('put', '/pay/config', configBody({ secrets: {} }));
-    await desk.work();
+    await fixture.call('put', '/pay/config', configBody());
+    await fixture.work();
+    expect(await fixture.sql((tx) => tx('pay_tasks').whereIn('subject', [failed, fresh]))).toHaveLength(2);
+    await fixture.call('put', '/pay/config', configBody({ secrets: {} }));
+    await fixture.work();
     expect(
-      await desk.sql((tx) => tx('pay_tasks').whereIn('subject', [failed, fresh]).pluck('subject')),
+      await fixture.sql((tx) => tx('pay_tasks').whereIn('subject', [failed, fresh]).pluck('subject')),
     ).toEqual([fresh]);
-    await desk.sql((tx) => tx('pay_tasks').where({ subject: fresh }).delete());
+    await fixture.sql((tx) => tx('pay_tasks').where({ subject: fresh }).delete());
   });
 });
 
 describe('the sandbox, when an operator has not allowed it', () => {
   it('rejects a configuration, a new checkout, and a payment of an open checkout', async () => {
-    const id = await desk.books.invoice(600);
-    const open = await desk.checkOut([{ recordId: id, amount: '1' }]);
-    const { settings } = desk.ctx;
-    const ctx = { ...desk.ctx, settings: { ...settings, sandbox: { ...settings.sandbox, allowed: false } } };
-    const refused = createApi(createApp(ctx), desk.secret);
+    const id = await fixture.books.invoice(600);
+    const open = await fixture.checkOut([{ recordId: id, amount: '1' }]);
+    const { settings } = fixture.ctx;
+    const ctx = {
+      ...fixture.ctx,
+      settings: { ...settings, sandbox: { ...settings.sandbox, allowed: false } },
+    };
+    const refused = createApi(createApp(ctx), fixture.secret);
     expect(listProblems(await refused('put', '/pay/config', configBody()))).toEqual([
       'provider provider_not_offered',
     ]);
@@ -94,13 +101,13 @@ describe('the sandbox, when an operator has not allowed it', () => {
 
 describe('a payment', () => {
   const paid = async (pence: number, card?: string) => {
-    const checkout = await desk.checkOut([{ recordId: await desk.books.invoice(pence) }]);
-    await desk.pay(checkout, card);
-    await desk.work(checkout.paymentId);
+    const checkout = await fixture.checkOut([{ recordId: await fixture.books.invoice(pence) }]);
+    await fixture.pay(checkout, card);
+    await fixture.work(checkout.paymentId);
     return checkout;
   };
   const refund = (checkout: { paymentId: string }, body: object = {}) =>
-    desk.api('post', `/pay/payments/${checkout.paymentId}/refund`, body);
+    fixture.api('post', `/pay/payments/${checkout.paymentId}/refund`, body);
 
   it('is refunded in parts and as a whole, never more than was received', async () => {
     const checkout = await paid(10_000);
@@ -118,7 +125,7 @@ describe('a payment', () => {
     expect(listCodes(await refund(checkout))).toEqual(['nothing_left']);
     expect(listCodes(await refund(checkout, { reason: 'card 4242 4242 4242 4242' }))).toEqual(['custom']);
     expect(
-      (await desk.sql((tx) => tx('sandbox_refunds').pluck('amount_minor')))
+      (await fixture.sql((tx) => tx('sandbox_refunds').pluck('amount_minor')))
         .map(Number)
         .reduce((a, b) => a + b),
     ).toBe(10_000);
@@ -129,154 +136,168 @@ describe('a payment', () => {
     async (status) => {
       const checkout = await paid(500);
       await refund(checkout, { amount: '2' });
-      const before = await desk.sql((tx) => tx('sandbox_refunds').where({ amount_minor: 200 }));
-      await desk.sql((tx) =>
+      const before = await fixture.sql((tx) => tx('sandbox_refunds').where({ amount_minor: 200 }));
+      await fixture.sql((tx) =>
         tx('pay_refunds')
           .update({ provider_refund_id: null, status })
           .where({ payment_id: checkout.paymentId }),
       );
-      await desk.sql((tx) =>
+      await fixture.sql((tx) =>
         tx('pay_payments').update({ refunded_minor: 0 }).where({ id: checkout.paymentId }),
       );
-      await desk.sql((tx) =>
+      await fixture.sql((tx) =>
         tx('pay_tasks')
           .insert({
-            organization_id: desk.ctx.organizationId,
-            account_id: desk.accountId,
+            organization_id: fixture.ctx.organizationId,
+            account_id: fixture.accountId,
             kind: 'payment',
             subject: checkout.paymentId,
           })
           .onConflict(['account_id', 'kind', 'subject'])
           .ignore(),
       );
-      await desk.work(checkout.paymentId);
-      expect(await desk.readPayment(checkout)).toMatchObject({
+      await fixture.work(checkout.paymentId);
+      expect(await fixture.readPayment(checkout)).toMatchObject({
         refundedAmount: '2.00',
         refunds: [{ status: 'SUCCEEDED' }],
       });
-      expect(await desk.sql((tx) => tx('sandbox_refunds').where({ amount_minor: 200 }))).toHaveLength(
+      expect(await fixture.sql((tx) => tx('sandbox_refunds').where({ amount_minor: 200 }))).toHaveLength(
         before.length,
       );
     },
   );
 
   it('is found by status and customer', async () => {
-    const customerId = await desk.books.customer();
-    const checkout = await desk.checkOut([{ recordId: await desk.books.invoice(100, customerId) }], {
+    const customerId = await fixture.books.customer();
+    const checkout = await fixture.checkOut([{ recordId: await fixture.books.invoice(100, customerId) }], {
       customerId,
     });
     const list = async (query: string) =>
-      (await desk.call('get', `/pay/payments?${query}`)).data.map(({ id }: { id: string }) => id);
+      (await fixture.call('get', `/pay/payments?${query}`)).data.map(({ id }: { id: string }) => id);
     expect(await list(`customerId=${customerId}`)).toEqual([checkout.paymentId]);
     expect(await list(`customerId=${customerId}&status=SUCCEEDED`)).toEqual([]);
     expect((await list('status=PENDING'))[0]).toBe(checkout.paymentId);
   });
 
   it('lands in the ERP, after which a checkout asks for the rest of its invoice', async () => {
-    await desk.call('put', '/pay/config', configBody({ writeBack: { account: null, refundAccount: '7' } }));
-    const id = await desk.books.invoice(8_000);
-    const checkout = await desk.checkOut([{ recordId: id, amount: '50' }]);
-    await desk.pay(checkout);
-    await desk.work(checkout.paymentId);
-    expect((await desk.readPayment(checkout)).erp).toEqual({
+    await fixture.call(
+      'put',
+      '/pay/config',
+      configBody({ writeBack: { account: null, refundAccount: '7' } }),
+    );
+    const id = await fixture.books.invoice(8_000);
+    const checkout = await fixture.checkOut([{ recordId: id, amount: '50' }]);
+    await fixture.pay(checkout);
+    await fixture.work(checkout.paymentId);
+    expect((await fixture.readPayment(checkout)).erp).toEqual({
       status: 'LANDED',
       recordId: expect.any(String),
       problem: null,
       unappliedAmount: '0.00',
     });
-    expect((await desk.checkOut([{ recordId: id }])).amount).toBe('30.00');
+    expect((await fixture.checkOut([{ recordId: id }])).amount).toBe('30.00');
     expect((await refund(checkout)).body.status).toBe('REFUNDED');
-    await desk.work();
-    const nothing = await desk.api('post', `/pay/payments/${checkout.paymentId}/retry-write-back`);
+    await fixture.work();
+    const nothing = await fixture.api('post', `/pay/payments/${checkout.paymentId}/retry-write-back`);
     expect([nothing.status, listCodes(nothing)]).toEqual([422, ['nothing_to_retry']]);
-    await desk.call('put', '/pay/config', configBody());
+    await fixture.call('put', '/pay/config', configBody());
   });
 
   it('belongs to the ERP account of its invoices: in another account nothing is written or changed for it', async () => {
-    await desk.call('put', '/pay/config', configBody({ writeBack: { account: null, refundAccount: '7' } }));
-    const id = await desk.books.invoice(9_000);
+    await fixture.call(
+      'put',
+      '/pay/config',
+      configBody({ writeBack: { account: null, refundAccount: '7' } }),
+    );
+    const id = await fixture.books.invoice(9_000);
     const [there, waiting] = [
-      await desk.checkOut([{ recordId: id, amount: '20' }]),
-      await desk.checkOut([{ recordId: id, amount: '30' }]),
+      await fixture.checkOut([{ recordId: id, amount: '20' }]),
+      await fixture.checkOut([{ recordId: id, amount: '30' }]),
     ];
-    await desk.pay(there);
-    await desk.work(there.paymentId);
-    expect((await desk.readPayment(there)).erp.status).toBe('LANDED');
+    await fixture.pay(there);
+    await fixture.work(there.paymentId);
+    expect((await fixture.readPayment(there)).erp.status).toBe('LANDED');
     const moveTo = (account: string) =>
-      desk.sql((tx) => tx('erp_connections').update({ account_id: account }));
-    const { account_id: own } = await desk.sql((tx) =>
+      fixture.sql((tx) => tx('erp_connections').update({ account_id: account }));
+    const { account_id: own } = await fixture.sql((tx) =>
       tx('erp_connections').first<{ account_id: string }>('account_id'),
     );
     // The new name leads to the same simulated account, so only the name stops the service.
     await moveTo(`${own}_SB1`);
-    desk.books.wire.seen.length = 0;
-    await desk.pay(waiting);
-    await desk.work(waiting.paymentId);
+    fixture.books.wire.seen.length = 0;
+    await fixture.pay(waiting);
+    await fixture.work(waiting.paymentId);
     expect((await refund(there, { amount: '5' })).body.status).toBe('PARTIALLY_REFUNDED');
-    await desk.work();
+    await fixture.work();
     for (const checkout of [there, waiting])
-      expect((await desk.readPayment(checkout)).erp).toMatchObject({
+      expect((await fixture.readPayment(checkout)).erp).toMatchObject({
         status: 'FAILED',
         problem: { code: 'OTHER_ERP_ACCOUNT', fix: expect.stringContaining(own) },
       });
-    expect(desk.books.wire.seen).toEqual([]);
+    expect(fixture.books.wire.seen).toEqual([]);
     const inErp = async (status: string) =>
-      (await desk.call('get', `/pay/payments?erpStatus=${status}`)).data.map(
+      (await fixture.call('get', `/pay/payments?erpStatus=${status}`)).data.map(
         (each: { id: string }) => each.id,
       );
     expect(await inErp('FAILED')).toEqual([waiting.paymentId, there.paymentId]);
     // Nor is it in flight for the invoice with the same id there.
-    expect((await desk.checkOut([{ recordId: id }])).amount).toBe('70.00');
+    expect((await fixture.checkOut([{ recordId: id }])).amount).toBe('70.00');
     await moveTo(own.toLowerCase());
     for (const { paymentId } of [there, waiting])
-      await desk.call('post', `/pay/payments/${paymentId}/retry-write-back`);
-    await desk.work();
+      await fixture.call('post', `/pay/payments/${paymentId}/retry-write-back`);
+    await fixture.work();
     for (const checkout of [there, waiting])
-      expect((await desk.readPayment(checkout)).erp.status).toBe('LANDED');
+      expect((await fixture.readPayment(checkout)).erp.status).toBe('LANDED');
     expect(await Promise.all(['FAILED', 'PENDING', 'PARTLY_APPLIED'].map(inErp))).toEqual([[], [], []]);
     expect((await inErp('LANDED')).slice(0, 2)).toEqual([waiting.paymentId, there.paymentId]);
     expect(await inErp('OFF')).not.toContain(there.paymentId);
-    await desk.call('put', '/pay/config', configBody());
+    await fixture.call('put', '/pay/config', configBody());
   });
 
   it('that the ERP refuses can be entered by hand, after which it is counted once', async () => {
-    await desk.call('put', '/pay/config', configBody({ writeBack: { account: null, refundAccount: '7' } }));
-    const customerId = await desk.books.customer();
-    const id = await desk.books.invoice(10_000, customerId);
-    const checkout = await desk.checkOut([{ recordId: id, amount: '40' }], { customerId });
-    const end = () => desk.api('post', `/pay/payments/${checkout.paymentId}/end-write-back`);
+    await fixture.call(
+      'put',
+      '/pay/config',
+      configBody({ writeBack: { account: null, refundAccount: '7' } }),
+    );
+    const customerId = await fixture.books.customer();
+    const id = await fixture.books.invoice(10_000, customerId);
+    const checkout = await fixture.checkOut([{ recordId: id, amount: '40' }], { customerId });
+    const end = () => fixture.api('post', `/pay/payments/${checkout.paymentId}/end-write-back`);
     expect(listCodes(await end())).toEqual(['nothing_to_end']);
-    desk.books.erp.account.setSwitches({ customersOnHold: [customerId] });
-    await desk.pay(checkout);
-    await desk.work(checkout.paymentId);
-    expect((await desk.readPayment(checkout)).erp.status).toBe('FAILED');
-    desk.books.erp.account.setSwitches({ customersOnHold: [] });
+    fixture.books.erp.account.setSwitches({ customersOnHold: [customerId] });
+    await fixture.pay(checkout);
+    await fixture.work(checkout.paymentId);
+    expect((await fixture.readPayment(checkout)).erp.status).toBe('FAILED');
+    fixture.books.erp.account.setSwitches({ customersOnHold: [] });
     const apply = { items: [{ doc: id, apply: true, amount: 40 }] };
-    await desk.books.byHand('POST', 'customerPayment', { customer: customerId, payment: 40, apply });
+    await fixture.books.byHand('POST', 'customerPayment', { customer: customerId, payment: 40, apply });
     // Of the 60 due, 40 are in flight by the failed payment.
-    expect(listProblems(await desk.tryCheckOut([{ recordId: id, amount: '60' }], { customerId }))).toEqual([
-      'invoices[0].amount more_than_due',
-    ]);
+    expect(listProblems(await fixture.tryCheckOut([{ recordId: id, amount: '60' }], { customerId }))).toEqual(
+      ['invoices[0].amount more_than_due'],
+    );
     const ended = await end();
     expect([ended.status, ended.body.erp]).toEqual([
       200,
       { status: 'OFF', recordId: null, problem: null, unappliedAmount: '0.00' },
     ]);
     expect(
-      await desk.sql((tx) => tx('audit_log').where({ action: 'payment.end-write-back' }).pluck('target_id')),
+      await fixture.sql((tx) =>
+        tx('audit_log').where({ action: 'payment.end-write-back' }).pluck('target_id'),
+      ),
     ).toEqual([checkout.paymentId]);
-    expect((await desk.checkOut([{ recordId: id }], { customerId })).amount).toBe('60.00');
+    expect((await fixture.checkOut([{ recordId: id }], { customerId })).amount).toBe('60.00');
     expect(listCodes(await end())).toEqual(['nothing_to_end']);
     await refund(checkout);
-    await desk.work();
-    expect((await desk.readPayment(checkout)).erp).toMatchObject({ status: 'OFF', problem: null });
-    await desk.call('put', '/pay/config', configBody());
+    await fixture.work();
+    expect((await fixture.readPayment(checkout)).erp).toMatchObject({ status: 'OFF', problem: null });
+    await fixture.call('put', '/pay/config', configBody());
   });
 
   it('is in a payout whose sums add up', async () => {
     const checkout = await paid(1_000);
     await refund(checkout, { amount: '2.50' });
-    await desk.sql(async (tx) => {
+    await fixture.sql(async (tx) => {
       await tx('sandbox_payments')
         .where({ state: 'SUCCEEDED' })
         .update({ due_at: new Date(0) });
@@ -284,12 +305,12 @@ describe('a payment', () => {
         .where({ state: 'SUCCEEDED' })
         .update({ due_at: new Date(0) });
     });
-    await desk.work('');
-    const { data } = await desk.call('get', '/pay/payouts');
+    await fixture.work('');
+    const { data } = await fixture.call('get', '/pay/payouts');
     const [payout] = data.filter(({ payments }: { payments: { paymentId: string }[] }) =>
       payments.some(({ paymentId }) => paymentId === checkout.paymentId),
     );
-    expect(await desk.call('get', `/pay/payouts/${payout.id}`)).toEqual(payout);
+    expect(await fixture.call('get', `/pay/payouts/${payout.id}`)).toEqual(payout);
     expect(payout.payments).toContainEqual({
       paymentId: checkout.paymentId,
       amount: '10.00',

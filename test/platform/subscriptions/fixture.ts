@@ -226,4 +226,4 @@ export async function openSubscriptionSite(given: { readonly database?: TestData
 }
 export type SubscriptionSite = Awaited<ReturnType<typeof openSubscriptionSite>>;
 /** The names by which test/access knows them. */
-export { openSubscriptionSite as subscriptionWorld, type SubscriptionSite as World };
+export { openSubscriptionSite as subscriptionFixture, type SubscriptionSite as Fixture };

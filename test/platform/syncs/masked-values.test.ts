@@ -6,7 +6,7 @@ import { publishVersion } from '../../public/fixture.ts';
 import { type Api, createApi, listCodes, signedInApi } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
-import { datedFields, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
+import { datedFields, endOpenRuns, memoryErp, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
 
 const endpoint = {
   name: 'things',
@@ -20,22 +20,22 @@ const endpoint = {
 };
 
 let database: TestDatabase;
-let world: SyncWorld;
+let fixture: SyncFixture;
 let owner: Api;
 let editor: Api;
 let operator: Api;
 beforeAll(async () => {
   database = await testDatabase();
   const app = createApp(database.ctx);
-  world = await syncWorld(database.ctx, memoryErp(datedFields));
-  world.erp.shownAs = { number: 'total', name: 'name', date: null, amount: 'total' };
-  for (let id = 1; id <= 60; id += 1) world.erp.put(id);
-  await world.sync('full');
-  await publishVersion(database.ctx, world.organizationId, { endpoints: [endpoint] });
+  fixture = await syncFixture(database.ctx, memoryErp(datedFields));
+  fixture.erp.shownAs = { number: 'total', name: 'name', date: null, amount: 'total' };
+  for (let id = 1; id <= 60; id += 1) fixture.erp.put(id);
+  await fixture.sync('full');
+  await publishVersion(database.ctx, fixture.organizationId, { endpoints: [endpoint] });
   const session = async (userId: string) =>
-    signedInApi(app, database.ctx, (await makeSession(database.ctx, userId, world.organizationId)).cookie);
+    signedInApi(app, database.ctx, (await makeSession(database.ctx, userId, fixture.organizationId)).cookie);
   const member = async (role: string | readonly string[]) =>
-    (await makeMember(database.ctx, world.organizationId, role)).id;
+    (await makeMember(database.ctx, fixture.organizationId, role)).id;
   owner = await session(await member('owner'));
   editor = await session(await member('editor'));
   operator = await session(await member(['sync:read', 'sync:approve-deletions']));
@@ -45,11 +45,11 @@ afterAll(() => database.close());
 
 describe('deletion proposals', () => {
   it('show labels as they are, masked, or not at all', async () => {
-    for (let id = 1; id <= 30; id += 1) world.erp.records.delete(String(id));
-    await world.sync('incremental');
-    const { proposalId } = (await owner('get', `/sync-configs/${world.configId}`)).body.heldDeletions;
+    for (let id = 1; id <= 30; id += 1) fixture.erp.records.delete(String(id));
+    await fixture.sync('incremental');
+    const { proposalId } = (await owner('get', `/sync-configs/${fixture.configId}`)).body.heldDeletions;
     const first = async (api: Api) =>
-      (await api('get', `/sync-configs/${world.configId}/deletion-proposals/${proposalId}?limit=1`)).body;
+      (await api('get', `/sync-configs/${fixture.configId}/deletion-proposals/${proposalId}?limit=1`)).body;
     const common = { id: '1', lastSeenAt: expect.any(String), date: null, referencedBy: [] };
     expect((await first(owner)).records).toEqual([
       { ...common, number: '1.50', name: 'name 1', amount: '1.50' },
@@ -73,13 +73,13 @@ describe('rejections', () => {
       '94': ['VALUE_UNREADABLE', 'total is not a number'],
     };
     for (const [id, [code, message]] of Object.entries(messages))
-      world.erp.rejects.set(id, { id, code, message });
-    const run = await world.sync('incremental');
+      fixture.erp.rejects.set(id, { id, code, message });
+    const run = await fixture.sync('incremental');
     const shown = async (api: Api, path: string): Promise<string[]> =>
       (await api('get', path)).body.data.map(({ message }: { message: string }) => message);
     const all = Object.values(messages).map(([, message]) => message);
     const hidden = 'A value of the record could not be stored; you may not read what is wrong with it';
-    for (const path of [`/sync-configs/${world.configId}/rejections`, `/sync-runs/${run.id}/rejections`]) {
+    for (const path of [`/sync-configs/${fixture.configId}/rejections`, `/sync-runs/${run.id}/rejections`]) {
       expect(await shown(owner, path)).toEqual(all);
       expect(await shown(editor, path)).toEqual([hidden, hidden, hidden, 'total is not a number']);
       expect(await shown(operator, path)).toEqual([hidden, hidden, hidden, hidden]);
@@ -88,13 +88,13 @@ describe('rejections', () => {
 });
 
 it('a restricted key reaches neither', async () => {
-  const { secret } = await makeKey(database.ctx, world.organizationId, {
+  const { secret } = await makeKey(database.ctx, fixture.organizationId, {
     permissions: ['write'],
     versions: ['v1'],
   });
   const api = createApi(createApp(database.ctx), secret);
   for (const path of ['rejections', 'deletion-proposals'])
-    expect(listCodes(await api('get', `/sync-configs/${world.configId}/${path}`))).toEqual([
+    expect(listCodes(await api('get', `/sync-configs/${fixture.configId}/${path}`))).toEqual([
       'restricted_key',
     ]);
 });

@@ -5,10 +5,10 @@ import { inTransaction } from '../../../src/db/transaction.ts';
 import { type Api, createApi, listCodes } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
-import { datedFields, endOpenRuns, memoryErp, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
+import { datedFields, endOpenRuns, memoryErp, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
 
 let database: TestDatabase;
-let world: SyncWorld;
+let fixture: SyncFixture;
 let api: Api;
 beforeAll(async () => {
   database = await testDatabase();
@@ -18,25 +18,25 @@ afterAll(() => database.close());
 
 /** Two records that cannot be stored, rejected by a full run; a third rejected by a later incremental run. */
 async function begin(): Promise<{ first: string; second: string }> {
-  world = await syncWorld(database.ctx, memoryErp(datedFields));
+  fixture = await syncFixture(database.ctx, memoryErp(datedFields));
   api = createApi(
     createApp(database.ctx),
-    (await makeKey(database.ctx, world.organizationId, { permissions: ['write'] })).secret,
+    (await makeKey(database.ctx, fixture.organizationId, { permissions: ['write'] })).secret,
   );
-  world.erp.put(1);
+  fixture.erp.put(1);
   for (const id of ['2', '3'])
-    world.erp.rejects.set(id, { id, code: 'VALUE_UNSTORABLE', message: `no ${id}` });
-  const first = await world.sync('full');
-  world.erp.rejects.set('4', { id: '4', code: 'VALUE_UNSTORABLE', message: 'no 4' });
-  const second = await world.sync('incremental');
+    fixture.erp.rejects.set(id, { id, code: 'VALUE_UNSTORABLE', message: `no ${id}` });
+  const first = await fixture.sync('full');
+  fixture.erp.rejects.set('4', { id: '4', code: 'VALUE_UNSTORABLE', message: 'no 4' });
+  const second = await fixture.sync('incremental');
   expect([first.status, second.status, second.mode]).toEqual(['partial', 'partial', 'incremental']);
   return { first: first.id, second: second.id };
 }
-const inbox = async () => (await api('get', `/sync-configs/${world.configId}/rejections`)).body;
-const retry = (body?: object) => api('post', `/sync-configs/${world.configId}/rejections/retry`, body);
+const inbox = async () => (await api('get', `/sync-configs/${fixture.configId}/rejections`)).body;
+const retry = (body?: object) => api('post', `/sync-configs/${fixture.configId}/rejections/retry`, body);
 const heal = (id: string): void => {
-  world.erp.rejects.delete(id);
-  world.erp.put(id, {}, { modifiedAt: '2020-01-01T00:00:00Z' });
+  fixture.erp.rejects.delete(id);
+  fixture.erp.put(id, {}, { modifiedAt: '2020-01-01T00:00:00Z' });
 };
 
 describe('GET /sync-configs/{id}/rejections', () => {
@@ -63,8 +63,8 @@ describe('GET /sync-configs/{id}/rejections', () => {
   it('no longer lists records that were stored or deleted since', async () => {
     await begin();
     heal('2');
-    world.erp.rejects.delete('3');
-    await world.sync('incremental');
+    fixture.erp.rejects.delete('3');
+    await fixture.sync('incremental');
     expect((await inbox()).data.map(({ id }: { id: string }) => id)).toEqual(['4']);
   });
 });
@@ -78,17 +78,17 @@ describe('POST /sync-configs/{id}/rejections/retry', () => {
       202,
       { mode: 'incremental', trigger: 'manual', status: 'queued' },
     ]);
-    expect(await world.drive(answer.body.id)).toMatchObject({
+    expect(await fixture.drive(answer.body.id)).toMatchObject({
       status: 'succeeded',
       mode: 'incremental',
       counts: { inserted: 3, rejected: 0 },
     });
     expect((await inbox()).data).toEqual([]);
-    const audit = await inTransaction(world.tenant, (tx) =>
+    const audit = await inTransaction(fixture.tenant, (tx) =>
       tx('audit_log').where({ action: 'sync-config.retry-rejections' }),
     );
     expect(audit).toMatchObject([
-      { target_id: world.configId, changes: { records: 2, runId: answer.body.id } },
+      { target_id: fixture.configId, changes: { records: 2, runId: answer.body.id } },
     ]);
   });
 
@@ -100,12 +100,12 @@ describe('POST /sync-configs/{id}/rejections/retry', () => {
 
   it('queues a run after one that may be past that step', async () => {
     await begin();
-    const running = await world.queue('full');
-    const lease = await world.claim();
+    const running = await fixture.queue('full');
+    const lease = await fixture.claim();
     const answer = await retry();
     expect([answer.status, answer.body.id === running]).toEqual([202, false]);
-    await world.work(lease);
-    expect(await world.drive(answer.body.id)).toMatchObject({ status: 'partial' });
+    await fixture.work(lease);
+    expect(await fixture.drive(answer.body.id)).toMatchObject({ status: 'partial' });
   });
 
   it('422 for records that are not rejected, and when there are none', async () => {
@@ -122,7 +122,7 @@ describe('POST /sync-configs/{id}/rejections/retry', () => {
       ],
     ]);
     for (const id of ['2', '3', '4']) heal(id);
-    await world.sync('incremental');
+    await fixture.sync('incremental');
     expect(listCodes(await retry())).toEqual(['nothing_rejected']);
   });
 });

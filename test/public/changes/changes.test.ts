@@ -8,7 +8,7 @@ import { createReadEngine, publicMetrics } from '../../../src/public/index.ts';
 import { pruneTombstones } from '../../../src/sync/retention.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
-import { datedFields, memoryErp, noSignal, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
+import { datedFields, memoryErp, noSignal, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
 import { createCaller, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
 
 type Change = { op: 'upsert' | 'delete'; id: string; at: string; record: Record<string, unknown> | null };
@@ -24,11 +24,11 @@ const endpoint = {
 let database: TestDatabase;
 let app: Express;
 let reads: ReadEngine;
-let world: SyncWorld;
+let fixture: SyncFixture;
 let get: Get;
 
-async function openWorld(): Promise<{ world: SyncWorld; get: Get }> {
-  const made = await syncWorld(database.ctx, memoryErp(datedFields));
+async function openFixture(): Promise<{ fixture: SyncFixture; get: Get }> {
+  const made = await syncFixture(database.ctx, memoryErp(datedFields));
   // Its list of deletions confirms them, however many there are.
   made.erp.deleted = new Map();
   made.erp.put(1);
@@ -38,14 +38,14 @@ async function openWorld(): Promise<{ world: SyncWorld; get: Get }> {
   });
   await publishVersion(database.ctx, made.organizationId, { version: 'v2', endpoints: [endpoint] });
   const { secret } = await makeKey(database.ctx, made.organizationId);
-  return { world: made, get: createCaller(app, { secret, organizationId: made.organizationId }) };
+  return { fixture: made, get: createCaller(app, { secret, organizationId: made.organizationId }) };
 }
 
 beforeAll(async () => {
   database = await testDatabase({ settings: { cacheTtlMs: 0 } });
   reads = createReadEngine(database.ctx);
   app = publicApp(database.ctx, undefined, reads);
-  ({ world, get } = await openWorld());
+  ({ fixture, get } = await openFixture());
 });
 afterAll(() => database.close());
 
@@ -99,10 +99,10 @@ describe('GET /{version}/{resource}/changes', () => {
         async (steps, limit, mode) => {
           for (const { id, act } of steps) {
             if (act === 'write')
-              world.erp.put(id, { total: `${world.erp.calls.length}.1234567890123456789` });
-            else if (world.erp.records.size > 1) world.erp.drop(id);
+              fixture.erp.put(id, { total: `${fixture.erp.calls.length}.1234567890123456789` });
+            else if (fixture.erp.records.size > 1) fixture.erp.drop(id);
           }
-          await world.sync(mode === 'full' ? 'full' : 'incremental');
+          await fixture.sync(mode === 'full' ? 'full' : 'incremental');
           since = await follow(copy, since, limit);
           expect(sorted(copy.values())).toEqual(await listed());
           const fresh = new Map<string, unknown>();
@@ -115,17 +115,17 @@ describe('GET /{version}/{resource}/changes', () => {
   });
 
   it('lists changes in the order of the syncs, each record once at its latest change, deletions without a record', async () => {
-    for (const id of [...world.erp.records.keys()]) world.erp.drop(id);
-    for (const id of [1, 2, 3]) world.erp.put(id);
-    await world.sync();
+    for (const id of [...fixture.erp.records.keys()]) fixture.erp.drop(id);
+    for (const id of [1, 2, 3]) fixture.erp.put(id);
+    await fixture.sync();
     const { next } = await page(null);
-    world.erp.put(2, { name: 'first' });
-    await world.sync();
-    world.erp.put(4);
-    world.erp.drop('1');
-    await world.sync();
-    world.erp.put(2, { name: 'second' });
-    await world.sync();
+    fixture.erp.put(2, { name: 'first' });
+    await fixture.sync();
+    fixture.erp.put(4);
+    fixture.erp.drop('1');
+    await fixture.sync();
+    fixture.erp.put(2, { name: 'second' });
+    await fixture.sync();
     const { data, hasMore } = await page(next);
     expect(data.map(({ op, id }) => `${op} ${id}`)).toEqual(['upsert 4', 'delete 1', 'upsert 2']);
     expect(data[1]?.record).toBeNull();
@@ -143,23 +143,23 @@ describe('GET /{version}/{resource}/changes', () => {
   });
 
   it('reports a re-created record as an upsert, whether or not the client saw its deletion', async () => {
-    world.erp.put(40, { name: 'before' });
-    await world.sync();
+    fixture.erp.put(40, { name: 'before' });
+    await fixture.sync();
     const { next: held } = await page(null);
-    world.erp.drop('40');
-    await world.sync();
+    fixture.erp.drop('40');
+    await fixture.sync();
     const gone = await page(held);
     expect(gone.data).toMatchObject([{ op: 'delete', id: '40', record: null }]);
-    world.erp.put(40, { name: 'after' });
-    await world.sync();
+    fixture.erp.put(40, { name: 'after' });
+    await fixture.sync();
     for (const since of [held, gone.next])
       expect((await page(since)).data).toMatchObject([{ op: 'upsert', id: '40', record: { name: 'after' } }]);
     expect((await page(null)).data.filter(({ id }) => id === '40')).toMatchObject([{ op: 'upsert' }]);
     // Updated and deleted between two requests: only the deletion is reported.
-    world.erp.put(40, { name: 'last' });
-    await world.sync();
-    world.erp.drop('40');
-    await world.sync();
+    fixture.erp.put(40, { name: 'last' });
+    await fixture.sync();
+    fixture.erp.drop('40');
+    await fixture.sync();
     expect((await page(gone.next)).data).toMatchObject([{ op: 'delete', id: '40' }]);
   });
 
@@ -168,19 +168,19 @@ describe('GET /{version}/{resource}/changes', () => {
     const path = `/v1/things/changes?since=${next}`;
     const first = await get(path).expect(200);
     const held = { 'if-none-match': String(first.headers['etag']) };
-    await world.sync();
+    await fixture.sync();
     await get(path, held).expect(304).expect('x-data-generation', String(first.headers['x-data-generation']));
     expect((await get(path).expect(200)).text).toBe(first.text);
-    world.erp.put(1, { name: 'moved' });
-    await world.sync();
+    fixture.erp.put(1, { name: 'moved' });
+    await fixture.sync();
     const moved = await get(path, held).expect(200);
     expect(moved.body.data).toMatchObject([{ op: 'upsert', id: '1', record: { name: 'moved' } }]);
     expect((await get('/v1/things/changes').expect(200)).headers['etag']).not.toBe(moved.headers['etag']);
   });
 
   it('caches a page for the next equal request, gzipped or not, with its Link header', async () => {
-    for (const id of [1, 2, 3, 4, 5, 6, 7, 8, 9]) world.erp.put(id, { name: `kept ${id}`.repeat(30) });
-    await world.sync();
+    for (const id of [1, 2, 3, 4, 5, 6, 7, 8, 9]) fixture.erp.put(id, { name: `kept ${id}`.repeat(30) });
+    await fixture.sync();
     const hits = (): number => publicMetrics({ reads }).caches['bodies']?.hits ?? 0;
     const before = hits();
     for (const coding of ['identity', 'gzip']) {
@@ -192,16 +192,16 @@ describe('GET /{version}/{resource}/changes', () => {
       expect(second.text).toBe(first.text);
     }
     expect(hits()).toBe(before + 2);
-    await world.sync();
-    world.erp.put(9, { name: 'other' });
-    await world.sync();
+    await fixture.sync();
+    fixture.erp.put(9, { name: 'other' });
+    await fixture.sync();
     expect((await page(null, 8)).data.map(({ id }) => id)).not.toContain('9');
     expect((await page(null)).data.at(-1)).toMatchObject({ id: '9', record: { name: 'other' } });
   });
 
   it('400 for a token that was not issued here, and for unknown parameters', async () => {
     const { next } = await page(null);
-    const other = await openWorld();
+    const other = await openFixture();
     const wrong = [
       other.get(`/v1/things/changes?since=${next}`),
       get(`/v1/others/changes?since=${next}`),
@@ -249,14 +249,14 @@ describe('GET /{version}/{resource}/changes', () => {
 
   it('410 once tombstones since the token are pruned, but not for clients that already received them', async () => {
     const early = await page(null);
-    world.erp.put(30);
-    await world.sync();
+    fixture.erp.put(30);
+    await fixture.sync();
     const walking = await page(null, 1);
-    world.erp.drop('30');
-    await world.sync();
+    fixture.erp.drop('30');
+    await fixture.sync();
     const late = await page(early.next);
     expect(late.data).toMatchObject([{ op: 'delete', id: '30' }]);
-    await world.query(`update ${world.schema}.tombstones set deleted_at = now() - interval '31 days'`);
+    await fixture.query(`update ${fixture.schema}.tombstones set deleted_at = now() - interval '31 days'`);
     await pruneTombstones(database.ctx, noSignal);
     for (const token of [early.next, walking.next]) {
       const { body } = await get(`/v1/things/changes?since=${token}`).expect(410);
@@ -274,14 +274,14 @@ describe('GET /{version}/{resource}/changes', () => {
 
   it('410 after the records were reloaded', async () => {
     const { next } = await page(null);
-    await world.query(`update ${world.schema}.record_state set epoch = 'another'`);
+    await fixture.query(`update ${fixture.schema}.record_state set epoch = 'another'`);
     const { body } = await get(`/v1/things/changes?since=${next}`).expect(410);
     expect(body.error.message).toContain('have been reloaded');
     await page((await page(null)).next);
   });
 
   it('continues after the server has another timeline, and 410 for what that timeline does not have', async () => {
-    const { world: other, get: call } = await openWorld();
+    const { fixture: other, get: call } = await openFixture();
     const before = await page(null, 10, call);
     const state = await other.state();
     other.erp.put(2);
@@ -308,14 +308,14 @@ describe('GET /{version}/{resource}/changes', () => {
     const [epochMark, floor, generation, kind, id] = JSON.parse(
       Buffer.from(signed, 'base64url').toString(),
     ) as unknown[];
-    const binding = JSON.stringify(['changes', world.organizationId, 'v1', 'things']);
+    const binding = JSON.stringify(['changes', fixture.organizationId, 'v1', 'things']);
     const named = JSON.stringify([epochMark, floor, generation, kind, id]);
     const older = database.ctx.keyring.sign(named, binding);
     expect((await page(older)).next).toBe(next);
   });
 
   it('supports text ids, and a record with the id "changes"', async () => {
-    const { world: texts, get: ask } = await openWorld();
+    const { fixture: texts, get: ask } = await openFixture();
     const rows = ['b', 'changes', 'É', '01', "o'x"].map((id) => ({ id }));
     await loadInvoices(database.ctx, texts.organizationId, rows, 'text');
     const fields = [{ name: 'number', source: 'tranid' }];

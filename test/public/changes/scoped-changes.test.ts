@@ -9,7 +9,7 @@ import { enterVersions } from '../../../src/platform/api-schemas/shown-columns.t
 import { pruneTombstones } from '../../../src/sync/retention.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
-import { field, memoryErp, noSignal, syncWorld } from '../../sync/fixture.ts';
+import { field, memoryErp, noSignal, syncFixture } from '../../sync/fixture.ts';
 import { createCaller, publicApp, publishVersion } from '../fixture.ts';
 
 type Get = ReturnType<typeof createCaller>;
@@ -57,18 +57,18 @@ let database: TestDatabase;
 let app: Express;
 
 async function openFeed() {
-  const world = await syncWorld(database.ctx, memoryErp(fields));
-  world.erp.deleted = new Map();
-  world.erp.put(1, { customer: 'A', region: '1' });
-  await world.sync();
-  await publishVersion(database.ctx, world.organizationId, { endpoints: [endpoint] });
-  await enterVersions(world.tenant);
+  const fixture = await syncFixture(database.ctx, memoryErp(fields));
+  fixture.erp.deleted = new Map();
+  fixture.erp.put(1, { customer: 'A', region: '1' });
+  await fixture.sync();
+  await publishVersion(database.ctx, fixture.organizationId, { endpoints: [endpoint] });
+  await enterVersions(fixture.tenant);
   return {
-    world,
+    fixture,
     scoped: async (conditions: Conditions | null): Promise<Get> => {
       const rows = conditions === null ? {} : { rows: createRowScopes(conditions) };
-      const { secret } = await makeKey(database.ctx, world.organizationId, rows);
-      return createCaller(app, { secret, organizationId: world.organizationId });
+      const { secret } = await makeKey(database.ctx, fixture.organizationId, rows);
+      return createCaller(app, { secret, organizationId: fixture.organizationId });
     },
   };
 }
@@ -139,10 +139,10 @@ function expectedChanges(history: History, conditions: Conditions, seen: number)
 type Stored = { id: string; generation: string; f_customer: string | null; f_region: string | null };
 
 describe('GET /{version}/{resource}/changes under a row scope', () => {
-  let world: Feed['world'];
+  let fixture: Feed['fixture'];
   let scoped: Feed['scoped'];
   beforeAll(async () => {
-    ({ world, scoped } = await openFeed());
+    ({ fixture, scoped } = await openFeed());
   });
 
   it('follows the scoped list over random histories, for every scope', async () => {
@@ -167,9 +167,9 @@ describe('GET /{version}/{resource}/changes under a row scope', () => {
     const withheld = new Set<string>();
     const history: History = [];
     const remember = async () => {
-      const state = await world.state();
-      const rows = await world.query<Stored>(
-        `select id::text, generation::text, f_customer, f_region::text from ${world.schema}."${state?.activeTable}"`,
+      const state = await fixture.state();
+      const rows = await fixture.query<Stored>(
+        `select id::text, generation::text, f_customer, f_region::text from ${fixture.schema}."${state?.activeTable}"`,
       );
       const generation = Number(state?.generation);
       for (let earlier = history.length; earlier < generation; earlier += 1)
@@ -190,21 +190,21 @@ describe('GET /{version}/{resource}/changes under a row scope', () => {
     type Step = { id: number; what: string; customer: string | null; region: string | null };
     const act = ({ id, what, customer, region }: Step) => {
       const key = String(id);
-      if (what === 'drop' && world.erp.records.size > 1) {
-        world.erp.drop(id);
-        world.erp.rejects.delete(key);
+      if (what === 'drop' && fixture.erp.records.size > 1) {
+        fixture.erp.drop(id);
+        fixture.erp.rejects.delete(key);
         withheld.delete(key);
-      } else if (what === 'reject' && world.erp.records.has(key)) {
-        world.erp.put(id, { customer, region });
-        world.erp.rejects.set(key, { id: key, ...unreadable });
+      } else if (what === 'reject' && fixture.erp.records.has(key)) {
+        fixture.erp.put(id, { customer, region });
+        fixture.erp.rejects.set(key, { id: key, ...unreadable });
         withheld.add(key);
       } else if (what === 'write' || what === 'move') {
-        world.erp.rejects.delete(key);
+        fixture.erp.rejects.delete(key);
         withheld.delete(key);
-        const held = world.erp.records.get(key)?.values;
+        const held = fixture.erp.records.get(key)?.values;
         const kept = { customer: held?.['customer'] ?? 'C', region: held?.['region'] ?? null };
-        world.erp.put(id, {
-          total: `1234.${world.erp.calls.length}`,
+        fixture.erp.put(id, {
+          total: `1234.${fixture.erp.calls.length}`,
           ...(what === 'move' ? { customer, region } : kept),
         });
       }
@@ -237,7 +237,7 @@ describe('GET /{version}/{resource}/changes under a row scope', () => {
         fc.constantFrom('full', 'incremental'),
         async (steps, asks, mode) => {
           for (const each of steps) act(each);
-          await world.sync(mode as 'full');
+          await fixture.sync(mode as 'full');
           await remember();
           const whole: Thing[] = (await all('/v1/things?pageSize=100').expect(200)).body.data;
           for (const [at, client] of clients.entries()) {
@@ -267,32 +267,32 @@ describe('GET /{version}/{resource}/changes under a row scope', () => {
 });
 
 describe('a token of the change feed', () => {
-  let world: Feed['world'];
+  let fixture: Feed['fixture'];
   let scoped: Feed['scoped'];
   beforeAll(async () => {
-    ({ world, scoped } = await openFeed());
-    for (const id of [2, 3, 4]) world.erp.put(id, { customer: 'A', region: '1' });
-    await world.sync();
+    ({ fixture, scoped } = await openFeed());
+    for (const id of [2, 3, 4]) fixture.erp.put(id, { customer: 'A', region: '1' });
+    await fixture.sync();
   });
 
   it('reports a move as one delete to the former scope and one upsert to the new one, and nothing afterwards', async () => {
     const [a, b] = [await scoped({ customer: ['A'] }), await scoped({ customer: ['B'] })];
     const [heldA, heldB] = [(await page(a, null)).next, (await page(b, null)).next];
-    world.erp.put(2, { customer: 'B', region: '1' });
-    await world.sync();
+    fixture.erp.put(2, { customer: 'B', region: '1' });
+    await fixture.sync();
     const movedAt = (await page(a, heldA)).data[0]?.at;
     expect(listOps(await page(a, heldA))).toEqual(['delete 2']);
     expect(await page(b, heldB)).toMatchObject({
       data: [{ op: 'upsert', id: '2', record: { customerId: 'B' } }],
     });
-    world.erp.put(2, { customer: 'B', name: 'other' });
-    world.erp.put(5, { customer: 'A' });
-    await world.sync();
+    fixture.erp.put(2, { customer: 'B', name: 'other' });
+    fixture.erp.put(5, { customer: 'A' });
+    await fixture.sync();
     const later = await page(a, heldA);
     expect(listOps(later)).toEqual(['delete 2', 'upsert 5']);
     expect(later.data[0]).toEqual({ op: 'delete', id: '2', at: movedAt, record: null });
-    world.erp.drop(2);
-    await world.sync();
+    fixture.erp.drop(2);
+    await fixture.sync();
     expect(listOps(await page(a, heldA))).toEqual(['delete 2', 'upsert 5']);
     expect(listOps(await page(a, later.next))).toEqual([]);
     expect(listOps(await page(b, heldB))).toEqual(['delete 2']);
@@ -301,9 +301,9 @@ describe('a token of the change feed', () => {
   it('410 when the values of the scope were not recorded from its floor on, and once they are pruned', async () => {
     const get = await scoped({ customer: ['A'] });
     const { next } = await page(get, null);
-    const generation = Number((await world.state())?.generation);
+    const generation = Number((await fixture.state())?.generation);
     const recording = (text: string) =>
-      world.query(`update ${world.schema}.record_state set scope_columns = scope_columns || $1::jsonb`, [
+      fixture.query(`update ${fixture.schema}.record_state set scope_columns = scope_columns || $1::jsonb`, [
         text,
       ]);
     await recording(`{"f_customer": "${generation + 1}"}`);
@@ -313,10 +313,10 @@ describe('a token of the change feed', () => {
     ).toEqual([]);
     await recording(`{"f_customer": "${generation}"}`);
     expect((await page(get, next)).data).toEqual([]);
-    world.erp.put(3, { customer: 'C' });
-    await world.sync();
+    fixture.erp.put(3, { customer: 'C' });
+    await fixture.sync();
     const { next: later } = await page(get, next);
-    await world.query(`update ${world.schema}.scope_changes set at = now() - interval '31 days'`);
+    await fixture.query(`update ${fixture.schema}.scope_changes set at = now() - interval '31 days'`);
     await pruneTombstones(database.ctx, noSignal);
     expect(await refusal(get, next)).toEqual(expired);
     expect((await page(get, later)).data).toEqual([]);
@@ -325,14 +325,14 @@ describe('a token of the change feed', () => {
   it('reports a record that was withheld and one that is served again', async () => {
     const get = await scoped({ customer: ['A'] });
     const { next } = await page(get, null);
-    world.erp.put(4, { customer: 'A', name: 'newest' });
-    world.erp.rejects.set('4', { id: '4', ...unreadable });
-    await world.sync();
+    fixture.erp.put(4, { customer: 'A', name: 'newest' });
+    fixture.erp.rejects.set('4', { id: '4', ...unreadable });
+    await fixture.sync();
     const withheld = await page(get, next);
     expect(listOps(withheld)).toEqual(['delete 4']);
     await get('/v1/things/4').expect(404);
-    world.erp.rejects.clear();
-    await world.sync();
+    fixture.erp.rejects.clear();
+    await fixture.sync();
     for (const since of [next, withheld.next])
       expect(await page(get, since)).toMatchObject({
         data: [{ op: 'upsert', id: '4', record: { name: 'newest' } }],
@@ -340,17 +340,17 @@ describe('a token of the change feed', () => {
   });
 
   it('keeps the order of a walk during which records leave and come back', async () => {
-    for (const id of [11, 12, 13, 14, 15]) world.erp.put(id, { customer: 'W' });
-    await world.sync();
+    for (const id of [11, 12, 13, 14, 15]) fixture.erp.put(id, { customer: 'W' });
+    await fixture.sync();
     const get = await scoped({ customer: ['W'] });
     const first = await page(get, null, 2);
     expect([listOps(first), first.hasMore]).toEqual([['upsert 11', 'upsert 12'], true]);
-    world.erp.put(11, { customer: 'X' });
-    world.erp.put(14, { customer: 'X' });
-    await world.sync();
-    world.erp.drop(12);
-    world.erp.put(14, { customer: 'W' });
-    await world.sync();
+    fixture.erp.put(11, { customer: 'X' });
+    fixture.erp.put(14, { customer: 'X' });
+    await fixture.sync();
+    fixture.erp.drop(12);
+    fixture.erp.put(14, { customer: 'W' });
+    await fixture.sync();
     const second = await page(get, first.next, 2);
     expect([listOps(second), second.hasMore]).toEqual([['upsert 13', 'upsert 15'], true]);
     const third = await page(get, second.next, 2);
@@ -362,9 +362,9 @@ describe('a token of the change feed', () => {
   it('sends records of any size, in pages that end early, and none of other scopes', async () => {
     for (const id of [21, 22, 23, 24, 25, 26]) {
       const customer = id % 2 === 0 ? 'L' : 'M';
-      world.erp.put(id, { customer, name: `${customer} ${id}`.repeat(60_000) });
+      fixture.erp.put(id, { customer, name: `${customer} ${id}`.repeat(60_000) });
     }
-    await world.sync();
+    await fixture.sync();
     const get = await scoped({ customer: ['L'] });
     const { text, body } = await get('/v1/things/changes').expect(200);
     expect(listOps(body)).toEqual(['upsert 22', 'upsert 24', 'upsert 26']);
@@ -373,13 +373,13 @@ describe('a token of the change feed', () => {
     expect(body.data.map(({ record }: Change) => record)).toEqual(
       (await get('/v1/things').expect(200)).body.data,
     );
-    world.erp.put(24, { customer: 'M', name: 'short' });
-    await world.sync();
+    fixture.erp.put(24, { customer: 'M', name: 'short' });
+    await fixture.sync();
     expect(listOps(await page(get, body.next))).toEqual(['delete 24']);
   });
 
   it('works before the first sync after an update of the service', async () => {
-    const { world: older, scoped: scopedOlder } = await openFeed();
+    const { fixture: older, scoped: scopedOlder } = await openFeed();
     const get = await scopedOlder({ id: ['1'] });
     await older.query(
       `alter table ${older.schema}.record_state drop column scope_columns, drop column scope_pruned`,
@@ -393,7 +393,7 @@ describe('a token of the change feed', () => {
   it('410 after the table was replaced', async () => {
     const get = await scoped({ customer: ['A'] });
     const { next } = await page(get, null);
-    await world.query(`update ${world.schema}.record_state set epoch = 'another'`);
+    await fixture.query(`update ${fixture.schema}.record_state set epoch = 'another'`);
     expect(await refusal(get, next)).toEqual(expired);
     await page(get, (await page(get, null)).next);
   });

@@ -16,7 +16,7 @@ import { applyColumnChanges, dropRetiredTables } from '../../../src/warehouse/ta
 import { makeKey } from '../../setup/organization.ts';
 import { readToClose } from '../../setup/sockets.ts';
 import { until } from '../../setup/until.ts';
-import { field, memoryErp, noSignal, syncWorld } from '../../sync/fixture.ts';
+import { field, memoryErp, noSignal, syncFixture } from '../../sync/fixture.ts';
 import {
   type Caller,
   createCaller,
@@ -312,24 +312,24 @@ describe('while an export stalls', () => {
   });
 
   it('a sync adds columns to its table and swaps it: an earlier export is cut off, a concurrent one completes, and no list waits', async () => {
-    const world = await syncWorld(database.ctx, memoryErp());
+    const fixture = await syncFixture(database.ctx, memoryErp());
     const records = 10_050;
-    for (let id = 1; id <= records; id += 1) world.erp.put(id, { name: 'x'.repeat(2_500) });
-    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
+    for (let id = 1; id <= records; id += 1) fixture.erp.put(id, { name: 'x'.repeat(2_500) });
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
     const fields = [{ name: 'name', source: 'name' }];
-    const { organizationId } = world;
+    const { organizationId } = fixture;
     const endpoints = [{ name: 'things', recordType: 'thing', fields }];
     await publishVersion(database.ctx, organizationId, { endpoints });
     const reader = { organizationId, secret: (await makeKey(database.ctx, organizationId)).secret };
     const port = await serve();
     const before = await ask(port, '', '', reader, 'things');
     await stalled(1);
-    world.erp.fields = [...world.erp.fields, field('extra')];
-    await fetchAndStoreMetadata(world.tenant, world.erp.connector, noSignal);
+    fixture.erp.fields = [...fixture.erp.fields, field('extra')];
+    await fetchAndStoreMetadata(fixture.tenant, fixture.erp.connector, noSignal);
     const during = Promise.withResolvers<Awaited<ReturnType<typeof ask>>>();
-    world.erp.onCall = async ({ operation }) => {
+    fixture.erp.onCall = async ({ operation }) => {
       if (operation !== 'readPage') return;
-      world.erp.onCall = () => undefined;
+      fixture.erp.onCall = () => undefined;
       // The export that blocked the new column is cut off before the first page is read.
       expect(logged('export was cut off')).toMatchObject([{ reason: 'a writer waits for its table' }]);
       during.resolve(await ask(port, '', 'Connection: close\r\n', reader, 'things'));
@@ -347,9 +347,9 @@ describe('while an export stalls', () => {
     const reading = (async () => {
       while (syncing) await look();
     })();
-    const run = await world.sync();
+    const run = await fixture.sync();
     expect(run).toMatchObject({ status: 'succeeded', generation: '2' });
-    expect((await world.state())?.activeTable).toBe('thing_2');
+    expect((await fixture.state())?.activeTable).toBe('thing_2');
     // The run has finished, and the stalled client is still connected.
     await stalled(1);
     expect(logged('export was cut off')).toHaveLength(1);
@@ -363,11 +363,11 @@ describe('while an export stalls', () => {
     expect(endsCleanly(await readToClose(before.socket))).toBe(false);
     const { socket, head } = await during.promise;
     expect(head).toContain(`X-Total-Count: ${records}`);
-    expect(await dropRetiredTables(database.ctx.db.control, world.schema, 0)).toBe(0);
+    expect(await dropRetiredTables(database.ctx.db.control, fixture.schema, 0)).toBe(0);
     const text = await readToClose(socket);
     expect(endsCleanly(text)).toBe(true);
     expect(text.match(/"id":"\d+"/g)?.length).toBeGreaterThan(records - 100);
-    expect(await dropRetiredTables(database.ctx.db.control, world.schema, 0)).toBe(1);
+    expect(await dropRetiredTables(database.ctx.db.control, fixture.schema, 0)).toBe(1);
   });
 
   it('a writer that needs its table gets it soon: the export is cut off', async () => {

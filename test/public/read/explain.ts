@@ -1,4 +1,5 @@
 // The plan of PostgreSQL for the count of a list, over a table that has the indexes of the version.
+import { inject } from 'vitest';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { countStatement } from '../../../src/public/export/export-sql.ts';
 import { planList } from '../../../src/public/read/plan.ts';
@@ -6,8 +7,13 @@ import { boundedRanges, listReaches, rowsOnPage, sortedRanges } from '../../../s
 import { parseQuery } from '../../../src/public/read/request.ts';
 import { listStatement } from '../../../src/public/read/sql.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { describeIf } from '../../setup/describe-if.ts';
 import { compileInvoices } from '../compiled.ts';
 import { richLineColumns, type Site } from '../fixture.ts';
+
+/** For tests of plans: those of Citus are in its workers. */
+export const describePlans = (name: string, suite: () => void): void =>
+  describeIf(name, inject('nodes').length > 1 ? 'plans are read of one server' : undefined, suite);
 
 const compileEndpoint = (definition: object) => compileInvoices(definition, richLineColumns);
 

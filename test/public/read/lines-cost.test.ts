@@ -1,12 +1,12 @@
 // What filters on lines cost PostgreSQL in blocks read, which is the same on any machine. The lines are long
 // enough to be stored outside of their records, where every look at them is a read of its own.
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { makeOrganization } from '../../setup/organization.ts';
 import { loadInvoices, richLineColumns } from '../fixture.ts';
-import { countBlocks, createIndexes } from './explain.ts';
+import { countBlocks, createIndexes, describePlans } from './explain.ts';
 import { parameter, selectableInvoices } from './selection-oracle.ts';
 
 const records = 500;
@@ -81,7 +81,7 @@ const queries: readonly (readonly [name: string, query: string, total: number])[
   ],
 ];
 
-describe('a filter on lines reads at most twenty times the blocks of the plain list', () => {
+describePlans('a filter on lines reads at most twenty times the blocks of the plain list', () => {
   it.each(queries)('%s', async (_name, query, total) => {
     const asked = orders.flatMap((order) =>
       [1, 25].map((pageSize) => `${query}${order}&pageSize=${pageSize}`),

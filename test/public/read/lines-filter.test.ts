@@ -1,9 +1,9 @@
 // Filters on lines: a record matches when one of its lines does. Random filters against the same filter in
-// memory, at every door of a list.
+// memory, in every way of reading a list.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Get, listIds, type Site } from '../fixture.ts';
-import { explainCount } from './explain.ts';
+import { describePlans, explainCount } from './explain.ts';
 import {
   compares,
   days,
@@ -139,7 +139,9 @@ describe('filters on lines', () => {
     ] as const)
       expect((await get(`/v1/invoices?${query}`).expect(400)).body.error.details).toMatchObject([{ code }]);
   });
+});
 
+describePlans('a filter on lines', () => {
   it.each([
     ['lines.item=11', '@?'],
     ['lines.item=11&lines.item=12', '@?'],

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readOr } from '../../../src/public/read/filters.ts';
 import { type Get, listIds, type Site } from '../fixture.ts';
-import { explainCount } from './explain.ts';
+import { describePlans, explainCount } from './explain.ts';
 import {
   compares,
   folded,
@@ -214,7 +214,9 @@ describe('or', () => {
     ])
       readOr(long);
   });
+});
 
+describePlans('or', () => {
   it('is read through the indexes of its filters', async () => {
     const query = 'or=(status:eq:open,total:gt:1,lines.item:eq:11)';
     const plan = await explainCount(site, selectableInvoices, query);

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Get, listIds, type Site } from '../fixture.ts';
-import { explainCount } from './explain.ts';
+import { describePlans, explainCount } from './explain.ts';
 import {
   folded,
   type Invoice,
@@ -108,7 +108,9 @@ describe('q', () => {
     const refused = await get('/v1/masked?q=inv').expect(403);
     expect(refused.body.error.details).toMatchObject([{ path: 'q', code: 'field_masked' }]);
   });
+});
 
+describePlans('q', () => {
   it('is read through the indexes of its fields', async () => {
     const plan = await explainCount(site, selectableInvoices, 'q=bolt');
     expect(plan).toContain('BitmapOr');

@@ -27,7 +27,7 @@ import {
 import { describeIf } from '../../setup/describe-if.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { datedFields, type MemoryErp, memoryErp, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
+import { datedFields, type MemoryErp, memoryErp, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
 import { type CitusDatabase, citusDatabase } from './harness/citus-database.ts';
 import { noCluster, noLocalCluster, startCluster } from './harness/cluster.ts';
 
@@ -51,12 +51,14 @@ describeIf('the service on Citus', noCluster, () => {
   });
   afterAll(() => database?.close());
 
-  async function synced(options: { deletions?: 'feed' } = {}): Promise<{ erp: MemoryErp; world: SyncWorld }> {
+  async function synced(
+    options: { deletions?: 'feed' } = {},
+  ): Promise<{ erp: MemoryErp; fixture: SyncFixture }> {
     const erp = memoryErp(datedFields);
     for (let id = 1; id <= 30; id += 1) erp.put(id);
-    const world = await syncWorld(database.ctx, erp, { ...options, maxDeleteShare: 1 });
-    expect((await world.sync()).status).toBe('succeeded');
-    return { erp, world };
+    const fixture = await syncFixture(database.ctx, erp, { ...options, maxDeleteShare: 1 });
+    expect((await fixture.sync()).status).toBe('succeeded');
+    return { erp, fixture };
   }
 
   async function withInvoices(
@@ -78,12 +80,12 @@ describeIf('the service on Citus', noCluster, () => {
   }
 
   it('the settings of the service hold on the nodes, whatever their defaults', async () => {
-    const { world } = await synced();
-    const [row] = await world.query<Record<string, string>>(
+    const { fixture } = await synced();
+    const [row] = await fixture.query<Record<string, string>>(
       `select current_setting('port') as port, current_setting('timezone') as timezone, current_setting('datestyle') as datestyle,
-         current_setting('intervalstyle') as intervalstyle from ${world.schema}.record_state limit 1`,
+         current_setting('intervalstyle') as intervalstyle from ${fixture.schema}.record_state limit 1`,
     );
-    const node = await database.getNode(world.schema);
+    const node = await database.getNode(fixture.schema);
     expect(row).toMatchObject({
       port: String(node.connection.port),
       timezone: 'UTC',
@@ -94,35 +96,35 @@ describeIf('the service on Citus', noCluster, () => {
   });
 
   it('tables of an organization are made and upgraded one statement at a time', async () => {
-    const { world } = await synced();
+    const { fixture } = await synced();
     const tables = async () =>
       (
-        await world.query<{ name: string }>(
+        await fixture.query<{ name: string }>(
           'select relname as name from pg_class where relnamespace = $1::regnamespace and relkind = $2',
-          [world.schema, 'r'],
+          [fixture.schema, 'r'],
         )
       ).map(({ name }) => name);
     const before = await tables();
     // As an older version left it.
-    await database.ctx.db.control.raw(`drop table ${world.schema}.rolling_reads`);
-    await database.ctx.db.control.raw(`alter table ${world.schema}.record_state drop column filter`);
-    await updateTenantSchema(database.ctx, world.organizationId);
+    await database.ctx.db.control.raw(`drop table ${fixture.schema}.rolling_reads`);
+    await database.ctx.db.control.raw(`alter table ${fixture.schema}.record_state drop column filter`);
+    await updateTenantSchema(database.ctx, fixture.organizationId);
     expect((await tables()).sort()).toEqual(before.sort());
-    expect((await world.sync()).status).toBe('succeeded');
+    expect((await fixture.sync()).status).toBe('succeeded');
   });
 
   it('an incremental run inserts, changes and deletes records, with the times of the database', async () => {
-    const { erp, world } = await synced({ deletions: 'feed' });
-    const [before] = await world.query<{ now: Date }>('select clock_timestamp() as now');
+    const { erp, fixture } = await synced({ deletions: 'feed' });
+    const [before] = await fixture.query<{ now: Date }>('select clock_timestamp() as now');
     erp.deleted = new Map();
     erp.put(31);
     erp.put(3, { name: 'changed' });
     erp.drop(7);
-    expect(await world.sync('incremental')).toMatchObject({
+    expect(await fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { inserted: 1, updated: 1, deleted: 1 },
     });
-    const rows = await world.rows();
+    const rows = await fixture.rows();
     expect(rows.map(({ id }) => Number(id))).toEqual(
       [...Array(31).keys()].map((index) => index + 1).filter((id) => id !== 7),
     );
@@ -131,35 +133,35 @@ describeIf('the service on Citus', noCluster, () => {
   });
 
   it('a repeated deletion, a repeated rejection and a restarted run write over their row', async () => {
-    const { erp, world } = await synced({ deletions: 'feed' });
+    const { erp, fixture } = await synced({ deletions: 'feed' });
     erp.deleted = new Map();
     for (let round = 1; round <= 2; round += 1) {
       erp.drop(7);
       erp.put(8, { name: `round ${round}` });
       erp.rejects.set('9', { id: '9', code: 'X', message: 'cannot be stored' });
-      expect((await world.sync()).status).toBe('partial');
+      expect((await fixture.sync()).status).toBe('partial');
       erp.put(7);
-      expect((await world.sync('incremental')).status).toBe('partial');
+      expect((await fixture.sync('incremental')).status).toBe('partial');
     }
-    expect(await world.query(`select attempts > 1 as again from ${world.schema}.rejections`)).toEqual([
+    expect(await fixture.query(`select attempts > 1 as again from ${fixture.schema}.rejections`)).toEqual([
       { again: true },
     ]);
-    const runId = await world.queue();
+    const runId = await fixture.queue();
     let failures = 0;
     erp.onCall = ({ operation }) => {
       if (operation === 'readPage' && failures++ === 0) throw new Error('the worker dies');
     };
-    const lease = await world.claim();
-    await world.work(lease).catch(() => undefined);
+    const lease = await fixture.claim();
+    await fixture.work(lease).catch(() => undefined);
     erp.rejects.clear();
-    expect((await world.drive(runId)).status).toBe('succeeded');
+    expect((await fixture.drive(runId)).status).toBe('succeeded');
   });
 
   it('a table that a dead worker left is retired', async () => {
-    const { world } = await synced();
-    const table = await createFreshTable(database.ctx.db.control, world.schema, 'thing', 'integer', []);
-    await createFreshTable(database.ctx.db.control, world.schema, 'thing', 'integer', []);
-    expect(await world.query(`select table_name from ${world.schema}.retired_tables`)).toEqual([
+    const { fixture } = await synced();
+    const table = await createFreshTable(database.ctx.db.control, fixture.schema, 'thing', 'integer', []);
+    await createFreshTable(database.ctx.db.control, fixture.schema, 'thing', 'integer', []);
+    expect(await fixture.query(`select table_name from ${fixture.schema}.retired_tables`)).toEqual([
       { table_name: table },
     ]);
   });
@@ -242,18 +244,18 @@ describeIf('the service on Citus', noCluster, () => {
   });
 
   it('an index that refuses a value is dropped, and the sync succeeds', async () => {
-    const { erp, world } = await synced();
+    const { erp, fixture } = await synced();
     const wanted = [{ method: 'btree' as const, expression: '"f_name", id' }];
-    await saveWantedIndexes(world.tenant, 'thing', wanted);
-    await buildWantedIndexes(world.tenant, 'thing', () => Promise.resolve());
+    await saveWantedIndexes(fixture.tenant, 'thing', wanted);
+    await buildWantedIndexes(fixture.tenant, 'thing', () => Promise.resolve());
     erp.put(5, {
       name: Array.from({ length: 3000 }, (_, index) =>
         String.fromCharCode(33 + (((index * index * 7919) % 9001) % 90)),
       ).join(''),
     });
-    const run = await world.sync();
+    const run = await fixture.sync();
     expect(run).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
-    expect(await world.events(run.id)).toContain(
+    expect(await fixture.events(run.id)).toContain(
       'dropped an index because a value is too long for it; filters on that field are slower',
     );
   });
@@ -294,9 +296,9 @@ describeIf('the service on Citus', noCluster, () => {
   });
 
   it('the size of an organization is that on its node', async () => {
-    const { world } = await synced();
-    const { bytes, records } = await measureTenantStorage(world.tenant);
-    const node = await database.getNode(world.schema);
+    const { fixture } = await synced();
+    const { bytes, records } = await measureTenantStorage(fixture.tenant);
+    const node = await database.getNode(fixture.schema);
     const client = new Client({
       ...node.connection,
       database: database.cluster.database,
@@ -305,7 +307,7 @@ describeIf('the service on Citus', noCluster, () => {
     await client.connect();
     const { rows } = await client.query<{ bytes: string }>(
       `select sum(pg_total_relation_size(oid)) as bytes from pg_class where relnamespace = $1::regnamespace and relkind = 'r' and relname ~ '_[0-9]{6,}$'`,
-      [world.schema],
+      [fixture.schema],
     );
     await client.end();
     expect(records).toBe(30);
@@ -314,31 +316,33 @@ describeIf('the service on Citus', noCluster, () => {
   });
 
   it('a move to another node makes a new epoch at the next publish, and change tokens stay valid', async () => {
-    const { erp, world } = await synced();
-    const node = await database.getNode(world.schema);
+    const { erp, fixture } = await synced();
+    const node = await database.getNode(fixture.schema);
     const target = database.cluster.workers.find(
       ({ connection }) => connection.port !== node.connection.port,
     );
     if (target === undefined) throw new Error('there is no other node');
     const lineage = async () => {
-      const [row] = await world.query<{ epoch: string; timeline: string; former: unknown[] }>(
-        `select epoch, timeline, former_epochs as former from ${world.schema}.record_state`,
+      const [row] = await fixture.query<{ epoch: string; timeline: string; former: unknown[] }>(
+        `select epoch, timeline, former_epochs as former from ${fixture.schema}.record_state`,
       );
       return row;
     };
     erp.put(1, { name: 'second' });
-    await world.sync();
+    await fixture.sync();
     const before = await lineage();
     expect(before).toMatchObject({ former: [], timeline: expect.stringMatching(/^\d+\/[0-9A-F]{8}\/\d+$/) });
     const { host, port } = target.connection;
     await database.cluster.coordinator.query(
       `select citus_schema_move($1::regnamespace, $2::text, $3::int)`,
-      [world.schema, host, port],
+      [fixture.schema, host, port],
     );
-    await until(async () => ((await database.getNode(world.schema)).name === target.name ? true : undefined));
+    await until(async () =>
+      (await database.getNode(fixture.schema)).name === target.name ? true : undefined,
+    );
     expect((await lineage())?.epoch).toBe(before?.epoch);
     erp.put(1, { name: 'third' });
-    expect((await world.sync()).status).toBe('succeeded');
+    expect((await fixture.sync()).status).toBe('succeeded');
     const after = await lineage();
     expect(after?.epoch).not.toBe(before?.epoch);
     expect(after?.timeline).not.toBe(before?.timeline);

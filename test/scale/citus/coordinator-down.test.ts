@@ -12,7 +12,7 @@ import { describeIf } from '../../setup/describe-if.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { createScratchFolder } from '../../setup/scratch-folder.ts';
 import { until } from '../../setup/until.ts';
-import { datedFields, memoryErp, syncWorld } from '../../sync/fixture.ts';
+import { datedFields, memoryErp, syncFixture } from '../../sync/fixture.ts';
 import { type CitusDatabase, citusDatabase } from './harness/citus-database.ts';
 import { type Node, noLocalCluster } from './harness/cluster.ts';
 
@@ -32,12 +32,12 @@ describeIf('the coordinator is down', noLocalCluster, () => {
   let service: Service | undefined;
 
   async function makeCompany(): Promise<Company> {
-    const world = await syncWorld(database.ctx, memoryErp(datedFields));
-    for (let id = 1; id <= 20; id += 1) world.erp.put(id);
-    expect((await world.sync()).status).toBe('succeeded');
-    await publishVersion(database.ctx, world.organizationId, { endpoints: [endpoint] });
-    const { secret } = await makeKey(database.ctx, world.organizationId, { permissions: ['write'] });
-    return { organizationId: world.organizationId, secret, node: await database.getNode(world.schema) };
+    const fixture = await syncFixture(database.ctx, memoryErp(datedFields));
+    for (let id = 1; id <= 20; id += 1) fixture.erp.put(id);
+    expect((await fixture.sync()).status).toBe('succeeded');
+    await publishVersion(database.ctx, fixture.organizationId, { endpoints: [endpoint] });
+    const { secret } = await makeKey(database.ctx, fixture.organizationId, { permissions: ['write'] });
+    return { organizationId: fixture.organizationId, secret, node: await database.getNode(fixture.schema) };
   }
 
   async function start(seconds: number): Promise<Service> {

@@ -21,14 +21,14 @@ import {
   field,
   type MemoryErp,
   memoryErp,
-  type SyncWorld,
-  syncWorld,
+  type SyncFixture,
+  syncFixture,
 } from '../../sync/fixture.ts';
 import { type CitusDatabase, citusDatabase } from './harness/citus-database.ts';
 import { type Node, noLocalCluster } from './harness/cluster.ts';
 
 type Company = {
-  readonly world: SyncWorld;
+  readonly fixture: SyncFixture;
   readonly secret: string;
   readonly node: Node;
   readonly ownerId: string;
@@ -57,16 +57,16 @@ describeIf('a worker is down', noLocalCluster, () => {
     const erp = memoryErp(datedFields);
     erp.deleted = new Map();
     for (let id = 1; id <= 20; id += 1) erp.put(id);
-    const world = await syncWorld(database.ctx, erp, { deletions: 'feed', maxDeleteShare: 1 });
-    erps.set(world.organizationId, erp);
-    expect((await world.sync()).status).toBe('succeeded');
-    await publishVersion(database.ctx, world.organizationId, { endpoints: [endpoint] });
-    const { secret } = await makeKey(database.ctx, world.organizationId, { permissions: ['write'] });
+    const fixture = await syncFixture(database.ctx, erp, { deletions: 'feed', maxDeleteShare: 1 });
+    erps.set(fixture.organizationId, erp);
+    expect((await fixture.sync()).status).toBe('succeeded');
+    await publishVersion(database.ctx, fixture.organizationId, { endpoints: [endpoint] });
+    const { secret } = await makeKey(database.ctx, fixture.organizationId, { permissions: ['write'] });
     const [owner] = await database.cluster.coordinator.query<{ id: string }>(
       'select user_id as id from memberships where organization_id = $1',
-      [world.organizationId],
+      [fixture.organizationId],
     );
-    return { world, secret, node: await database.getNode(world.schema), ownerId: owner?.id ?? '' };
+    return { fixture, secret, node: await database.getNode(fixture.schema), ownerId: owner?.id ?? '' };
   }
 
   const environment = async () => ({
@@ -103,10 +103,10 @@ describeIf('a worker is down', noLocalCluster, () => {
     await database?.close();
   });
 
-  const read = ({ secret, world }: Company, path = '/v1/things') =>
+  const read = ({ secret, fixture }: Company, path = '/v1/things') =>
     ask(`${service.localUrl}/api/public${path}`, 'get', undefined, {
       authorization: `Bearer ${secret}`,
-      'x-tenant-id': world.organizationId,
+      'x-tenant-id': fixture.organizationId,
     });
   const call = ({ secret }: Company, method: 'get' | 'post' | 'patch', path: string, body?: unknown) =>
     ask(`${service.localUrl}${management}${path}`, method, body, { authorization: `Bearer ${secret}` });
@@ -135,13 +135,13 @@ describeIf('a worker is down', noLocalCluster, () => {
     if (postmaster === undefined) throw new Error('the node has no processes');
     return freezeServer(postmaster);
   }
-  const waitsFor = (world: SyncWorld, id: string, code: string) =>
+  const waitsFor = (fixture: SyncFixture, id: string, code: string) =>
     until(async () => {
-      const run = await world.row(id);
+      const run = await fixture.row(id);
       return run.status === 'waiting' && run.error?.code === code ? run : undefined;
     });
-  const succeeded = (world: SyncWorld, id: string) =>
-    until(async () => ((await world.row(id)).status === 'succeeded' ? true : undefined));
+  const succeeded = (fixture: SyncFixture, id: string) =>
+    until(async () => ((await fixture.row(id)).status === 'succeeded' ? true : undefined));
 
   it('answers 503 at once for its organizations, and everything for the others', async () => {
     const replies = { near: [] as number[], far: [] as number[], farMs: [] as number[] };
@@ -157,8 +157,8 @@ describeIf('a worker is down', noLocalCluster, () => {
     );
     await database.cluster.kill(far.node.name);
     await until(async () => (replies.far.includes(503) ? true : undefined));
-    near.world.erp.put(21);
-    expect(await near.world.sync('incremental')).toMatchObject({
+    near.fixture.erp.put(21);
+    expect(await near.fixture.sync('incremental')).toMatchObject({
       status: 'succeeded',
       counts: { inserted: 1 },
     });
@@ -205,8 +205,8 @@ describeIf('a worker is down', noLocalCluster, () => {
     ];
     // All permits that they can get, until the first reads have ended by their time limit.
     await until(async () => (readers.every(({ statuses }) => statuses.includes(503)) ? true : undefined));
-    near.world.erp.put(40);
-    expect((await near.world.sync('incremental')).status).toBe('succeeded');
+    near.fixture.erp.put(40);
+    expect((await near.fixture.sync('incremental')).status).toBe('succeeded');
     isOver = true;
     thaw();
     await Promise.all(reading);
@@ -218,32 +218,32 @@ describeIf('a worker is down', noLocalCluster, () => {
 
   it("its organizations' runs wait for it, however often they are tried, and continue by themselves", async () => {
     await database.cluster.kill(far.node.name);
-    far.world.erp.put(22);
-    const id = await far.world.queue('incremental');
+    far.fixture.erp.put(22);
+    const id = await far.fixture.queue('incremental');
     startWorkers();
     await until(async () =>
-      (await far.world.row(id)).attempt > database.ctx.settings.sync.maxAttemptsWithoutProgress + 3
+      (await far.fixture.row(id)).attempt > database.ctx.settings.sync.maxAttemptsWithoutProgress + 3
         ? true
         : undefined,
     );
-    const run = await waitsFor(far.world, id, 'WAREHOUSE_SERVER_DOWN');
+    const run = await waitsFor(far.fixture, id, 'WAREHOUSE_SERVER_DOWN');
     expect(run.attempts_without_progress).toBeLessThanOrEqual(1);
     const shown = await call(far, 'get', `/sync-runs/${id}`);
     expect([shown.status, shown.body.error.code]).toEqual([200, 'WAREHOUSE_SERVER_DOWN']);
     await database.cluster.start(far.node.name);
-    await succeeded(far.world, id);
-    expect(await far.world.rows()).toHaveLength(21);
+    await succeeded(far.fixture, id);
+    expect(await far.fixture.rows()).toHaveLength(21);
   });
 
   it('changes of tables wait, say so where people look, and continue by themselves', async () => {
     await database.cluster.kill(far.node.name);
     // A column for a field that is new in the ERP.
-    near.world.erp.fields = [...near.world.erp.fields, field('note')];
-    near.world.erp.put(23, { note: 'a note' });
-    const altered = await near.world.queue('full');
+    near.fixture.erp.fields = [...near.fixture.erp.fields, field('note')];
+    near.fixture.erp.put(23, { note: 'a note' });
+    const altered = await near.fixture.queue('full');
     startWorkers();
-    await waitsFor(near.world, altered, 'TABLES_PENDING');
-    const shown = await call(near, 'get', `/sync-configs/${near.world.configId}`);
+    await waitsFor(near.fixture, altered, 'TABLES_PENDING');
+    const shown = await call(near, 'get', `/sync-configs/${near.fixture.configId}`);
     expect(shown.body.lastRun).toMatchObject({
       error: {
         code: 'TABLES_PENDING',
@@ -258,7 +258,7 @@ describeIf('a worker is down', noLocalCluster, () => {
       sorts: ['name'],
       filters: [{ field: 'name', operators: ['contains'] }],
     };
-    const id = await publishVersion(database.ctx, near.world.organizationId, {
+    const id = await publishVersion(database.ctx, near.fixture.organizationId, {
       version: 'v2',
       status: 'draft',
       endpoints: [sorted],
@@ -273,7 +273,7 @@ describeIf('a worker is down', noLocalCluster, () => {
       return body.publication.progress.step === 'tables pending' ? true : undefined;
     });
     // A new organization.
-    const { headers } = await makeSession(service.ctx, near.ownerId, near.world.organizationId);
+    const { headers } = await makeSession(service.ctx, near.ownerId, near.fixture.organizationId);
     const created = await ask(
       `${service.localUrl}${management}/organizations`,
       'post',
@@ -293,7 +293,7 @@ describeIf('a worker is down', noLocalCluster, () => {
       (await readMetric('portal_tables_pending', 'publications')) === 1 ? true : undefined,
     );
     await database.cluster.start(far.node.name);
-    await succeeded(near.world, altered);
+    await succeeded(near.fixture, altered);
     await until(async () =>
       (await call(near, 'get', `/api-schema/${draft.body.id}`)).body.status === 'published'
         ? true
@@ -313,14 +313,14 @@ describeIf('a worker is down', noLocalCluster, () => {
 
   it('an organization can be deleted: what is left of it goes by itself', async () => {
     const company = await makeCompany();
-    const { world, ownerId } = company;
-    const { headers } = await makeSession(service.ctx, ownerId, world.organizationId);
+    const { fixture, ownerId } = company;
+    const { headers } = await makeSession(service.ctx, ownerId, fixture.organizationId);
     const [{ slug } = { slug: '' }] = await database.cluster.coordinator.query<{ slug: string }>(
       'select slug from organizations where id = $1',
-      [world.organizationId],
+      [fixture.organizationId],
     );
     await database.cluster.kill(far.node.name);
-    const url = `${service.localUrl}${management}/organizations/${world.organizationId}?confirm=${slug}`;
+    const url = `${service.localUrl}${management}/organizations/${fixture.organizationId}?confirm=${slug}`;
     const refused = await ask(url, 'delete', undefined, { ...headers, origin: service.url });
     expect([refused.status, refused.body.error.message]).toEqual([
       503,
@@ -329,7 +329,7 @@ describeIf('a worker is down', noLocalCluster, () => {
     await until(async () => ((await read(company)).status === 404 ? true : undefined));
     await database.cluster.coordinator.query(
       "update organizations set deleting_since = now() - interval '2 minutes' where id = $1",
-      [world.organizationId],
+      [fixture.organizationId],
     );
     await finishDeletions(database.ctx);
     const countLeft = async () => {
@@ -337,7 +337,10 @@ describeIf('a worker is down', noLocalCluster, () => {
         'select (select count(*) from organizations where id = $1) + (select count(*) from pg_namespace where nspname = $2) as n';
       return Number(
         (
-          await database.cluster.coordinator.query<{ n: string }>(sql, [world.organizationId, world.schema])
+          await database.cluster.coordinator.query<{ n: string }>(sql, [
+            fixture.organizationId,
+            fixture.schema,
+          ])
         )[0]?.n,
       );
     };

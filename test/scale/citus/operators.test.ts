@@ -16,7 +16,7 @@ import { describeIf } from '../../setup/describe-if.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { createScratchFolder } from '../../setup/scratch-folder.ts';
 import { until } from '../../setup/until.ts';
-import { datedFields, memoryErp, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
+import { datedFields, memoryErp, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
 import { type Address, watchAnswers } from './harness/answers.ts';
 import { type Cluster, type Node, noLocalCluster, startCluster } from './harness/cluster.ts';
 
@@ -223,19 +223,23 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     }
   });
 
-  type Tenant = { readonly world: SyncWorld; readonly slug: string; readonly addresses: readonly Address[] };
+  type Tenant = {
+    readonly fixture: SyncFixture;
+    readonly slug: string;
+    readonly addresses: readonly Address[];
+  };
   const tenants: Tenant[] = [];
 
   async function makeTenant(records: number): Promise<Tenant> {
-    const world = await syncWorld(ctx, memoryErp(datedFields));
-    for (let id = 1; id <= records; id += 1) world.erp.put(id);
-    expect(await world.sync()).toMatchObject({ status: 'succeeded' });
-    await publishVersion(ctx, world.organizationId, { endpoints: [endpoint] });
-    const { secret } = await makeKey(ctx, world.organizationId);
-    const headers = { authorization: `Bearer ${secret}`, 'x-tenant-id': world.organizationId };
+    const fixture = await syncFixture(ctx, memoryErp(datedFields));
+    for (let id = 1; id <= records; id += 1) fixture.erp.put(id);
+    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+    await publishVersion(ctx, fixture.organizationId, { endpoints: [endpoint] });
+    const { secret } = await makeKey(ctx, fixture.organizationId);
+    const headers = { authorization: `Bearer ${secret}`, 'x-tenant-id': fixture.organizationId };
     const [row] = await cluster.coordinator.query<{ slug: string }>(
       'select slug from organizations where id = $1',
-      [world.organizationId],
+      [fixture.organizationId],
       database,
     );
     const at = (place: string, accept = 'application/json'): Address => ({
@@ -243,7 +247,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
       headers: { ...headers, accept },
     });
     return {
-      world,
+      fixture,
       slug: row?.slug ?? '',
       addresses: [at('?page=3&pageSize=20'), at('/7'), at('', 'application/x-ndjson')],
     };
@@ -276,7 +280,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
   });
 
   it('move-organization moves an organization while it is read and synced, and every answer is right', async () => {
-    const [{ slug, world }] = tenants as [Tenant, Tenant];
+    const [{ slug, fixture }] = tenants as [Tenant, Tenant];
     const from = (await readPlacement())[slug];
     const to = [worker1(), worker2()].map(toAddress).find((node) => node !== from) ?? '';
     const exported = async () => {
@@ -288,21 +292,21 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     await until(async () => (watched.answers() > 20 ? true : undefined));
     const moving = admin(['move-organization', slug, '--to', to]);
     for (let id = 1; id <= 5; id += 1) {
-      world.erp.put(1_000 + id);
-      expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded' });
+      fixture.erp.put(1_000 + id);
+      expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded' });
     }
     const moved = await moving;
     expect([moved.code, moved.stdout]).toEqual([
       0,
       expect.stringMatching(new RegExp(`^${slug} is on ${to} now\\. It took \\d+(\\.\\d)? s\\.\\n$`)),
     ]);
-    world.erp.put(2_000);
-    expect(await world.sync('incremental')).toMatchObject({ status: 'succeeded' });
+    fixture.erp.put(2_000);
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded' });
     const seen = await watched.stop();
     expect(seen.problems).toEqual([]);
     expect(seen.answers).toBeGreaterThan(50);
     expect((await readPlacement())[slug]).toBe(to);
-    expect(await world.rows()).toHaveLength(406);
+    expect(await fixture.rows()).toHaveLength(406);
     expect(await exported()).toBe(before);
     const audited = await cluster.coordinator.query(
       'select changes from audit_log where action = $1',

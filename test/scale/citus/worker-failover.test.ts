@@ -7,7 +7,7 @@ import { createCaller, publicApp, publishVersion } from '../../public/fixture.ts
 import { describeIf } from '../../setup/describe-if.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { datedFields, memoryErp, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
+import { datedFields, memoryErp, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
 import { type CitusDatabase, citusDatabase } from './harness/citus-database.ts';
 import { noLocalCluster } from './harness/cluster.ts';
 
@@ -21,29 +21,29 @@ const endpoint = {
 describeIf("a worker's standby is promoted", noLocalCluster, () => {
   let database: CitusDatabase;
   let app: Express;
-  let lost: SyncWorld;
-  let other: SyncWorld;
+  let lost: SyncFixture;
+  let other: SyncFixture;
   let getLost: ReturnType<typeof createCaller>;
   let getOther: ReturnType<typeof createCaller>;
 
   async function makeCompany() {
-    const world = await syncWorld(database.ctx, memoryErp(datedFields), {
+    const fixture = await syncFixture(database.ctx, memoryErp(datedFields), {
       deletions: 'feed',
       maxDeleteShare: 1,
     });
-    world.erp.deleted = new Map();
-    for (let id = 1; id <= 20; id += 1) world.erp.put(id);
-    expect((await world.sync()).status).toBe('succeeded');
-    await publishVersion(database.ctx, world.organizationId, { endpoints: [endpoint] });
-    const { secret } = await makeKey(database.ctx, world.organizationId);
-    return { world, get: createCaller(app, { secret, organizationId: world.organizationId }) };
+    fixture.erp.deleted = new Map();
+    for (let id = 1; id <= 20; id += 1) fixture.erp.put(id);
+    expect((await fixture.sync()).status).toBe('succeeded');
+    await publishVersion(database.ctx, fixture.organizationId, { endpoints: [endpoint] });
+    const { secret } = await makeKey(database.ctx, fixture.organizationId);
+    return { fixture, get: createCaller(app, { secret, organizationId: fixture.organizationId }) };
   }
 
   beforeAll(async () => {
     database = await citusDatabase({ settings: { cacheTtlMs: 0 } });
     app = publicApp(database.ctx, undefined, createReadEngine(database.ctx));
-    ({ world: lost, get: getLost } = await makeCompany());
-    do ({ world: other, get: getOther } = await makeCompany());
+    ({ fixture: lost, get: getLost } = await makeCompany());
+    do ({ fixture: other, get: getOther } = await makeCompany());
     while ((await database.getNode(other.schema)).name === (await database.getNode(lost.schema)).name);
   });
   afterAll(() => database?.close());
@@ -94,6 +94,6 @@ describeIf("a worker's standby is promoted", noLocalCluster, () => {
     other.erp.put(21);
     expect(await other.sync('incremental')).toMatchObject({ status: 'succeeded', generation: '2' });
     // Tables can be changed again: the cluster knows the new address on all nodes.
-    expect((await makeCompany()).world.organizationId).toBeTruthy();
+    expect((await makeCompany()).fixture.organizationId).toBeTruthy();
   });
 });

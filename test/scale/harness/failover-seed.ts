@@ -63,29 +63,29 @@ async function openPlay(database: PairDatabase, seed: number): Promise<Play> {
   };
 }
 
-const readGeneration = async ({ world }: Play): Promise<bigint> =>
-  BigInt((await world.state())?.generation ?? 0);
+const readGeneration = async ({ fixture }: Play): Promise<bigint> =>
+  BigInt((await fixture.state())?.generation ?? 0);
 
 async function publish(play: Play): Promise<void> {
   edit(play);
-  const id = await play.world.queue(play.random.chance(0.2) ? 'full' : 'incremental');
+  const id = await play.fixture.queue(play.random.chance(0.2) ? 'full' : 'incremental');
   if (await finishRun(play, id)) await assertPublished(play);
 }
 
 /** The failover comes when the run calls the ERP for the nth time. */
 async function publishThroughFailover(play: Play): Promise<void> {
-  const { world, random } = play;
+  const { fixture, random } = play;
   edit(play);
-  const id = await world.queue(random.chance(0.5) ? 'full' : 'incremental');
+  const id = await fixture.queue(random.chance(0.5) ? 'full' : 'incremental');
   let left = random.between(1, 6);
   let failing: Promise<void> | undefined;
-  world.erp.onCall = async () => {
+  fixture.erp.onCall = async () => {
     left -= 1;
     if (left === 0) failing = failOver(play);
     await failing;
   };
   const hasEnded = await finishRun(play, id);
-  world.erp.onCall = () => undefined;
+  fixture.erp.onCall = () => undefined;
   await failing;
   if (hasEnded) await assertPublished(play);
   else await publish(play);
@@ -119,13 +119,13 @@ async function failOver(play: Play): Promise<void> {
 }
 
 /** The same draft, with other fields when its publication was lost. */
-async function publishDraft({ ctx, world, random, drafts, oracle, exact }: Play): Promise<void> {
+async function publishDraft({ ctx, fixture, random, drafts, oracle, exact }: Play): Promise<void> {
   const version = random.pick(['v2', 'v3'] as const);
   if ((await oracle.read(exact, `/${version}/things`)).status !== 404) return;
   const fields = random
     .sample(bothFields, random.between(1, 2))
     .map((field) => ({ ...field, name: random.pick([field.name, `${field.name}Text`]) }));
-  await publishVersion(ctx, world.organizationId, {
+  await publishVersion(ctx, fixture.organizationId, {
     id: drafts[version],
     version,
     endpoints: [createEndpoint(fields)],

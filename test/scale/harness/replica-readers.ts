@@ -70,9 +70,9 @@ export type Readers = {
 };
 
 export async function openReaders(site: ReplicatedService): Promise<Readers> {
-  const { service, secret, world, published, countRecords: countOf } = site;
+  const { service, secret, fixture, published, countRecords: countOf } = site;
   const agent = new Agent({ keepAlive: true });
-  const own = { authorization: `Bearer ${secret}`, 'x-tenant-id': world.organizationId };
+  const own = { authorization: `Bearer ${secret}`, 'x-tenant-id': fixture.organizationId };
   const findings: Findings = {
     reads: 0,
     wrong: 0,
@@ -258,7 +258,7 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
             limit: 20,
           } as const;
           const { count, min, max } = JSON.parse(
-            await tools.aggregate(world.tenant, access, input),
+            await tools.aggregate(fixture.tenant, access, input),
           ) as Record<string, unknown>;
           return { states: [Number(min), Number(max)], found: Number(count) };
         },

@@ -15,7 +15,7 @@ import { databaseUrl } from '../../setup/database-url.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { createScratchFolder } from '../../setup/scratch-folder.ts';
 import { findStablePort } from '../../setup/stable-port.ts';
-import { field, type MemoryErp, memoryErp, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
+import { field, type MemoryErp, memoryErp, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
 import { type Servers, startPair } from './servers.ts';
 
 const database = 'portal';
@@ -58,7 +58,7 @@ export type Published = { readonly state: number; readonly atMs: number };
 export type ReplicatedService = {
   readonly servers: Servers;
   readonly service: Service;
-  readonly world: SyncWorld;
+  readonly fixture: SyncFixture;
   readonly secret: string;
   /** As the service has them in READ_URL. */
   readonly replicaUrls: readonly string[];
@@ -173,13 +173,13 @@ export async function startReplicatedService(options: Options = {}): Promise<Rep
   );
   const service = await startProcess({ ...environment, ...options.environment });
   const erp = memoryErp(recordFields);
-  const world = await syncWorld(service.ctx, erp, { maxDeleteShare: 1 });
+  const fixture = await syncFixture(service.ctx, erp, { maxDeleteShare: 1 });
   const published: Published[] = [];
   const lost = new Set<number>();
   const publish = async (): Promise<void> => {
     const state = published.length + lost.size + 1;
     changeErp(erp, listIds(records, state), state);
-    const run = await world.sync();
+    const run = await fixture.sync();
     if (run.status !== 'succeeded')
       throw new Error(`the sync of state ${state} is ${run.status}: ${JSON.stringify(run)}`);
     published.push({ state, atMs: performance.now() });
@@ -188,18 +188,18 @@ export async function startReplicatedService(options: Options = {}): Promise<Rep
   // The version needs to know what references refer to.
   const described = await erp.connector.metadata(AbortSignal.timeout(60_000));
   await saveAccount(
-    { ...service.ctx, organizationId: world.organizationId },
+    { ...service.ctx, organizationId: fixture.organizationId },
     { described, listed: [], account: null },
   );
-  await publishVersion(service.ctx, world.organizationId, { endpoints: [endpoint] });
+  await publishVersion(service.ctx, fixture.organizationId, { endpoints: [endpoint] });
   // As publishing does. The service's maintenance may have entered before that no version shows anything.
-  await enterVersions({ ...service.ctx, organizationId: world.organizationId });
+  await enterVersions({ ...service.ctx, organizationId: fixture.organizationId });
   const permissions = ['write'];
-  const { secret } = await makeKey(service.ctx, world.organizationId, { permissions });
+  const { secret } = await makeKey(service.ctx, fixture.organizationId, { permissions });
   return {
     servers,
     service,
-    world,
+    fixture,
     secret,
     replicaUrls,
     startProcess: (changes) => startProcess({ ...environment, METRICS_PORT: '', ...changes }),

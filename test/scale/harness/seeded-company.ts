@@ -9,14 +9,14 @@ import type { Random } from '../../chaos/random.ts';
 import { publicApp, publishVersion } from '../../public/fixture.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { datedFields, memoryErp, noSignal, type SyncWorld, syncWorld } from '../../sync/fixture.ts';
+import { datedFields, memoryErp, noSignal, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
 import { createOracle, type Oracle } from './answer-oracle.ts';
 import { type ChangeClients, createChangeClients } from './change-clients.ts';
 
 export type SeededCompany = {
   readonly random: Random;
   readonly ctx: Ctx;
-  readonly world: SyncWorld;
+  readonly fixture: SyncFixture;
   readonly oracle: Oracle;
   readonly clients: ChangeClients;
   /** Asks the database at each request. */
@@ -73,17 +73,17 @@ export async function openCompany(
   const sync = { ...given.sync, pageSize: 10, leaseMs, renewMs: 100 };
   const settings = { ...given, cacheTtlMs: 0, sync };
   const ctx: Ctx = { ...parts, settings };
-  const world = await syncWorld(ctx, memoryErp(datedFields));
-  world.erp.deleted = new Map();
-  for (let id = 1; id <= 20; id += 1) world.erp.put(id);
-  await world.sync();
-  await publishVersion(ctx, world.organizationId, { endpoints: [createEndpoint(bothFields)] });
-  const { secret } = await makeKey(ctx, world.organizationId);
-  const oracle = createOracle({ secret, organizationId: world.organizationId });
+  const fixture = await syncFixture(ctx, memoryErp(datedFields));
+  fixture.erp.deleted = new Map();
+  for (let id = 1; id <= 20; id += 1) fixture.erp.put(id);
+  await fixture.sync();
+  await publishVersion(ctx, fixture.organizationId, { endpoints: [createEndpoint(bothFields)] });
+  const { secret } = await makeKey(ctx, fixture.organizationId);
+  const oracle = createOracle({ secret, organizationId: fixture.organizationId });
   return {
     random,
     ctx,
-    world,
+    fixture,
     oracle,
     clients: createChangeClients(oracle, (app) => readList(oracle, app)),
     exact: freshApp(ctx),
@@ -96,7 +96,7 @@ export async function openCompany(
 }
 
 /** Changes, creates and deletes a few records in the ERP. */
-export function edit({ random, world: { erp } }: SeededCompany): void {
+export function edit({ random, fixture: { erp } }: SeededCompany): void {
   for (let left = random.between(1, 4); left > 0; left -= 1) {
     const id = random.between(1, 30);
     if (random.chance(0.3) && erp.records.has(String(id)) && erp.records.size > 5) erp.drop(id);
@@ -112,25 +112,25 @@ export function edit({ random, world: { erp } }: SeededCompany): void {
  * Works until the run has ended; false when it was lost. The next claim takes over what a broken connection
  * interrupted. Rejects when the run failed.
  */
-export async function finishRun({ ctx, world }: SeededCompany, id: string): Promise<boolean> {
+export async function finishRun({ ctx, fixture }: SeededCompany, id: string): Promise<boolean> {
   const ended = await until(async () => {
     const lease = await claimRun(ctx, 'test', ctx.settings.sync.leaseMs).catch(() => undefined);
-    if (lease !== undefined) await world.work(lease, noSignal, ctx);
-    const found = await world
+    if (lease !== undefined) await fixture.work(lease, noSignal, ctx);
+    const found = await fixture
       .row(id)
       .catch((error: Error) => (error.message === 'the run is gone' ? 'gone' : undefined));
     if (found === undefined || found === 'gone') return found;
     return ['succeeded', 'failed'].includes(found.status) ? found.status : undefined;
   }, 300_000);
-  if (ended === 'failed') throw new Error(`a run failed: ${JSON.stringify((await world.row(id)).error)}`);
+  if (ended === 'failed') throw new Error(`a run failed: ${JSON.stringify((await fixture.row(id)).error)}`);
   return ended === 'succeeded';
 }
 
 /** Rejects unless readers see what the ERP has. */
-export async function assertPublished({ world, oracle, exact }: SeededCompany): Promise<void> {
+export async function assertPublished({ fixture, oracle, exact }: SeededCompany): Promise<void> {
   const own = [...(await readList(oracle, exact)).values()] as { id: string; name: string; total: number }[];
   const shown = own.map(({ id, name, total }) => `${id} ${name} ${total}`).sort();
-  const wanted = [...world.erp.records.values()]
+  const wanted = [...fixture.erp.records.values()]
     .map(({ id, values }) => `${id} ${values['name']} ${Number(values['total'])}`)
     .sort();
   if (JSON.stringify(shown) !== JSON.stringify(wanted))

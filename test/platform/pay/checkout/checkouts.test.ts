@@ -1,61 +1,63 @@
 // Checkouts never ask for more than is due, however many are open for an invoice.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listCodes, listProblems } from '../../../setup/api.ts';
-import { type Desk, openDesk } from '../desk.ts';
+import { openSandboxFixture, type SandboxFixture } from '../sandbox-fixture.ts';
 
-let desk: Desk;
+let fixture: SandboxFixture;
 beforeAll(async () => {
-  desk = await openDesk();
+  fixture = await openSandboxFixture();
 });
-afterAll(() => desk.stop());
+afterAll(() => fixture.stop());
 
 describe('POST /pay/checkout', () => {
   it('asks for the open amount, and no other checkout asks for it again', async () => {
-    const [first, second] = [await desk.books.invoice(10_000), await desk.books.invoice(2_550)];
-    const both = await desk.checkOut([{ recordId: first, amount: '40' }, { recordId: second }]);
+    const [first, second] = [await fixture.books.invoice(10_000), await fixture.books.invoice(2_550)];
+    const both = await fixture.checkOut([{ recordId: first, amount: '40' }, { recordId: second }]);
     expect(both).toMatchObject({
       status: 'PENDING',
       amount: '65.50',
       currency: 'GBP',
       url: expect.stringContaining('/pay/sandbox/'),
     });
-    expect(await desk.call('get', `/pay/checkouts/${both.id}`)).toEqual(both);
-    const more = await desk.tryCheckOut([{ recordId: first, amount: '60.01' }, { recordId: second }]);
+    expect(await fixture.call('get', `/pay/checkouts/${both.id}`)).toEqual(both);
+    const more = await fixture.tryCheckOut([{ recordId: first, amount: '60.01' }, { recordId: second }]);
     expect([more.status, listProblems(more)]).toEqual([
       422,
       ['invoices[0].amount more_than_due', 'invoices[1].recordId in_flight'],
     ]);
     expect(more.body.error.details[0].message).toContain('60.00 GBP');
-    expect((await desk.checkOut([{ recordId: first }])).amount).toBe('60.00');
-    await desk.giveUp(both);
-    await desk.work(both.paymentId);
-    const { status, failure, invoices } = await desk.readPayment(both);
+    expect((await fixture.checkOut([{ recordId: first }])).amount).toBe('60.00');
+    await fixture.giveUp(both);
+    await fixture.work(both.paymentId);
+    const { status, failure, invoices } = await fixture.readPayment(both);
     expect([status, failure.code, invoices[0]]).toEqual([
       'CANCELED',
       'canceled_by_payer',
       { recordId: first, number: expect.any(String), amount: '40.00' },
     ]);
-    expect((await desk.call('get', `/pay/checkouts/${both.id}`)).url).toBeNull();
-    expect((await desk.checkOut([{ recordId: first }])).amount).toBe('40.00');
+    expect((await fixture.call('get', `/pay/checkouts/${both.id}`)).url).toBeNull();
+    expect((await fixture.checkOut([{ recordId: first }])).amount).toBe('40.00');
   });
 
   it('accepts only one of several concurrent checkouts for the same amount', async () => {
-    const id = await desk.books.invoice(5_000);
-    const answers = await Promise.all(Array.from({ length: 5 }, () => desk.tryCheckOut([{ recordId: id }])));
+    const id = await fixture.books.invoice(5_000);
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => fixture.tryCheckOut([{ recordId: id }])),
+    );
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422, 422]);
-    const parts = await desk.books.invoice(5_000);
+    const parts = await fixture.books.invoice(5_000);
     const some = await Promise.all(
-      Array.from({ length: 5 }, () => desk.tryCheckOut([{ recordId: parts, amount: '20' }])),
+      Array.from({ length: 5 }, () => fixture.tryCheckOut([{ recordId: parts, amount: '20' }])),
     );
     expect(some.map(({ status }) => status).sort()).toEqual([201, 201, 422, 422, 422]);
   });
 
   it('422 for invoices, amounts and URLs that are not valid, with path and code for each', async () => {
-    const id = await desk.books.invoice(1_000);
-    const foreign = await desk.books.invoice(1_000, await desk.books.customer());
-    const paid = await desk.checkOut([{ recordId: id, amount: '0.01' }]);
+    const id = await fixture.books.invoice(1_000);
+    const foreign = await fixture.books.invoice(1_000, await fixture.books.customer());
+    const paid = await fixture.checkOut([{ recordId: id, amount: '0.01' }]);
     expect(paid.amount).toBe('0.01');
-    const refused = await desk.tryCheckOut([
+    const refused = await fixture.tryCheckOut([
       { recordId: '999999999' },
       { recordId: foreign },
       { recordId: id, amount: '1.001' },
@@ -70,12 +72,12 @@ describe('POST /pay/checkout', () => {
       'invoices[4].recordId unknown_invoice',
     ]);
     for (const amount of ['0', '-1', '1e1', ''])
-      expect([amount, listCodes(await desk.tryCheckOut([{ recordId: id, amount }]))]).toEqual([
+      expect([amount, listCodes(await fixture.tryCheckOut([{ recordId: id, amount }]))]).toEqual([
         amount,
         ['invalid_amount'],
       ]);
     const cancelUrl = 'https://shop.acme.example.evil.example/';
-    expect(listProblems(await desk.tryCheckOut([{ recordId: id }], { cancelUrl }))).toEqual([
+    expect(listProblems(await fixture.tryCheckOut([{ recordId: id }], { cancelUrl }))).toEqual([
       'cancelUrl foreign_address',
     ]);
     for (const end of [
@@ -85,81 +87,86 @@ describe('POST /pay/checkout', () => {
       'acme\u200b.example',
     ])
       for (const name of ['successUrl', 'cancelUrl']) {
-        const answer = await desk.tryCheckOut([{ recordId: id }], { [name]: `https://${end}` });
+        const answer = await fixture.tryCheckOut([{ recordId: id }], { [name]: `https://${end}` });
         expect([end, listProblems(answer)[0]]).toEqual([end, `${name} custom`]);
       }
   });
 
   it('uses synced amounts only when allowed and the ERP is unavailable', async () => {
-    const id = await desk.books.invoice(3_000);
-    await desk.sync(id, '12.3400');
-    expect((await desk.checkOut([{ recordId: id, amount: '1' }], { allowStale: true })).amount).toBe('1.00');
-    await desk.sql((tx) =>
+    const id = await fixture.books.invoice(3_000);
+    await fixture.sync(id, '12.3400');
+    expect((await fixture.checkOut([{ recordId: id, amount: '1' }], { allowStale: true })).amount).toBe(
+      '1.00',
+    );
+    await fixture.sql((tx) =>
       tx('erp_connections').update({
         settings: tx.raw(`jsonb_set(settings, '{baseUrl}', '"http://127.0.0.1:9"')`),
       }),
     );
     try {
-      const down = await desk.tryCheckOut([{ recordId: id }]);
+      const down = await fixture.tryCheckOut([{ recordId: id }]);
       expect([down.status, down.headers['retry-after']]).toEqual([503, expect.any(String)]);
-      expect((await desk.checkOut([{ recordId: id, amount: '11.33' }], { allowStale: true })).amount).toBe(
+      expect((await fixture.checkOut([{ recordId: id, amount: '11.33' }], { allowStale: true })).amount).toBe(
         '11.33',
       );
-      await desk.reject(id);
-      expect((await desk.tryCheckOut([{ recordId: id, amount: '0.01' }], { allowStale: true })).status).toBe(
-        503,
-      );
+      await fixture.reject(id);
+      expect(
+        (await fixture.tryCheckOut([{ recordId: id, amount: '0.01' }], { allowStale: true })).status,
+      ).toBe(503);
       const many = Array.from({ length: 110 }, (_, index) => String(900_000 + index));
-      await Promise.all(many.map((recordId) => desk.sync(recordId, '1.01')));
-      const all = await desk.checkOut(
+      await Promise.all(many.map((recordId) => fixture.sync(recordId, '1.01')));
+      const all = await fixture.checkOut(
         many.map((recordId) => ({ recordId })),
         { allowStale: true },
       );
       expect(all.amount).toBe('111.10');
     } finally {
-      await desk.sql((tx) =>
+      await fixture.sql((tx) =>
         tx('erp_connections').update({
-          settings: tx.raw("jsonb_set(settings, '{baseUrl}', to_jsonb(?::text))", [desk.books.wire.url]),
+          settings: tx.raw("jsonb_set(settings, '{baseUrl}', to_jsonb(?::text))", [fixture.books.wire.url]),
         }),
       );
     }
   });
 
   it('expires an abandoned checkout, whether or not the provider knows it', async () => {
-    const [heard, unheard] = [await desk.books.invoice(700), await desk.books.invoice(800)];
+    const [heard, unheard] = [await fixture.books.invoice(700), await fixture.books.invoice(800)];
     const [one, two] = [
-      await desk.checkOut([{ recordId: heard }]),
-      await desk.checkOut([{ recordId: unheard }]),
+      await fixture.checkOut([{ recordId: heard }]),
+      await fixture.checkOut([{ recordId: unheard }]),
     ];
-    await desk.sql(async (tx) => {
+    await fixture.sql(async (tx) => {
       // As if the process had died before it stored the response, and before it sent the request.
       await tx('pay_payments').whereIn('id', [one.paymentId, two.paymentId]).update({ session_id: null });
       await tx('sandbox_payments').where({ payment_id: two.paymentId }).delete();
     });
-    await desk.work(one.paymentId, two.paymentId);
-    expect([(await desk.readPayment(one)).status, (await desk.readPayment(two)).status]).toEqual([
+    await fixture.work(one.paymentId, two.paymentId);
+    expect([(await fixture.readPayment(one)).status, (await fixture.readPayment(two)).status]).toEqual([
       'CANCELED',
       'CANCELED',
     ]);
-    expect(await desk.pay(one)).toMatchObject({ outcome: 'refused' });
-    expect((await desk.checkOut([{ recordId: heard }, { recordId: unheard }])).amount).toBe('15.00');
+    expect(await fixture.pay(one)).toMatchObject({ outcome: 'refused' });
+    expect((await fixture.checkOut([{ recordId: heard }, { recordId: unheard }])).amount).toBe('15.00');
   });
 
   it('expires an overdue checkout at the provider, unless it was paid at the last moment', async () => {
-    const [late, paid] = [await desk.books.invoice(900), await desk.books.invoice(950)];
-    const [one, two] = [await desk.checkOut([{ recordId: late }]), await desk.checkOut([{ recordId: paid }])];
-    await desk.pay(two);
-    await desk.sql((tx) =>
+    const [late, paid] = [await fixture.books.invoice(900), await fixture.books.invoice(950)];
+    const [one, two] = [
+      await fixture.checkOut([{ recordId: late }]),
+      await fixture.checkOut([{ recordId: paid }]),
+    ];
+    await fixture.pay(two);
+    await fixture.sql((tx) =>
       tx('pay_checkouts')
         .whereIn('id', [one.id, two.id])
         .update({ expires_at: new Date(0) }),
     );
-    expect(await desk.call('get', `/pay/checkouts/${one.id}`)).toMatchObject({
+    expect(await fixture.call('get', `/pay/checkouts/${one.id}`)).toMatchObject({
       status: 'PENDING',
       url: null,
     });
-    await desk.work(one.paymentId, two.paymentId);
-    expect([(await desk.readPayment(one)).status, (await desk.readPayment(two)).status]).toEqual([
+    await fixture.work(one.paymentId, two.paymentId);
+    expect([(await fixture.readPayment(one)).status, (await fixture.readPayment(two)).status]).toEqual([
       'CANCELED',
       'SUCCEEDED',
     ]);

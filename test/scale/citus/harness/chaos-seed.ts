@@ -99,7 +99,7 @@ async function readThrough(
 }
 
 const describeSeen = ({ company, process, address, status, text }: Seen): string =>
-  `${company.world.schema} ${process} ${address} ${status} ${text}`;
+  `${company.fixture.schema} ${process} ${address} ${status} ${text}`;
 
 /** All nodes respond: every read must be answered. */
 async function readThroughMove(play: Play, work: () => Promise<unknown>): Promise<void> {
@@ -112,7 +112,7 @@ async function readThroughMove(play: Play, work: () => Promise<unknown>): Promis
 
 async function publish(play: Play, company: SeededCompany): Promise<void> {
   edit(company);
-  await finishRun(company, await company.world.queue(play.random.chance(0.2) ? 'full' : 'incremental'));
+  await finishRun(company, await company.fixture.queue(play.random.chance(0.2) ? 'full' : 'incremental'));
   await assertPublished(company);
   play.report.publishes += 1;
 }
@@ -125,11 +125,11 @@ async function publishThrough(
 ): Promise<void> {
   const { random } = play;
   edit(company);
-  const id = await company.world.queue(random.chance(0.5) ? 'full' : 'incremental');
+  const id = await company.fixture.queue(random.chance(0.5) ? 'full' : 'incremental');
   let left = random.between(1, 6);
   const waits = random.chance(0.5);
   let happening: Promise<unknown> | undefined;
-  company.world.erp.onCall = async () => {
+  company.fixture.erp.onCall = async () => {
     left -= 1;
     if (left === 0) happening = happen();
     // The failure of what happens is reported at the end.
@@ -137,14 +137,17 @@ async function publishThrough(
     if (waits) await settled;
   };
   await finishRun(company, id).finally(() => {
-    company.world.erp.onCall = () => undefined;
+    company.fixture.erp.onCall = () => undefined;
   });
   await (happening ?? happen());
   await assertPublished(company);
   play.report.publishes += 1;
 }
 
-async function moveCompany({ database, report }: Play, { world: { schema } }: SeededCompany): Promise<void> {
+async function moveCompany(
+  { database, report }: Play,
+  { fixture: { schema } }: SeededCompany,
+): Promise<void> {
   const from = await database.getNode(schema);
   const target = database.cluster.workers.find(({ name }) => name !== from.name);
   if (target === undefined) throw new Error('there is no other worker');
@@ -181,7 +184,7 @@ async function dependsOn(
   if (name === 'coordinator') return () => true;
   const placed = new Map<SeededCompany, string>();
   for (const company of play.companies)
-    placed.set(company, (await play.database.getNode(company.world.schema)).name);
+    placed.set(company, (await play.database.getNode(company.fixture.schema)).name);
   return ({ company, process }) =>
     placed.get(company) === name || (process === 'trusting' && name === 'worker1');
 }

@@ -21,7 +21,7 @@ import { makeKey } from '../../setup/organization.ts';
 import type { Session } from '../../setup/stripe/objects.ts';
 import { type StripeServer, startStripe } from '../../setup/stripe/server.ts';
 import { asSuperuser } from '../../setup/superuser.ts';
-import { setWarehouse } from './desk.ts';
+import { setWarehouse } from './sandbox-fixture.ts';
 import { type Books, openBooks } from './write-back/erp-books.ts';
 
 const hour = 3_600_000;
@@ -68,7 +68,7 @@ const watchStatuses = `
   create trigger watched after update on pay_payouts for each row execute function note_move();`;
 
 /** `database`: another one than usual, which `stop` closes. */
-export async function openPayWorld(database?: TestDatabase) {
+export async function openPayFixture(database?: TestDatabase) {
   const clock = movedClock();
   const [books, stripe] = await Promise.all([openBooks(database), startStripe({ clock })]);
   // Enough for the test's own requests in addition to the service, which enforces its own limit.
@@ -261,7 +261,7 @@ export async function openPayWorld(database?: TestDatabase) {
   };
 }
 
-export type PayWorld = Awaited<ReturnType<typeof openPayWorld>>;
+export type PayFixture = Awaited<ReturnType<typeof openPayFixture>>;
 
 type StoredLine = {
   id: string;
@@ -319,7 +319,7 @@ async function readLines(books: Books, stripe: StripeServer): Promise<PaymentLin
 }
 
 /** The session of a checkout URL. */
-export const findSession = ({ stripe }: PayWorld, url: string): Session | undefined => {
+export const findSession = ({ stripe }: PayFixture, url: string): Session | undefined => {
   const found = stripe.ledger.objects.get(url.split('/').at(-1) ?? '');
   return found?.object === 'checkout.session' ? found : undefined;
 };

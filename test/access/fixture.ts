@@ -16,7 +16,7 @@ import type { Service } from './service.ts';
 
 export type Key = { readonly id: string; readonly secret: string };
 
-export type World = {
+export type Fixture = {
   readonly service: Service;
   readonly tenant: TenantCtx;
   readonly organizationId: string;
@@ -49,7 +49,7 @@ export type World = {
   token(key: Key, layer: Layer, unmasked: boolean, subject?: string): Promise<string>;
 };
 
-type WorldOptions = { readonly bulk?: number; readonly records?: number };
+type FixtureOptions = { readonly bulk?: number; readonly records?: number };
 
 /** One run, to its end. Throws an Error when it doesn't succeed. */
 async function sync(
@@ -122,11 +122,11 @@ async function describeAccount(
 }
 
 /** `bulk`: characters by which each record is longer, so that pages have to be read in pieces. */
-export async function createWorld(
+export async function createFixture(
   service: Service,
   random: Random,
-  { bulk = 0, records = 120 }: WorldOptions = {},
-): Promise<World> {
+  { bulk = 0, records = 120 }: FixtureOptions = {},
+): Promise<Fixture> {
   const { ctx } = service;
   const { id: organizationId } = await makeOrganization(ctx);
   const tenant: TenantCtx = { ...ctx, organizationId };

@@ -3,11 +3,11 @@
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import type { Fixture } from './fixture.ts';
 import type { Plan } from './plan.ts';
 import type { WorkerOrder } from './worker-process.ts';
-import type { World } from './world.ts';
 
-export type Staff = {
+export type Workers = {
   pids(): number[];
   /** kill -9, then a new process. */
   replace(pid: number): Promise<void>;
@@ -16,7 +16,7 @@ export type Staff = {
    * it go on.
    */
   freeze(pid: number): Promise<() => void>;
-  dismiss(): Promise<void>;
+  stop(): Promise<void>;
 };
 
 const script = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
@@ -34,19 +34,19 @@ const refuse = (): never => {
   throw new Error('a worker ended before it was ready');
 };
 
-export async function hire(world: World, plan: Plan): Promise<Staff> {
-  const { settings } = world.ctx;
+export async function startWorkers(fixture: Fixture, plan: Plan): Promise<Workers> {
+  const { settings } = fixture.ctx;
   const order: WorkerOrder = {
-    address: world.address,
+    address: fixture.address,
     settings: { ...settings, sync: { ...settings.sync, workers: plan.workers, pageSize: plan.pageSize } },
-    key: world.key,
-    logLevel: world.logLevel,
+    key: fixture.key,
+    logLevel: fixture.logLevel,
   };
   const working = new Map<number, ChildProcess>();
   const start = async (): Promise<void> => {
     const child = fork(script, [JSON.stringify(order)], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      ...mutated(world.mutant),
+      ...mutated(fixture.mutant),
     });
     if (child.pid === undefined) throw new Error('no worker could be started');
     working.set(child.pid, child);
@@ -74,7 +74,7 @@ export async function hire(world: World, plan: Plan): Promise<Staff> {
       await start();
       return () => void child.kill('SIGCONT');
     },
-    dismiss: async () => {
+    stop: async () => {
       await Promise.all([...working.values()].map(kill));
     },
   };

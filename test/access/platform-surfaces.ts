@@ -11,9 +11,9 @@ import { publishVersion, withReads } from '../public/fixture.ts';
 import { type Answer, type Api, createApi, listCodes } from '../setup/api.ts';
 import { signInMcpClient } from '../setup/mcp-client.ts';
 import { until } from '../setup/until.ts';
-import { maskedInvoices, type PlatformWorld } from './platform-world.ts';
+import { maskedInvoices, type PlatformFixture } from './platform-fixture.ts';
 
-export type PlatformCheck = (world: PlatformWorld) => Promise<void>;
+export type PlatformCheck = (fixture: PlatformFixture) => Promise<void>;
 
 /**
  * Rejects when a valid credential is refused or the service fails: that says nothing about what is hidden.
@@ -35,19 +35,19 @@ const expectRefused = (answer: Answer): void =>
   expect([answer.status, listCodes(answer)]).toEqual([403, ['record_read_needed']]);
 
 const createPerson = async (
-  { makePerson, invoices: { ctx, organization } }: PlatformWorld,
+  { makePerson, invoices: { ctx, organization } }: PlatformFixture,
   role: string | readonly string[],
 ): Promise<Api> => readerApi(createApp(ctx), (await makePerson(ctx, organization.id, role)).secret);
-const records = (api: Api, { viewId }: PlatformWorld, query = '', accept = 'application/json') =>
+const records = (api: Api, { viewId }: PlatformFixture, query = '', accept = 'application/json') =>
   api('get', `/views/${viewId}/records${query}`, undefined, { accept });
 const ofVersion = (
   api: Api,
-  { versionId }: Pick<PlatformWorld, 'versionId'>,
+  { versionId }: Pick<PlatformFixture, 'versionId'>,
   query = '',
   accept = 'application/json',
 ) => api('get', `/api-schema/${versionId}/records/invoices${query}`, undefined, { accept });
-const earlier = ({ earlierVersionId: versionId }: PlatformWorld) => ({ versionId });
-const preview = (api: Api, { templateId }: PlatformWorld, input: object) =>
+const earlier = ({ earlierVersionId: versionId }: PlatformFixture) => ({ versionId });
+const preview = (api: Api, { templateId }: PlatformFixture, input: object) =>
   api('post', `/portal/templates/${templateId}/preview`, input);
 const aRecord = { recordType: 'invoice', recordId: '1' };
 const portal = ['view:read', 'portal:read', 'portal:update'];
@@ -56,7 +56,7 @@ const portal = ['view:read', 'portal:read', 'portal:update'];
  * What a recipient gets of a new subscription: the mail, its attachments, or the status when nothing is sent.
  */
 async function deliver(
-  { invoices, viewId }: PlatformWorld,
+  { invoices, viewId }: PlatformFixture,
   body: object,
   owner?: Api,
   before?: () => Promise<void>,
@@ -83,12 +83,12 @@ async function deliver(
 }
 
 const thingsApi = async (
-  { makePerson, things: { ctx, organizationId } }: PlatformWorld,
+  { makePerson, things: { ctx, organizationId } }: PlatformFixture,
   role: string | readonly string[],
 ): Promise<Api> => readerApi(createApp(ctx), (await makePerson(ctx, organizationId, role)).secret);
-const rejections = async (api: Api, { things }: PlatformWorld): Promise<string> =>
+const rejections = async (api: Api, { things }: PlatformFixture): Promise<string> =>
   (await api('get', `/sync-configs/${things.configId}/rejections`)).text;
-const proposed = async (api: Api, { things, proposalId }: PlatformWorld): Promise<string> => {
+const proposed = async (api: Api, { things, proposalId }: PlatformFixture): Promise<string> => {
   const { status, text } = await api(
     'get',
     `/sync-configs/${things.configId}/deletion-proposals/${proposalId}`,
@@ -117,7 +117,7 @@ const asked = { headers: {}, url: '', body: {} };
 
 /** The answer to a question for which the model calls tools twice; `second` is its second call. */
 async function ask(
-  { makePerson, agents, company }: PlatformWorld,
+  { makePerson, agents, company }: PlatformFixture,
   role: string | readonly string[],
   second: Respond = callAgain,
   about = masking,
@@ -145,99 +145,102 @@ async function ask(
 }
 
 export const platformChecks = {
-  'records of a view': async (world) => {
-    const { status, text } = await records(await createPerson(world, 'editor'), world);
+  'records of a view': async (fixture) => {
+    const { status, text } = await records(await createPerson(fixture, 'editor'), fixture);
     expect(status).toBe(200);
     expectMasked(text);
   },
-  'CSV of a view': async (world) =>
-    expectMasked((await records(await createPerson(world, 'editor'), world, '', 'text/csv')).text),
-  'link of a mail': async (world) => {
-    const api = readerApi(createApp(world.invoices.ctx), world.unmaskedSecret);
-    expect((await records(api, world)).text).toContain('INV-1');
-    expectMasked((await records(api, world, '?masked=true')).text);
+  'CSV of a view': async (fixture) =>
+    expectMasked((await records(await createPerson(fixture, 'editor'), fixture, '', 'text/csv')).text),
+  'link of a mail': async (fixture) => {
+    const api = readerApi(createApp(fixture.invoices.ctx), fixture.unmaskedSecret);
+    expect((await records(api, fixture)).text).toContain('INV-1');
+    expectMasked((await records(api, fixture, '?masked=true')).text);
   },
-  'records of a version': async (world) => {
-    const api = await createPerson(world, 'editor');
-    const { status, text } = await ofVersion(api, world);
+  'records of a version': async (fixture) => {
+    const api = await createPerson(fixture, 'editor');
+    const { status, text } = await ofVersion(api, fixture);
     expect(status).toBe(200);
     expectMasked(text);
-    expect(listCodes(await ofVersion(api, world, '?number=INV-1'))).toEqual(['field_masked']);
+    expect(listCodes(await ofVersion(api, fixture, '?number=INV-1'))).toEqual(['field_masked']);
   },
-  'CSV of a version': async (world) =>
-    expectMasked((await ofVersion(await createPerson(world, 'editor'), world, '', 'text/csv')).text),
-  'records of an earlier version': async (world) => {
-    const api = await createPerson(world, 'editor');
-    const { status, text } = await ofVersion(api, earlier(world));
+  'CSV of a version': async (fixture) =>
+    expectMasked((await ofVersion(await createPerson(fixture, 'editor'), fixture, '', 'text/csv')).text),
+  'records of an earlier version': async (fixture) => {
+    const api = await createPerson(fixture, 'editor');
+    const { status, text } = await ofVersion(api, earlier(fixture));
     expect(status).toBe(200);
     expectMasked(text);
-    expect(listCodes(await ofVersion(api, earlier(world), '?number=INV-1'))).toEqual(['field_masked']);
+    expect(listCodes(await ofVersion(api, earlier(fixture), '?number=INV-1'))).toEqual(['field_masked']);
     expect(
-      (await ofVersion(createApi(createApp(world.invoices.ctx), world.unmaskedSecret), earlier(world))).text,
+      (await ofVersion(createApi(createApp(fixture.invoices.ctx), fixture.unmaskedSecret), earlier(fixture)))
+        .text,
     ).toContain('INV-1');
   },
-  'CSV of an earlier version': async (world) =>
-    expectMasked((await ofVersion(await createPerson(world, 'editor'), earlier(world), '', 'text/csv')).text),
-  'version without record:read': async (world) => {
-    const api = await createPerson(world, ['api-schema:read', 'view:read']);
+  'CSV of an earlier version': async (fixture) =>
+    expectMasked(
+      (await ofVersion(await createPerson(fixture, 'editor'), earlier(fixture), '', 'text/csv')).text,
+    ),
+  'version without record:read': async (fixture) => {
+    const api = await createPerson(fixture, ['api-schema:read', 'view:read']);
     for (const accept of ['application/json', 'text/csv'])
-      expect((await ofVersion(api, world, '', accept)).status).toBe(403);
+      expect((await ofVersion(api, fixture, '', accept)).status).toBe(403);
   },
-  'view without record:read': async (world) => {
-    const api = await createPerson(world, portal);
-    expectRefused(await records(api, world));
-    expectRefused(await records(api, world, '', 'text/csv'));
+  'view without record:read': async (fixture) => {
+    const api = await createPerson(fixture, portal);
+    expectRefused(await records(api, fixture));
+    expectRefused(await records(api, fixture, '', 'text/csv'));
   },
-  mail: async (world) => expectMasked(await deliver(world, {})),
-  'attachment of a mail': async (world) => expectMasked(await deliver(world, { format: 'csv' })),
-  'mail of someone who lost record:read': async (world) => {
-    const { ctx, organization } = world.invoices;
+  mail: async (fixture) => expectMasked(await deliver(fixture, {})),
+  'attachment of a mail': async (fixture) => expectMasked(await deliver(fixture, { format: 'csv' })),
+  'mail of someone who lost record:read': async (fixture) => {
+    const { ctx, organization } = fixture.invoices;
     const rights = ['view:read', 'subscription:create', 'subscription:read'];
-    const { id, secret } = await world.makePerson(ctx, organization.id, [...rights, 'record:read']);
+    const { id, secret } = await fixture.makePerson(ctx, organization.id, [...rights, 'record:read']);
     const lose = () =>
-      world.invoices.as(async (tx) => {
+      fixture.invoices.as(async (tx) => {
         const { role_id: roleId } = await tx('memberships').where({ user_id: id }).first('role_id');
         await tx('roles').where({ id: roleId }).update({ permissions: rights });
       });
-    expect(await deliver(world, {}, readerApi(world.invoices.app, secret), lose)).toBe('failed');
+    expect(await deliver(fixture, {}, readerApi(fixture.invoices.app, secret), lose)).toBe('failed');
   },
-  'preview of a record': async (world) =>
-    expectMasked((await preview(await createPerson(world, 'editor'), world, aRecord)).body.html),
-  'preview of a view': async (world) =>
+  'preview of a record': async (fixture) =>
+    expectMasked((await preview(await createPerson(fixture, 'editor'), fixture, aRecord)).body.html),
+  'preview of a view': async (fixture) =>
     expectMasked(
-      (await preview(await createPerson(world, 'editor'), world, { viewId: world.viewId })).body.html,
+      (await preview(await createPerson(fixture, 'editor'), fixture, { viewId: fixture.viewId })).body.html,
     ),
-  'preview of a record without record:read': async (world) =>
-    expectRefused(await preview(await createPerson(world, portal), world, aRecord)),
-  'preview of a view without record:read': async (world) =>
-    expectRefused(await preview(await createPerson(world, portal), world, { viewId: world.viewId })),
-  rejections: async (world) => {
-    const text = await rejections(await thingsApi(world, 'editor'), world);
+  'preview of a record without record:read': async (fixture) =>
+    expectRefused(await preview(await createPerson(fixture, portal), fixture, aRecord)),
+  'preview of a view without record:read': async (fixture) =>
+    expectRefused(await preview(await createPerson(fixture, portal), fixture, { viewId: fixture.viewId })),
+  rejections: async (fixture) => {
+    const text = await rejections(await thingsApi(fixture, 'editor'), fixture);
     expect(text).toContain('total is not a number');
     expect(text).not.toContain('Quagmire');
   },
-  'rejections without record:read': async (world) => {
-    const text = await rejections(await thingsApi(world, operator), world);
+  'rejections without record:read': async (fixture) => {
+    const text = await rejections(await thingsApi(fixture, operator), fixture);
     expect(text).toContain('"92"');
     expect(text).not.toMatch(/Quagmire|total is/);
   },
-  'deletion proposal': async (world) => {
-    const text = await proposed(await thingsApi(world, 'editor'), world);
+  'deletion proposal': async (fixture) => {
+    const text = await proposed(await thingsApi(fixture, 'editor'), fixture);
     expect(text).toContain('"1.50"');
     expect(text).not.toContain('name 1');
   },
-  'deletion proposal without record:read': async (world) =>
-    expect(await proposed(await thingsApi(world, operator), world)).not.toMatch(/1\.50|name 1/),
-  'tools of an agent': async (world) => {
-    const { status, text } = await ask(world, 'editor');
+  'deletion proposal without record:read': async (fixture) =>
+    expect(await proposed(await thingsApi(fixture, operator), fixture)).not.toMatch(/1\.50|name 1/),
+  'tools of an agent': async (fixture) => {
+    const { status, text } = await ask(fixture, 'editor');
     expect(status, text).toBe(201);
     expectMasked(text);
   },
-  'tools of an agent on an earlier version': async (world) => {
+  'tools of an agent on an earlier version': async (fixture) => {
     const about = { version: 'v1', resource: 'invoices' };
     const again: Respond = (res) =>
       Promise.resolve(whole(anthropicDialect, [{ call: toolCall('b', about) }], 'calls')(res, asked));
-    const { status, text } = await ask(world, 'editor', again, about);
+    const { status, text } = await ask(fixture, 'editor', again, about);
     expect(status, text).toBe(201);
     expectMasked(text);
   },
@@ -256,9 +259,9 @@ export const platformChecks = {
       await site.close();
     }
   },
-  'agent without record:read': async (world) => expectRefused(await ask(world, talks)),
-  'agent of someone who loses record:read': async (world) => {
-    const answer = await ask(world, [...talks, 'record:read'], async (res, lose, id) => {
+  'agent without record:read': async (fixture) => expectRefused(await ask(fixture, talks)),
+  'agent of someone who loses record:read': async (fixture) => {
+    const answer = await ask(fixture, [...talks, 'record:read'], async (res, lose, id) => {
       await lose(id);
       await callAgain(res, lose, id);
     });

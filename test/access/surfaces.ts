@@ -1,5 +1,5 @@
-// The ways by which records leave the service, each with its check against the oracle. A door that is added
-// to the service belongs here and, with the line that carries the scope, in door-patches.ts.
+// The ways by which records leave the service, each with its check against the oracle. A surface that is added
+// to the service belongs here and, with the line that carries the scope, in surface-patches.ts.
 import { parse as parseCsv } from 'csv-parse/sync';
 import { expect } from 'vitest';
 import type { Answer } from './call.ts';
@@ -222,7 +222,7 @@ async function checkHead(one: Case): Promise<void> {
   const path = `/api/public/${listPath(one)}`;
   const headers = {
     authorization: `Bearer ${one.reader.secret}`,
-    'x-tenant-id': one.oracle.world.organizationId,
+    'x-tenant-id': one.oracle.fixture.organizationId,
   };
   const whole = await one.oracle.get(one.reader, listPath(one));
   const head = await one.oracle.service.call({ method: 'HEAD', path, headers });
@@ -442,7 +442,7 @@ async function checkListings(one: Case): Promise<void> {
       .filter((endpoint) => readability(access, name, endpoint) === 'readable')
       .map((endpoint) => endpoint.name);
   const hasRows = access.layers.some(({ rows }) => rows !== null);
-  const versions = oracle.world.versions
+  const versions = oracle.fixture.versions
     .filter((other) => outOfScope(access, other.version, null) === undefined)
     .map((other) => ({ version: other.version, resources: listReadable(other) }))
     .filter(({ resources }) => !hasRows || resources.length > 0);
@@ -459,10 +459,10 @@ async function checkListings(one: Case): Promise<void> {
   expect(resources.map(({ resource }) => resource)).toEqual(listReadable(version));
 }
 
-export type Door = { readonly name: string; check(one: Case): Promise<void> };
+export type Surface = { readonly name: string; check(one: Case): Promise<void> };
 
 /** Those of plain lists and records. The others are in files of their own: see run-cases.ts. */
-export const readDoors: readonly Door[] = [
+export const readSurfaces: readonly Surface[] = [
   { name: 'list', check: checkList },
   { name: 'pages', check: checkPages },
   { name: 'record', check: checkRecord },

@@ -33,7 +33,7 @@ import { type Control, openControl } from './faults/control.ts';
 import { copyGenericRecords } from './generic-records.ts';
 import { openWire, type Wire } from './wire.ts';
 
-export type World = {
+export type Fixture = {
   readonly cluster: Cluster;
   /** Its database. */
   readonly database: string;
@@ -53,7 +53,7 @@ export type World = {
   close(): Promise<void>;
 };
 type Server = { host: string; port: number; user: string; database: string };
-export type WorldOptions = {
+export type FixtureOptions = {
   /** The cluster of the account's database; by default a fast one of its own. */
   readonly accountServer?: Server;
   readonly logLevel?: string;
@@ -140,7 +140,11 @@ async function serve(app: Express, closing: Closing): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-async function build(folder: string, options: WorldOptions, closing: Closing): Promise<Omit<World, 'close'>> {
+async function build(
+  folder: string,
+  options: FixtureOptions,
+  closing: Closing,
+): Promise<Omit<Fixture, 'close'>> {
   const { account, control, books } = await openAccount(
     folder,
     options.accountServer ?? (await startAccountServer(folder, closing)),
@@ -183,7 +187,7 @@ async function build(folder: string, options: WorldOptions, closing: Closing): P
   };
 }
 
-export async function openWorld(options: WorldOptions = {}): Promise<World> {
+export async function openFixture(options: FixtureOptions = {}): Promise<Fixture> {
   const folder = await mkdtemp(path.join(tmpdir(), 'portal-chaos-'));
   const tidied = startCleanupWatcher(folder);
   const closing: Closing = [async () => tidied(), () => rm(folder, { recursive: true, force: true })];

@@ -2,14 +2,14 @@
 // a view, things with rejections and proposed deletions, and an agent.
 import { createId } from '../../src/core/id.ts';
 import { type AgentSite, type Company, openAgentSite } from '../platform/conversations/fixture.ts';
-import { subscriptionWorld, type World } from '../platform/subscriptions/fixture.ts';
+import { type Fixture, subscriptionFixture } from '../platform/subscriptions/fixture.ts';
 import { invoicesEndpoint, publishVersion } from '../public/fixture.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeMember } from '../setup/organization.ts';
-import { datedFields, memoryErp, type SyncWorld, syncWorld } from '../sync/fixture.ts';
+import { datedFields, memoryErp, type SyncFixture, syncFixture } from '../sync/fixture.ts';
 
-export type PlatformWorld = {
-  readonly invoices: World;
+export type PlatformFixture = {
+  readonly invoices: Fixture;
   readonly viewId: string;
   /** Of the version that masks the numbers of the invoices. */
   readonly versionId: string;
@@ -19,7 +19,7 @@ export type PlatformWorld = {
   /** Of a key that reads masked fields as they are. */
   readonly unmaskedSecret: string;
   readonly makePerson: typeof makePerson;
-  readonly things: SyncWorld;
+  readonly things: SyncFixture;
   readonly proposalId: string;
   readonly agents: AgentSite;
   readonly company: Company;
@@ -27,7 +27,7 @@ export type PlatformWorld = {
 };
 
 /** A member with this role, and the secret of a key of theirs. */
-async function makePerson(ctx: World['ctx'], organizationId: string, role: string | readonly string[]) {
+async function makePerson(ctx: Fixture['ctx'], organizationId: string, role: string | readonly string[]) {
   const { id } = await makeMember(ctx, organizationId, role);
   return {
     id,
@@ -52,8 +52,8 @@ const maskedThings = {
   sorts: [],
 };
 
-async function thingsWorld(database: TestDatabase): Promise<{ things: SyncWorld; proposalId: string }> {
-  const things = await syncWorld(database.ctx, memoryErp(datedFields));
+async function thingsFixture(database: TestDatabase): Promise<{ things: SyncFixture; proposalId: string }> {
+  const things = await syncFixture(database.ctx, memoryErp(datedFields));
   things.erp.shownAs = { number: 'total', name: 'name', date: null, amount: 'total' };
   for (let id = 1; id <= 60; id += 1) things.erp.put(id);
   await things.sync('full');
@@ -66,9 +66,9 @@ async function thingsWorld(database: TestDatabase): Promise<{ things: SyncWorld;
   return { things, proposalId: proposal?.id ?? '' };
 }
 
-export async function createPlatformWorld(): Promise<PlatformWorld> {
+export async function createPlatformFixture(): Promise<PlatformFixture> {
   const [invoices, database, agents] = await Promise.all([
-    subscriptionWorld(),
+    subscriptionFixture(),
     testDatabase(),
     openAgentSite({ timeMs: 100_000 }),
   ]);
@@ -101,7 +101,7 @@ export async function createPlatformWorld(): Promise<PlatformWorld> {
     templateId: template.body.id,
     unmaskedSecret: unmasked.secret,
     makePerson,
-    ...(await thingsWorld(database)),
+    ...(await thingsFixture(database)),
     agents,
     company,
     close: async () => {

@@ -53,7 +53,7 @@ export async function setWarehouse(ctx: TenantCtx): Promise<void> {
 
 const parseToken = ({ url }: { url: string }): string => url.split('/').at(-1) ?? '';
 
-type DeskParts = {
+type FixtureParts = {
   readonly books: Books;
   readonly ctx: TenantCtx;
   readonly app: Express;
@@ -63,7 +63,7 @@ type DeskParts = {
 };
 
 function createDesk(
-  { books, ctx, app, api, secret, lines }: DeskParts,
+  { books, ctx, app, api, secret, lines }: FixtureParts,
   payWork: QueueWorker,
   writeBack: QueueWorker,
 ) {
@@ -74,7 +74,7 @@ function createDesk(
       throw new Error(`${args[0]} ${args[1]}: ${answer.status} ${JSON.stringify(answer.body)}`);
     return answer.body;
   };
-  const desk = {
+  const fixture = {
     books,
     app,
     ctx,
@@ -95,9 +95,9 @@ function createDesk(
     /** Posts a signed webhook event, as the sandbox does. */
     deliverEvent: async (event: object, headers?: Record<string, string>): Promise<supertest.Response> => {
       const body = Buffer.from(JSON.stringify(event));
-      const signed = { [signatureHeader]: signWebhook(ctx, desk.accountId, body) };
+      const signed = { [signatureHeader]: signWebhook(ctx, fixture.accountId, body) };
       return supertest(app)
-        .post(`${base}/pay/webhooks/sandbox/${desk.accountId}`)
+        .post(`${base}/pay/webhooks/sandbox/${fixture.accountId}`)
         .set({ 'content-type': 'application/json', ...signed, ...headers })
         .send(body.toString());
     },
@@ -135,12 +135,12 @@ function createDesk(
       await books.stop();
     },
   };
-  return desk;
+  return fixture;
 }
 
-export type Desk = ReturnType<typeof createDesk>;
+export type SandboxFixture = ReturnType<typeof createDesk>;
 
-export async function openDesk(): Promise<Desk> {
+export async function openSandboxFixture(): Promise<SandboxFixture> {
   const books = await openBooks();
   const lines: string[] = [];
   const ctx: Ctx = {
@@ -153,14 +153,14 @@ export async function openDesk(): Promise<Desk> {
   const opened = { books, ctx: tenant, app, api: createApi(app, secret), secret, lines };
   await setWarehouse(tenant);
   const options = { pollMs: hour };
-  const desk = createDesk(opened, startPayWork(ctx, options), startWriteBack(ctx, options));
-  await desk.call('post', '/netsuite/metadata/refresh');
+  const fixture = createDesk(opened, startPayWork(ctx, options), startWriteBack(ctx, options));
+  await fixture.call('post', '/netsuite/metadata/refresh');
   // Remove the stored configuration, so that the PUT below is a first one.
-  await desk.sql((tx) => tx('pay_configs').delete());
-  await desk.sql((tx) => tx('pay_accounts').delete());
-  const { webhookUrl } = await desk.call('put', '/pay/config', configBody());
-  desk.accountId = webhookUrl.split('/').at(-1);
-  return desk;
+  await fixture.sql((tx) => tx('pay_configs').delete());
+  await fixture.sql((tx) => tx('pay_accounts').delete());
+  const { webhookUrl } = await fixture.call('put', '/pay/config', configBody());
+  fixture.accountId = webhookUrl.split('/').at(-1);
+  return fixture;
 }
 
 export const createEvent = (kind: 'session' | 'payout', id: string) => ({
