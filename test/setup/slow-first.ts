@@ -3,6 +3,14 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const slow = [
+  'test/profiles/record-types.test.ts',
+  'test/ops/chaos.test.ts',
+  'test/ops/days.test.ts',
+  'test/ops/demo.test.ts',
+  'test/ops/documents.test.ts',
+  'test/access/switched-off.test.ts',
+  'test/access/oracle.test.ts',
+  'test/green/recreated-fields.test.ts',
   'test/contract/inputs.test.ts',
   'test/contract/roles.test.ts',
   'test/contract/every-route.test.ts',
