@@ -73,7 +73,7 @@ function chooseParts(): Parts {
     `SLICE=${slice.hash}: part ${from}, ${playing.join(' and ')}, days on ${replaying}, each 12th file on Citus from ${first}`,
   );
   return {
-    everywhere: { SLICE_NUMBER: String(from), BOOKS_FROM: '2011-08-29' },
+    everywhere: { SLICE_NUMBER: String(from), BOOKS_FROM: '2011-08-29', SEEDS: '2' },
     env: Object.fromEntries(
       sharing.map((name, index) => [name, { CHAOS_SHARE: `${index}/${sharing.length}` }]),
     ),
