@@ -74,9 +74,12 @@ function chooseParts(): Parts {
   );
   return {
     everywhere: { SLICE_NUMBER: String(from), BOOKS_FROM: '2011-08-29', SEEDS: '2' },
-    env: Object.fromEntries(
-      sharing.map((name, index) => [name, { CHAOS_SHARE: `${index}/${sharing.length}` }]),
-    ),
+    env: {
+      unit: { PROPERTY_INPUTS: '50', HISTORIES: '12' },
+      ...Object.fromEntries(
+        sharing.map((name, index) => [name, { CHAOS_SHARE: `${index}/${sharing.length}` }]),
+      ),
+    },
     profiles: playing,
     onCitus: files.filter((_file, index) => index % 12 === first),
     replaying: [replaying],
