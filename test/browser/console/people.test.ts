@@ -46,6 +46,7 @@ describe('members and invitations', () => {
     const visit = await site.open('/people');
     const { page } = visit;
     await type(page, page.getByRole('searchbox'), email);
+    await locateRow(page, site.owner.email).waitFor({ state: 'hidden' });
     await press(page, locateRow(page, email).getByRole('button', { name: 'Change role' }));
     await tabTo(page, dialog(page).getByLabel('Role'));
     await page.keyboard.type('viewer');

@@ -85,11 +85,16 @@ it('keeps the last answer when a read fails', async () => {
   expect(entry.state.value).toMatchObject({ data: 'better', error: undefined });
 });
 
-it('forgets what is not shown', async () => {
+it('forgets what is not shown, also for a screen that is about to show it', async () => {
   const { entry, answer } = openEntry('/unused');
   void reload(entry);
   await answer('one');
   entry.users = 0;
   await invalidate('/unused');
-  expect(openEntry('/unused').entry).not.toBe(entry);
+  expect(entry.state.value).toMatchObject({ data: undefined, at: 0 });
+  entry.users = 1;
+  const invalidated = invalidate('/unused');
+  await answer('two');
+  await invalidated;
+  expect(entry.state.value.data).toBe('two');
 });

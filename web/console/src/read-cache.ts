@@ -20,6 +20,7 @@ export type Entry = {
   running: Promise<void> | null;
 };
 
+const unread: Read<unknown> = { data: undefined, error: undefined, loading: false, at: 0 };
 const entries = new Map<string, Entry>();
 /** Answers that no screen shows, kept so that a screen appears at once. */
 const maxUnused = 200;
@@ -32,8 +33,7 @@ export function loadEntry(key: string, load: () => Promise<unknown>): Entry {
     if (entries.size < maxUnused) break;
     if (users === 0) entries.delete(old);
   }
-  const state = signal({ data: undefined, error: undefined, loading: false, at: 0 });
-  const entry: Entry = { state, load, version: 0, users: 0, running: null };
+  const entry: Entry = { state: signal(unread), load, version: 0, users: 0, running: null };
   entries.set(key, entry);
   return entry;
 }
@@ -74,7 +74,8 @@ function change(prefixes: readonly string[]): [key: string, entry: Entry][] {
  */
 export async function invalidate(...prefixes: readonly string[]): Promise<void> {
   const stale = change(prefixes);
-  for (const [key, { users }] of stale) if (users === 0) entries.delete(key);
+  // The entry itself stays: a screen that is about to show it has no users yet.
+  for (const [, { users, state }] of stale) if (users === 0) state.value = unread;
   await Promise.all(stale.filter(([, { users }]) => users > 0).map(([, entry]) => reload(entry)));
 }
 
