@@ -49,6 +49,9 @@ const timeColumn = (
 
 const listIds = (listed: readonly ListedRecord[]): string[] => listed.map(({ id }) => id);
 
+const isStoredAs = (stored: ReadonlyMap<string, string | null>, { id, modifiedAt }: ListedRecord): boolean =>
+  stored.has(id) && stored.get(id) === modifiedAt;
+
 /**
  * The ids that must be read: those that this run has not read, except records of the hour before `since` that
  * are stored here with the ERP's modification time; and those that it read with another modification time
@@ -71,8 +74,7 @@ async function filterMissing(
   const earlier = listed.filter((record) => unread.has(record.id) && isEarlier(record));
   const rows = earlier.length === 0 ? [] : await readLocalByIds(reading, state, [column], listIds(earlier));
   const stored = new Map(rows.map(({ id, cells }) => [id, cells[0] ?? null]));
-  for (const { id, modifiedAt } of earlier)
-    if (stored.has(id) && stored.get(id) === modifiedAt) unread.delete(id);
+  for (const record of earlier) if (isStoredAs(stored, record)) unread.delete(record.id);
   return [...unread, ...outdated];
 }
 

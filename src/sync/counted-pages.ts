@@ -13,6 +13,10 @@ export const countMismatch = (message: string): ProofFailed =>
     'Check whether the integration role may view these records, then run the sync again.',
   );
 
+/** Whether a number of rows lies between what the ERP counted before and after them. */
+export const isBetween = (rows: number, before: number, after: number): boolean =>
+  rows >= Math.min(before, after) && rows <= Math.max(before, after);
+
 /** `rows`: as many as the ERP returned; an id that it lists twice counts twice. */
 type Page = { readonly rows: number; readonly lastId: string | null; readonly hasMore: boolean };
 type PageSource<P extends Page> = {
@@ -35,7 +39,7 @@ export async function listCounted<P extends Page>({ afterId, list, count }: Page
     const upTo = page.hasMore ? page.lastId : null;
     const after = await count({ afterId, upTo });
     const other = upTo === null && before !== null ? before : after;
-    if (page.rows >= Math.min(other, after) && page.rows <= Math.max(other, after)) return page;
+    if (isBetween(page.rows, other, after)) return page;
     if (listing === maxListings) {
       const range = `${afterId === null ? '' : ` after ${afterId}`}${upTo === null ? '' : ` up to ${upTo}`}`;
       throw countMismatch(

@@ -8,7 +8,7 @@ import { deleteListedIds, readListedIds, writeListedPage } from '../warehouse/li
 import { type RunState, usesFreshTable } from '../warehouse/run-state-row.ts';
 import { quoteIdentifier } from '../warehouse/table.ts';
 import { unchangedCountSql, unchangedIdsSql } from '../warehouse/unchanged.ts';
-import { countMismatch, listCounted } from './counted-pages.ts';
+import { countMismatch, isBetween, listCounted } from './counted-pages.ts';
 import type { PreparedRun } from './prepare.ts';
 import { ProofFailed } from './retry.ts';
 import { type Lease, listRecentVolumes, type RunProofCheck, type SyncConfigRow } from './runs.store.ts';
@@ -82,7 +82,7 @@ async function listIdsConsistently(
   const { ids, rows, counted } = await listAllIds(side, state, expected, onPage);
   if (counted === null) return ids;
   const after = await connector.count(recordType, signal);
-  if (rows >= Math.min(counted, after) && rows <= Math.max(counted, after)) return ids;
+  if (isBetween(rows, counted, after)) return ids;
   await inDataTransaction(ctx.db.data, (client) => deleteListedIds(client, prepared.schema, state));
   return (await listAllIds(side, state, null, onPage)).ids;
 }

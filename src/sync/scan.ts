@@ -9,7 +9,7 @@ import type { RunState } from '../warehouse/run-state-row.ts';
 import { isValidId } from '../warehouse/validate-values.ts';
 import { columnsToCompare, differsFromErp, fieldsToScan } from './compare.ts';
 import { filterConfirmedAbsent } from './confirm-absences.ts';
-import { assertNoLongerListed, listCounted } from './counted-pages.ts';
+import { assertNoLongerListed, isBetween, listCounted } from './counted-pages.ts';
 import { readDeletionFeed } from './find-deletions.ts';
 import {
   filterProposedIds,
@@ -205,8 +205,7 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
 async function endScan(reading: RunReadContext, state: RunState): Promise<RunState> {
   const { counted, listed, step } = state.plan;
   const after = await reading.connector.count(reading.recordType, reading.signal);
-  const isConsistent = listed >= Math.min(counted, after) && listed <= Math.max(counted, after);
-  if (isConsistent || step === 'rescan') return completeScan(reading, state, after);
+  if (isBetween(listed, counted, after) || step === 'rescan') return completeScan(reading, state, after);
   return saveStep(reading, state, {
     plan: {
       step: 'rescan',

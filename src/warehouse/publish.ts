@@ -158,6 +158,13 @@ async function closeRun({ client, schema, state }: PublishContext, outcome: Publ
   return outcome;
 }
 
+type Written = Awaited<ReturnType<typeof writeRows>>;
+const changesRows = ({ inserted, updated, deleted, withheld }: Written): boolean =>
+  inserted + updated + deleted + withheld > 0;
+
+const decideStatus = (left: { rejected: number; held: number; stale: object }): PublishOutcome['status'] =>
+  left.rejected + left.held + Object.keys(left.stale).length > 0 ? 'partial' : 'succeeded';
+
 /**
  * Publishes the run in the caller's transaction and returns its outcome. `verify` gets the exact counts
  * before anything becomes visible; when it throws, everything is rolled back. Throws `LostLease` when the run
@@ -179,11 +186,9 @@ export async function publishRun(
   if (!fresh && current.active_table === null)
     throw new Error('a first load must be staged in a fresh table');
   const open = await closeRejections(work, fresh ? state.targetTable : stagingTable(state.recordType));
-  const { inserted, updated, unchanged, deleted, held, proposalId, rowCount, withheld } = await writeRows(
-    work,
-    current,
-  );
-  const hasChanges = fresh || inserted + updated + deleted + withheld > 0;
+  const written = await writeRows(work, current);
+  const { inserted, updated, unchanged, deleted, held, proposalId, rowCount } = written;
+  const hasChanges = fresh || changesRows(written);
   const generation = hasChanges ? next : current.generation;
   const readable = fresh ? state.targetTable : (current.active_table ?? '');
   const stale = await writeStaleFields(client, schema, state, readable);
@@ -197,7 +202,7 @@ export async function publishRun(
   const counts = { fetched: state.counters.fetched, inserted, updated, unchanged, deleted, rejected: open };
   verify(counts, rowCount, held);
   return closeRun(work, {
-    status: open > 0 || held > 0 || Object.keys(stale).length > 0 ? 'partial' : 'succeeded',
+    status: decideStatus({ rejected: open, held, stale }),
     generation,
     counts,
     heldDeletions: held,

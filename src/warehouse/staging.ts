@@ -158,13 +158,16 @@ async function removeEarlierReads(
     `update ${schema}.rejections set run_id = $4 where record_type = $1 and run_id = $2 and id = any($3::text[])`,
     [state.recordType, state.runId, ids, noRunId],
   );
-  await client.query(`delete from ${schema}.staged_deletions where run_id = $1 and id = any($2::text[])`, [
-    state.runId,
-    ids,
-  ]);
+  await forgetAbsent(client, schema, state, ids);
   const unchanged = await removeUnchanged(client, schema, state, ids);
   return { staged: (staged.rowCount ?? 0) + unchanged, rejected: rejected.rowCount ?? 0 };
 }
+
+const forgetAbsent = (client: PoolClient, schema: string, { runId }: RunState, ids: readonly string[]) =>
+  client.query(`delete from ${schema}.staged_deletions where run_id = $1 and id = any($2::text[])`, [
+    runId,
+    ids,
+  ]);
 
 async function writeAbsent(
   client: PoolClient,

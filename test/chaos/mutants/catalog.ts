@@ -41,8 +41,8 @@ export const controlMutant: Mutant = {
   name: 'control',
   without: 'nothing',
   file: 'src/sync/proof.ts',
-  find: 'export async function compareWithErp(',
-  replace: 'export async function compareWithErp(',
+  replaces: 'compareWithErp',
+  instead: '(original) => original',
   concerns: [],
 };
 

@@ -1,6 +1,6 @@
-// Loaded before the worker of the simulation: replaces one text of one source file, as the mutant in
-// CHAOS_MUTANT says. The process fails to start when there is no such mutant or its text doesn't occur
-// exactly once, so that no mutant is ever played unmutated.
+// Loaded before the worker of the simulation: replaces one function of one source file, as the mutant in
+// CHAOS_MUTANT says. The process fails to start when there is no such mutant or function, so that no mutant is
+// ever played unmutated.
 import { registerHooks } from 'node:module';
 import { findMutant } from './catalog.ts';
 import { mutatedSource, toUrl } from './mutant.ts';
