@@ -1,12 +1,12 @@
 // What people see of masked fields, and of records without record:read, in the management interface; and that
-// each check notices when the line that hides it is missing.
+// each check notices when the function that hides it is switched off.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { choosePart } from '../setup/choose-part.ts';
 import { createPlatformFixture, type PlatformFixture } from './platform-fixture.ts';
-import { type PlatformPatch, platformPatches } from './platform-patches.ts';
 import { platformChecks } from './platform-surfaces.ts';
-import { controlPatch } from './surface-patches.ts';
+import { platformSwitchOffs } from './platform-switch-offs.ts';
 import { loadWithout } from './switch-off.ts';
+import { control } from './switch-offs.ts';
 
 let fixture: PlatformFixture;
 beforeAll(async () => {
@@ -14,21 +14,24 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-type Surfaces = typeof import('./platform-surfaces.ts');
+type Checks = typeof import('./platform-surfaces.ts');
+const cases = platformSwitchOffs.flatMap(({ surfaces, ...off }) =>
+  surfaces.map((surface) => ({ ...off, surface })),
+);
 
 describe.each(Object.entries(platformChecks))('%s', (surface, check) => {
   it('hides what the caller may not see', () => check(fixture));
 
-  it('finds nothing when a patch changes nothing', async () => {
-    const loaded = await loadWithout<Surfaces>(controlPatch, 'platform-surfaces.ts');
-    await loaded.platformChecks[surface as PlatformPatch['surface']](fixture);
+  it('finds nothing when the replacement changes nothing', async () => {
+    const loaded = await loadWithout<Checks>(control, 'platform-surfaces.ts');
+    await loaded.platformChecks[surface as keyof typeof platformChecks](fixture);
   });
 
-  it.each(choosePart(platformPatches, 4).filter((patch) => patch.surface === surface))(
-    'is noticed without "$find"',
-    async (patch) => {
-      const loaded = await loadWithout<Surfaces>(patch, 'platform-surfaces.ts');
-      const found = await loaded.platformChecks[patch.surface](fixture).then(
+  it.each(choosePart(cases, 4).filter((off) => off.surface === surface))(
+    'is noticed when $replaces of $file is switched off',
+    async (off) => {
+      const loaded = await loadWithout<Checks>(off, 'platform-surfaces.ts');
+      const found = await loaded.platformChecks[off.surface](fixture).then(
         () => 'nothing',
         (error: Error) => error.name,
       );
@@ -38,7 +41,5 @@ describe.each(Object.entries(platformChecks))('%s', (surface, check) => {
 });
 
 it('every surface is switched off', () => {
-  expect(new Set(platformPatches.map(({ surface }) => surface))).toEqual(
-    new Set(Object.keys(platformChecks)),
-  );
+  expect(new Set(cases.map(({ surface }) => surface))).toEqual(new Set(Object.keys(platformChecks)));
 });

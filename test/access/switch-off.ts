@@ -1,27 +1,16 @@
-// Loads the service once more with one of its lines replaced: modules whose address ends in `?off=<index>`
-// import the others with the same ending, and the file of that patch is changed as it is loaded.
+// Loads the service once more with one of its functions replaced: modules whose address ends in
+// `?off=<index>` import the others with the same ending, and the file of that replacement is changed as it is
+// loaded.
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { replaceCode } from '../setup/replace-code.ts';
-import { platformPatches } from './platform-patches.ts';
-import { richerPatches } from './richer-patches.ts';
-import { controlPatch, type Patch, surfacePatches } from './surface-patches.ts';
+import { type Replacement, replaceFunction } from '../setup/replace-function.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const source = pathToFileURL(path.join(root, 'src')).href;
-const patches: readonly Patch[] = [controlPatch, ...surfacePatches, ...richerPatches, ...platformPatches];
+const loaded: Replacement[] = [];
 const parseIndex = (url: string | undefined): string | undefined => /\?off=(\d+)$/.exec(url ?? '')?.[1];
-
-/** The text of the file with the patch. Throws an Error when the line isn't there exactly once. */
-function patchedText({ file: name, find, replace }: Patch): { readonly file: string; readonly text: string } {
-  const file = path.join(root, 'src', name);
-  return {
-    file: pathToFileURL(file).href,
-    text: replaceCode(readFileSync(file, 'utf8'), find, replace, `A patch of ${name}`),
-  };
-}
 
 let isRegistered = false;
 function register(): void {
@@ -43,15 +32,18 @@ function register(): void {
     load: (url, context, next) => {
       const index = parseIndex(url);
       if (index === undefined || !url.startsWith(source)) return next(url, context);
-      const { file, text } = patchedText(patches[Number(index)] as Patch);
-      return url.startsWith(`${file}?`) ? { ...next(url, context), source: text } : next(url, context);
+      const replacement = loaded[Number(index)] as Replacement;
+      const file = path.join(root, replacement.file);
+      return url.startsWith(`${pathToFileURL(file).href}?`)
+        ? { ...next(url, context), source: replaceFunction(readFileSync(file, 'utf8'), replacement) }
+        : next(url, context);
     },
   });
 }
 
-/** A module of this folder over a service with this patch. */
-export async function loadWithout<M>(patch: Patch, module: string): Promise<M> {
+/** A module of this folder over a service with this replacement. Rejects where the service can't be loaded. */
+export async function loadWithout<M>(replacement: Replacement, module: string): Promise<M> {
   register();
   const { href } = pathToFileURL(path.join(import.meta.dirname, module));
-  return (await import(`${href}?off=${patches.indexOf(patch)}`)) as M;
+  return (await import(`${href}?off=${loaded.push(replacement) - 1}`)) as M;
 }

@@ -1,14 +1,13 @@
 // The oracle notices each scope that is missing: the service is loaded once more without the scope of one
 // surface, and the oracle must turn red there. Red for another reason, such as a service that doesn't start or
-// refuses a valid credential, is no proof; and it must find nothing when the service is loaded with a patch
-// that changes nothing.
+// refuses a valid credential, is no proof; and it must find nothing when what is replaced changes nothing.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { choosePart } from '../setup/choose-part.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import type { Replacement } from '../setup/replace-function.ts';
 import { createFixture, type Fixture } from './fixture.ts';
 import { createOracle, type Reader } from './oracle.ts';
 import { createRandom } from './random.ts';
-import { richerPatches } from './richer-patches.ts';
 import {
   createFollowers,
   createReaders,
@@ -21,13 +20,13 @@ import {
   surfaces,
 } from './run-cases.ts';
 import { type Service, startService } from './service.ts';
-import { controlPatch, type Patch, type SurfacePatch, surfacePatches } from './surface-patches.ts';
 import { loadWithout } from './switch-off.ts';
+import { control, switchOffs } from './switch-offs.ts';
 
 const options = { settings: { anchorEvery: 3 } };
 /**
- * Enough that each surface has cases in which the scope decides: most patches concern lists, in few queries
- * each.
+ * Enough that each surface has cases in which the scope decides: most replacements concern lists, in few
+ * queries each.
  */
 const queriesAt = (surface: string): number => (surface === 'list' ? 150 : 60);
 const caseSeed = 90_001;
@@ -69,7 +68,7 @@ async function findDifference(
   { seed, fixture, readers }: Place,
   surface: string,
 ): Promise<Difference | undefined> {
-  // The same cases for each patch, whichever were played before.
+  // The same cases for each replacement, whichever were played before.
   const oracle = await createOracle({ ...fixture, random: createRandom(caseSeed + seed) }, of);
   try {
     if (surface === feedName) {
@@ -94,42 +93,42 @@ async function findDifference(
   }
 }
 
-/** The first difference at one of these surfaces of a service with this patch. */
+/** The first difference at one of these surfaces of a service with this replacement. */
 async function differenceWith(
-  patch: Patch,
+  replacement: Replacement,
   surfaceNames: Iterable<string>,
   large: boolean,
   of = seeds,
 ): Promise<Difference | undefined> {
-  const loaded = await loadWithout<typeof import('./service.ts')>(patch, 'service.ts');
-  const patched = await loaded.startService(database, options, service.origin);
+  const loaded = await loadWithout<typeof import('./service.ts')>(replacement, 'service.ts');
+  const replaced = await loaded.startService(database, options, service.origin);
   try {
     for (const surface of surfaceNames)
       for (const seed of of) {
-        const difference = await findDifference(patched, await loadPlace(seed, large), surface);
+        const difference = await findDifference(replaced, await loadPlace(seed, large), surface);
         if (difference !== undefined) return difference;
       }
     return undefined;
   } finally {
-    await patched.stop();
+    await replaced.stop();
   }
 }
 
-const patches: readonly SurfacePatch[] = [...surfacePatches, ...richerPatches];
+const cases = switchOffs.flatMap(({ surfaces: names, ...off }) =>
+  names.map((surface) => ({ ...off, surface })),
+);
 const listSurfaces = (isLarge: boolean) =>
-  new Set(patches.filter(({ large = false }) => large === isLarge).map(({ surface }) => surface));
+  new Set(cases.filter(({ large = false }) => large === isLarge).map(({ surface }) => surface));
 
 describe('the oracle', () => {
   it.each([false, true])(
-    'finds nothing at any surface when a patch changes nothing; records of many bytes: %s',
+    'finds nothing at any surface when the replacement changes nothing; records of many bytes: %s',
     async (large) =>
-      expect(
-        await differenceWith(controlPatch, listSurfaces(large), large, seeds.slice(0, 1)),
-      ).toBeUndefined(),
+      expect(await differenceWith(control, listSurfaces(large), large, seeds.slice(0, 1))).toBeUndefined(),
   );
 
-  it.each(choosePart(patches, 4))('notices at "$surface" when $what has no scope', async (patch) => {
-    const difference = await differenceWith(patch, [patch.surface], patch.large === true);
-    expect(difference?.surface).toBe(patch.surface);
+  it.each(choosePart(cases, 4))('notices at "$surface" when $what is switched off', async (off) => {
+    const difference = await differenceWith(off, [off.surface], off.large === true);
+    expect(difference?.surface).toBe(off.surface);
   });
 });

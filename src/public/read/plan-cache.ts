@@ -19,6 +19,9 @@ const planBytes = 1_500;
 type Planned = { readonly normalized: string };
 type Cached = { readonly filters: ReadableEndpoint['filters']; readonly plan: Planned };
 
+const planKey = (endpoint: ReadableEndpoint, kind: string, queryText: string): string =>
+  `${endpoint.key} ${relatedAccessKey(endpoint, queryText)}${endpoint.reach}${kind}?${queryText}`;
+
 /** Both share the bytes. Queries that are refused are not cached. */
 export function createPlanCaches(
   maxBytes: number,
@@ -31,7 +34,7 @@ export function createPlanCaches(
   const cachedPlan =
     <P extends Planned>(kind: string, make: (endpoint: ReadableEndpoint, query: QueryParameters) => P) =>
     (endpoint: ReadableEndpoint, queryText: string): P => {
-      const key = `${endpoint.key} ${relatedAccessKey(endpoint, queryText)}${endpoint.reach}${kind}?${queryText}`;
+      const key = planKey(endpoint, kind, queryText);
       const cached = plans.findAny(key);
       // A version is compiled again when it was evicted meanwhile.
       if (cached !== undefined && cached.filters === endpoint.filters) {

@@ -150,10 +150,13 @@ export const readingMutants: readonly Mutant[] = [
     name: 'scan-counts-rows',
     without: 'a scan counts ids instead of rows',
     file: 'src/sync/scan.ts',
-    replaces: 'compareRange',
-    instead: `(original) => (range, ...given) => {
-      const ids = new Set([...range.erpRecords.map(({ id }) => id), ...range.unreadable]);
-      return { ...original(range, ...given), listed: ids.size + range.invalidIds };
+    replaces: 'listCounted',
+    instead: `(original) => ({ list, ...page }) => {
+      const listIds = async () => {
+        const found = await list();
+        return { ...found, rows: new Set([...found.records, ...found.rejected].map(({ id }) => id)).size };
+      };
+      return original({ ...page, list: listIds });
     }`,
     concerns: ['duplicate-rows', 'delete-unlisted'],
   },
