@@ -1,21 +1,9 @@
 // `Prefer: respond-async`: jobs, their tasks and results. docs/wire.md has the sources.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type Answer,
-  type Caller,
-  getCreatedId,
-  readAnswer,
-  signIn,
-  startShop,
-  toErrorDetail,
-} from './test-account.ts';
+import { describe, expect, it } from 'vitest';
+import { type Answer, getCreatedId, readAnswer, signIn, toErrorDetail, useShop } from './test-account.ts';
 import { until } from './until.ts';
 
-let caller: Caller;
-beforeAll(async () => {
-  caller = await startShop();
-});
-afterAll(() => caller.close());
+const caller = useShop();
 
 const ASYNC = { prefer: 'respond-async' };
 const toPath = (href: string | null | undefined): string => href?.split('/services/rest/')[1] ?? '';
@@ -29,7 +17,7 @@ const submit = (
 /** The job's path once it is completed. */
 const completed = (answer: Answer): Promise<string> => {
   const path = toPath(answer.headers.get('location'));
-  return until(async () => ((await caller.get(path)).body['completed'] === true ? path : undefined));
+  return until(async () => ((await caller.read(path))['completed'] === true ? path : undefined));
 };
 const INVOICE = { entity: { id: '1' }, item: { items: [{ item: { id: '10' }, quantity: 2, rate: 5 }] } };
 
@@ -42,18 +30,18 @@ describe('an asynchronous request', () => {
     );
     const path = await completed(answer);
     const job = `${caller.account.url}/services/rest/${path}`;
-    expect((await caller.get(path)).body).toEqual({
+    expect(await caller.read(path)).toEqual({
       links: [{ rel: 'self', href: job }],
       completed: true,
       id: path.split('/').at(-1),
       progress: 'succeeded',
       task: { links: [{ rel: 'self', href: `${job}/task` }] },
     });
-    expect((await caller.get(`${path}/task/`)).body.items).toEqual([
+    expect((await caller.read(`${path}/task/`)).items).toEqual([
       { links: [{ rel: 'self', href: `${job}/task/1` }] },
     ]);
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) as unknown;
-    expect((await caller.get(`${path}/task/1`)).body).toEqual({
+    expect(await caller.read(`${path}/task/1`)).toEqual({
       links: [
         { rel: 'related', href: `${job}/task/1/result` },
         { rel: 'self', href: `${job}/task/1` },
@@ -67,13 +55,13 @@ describe('an asynchronous request', () => {
     const id = getCreatedId(await caller.get(`${path}/task/1/result`));
     const read = await completed(await submit('GET', `record/v1/invoice/${id}`));
     const result = await caller.get(`${read}/task/1/result`);
-    expect(result.body).toEqual((await caller.get(`record/v1/invoice/${id}`)).body);
+    expect(result.body).toEqual(await caller.read(`record/v1/invoice/${id}`));
     expect(result.body).toMatchObject({ id, total: 10 });
   });
 
   it('that fails has failed as a job, with the error as its result', async () => {
     const path = await completed(await submit('POST', 'record/v1/invoice', { entity: { id: '99' } }));
-    expect((await caller.get(path)).body).toMatchObject({ completed: true, progress: 'failed' });
+    expect(await caller.read(path)).toMatchObject({ completed: true, progress: 'failed' });
     expect(toErrorDetail(await caller.get(`${path}/task/1/result`))).toEqual(
       toErrorDetail(await caller.send('POST', 'record/v1/invoice', { entity: { id: '99' } })),
     );
@@ -95,9 +83,7 @@ describe('an asynchronous request', () => {
     ]);
     await completed(first);
     expect(
-      (await caller.rows("SELECT externalid FROM transaction WHERE externalid IN ('once', 'twice')")).map(
-        (row) => row['externalid'],
-      ),
+      await caller.column("SELECT externalid FROM transaction WHERE externalid IN ('once', 'twice')"),
     ).toEqual(['once']);
   });
 
@@ -120,53 +106,49 @@ describe('an asynchronous request', () => {
   });
 });
 
-describe('a collection', () => {
-  const COLLECTION = { 'content-type': 'application/vnd.oracle.resource+json; type=collection' };
+const COLLECTION = { 'content-type': 'application/vnd.oracle.resource+json; type=collection' };
 
-  it('is a job with a task for each record', async () => {
-    const items = ['one', 'two'].map((memo) => ({ ...INVOICE, memo }));
-    const path = await completed(await submit('POST', 'record/v1/invoice', { items }, COLLECTION));
-    const ids = [
-      getCreatedId(await caller.get(`${path}/task/1/result`)),
-      getCreatedId(await caller.get(`${path}/task/2/result`)),
-    ];
-    const changes = [
-      { id: ids[0], memo: 'three' },
-      { id: '99', memo: 'four' },
-    ];
-    const changed = await completed(
-      await submit('PATCH', 'record/v1/invoice', { items: changes }, COLLECTION),
-    );
-    expect((await caller.get(changed)).body['progress']).toBe('failed');
-    expect(
-      (await Promise.all([1, 2].map((task) => caller.get(`${changed}/task/${task}/result`)))).map(
-        ({ status }) => status,
-      ),
-    ).toEqual([204, 400]);
-    const read = await completed(
-      await submit('GET', `record/v1/invoice?expandRecords=true&ids=${ids.join(',')}&fields=memo`),
-    );
-    const memos = await Promise.all(
-      [1, 2].map(async (task) => (await caller.get(`${read}/task/${task}/result`)).body['memo']),
-    );
-    expect(memos).toEqual(['three', 'two']);
-    expect((await caller.get(`${read}/task/1/result`)).body).not.toHaveProperty('total');
-    await completed(await submit('DELETE', `record/v1/invoice?ids=${ids.join(',')}`));
-    expect(await caller.rows(`SELECT id FROM transaction WHERE id IN (${ids.join(', ')})`)).toEqual([]);
-    expect(toErrorDetail(await submit('POST', 'record/v1/invoice', {}, COLLECTION))).toEqual([
-      400,
-      'Invalid content in the request body.',
-      'INVALID_CONTENT',
-    ]);
-  });
+it('a collection is a job with a task for each record', async () => {
+  const items = ['one', 'two'].map((memo) => ({ ...INVOICE, memo }));
+  const path = await completed(await submit('POST', 'record/v1/invoice', { items }, COLLECTION));
+  const ids = [
+    getCreatedId(await caller.get(`${path}/task/1/result`)),
+    getCreatedId(await caller.get(`${path}/task/2/result`)),
+  ];
+  const changes = [
+    { id: ids[0], memo: 'three' },
+    { id: '99', memo: 'four' },
+  ];
+  const changed = await completed(await submit('PATCH', 'record/v1/invoice', { items: changes }, COLLECTION));
+  expect((await caller.read(changed))['progress']).toBe('failed');
+  expect(
+    (await Promise.all([1, 2].map((task) => caller.get(`${changed}/task/${task}/result`)))).map(
+      ({ status }) => status,
+    ),
+  ).toEqual([204, 400]);
+  const read = await completed(
+    await submit('GET', `record/v1/invoice?expandRecords=true&ids=${ids.join(',')}&fields=memo`),
+  );
+  const memos = await Promise.all(
+    [1, 2].map(async (task) => (await caller.read(`${read}/task/${task}/result`))['memo']),
+  );
+  expect(memos).toEqual(['three', 'two']);
+  expect(await caller.read(`${read}/task/1/result`)).not.toHaveProperty('total');
+  await completed(await submit('DELETE', `record/v1/invoice?ids=${ids.join(',')}`));
+  expect(await caller.rows(`SELECT id FROM transaction WHERE id IN (${ids.join(', ')})`)).toEqual([]);
+  expect(toErrorDetail(await submit('POST', 'record/v1/invoice', {}, COLLECTION))).toEqual([
+    400,
+    'Invalid content in the request body.',
+    'INVALID_CONTENT',
+  ]);
 });
 
 // The last test: the job waits until the account is stopped.
 it('a job is pending while it waits in its queue', async () => {
   caller.account.setSwitches({ asyncDelayMs: 600_000 });
   const path = toPath((await submit('DELETE', 'record/v1/invoice/101')).headers.get('location'));
-  expect((await caller.get(path)).body).toMatchObject({ completed: false, progress: 'pending' });
-  const task = (await caller.get(`${path}/task/1`)).body;
+  expect(await caller.read(path)).toMatchObject({ completed: false, progress: 'pending' });
+  const task = await caller.read(`${path}/task/1`);
   expect([task['completed'], task['progress'], task.links.map(({ rel }) => rel)]).toEqual([
     false,
     'pending',

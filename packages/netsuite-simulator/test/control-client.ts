@@ -2,7 +2,7 @@
 // control interface.
 import http from 'node:http';
 import type { NetsuiteAccountOptions } from '../src/account.ts';
-import { type Caller, startShop } from './test-account.ts';
+import { type Caller, startShop, useStarted } from './test-account.ts';
 
 const T = '2011-07-01 10:00:00';
 
@@ -28,6 +28,10 @@ type ControlClient = {
   control(method: string, path: string, body?: unknown): Promise<ControlAnswer>;
   /** The body of a successful request. Rejects with an Error for any other status. */
   done(method: string, path: string, body?: unknown): Promise<Json>;
+  /** Changes raw values of a record, and none of its times. */
+  edit(tableAndId: string, fields: object): Promise<Json>;
+  /** The status and the paths of the details with which a request is refused. */
+  refuse(method: string, path: string, body?: unknown): Promise<[status: number, ...paths: string[]]>;
 };
 export type Controlled = Caller &
   ControlClient & {
@@ -47,14 +51,20 @@ export function createControlClient({ account }: Pick<Caller, 'account'>): Contr
     });
     return { status: response.status, headers: response.headers, body: JSON.parse(await response.text()) };
   };
+  const done: ControlClient['done'] = async (method, path, body) => {
+    const answer = await control(method, path, body);
+    if (answer.status >= 300) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  };
   return {
     url,
     token,
     control,
-    async done(method, path, body) {
+    done,
+    edit: (tableAndId, fields) => done('PATCH', `/records/${tableAndId}`, { fields, touch: 'none' }),
+    async refuse(method, path, body) {
       const answer = await control(method, path, body);
-      if (answer.status >= 300) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
-      return answer.body;
+      return [answer.status, ...answer.body.error.details.map((detail: Json) => detail.path)];
     },
   };
 }
@@ -80,6 +90,9 @@ export async function startControlled(options: Partial<NetsuiteAccountOptions> =
     },
   };
 }
+
+export const useControlled = (...given: Parameters<typeof startControlled>) =>
+  useStarted(() => startControlled(...given));
 
 /** A request with any headers, Host included, which fetch doesn't allow. */
 export function rawRequest(

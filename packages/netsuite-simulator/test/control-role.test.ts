@@ -1,29 +1,26 @@
 // What the control interface says of the role's restrictions and of other integrations, in an account without
 // a profile.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createGovernance, type Load } from '../src/governance.ts';
 import { createSwitches } from '../src/switches.ts';
-import { type Controlled, startControlled } from './control-client.ts';
+import { useControlled } from './control-client.ts';
 import { createIdentity, signIn, toErrorDetail } from './test-account.ts';
 
-let world: Controlled;
+const world = useControlled();
 beforeAll(async () => {
-  world = await startControlled();
   await world.done('POST', '/records/vendor', { fields: { companyname: 'Supplies' } });
 });
 afterEach(() => world.done('POST', '/reset'));
-afterAll(() => world.close());
 
 const Q = 'SELECT id FROM currency';
 const restrict = (restrictions: object | null) => world.done('POST', '/role', { restrictions });
-const readIds = async (table: string) =>
-  (await world.rows(`SELECT id FROM ${table} ORDER BY id`)).map(({ id }) => id);
+const readIds = (table: string) => world.column(`SELECT id FROM ${table} ORDER BY id`);
 
 describe('restrictions', () => {
   it('by record type: rows vanish from queries with their lines; the record is 403', async () => {
     await restrict({ recordTypes: { invoice: 'none' } });
     expect(await readIds('transaction')).toEqual([]);
-    expect(await world.rows('SELECT COUNT(*) AS n FROM transactionline')).toEqual([{ links: [], n: '0' }]);
+    expect(await world.rows('SELECT COUNT(*) AS n FROM transactionline')).toEqual([{ n: '0' }]);
     expect(await world.rows('SELECT c.id FROM customer c JOIN transaction t ON t.entity = c.id')).toEqual([]);
     for (const path of ['invoice/101', 'invoice', 'invoice/101/item'])
       expect(toErrorDetail(await world.get(`record/v1/${path}`))[2], path).toBe('INSUFFICIENT_PERMISSION');
@@ -41,38 +38,8 @@ describe('restrictions', () => {
     expect((await world.send('PATCH', 'record/v1/customer/1', { comments: 'x' })).status).toBe(204);
   });
 
-  it('by subsidiary: what belongs to another one is gone, unless it may be viewed', async () => {
-    await restrict({ subsidiaries: ['2'] });
-    for (const table of ['customer', 'transaction', 'item', 'vendor', 'entity'])
-      expect(await readIds(table), table).toEqual([]);
-    expect((await world.get('record/v1/customer/1')).status).toBe(404);
-    expect((await world.send('PATCH', 'record/v1/customer/1', { comments: 'x' })).status).toBe(404);
-    await restrict({ subsidiaries: { ids: ['2'], viewing: true } });
-    expect([(await readIds('customer')).length, (await world.get('record/v1/customer/1')).status]).toEqual([
-      2, 200,
-    ]);
-    expect((await world.send('PATCH', 'record/v1/customer/1', { comments: 'x' })).status).toBe(403);
-    const made = await world.send('POST', 'record/v1/invoice', {
-      entity: { id: '1' },
-      item: { items: [{ item: { id: '10' }, amount: 1 }] },
-    });
-    expect(toErrorDetail(made)).toEqual([
-      400,
-      expect.stringContaining('Invalid Field Value 1 for the following field: entity'),
-      'INVALID_CONTENT',
-    ]);
-  });
-
-  it('by department: unassigned transactions only if the restriction includes them', async () => {
-    await restrict({ departments: ['1'] });
-    expect([(await readIds('transaction')).length, (await readIds('customer')).length]).toEqual([0, 2]);
-    await restrict({ departments: { ids: ['1'], unassigned: true } });
-    expect((await readIds('transaction')).length).toBe(7);
-  });
-
   it('entity has only the kinds that the role may see', async () => {
-    const kinds = async () =>
-      (await world.rows('SELECT DISTINCT type FROM entity ORDER BY type')).map(({ type }) => type);
+    const kinds = async () => await world.column('SELECT DISTINCT type FROM entity ORDER BY type');
     expect(await kinds()).toEqual(['CustJob', 'Vendor']);
     await world.done('POST', '/role', { permissions: { customers: false } });
     expect(await kinds()).toEqual(['Vendor']);
@@ -94,13 +61,12 @@ describe('restrictions', () => {
     [{ departments: { ids: ['x'] } }, 'restrictions.departments'],
     [{ regions: ['1'] }, 'restrictions.regions'],
   ])('%j is refused', async (restrictions, path) => {
-    const { status, body } = await world.control('POST', '/role', { restrictions });
-    expect([status, body.error.details[0].path]).toEqual([422, path]);
+    expect(await world.refuse('POST', '/role', { restrictions })).toEqual([422, path]);
   });
 });
 
 describe('other integrations', () => {
-  const limits = async () => (await world.get('system/v1/governanceLimits')).body;
+  const limits = async () => await world.read('system/v1/governanceLimits');
 
   it('vary their load over time', () => {
     let seconds = 0;
@@ -173,7 +139,6 @@ describe('other integrations', () => {
     [{ limits: { x: 0 } }, 'limits.x'],
     [{ integrations: [{ name: 'a', concurrency: [] }] }, 'integrations[0].concurrency'],
   ])('%j is refused', async (body, path) => {
-    const answer = await world.control('POST', '/load', body);
-    expect([answer.status, answer.body.error.details[0].path]).toEqual([422, path]);
+    expect(await world.refuse('POST', '/load', body)).toEqual([422, path]);
   });
 });

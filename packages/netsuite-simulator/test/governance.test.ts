@@ -1,18 +1,15 @@
 // The concurrency limit, latency, injected faults, and the caps of a query.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { asAdmin, startShop } from './test-account.ts';
+import { afterEach, describe, expect, it } from 'vitest';
+import { asAdmin } from './loaded-account.ts';
+import { useShop } from './test-account.ts';
 import { until } from './until.ts';
 
-let shop: Awaited<ReturnType<typeof startShop>>;
-beforeAll(async () => {
-  shop = await startShop({ concurrencyLimit: 2, latencyMs: 0 });
-});
+const shop = useShop({ concurrencyLimit: 2, latencyMs: 0 });
 afterEach(() => {
   shop.account.setLatency(0);
   shop.account.clearFaults();
   shop.account.setSwitches({ retryAfterSeconds: null, beyondCap: 'truncate' });
 });
-afterAll(() => shop.close());
 
 const Q = 'SELECT id FROM currency';
 
@@ -67,9 +64,9 @@ describe('the concurrency limit', () => {
   });
 
   it('is in governanceLimits; 0 is rejected', async () => {
-    expect((await shop.get('system/v1/governanceLimits')).body).toMatchObject({ accountConcurrencyLimit: 2 });
+    expect(await shop.read('system/v1/governanceLimits')).toMatchObject({ accountConcurrencyLimit: 2 });
     shop.account.setConcurrencyLimit(9);
-    expect((await shop.get('system/v1/governanceLimits')).body).toMatchObject({ accountConcurrencyLimit: 9 });
+    expect(await shop.read('system/v1/governanceLimits')).toMatchObject({ accountConcurrencyLimit: 9 });
     expect(() => shop.account.setConcurrencyLimit(0)).toThrow(RangeError);
   });
 });
@@ -82,7 +79,7 @@ describe('latency and faults', () => {
     expect(performance.now() - started).toBeGreaterThan(110);
   });
 
-  it('fail every Nth matching call', async () => {
+  it('fail every Nth matching call until they are cleared', async () => {
     shop.account.injectFault({ path: /suiteql/, times: 2, every: 3, status: 503 });
     const statuses: number[] = [];
     for (let i = 0; i < 9; i += 1) {
@@ -90,9 +87,6 @@ describe('latency and faults', () => {
       await shop.get('system/v1/serverTime'); // doesn't count
     }
     expect(statuses).toEqual([200, 200, 503, 200, 200, 503, 200, 200, 200]);
-  });
-
-  it('clearFaults removes all faults', async () => {
     shop.account.injectFault({ path: /./, times: 5, status: 500 });
     shop.account.clearFaults();
     expect((await shop.query(Q)).status).toBe(200);

@@ -1,22 +1,21 @@
 // Values that Oracle treats differently from other databases: numbers, empty text, and local times around a
 // change to or from daylight saving time; and what the two services show of the same time. docs/wire.md has
 // the sources.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { asAdmin, type Caller, startShop } from './test-account.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { asAdmin } from './loaded-account.ts';
+import { useShop } from './test-account.ts';
 
-let caller: Caller;
+const caller = useShop({ dateFormat: 'YYYY-MM-DD' });
 beforeAll(async () => {
-  caller = await startShop({ dateFormat: 'YYYY-MM-DD' });
   await asAdmin(caller.database, (client) =>
     client.query(
       "UPDATE ledger.customer SET lastmodifieddate = CASE id WHEN 1 THEN '2011-10-30T00:30:45Z'::timestamptz ELSE '2011-10-30T01:30:45Z' END",
     ),
   );
 });
-afterAll(() => caller.close());
 
 const one = async (expression: string): Promise<string | undefined> =>
-  (await caller.rows(`SELECT ${expression} AS x FROM dual`))[0]?.['x'];
+  await caller.value(`SELECT ${expression} AS x FROM dual`);
 const isTrue = (condition: string) => `CASE WHEN ${condition} THEN 'yes' ELSE 'no' END`;
 
 describe('numbers', () => {
@@ -85,19 +84,15 @@ describe('the empty text is null', () => {
     it(`${expression} is ${value}`, async () => expect(await one(expression)).toBe(value));
 
   it('also as a parameter', async () => {
-    expect(await caller.rows('SELECT NVL(?, 7) AS x FROM dual', { params: [''] })).toEqual([
-      { links: [], x: '7' },
-    ]);
+    expect(await caller.rows('SELECT NVL(?, 7) AS x FROM dual', { params: [''] })).toEqual([{ x: '7' }]);
   });
 });
 
 const utc = (column: string) => `TO_CHAR(SYS_EXTRACT_UTC(${column}), 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 const idsSince = async (local: string) =>
-  (
-    await caller.rows(
-      `SELECT id FROM customer WHERE lastmodifieddate >= TO_DATE('${local}', 'YYYY-MM-DD HH24:MI:SS') ORDER BY id ASC`,
-    )
-  ).map(({ id }) => id);
+  await caller.column(
+    `SELECT id FROM customer WHERE lastmodifieddate >= TO_DATE('${local}', 'YYYY-MM-DD HH24:MI:SS') ORDER BY id ASC`,
+  );
 
 describe('local times', () => {
   it('two instants have the same local text in the hour that is repeated', async () => {
@@ -112,7 +107,7 @@ describe('local times', () => {
     ] as const) {
       caller.account.setSwitches({ repeatedHour });
       const read = `2011-10-30T${hour}:30:45Z`;
-      expect((await caller.rows(q)).map((row) => row['utc'])).toEqual([read, read]);
+      expect(await caller.rows(q)).toMatchObject([{ utc: read }, { utc: read }]);
     }
     caller.account.setSwitches({ repeatedHour: 'exact' });
   });
@@ -136,6 +131,6 @@ describe('local times', () => {
   });
 
   it('the record service cuts them to the minute', async () => {
-    expect((await caller.get('record/v1/customer/1')).body['lastModifiedDate']).toBe('2011-10-30T00:30:00Z');
+    expect((await caller.read('record/v1/customer/1'))['lastModifiedDate']).toBe('2011-10-30T00:30:00Z');
   });
 });

@@ -1,29 +1,25 @@
 // Record lists with a filter, several records at once, and the catalog as OpenAPI.
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startShop, toErrorDetail } from './test-account.ts';
+import { describe, expect, it } from 'vitest';
+import { toErrorDetail, useShop } from './test-account.ts';
 
 const [T, U] = ['2011-07-01 10:00:00', '2011-08-15 23:30:00'];
-let shop: Awaited<ReturnType<typeof startShop>>;
-beforeAll(async () => {
-  shop = await startShop(
-    { timeZone: 'America/Los_Angeles' },
-    {
-      customer: [
-        `1,Ärger & Co,F,F,1,France,${T},${T}`,
-        `2,100% Wool,T,F,1,,${T},${U}`,
-        `3,"Third ""3""",F,T,1,,${U},${U}`,
-      ],
-      transaction: [
-        `101,I1,CustInvc,2011-07-01,1,1,1,T,30.10,${T},${T}`,
-        `102,I2,CustInvc,2011-07-02,1,1,1,T,50,${T},${U}`,
-        `103,C1,CustCred,2011-07-03,2,1,1,T,-9.5,${T},${T}`,
-      ],
-      transactionline: [],
-    },
-  );
-});
-afterAll(() => shop.close());
+const shop = useShop(
+  { timeZone: 'America/Los_Angeles' },
+  {
+    customer: [
+      `1,Ärger & Co,F,F,1,France,${T},${T}`,
+      `2,100% Wool,T,F,1,,${T},${U}`,
+      `3,"Third ""3""",F,T,1,,${U},${U}`,
+    ],
+    transaction: [
+      `101,I1,CustInvc,2011-07-01,1,1,1,T,30.10,${T},${T}`,
+      `102,I2,CustInvc,2011-07-02,1,1,1,T,50,${T},${U}`,
+      `103,C1,CustCred,2011-07-03,2,1,1,T,-9.5,${T},${T}`,
+    ],
+    transactionline: [],
+  },
+);
 
 const ids = async (type: string, q: string): Promise<string[]> => {
   const answer = await shop.get(`record/v1/${type}?q=${encodeURIComponent(q)}`);
@@ -102,36 +98,32 @@ describe('q', () => {
   });
 });
 
-describe('expandRecords', () => {
-  it('returns whole records by id and leaves out absent ones', async () => {
-    const { body } = await shop.get('record/v1/customer?expandRecords=true&ids=2,424242,1');
-    expect(body).toMatchObject({
-      count: 2,
-      hasMore: false,
-      items: [
-        { id: '2', entityId: '100% Wool' },
-        { id: '1', entityId: 'Ärger & Co' },
-      ],
-    });
-    expect((await shop.get('record/v1/customer?expandRecords=true&ids=eid:none')).body).toMatchObject({
-      count: 0,
-    });
+it('expandRecords returns whole records by id and leaves out absent ones', async () => {
+  const { body } = await shop.get('record/v1/customer?expandRecords=true&ids=2,424242,1');
+  expect(body).toMatchObject({
+    count: 2,
+    hasMore: false,
+    items: [
+      { id: '2', entityId: '100% Wool' },
+      { id: '1', entityId: 'Ärger & Co' },
+    ],
+  });
+  expect(await shop.read('record/v1/customer?expandRecords=true&ids=eid:none')).toMatchObject({
+    count: 0,
   });
 });
 
-describe('the catalog as OpenAPI', () => {
-  it('is a valid document for every type', async () => {
-    const validator = new Validator();
-    for (const { name } of (await shop.get('record/v1/metadata-catalog')).body.items) {
-      const answer = await shop.get(`record/v1/metadata-catalog/${name}`, {
-        accept: 'application/swagger+json',
-      });
-      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/swagger+json']);
-      expect(await validator.validate(structuredClone(answer.body)), name).toMatchObject({ valid: true });
-      expect(answer.body).toMatchObject({
-        openapi: '3.0.1',
-        components: { schemas: { [name ?? '']: { type: 'object' } } },
-      });
-    }
-  });
+it('the catalog as OpenAPI is a valid document for every type', async () => {
+  const validator = new Validator();
+  for (const { name } of (await shop.read('record/v1/metadata-catalog')).items) {
+    const answer = await shop.get(`record/v1/metadata-catalog/${name}`, {
+      accept: 'application/swagger+json',
+    });
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/swagger+json']);
+    expect(await validator.validate(structuredClone(answer.body)), name).toMatchObject({ valid: true });
+    expect(answer.body).toMatchObject({
+      openapi: '3.0.1',
+      components: { schemas: { [name ?? '']: { type: 'object' } } },
+    });
+  }
 });

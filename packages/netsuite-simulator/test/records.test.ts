@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Caller, startCaller } from './test-account.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { CATALOG, type Caller, useCaller } from './test-account.ts';
 
-let caller: Caller;
+const caller = useCaller();
 let invoice: Record<string, string>;
 let credit: Record<string, string>;
 beforeAll(async () => {
-  caller = await startCaller();
   const find = async (type: string) =>
-    (
-      await caller.rows(
-        `SELECT id, tranid, entity, foreigntotal, TO_CHAR(trandate, 'YYYY-MM-DD') AS trandate
+    (await caller.first(
+      `SELECT id, tranid, entity, foreigntotal, TO_CHAR(trandate, 'YYYY-MM-DD') AS trandate
     FROM transaction WHERE type = '${type}' AND entity IS NOT NULL AND foreigntotal <> 0 ORDER BY id`,
-        { limit: 1 },
-      )
-    )[0] ?? {};
+      { limit: 1 },
+    )) ?? {};
   invoice = await find('CustInvc');
   credit = await find('CustCred');
 });
-afterAll(() => caller.close());
-
-const CATALOG = 'record/v1/metadata-catalog';
 
 describe('GET metadata-catalog', () => {
   it('lists the record types with their links', async () => {
@@ -60,7 +54,7 @@ describe('GET metadata-catalog', () => {
   });
 
   it('selects by name; 400 for a space, 404 for an unknown name', async () => {
-    expect((await caller.get(`${CATALOG}?select=customer,creditMemo`)).body.items).toHaveLength(2);
+    expect((await caller.read(`${CATALOG}?select=customer,creditMemo`)).items).toHaveLength(2);
     const spaced = await caller.get(`${CATALOG}?select=customer,%20invoice`);
     expect([spaced.status, spaced.body['o:errorDetails'][0]?.['o:errorCode']]).toEqual([
       400,
@@ -97,23 +91,6 @@ describe('GET metadata-catalog', () => {
         },
       },
     });
-  });
-
-  // As on a real account, some references have no target: there are no accounts, customer statuses or payment
-  // methods here.
-  it('describes every listed type and nearly everything these refer to', async () => {
-    const accept = { accept: 'application/schema+json' };
-    const seen = new Set<string>(['account', 'customerStatus', 'paymentMethod']);
-    const visit = async (name: string): Promise<void> => {
-      if (seen.has(name)) return;
-      seen.add(name);
-      const { status, body } = await caller.get(`${CATALOG}/${name}`, accept);
-      expect(status, name).toBe(200);
-      for (const [, to] of JSON.stringify(body).matchAll(/"\$ref":"[^"]+\/([^"/]+)"/g)) await visit(to ?? '');
-    };
-    for (const { name } of (await caller.get(CATALOG)).body.items) await visit(name ?? '');
-    expect(seen).toContain('nsLink');
-    expect((await caller.get(`${CATALOG}/unicorn`, accept)).status).toBe(404);
   });
 });
 
@@ -156,7 +133,7 @@ describe('GET a record', () => {
       const pence = items.reduce((sum, line) => sum + Math.round(line.amount * 100), 0);
       expect(pence).toBe(Math.round(sign * Number(row['foreigntotal']) * 100));
       expect(pence).toBeGreaterThan(0);
-      expect((await caller.get(`record/v1/${type}/${row['id']}/item`)).body).toMatchObject({
+      expect(await caller.read(`record/v1/${type}/${row['id']}/item`)).toMatchObject({
         count: items.length,
         hasMore: false,
       });
@@ -164,19 +141,22 @@ describe('GET a record', () => {
   });
 
   it('customers and items, with only the requested fields', async () => {
-    expect((await caller.get(`record/v1/customer/${invoice['entity']}`)).body).toMatchObject({
+    expect(await caller.read(`record/v1/customer/${invoice['entity']}`)).toMatchObject({
       id: invoice['entity'],
       entityId: `CUST${invoice['entity']}`,
       isPerson: false,
       isInactive: false,
     });
     const [item] = await caller.rows('SELECT id, itemid FROM item ORDER BY id', { limit: 1 });
-    expect((await caller.get(`record/v1/inventoryItem/${item?.['id']}`)).body).toMatchObject({
+    expect(await caller.read(`record/v1/inventoryItem/${item?.['id']}`)).toMatchObject({
       itemId: item?.['itemid'],
     });
-    expect(
-      Object.keys((await caller.get(`record/v1/invoice/${invoice['id']}?fields=total,tranId`)).body),
-    ).toEqual(['links', 'id', 'tranId', 'total']);
+    expect(Object.keys(await caller.read(`record/v1/invoice/${invoice['id']}?fields=total,tranId`))).toEqual([
+      'links',
+      'id',
+      'tranId',
+      'total',
+    ]);
   });
 
   const readError = async (path: string, method?: string) => {
@@ -255,7 +235,7 @@ describe('system', () => {
   });
 
   it('governanceLimits', async () => {
-    expect((await caller.get('system/v1/governanceLimits')).body).toEqual({
+    expect(await caller.read('system/v1/governanceLimits')).toEqual({
       accountConcurrencyLimit: 5,
       accountUnallocatedConcurrencyLimit: 5,
       integrationLimitType: 'accountLimit',

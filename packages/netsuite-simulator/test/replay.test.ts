@@ -4,39 +4,17 @@ import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { afterAll, afterEach, describe, expect, inject, it, vi } from 'vitest';
 import type { NetsuiteAccountOptions } from '../src/account.ts';
+import { asAdmin, computeChecksums, createLoadedDatabase } from './loaded-account.ts';
 import {
   ACCOUNT_ID,
-  asAdmin,
   createDataFolder,
   dropDatabase,
-  getCreatedId,
   isLeft,
   newDatabaseName,
   SLICE,
   startOn,
   startShop,
 } from './test-account.ts';
-
-const TABLES = ['customer', 'item', 'transaction', 'transactionline', 'application', 'books'];
-
-/** One checksum per table; numbers are compared by value. */
-const computeChecksums = (database: string): Promise<Record<string, string>> =>
-  asAdmin(database, async (client) => {
-    const sums: Record<string, string> = {};
-    for (const table of TABLES) {
-      const { rows: columns } = await client.query<{ name: string }>(
-        `SELECT CASE data_type WHEN 'numeric' THEN 'trim_scale(' || column_name || ')' ELSE column_name END AS name
-         FROM information_schema.columns WHERE table_schema = 'ledger' AND table_name = $1 ORDER BY column_name`,
-        [table],
-      );
-      const row = `row(${columns.map(({ name }) => name).join(', ')})::text`;
-      const { rows } = await client.query<{ sum: string }>(
-        `SELECT count(*) || ' ' || md5(string_agg(${row}, '|' ORDER BY ${row})) AS sum FROM ledger.${table}`,
-      );
-      sums[table] = rows[0]?.sum ?? '';
-    }
-    return sums;
-  });
 
 const at = (day: string, time = '10:00:00') => `${day} ${time}`;
 const invoice = (id: number, day: string, customer: number | '', total: number, time?: string) =>
@@ -87,8 +65,7 @@ describe('a few days', () => {
     vi.useRealTimers();
     await shop.close();
   });
-  const one = async (q: string) => (await shop.rows(q))[0];
-  const count = async (table: string) => Number((await one(`SELECT COUNT(*) AS n FROM ${table}`))?.['n']);
+  const count = async (table: string) => Number(await shop.value(`SELECT COUNT(*) AS n FROM ${table}`));
 
   it('start with the earlier data, and add their rows and what falls due', async () => {
     const reported: unknown[] = [];
@@ -106,10 +83,8 @@ describe('a few days', () => {
     ]); // eleven in London
     expect([await count('transaction'), await count('customer'), await count('item')]).toEqual([3, 2, 1]);
     expect(
-      await one("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1"),
-    ).toMatchObject({
-      at: '2011-07-01',
-    });
+      await shop.first("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1"),
+    ).toMatchObject({ at: '2011-07-01' });
     // Due on Tuesday 5 July: one that will be paid, and one of the ten percent that never are.
     const paid = () =>
       shop.rows(
@@ -121,10 +96,8 @@ describe('a few days', () => {
     ]);
     expect(account.businessTime().toISOString().slice(0, 16)).toBe('2011-07-04T10:00');
     expect(
-      await one("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1"),
-    ).toMatchObject({
-      at: '2011-07-04',
-    });
+      await shop.first("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1"),
+    ).toMatchObject({ at: '2011-07-04' });
     expect(await paid()).toMatchObject([{ status: 'A' }, { status: 'A' }]);
     await account.advanceTo('2011-07-05');
     expect(await paid()).toMatchObject([
@@ -207,35 +180,33 @@ describe('a few days', () => {
   it('are entered after records were created, changed and deleted, and leave those unchanged', async () => {
     shop = await startShop(HELD, DAYS);
     await shop.account.setBusinessTime(new Date('2011-07-02T10:00:00Z'));
-    const made = getCreatedId(
-      await shop.send('POST', 'record/v1/invoice', {
-        entity: '1',
-        item: { items: [{ item: '10', amount: 4 }] },
-      }),
-    );
-    const payment = getCreatedId(
-      await shop.send('POST', 'record/v1/customerPayment', {
-        customer: '1',
-        payment: 12,
-        apply: { items: [{ doc: '101', amount: 12 }] },
-      }),
-    );
+    const made = await shop.create('invoice', {
+      entity: '1',
+      item: { items: [{ item: '10', amount: 4 }] },
+    });
+    const payment = await shop.create('customerPayment', {
+      customer: '1',
+      payment: 12,
+      apply: { items: [{ doc: '101', amount: 12 }] },
+    });
     expect((await shop.send('DELETE', 'record/v1/customer/3')).status).toBe(204);
     await shop.send('PATCH', 'record/v1/customer/1', { email: 'kept@example.com' });
     await shop.account.advanceTo('2011-07-06');
     expect(Number(made)).toBeGreaterThan(106);
     expect(
-      await one(`SELECT foreignamountunpaid AS u, status FROM transaction WHERE id = ${made}`),
+      await shop.first(`SELECT foreignamountunpaid AS u, status FROM transaction WHERE id = ${made}`),
     ).toMatchObject({ u: '4', status: 'A' });
     // The credit memo's 25 pay 20 of 110 and 5 of 111.
-    expect(await one('SELECT foreignamountpaid AS p FROM transaction WHERE id = 101')).toMatchObject({
+    expect(await shop.first('SELECT foreignamountpaid AS p FROM transaction WHERE id = 101')).toMatchObject({
       p: '12',
     });
-    expect(await one('SELECT email FROM customer WHERE id = 1')).toMatchObject({ email: 'kept@example.com' });
+    expect(await shop.first('SELECT email FROM customer WHERE id = 1')).toMatchObject({
+      email: 'kept@example.com',
+    });
     expect(await count('customer')).toBe(2);
     await shop.send('DELETE', `record/v1/customerPayment/${payment}`);
     await shop.send('DELETE', `record/v1/invoice/${made}`);
-    expect(await one('SELECT foreignamountpaid AS p FROM transaction WHERE id = 101')).toMatchObject({
+    expect(await shop.first('SELECT foreignamountpaid AS p FROM transaction WHERE id = 101')).toMatchObject({
       p: '0',
     });
   });
@@ -301,9 +272,10 @@ describe('restarts between days', () => {
   it('the slice with ten days entered one by one equals the slice loaded at once', async () => {
     const [byDay, whole] = [newDatabaseName(), newDatabaseName()];
     const startedMs = performance.now();
+    await createLoadedDatabase(whole, SLICE);
     const [replayed, loaded] = [
       await startOn(byDay, { ...HELD, replayFrom: '2011-08-22' }),
-      await startOn(whole, { dataFolder: SLICE }),
+      await startOn(whole),
     ];
     const invoices = await asAdmin(byDay, async (client) =>
       Number(

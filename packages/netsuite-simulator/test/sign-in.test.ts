@@ -160,11 +160,7 @@ describe('POST /services/rest/auth/oauth2/v1/token', () => {
         client_assertion: jwt.sign(
           { iss: identity.clientId, aud: tokenUrl(account), scope: 'rest_webservices' },
           null,
-          {
-            algorithm: 'none',
-            keyid: identity.certificateId,
-            expiresIn: 60,
-          },
+          { algorithm: 'none', keyid: identity.certificateId, expiresIn: 60 },
         ),
       }),
     ],

@@ -1,13 +1,9 @@
 import { request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Caller, startCaller } from './test-account.ts';
+import { describe, expect, it } from 'vitest';
+import { type Caller, useCaller } from './test-account.ts';
 
-let caller: Caller;
-beforeAll(async () => {
-  caller = await startCaller();
-});
-afterAll(() => caller.close());
+const caller = useCaller();
 
 const ENDPOINT = '/services/rest/query/v1/suiteql';
 
@@ -39,16 +35,14 @@ describe('the response', () => {
   it('has T and F, numbers without trailing zeros, and no nulls', async () => {
     const [row] = await caller.rows(
       'SELECT posting, void, memo, exchangerate, 1.500 AS n, 100 AS h FROM transaction ORDER BY id ASC',
-      {
-        limit: 1,
-      },
+      { limit: 1 },
     );
-    expect(row).toEqual({ links: [], exchangerate: '1', h: '100', n: '1.5', posting: 'T', void: 'F' });
+    expect(row).toEqual({ exchangerate: '1', h: '100', n: '1.5', posting: 'T', void: 'F' });
   });
 
   it('names unnamed expressions expr1, expr2', async () => {
     expect(await caller.rows('SELECT COUNT(*), MAX(id) FROM transactionstatus WHERE id IS NULL')).toEqual([
-      { links: [], expr1: '0' },
+      { expr1: '0' },
     ]);
   });
 
@@ -94,10 +88,7 @@ describe('the request', () => {
   it('needs Prefer: transient', async () => {
     expect(
       detail(await caller.query('SELECT id FROM currency', { headers: { prefer: 'respond-async' } })),
-    ).toMatchObject({
-      status: 400,
-      'o:errorHeader': 'Prefer',
-    });
+    ).toMatchObject({ status: 400, 'o:errorHeader': 'Prefer' });
   });
 
   it('is parsed as JSON whatever its content type', async () => {
@@ -141,9 +132,7 @@ describe('the request', () => {
     const [first, last] = await caller.rows('SELECT id FROM customer ORDER BY id', { limit: 2 });
     const rows = await caller.rows(
       'SELECT id FROM customer WHERE id BETWEEN ? AND ? AND entityid LIKE ? ORDER BY id',
-      {
-        params: [first?.['id'], Number(last?.['id']), 'CUST%'],
-      },
+      { params: [first?.['id'], Number(last?.['id']), 'CUST%'] },
     );
     expect(rows.map((row) => row['id'])).toEqual([first?.['id'], last?.['id']]);
     expect(await caller.refusal('SELECT id FROM customer WHERE id = ?')).toBe(
@@ -158,22 +147,6 @@ describe('the request', () => {
 });
 
 describe('paging', () => {
-  it('reads every invoice once, by key', async () => {
-    const seen: string[] = [];
-    for (let after = ''; ; ) {
-      const { body } = await caller.query(
-        `SELECT t.id FROM transaction t WHERE t.type = 'CustInvc' ${after} ORDER BY t.id ASC`,
-      );
-      const ids = body.items.map((row) => row['id'] ?? '');
-      seen.push(...ids);
-      if (!body.hasMore) break;
-      after = `AND t.id > ${ids.at(-1)}`;
-    }
-    expect(seen.length).toBe(2072);
-    expect(new Set(seen).size).toBe(2072);
-    expect(seen.map(Number)).toEqual(seen.map(Number).toSorted((a, b) => a - b));
-  });
-
   const SIX =
     "SELECT id FROM transactionstatus WHERE trantype IN ('CustInvc', 'CustCred', 'Journal') ORDER BY trantype, id";
 
@@ -187,38 +160,8 @@ describe('paging', () => {
     expect(beyond.body).toMatchObject({ count: 0, hasMore: false, totalResults: 6 });
   });
 
-  it('ends silently after a thousand pages', async () => {
-    const q = 'SELECT l.uniquekey FROM transactionline l ORDER BY l.uniquekey ASC';
-    expect((await caller.query(q, { limit: 5, offset: 4995 })).body).toMatchObject({
-      count: 5,
-      hasMore: false,
-      totalResults: 5000,
-    });
-    expect((await caller.query(q, { limit: 5, offset: 5000 })).body).toMatchObject({
-      count: 0,
-      hasMore: false,
-      totalResults: 5000,
-    });
-  });
-
-  it('returns at most a hundred thousand rows', async () => {
-    const q =
-      'SELECT a.uniquekey FROM transactionline a, transactionstatus s ORDER BY a.uniquekey, s.trantype, s.id';
-    expect((await caller.query(q, { offset: 99_000 })).body).toMatchObject({
-      count: 1000,
-      hasMore: false,
-      totalResults: 100_000,
-    });
-    expect((await caller.query(q, { offset: 100_000 })).body).toMatchObject({
-      count: 0,
-      hasMore: false,
-      totalResults: 100_000,
-    });
-  });
-
   it('returns rows in a different order each time without ORDER BY', async () => {
-    const read = async () =>
-      (await caller.rows('SELECT id FROM customer', { limit: 100 })).map((row) => row['id']).join();
+    const read = async () => (await caller.column('SELECT id FROM customer', { limit: 100 })).join();
     expect(await read()).not.toBe(await read());
   });
 });

@@ -5,11 +5,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import jwt from 'jsonwebtoken';
-import { Client } from 'pg';
-import { inject } from 'vitest';
+import { afterAll, beforeAll, inject } from 'vitest';
 import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from '../src/account.ts';
 import { createCertificate, type KeyType } from './certificate.ts';
-import { createLoadedDatabase } from './loaded-account.ts';
+import { asAdmin, createLoadedDatabase } from './loaded-account.ts';
 import { until } from './until.ts';
 
 export const SLICE = path.resolve(import.meta.dirname, '../../../demo/data');
@@ -69,16 +68,6 @@ export async function dropDatabase(database: string): Promise<void> {
   await asAdmin(inject('pg').database, (client) =>
     client.query(`DROP DATABASE IF EXISTS "${database}" WITH (FORCE)`),
   );
-}
-
-export async function asAdmin<T>(database: string, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({ ...inject('pg'), database });
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }
 
 /** Resolves when the server has closed the connections of the process that ran the account. */
@@ -152,16 +141,27 @@ export async function readAnswer(response: Response): Promise<Answer> {
   return { status: response.status, headers: response.headers, body: JSON.parse(text || '{}') as Body };
 }
 
+type Row = Record<string, string>;
 export type Caller = {
   account: NetsuiteAccount;
   database: string;
   authorization: string;
   query(q: string, options?: QueryOptions): Promise<Answer>;
-  /** The rows of a successful query. */
-  rows(q: string, options?: QueryOptions): Promise<Record<string, string>[]>;
+  /** The rows of a successful query, without their `links`, which must be empty. */
+  rows(q: string, options?: QueryOptions): Promise<Row[]>;
+  /** The first row of a successful query. Rejects with an Error if there is none. */
+  first(q: string, options?: QueryOptions): Promise<Row>;
+  /** The only column in the first row, undefined for null. */
+  value(q: string, options?: QueryOptions): Promise<string | undefined>;
+  /** The only column in all rows. */
+  column(q: string, options?: QueryOptions): Promise<(string | undefined)[]>;
   /** The error message of a rejected query, without the prefix that all of them share. */
   refusal(q: string, options?: QueryOptions): Promise<string>;
   get(pathAndQuery: string, headers?: Record<string, string>, method?: string): Promise<Answer>;
+  /** The body of a successful GET. */
+  read(pathAndQuery: string): Promise<Body>;
+  /** The properties of a record type in the metadata catalog. */
+  readProperties(type: string): Promise<Record<string, ReturnType<typeof JSON.parse>>>;
   /** A write, with a body if there is one. */
   send(
     method: string,
@@ -169,14 +169,19 @@ export type Caller = {
     body?: unknown,
     headers?: Record<string, string>,
   ): Promise<Answer>;
+  /** The id of a record that is created successfully. */
+  create(type: string, body?: unknown): Promise<string>;
+  /** The detail of the error with which a write is refused. */
+  rejection(method: string, pathAndQuery: string, body?: unknown): Promise<string>;
   close(): Promise<void>;
 };
 
+export const CATALOG = 'record/v1/metadata-catalog';
 const PREFIX = 'Invalid search query. Detailed unprocessed description follows. ';
 
 export async function startCaller(options: Partial<NetsuiteAccountOptions> = {}): Promise<Caller> {
-  const database = newDatabaseName();
-  if (options.dataFolder === undefined && options.replayFrom === undefined)
+  const database = options.database ?? newDatabaseName();
+  if (options.database === undefined && options.dataFolder === undefined && options.replayFrom === undefined)
     await createLoadedDatabase(database, SLICE, options.profile);
   const account = await startOn(database, options);
   const authorization = `Bearer ${await signIn(account)}`;
@@ -191,37 +196,65 @@ export async function startCaller(options: Partial<NetsuiteAccountOptions> = {})
         body: text ?? JSON.stringify({ q, ...(params ? { params } : {}) }),
       }),
     );
+  const rows: Caller['rows'] = async (q, queryOptions) => {
+    const { status, body } = await query(q, queryOptions);
+    if (status !== 200)
+      throw new Error(`${status} ${JSON.stringify(body)} ${account.audit().at(-1)?.reason}`);
+    return body.items.map(({ links, ...row }) => {
+      if (JSON.stringify(links) !== '[]') throw new Error(`a row with links: ${JSON.stringify(links)}`);
+      return row;
+    });
+  };
+  const first: Caller['first'] = async (q, queryOptions) => {
+    const [row] = await rows(q, queryOptions);
+    if (row === undefined) throw new Error(`no row: ${q}`);
+    return row;
+  };
+  const toValue = (row: Row): string | undefined => {
+    const [value, ...more] = Object.values(row);
+    if (more.length > 0) throw new Error(`more than one column: ${Object.keys(row)}`);
+    return value;
+  };
+  const get: Caller['get'] = async (pathAndQuery, headers, method = 'GET') =>
+    readAnswer(
+      await fetch(`${account.url}/services/rest/${pathAndQuery}`, {
+        method,
+        headers: { authorization, ...headers },
+      }),
+    );
+  const send: Caller['send'] = async (method, pathAndQuery, body, headers) =>
+    readAnswer(
+      await fetch(`${account.url}/services/rest/${pathAndQuery}`, {
+        method,
+        headers: { authorization, ...headers },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      }),
+    );
   return {
     account,
     database,
     authorization,
     query,
-    async rows(q, queryOptions) {
-      const { status, body } = await query(q, queryOptions);
-      if (status !== 200)
-        throw new Error(`${status} ${JSON.stringify(body)} ${account.audit().at(-1)?.reason}`);
-      return body.items;
-    },
+    rows,
+    first,
+    value: async (q, queryOptions) => toValue(await first(q, queryOptions)),
+    column: async (q, queryOptions) => (await rows(q, queryOptions)).map(toValue),
     async refusal(q, queryOptions) {
       const { status, body } = await query(q, queryOptions);
       if (status !== 400) throw new Error(`${status} ${JSON.stringify(body).slice(0, 300)}`);
       return (body['o:errorDetails'][0]?.detail ?? '').replace(PREFIX, '');
     },
-    get: async (pathAndQuery, headers, method = 'GET') =>
-      readAnswer(
-        await fetch(`${account.url}/services/rest/${pathAndQuery}`, {
-          method,
-          headers: { authorization, ...headers },
-        }),
-      ),
-    send: async (method, pathAndQuery, body, headers) =>
-      readAnswer(
-        await fetch(`${account.url}/services/rest/${pathAndQuery}`, {
-          method,
-          headers: { authorization, ...headers },
-          ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-        }),
-      ),
+    get,
+    read: async (pathAndQuery) => toBody(await get(pathAndQuery)),
+    readProperties: async (type) =>
+      toBody(await get(`${CATALOG}/${type}`, { accept: 'application/schema+json' }))['properties'] as never,
+    send,
+    create: async (type, body) => getCreatedId(await send('POST', `record/v1/${type}`, body)),
+    async rejection(...write) {
+      const [status, detail] = toErrorDetail(await send(...write));
+      if (status < 400) throw new Error(`${status} for ${write[0]} ${write[1]}`);
+      return detail;
+    },
     async close() {
       await account.stop();
       await dropDatabase(database);
@@ -229,7 +262,7 @@ export async function startCaller(options: Partial<NetsuiteAccountOptions> = {})
   };
 }
 
-/** A caller of an account with the rows of `makeFolder`. */
+/** A caller of an account with the rows of `createDataFolder`. */
 export async function startShop(
   options: Partial<NetsuiteAccountOptions> = {},
   files: Parameters<typeof createDataFolder>[0] = {},
@@ -245,6 +278,27 @@ export async function startShop(
     },
   };
 }
+
+/**
+ * For the top level of a test file or a `describe`: all is there when its own hooks and tests run, and closed
+ * after them.
+ */
+export function useStarted<T extends { close(): Promise<void> }>(start: () => Promise<T>): T {
+  const started = {} as T;
+  beforeAll(async () => {
+    Object.assign(started, await start());
+  });
+  afterAll(() => started.close());
+  return started;
+}
+export const useCaller = (...given: Parameters<typeof startCaller>) =>
+  useStarted(() => startCaller(...given));
+export const useShop = (...given: Parameters<typeof startShop>) => useStarted(() => startShop(...given));
+
+const toBody = ({ status, body }: Answer): Body => {
+  if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
+  return body;
+};
 
 /** The id at the end of a new record's Location. */
 export const getCreatedId = (answer: Answer): string => {

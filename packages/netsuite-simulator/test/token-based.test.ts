@@ -1,10 +1,11 @@
 // Token-based authentication: published test vectors, and every reason for refusing a call.
 import { createHmac } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { NetsuiteAccount } from '../src/account.ts';
 import { computeSignature, parseOauthHeader, percentEncode } from '../src/sign-in/oauth1.ts';
 import type { TokenCredentials } from '../src/sign-in/token-credentials.ts';
-import { ACCOUNT_ID, readAnswer, startOn, startShop } from './test-account.ts';
+import { ACCOUNT_ID, readAnswer, startOn, startShop, useShop } from './test-account.ts';
 
 const PUBLISHED: TokenCredentials = {
   consumerKey: 'ef40afdd8abaac111b13825dd5e5e2ddddb44f86d5a0dd6dcf38c20aae6b67e4',
@@ -67,10 +68,9 @@ describe('the published test vectors', () => {
   });
 });
 
-let shop: Awaited<ReturnType<typeof startShop>>;
+const shop = useShop();
 let keys: TokenCredentials;
 beforeAll(async () => {
-  shop = await startShop();
   keys = await shop.account.createTokenCredentials('Portal Service');
 });
 afterEach(() => {
@@ -79,10 +79,10 @@ afterEach(() => {
   shop.account.setSwitches({ locksAfterFailures: false, challengesTba: false });
   shop.account.setFeatures({ tokenBasedAuthentication: true });
 });
-afterAll(() => shop.close());
 
 type Signing = Partial<TokenCredentials> & {
   realm?: string;
+  account?: NetsuiteAccount;
   changes?: Record<string, string | undefined>;
   signedPath?: string;
   method?: string;
@@ -107,7 +107,7 @@ function sign(path: string, signing: Signing = {}): string {
   const given = Object.entries(oauth).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as const],
   );
-  const url = new URL(`${shop.account.url}${signing.signedPath ?? path}`);
+  const url = new URL(`${(signing.account ?? shop.account).url}${signing.signedPath ?? path}`);
   const pairs = [...given, ...url.searchParams]
     .map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`)
     .sort();
@@ -127,8 +127,8 @@ function sign(path: string, signing: Signing = {}): string {
 }
 
 const TIME_PATH = '/services/rest/system/v1/serverTime';
-const call = async (authorization: string, path = TIME_PATH) =>
-  readAnswer(await fetch(`${shop.account.url}${path}`, { headers: { authorization } }));
+const call = async (authorization: string, path = TIME_PATH, { url } = shop.account) =>
+  readAnswer(await fetch(`${url}${path}`, { headers: { authorization } }));
 const lastReason = (): string => shop.account.audit().at(-1)?.reason ?? '';
 
 describe('a signed call', () => {
@@ -319,11 +319,13 @@ it('tokens survive a restart, and a realm is in upper case with underscores', as
   const made = await other.account.createTokenCredentials('Portal Service');
   await other.account.stop();
   const again = await startOn(other.database, { dataFolder: other.folder, accountId: '123456-sb1' });
-  const former = shop;
-  shop = { ...other, account: again };
-  expect((await call(sign(TIME_PATH, { ...made, realm: '123456_SB1' }))).status).toBe(200);
-  expect((await call(sign(TIME_PATH, { ...made, realm: '123456-SB1' }))).status).toBe(401);
-  shop = former;
+  for (const [realm, status] of [
+    ['123456_SB1', 200],
+    ['123456-SB1', 401],
+  ] as const)
+    expect((await call(sign(TIME_PATH, { ...made, realm, account: again }), TIME_PATH, again)).status).toBe(
+      status,
+    );
   await again.stop();
   await other.close();
 });

@@ -1,20 +1,18 @@
 // Values and settings at the edges of what an account with a profile accepts: they are refused or understood,
 // and the books stay right.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createControlClient } from '../control-client.ts';
-import { type Caller, getCreatedId, startCaller, toErrorDetail } from '../test-account.ts';
+import { getCreatedId, toErrorDetail, useCaller } from '../test-account.ts';
 
-let shop: Caller;
+const shop = useCaller({ profile: 'oneworld', control: {} });
 let customer: string;
 beforeAll(async () => {
-  shop = await startCaller({ profile: 'oneworld', control: {} });
   const [found] = await shop.rows(
     "SELECT MIN(id) AS id FROM customer WHERE subsidiary = 2 AND currency = 1 AND isinactive = 'F'",
   );
   customer = found?.['id'] ?? '';
 });
 afterEach(() => createControlClient(shop).done('POST', '/reset'));
-afterAll(() => shop.close());
 
 const invoice = (more: object = {}) =>
   shop.send('POST', 'record/v1/invoice', {
@@ -26,10 +24,8 @@ const payment = (more: object) =>
   shop.send('POST', 'record/v1/customerPayment', { customer, payment: 60, ...more });
 const receivable = async (ids: string[]): Promise<number> =>
   Number(
-    (
-      await shop.rows(`SELECT SUM(amount) AS n FROM transactionaccountingline WHERE account = 5 AND transaction IN (${ids.join(', ')})
-      AND accountingbook = 1`)
-    )[0]?.['n'],
+    await shop.value(`SELECT SUM(amount) AS n FROM transactionaccountingline WHERE account = 5 AND transaction IN (${ids.join(', ')})
+      AND accountingbook = 1`),
   );
 
 describe('writes', () => {
@@ -74,14 +70,14 @@ describe('writes', () => {
     const paid = getCreatedId(await invoice({ exchangeRate: 1.5 }));
     const item = { items: [{ item: '9000004', rate: 40 }] };
     const body = { entity: customer, exchangeRate: 1.2, item, apply: { items: [{ doc: paid }] } };
-    const memo = getCreatedId(await shop.send('POST', 'record/v1/creditMemo', body));
+    const memo = await shop.create('creditMemo', body);
     const difference = () =>
       shop.rows(
         `SELECT uniquekey, netamount FROM transactionline WHERE transaction = ${memo} AND isfxvariance = 'T'`,
       );
     const [before] = await difference();
     expect(before).toMatchObject({ netamount: '12' });
-    expect((await shop.get(`record/v1/creditMemo/${memo}/item`)).body).toMatchObject({ totalResults: 1 });
+    expect(await shop.read(`record/v1/creditMemo/${memo}/item`)).toMatchObject({ totalResults: 1 });
     expect((await shop.send('PATCH', `record/v1/creditMemo/${memo}?replace=item`, { item })).status).toBe(
       204,
     );

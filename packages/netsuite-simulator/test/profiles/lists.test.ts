@@ -1,18 +1,18 @@
 // The lists and entities of both profiles, as callers see them, and how a profile is chosen and loaded.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { PROFILES, type ProfileName } from '../../src/index.ts';
 import { DataFolderError } from '../../src/load/csv-folder.ts';
 import { PROFILE_TABLES } from '../../src/tables/all-tables.ts';
+import { computeChecksums, createLoadedDatabase } from '../loaded-account.ts';
 import {
-  asAdmin,
   type Caller,
   createDataFolder,
   dropDatabase,
   newDatabaseName,
   SLICE,
-  startCaller,
   startOn,
   startShop,
+  useCaller,
 } from '../test-account.ts';
 
 const ONEWORLD_TABLES = [
@@ -24,14 +24,10 @@ const ONEWORLD_TABLES = [
   'vendorsubsidiaryrelationship',
 ];
 const countRows = async (caller: Caller, table: string): Promise<number> =>
-  Number((await caller.rows(`SELECT COUNT(*) AS n FROM ${table}`))[0]?.['n']);
+  Number(await caller.value(`SELECT COUNT(*) AS n FROM ${table}`));
 
 describe.each(PROFILES)('the lists of the profile %s', (profile) => {
-  let caller: Caller;
-  beforeAll(async () => {
-    caller = await startCaller({ profile });
-  });
-  afterAll(() => caller.close());
+  const caller = useCaller({ profile });
 
   const isOneWorld = profile === 'oneworld';
 
@@ -199,71 +195,19 @@ describe.each(PROFILES)('the lists of the profile %s', (profile) => {
   });
 });
 
-describe('consolidated exchange rates', () => {
-  it('lead from each subsidiary to its parent in every posting period and book', async () => {
-    const caller = await startCaller({ profile: 'oneworld' });
-    try {
-      const missing = await caller.rows(
-        `SELECT b.id AS book, p.id AS period, s.id AS subsidiary FROM accountingbook b CROSS JOIN accountingperiod p CROSS JOIN subsidiary s
-         LEFT JOIN consolidatedexchangerate r ON r.accountingbook = b.id AND r.postingperiod = p.id AND r.fromsubsidiary = s.id AND r.tosubsidiary = s.parent
-         WHERE p.isposting = 'T' AND s.parent IS NOT NULL AND (r.id IS NULL OR r.fromcurrency <> s.currency OR r.averagerate <= 0)`,
-      );
-      expect(missing).toEqual([]);
-    } finally {
-      await caller.close();
-    }
-  });
-});
-
-describe('an account without a profile', () => {
-  it('has none of these tables', async () => {
-    const caller = await startCaller();
-    try {
-      for (const { name } of PROFILE_TABLES)
-        expect(await caller.refusal(`SELECT * FROM ${name}`)).toBe(
-          `Search error occurred: Record '${name}' was not found.`,
-        );
-    } finally {
-      await caller.close();
-    }
-  });
-});
-
 describe('choosing a profile', () => {
-  /** A checksum of every base table. */
-  const contents = (database: string): Promise<Record<string, string>> =>
-    asAdmin(database, async (client) => {
-      const { rows } = await client.query<{ name: string }>(
-        "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'ledger'",
-      );
-      const sums: Record<string, string> = {};
-      for (const { name } of rows) {
-        const sum = await client.query<{ sum: string }>(
-          `SELECT md5(string_agg(t::text, '|' ORDER BY t::text)) AS sum FROM ledger.${name} t`,
-        );
-        sums[name] = sum.rows[0]?.sum ?? '';
-      }
-      return sums;
-    });
-  const startAndStop = async (database: string, profile: ProfileName | undefined): Promise<void> => {
-    const account = await startOn(database, profile && { profile });
-    await account.stop();
-  };
-
   it('another profile loads the data again; the same files and profile give the same account', async () => {
-    const databases = [newDatabaseName(), newDatabaseName()] as const;
+    const [database, single, plain] = [newDatabaseName(), newDatabaseName(), newDatabaseName()];
     try {
-      await startAndStop(databases[0], 'single');
-      const single = await contents(databases[0]);
-      await startAndStop(databases[0], 'oneworld');
-      expect(await contents(databases[0])).not.toEqual(single);
-      await startAndStop(databases[0], undefined);
-      await startAndStop(databases[0], 'single');
-      await startAndStop(databases[1], 'single');
-      expect(await contents(databases[0])).toEqual(single);
-      expect(await contents(databases[1])).toEqual(single);
+      await createLoadedDatabase(database, SLICE, 'oneworld');
+      await createLoadedDatabase(single, SLICE, 'single');
+      await createLoadedDatabase(plain, SLICE);
+      await (await startOn(database, { profile: 'single' })).stop();
+      expect(await computeChecksums(database)).toEqual(await computeChecksums(single));
+      await (await startOn(database)).stop();
+      expect(await computeChecksums(database)).toEqual(await computeChecksums(plain));
     } finally {
-      for (const database of databases) await dropDatabase(database);
+      for (const each of [database, single, plain]) await dropDatabase(each);
     }
   });
 
@@ -293,26 +237,23 @@ describe('choosing a profile', () => {
         '1001,2,101,2,10,,-1,1,-1,F,F,2011-07-01 10:00:00',
       ],
     });
+    const good = await createDataFolder();
     const dangling = await createDataFolder({
       transactionline: ['1001,1,999,1,10,,-1,1,-1,F,F,2011-07-01 10:00:00'],
     });
     try {
       await expect(startOn(database, { profile: 'twoworld' as ProfileName })).rejects.toThrow(RangeError);
-      for (const { folder } of [bad, dangling])
-        await expect(startOn(database, { profile: 'single', dataFolder: folder })).rejects.toThrow(
-          DataFolderError,
-        );
-      await expect(startOn(database, { profile: 'single', dataFolder: bad.folder })).rejects.toThrow(
-        'transactionline.csv.gz line 3: uniquekey 1001 occurs more than once',
-      );
-      await expect(startOn(database, { profile: 'single', dataFolder: dangling.folder })).rejects.toThrow(
-        'transactionline.csv.gz line 2: transaction 999 is not in transaction.csv.gz',
-      );
-      const account = await startOn(database, { profile: 'single', dataFolder: SLICE });
-      await account.stop();
+      for (const [{ folder }, message] of [
+        [bad, 'transactionline.csv.gz line 3: uniquekey 1001 occurs more than once'],
+        [dangling, 'transactionline.csv.gz line 2: transaction 999 is not in transaction.csv.gz'],
+      ] as const) {
+        const start = startOn(database, { profile: 'single', dataFolder: folder });
+        await expect(start).rejects.toThrow(new DataFolderError(message));
+      }
+      await (await startOn(database, { profile: 'single', dataFolder: good.folder })).stop();
     } finally {
       await dropDatabase(database);
-      await Promise.all([bad.remove(), dangling.remove()]);
+      await Promise.all([good, bad, dangling].map(({ remove }) => remove()));
     }
   });
 });

@@ -1,34 +1,11 @@
 // Held-back days of an account with a profile: entered one by one they give the same account as all days
 // loaded at once, in every table.
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROFILES } from '../../src/index.ts';
-import {
-  asAdmin,
-  dropDatabase,
-  getCreatedId,
-  newDatabaseName,
-  startCaller,
-  startOn,
-} from '../test-account.ts';
-
-/** A checksum of every table of the books; numbers are compared by value. */
-const computeChecksums = (database: string): Promise<Record<string, string>> =>
-  asAdmin(database, async (client) => {
-    const { rows: tables } = await client.query<{ name: string; row: string }>(
-      `SELECT table_name AS name, 'row(' || string_agg(CASE data_type WHEN 'numeric' THEN 'trim_scale(' || quote_ident(column_name) || ')'
-           ELSE quote_ident(column_name) END, ', ' ORDER BY column_name) || ')::text' AS row
-       FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
-       WHERE table_schema = 'ledger' AND table_type = 'BASE TABLE' GROUP BY table_name`,
-    );
-    const sums: Record<string, string> = {};
-    for (const { name, row } of tables) {
-      const { rows } = await client.query<{ sum: string }>(
-        `SELECT count(*) || ' ' || md5(string_agg(${row}, '|' ORDER BY ${row})) AS sum FROM ledger.${name}`,
-      );
-      sums[name] = rows[0]?.sum ?? '';
-    }
-    return sums;
-  });
+import { PROFILE_FIELDS } from '../../src/profile/custom-fields.ts';
+import { CUSTOM_RECORD_TYPES } from '../../src/tables/custom-records.ts';
+import { asAdmin, computeChecksums, copyDatabase, createLoadedDatabase } from '../loaded-account.ts';
+import { dropDatabase, newDatabaseName, SLICE, startCaller, startOn } from '../test-account.ts';
 
 const count = (database: string, from: string): Promise<number> =>
   asAdmin(database, async (client) =>
@@ -49,29 +26,34 @@ async function expectWholeBooks(database: string): Promise<void> {
 }
 
 describe.each(PROFILES)('the profile %s', (profile) => {
-  const databases: string[] = [];
-  const open = (): string => {
-    const database = newDatabaseName();
-    databases.push(database);
-    return database;
-  };
+  const [held, byDay, between, whole] = Array.from({ length: 4 }, newDatabaseName) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  beforeAll(async () => {
+    await (await startOn(held, { profile, replayFrom: '2011-08-22' })).stop();
+    for (const database of [byDay, between]) await copyDatabase(held, database);
+    await createLoadedDatabase(whole, SLICE, profile);
+  });
   afterAll(async () => {
-    for (const database of databases) await dropDatabase(database);
+    for (const database of [held, byDay, between, whole]) await dropDatabase(database);
   });
 
   it('the slice with ten days entered one by one equals the slice loaded at once', async () => {
-    const [byDay, whole] = [open(), open()];
     const replayed = await startOn(byDay, {
       profile,
       replayFrom: '2011-08-22',
       switches: { paymentTouchesInvoice: false },
     });
-    const held = {
-      payments: await count(byDay, "held.transaction WHERE type = 'CustPymt'"),
-      lines: await count(byDay, "held.transactionline WHERE mainline = 'T'"),
-      applications: await count(byDay, 'held.application'),
-    };
-    for (const [kind, n] of Object.entries(held)) expect(n, kind).toBeGreaterThan(0);
+    for (const kind of [
+      "held.transaction WHERE type = 'CustPymt'",
+      "held.transactionline WHERE mainline = 'T'",
+      'held.application',
+      ...CUSTOM_RECORD_TYPES.filter(({ hasTimes }) => hasTimes).map(({ name }) => `held.${name}`),
+    ])
+      expect(await count(byDay, kind), kind).toBeGreaterThan(0);
     // The earlier books refer to nothing that is held back, and hold nothing of the days to come.
     expect(await count(byDay, "ledger.transaction WHERE lastmodifieddate >= '2011-08-22'")).toBe(0);
     expect(await count(byDay, "ledger.application WHERE appliedon >= '2011-08-22'")).toBe(0);
@@ -84,7 +66,13 @@ describe.each(PROFILES)('the profile %s', (profile) => {
       'ledger.contact c WHERE NOT EXISTS (SELECT FROM ledger.customer o WHERE o.id = c.company)',
       'ledger.application a WHERE NOT EXISTS (SELECT FROM ledger.transaction t WHERE t.id = a.invoice)',
       'ledger.application a WHERE credit IS NOT NULL AND NOT EXISTS (SELECT FROM ledger.transaction t WHERE t.id = a.credit)',
-      `ledger.transaction t WHERE entity IS NOT NULL AND NOT EXISTS (SELECT FROM suiteql.entity e WHERE e.id = t.entity)`,
+      'ledger.transaction t WHERE entity IS NOT NULL AND NOT EXISTS (SELECT FROM suiteql.entity e WHERE e.id = t.entity)',
+      ...PROFILE_FIELDS.filter(
+        ({ type, table }) => type === 'reference' && table.startsWith('customrecord_'),
+      ).map(
+        ({ table, name, target }) =>
+          `suiteql.${table} r WHERE ${name} IS NOT NULL AND NOT EXISTS (SELECT FROM suiteql.${target} t WHERE t.id = r.${name})`,
+      ),
     ])
       expect(await count(byDay, orphan), orphan).toBe(0);
     const reports = await replayed.advanceTo('2011-08-26');
@@ -92,15 +80,12 @@ describe.each(PROFILES)('the profile %s', (profile) => {
     reports.push(...(await replayed.advanceTo('2011-08-31')));
     expect([reports.length, replayed.daysLeft()]).toEqual([10, 0]);
     expect(reports.reduce((sum, { inserted }) => sum + inserted.transaction, 0)).toBeGreaterThan(597);
-    const loaded = await startOn(whole, { profile });
-    await Promise.all([replayed.stop(), loaded.stop()]);
+    await replayed.stop();
     expect(await computeChecksums(byDay)).toEqual(await computeChecksums(whole));
   });
 
   it('what callers wrote in between takes precedence over what was generated, and the books balance', async () => {
-    const shop = await startCaller({ profile, replayFrom: '2011-08-22' });
-    databases.push(shop.database);
-    const one = async (q: string): Promise<Record<string, string>> => (await shop.rows(q))[0] ?? {};
+    const shop = await startCaller({ profile, database: between, replayFrom: '2011-08-22' });
     const due =
       await shop.rows(`SELECT id, entity, foreigntotal AS total, foreignamountpaid AS paid FROM transaction WHERE type = 'CustInvc'
       AND duedate = TO_DATE('2011-08-25', 'YYYY-MM-DD') AND MOD(id, 10) <> 0 AND entity IS NOT NULL AND foreignamountpaid = 0 AND foreigntotal > 20 ORDER BY id`);
@@ -113,18 +98,16 @@ describe.each(PROFILES)('the profile %s', (profile) => {
     const unapplied = async (invoice?: string) =>
       Number(
         (
-          await one(
+          await shop.first(
             `SELECT foreignamountunpaid AS n FROM transaction WHERE id = ${23_000_000 + Number(invoice)}`,
           )
         )['n'],
       );
-    const payment = getCreatedId(
-      await shop.send('POST', 'record/v1/customerPayment', {
-        customer: paid['entity'],
-        payment: 15,
-        apply: { items: [{ doc: paid['id'] }] },
-      }),
-    );
+    const payment = await shop.create('customerPayment', {
+      customer: paid['entity'],
+      payment: 15,
+      apply: { items: [{ doc: paid['id'] }] },
+    });
     expect((await shop.send('DELETE', `record/v1/invoice/${deleted['id']}`)).status).toBe(204);
     expect(
       (await shop.send('PATCH', `record/v1/invoice/${dearer['id']}`, { exchangeRate: 1.5 })).status,
@@ -133,16 +116,15 @@ describe.each(PROFILES)('the profile %s', (profile) => {
     // The payment relieves what the invoice is worth by now.
     const both = `${dearer['id']}, ${23_000_000 + Number(dearer['id'])}`;
     const posted = `FROM transactionaccountingline WHERE account = 5 AND accountingbook = 1 AND transaction IN (${both})`;
-    expect(await one(`SELECT SUM(amount) AS n, COUNT(*) AS lines ${posted}`)).toMatchObject({
+    expect(await shop.first(`SELECT SUM(amount) AS n, COUNT(*) AS lines ${posted}`)).toMatchObject({
       n: '0',
       lines: '2',
     });
     expect(
-      await one(`SELECT foreignamountunpaid AS unpaid, status FROM transaction WHERE id = ${paid['id']}`),
-    ).toMatchObject({
-      unpaid: '0',
-      status: 'B',
-    });
+      await shop.first(
+        `SELECT foreignamountunpaid AS unpaid, status FROM transaction WHERE id = ${paid['id']}`,
+      ),
+    ).toMatchObject({ unpaid: '0', status: 'B' });
     expect([
       await unapplied(paid['id']),
       await unapplied(deleted['id']),
@@ -151,7 +133,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
     // Paid on the way, when the day closed.
     const [day, closed] = [shop.account.businessTime().toISOString().slice(0, 16), 'YYYY-MM-DD"T"HH24:MI'];
     expect(
-      await one(
+      await shop.first(
         `SELECT TO_CHAR(SYS_EXTRACT_UTC(lastmodifieddate), '${closed}') AS at FROM transaction WHERE id = ${untouched['id']}`,
       ),
     ).toMatchObject({ at: day });

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROFILES } from '../../src/index.ts';
 import { postTransactions, totalTransactions } from '../../src/profile/posting.ts';
 import { createControlClient } from '../control-client.ts';
-import { asAdmin, type Caller, getCreatedId, startCaller, toErrorDetail } from '../test-account.ts';
+import { asAdmin } from '../loaded-account.ts';
+import { type Caller, startCaller, toErrorDetail, useCaller } from '../test-account.ts';
 
 const VAT_ITEM = '9000002';
 const SHIPPING_ITEM = '9000001';
@@ -13,31 +14,29 @@ type Row = Record<string, string>;
 describe.each(PROFILES)('the profile %s', (profile) => {
   let shop: Caller;
   let item: Row;
-  const one = async (q: string): Promise<Row> => (await shop.rows(q))[0] ?? {};
   const customerIn = async (condition: string) =>
-    (await one(`SELECT MIN(id) AS id FROM customer WHERE isinactive = 'F' AND ${condition}`))['id'] ?? '';
+    (await shop.first(`SELECT MIN(id) AS id FROM customer WHERE isinactive = 'F' AND ${condition}`))['id'] ??
+    '';
   beforeAll(async () => {
     shop = await startCaller({ profile, control: {} });
-    item = await one(
+    item = await shop.first(
       "SELECT id, averagecost AS cost FROM item WHERE averagecost > 0 AND itemtype = 'InvtPart' AND id > 0 ORDER BY id FETCH FIRST 1 ROWS ONLY",
     );
   });
-  afterAll(() => shop.close());
 
   /** Every line that the transaction has, in order. */
   const readLines = (id: string) =>
     shop.rows(`SELECT id, item, quantity, foreignamount AS amount, netamount AS base, mainline, taxline, iscogs, uniquekey AS key
       FROM transactionline WHERE transaction = ${id} ORDER BY linesequencenumber, id`);
   const header = (id: string) =>
-    one(`SELECT foreigntotal AS total, foreignamountunpaid AS unpaid, taxtotal, exchangerate AS rate, currency, status, postingperiod AS period
+    shop.first(`SELECT foreigntotal AS total, foreignamountunpaid AS unpaid, taxtotal, exchangerate AS rate, currency, status, postingperiod AS period
       FROM transaction WHERE id = ${id}`);
   const unbalanced = () =>
     shop.rows(`SELECT transaction, accountingbook FROM transactionaccountingline GROUP BY transaction, accountingbook
       HAVING SUM(NVL(debit, 0)) <> SUM(NVL(credit, 0))`);
   const sum = (rows: Row[], name: string) =>
     Math.round(rows.reduce((total, row) => total + Number(row[name] ?? 0), 0) * 100) / 100 + 0;
-  const post = async (type: string, body: object) =>
-    getCreatedId(await shop.send('POST', `record/v1/${type}`, body));
+  const post = async (type: string, body: object) => await shop.create(`${type}`, body);
   const sold = (...amounts: [quantity: number, rate: number][]) => ({
     items: amounts.map(([quantity, rate]) => ({ item: { id: item['id'] }, quantity, rate })),
   });
@@ -177,7 +176,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
 
   it('a generated invoice keeps its shipping line, and an ordered one has its costs on the fulfilment', async () => {
     const { id = '' } =
-      await one(`SELECT MIN(t.id) AS id FROM transaction t JOIN transactionline l ON l.transaction = t.id
+      await shop.first(`SELECT MIN(t.id) AS id FROM transaction t JOIN transactionline l ON l.transaction = t.id
       WHERE t.type = 'CustInvc' AND t.foreignamountpaid = 0 AND l.transactionlinetype = 'SHIPPING' AND l.createdfrom IS NOT NULL`);
     const before = await readLines(id);
     expect(before.filter(({ iscogs }) => iscogs === 'T')).toEqual([]);
@@ -193,21 +192,21 @@ describe.each(PROFILES)('the profile %s', (profile) => {
     expect(after.filter(({ item: of }) => of === SHIPPING_ITEM)).toEqual(
       before.filter(({ item: of }) => of === SHIPPING_ITEM),
     );
-    expect((await shop.get(`record/v1/invoice/${id}/item`)).body).toMatchObject({ totalResults: 1 });
+    expect(await shop.read(`record/v1/invoice/${id}/item`)).toMatchObject({ totalResults: 1 });
     expect(await unbalanced()).toEqual([]);
   });
 
   it('a closed period takes no postings, but orders', async () => {
     const entity = await customerIn("defaultcountry = 'United Kingdom'");
     const old = { entity, tranDate: '2010-11-30', item: sold([1, 3]) };
-    expect(toErrorDetail(await shop.send('POST', 'record/v1/invoice', old))[1]).toContain(
+    expect(await shop.rejection('POST', 'record/v1/invoice', old)).toContain(
       'in an accounting period that is closed',
     );
     await post('salesOrder', old);
   });
 
   it('a changed cash sale stays paid', async () => {
-    const { id = '' } = await one(
+    const { id = '' } = await shop.first(
       "SELECT MIN(id) AS id FROM transaction WHERE type = 'CustInvc' AND entity IS NULL AND foreigntotal > 0",
     );
     expect(
@@ -237,7 +236,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
       createControlClient(shop).done(method, path, body);
 
     it('edits the columns that a profile fills, of records, lines and lists', async () => {
-      const { id = '' } = await one(
+      const { id = '' } = await shop.first(
         "SELECT MIN(id) AS id FROM transaction WHERE type = 'CustInvc' AND entity IS NOT NULL",
       );
       const edited = await control('PATCH', `/records/transaction/${id}`, {
@@ -253,18 +252,16 @@ describe.each(PROFILES)('the profile %s', (profile) => {
       expect(
         (await control('PATCH', `/records/customer/${await customerIn('id > 0')}`, { fields: { terms: 3 } }))
           .fields,
-      ).toMatchObject({
-        terms: '3',
-      });
+      ).toMatchObject({ terms: '3' });
       expect(
         (await control('PATCH', '/records/department/2', { fields: { name: 'Stores' } })).fields,
       ).toMatchObject({ name: 'Stores' });
-      expect(await one('SELECT name FROM department WHERE id = 2')).toMatchObject({ name: 'Stores' });
+      expect(await shop.first('SELECT name FROM department WHERE id = 2')).toMatchObject({ name: 'Stores' });
       expect((await control('GET', '/records/accountingperiod?limit=2')).records).toHaveLength(2);
     });
 
     it('creates records like others, and removes and restores them with all their lines', async () => {
-      const { id = '' } = await one(
+      const { id = '' } = await shop.first(
         "SELECT MIN(id) AS id FROM transaction WHERE type = 'CustInvc' AND foreignamountpaid > 0 AND entity IS NOT NULL",
       );
       const copy = await control('POST', '/records/transaction', { like: id });
@@ -280,21 +277,18 @@ describe.each(PROFILES)('the profile %s', (profile) => {
       });
       await control('DELETE', `/records/department/${department.id}?listed=true`);
       expect(
-        await one(
+        await shop.first(
           `SELECT name, type FROM deletedrecord WHERE recordid = ${department.id} AND scriptid = 'department'`,
         ),
-      ).toMatchObject({
-        name: 'Returns',
-      });
+      ).toMatchObject({ name: 'Returns' });
     });
   });
 });
 
 describe('several currencies', () => {
-  let shop: Caller;
+  const shop = useCaller({ profile: 'oneworld' });
   let customer: string;
   beforeAll(async () => {
-    shop = await startCaller({ profile: 'oneworld' });
     const [found] = await shop.rows(
       "SELECT MIN(id) AS id FROM customer WHERE subsidiary = 2 AND currency = 1 AND isinactive = 'F'",
     );
@@ -302,8 +296,7 @@ describe('several currencies', () => {
   });
   afterAll(() => shop.close());
 
-  const post = async (type: string, body: object) =>
-    getCreatedId(await shop.send('POST', `record/v1/${type}`, body));
+  const post = async (type: string, body: object) => await shop.create(`${type}`, body);
   const rows = (ids: string[]) =>
     shop.rows(`SELECT a.transaction, a.account, a.amount, l.isfxvariance AS fx, l.foreignamount AS foreign_ FROM transactionaccountingline a
       JOIN transactionline l ON l.transaction = a.transaction AND l.id = a.transactionline
@@ -329,7 +322,7 @@ describe('several currencies', () => {
       foreign_: '100',
       amount: String(Math.round(Number(rates[0]?.['rate']) * 10_000) / 100),
     });
-    expect((await shop.get(`record/v1/invoice/${july}/item`)).body).toMatchObject({
+    expect(await shop.read(`record/v1/invoice/${july}/item`)).toMatchObject({
       items: [{ amount: 100 }],
     });
   });
