@@ -79,18 +79,18 @@ describe('hidden rows', () => {
       '106',
       '107',
     ]);
-    expect(await world.rows('SELECT COUNT(*) AS n FROM transaction')).toEqual([{ n: '6' }]);
+    expect(await world.column('SELECT COUNT(*) AS n FROM transaction')).toEqual(['6']);
     expect(
-      await world.rows('SELECT COUNT(*) AS n FROM transaction t JOIN customer c ON c.id = t.entity'),
-    ).toEqual([{ n: '3' }]);
+      await world.column('SELECT COUNT(*) AS n FROM transaction t JOIN customer c ON c.id = t.entity'),
+    ).toEqual(['3']);
     expect(
-      await world.rows('SELECT COUNT(*) AS n FROM dual WHERE 103 IN (SELECT id FROM transaction)'),
-    ).toEqual([{ n: '0' }]);
-    expect(await world.rows('SELECT COUNT(*) AS n FROM transactionline')).toEqual([{ n: '18' }]);
+      await world.column('SELECT COUNT(*) AS n FROM dual WHERE 103 IN (SELECT id FROM transaction)'),
+    ).toEqual(['0']);
+    expect(await world.column('SELECT COUNT(*) AS n FROM transactionline')).toEqual(['18']);
     expect((await world.get('record/v1/customer/2')).status).toBe(404);
     expect((await world.get('record/v1/invoice/103')).status).toBe(400);
-    expect((await world.send('PATCH', 'record/v1/customer/2', { comments: 'x' })).status).toBe(404);
-    expect((await world.send('DELETE', 'record/v1/invoice/103')).status).toBe(400);
+    expect(await world.status('PATCH', 'record/v1/customer/2', { comments: 'x' })).toBe(404);
+    expect(await world.status('DELETE', 'record/v1/invoice/103')).toBe(400);
     expect((await world.read('record/v1/customer'))['totalResults']).toBe(1);
     expect((await world.read('record/v1/customer?q=entityId START_WITH CUST'))['totalResults']).toBe(1);
     expect((await world.read('record/v1/customer?expandRecords=true&ids=1,2'))['totalResults']).toBe(1);
@@ -99,7 +99,7 @@ describe('hidden rows', () => {
 
   it('need not exist yet, and can be lines', async () => {
     await hide({ rows: { vendor: ['12'], transactionline: ['1001'] } });
-    expect(await world.rows('SELECT COUNT(*) AS n FROM transactionline')).toEqual([{ n: '20' }]);
+    expect(await world.column('SELECT COUNT(*) AS n FROM transactionline')).toEqual(['20']);
     expect((await world.done('GET', '/state')).hidden).toEqual({
       tables: [],
       columns: {},

@@ -259,7 +259,7 @@ describe('a new record', () => {
       fields: { companyname: 'Supplies', email: 'a@b.example' },
     });
     expect(vendor.fields).toMatchObject({ companyname: 'Supplies', isinactive: 'F', entityid: vendor.id });
-    expect(await world.rows('SELECT id FROM vendor')).toEqual([{ id: vendor.id }]);
+    expect(await world.column('SELECT id FROM vendor')).toEqual([vendor.id]);
     for (const table of ['customer', 'item', 'employee', 'contact', 'currency', 'subsidiary']) {
       expect((await world.control('POST', `/records/${table}`, {})).status, table).toBe(201);
     }

@@ -171,7 +171,7 @@ describe('sign-in and role', () => {
     (await world.get('record/v1/customer/1')).status,
     (await world.get('record/v1/metadata-catalog')).status,
     (await world.query('SELECT recordid FROM deletedrecord ORDER BY recordid')).status,
-    (await world.send('PATCH', 'record/v1/customer/1', { comments: 'x' })).status,
+    await world.status('PATCH', 'record/v1/customer/1', { comments: 'x' }),
     (
       await requestToken(world.account, {
         client_assertion: signAssertion(world.account, await createIdentity(world.account)),

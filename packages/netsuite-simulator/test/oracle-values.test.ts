@@ -84,7 +84,7 @@ describe('the empty text is null', () => {
     it(`${expression} is ${value}`, async () => expect(await one(expression)).toBe(value));
 
   it('also as a parameter', async () => {
-    expect(await caller.rows('SELECT NVL(?, 7) AS x FROM dual', { params: [''] })).toEqual([{ x: '7' }]);
+    expect(await caller.column('SELECT NVL(?, 7) AS x FROM dual', { params: [''] })).toEqual(['7']);
   });
 });
 

@@ -1,6 +1,6 @@
 // Payments and credit memos applied to invoices through the record service.
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { getCreatedId, toErrorDetail, useShop } from './test-account.ts';
+import { getCreatedId, invalidValue, missingValue, toErrorDetail, useShop } from './test-account.ts';
 
 const T = '2011-07-01 10:00:00';
 const ACCESSING = 'Error while accessing a resource. ';
@@ -89,8 +89,8 @@ describe('POST customerPayment', () => {
       { previousdoc: '110', foreignamount: '20' },
     ]);
     expect(
-      await shop.rows(`SELECT nextdoc FROM previoustransactionlinelink WHERE previousdoc = 101`),
-    ).toMatchObject([{ nextdoc: id }]);
+      await shop.column(`SELECT nextdoc FROM previoustransactionlinelink WHERE previousdoc = 101`),
+    ).toEqual([id]);
     const { body } = await shop.get(`record/v1/customerPayment/${id}?expandSubResources=true`);
     expect(body).toMatchObject({
       customer: { id: '1' },
@@ -103,9 +103,7 @@ describe('POST customerPayment', () => {
       },
     });
     // 30 due less 10 unapplied.
-    expect(await shop.first('SELECT balancesearch AS b FROM customer WHERE id = 1')).toMatchObject({
-      b: '20',
-    });
+    expect(await shop.value('SELECT balancesearch AS b FROM customer WHERE id = 1')).toBe('20');
     expect(await shop.rejection('DELETE', 'record/v1/invoice/101')).toContain(
       'linked to by one or more transactions',
     );
@@ -138,55 +136,25 @@ describe('POST customerPayment', () => {
     expect(await invoice(110)).toMatchObject({ paid: '0', changed: '07-05' });
   });
 
+  const tooMuch = `${ACCESSING}The amount applied to the transaction 101 exceeds what is due on it.`;
+  const tooMany = `${ACCESSING}The amounts applied exceed the amount of this transaction.`;
+  const notOpen = (id: number) =>
+    `${ACCESSING}The transaction ${id} is not an open invoice of this customer.`;
   const refused: [name: string, body: object, detail: string][] = [
-    [
-      'more than is due',
-      { payment: 100, apply: apply([101, 30.11]) },
-      'The amount applied to the transaction 101 exceeds what is due on it.',
-    ],
-    [
-      'the same twice over',
-      { payment: 100, apply: apply([101, 20], [101, 31]) },
-      'The amount applied to the transaction 101 exceeds what is due on it.',
-    ],
-    [
-      'more than is paid',
-      { payment: 10, apply: apply([101, 5], [110, 6]) },
-      'The amounts applied exceed the amount of this transaction.',
-    ],
-    [
-      'another customer’s invoice',
-      { payment: 10, apply: apply([201, 1]) },
-      'The transaction 201 is not an open invoice of this customer.',
-    ],
-    [
-      'a credit memo',
-      { payment: 10, apply: apply([202, 1]) },
-      'The transaction 202 is not an open invoice of this customer.',
-    ],
-    [
-      'what is not there',
-      { payment: 10, apply: apply([999, 1]) },
-      'Invalid Field Value 999 for the following field: doc',
-    ],
-    ['nothing', {}, 'Please enter value(s) for: Payment Amount'],
-    ['less than nothing', { payment: -5 }, 'Invalid Field Value -5 for the following field: payment'],
-    [
-      'a line of less than nothing',
-      { payment: 5, apply: apply([101, -1]) },
-      'Invalid Field Value -1 for the following field: amount',
-    ],
-    [
-      'no invoice named',
-      { payment: 5, apply: { items: [{ amount: 1 }] } },
-      'Please enter value(s) for: Apply To',
-    ],
+    ['more than is due', { payment: 100, apply: apply([101, 30.11]) }, tooMuch],
+    ['the same twice over', { payment: 100, apply: apply([101, 20], [101, 31]) }, tooMuch],
+    ['more than is paid', { payment: 10, apply: apply([101, 5], [110, 6]) }, tooMany],
+    ['another customer’s invoice', { payment: 10, apply: apply([201, 1]) }, notOpen(201)],
+    ['a credit memo', { payment: 10, apply: apply([202, 1]) }, notOpen(202)],
+    ['what is not there', { payment: 10, apply: apply([999, 1]) }, invalidValue(999, 'doc')],
+    ['nothing', {}, missingValue('Payment Amount')],
+    ['less than nothing', { payment: -5 }, invalidValue(-5, 'payment')],
+    ['a line of less than nothing', { payment: 5, apply: apply([101, -1]) }, invalidValue(-1, 'amount')],
+    ['no invoice named', { payment: 5, apply: { items: [{ amount: 1 }] } }, missingValue('Apply To')],
   ];
   it.each(refused)('400 for %s, and nothing is written', async (_name, body, detail) => {
-    expect(toErrorDetail(await pay(body)).slice(0, 2)).toEqual([400, ACCESSING + detail]);
-    expect(await shop.first("SELECT COUNT(*) AS n FROM transaction WHERE type = 'CustPymt'")).toMatchObject({
-      n: '0',
-    });
+    expect(toErrorDetail(await pay(body)).slice(0, 2)).toEqual([400, detail]);
+    expect(await shop.value("SELECT COUNT(*) AS n FROM transaction WHERE type = 'CustPymt'")).toBe('0');
     expect(await invoice(101)).toMatchObject({ unpaid: '30.1' });
   });
 
@@ -263,7 +231,7 @@ describe('POST customerRefund', () => {
     );
     expect(toErrorDetail(await remove(payment))[1]).toContain('linked to by one or more');
     const back = { apply: { items: [{ doc: { id: '101' }, apply: false }] } };
-    expect((await shop.send('PATCH', `record/v1/customerPayment/${payment}`, back)).status).toBe(204);
+    expect(await shop.status('PATCH', `record/v1/customerPayment/${payment}`, back)).toBe(204);
     expect([await amounts(payment), await invoice(101)]).toMatchObject([
       [40, 4, 36],
       { unpaid: '30.1', status: 'A' },
@@ -281,7 +249,7 @@ describe('POST customerRefund', () => {
       'Please enter value(s) for: Account',
     );
     for (const id of [first, second])
-      expect((await shop.send('DELETE', `record/v1/customerRefund/${id}`)).status).toBe(204);
+      expect(await shop.status('DELETE', `record/v1/customerRefund/${id}`)).toBe(204);
     expect(await amounts(payment)).toEqual([40, 0, 40]);
     await remove(payment);
   });
@@ -346,7 +314,7 @@ it('a credit memo from the files is applied by rule, after explicit payments; a 
     unapplied: 2,
     total: 12,
   });
-  expect((await shop.send('DELETE', 'record/v1/creditMemo/202')).status).toBe(204);
+  expect(await shop.status('DELETE', 'record/v1/creditMemo/202')).toBe(204);
   expect(await invoice(201)).toMatchObject({ paid: '10' });
   await shop.send('DELETE', `record/v1/creditMemo/${memo}`);
 });
@@ -372,11 +340,9 @@ it('an invoice is transformed to a payment only if that is enabled; to a credit 
 
 it('the status in conditions is a letter, or the type and a letter; the selected value is a letter either way', async () => {
   const count = async (status: string) =>
-    (
-      await shop.first(
-        `SELECT COUNT(*) AS n FROM transaction t WHERE t.status = '${status}' AND type = 'CustInvc'`,
-      )
-    )?.['n'];
+    await shop.value(
+      `SELECT COUNT(*) AS n FROM transaction t WHERE t.status = '${status}' AND type = 'CustInvc'`,
+    );
   expect([await count('A'), await count('CustInvc:A')]).toEqual(['3', '0']);
   shop.account.setSwitches({ statusFilter: 'typed' });
   expect([await count('A'), await count('CustInvc:A')]).toEqual(['0', '3']);
@@ -386,8 +352,8 @@ it('the status in conditions is a letter, or the type and a letter; the selected
     ),
   ).toMatchObject([{ status: 'A', open: '1' }]);
   expect(
-    await shop.rows(
+    await shop.column(
       "SELECT t.status FROM transaction t JOIN transactionstatus s ON s.id = 'A' AND t.status = 'CustInvc:A' AND s.trantype = t.type WHERE t.id = 101",
     ),
-  ).toMatchObject([{ status: 'A' }]);
+  ).toEqual(['A']);
 });

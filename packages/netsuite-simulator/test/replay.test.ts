@@ -83,8 +83,8 @@ describe('a few days', () => {
     ]); // eleven in London
     expect([await count('transaction'), await count('customer'), await count('item')]).toEqual([3, 2, 1]);
     expect(
-      await shop.first("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1"),
-    ).toMatchObject({ at: '2011-07-01' });
+      await shop.value("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1"),
+    ).toBe('2011-07-01');
     // Due on Tuesday 5 July: one that will be paid, and one of the ten percent that never are.
     const paid = () =>
       shop.rows(
@@ -96,8 +96,8 @@ describe('a few days', () => {
     ]);
     expect(account.businessTime().toISOString().slice(0, 16)).toBe('2011-07-04T10:00');
     expect(
-      await shop.first("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1"),
-    ).toMatchObject({ at: '2011-07-04' });
+      await shop.value("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1"),
+    ).toBe('2011-07-04');
     expect(await paid()).toMatchObject([{ status: 'A' }, { status: 'A' }]);
     await account.advanceTo('2011-07-05');
     expect(await paid()).toMatchObject([
@@ -189,7 +189,7 @@ describe('a few days', () => {
       payment: 12,
       apply: { items: [{ doc: '101', amount: 12 }] },
     });
-    expect((await shop.send('DELETE', 'record/v1/customer/3')).status).toBe(204);
+    expect(await shop.status('DELETE', 'record/v1/customer/3')).toBe(204);
     await shop.send('PATCH', 'record/v1/customer/1', { email: 'kept@example.com' });
     await shop.account.advanceTo('2011-07-06');
     expect(Number(made)).toBeGreaterThan(106);
@@ -197,18 +197,12 @@ describe('a few days', () => {
       await shop.first(`SELECT foreignamountunpaid AS u, status FROM transaction WHERE id = ${made}`),
     ).toMatchObject({ u: '4', status: 'A' });
     // The credit memo's 25 pay 20 of 110 and 5 of 111.
-    expect(await shop.first('SELECT foreignamountpaid AS p FROM transaction WHERE id = 101')).toMatchObject({
-      p: '12',
-    });
-    expect(await shop.first('SELECT email FROM customer WHERE id = 1')).toMatchObject({
-      email: 'kept@example.com',
-    });
+    expect(await shop.value('SELECT foreignamountpaid AS p FROM transaction WHERE id = 101')).toBe('12');
+    expect(await shop.value('SELECT email FROM customer WHERE id = 1')).toBe('kept@example.com');
     expect(await count('customer')).toBe(2);
     await shop.send('DELETE', `record/v1/customerPayment/${payment}`);
     await shop.send('DELETE', `record/v1/invoice/${made}`);
-    expect(await shop.first('SELECT foreignamountpaid AS p FROM transaction WHERE id = 101')).toMatchObject({
-      p: '0',
-    });
+    expect(await shop.value('SELECT foreignamountpaid AS p FROM transaction WHERE id = 101')).toBe('0');
   });
 
   it('reject an invalid day, and a folder without earlier rows', async () => {

@@ -5,6 +5,7 @@ import { type Caller, useCaller } from './test-account.ts';
 
 const caller = useCaller();
 
+const UNSUPPORTED = 'Search error occurred: Invalid or unsupported search.';
 const ENDPOINT = '/services/rest/query/v1/suiteql';
 
 describe('the response', () => {
@@ -98,18 +99,13 @@ describe('the request', () => {
   });
 
   it('400 for a body that is not a JSON object or has no q', async () => {
-    expect(detail(await caller.query('', { text: 'q=SELECT' }))).toMatchObject({
-      status: 400,
-      detail: 'Invalid content in the request body.',
-    });
-    expect(detail(await caller.query('', { text: '[]' }))).toMatchObject({
-      status: 400,
-      detail: 'Invalid content in the request body.',
-    });
-    expect(detail(await caller.query('', { text: '{}' }))).toMatchObject({
-      status: 400,
-      'o:errorQueryParam': 'q',
-    });
+    for (const text of ['q=SELECT', '[]'])
+      expect(detail(await caller.query('', { text }))).toMatchObject({
+        status: 400,
+        detail: 'Invalid content in the request body.',
+      });
+    const empty = detail(await caller.query('', { text: '{}' }));
+    expect(empty).toMatchObject({ status: 400, 'o:errorQueryParam': 'q' });
   });
 
   it('400 for a limit above 1000 or below 1, and for an offset that is not a multiple of it', async () => {
@@ -135,9 +131,7 @@ describe('the request', () => {
       { params: [first?.['id'], Number(last?.['id']), 'CUST%'] },
     );
     expect(rows.map((row) => row['id'])).toEqual([first?.['id'], last?.['id']]);
-    expect(await caller.refusal('SELECT id FROM customer WHERE id = ?')).toBe(
-      'Search error occurred: Invalid or unsupported search.',
-    );
+    expect(await caller.refusal('SELECT id FROM customer WHERE id = ?')).toBe(UNSUPPORTED);
     expect(
       await caller.rows('SELECT id FROM customer WHERE entityid = ? ORDER BY id', {
         params: ["x' OR '1'='1"],
@@ -167,6 +161,10 @@ describe('paging', () => {
 });
 
 describe('error messages', () => {
+  const unknown = (name: string, from = 'customer=customer') =>
+    `Search error occurred: Unknown identifier '${name}'. Available identifiers are: {${from}}.`;
+  const syntax = (query: string, near: string) =>
+    `Failed to parse SQL [${query}]: syntax error, near: ${near}`;
   const sentences: [query: string, sentence: string][] = [
     [
       'SELECT id FROM TransactionTableThatDoesNotExist',
@@ -174,52 +172,25 @@ describe('error messages', () => {
     ],
     ['SELECT id FROM invoice', 'Invalid search type: invoice.'],
     ['SELECT id FROM subsidiary', "Search error occurred: Record 'subsidiary' was not found."],
-    [
-      'SELECT subsidiary FROM transaction',
-      "Search error occurred: Unknown identifier 'subsidiary'. Available identifiers are: {transaction=transaction}.",
-    ],
-    [
-      'SELECT c.nope FROM customer c',
-      "Search error occurred: Unknown identifier 'nope'. Available identifiers are: {c=customer}.",
-    ],
-    [
-      'SELECT x.id FROM customer c',
-      "Search error occurred: Unknown identifier 'x'. Available identifiers are: {c=customer}.",
-    ],
-    [
-      'SELECT id FROM customer WHERE nope = 1 ORDER BY id',
-      "Search error occurred: Unknown identifier 'nope'. Available identifiers are: {customer=customer}.",
-    ],
-    [
-      'SELECT id FROM customer ORDER BY nope',
-      "Search error occurred: Unknown identifier 'nope'. Available identifiers are: {customer=customer}.",
-    ],
+    ['SELECT subsidiary FROM transaction', unknown('subsidiary', 'transaction=transaction')],
+    ['SELECT c.nope FROM customer c', unknown('nope', 'c=customer')],
+    ['SELECT x.id FROM customer c', unknown('x', 'c=customer')],
+    ['SELECT id FROM customer WHERE nope = 1 ORDER BY id', unknown('nope')],
+    ['SELECT id FROM customer ORDER BY nope', unknown('nope')],
     [
       'SELECT id FROM customer WHERE = 3',
-      'Failed to parse SQL [SELECT id FROM customer WHERE = 3]: syntax error, near: =(1,31, token code:0)',
+      syntax('SELECT id FROM customer WHERE = 3', '=(1,31, token code:0)'),
     ],
-    [
-      'SELECT id\nFROM customer WHERE',
-      'Failed to parse SQL [SELECT id\nFROM customer WHERE]: syntax error, near: EOF(2,20, token code:0)',
-    ],
-    ['SELECT id FROM customer LIMIT 5', 'Search error occurred: Invalid or unsupported search.'],
-    [
-      'WITH x AS (SELECT id FROM customer) SELECT id FROM x',
-      'Search error occurred: Invalid or unsupported search.',
-    ],
-    ['SELECT [id] FROM customer', 'Search error occurred: Invalid or unsupported search.'],
-    [
-      'SELECT a.id FROM customer a, customer b WHERE a.id = b.id (+)',
-      'Search error occurred: Invalid or unsupported search.',
-    ],
-    [
-      "SELECT id FROM transaction WHERE trandate > DATE '2011-01-01'",
-      'Search error occurred: Invalid or unsupported search.',
-    ],
-    ["SELECT 'a' + 'b' FROM dual", 'Search error occurred: Invalid or unsupported search.'],
+    ['SELECT id\nFROM customer WHERE', syntax('SELECT id\nFROM customer WHERE', 'EOF(2,20, token code:0)')],
+    ['SELECT id FROM customer LIMIT 5', UNSUPPORTED],
+    ['WITH x AS (SELECT id FROM customer) SELECT id FROM x', UNSUPPORTED],
+    ['SELECT [id] FROM customer', UNSUPPORTED],
+    ['SELECT a.id FROM customer a, customer b WHERE a.id = b.id (+)', UNSUPPORTED],
+    ["SELECT id FROM transaction WHERE trandate > DATE '2011-01-01'", UNSUPPORTED],
+    ["SELECT 'a' + 'b' FROM dual", UNSUPPORTED],
     [
       `SELECT id FROM customer WHERE id IN (${Array.from({ length: 1001 }, (_, i) => i).join(',')})`,
-      'Search error occurred: Invalid or unsupported search.',
+      UNSUPPORTED,
     ],
     [
       "SELECT id FROM transaction WHERE trandate >= '31/12/2011' ORDER BY id",
@@ -254,13 +225,8 @@ describe('error messages', () => {
   });
 
   it('a thousand values in a list are allowed', async () => {
-    expect(
-      (
-        await caller.query(
-          `SELECT id FROM customer WHERE id IN (${Array.from({ length: 1000 }, (_, i) => i).join(',')})`,
-        )
-      ).status,
-    ).toBe(200);
+    const list = Array.from({ length: 1000 }, (_, i) => i).join(',');
+    expect((await caller.query(`SELECT id FROM customer WHERE id IN (${list})`)).status).toBe(200);
   });
 });
 

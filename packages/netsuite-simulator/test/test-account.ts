@@ -169,6 +169,8 @@ export type Caller = {
     body?: unknown,
     headers?: Record<string, string>,
   ): Promise<Answer>;
+  /** The status with which a write is answered. */
+  status(method: string, pathAndQuery: string, body?: unknown): Promise<number>;
   /** The id of a record that is created successfully. */
   create(type: string, body?: unknown): Promise<string>;
   /** The detail of the error with which a write is refused. */
@@ -249,6 +251,7 @@ export async function startCaller(options: Partial<NetsuiteAccountOptions> = {})
     readProperties: async (type) =>
       toBody(await get(`${CATALOG}/${type}`, { accept: 'application/schema+json' }))['properties'] as never,
     send,
+    status: async (...write) => (await send(...write)).status,
     create: async (type, body) => getCreatedId(await send('POST', `record/v1/${type}`, body)),
     async rejection(...write) {
       const [status, detail] = toErrorDetail(await send(...write));
@@ -306,7 +309,13 @@ export const getCreatedId = (answer: Answer): string => {
   return answer.headers.get('location')?.split('/').at(-1) ?? '';
 };
 
-/** The detail of an error response. */
+/** Details of errors for the body of a write. */
+export const invalidValue = (value: unknown, field: string): string =>
+  `Error while accessing a resource. Invalid Field Value ${value} for the following field: ${field}`;
+export const missingValue = (labels: string): string =>
+  `Error while accessing a resource. Please enter value(s) for: ${labels}`;
+
+/** The status, detail and code of an error response. */
 export const toErrorDetail = ({ status, body }: Answer): [status: number, detail: string, code: string] => [
   status,
   body['o:errorDetails']?.[0]?.detail ?? '',

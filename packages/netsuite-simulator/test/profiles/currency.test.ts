@@ -151,14 +151,14 @@ describe('hierarchies and periods', () => {
       ),
     ).toEqual({ x: 'Expenses : Rent', fullname: 'Expenses : Rent' });
     expect(
-      await caller.first(
+      await caller.value(
         `SELECT BUILTIN.HIERARCHY(g.account, 'DISPLAY_JOINED') AS x FROM ${POSTINGS} WHERE g.account = 12`,
       ),
-    ).toEqual({ x: 'Sales : Shipping income' });
+    ).toBe('Sales : Shipping income');
   });
 
   it('MNFILTER finds the entries of a multiple select, by id or by name', async () => {
-    const count = async (from: string) => (await caller.first(`SELECT COUNT(*) AS n FROM ${from}`))['n'];
+    const count = async (from: string) => await caller.value(`SELECT COUNT(*) AS n FROM ${from}`);
     const filter = (args: string) =>
       count(`customer WHERE BUILTIN.MNFILTER(custentity_interests, ${args}) = 'T'`);
     const [, label = ''] = Object.values(

@@ -15,8 +15,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
   let shop: Caller;
   let item: Row;
   const customerIn = async (condition: string) =>
-    (await shop.first(`SELECT MIN(id) AS id FROM customer WHERE isinactive = 'F' AND ${condition}`))['id'] ??
-    '';
+    (await shop.value(`SELECT MIN(id) AS id FROM customer WHERE isinactive = 'F' AND ${condition}`)) ?? '';
   beforeAll(async () => {
     shop = await startCaller({ profile, control: {} });
     item = await shop.first(
@@ -94,7 +93,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
     expect((await patch({ item: sold([1, 4], [1, 1]) }, '?replace=item')).status).toBe(204);
     expect(await header(id)).toMatchObject({ total: '6' });
     expect(await unbalanced()).toEqual([]);
-    expect((await shop.send('DELETE', `record/v1/invoice/${id}`)).status).toBe(204);
+    expect(await shop.status('DELETE', `record/v1/invoice/${id}`)).toBe(204);
     expect(await readLines(id)).toEqual([]);
   });
 
@@ -127,7 +126,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
       ['customerPayment', payment],
       ['invoice', invoice],
     ])
-      expect((await shop.send('DELETE', `record/v1/${type}/${id}`)).status).toBe(204);
+      expect(await shop.status('DELETE', `record/v1/${type}/${id}`)).toBe(204);
   });
 
   it('posting again what was generated changes nothing', async () => {
@@ -169,7 +168,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
     expect(await header(invoice)).toMatchObject({ total: '12' });
     expect([await billed(), (await header(order))['status']]).toMatchObject([[{ n: '2' }], 'G']);
     expect((await readLines(invoice)).filter(({ iscogs }) => iscogs === 'T')).toHaveLength(2);
-    expect((await shop.send('DELETE', `record/v1/invoice/${invoice}`)).status).toBe(204);
+    expect(await shop.status('DELETE', `record/v1/invoice/${invoice}`)).toBe(204);
     expect([await billed(), (await header(order))['status']]).toMatchObject([[{ n: '0' }], 'B']);
     expect(await unbalanced()).toEqual([]);
   });
@@ -180,9 +179,9 @@ describe.each(PROFILES)('the profile %s', (profile) => {
       WHERE t.type = 'CustInvc' AND t.foreignamountpaid = 0 AND l.transactionlinetype = 'SHIPPING' AND l.createdfrom IS NOT NULL`);
     const before = await readLines(id);
     expect(before.filter(({ iscogs }) => iscogs === 'T')).toEqual([]);
-    expect(
-      (await shop.send('PATCH', `record/v1/invoice/${id}?replace=item`, { item: sold([1, 100]) })).status,
-    ).toBe(204);
+    expect(await shop.status('PATCH', `record/v1/invoice/${id}?replace=item`, { item: sold([1, 100]) })).toBe(
+      204,
+    );
     const after = await readLines(id);
     const generated = (lines: Row[]) =>
       lines
@@ -209,9 +208,9 @@ describe.each(PROFILES)('the profile %s', (profile) => {
     const { id = '' } = await shop.first(
       "SELECT MIN(id) AS id FROM transaction WHERE type = 'CustInvc' AND entity IS NULL AND foreigntotal > 0",
     );
-    expect(
-      (await shop.send('PATCH', `record/v1/invoice/${id}?replace=item`, { item: sold([1, 3]) })).status,
-    ).toBe(204);
+    expect(await shop.status('PATCH', `record/v1/invoice/${id}?replace=item`, { item: sold([1, 3]) })).toBe(
+      204,
+    );
     expect(await header(id)).toMatchObject({ total: '3', unpaid: '0', status: 'B' });
     expect(await unbalanced()).toEqual([]);
   });
@@ -256,7 +255,7 @@ describe.each(PROFILES)('the profile %s', (profile) => {
       expect(
         (await control('PATCH', '/records/department/2', { fields: { name: 'Stores' } })).fields,
       ).toMatchObject({ name: 'Stores' });
-      expect(await shop.first('SELECT name FROM department WHERE id = 2')).toMatchObject({ name: 'Stores' });
+      expect(await shop.value('SELECT name FROM department WHERE id = 2')).toBe('Stores');
       expect((await control('GET', '/records/accountingperiod?limit=2')).records).toHaveLength(2);
     });
 
@@ -350,7 +349,7 @@ describe('several currencies', () => {
     expect(sumAmounts(posted)).toBe(0);
     expect(sumAmounts(posted.filter(({ account }) => account === '5'))).toBe(0);
     const other = { apply: { items: [{ doc: { id: july }, apply: true, amount: 50 }] } };
-    expect((await shop.send('PATCH', `record/v1/customerPayment/${payment}`, other)).status).toBe(204);
+    expect(await shop.status('PATCH', `record/v1/customerPayment/${payment}`, other)).toBe(204);
     expect(sumAmounts(await rows([payment]))).toBe(0);
   });
 
