@@ -113,6 +113,10 @@ export const invoicesEndpoint = {
   sorts: ['number', 'status', 'total', 'seq', 'paid', 'date', 'modified'],
 };
 
+/** The usual fields, with more said of some of them, by name. */
+export const fieldsWith = (more: Readonly<Record<string, object>>) =>
+  invoicesEndpoint.fields.map((field) => ({ ...field, ...more[field.name] }));
+
 export type InvoiceRow = {
   id: string | number;
   tranid?: string | null;

@@ -2,10 +2,11 @@
 // for byte, before and after a later version. See golden.test.ts: a difference means a broken promise; do not
 // regenerate the file.
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { saveAccount } from '../../src/sync/record-types.store.ts';
+import { useStarted } from '../setup/use-started.ts';
 import { field } from '../sync/fixture.ts';
-import { type InvoiceRow, invoicesEndpoint, openSite, publicApp, type Site } from './fixture.ts';
+import { type InvoiceRow, invoicesEndpoint, openSite, publicApp } from './fixture.ts';
 import { answersText } from './golden-answers.ts';
 
 const line = (item: string, quantity: number) => ({
@@ -152,9 +153,8 @@ const addresses = [
 
 const kept = (): string => readFileSync(new URL('golden/everything.txt', import.meta.url), 'utf8');
 
-let site: Site;
+const site = useStarted(() => openSite({ settings: { cacheTtlMs: 0 }, rows, versions: [] }));
 beforeAll(async () => {
-  site = await openSite({ settings: { cacheTtlMs: 0 }, rows, versions: [] });
   const fields = [
     { ...field('total', 'number'), currency: 'status' },
     { ...field('entity', 'reference'), target: 'invoice' },
@@ -181,7 +181,6 @@ beforeAll(async () => {
   });
   await site.publish({ endpoints });
 });
-afterAll(() => site.close());
 
 /** Of a process without cached answers. */
 const answers = async (): Promise<string> =>

@@ -2,8 +2,9 @@
 // of these names: they mean there what they always meant. The stored answers were made before the parameters
 // existed; do not regenerate the file.
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openSite, type Site } from './fixture.ts';
+import { describe, expect, it } from 'vitest';
+import { useStarted } from '../setup/use-started.ts';
+import { openSite } from './fixture.ts';
 import { answersText } from './golden-answers.ts';
 
 const endpoint = {
@@ -90,11 +91,7 @@ const addresses = [
 
 const kept = (): string => readFileSync(new URL('golden/names.txt', import.meta.url), 'utf8');
 
-let site: Site;
-beforeAll(async () => {
-  site = await openSite({ rows, idType: 'text', versions: [{ endpoints: [endpoint] }] });
-});
-afterAll(() => site.close());
+const site = useStarted(() => openSite({ rows, idType: 'text', versions: [{ endpoints: [endpoint] }] }));
 
 describe('a version whose fields have the names of later parameters', () => {
   it('returns the stored responses', async () => {

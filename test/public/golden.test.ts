@@ -3,8 +3,9 @@
 // promise; do not regenerate the file. Only the message of an error, which is documented as free text, may be
 // edited.
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type InvoiceRow, invoicesEndpoint, loadInvoices, openSite, type Site } from './fixture.ts';
+import { describe, expect, it } from 'vitest';
+import { useStarted } from '../setup/use-started.ts';
+import { type InvoiceRow, invoicesEndpoint, loadInvoices, openSite } from './fixture.ts';
 import { answersText } from './golden-answers.ts';
 
 const line = (item: string, quantity: number) => ({
@@ -73,11 +74,7 @@ const addresses = [
 
 const kept = readFileSync(new URL('golden/v1.txt', import.meta.url), 'utf8');
 
-let site: Site;
-beforeAll(async () => {
-  site = await openSite({ settings: { cacheTtlMs: 0 }, rows });
-});
-afterAll(() => site.close());
+const site = useStarted(() => openSite({ settings: { cacheTtlMs: 0 }, rows }));
 
 const answers = (): Promise<string> => answersText(site.get, addresses);
 const described = async () => {

@@ -1,6 +1,6 @@
 // Lifecycle of an agent: created, checked against the model, restarted, stopped, failed with a readable
 // reason.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import {
   type AgentEvent,
@@ -13,21 +13,14 @@ import { anthropicDialect, openAiDialect, status, whole } from '../../gateways/m
 import { publishVersion, withReads } from '../../public/fixture.ts';
 import { listCodes } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
-import {
-  type AgentSite,
-  type Company,
-  inOrganization,
-  openAgentSite,
-  toModel,
-} from '../conversations/fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { type Company, inOrganization, openAgentSite, toModel } from '../conversations/fixture.ts';
 
-let site: AgentSite;
+const site = useStarted(() => openAgentSite());
 let mine: Company;
 beforeAll(async () => {
-  site = await openAgentSite();
   mine = await site.company();
 });
-afterAll(() => site.close());
 
 const make = async (body: object = {}) => {
   const answer = await mine.api('post', '/agents', {

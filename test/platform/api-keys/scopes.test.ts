@@ -5,7 +5,7 @@ import { createId } from '../../../src/core/id.ts';
 import { assignablePermissions, isReadPermission } from '../../../src/core/permissions.ts';
 import { type ResourceRows, unlimitedLayer } from '../../../src/core/record-access.ts';
 import { findApiKey } from '../../../src/identity/api-key.store.ts';
-import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
+import { fieldsWith, invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
 import { type Answer, type Api, createApi, listCodes } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { type Person, useOrganization } from '../../setup/use-organization.ts';
@@ -16,7 +16,7 @@ let editor: Person;
 
 const renamed = (names: Record<string, object>) => ({
   ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) => ({ ...field, ...names[field.name] })),
+  fields: fieldsWith(names),
 });
 const scopable = { scopable: true };
 const customer = (name: string) => ({ ...renamed({ customer: { name, ...scopable } }) });

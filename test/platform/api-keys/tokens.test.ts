@@ -1,25 +1,16 @@
 // Minting and revoking tokens: who may, for what, and what is stored and shown of them.
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createKeyring } from '../../../src/core/keyring.ts';
 import { instant } from '../../../src/http/fields.ts';
 import { getTokenSigner } from '../../../src/identity/record-token.store.ts';
 import { signToken } from '../../../src/identity/record-token.ts';
-import {
-  decoded,
-  ofCustomer,
-  oneToken,
-  openTokenSite,
-  type TokenSite,
-} from '../../public/serve/tokens-site.ts';
+import { decoded, ofCustomer, oneToken, openTokenSite } from '../../public/serve/tokens-site.ts';
 import { createApi, listCodes, signedInApi } from '../../setup/api.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
+import { useStarted } from '../../setup/use-started.ts';
 
-let site: TokenSite;
-beforeAll(async () => {
-  site = await openTokenSite();
-});
-afterAll(() => site.close());
+const site = useStarted(() => openTokenSite());
 
 const person = async (role: string | readonly string[]) => {
   const { id } = await makeMember(site.ctx, site.organization.id, role);

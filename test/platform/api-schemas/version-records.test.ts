@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { versionRecordRoutes } from '../../../src/platform/api-schemas/version-records.routes.ts';
 import {
   createCaller,
+  fieldsWith,
   invoicesEndpoint,
   loadInvoices,
   publicApp,
@@ -13,12 +14,9 @@ import { type Answer, type Api, listCodes } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
-const masks: Record<string, string> = { number: 'last4', customerName: 'hash' };
 const endpoint = {
   ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) =>
-    field.name in masks ? { ...field, mask: masks[field.name] } : field,
-  ),
+  fields: fieldsWith({ number: { mask: 'last4' }, customerName: { mask: 'hash' } }),
   search: ['status'],
   or: true,
 };

@@ -1,28 +1,19 @@
 // Credits: exact under concurrent messages, reserved before an answer and charged after it, per month.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { anthropicDialect, begin, openAiDialect, whole } from '../../gateways/model/provider-server.ts';
 import { createApi, listCodes } from '../../setup/api.ts';
-import {
-  type AgentSite,
-  type Company,
-  inOrganization,
-  openAgentSite,
-  readLedger,
-  stalled,
-  toModel,
-} from './fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { type Company, inOrganization, openAgentSite, readLedger, stalled, toModel } from './fixture.ts';
 
 /** A message may use 1,000 tokens, which cost one credit; each answer of this provider uses 110 of them. */
 const granted = 7;
 const dialect = anthropicDialect;
 const model = toModel(dialect);
 
-let site: AgentSite;
-beforeAll(async () => {
-  site = await openAgentSite({ inputTokens: 600, outputTokens: 400 }, { agentCreditsPerMonth: granted });
-});
-afterAll(() => site.close());
+const site = useStarted(() =>
+  openAgentSite({ inputTokens: 600, outputTokens: 400 }, { agentCreditsPerMonth: granted }),
+);
 
 const readCredits = async (company: Company) =>
   (await company.api('get', '/whoami')).body.metrics.agentCredits;

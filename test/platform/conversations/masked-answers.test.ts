@@ -1,36 +1,30 @@
 // What agents read for the asker: masked without unmasked:read, nothing without record:read, and no more once
 // that is lost.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { anthropicDialect, type begin, whole } from '../../gateways/model/provider-server.ts';
-import { invoicesEndpoint, publishVersion } from '../../public/fixture.ts';
+import { fieldsWith, invoicesEndpoint, publishVersion } from '../../public/fixture.ts';
 import { type Api, createApi, listCodes, signedInApi } from '../../setup/api.ts';
 import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
-import { type AgentSite, type Company, inOrganization, openAgentSite, toModel } from './fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { type Company, inOrganization, openAgentSite, toModel } from './fixture.ts';
 
 const dialect = anthropicDialect;
-const endpoint = {
-  ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) =>
-    field.name === 'number' ? { ...field, mask: 'last4' } : field,
-  ),
-};
+const endpoint = { ...invoicesEndpoint, fields: fieldsWith({ number: { mask: 'last4' } }) };
 const call = (id: string) => ({
   id,
   name: 'query',
   input: { resource: 'secrets', fields: ['number'], pageSize: 1 },
 });
 
-let site: AgentSite;
+const site = useStarted(() => openAgentSite({ timeMs: 100_000 }));
 let company: Company;
 beforeAll(async () => {
-  site = await openAgentSite({ timeMs: 100_000 });
   company = await site.company();
   await publishVersion(site.ctx, company.id, {
     version: 'v3',
     endpoints: [{ ...endpoint, name: 'secrets' }],
   });
 });
-afterAll(() => site.close());
 
 type Asker = {
   readonly id: string;

@@ -2,7 +2,7 @@
 // interrupted, and never lost.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { startAgentWork } from '../../../src/platform/conversations/agent-work.ts';
 import {
   anthropicDialect,
@@ -15,8 +15,8 @@ import { withReads } from '../../public/fixture.ts';
 import { base, createApi, listCodes } from '../../setup/api.ts';
 import { makeKey, makeMember } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import {
-  type AgentSite,
   type Company,
   hostileText,
   inOrganization,
@@ -26,13 +26,11 @@ import {
   toModel,
 } from './fixture.ts';
 
-let site: AgentSite;
+const site = useStarted(() => openAgentSite({ timeMs: 100_000 }));
 let mine: Company;
 beforeAll(async () => {
-  site = await openAgentSite({ timeMs: 100_000 });
   mine = await site.company();
 });
-afterAll(() => site.close());
 
 type Shown = {
   id: string;

@@ -189,9 +189,7 @@ describe('many due domains', () => {
     const { body: foreign } = await createApi(org.app, key.secret)(
       'post',
       `/organizations/${second}/domains`,
-      {
-        hostname: 'foreign.example',
-      },
+      { hostname: 'foreign.example' },
     );
     await inTransaction({ db: org.ctx.db, organizationId: second }, (tx) =>
       tx('domains').where({ id: foreign.id }).update({ next_check_at: '2020-01-01' }),

@@ -1,18 +1,15 @@
 // Invitations: who may grant which role, one open invitation per address, and a token that is only in the
 // mail.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { openKnex } from '../../../src/db/connect.ts';
 import { createApi, listCodes } from '../../setup/api.ts';
 import { makeMember, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { type InvitationSite, openInvitationSite } from './fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { openInvitationSite } from './fixture.ts';
 
-let site: InvitationSite;
-beforeAll(async () => {
-  site = await openInvitationSite();
-});
-afterAll(() => site.close());
+const site = useStarted(() => openInvitationSite());
 
 const readAudit = (targetId: string) =>
   site.as(site.organization.id, (tx) =>

@@ -1,17 +1,14 @@
 // Credentials that the ERP refuses: what the connection says, and how a certificate that was revoked is put
 // right.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Company, startCompany } from '../../green/company.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { startCompany } from '../../green/company.ts';
 import { type Answer, listCodes } from '../../setup/api.ts';
 import { accountId } from '../../setup/erp.ts';
 import { until } from '../../setup/until.ts';
+import { useStarted } from '../../setup/use-started.ts';
 
-let company: Company;
+const company = useStarted(() => startCompany());
 let clientId: string;
-beforeAll(async () => {
-  company = await startCompany();
-}, 60_000);
-afterAll(() => company.stop());
 beforeEach(() => company.control('POST', '/reset'));
 /** Connects with an integration and a certificate of their own. */
 const connect = async () => {

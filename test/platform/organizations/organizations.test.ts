@@ -1,22 +1,21 @@
 import type { Express } from 'express';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { openKnex } from '../../../src/db/connect.ts';
 import { type Api, createApi, listCodes, signedInApi } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization, makeSession } from '../../setup/organization.ts';
+import { useStarted } from '../../setup/use-started.ts';
 
-let database: TestDatabase;
+const database = useStarted(() => testDatabase({ settings: { allowSignup: true } }));
 let ctx: Ctx;
 let app: Express;
 
 beforeAll(async () => {
-  database = await testDatabase({ settings: { allowSignup: true } });
   ctx = database.ctx;
   app = createApp(ctx);
 });
-afterAll(() => database.close());
 
 const keyApi = async (organizationId: string, createdBy?: string): Promise<Api> =>
   createApi(

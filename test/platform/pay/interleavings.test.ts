@@ -3,10 +3,11 @@
 // run concurrently in one organization, each on its own invoices. Run more with PAY_SEQUENCES=2000;
 // PROPERTY_SEED reproduces the seed that a failure names.
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Intent, Refund, Session } from '../../setup/stripe/objects.ts';
 import type { Fault } from '../../setup/stripe/server.ts';
-import { findSession, openPayFixture, type PayFixture, type PaymentLine } from './pay-fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { findSession, openPayFixture, type PaymentLine } from './pay-fixture.ts';
 
 const sequences = Number(process.env['PAY_SEQUENCES'] ?? 12);
 const seed = Number(process.env['PROPERTY_SEED'] ?? 20_261_121);
@@ -15,11 +16,7 @@ const batch = Math.min(24, sequences);
 const concurrency = 6;
 const timeoutMs = 120_000 + sequences * 5_000;
 
-let fixture: PayFixture;
-beforeAll(async () => {
-  fixture = await openPayFixture();
-});
-afterAll(() => fixture.stop());
+const fixture = useStarted(() => openPayFixture());
 
 const which = fc.nat(5);
 const share = fc.constantFrom(0.1, 0.35, 0.5, 1, 1.5);

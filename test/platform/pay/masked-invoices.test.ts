@@ -1,16 +1,13 @@
 // Payments of invoices whose number and open amount a version masks: neither payers, mails nor readers
 // without unmasked access see them.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { publishVersion } from '../../public/fixture.ts';
 import { createApi } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
-import { openSandboxFixture, returns, type SandboxFixture } from './sandbox-fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { openSandboxFixture, returns } from './sandbox-fixture.ts';
 
-let fixture: SandboxFixture;
-beforeAll(async () => {
-  fixture = await openSandboxFixture();
-});
-afterAll(() => fixture.stop());
+const fixture = useStarted(() => openSandboxFixture());
 
 const endpoint = {
   name: 'invoices',

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { createId } from '../../../src/core/id.ts';
 import { payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
 import { base, createApi, listCodes, listProblems } from '../../setup/api.ts';
-import { configBody, mapping, openSandboxFixture, returns, type SandboxFixture } from './sandbox-fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { configBody, mapping, openSandboxFixture, returns } from './sandbox-fixture.ts';
 
-let fixture: SandboxFixture;
-beforeAll(async () => {
-  fixture = await openSandboxFixture();
-});
-afterAll(() => fixture.stop());
+const fixture = useStarted(() => openSandboxFixture());
 
 describe('PUT /pay/config', () => {
   it('returns no secrets, checks the mapping against synced fields, and stores nothing when something is not valid', async () => {

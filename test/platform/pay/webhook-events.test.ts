@@ -1,15 +1,12 @@
 // Events of the provider: each is applied once, in any order; a missed one is found by polling.
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { base, listCodes } from '../../setup/api.ts';
-import { configBody, createEvent, openSandboxFixture, type SandboxFixture } from './sandbox-fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { configBody, createEvent, openSandboxFixture } from './sandbox-fixture.ts';
 
-let fixture: SandboxFixture;
-beforeAll(async () => {
-  fixture = await openSandboxFixture();
-});
-afterAll(() => fixture.stop());
+const fixture = useStarted(() => openSandboxFixture());
 
 const session = (paymentId: string) =>
   fixture.sql((tx) =>

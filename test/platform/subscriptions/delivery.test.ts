@@ -1,46 +1,24 @@
 // From a due slot to mails in a real SMTP server: their content, and that each is sent once, whatever fails.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { unavailable } from '../../../src/core/errors.ts';
 import { createId } from '../../../src/core/id.ts';
 import { openDb } from '../../../src/db/connect.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { claimSlot } from '../../../src/platform/subscriptions/deliveries.store.ts';
-import type { RunnerOptions } from '../../../src/platform/subscriptions/runner.ts';
+import type {} from '../../../src/platform/subscriptions/runner.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
 import { createApi } from '../../setup/api.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { type ScriptStep, startScriptedServer } from '../../setup/smtp.ts';
 import { until } from '../../setup/until.ts';
-import { minuteMs, openSubscriptionSite, type SubscriptionSite } from './fixture.ts';
+import { minuteMs, useDeliveries } from './fixture.ts';
 
-let site: SubscriptionSite;
-let viewId: string;
-beforeAll(async () => {
-  site = await openSubscriptionSite();
-  viewId = await site.view();
-});
-afterAll(() => site.close());
-beforeEach(() => {
-  site.mails.delivered.length = 0;
-});
-afterEach(async () => {
-  await site.stopSenders();
-  await site.as((tx) => tx('subscriptions').delete());
-  await site.as((tx) => tx('outgoing_mails').delete());
-});
+const { site, view } = useDeliveries();
 
 const findHeader = (address: string, name: string): string | undefined =>
   site.mailsTo(address)[0]?.mail.headers.find(({ key }) => key === name)?.value;
-
-/** Runs one process until nothing is due, and stops it. */
-async function work(options: RunnerOptions = {}): Promise<void> {
-  // It polls only on `tick`: otherwise it might poll again when a retry becomes due.
-  const runner = site.run({ pollMs: 60 * minuteMs, ...options });
-  await runner.tick();
-  await runner.stop();
-}
 
 const notPublished = expect.stringContaining('No sync of this resource has been published yet');
 
@@ -50,11 +28,11 @@ const concurrency = 2;
 describe('a slot', () => {
   it('sends each recipient a mail with labels, exact right-aligned numbers, escaped values, in HTML and plain text', async () => {
     const { id } = await site.subscribe({
-      viewId,
+      viewId: view.id,
       recipients: ['Ada@Example.test', 'bob@example.test'],
       timezone: 'Europe/London',
     });
-    await work();
+    await site.tick();
     site.send();
     const [bob, ada] = await site.settled(id, ['sent', 'sent']);
     expect([ada?.recipient, bob?.recipient].sort()).toEqual(['ada@example.test', 'bob@example.test']);
@@ -95,7 +73,7 @@ describe('a slot', () => {
         .update({ name: 'Late\r\nBcc: eve@example.test', columns: ['tranid', 'gone'] }),
     );
     const { id } = await site.subscribe({ viewId: empty });
-    await work();
+    await site.tick();
     site.send();
     await site.settled(id, ['sent']);
     const [delivered] = site.mails.delivered;
@@ -108,23 +86,23 @@ describe('a slot', () => {
   });
 
   it('is created once per minute of the schedule, and after downtime only the latest', async () => {
-    const { id } = await site.subscribe({ viewId });
-    await work();
-    await work();
+    const { id } = await site.subscribe({ viewId: view.id });
+    await site.tick();
+    await site.tick();
     expect(await site.deliveries(id)).toHaveLength(1);
     site.clock.advance(90 * minuteMs);
-    await work();
-    await work();
+    await site.tick();
+    await site.tick();
     expect(await site.deliveries(id)).toHaveLength(2);
     expect((await site.deliveries(id))[0]?.slot).toBe(site.clock.now().toISOString().replace('.000', ''));
   });
 
   it('fails instead of being sent late when the next one is already due', async () => {
-    const { id } = await site.subscribe({ viewId });
-    await work({ read: () => Promise.reject(unavailable('Busy', 1)) });
+    const { id } = await site.subscribe({ viewId: view.id });
+    await site.tick({ read: () => Promise.reject(unavailable('Busy', 1)) });
     site.clock.advance(2 * minuteMs);
     await site.as((tx) => tx('subscription_slots').update({ next_attempt_at: new Date(0) }));
-    await work();
+    await site.tick();
     const [late, early] = (await site.deliveries(id)).map(({ status, error }) => [status, error]);
     expect(late).toEqual(['queued', null]);
     expect(early).toEqual(['failed', 'The service could not send this slot before the next one was due']);
@@ -145,7 +123,7 @@ describe('reading', () => {
     const waits: { min: number; max: number }[] = [];
     for (let attempt = 1; attempt <= 5; attempt += 1) {
       const dueAt = new Date();
-      await work();
+      await site.tick();
       const { rows } = await site.as((tx) =>
         tx.raw(
           `select status, extract(epoch from next_attempt_at - ?)::float8 as max, extract(epoch from next_attempt_at - clock_timestamp())::float8 as min
@@ -174,8 +152,8 @@ describe('reading', () => {
   });
 
   it('hides the message of an internal error, which is in the log', async () => {
-    const { id } = await site.subscribe({ viewId });
-    await work({ read: () => Promise.reject(new Error('secret detail')) });
+    const { id } = await site.subscribe({ viewId: view.id });
+    await site.tick({ read: () => Promise.reject(new Error('secret detail')) });
     expect(await site.deliveries(id)).toMatchObject([{ status: 'queued', error: 'Internal error' }]);
     expect(site.lines.join('')).toContain('secret detail');
   });
@@ -185,7 +163,7 @@ describe('several processes', () => {
   it('deliver each of thirty slots once, and take over the slots of a stuck process', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 30; n += 1)
-      ids.push((await site.subscribe({ viewId, recipients: [`p${n}@example.test`] })).id);
+      ids.push((await site.subscribe({ viewId: view.id, recipients: [`p${n}@example.test`] })).id);
     let stuck = 0;
     const ends: (() => void)[] = [];
     const never = site.run({
@@ -235,7 +213,7 @@ describe('several processes', () => {
 describe('organizations', () => {
   it('are served fairly: the one with fewer slots in progress is next', async () => {
     for (let n = 0; n < 3; n += 1) {
-      const { id } = await site.subscribe({ viewId });
+      const { id } = await site.subscribe({ viewId: view.id });
       expect((await site.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
     }
     const other = await makeOrganization(site.ctx);
@@ -270,7 +248,7 @@ describe('organizations', () => {
       (await makeKey(ctx, site.organization.id, { permissions: ['write'] })).secret,
     );
     const runner = site.run({}, ctx);
-    const three = { viewId, recipients: ['a@example.test', 'b@example.test', 'c@example.test'] };
+    const three = { viewId: view.id, recipients: ['a@example.test', 'b@example.test', 'c@example.test'] };
     const scheduled = (await site.subscribe(three)).id;
     await runner.tick();
     expect((await site.deliveries(scheduled)).map(({ records }) => records)).toEqual([3, 3, 3]);
@@ -312,8 +290,8 @@ describe('the mail server', () => {
     async (_name, step, reaction, status) => {
       const server = await startScriptedServer({ [step as ScriptStep]: reaction });
       try {
-        const { id } = await site.subscribe({ viewId });
-        await work();
+        const { id } = await site.subscribe({ viewId: view.id });
+        await site.tick();
         const sender = site.send(server.url);
         const [delivery] = await site.settled(id, [status]);
         expect(delivery?.error).not.toBeNull();
@@ -333,8 +311,8 @@ describe('the mail server', () => {
   ] as const)('%s: the same mail is retried', async (_name, step, reaction) => {
     const server = await startScriptedServer({ [step as ScriptStep]: reaction });
     try {
-      const { id } = await site.subscribe({ viewId });
-      await work();
+      const { id } = await site.subscribe({ viewId: view.id });
+      await site.tick();
       const sender = site.send(server.url);
       await until(async () =>
         server.commands.some((line) => line.startsWith(step === 'end of data' ? 'DATA' : step))

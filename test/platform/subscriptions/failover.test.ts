@@ -37,9 +37,7 @@ async function failover(usedUntil: number, seenAt: number): Promise<void> {
 }
 /** The slots that a tick creates, and the status of each one's delivery. */
 async function readSlots(id: string): Promise<[slot: string, status: string][]> {
-  const runner = site.run({ pollMs: 60 * minuteMs });
-  await runner.tick();
-  await runner.stop();
+  await site.tick();
   return (await site.deliveries(id)).map(({ slot, status }) => [slot, status]);
 }
 const minute = (from: number): string =>

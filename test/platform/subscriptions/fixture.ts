@@ -1,4 +1,5 @@
 import supertest from 'supertest';
+import { afterEach, beforeAll, beforeEach } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { createLog } from '../../../src/core/log.ts';
@@ -16,6 +17,7 @@ import { type TestDatabase, testClock, testDatabase, testSettings } from '../../
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
 import { type Delivered, startMailServer } from '../../setup/smtp.ts';
 import { until } from '../../setup/until.ts';
+import { useStarted } from '../../setup/use-started.ts';
 
 export const minuteMs = 60_000;
 /** Start of the test clock, at a full minute. */
@@ -23,33 +25,33 @@ const startOfClock = (): Date => new Date(Math.ceil(Date.now() / minuteMs) * min
 
 export const someInvoices: readonly InvoiceRow[] = [
   {
-    id: 1,
-    tranid: 'INV-1',
-    total: '1234.50',
-    trandate: '2026-01-31',
-    entity: '7',
-    entityName: 'Ann & <b>Co</b>',
-    paid: true,
+    ...{ id: 1, tranid: 'INV-1', total: '1234.50', trandate: '2026-01-31' },
+    ...{ entity: '7', entityName: 'Ann & <b>Co</b>', paid: true },
   },
   {
-    id: 2,
-    tranid: 'INV-2',
-    total: '-15.30',
-    trandate: '2026-02-01',
-    entity: '8',
-    entityName: '=1+1',
-    paid: false,
+    ...{ id: 2, tranid: 'INV-2', total: '-15.30', trandate: '2026-02-01' },
+    ...{ entity: '8', entityName: '=1+1', paid: false },
   },
-  {
-    id: 3,
-    tranid: 'INV-3',
-    total: '12345678901234567890.10',
-    trandate: null,
-    entity: null,
-    entityName: null,
-    paid: null,
-  },
+  { id: 3, tranid: 'INV-3', total: '12345678901234567890.10' },
 ];
+
+/** For the top level of a test file: a view, and after each test no subscriptions and no mails. */
+export function useDeliveries() {
+  const site = useStarted(openSubscriptionSite);
+  const view = { id: '' };
+  beforeAll(async () => {
+    view.id = await site.view();
+  });
+  beforeEach(() => {
+    site.mails.delivered.length = 0;
+  });
+  afterEach(async () => {
+    await site.stopSenders();
+    await site.as((tx) => tx('subscriptions').delete());
+    await site.as((tx) => tx('outgoing_mails').delete());
+  });
+  return { site, view };
+}
 
 /** Stores the ERP's labels of the fields. */
 async function insertFieldLabels(ctx: Ctx, organizationId: string): Promise<void> {
@@ -136,6 +138,12 @@ export async function openSubscriptionSite(given: { readonly database?: TestData
       const runner = startSubscriptions(withReads(own), { pollMs: 100, ...options });
       runners.push(runner);
       return runner;
+    },
+    /** Runs one process until nothing is due, and stops it. It polls once, not again when a retry becomes due. */
+    tick: async (options: RunnerOptions = {}): Promise<void> => {
+      const runner = startSubscriptions(withReads(ctx), { pollMs: 60 * minuteMs, ...options });
+      await runner.tick();
+      await runner.stop();
     },
     /**
      * Starts a mail sender with long timeouts: a mail whose final response is late would get the status

@@ -1,32 +1,10 @@
 // What a subscription's mail contains: amounts with their currency, CSV files, templates.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { RunnerOptions } from '../../../src/platform/subscriptions/runner.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type {} from '../../../src/platform/subscriptions/runner.ts';
 import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
-import { minuteMs, openSubscriptionSite, type SubscriptionSite, someInvoices } from './fixture.ts';
+import { someInvoices, useDeliveries } from './fixture.ts';
 
-let site: SubscriptionSite;
-let viewId: string;
-beforeAll(async () => {
-  site = await openSubscriptionSite();
-  viewId = await site.view();
-});
-afterAll(() => site.close());
-beforeEach(() => {
-  site.mails.delivered.length = 0;
-});
-afterEach(async () => {
-  await site.stopSenders();
-  await site.as((tx) => tx('subscriptions').delete());
-  await site.as((tx) => tx('outgoing_mails').delete());
-});
-
-/** Runs one process until nothing is due, and stops it. */
-async function work(options: RunnerOptions = {}): Promise<void> {
-  // It polls only on `tick`: otherwise it might poll again when a retry becomes due.
-  const runner = site.run({ pollMs: 60 * minuteMs, ...options });
-  await runner.tick();
-  await runner.stop();
-}
+const { site, view } = useDeliveries();
 
 describe('amounts of money', () => {
   const money: [amount: string | null, currency: string | null, shown: string][] = [
@@ -54,7 +32,7 @@ describe('amounts of money', () => {
     const { id } = await site.subscribe({
       viewId: await site.view({ columns, sort: [{ field: 'tranid', direction: 'asc' }] }),
     });
-    await work();
+    await site.tick();
     site.send();
     await site.settled(id, ['sent']);
     const { html = '', text = '' } = site.mails.delivered[0]?.mail ?? {};
@@ -123,11 +101,11 @@ describe('amounts of money', () => {
 describe('a CSV file', () => {
   it('contains all records, is stored once for all mails, is safe against formulas, and is deleted once they are sent', async () => {
     const { id } = await site.subscribe({
-      viewId,
+      viewId: view.id,
       format: 'csv',
       recipients: ['ada@example.test', 'bob@example.test'],
     });
-    await work();
+    await site.tick();
     const storedFiles = () =>
       site.as((tx) => tx('mail_attachments').select<{ content: string }[]>('content'));
     expect(await storedFiles()).toHaveLength(1);
@@ -155,7 +133,7 @@ describe('a CSV file', () => {
   });
 
   it('that is too large fails with a message that says what to do, and is read once', async () => {
-    const { id } = await site.subscribe({ viewId, format: 'csv' });
+    const { id } = await site.subscribe({ viewId: view.id, format: 'csv' });
     const { settings } = site.ctx;
     const runner = site.run(
       {},
@@ -186,8 +164,8 @@ describe('a template', () => {
     const body =
       '<html><body><ul>{% for row in rows %}<li>{{ row.record.tranid }} {{ row.labels.entity }} {{ row.cells[3] }}</li>{% endfor %}</ul></body></html>';
     const templateId = await template('{{ view.name }}: {{ total }} ({{ rows[1].labels.entity }})', body);
-    const { id } = await site.subscribe({ viewId, templateId });
-    await work();
+    const { id } = await site.subscribe({ viewId: view.id, templateId });
+    await site.tick();
     site.send();
     await site.settled(id, ['sent']);
     const [delivered] = site.mails.delivered;
@@ -210,8 +188,8 @@ describe('a template', () => {
       'x',
       'one\n{{ rows | map: "record" | first | divided_by: 0 }}{% for i in (1..1000000000) %}{{ i }}{% endfor %}',
     );
-    const { id } = await site.subscribe({ viewId, templateId });
-    await work();
+    const { id } = await site.subscribe({ viewId: view.id, templateId });
+    await site.tick();
     expect(await site.deliveries(id)).toMatchObject([
       { status: 'failed', error: expect.stringMatching(/^The template "mail-.*line 2/) },
     ]);
@@ -223,9 +201,9 @@ describe('a template', () => {
       kind: 'document',
       body: 'x',
     });
-    for (const templateId of [body.id, viewId]) {
+    for (const templateId of [body.id, view.id]) {
       const answer = await site.owner('post', '/subscriptions', {
-        viewId,
+        viewId: view.id,
         templateId,
         schedule: '* * * * *',
         recipients: ['a@b.test'],

@@ -1,37 +1,25 @@
 // Mails of a view with masked fields are masked for everyone, and a subscription runs only as long as its
 // owner may read records.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { fieldsWith, invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
 import { listCodes } from '../../setup/api.ts';
-import { minuteMs, openSubscriptionSite, type SubscriptionSite } from './fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { openSubscriptionSite } from './fixture.ts';
 
-const masks: Record<string, string> = {
-  customerName: 'hash',
-  date: 'year',
-  total: 'last4',
-  totalText: 'last4',
-};
-const endpoint = {
-  ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) =>
-    field.name in masks ? { ...field, mask: masks[field.name] } : field,
-  ),
-};
+const last4 = { mask: 'last4' };
+const masks = { customerName: { mask: 'hash' }, date: { mask: 'year' }, total: last4, totalText: last4 };
+const endpoint = { ...invoicesEndpoint, fields: fieldsWith(masks) };
 
-let site: SubscriptionSite;
+const site = useStarted(() => openSubscriptionSite());
 let viewId: string;
 beforeAll(async () => {
-  site = await openSubscriptionSite();
   await publishVersion(site.ctx, site.organization.id, { endpoints: [endpoint] });
   viewId = await site.view({ visibility: 'organization' });
 });
-afterAll(() => site.close());
 
 async function deliver(): Promise<void> {
   site.mails.delivered.length = 0;
-  const runner = site.run({ pollMs: 60 * minuteMs });
-  await runner.tick();
-  await runner.stop();
+  await site.tick();
   site.send();
 }
 const secrets = /Ann|=1\+1|01-31|02-01|1,?234[.]50|15[.]30|67890[.]10/;

@@ -1,18 +1,17 @@
 // Subscriptions through the management interface: which views can be sent, who may do so, recipients, and
 // what disables a subscription.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { loadInvoices } from '../../public/fixture.ts';
 import { createApi, listCodes } from '../../setup/api.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { openSubscriptionSite, type SubscriptionSite } from './fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { openSubscriptionSite } from './fixture.ts';
 
-let site: SubscriptionSite;
+const site = useStarted(() => openSubscriptionSite());
 let viewId: string;
 beforeAll(async () => {
-  site = await openSubscriptionSite();
   viewId = await site.view({ visibility: 'organization' });
 });
-afterAll(() => site.close());
 
 const rights = [
   'record:read',
@@ -25,11 +24,6 @@ const rights = [
   'subscription:delete',
 ];
 const validInput = { schedule: '0 7 * * 1-5', timezone: 'Europe/London', recipients: ['ada@example.test'] };
-async function tick(): Promise<void> {
-  const runner = site.run();
-  await runner.tick();
-  await runner.stop();
-}
 
 describe('POST /subscriptions', () => {
   it('201 with defaults, the next run in its time zone, and addresses in lower case', async () => {
@@ -195,7 +189,7 @@ describe('a subscription is disabled', () => {
       (await other.api('patch', `/subscriptions/${id}`, { recipients: ['bob@example.test'] })).body,
     ];
     expect(bodies).toMatchObject(Array.from({ length: 3 }, () => ({ id, view: null, disabledReason: null })));
-    await tick();
+    await site.tick();
     const { body } = await other.api('get', `/subscriptions/${id}`);
     expect(body).toMatchObject({
       enabled: false,
@@ -250,7 +244,7 @@ describe('POST /subscriptions/{id}/send', () => {
 describe('deliveries', () => {
   it('are deleted after 90 days, links after two years; the last slot of the schedule is kept', async () => {
     const { id } = await site.subscribe({ viewId });
-    await tick();
+    await site.tick();
     const old = "now() - interval '91 days'";
     const before = await site.as((tx) =>
       tx('subscription_slots').where({ subscription_id: id }).first('slot'),
@@ -269,7 +263,7 @@ describe('deliveries', () => {
     expect(
       await site.as((tx) => tx('subscription_slots').where({ subscription_id: id }).first('slot')),
     ).toEqual(before);
-    await tick();
+    await site.tick();
     expect(await site.deliveries(id)).toEqual([]);
   });
 });

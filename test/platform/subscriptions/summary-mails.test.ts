@@ -1,40 +1,20 @@
 // Mails of a view with a summary: its rows in the mail and in templates, exact and per currency.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { loadInvoices } from '../../public/fixture.ts';
-import { minuteMs, openSubscriptionSite, type SubscriptionSite } from './fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { openSubscriptionSite } from './fixture.ts';
 
-let site: SubscriptionSite;
+const site = useStarted(() => openSubscriptionSite());
 beforeAll(async () => {
-  site = await openSubscriptionSite();
+  const [euros, yen] = [
+    { entity: '1', entityName: 'EUR' },
+    { entity: '2', entityName: 'JPY' },
+  ];
   await loadInvoices(site.ctx, site.organization.id, [
-    {
-      id: 1,
-      tranid: 'A',
-      total: '1234.50',
-      trandate: '2026-01-31',
-      entity: '1',
-      entityName: 'EUR',
-      status: 'open',
-    },
-    {
-      id: 2,
-      tranid: 'B',
-      total: '0.25',
-      trandate: '2026-01-02',
-      entity: '1',
-      entityName: 'EUR',
-      status: 'open',
-    },
-    {
-      id: 3,
-      tranid: 'C',
-      total: '12345678901234567890.10',
-      trandate: '2026-02-01',
-      entity: '2',
-      entityName: 'JPY',
-      status: '<b>',
-    },
-    { id: 4, tranid: 'D', total: '5', trandate: null, entity: '2', entityName: 'JPY', status: null },
+    { id: 1, tranid: 'A', total: '1234.50', trandate: '2026-01-31', ...euros, status: 'open' },
+    { id: 2, tranid: 'B', total: '0.25', trandate: '2026-01-02', ...euros, status: 'open' },
+    { id: 3, tranid: 'C', total: '12345678901234567890.10', trandate: '2026-02-01', ...yen, status: '<b>' },
+    { id: 4, tranid: 'D', total: '5', trandate: null, ...yen, status: null },
   ]);
   await site.as((tx) =>
     tx('erp_record_types').update({
@@ -51,7 +31,6 @@ beforeAll(async () => {
     }),
   );
 });
-afterAll(() => site.close());
 
 async function deliverMail(
   summary: object,
@@ -60,9 +39,7 @@ async function deliverMail(
   site.mails.delivered.length = 0;
   const viewId = await site.view({ name: 'Totals', columns: ['tranid'], sort: [], summary });
   const { id } = await site.subscribe({ viewId, ...given });
-  const runner = site.run({ pollMs: 60 * minuteMs });
-  await runner.tick();
-  await runner.stop();
+  await site.tick();
   site.send();
   await site.settled(id, ['sent']);
   const { subject = '', html = '', text = '' } = site.mailsTo('ada@example.test')[0]?.mail ?? {};
@@ -118,9 +95,7 @@ describe('a mail of a view with a summary', () => {
       summary: { groups: [{ field: 'status' }] },
     });
     const { id } = await site.subscribe({ viewId, format: 'csv', recipients: ['csv@example.test'] });
-    const runner = site.run({ pollMs: 60 * minuteMs });
-    await runner.tick();
-    await runner.stop();
+    await site.tick();
     site.send();
     await site.settled(id, ['sent']);
     const { subject, attachments } = site.mailsTo('csv@example.test')[0]?.mail ?? {};

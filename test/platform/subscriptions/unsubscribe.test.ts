@@ -1,15 +1,14 @@
 // The unsubscribe link of a mail: one POST unsubscribes one recipient, and only they can undo it.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openSubscriptionSite, type SubscriptionSite } from './fixture.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useStarted } from '../../setup/use-started.ts';
+import { openSubscriptionSite } from './fixture.ts';
 
-let site: SubscriptionSite;
+const site = useStarted(() => openSubscriptionSite());
 let viewId: string;
 beforeAll(async () => {
-  site = await openSubscriptionSite();
   viewId = await site.view();
   site.send();
 });
-afterAll(() => site.close());
 
 let made = 0;
 /** Creates a subscription with two recipients and one sent slot; `link` is the first recipient's. */
@@ -22,9 +21,7 @@ async function sent() {
 }
 async function deliver(id: string, statuses: readonly string[]): Promise<void> {
   expect((await site.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
-  const runner = site.run();
-  await runner.tick();
-  await runner.stop();
+  await site.tick();
   await site.settled(id, statuses);
 }
 const readRecipients = async (id: string): Promise<Record<string, string>> => {

@@ -1,11 +1,12 @@
 // Values of synced records in rejections and deletion proposals: masked without unmasked:read, and none
 // without record:read.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { publishVersion } from '../../public/fixture.ts';
 import { type Api, createApi, listCodes, signedInApi } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { testDatabase } from '../../setup/database.ts';
 import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { datedFields, endOpenRuns, memoryErp, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
 
 const endpoint = {
@@ -19,13 +20,12 @@ const endpoint = {
   sorts: [],
 };
 
-let database: TestDatabase;
+const database = useStarted(() => testDatabase());
 let fixture: SyncFixture;
 let owner: Api;
 let editor: Api;
 let operator: Api;
 beforeAll(async () => {
-  database = await testDatabase();
   const app = createApp(database.ctx);
   fixture = await syncFixture(database.ctx, memoryErp(datedFields));
   fixture.erp.shownAs = { number: 'total', name: 'name', date: null, amount: 'total' };
@@ -41,7 +41,6 @@ beforeAll(async () => {
   operator = await session(await member(['sync:read', 'sync:approve-deletions']));
 });
 afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
 
 describe('deletion proposals', () => {
   it('show labels as they are, masked, or not at all', async () => {

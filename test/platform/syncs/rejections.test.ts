@@ -1,20 +1,17 @@
 // Records that could not be stored, and reading them again on request.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { type Api, createApi, listCodes } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { datedFields, endOpenRuns, memoryErp, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
 
-let database: TestDatabase;
+const database = useStarted(() => testDatabase());
 let fixture: SyncFixture;
 let api: Api;
-beforeAll(async () => {
-  database = await testDatabase();
-});
 afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
 
 /** Two records that cannot be stored, rejected by a full run; a third rejected by a later incremental run. */
 async function begin(): Promise<{ first: string; second: string }> {

@@ -2,18 +2,13 @@
 // shows.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
-import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
+import { fieldsWith, invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
 import { type Answer, type Api, createApi, listCodes } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
-const masks: Record<string, string> = { number: 'last4', customerName: 'hash', date: 'year' };
-const endpoint = {
-  ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) =>
-    field.name in masks ? { ...field, mask: masks[field.name] } : field,
-  ),
-};
+const masks = { number: { mask: 'last4' }, customerName: { mask: 'hash' }, date: { mask: 'year' } };
+const endpoint = { ...invoicesEndpoint, fields: fieldsWith(masks) };
 const rows = [
   { id: 1, tranid: 'INV-20017', entityName: 'Quagmire Shipping', trandate: '2026-01-31', total: '12.50' },
   { id: 2, tranid: 'INV-9', entityName: 'Zephyr Bakery', trandate: '2025-06-01', total: '7' },

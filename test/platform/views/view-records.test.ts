@@ -3,61 +3,12 @@ import { createServer, type IncomingMessage, request, type Server } from 'node:h
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openKnex } from '../../../src/db/connect.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
-import { type Api, base, listCodes, listProblems } from '../../setup/api.ts';
+import { loadInvoices } from '../../public/fixture.ts';
+import { base, listCodes, listProblems } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
-import { useOrganization } from '../../setup/use-organization.ts';
+import { useViews } from './fixture.ts';
 
-const invoices: InvoiceRow[] = [
-  {
-    id: 1,
-    tranid: 'INV-1',
-    status: 'open',
-    total: '-15.30',
-    seq: '9007199254740993',
-    entityName: '=HYPERLINK("x")',
-    trandate: '2026-01-31',
-  },
-  {
-    id: 2,
-    tranid: '-15.30',
-    status: 'paid',
-    total: '12345678901234567890.10',
-    entityName: 'Ann, "the" boss\nBob',
-    trandate: '2026-02-01',
-  },
-  { id: 3, tranid: '', status: 'open', total: '7', lines: '[{"item":"1","quantity":2.50}]' },
-  { id: 4, tranid: null, status: 'open', total: '-15.30', lastmodified: '2026-01-31T10:00:00Z', paid: true },
-];
-
-const org = useOrganization({
-  settings: {
-    exports: { maxRunning: 1, maxWaiting: 4, maxDurationMs: 60_000, minBytesPerSecond: 1, maxSlowMs: 60_000 },
-  },
-});
-
-const settle = async () => {
-  await org.renew();
-  await loadInvoices(org.ctx, org.id, invoices);
-};
-
-const warehouse = (text: string, values: unknown[] = []) =>
-  org.ctx.db.data.query(text.replaceAll('$wh', tenantSchema(org.id)), values);
-const body = (given: object = {}) => ({
-  name: 'Open invoices',
-  recordType: 'invoice',
-  columns: ['tranid', 'total'],
-  ...given,
-});
-const make = async (api: Api, given: object = {}): Promise<string> => {
-  const answer = await api('post', '/views', body(given));
-  expect(answer.status, answer.text).toBe(201);
-  return answer.body.id;
-};
-const readRecords = (api: Api, id: string, query = '') => api('get', `/views/${id}/records${query}`);
-const readCsv = (api: Api, id: string, query = '') =>
-  api('get', `/views/${id}/records${query}`, undefined, { accept: 'text/csv' });
+const { org, settle, warehouse, body, make, readRecords, readCsv } = useViews();
 
 describe('GET /views/{id}/records', () => {
   beforeEach(settle);

@@ -2,7 +2,13 @@
 // readers get.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type InvoiceRow, invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
+import {
+  fieldsWith,
+  type InvoiceRow,
+  invoicesEndpoint,
+  loadInvoices,
+  publishVersion,
+} from '../../public/fixture.ts';
 import { exactAverage } from '../../public/read/exact-average.ts';
 import { type Answer, type Api, listProblems } from '../../setup/api.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
@@ -278,9 +284,7 @@ describe('a summary', () => {
   });
 
   it('of a field that a version masks is held back for callers without unmasked:read', async () => {
-    const fields = invoicesEndpoint.fields.map((field) =>
-      field.name === 'status' ? { ...field, mask: 'hash' } : field,
-    );
+    const fields = fieldsWith({ status: { mask: 'hash' } });
     const owner = await org.session(org.owner.id);
     const id = await make({ groups: [{ field: 'status' }] });
     expect((await read(id, owner)).body.data).toHaveLength(3);

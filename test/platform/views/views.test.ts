@@ -1,62 +1,12 @@
 // Saved views: who may see and change them, and what they may query.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
-import type { Tx } from '../../../src/db/transaction.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
-import { type Api, listCodes, listProblems } from '../../setup/api.ts';
-import { type Person, useOrganization } from '../../setup/use-organization.ts';
+import type {} from '../../../src/db/transaction.ts';
+import { listCodes, listProblems } from '../../setup/api.ts';
+import type { Person } from '../../setup/use-organization.ts';
+import { useViews } from './fixture.ts';
 
-const invoices: InvoiceRow[] = [
-  {
-    id: 1,
-    tranid: 'INV-1',
-    status: 'open',
-    total: '-15.30',
-    seq: '9007199254740993',
-    entityName: '=HYPERLINK("x")',
-    trandate: '2026-01-31',
-  },
-  {
-    id: 2,
-    tranid: '-15.30',
-    status: 'paid',
-    total: '12345678901234567890.10',
-    entityName: 'Ann, "the" boss\nBob',
-    trandate: '2026-02-01',
-  },
-  { id: 3, tranid: '', status: 'open', total: '7', lines: '[{"item":"1","quantity":2.50}]' },
-  { id: 4, tranid: null, status: 'open', total: '-15.30', lastmodified: '2026-01-31T10:00:00Z', paid: true },
-];
-
-const org = useOrganization({
-  settings: {
-    exports: { maxRunning: 1, maxWaiting: 4, maxDurationMs: 60_000, minBytesPerSecond: 1, maxSlowMs: 60_000 },
-  },
-});
-
-const settle = async () => {
-  await org.renew();
-  await loadInvoices(org.ctx, org.id, invoices);
-};
-
-const sql = <T>(work: (tx: Tx) => Promise<T>) => org.sql(work);
-const warehouse = (text: string, values: unknown[] = []) =>
-  org.ctx.db.data.query(text.replaceAll('$wh', tenantSchema(org.id)), values);
-const body = (given: object = {}) => ({
-  name: 'Open invoices',
-  recordType: 'invoice',
-  columns: ['tranid', 'total'],
-  ...given,
-});
-const make = async (api: Api, given: object = {}): Promise<string> => {
-  const answer = await api('post', '/views', body(given));
-  expect(answer.status, answer.text).toBe(201);
-  return answer.body.id;
-};
-const readRecords = (api: Api, id: string, query = '') => api('get', `/views/${id}/records${query}`);
-const readCsv = (api: Api, id: string, query = '') =>
-  api('get', `/views/${id}/records${query}`, undefined, { accept: 'text/csv' });
+const { org, settle, warehouse, body, make, readRecords, readCsv } = useViews();
 
 describe('/views', () => {
   beforeAll(settle);
@@ -279,11 +229,11 @@ describe('the fields of a record type', () => {
   it('cannot be removed while a visible view or a team view uses them; drift names the views', async () => {
     const config = createId();
     const own = { organization_id: org.id, record_type: 'invoice' };
-    await sql((tx) =>
+    await org.sql((tx) =>
       tx('sync_configs').insert({ ...own, id: config, name: 'x', mode: 'full', deletions: 'none' }),
     );
     const drift = { ...own, run_id: createId(), at: new Date() };
-    await sql(async (tx) => {
+    await org.sql(async (tx) => {
       await tx('drift_events').insert({
         ...drift,
         id: createId(),
@@ -335,7 +285,7 @@ describe('the fields of a record type', () => {
     await org.api('delete', `/views/${mine}`);
     expect(await messages()).toEqual([422, '1 view that you may not see uses it']);
     await org.api('delete', `/teams/${teamId}`);
-    await sql((tx) => tx('views').where({ visibility: 'team' }).delete());
+    await org.sql((tx) => tx('views').where({ visibility: 'team' }).delete());
     expect(await messages()).toEqual([204]);
   });
 });

@@ -1,22 +1,21 @@
 import type { Express } from 'express';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { assignablePermissions } from '../../../src/core/permissions.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { createApi } from '../../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { testDatabase } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
 import { sessionApi } from '../../setup/sessions.ts';
 import { until } from '../../setup/until.ts';
+import { useStarted } from '../../setup/use-started.ts';
 
-let database: TestDatabase;
+const database = useStarted(() => testDatabase());
 let app: Express;
 
 beforeAll(async () => {
-  database = await testDatabase();
   app = createApp(database.ctx);
 });
-afterAll(() => database.close());
 
 describe('GET /whoami', () => {
   it('returns person, organization, role, permissions, credential and metrics', async () => {

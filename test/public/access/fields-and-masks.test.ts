@@ -1,7 +1,8 @@
 // What a reader sees of fields that an allow-list leaves out or that its version masks. Random masks and
 // allow-lists at every door, with entity tags, HEAD and the texts of errors: test/access.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Get, invoicesEndpoint, listIds, openSite, type Site } from '../fixture.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useStarted } from '../../setup/use-started.ts';
+import { type Get, invoicesEndpoint, listIds, openSite } from '../fixture.ts';
 
 const masks: Readonly<Record<string, string>> = {
   ...{ number: 'last4', total: 'hash', totalText: 'hash', seq: 'last4', paid: 'hash', date: 'year' },
@@ -37,14 +38,14 @@ const rows = [
   { id: 4, tranid: '=1+1\n\u2028😀x', trandate: '2024-12-31' },
 ];
 
-let site: Site;
+const site = useStarted(() =>
+  openSite({ rows, versions: [{ endpoints: [maskedEndpoint] }, { version: 'v2' }] }),
+);
 let unmasked: Get;
 const masked: Get = (path, headers) => site.get(path, headers);
 beforeAll(async () => {
-  site = await openSite({ rows, versions: [{ endpoints: [maskedEndpoint] }, { version: 'v2' }] });
   unmasked = await site.callerWith({ unmasked: true });
 });
-afterAll(() => site.close());
 
 describe('masked fields', () => {
   it('are text, masked alike in lists, records, NDJSON and CSV', async () => {

@@ -1,6 +1,6 @@
 // What `describe` tells agents and /mcp under row scopes, allow-lists and masks. The records that the tools read:
 // test/access.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import {
   type AccessLayer,
   fullAccess,
@@ -8,7 +8,8 @@ import {
   unlimitedLayer,
 } from '../../../src/core/record-access.ts';
 import { getRecordTools } from '../../../src/public/index.ts';
-import { type InvoiceRow, openSite, type Site, withReads } from '../fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { type InvoiceRow, openSite, withReads } from '../fixture.ts';
 import { createRowScopes, scopedInvoices } from './fixture.ts';
 
 const customers = ['acme', 'birch', 'corda'] as const;
@@ -24,15 +25,13 @@ const rows: InvoiceRow[] = Array.from({ length: 90 }, (_, index) => ({
 }));
 const masked: Readonly<Record<string, string>> = { total: 'last4', date: 'year', totalText: 'last4' };
 
-let site: Site;
-let tools: ReturnType<typeof getRecordTools>;
-beforeAll(async () => {
+const site = useStarted(() => {
   const fields = scopedInvoices.fields.map((field) => ({
     ...field,
     ...(masked[field.name] !== undefined && { mask: masked[field.name] }),
   }));
   const unscopable = scopedInvoices.fields.map(({ scopable: _scopable, ...field }) => field);
-  site = await openSite({
+  return openSite({
     settings: { cacheTtlMs: 0 },
     rows,
     versions: [
@@ -45,9 +44,11 @@ beforeAll(async () => {
       { version: 'v2', endpoints: [{ ...scopedInvoices, fields: unscopable }] },
     ],
   });
+});
+let tools: ReturnType<typeof getRecordTools>;
+beforeAll(async () => {
   tools = getRecordTools(withReads(site.ctx));
 });
-afterAll(() => site.close());
 
 type Tool = keyof typeof tools;
 const at = { version: 'v1', resource: 'invoices' };

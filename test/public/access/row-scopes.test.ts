@@ -1,8 +1,9 @@
 // Row scopes where test/access, which compares every door with an oracle, does not look: scopes that don't apply
 // to a version, records that are withheld, and fields that the ERP no longer delivers.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { testClock } from '../../setup/database.ts';
-import { bumpGeneration, type Get, listIds, openSite, type Site } from '../fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { bumpGeneration, type Get, listIds, openSite } from '../fixture.ts';
 import { createRowScopes, scopedInvoices } from './fixture.ts';
 
 const customers = ['acme', 'birch', 'corda', null] as const;
@@ -14,11 +15,9 @@ const rows = Array.from({ length: 40 }, (_, index) => ({
 const own = rows.filter(({ entity }) => entity === 'acme').map(({ id }) => String(id));
 
 const clock = testClock();
-let site: Site;
-let acme: Get;
-beforeAll(async () => {
+const site = useStarted(() => {
   const unscopable = scopedInvoices.fields.map(({ scopable: _scopable, ...field }) => field);
-  site = await openSite({
+  return openSite({
     clock,
     rows,
     versions: [
@@ -26,9 +25,11 @@ beforeAll(async () => {
       { version: 'v2', endpoints: [{ ...scopedInvoices, fields: unscopable }] },
     ],
   });
+});
+let acme: Get;
+beforeAll(async () => {
   acme = await site.callerWith({ rows: createRowScopes(['acme']) });
 });
-afterAll(() => site.close());
 /** As a run publishes, a second after the last read. */
 async function publish(): Promise<void> {
   await bumpGeneration(site.ctx, site.organizationId, rows.length);

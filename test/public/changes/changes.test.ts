@@ -2,12 +2,13 @@
 // was synced meanwhile. A token is valid only where it was issued, and only as long as tombstones are kept.
 import type { Express } from 'express';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReadEngine } from '../../../src/core/ctx.ts';
 import { createReadEngine, publicMetrics } from '../../../src/public/index.ts';
 import { pruneTombstones } from '../../../src/sync/retention.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { datedFields, memoryErp, noSignal, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
 import { createCaller, loadInvoices, publicApp, publishVersion } from '../fixture.ts';
 
@@ -21,7 +22,7 @@ const endpoint = {
   fields: ['name', 'total'].map((name) => ({ name, source: name })),
 };
 
-let database: TestDatabase;
+const database = useStarted(() => testDatabase({ settings: { cacheTtlMs: 0 } }));
 let app: Express;
 let reads: ReadEngine;
 let fixture: SyncFixture;
@@ -42,12 +43,10 @@ async function openFixture(): Promise<{ fixture: SyncFixture; get: Get }> {
 }
 
 beforeAll(async () => {
-  database = await testDatabase({ settings: { cacheTtlMs: 0 } });
   reads = createReadEngine(database.ctx);
   app = publicApp(database.ctx, undefined, reads);
   ({ fixture, get } = await openFixture());
 });
-afterAll(() => database.close());
 
 const page = async (since: string | null, limit = 1_000, from: Get = get): Promise<Page> =>
   (await from(`/v1/things/changes?limit=${limit}${since === null ? '' : `&since=${since}`}`).expect(200))

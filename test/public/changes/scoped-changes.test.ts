@@ -3,12 +3,13 @@
 // with a history that is kept in memory, over real syncs. Which readers may exchange tokens: test/access.
 import type { Express } from 'express';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { RowScopes } from '../../../src/core/record-access.ts';
 import { enterVersions } from '../../../src/platform/api-schemas/shown-columns.ts';
 import { pruneTombstones } from '../../../src/sync/retention.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { field, memoryErp, noSignal, syncFixture } from '../../sync/fixture.ts';
 import { createCaller, publicApp, publishVersion } from '../fixture.ts';
 
@@ -53,7 +54,7 @@ const createRowScopes = (conditions: Conditions): RowScopes => ({
   others: false,
 });
 
-let database: TestDatabase;
+const database = useStarted(() => testDatabase({ settings: { cacheTtlMs: 0 } }));
 let app: Express;
 
 async function openFeed() {
@@ -76,10 +77,8 @@ async function openFeed() {
 type Feed = Awaited<ReturnType<typeof openFeed>>;
 
 beforeAll(async () => {
-  database = await testDatabase({ settings: { cacheTtlMs: 0 } });
   app = publicApp(database.ctx);
 });
-afterAll(() => database.close());
 
 const page = async (get: Get, since: string | null, limit = 1_000): Promise<Page> =>
   (await get(`/v1/things/changes?limit=${limit}${since === null ? '' : `&since=${since}`}`).expect(200)).body;

@@ -2,13 +2,14 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parseChangesQuery } from '../../../src/public/changes/change-feed.ts';
 import { copyStatement } from '../../../src/public/export/export-sql.ts';
 import { planList } from '../../../src/public/read/plan.ts';
 import { asBuffer } from '../../setup/raw-body.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { compileInvoices } from '../compiled.ts';
-import { type Get, type InvoiceRow, invoicesEndpoint, openSite, type Site } from '../fixture.ts';
+import { type Get, type InvoiceRow, invoicesEndpoint, openSite } from '../fixture.ts';
 
 const ndjson = { accept: 'application/x-ndjson' };
 const csv = { accept: 'text/csv' };
@@ -65,15 +66,13 @@ const usual: InvoiceRow[] = Array.from({ length: 61 }, (_, index) => ({
 }));
 const rows = [...usual, ...odd];
 
-let site: Site;
+const site = useStarted(() => openSite({ settings: { corsOrigins: ['https://portal.example'] }, rows }));
 let caller: Readonly<Record<string, string>>;
 const get: Get = (path, headers) => site.get(path, headers);
 beforeAll(async () => {
-  site = await openSite({ settings: { corsOrigins: ['https://portal.example'] }, rows });
   const { secret } = await site.key();
   caller = { authorization: `Bearer ${secret}`, 'x-tenant-id': site.organizationId };
 });
-afterAll(() => site.close());
 
 const wholeText = async (query: string, headers: Record<string, string>) => {
   const response = await get(`/v1/invoices${query}`, headers).buffer(true).parse(asBuffer).expect(200);

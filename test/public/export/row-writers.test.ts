@@ -1,14 +1,15 @@
 // The rows of COPY as they come over the connection, and what the writers of both formats make of them.
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { copyOut, createCopyDataParser } from '../../../src/db/driver/copy-out.ts';
 import type { RowWriter } from '../../../src/public/export/copy-rows.ts';
 import { createCsvWriter } from '../../../src/public/export/csv.ts';
 import { copyStatement } from '../../../src/public/export/export-sql.ts';
 import { createJsonLinesWriter } from '../../../src/public/export/json-lines.ts';
 import { planList } from '../../../src/public/read/plan.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { compileInvoices } from '../compiled.ts';
-import { openSite, type Site } from '../fixture.ts';
+import { openSite } from '../fixture.ts';
 
 /** What a writer that works by bytes could misread. */
 const nasty = [
@@ -25,15 +26,13 @@ const nasty = [
   "'=1",
 ];
 
-let site: Site;
-beforeAll(async () => {
+const site = useStarted(() => {
   const rows = nasty.map((text, index) => ({
     ...{ id: index + 1, tranid: `~${text}`, status: index % 2 === 0 ? null : text, total: '1.500' },
     lines: JSON.stringify([{ item: text, quantity: index / 2 }, { 'item.name': text }]),
   }));
-  site = await openSite({ rows });
+  return openSite({ rows });
 });
-afterAll(() => site.close());
 
 function written(writer: RowWriter, given: readonly Uint8Array[]): string {
   const texts = [writer.head.toString()];

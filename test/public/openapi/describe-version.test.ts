@@ -1,14 +1,15 @@
 // The description of a version without new declarations is stored in test/public/golden.
 import type { oas31 } from 'openapi3-ts';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { describeVersion } from '../../../src/public/openapi/describe-version.ts';
 import { bindDocument } from '../../../src/public/version/bind.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { makeMember, makeSession } from '../../setup/organization.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { availableInvoices } from '../compiled.ts';
-import { type Get, invoicesEndpoint, openSite, type Site } from '../fixture.ts';
+import { type Get, invoicesEndpoint, openSite } from '../fixture.ts';
 import { lintTotals, schemaErrors } from './problems.ts';
 
 const describeEndpoints = (endpoints: unknown[], previous: unknown[] | null = null): oas31.OpenAPIObject => {
@@ -65,13 +66,11 @@ describe('describeVersion', () => {
 });
 
 describe('GET /openapi/{version}', () => {
-  let site: Site;
-  const get: Get = (path, headers) => site.get(path, headers);
-  beforeAll(async () => {
+  const site = useStarted(() => {
     const drafted = { ...invoicesEndpoint, name: 'drafted' };
-    site = await openSite({ versions: [{}, { version: 'v2', status: 'draft', endpoints: [drafted] }] });
+    return openSite({ versions: [{}, { version: 'v2', status: 'draft', endpoints: [drafted] }] });
   });
-  afterAll(() => site.close());
+  const get: Get = (path, headers) => site.get(path, headers);
 
   it('200 with the stored bytes and an ETag', async () => {
     const stored = await site.inTransaction((tx) =>

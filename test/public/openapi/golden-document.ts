@@ -8,7 +8,7 @@ import { compileSchema } from '../../../src/public/version/compile.ts';
 import { readableEndpoints } from '../../../src/public/version/narrow.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { availableInvoices } from '../compiled.ts';
-import { invoicesEndpoint } from '../fixture.ts';
+import { fieldsWith, invoicesEndpoint } from '../fixture.ts';
 
 const marked: Record<string, object> = {
   customer: { scopable: true, mask: 'last4', tags: ['personal'] },
@@ -29,7 +29,7 @@ const document = SchemaDocument.parse({
     {
       ...invoicesEndpoint,
       name: 'masked-invoices',
-      fields: invoicesEndpoint.fields.map((field) => ({ ...field, ...marked[field.name] })),
+      fields: fieldsWith(marked),
       filters: invoicesEndpoint.filters.filter(({ field }) => ['total', 'modified', 'paid'].includes(field)),
       sorts: ['modified', 'total'],
       defaultSort: { field: 'modified', order: 'desc' },

@@ -1,17 +1,14 @@
 // The service responds as the description of a version that declares everything says, and takes the examples
 // of the description.
 import type { oas31 } from 'openapi3-ts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { useStarted } from '../../setup/use-started.ts';
 import { openDescribed } from '../described.ts';
-import { type Get, openSite, type Site } from '../fixture.ts';
+import { type Get, openSite } from '../fixture.ts';
 import { describeTargets } from '../related.ts';
 import { parties, richInvoices, richTargets } from './richer-document.ts';
 
-let site: Site;
-let text: string;
-const get: Get = (path, headers) => site.get(path, headers);
-
-beforeAll(async () => {
+const site = useStarted(() => {
   const rows = Array.from({ length: 12 }, (_, index) => ({
     id: index + 1,
     tranid: `INV-${index + 1}`,
@@ -25,12 +22,16 @@ beforeAll(async () => {
     entityName: `Customer ${index % 3}`,
     lines: `[{"item":"${index % 4}","quantity":${index}.5}]`,
   }));
-  site = await openSite({ rows, versions: [] });
+  return openSite({ rows, versions: [] });
+});
+let text: string;
+const get: Get = (path, headers) => site.get(path, headers);
+
+beforeAll(async () => {
   await describeTargets(site.ctx, site.organizationId, richTargets);
   await site.publish({ endpoints: [richInvoices, parties] });
   ({ text } = await get('/openapi/v1').expect(200));
 });
-afterAll(() => site.close());
 
 const listParameters = (path: string): oas31.ParameterObject[] => JSON.parse(text).paths[path].get.parameters;
 

@@ -1,8 +1,9 @@
 // Related records in lists and records: each is what a separate request of the same reader for it returns, or
 // null.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { RowScopes } from '../../../src/core/record-access.ts';
 import { testClock } from '../../setup/database.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { type Get, type InvoiceRow, invoicesEndpoint, openSite, type Site } from '../fixture.ts';
 import {
   allTargets,
@@ -95,12 +96,11 @@ type Body = Record<string, unknown> & { id: string };
 type Embedding = Readonly<Record<'buyer' | 'payer', { readonly name: string } | null>>;
 
 const clock = testClock();
-let site: Site;
+const site = useStarted(() => openSite({ clock, rows: invoices, versions: [] }));
 const callers = new Map<KeyName, Get>();
 const as = (name: KeyName): Get => callers.get(name) ?? site.get;
 
 beforeAll(async () => {
-  site = await openSite({ clock, rows: invoices, versions: [] });
   await loadCustomers(site.ctx, site.organizationId, customers);
   await describeTargets(site.ctx, site.organizationId, allTargets);
   await site.publish({ endpoints: [relatedInvoices, customersEndpoint] });
@@ -110,7 +110,6 @@ beforeAll(async () => {
   for (const [name, scopes] of Object.entries(keys))
     callers.set(name as KeyName, await site.callerWith(structuredClone(scopes) as Scopes));
 });
-afterAll(() => site.close());
 
 /** Another organization with these records, whose customers have ids of that type. */
 async function another(rows: InvoiceRow[], others: CustomerRow[], idType?: 'text'): Promise<Get> {

@@ -8,6 +8,7 @@ import { type TestClock, type TestDatabase, testClock, testDatabase } from '../.
 import { until } from '../../setup/until.ts';
 import {
   bumpGeneration,
+  fieldsWith,
   type Get,
   type InvoiceRow,
   insertInvoices,
@@ -317,9 +318,7 @@ describe('totals', () => {
   });
 
   it('are not mixed up between two resources that use one name for different columns', async () => {
-    const fields = invoicesEndpoint.fields.map((field) =>
-      field.name === 'status' ? { ...field, source: 'tranid' } : field,
-    );
+    const fields = fieldsWith({ status: { source: 'tranid' } });
     const swapped = { ...invoicesEndpoint, name: 'swapped', fields };
     await organization.publish({ version: 'v2', endpoints: [invoicesEndpoint, swapped] });
     expect((await get('/v2/invoices?status=open').expect(200)).body.pagination.total).toBe(20);

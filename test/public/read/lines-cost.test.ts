@@ -1,10 +1,11 @@
 // What filters on lines cost PostgreSQL in blocks read, which is the same on any machine. The lines are long
 // enough to be stored outside of their records, where every look at them is a read of its own.
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { testDatabase } from '../../setup/database.ts';
 import { makeOrganization } from '../../setup/organization.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { loadInvoices, richLineColumns } from '../fixture.ts';
 import { countBlocks, createIndexes, describePlans } from './explain.ts';
 import { parameter, selectableInvoices } from './selection-oracle.ts';
@@ -29,12 +30,11 @@ const createLine = (item: string, id: number, at: number): object => ({
   due: `2026-01-${String(1 + ((id + at) % 28)).padStart(2, '0')}`,
 });
 
-let database: TestDatabase;
+const database = useStarted(() => testDatabase());
 let site: Parameters<typeof countBlocks>[0];
 let plainBlocks: number;
 
 beforeAll(async () => {
-  database = await testDatabase();
   const { id: organizationId } = await makeOrganization(database.ctx);
   const rows = Array.from({ length: records }, (_, index) => ({
     id: index + 1,
@@ -50,7 +50,6 @@ beforeAll(async () => {
   await database.ctx.db.control.raw(`vacuum (analyze) ${tenantSchema(organizationId)}."${table}"`);
   plainBlocks = await countBlocks(site, '', records);
 });
-afterAll(() => database.close());
 
 const absent = Array.from({ length: 100 }, (_, n) => `absent ${n}`);
 const many = (values: readonly string[]): string =>

@@ -1,8 +1,9 @@
 // Filters on lines: a record matches when one of its lines does. Random filters against the same filter in
 // memory, in every way of reading a list.
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Get, listIds, type Site } from '../fixture.ts';
+import { describe, expect, it } from 'vitest';
+import { useStarted } from '../../setup/use-started.ts';
+import { type Get, listIds } from '../fixture.ts';
 import { describePlans, explainCount } from './explain.ts';
 import {
   compares,
@@ -21,12 +22,8 @@ import {
 } from './selection-oracle.ts';
 
 const invoices = randomInvoices(90);
-let site: Site;
+const site = useStarted(() => openSelection(invoices));
 const get: Get = (path, headers) => site.get(path, headers);
-beforeAll(async () => {
-  site = await openSelection(invoices);
-});
-afterAll(() => site.close());
 
 type LineFilter = {
   readonly key: string;
@@ -161,9 +158,7 @@ describePlans('a filter on lines', () => {
     'lines.due_after=2026-02-01',
     'lines.due_before=2026-01-30',
   ])('%s visits only the invoices with more lines than the index holds', async (query) => {
-    const plan = await explainCount(site, selectableInvoices, query, {
-      analyze: true,
-    });
+    const plan = await explainCount(site, selectableInvoices, query, { analyze: true });
     const [found, removed] = [/ Scan .*?\(actual rows=(\d+)/, /Rows Removed by Filter: (\d+)/].map((each) =>
       Number(each.exec(plan)?.[1]),
     );

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Get, type InvoiceRow, listIds, openSite, type Site } from '../fixture.ts';
+import { describe, expect, it } from 'vitest';
+import { useStarted } from '../../setup/use-started.ts';
+import { type Get, type InvoiceRow, listIds, openSite } from '../fixture.ts';
 
 const rows: InvoiceRow[] = [
   {
@@ -49,12 +50,8 @@ const rows: InvoiceRow[] = [
   },
 ];
 
-let site: Site;
+const site = useStarted(() => openSite({ rows }));
 const get: Get = (path, headers) => site.get(path, headers);
-beforeAll(async () => {
-  site = await openSite({ rows });
-});
-afterAll(() => site.close());
 
 describe('GET /{version}/{resource}', () => {
   it('200 with the pagination envelope and every published field', async () => {

@@ -1,10 +1,11 @@
 // Which numbers of a record type are amounts of money, as the ERP describes them: what `/summary` and the
 // tools of agents add up.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { fullAccess } from '../../../src/core/record-access.ts';
 import { createReadEngine, createVersionTools, getRecordTools } from '../../../src/public/index.ts';
-import { type Get, invoicesEndpoint, openSite, type Site } from '../fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { type Get, invoicesEndpoint, openSite } from '../fixture.ts';
 
 const functions = ['sum', 'avg', 'min', 'max'];
 const summarized = (aggregates: readonly object[]) => ({
@@ -15,7 +16,13 @@ const bothDeclared = summarized([
   { field: 'seq', functions },
 ]);
 
-let site: Site;
+const site = useStarted(() => {
+  const rows = [
+    { id: 1, status: 'EUR', total: '1.5', seq: '2' },
+    { id: 2, status: 'USD', total: '2.25', seq: '3' },
+  ];
+  return openSite({ rows, versions: [] });
+});
 let get: Get;
 let aggregate: (version: string, input: object) => Promise<string>;
 
@@ -44,11 +51,6 @@ async function describeAs(description: object, hasCurrencies: boolean): Promise<
 }
 
 beforeAll(async () => {
-  const rows = [
-    { id: 1, status: 'EUR', total: '1.5', seq: '2' },
-    { id: 2, status: 'USD', total: '2.25', seq: '3' },
-  ];
-  site = await openSite({ rows, versions: [] });
   ({ get } = site);
   const reads = createReadEngine(site.ctx);
   aggregate = async (version, input) => {
@@ -61,7 +63,6 @@ beforeAll(async () => {
     return (found ?? Promise.reject(new Error('no tool'))).catch(({ message }: Error) => message);
   };
 });
-afterAll(() => site.close());
 
 describe('a number', () => {
   it('that is no amount is added up whatever the currencies, by clients and by agents', async () => {

@@ -1,9 +1,10 @@
 // `or` selects the records that match at least one of its conditions, together with all other filters. Random
 // groups against the same in memory.
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { readOr } from '../../../src/public/read/filters.ts';
-import { type Get, listIds, type Site } from '../fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { type Get, listIds } from '../fixture.ts';
 import { describePlans, explainCount } from './explain.ts';
 import {
   compares,
@@ -28,13 +29,12 @@ const masked = { ...selectableAs('masked', ['number'], { mask: 'last4' }), searc
 const scoped = selectableAs('scoped', ['status'], { scopable: true });
 const withStatus = (wanted: string) => invoices.flatMap(({ id, status }) => (status === wanted ? [id] : []));
 const someIds = [...withStatus('open').slice(0, 4), ...withStatus('paid').slice(0, 4)];
-let site: Site;
+const site = useStarted(() => openSelection(invoices, [masked, scoped]));
 /** Reads open invoices only. */
 let getOpen: Get;
 const get: Get = (path, headers) => site.get(path, headers);
 
 beforeAll(async () => {
-  site = await openSelection(invoices, [masked, scoped]);
   const conditions = [{ field: 'status', source: 'status', in: ['open'] }];
   const rows = { resources: { scoped: { recordType: 'invoice', conditions } }, others: false };
   getOpen = await site.callerWith({ rows });
@@ -42,7 +42,6 @@ beforeAll(async () => {
     [...withheld],
   ]);
 });
-afterAll(() => site.close());
 
 type Condition = { readonly filter: string; readonly operator: string; readonly value: string };
 

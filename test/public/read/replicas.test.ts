@@ -1,6 +1,6 @@
 // Reads of a replica that fail halfway. The replica is the same server: what it lags behind, see
 // test/scale/replicas.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/core/clock.ts';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { fullAccess } from '../../../src/core/record-access.ts';
@@ -14,8 +14,9 @@ import { planSummary } from '../../../src/public/read/summary-plan.ts';
 import { testClock } from '../../setup/database.ts';
 import { startOptionDroppingProxy } from '../../setup/option-dropping-proxy.ts';
 import { until } from '../../setup/until.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { compileInvoices } from '../compiled.ts';
-import { bumpGeneration, loadInvoices, openSite, publicApp, type Site, withReads } from '../fixture.ts';
+import { bumpGeneration, loadInvoices, openSite, publicApp, withReads } from '../fixture.ts';
 import {
   allTargets,
   customersEndpoint,
@@ -33,18 +34,16 @@ const query = {
 };
 const never = new AbortController().signal;
 
-let database: Site;
+const database = useStarted(() => openSite({ rows: records, versions: [] }));
 let tenant: TenantCtx;
 const closing: (() => unknown)[] = [];
 
 beforeAll(async () => {
-  database = await openSite({ rows: records, versions: [] });
   ({ tenant } = database);
 });
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
-afterAll(() => database.close());
 
 /** The primary is reached through an address of its own, which `cut` closes. */
 async function openReplicaSite(clock: Clock, maxDurationMs = 60_000) {

@@ -1,8 +1,9 @@
 // `q` finds the records of which a searched field contains the text, regardless of case, together with
 // filters and under any sort.
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Get, listIds, type Site } from '../fixture.ts';
+import { describe, expect, it } from 'vitest';
+import { useStarted } from '../../setup/use-started.ts';
+import { type Get, listIds } from '../fixture.ts';
 import { describePlans, explainCount } from './explain.ts';
 import {
   folded,
@@ -17,12 +18,8 @@ import {
 
 const invoices = randomInvoices(90);
 const masked = { ...selectableAs('masked', ['number'], { mask: 'last4' }), search: ['number'] };
-let site: Site;
+const site = useStarted(() => openSelection(invoices, [masked]));
 const get: Get = (path, headers) => site.get(path, headers);
-beforeAll(async () => {
-  site = await openSelection(invoices, [masked]);
-});
-afterAll(() => site.close());
 
 const has = (text: string | null | undefined, q: string): boolean =>
   typeof text === 'string' && folded(text).includes(folded(q));

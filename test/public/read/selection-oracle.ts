@@ -1,7 +1,7 @@
 // Random invoices with lines, a version that declares every way to select and sort them, and what each way
 // means, computed in memory.
 import fc from 'fast-check';
-import { type InvoiceRow, invoicesEndpoint, openSite, richLineColumns } from '../fixture.ts';
+import { fieldsWith, type InvoiceRow, invoicesEndpoint, openSite, richLineColumns } from '../fixture.ts';
 
 export type Line = Readonly<Record<string, string | number | boolean>>;
 export type Invoice = InvoiceRow & { readonly id: number; readonly parsed: readonly Line[] | null };
@@ -80,22 +80,19 @@ const dated = ['eq', 'after', 'before', 'gte', 'lte'];
 
 export const selectableInvoices = {
   ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) =>
-    field.name === 'lines'
-      ? {
-          ...field,
-          fields: [
-            { name: 'item', source: 'item' },
-            { name: 'itemName', source: 'item.name' },
-            { name: 'quantity', source: 'quantity' },
-            { name: 'position', source: 'position' },
-            { name: 'taxed', source: 'taxed' },
-            { name: 'due', source: 'due' },
-            { name: 'shipped', source: 'shipped' },
-          ],
-        }
-      : field,
-  ),
+  fields: fieldsWith({
+    lines: {
+      fields: [
+        { name: 'item', source: 'item' },
+        { name: 'itemName', source: 'item.name' },
+        { name: 'quantity', source: 'quantity' },
+        { name: 'position', source: 'position' },
+        { name: 'taxed', source: 'taxed' },
+        { name: 'due', source: 'due' },
+        { name: 'shipped', source: 'shipped' },
+      ],
+    },
+  }),
   filters: [
     ...invoicesEndpoint.filters,
     { field: 'lines.item', operators: ['eq'] },

@@ -1,13 +1,14 @@
 // `sort` by a declared combination of keys: nulls last in every key, ties broken by id, however the list is
 // filtered and paged.
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { planList } from '../../../src/public/read/plan.ts';
 import { plainRanges } from '../../../src/public/read/ranges.ts';
 import { parseQuery } from '../../../src/public/read/request.ts';
 import { listStatement } from '../../../src/public/read/sql.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { compileInvoices } from '../compiled.ts';
-import { type Get, listIds, richLineColumns, type Site } from '../fixture.ts';
+import { type Get, listIds, richLineColumns } from '../fixture.ts';
 import {
   type Invoice,
   idsInLines,
@@ -19,12 +20,8 @@ import {
 
 const invoices = randomInvoices(90);
 const masked = selectableAs('masked', ['total', 'totalText'], { mask: 'hash' });
-let site: Site;
+const site = useStarted(() => openSelection(invoices, [masked]));
 const get: Get = (path, headers) => site.get(path, headers);
-beforeAll(async () => {
-  site = await openSelection(invoices, [masked]);
-});
-afterAll(() => site.close());
 
 const toKeyValue = (invoice: Invoice, key: string): string | number | null => {
   if (key === 'total') return typeof invoice.total === 'string' ? Number(invoice.total) : null;

@@ -1,5 +1,5 @@
 // Random invoices, and summaries of them as SQL written by hand: nothing here is shared with what it judges.
-import { type InvoiceRow, invoicesEndpoint } from '../fixture.ts';
+import { fieldsWith, type InvoiceRow, invoicesEndpoint } from '../fixture.ts';
 
 const functions = ['sum', 'avg', 'min', 'max', 'count_distinct'];
 const periods = ['day', 'week', 'month', 'quarter', 'year'];
@@ -7,9 +7,7 @@ const periods = ['day', 'week', 'month', 'quarter', 'year'];
 /** The status serves as the currency where the metadata says so. */
 export const summarizedInvoices = {
   ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) =>
-    ['customer', 'status'].includes(field.name) ? { ...field, scopable: true } : field,
-  ),
+  fields: fieldsWith({ customer: { scopable: true }, status: { scopable: true } }),
   filters: [
     ...invoicesEndpoint.filters,
     { field: 'customer', operators: ['eq', 'not', 'null'] },

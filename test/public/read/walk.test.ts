@@ -1,13 +1,14 @@
 // Filters on texts agree with a plain reading of their meaning for any data, and the indexes that publishing
 // builds are the ones that the statements use. Pages, sorts and other filters: pages.test.ts.
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { planList } from '../../../src/public/read/plan.ts';
 import { plainRanges } from '../../../src/public/read/ranges.ts';
 import { parseQuery } from '../../../src/public/read/request.ts';
 import { listStatement } from '../../../src/public/read/sql.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { compileInvoices } from '../compiled.ts';
-import { type Get, type InvoiceRow, listIds, openSite, type Site } from '../fixture.ts';
+import { type Get, type InvoiceRow, listIds, openSite } from '../fixture.ts';
 
 // Few distinct values, so that there are ties, and nulls, and letters that sort differently by code point and
 // by locale.
@@ -24,12 +25,8 @@ const rows: InvoiceRow[] = Array.from({ length: 67 }, (_, index) => ({
   lastmodified: pick(['2026-01-31T00:00:00Z', '2026-01-31T23:59:59.999999Z', '2026-02-01T00:00:00Z'], index),
 }));
 
-let site: Site;
+const site = useStarted(() => openSite({ rows }));
 const get: Get = (path) => site.get(path);
-beforeAll(async () => {
-  site = await openSite({ rows });
-});
-afterAll(() => site.close());
 
 describe('filters', () => {
   const folded = (text: string) => text.toLowerCase();

@@ -1,9 +1,10 @@
 // Saved queries by callers without unmasked access: a source that any living version masks is masked, by its
 // strictest mask.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { getRecordReader, type RecordReader } from '../../../src/public/index.ts';
-import { type InvoiceRow, invoicesEndpoint, openSite, type Site, withReads } from '../fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { type InvoiceRow, invoicesEndpoint, openSite, withReads } from '../fixture.ts';
 
 const rows: InvoiceRow[] = [
   {
@@ -42,16 +43,10 @@ const page = { page: 1, pageSize: 10 };
 const masked = { unmasked: false };
 const unmasked = { unmasked: true };
 
-let site: Site;
-let tenant: TenantCtx;
-let records: RecordReader;
-const setStatus = (version: string, status: string) =>
-  site.inTransaction((tx) => tx('api_schemas').where({ version }).update({ status }));
-
-beforeAll(async () => {
+const site = useStarted(() => {
   const last4 = { number: 'last4', total: 'last4', totalText: 'last4' };
   const strict = [masking({ total: 'hash', totalText: 'hash', date: 'year' })];
-  site = await openSite({
+  return openSite({
     settings: { cacheTtlMs: 0 },
     rows,
     versions: [
@@ -60,10 +55,16 @@ beforeAll(async () => {
       { version: 'v3', status: 'draft', endpoints: [masking({ status: 'hash' })] },
     ],
   });
+});
+let tenant: TenantCtx;
+let records: RecordReader;
+const setStatus = (version: string, status: string) =>
+  site.inTransaction((tx) => tx('api_schemas').where({ version }).update({ status }));
+
+beforeAll(async () => {
   ({ tenant } = site);
   records = getRecordReader(withReads(site.ctx));
 });
-afterAll(() => site.close());
 
 const readText = async (bytes: AsyncIterable<Buffer>): Promise<string> => {
   let text = '';

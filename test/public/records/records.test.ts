@@ -1,20 +1,20 @@
 // Reads for callers inside the service: any field of one organization's records, through the engine of the
 // public interface, with problems reported instead of failures when fields of the ERP change.
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { fullAccess } from '../../../src/core/record-access.ts';
 import { openKnex } from '../../../src/db/connect.ts';
 import { getRecordReader, type RecordQuery, type RecordReader } from '../../../src/public/index.ts';
 import { makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import {
   bumpGeneration,
   type InvoiceRow,
   invoiceColumns,
   loadInvoices,
   openSite,
-  type Site,
   withReads,
 } from '../fixture.ts';
 
@@ -34,17 +34,15 @@ const rows: InvoiceRow[] = Array.from({ length: 97 }, (_, index) => ({
   lines: index % 4 === 0 ? null : '[{"item":"1","item.name":"Bolt","quantity":2.50,"secretcost":1}]',
 }));
 
-let site: Site;
+// Queries that wait for a lock here wait until the test releases it.
+const site = useStarted(() => openSite({ settings: { readTimeoutMs: 60_000 }, rows, versions: [] }));
 let tenant: TenantCtx;
 let records: RecordReader;
 
 beforeAll(async () => {
-  // Queries that wait for a lock here wait until the test releases it.
-  site = await openSite({ settings: { readTimeoutMs: 60_000 }, rows, versions: [] });
   ({ tenant } = site);
   records = getRecordReader(withReads(site.ctx));
 });
-afterAll(() => site.close());
 
 const sql = <T extends object>(text: string, values?: readonly unknown[]) => site.sql<T>(text, values);
 const listed = (asked: Partial<RecordQuery>, as = tenant) =>
@@ -163,11 +161,7 @@ describe('a list', () => {
 
   it('finds nothing for another organization, another record type or an illegal id', async () => {
     const stranger = { ...site.ctx, organizationId: (await makeOrganization(site.ctx)).id };
-    expect(await listed({}, stranger)).toMatchObject({
-      records: '[]',
-      total: 0,
-      syncedAt: null,
-    });
+    expect(await listed({}, stranger)).toMatchObject({ records: '[]', total: 0, syncedAt: null });
     for (const recordType of ['customer', 'constructor', "x'"]) {
       const found = await listed({ recordType });
       expect([found.records, found.total, codes(found.problems)]).toEqual([
@@ -295,9 +289,7 @@ describe('missing sources', () => {
       const cold = getRecordReader(withReads(site.ctx));
       await expect(
         cold.list({ ...tenant, organizationId: tenant.organizationId }, query({}), everything, fullAccess),
-      ).rejects.toMatchObject({
-        status: 503,
-      });
+      ).rejects.toMatchObject({ status: 503 });
     } finally {
       await sql('update $wh.record_state set generation = 9');
     }

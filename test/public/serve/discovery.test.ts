@@ -1,21 +1,14 @@
 // The address of the public interface itself: which versions a key may read, and how many records of each
 // resource.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { createRowScopes, scopedInvoices } from '../access/fixture.ts';
-import { invoicesEndpoint, openSite, type Site } from '../fixture.ts';
+import { invoicesEndpoint, openSite } from '../fixture.ts';
 
-let site: Site;
-
-const rows = [
-  { id: 1, tranid: 'A', entity: '7' },
-  { id: 2, tranid: 'B', entity: '8' },
-  { id: 3, tranid: 'C', entity: '7' },
-];
-
-beforeAll(async () => {
+const site = useStarted(() => {
   const sunsetAt = '2027-01-01T00:00:00Z';
-  site = await openSite({
+  return openSite({
     settings: { cacheTtlMs: 0 },
     rows,
     versions: [
@@ -26,7 +19,12 @@ beforeAll(async () => {
     ],
   });
 });
-afterAll(() => site.close());
+
+const rows = [
+  { id: 1, tranid: 'A', entity: '7' },
+  { id: 2, tranid: 'B', entity: '8' },
+  { id: 3, tranid: 'C', entity: '7' },
+];
 
 const syncedAt = '2026-03-01T08:00:00Z';
 const resource = (version: string, name: string, records: number | null) => ({

@@ -4,26 +4,27 @@ import { createServer, type IncomingMessage, request, type Server } from 'node:h
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { createMessageClasses } from '../../../src/http/driver/message-classes.ts';
 import { asBuffer, unpacked } from '../../setup/raw-body.ts';
-import { type Get, invoicesEndpoint, openSite, type Site } from '../fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { type Get, invoicesEndpoint, openSite } from '../fixture.ts';
 
-let site: Site;
+const site = useStarted(() => {
+  const rows = Array.from({ length: 60 }, (_, index) => ({ id: index + 1, tranid: `INV-${index}` }));
+  return openSite({ settings: { corsOrigins: ['https://portal.example'] }, rows });
+});
 let ctx: Ctx;
 let caller: Readonly<Record<'authorization' | 'x-tenant-id', string>>;
 const get: Get = (path, headers) => site.get(path, headers);
 
 beforeAll(async () => {
-  const rows = Array.from({ length: 60 }, (_, index) => ({ id: index + 1, tranid: `INV-${index}` }));
-  site = await openSite({ settings: { corsOrigins: ['https://portal.example'] }, rows });
   ({ ctx } = site);
   const { secret } = await site.key();
   caller = { authorization: `Bearer ${secret}`, 'x-tenant-id': site.organizationId };
 });
-afterAll(() => site.close());
 
 describe('HEAD, gzip and CORS', () => {
   it('compresses only bodies larger than 1 KiB, and only if accepted', async () => {

@@ -4,21 +4,16 @@ import { type AddressInfo, connect } from 'node:net';
 import type { Express } from 'express';
 import fc from 'fast-check';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { attachApp, createHttpServer } from '../../../src/http/server/server.ts';
 import { generateApiKey } from '../../../src/identity/api-key.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { type Caller, type Get, invoicesEndpoint, openSite, type Site } from '../fixture.ts';
 
-let site: Site;
-let app: Express;
-let caller: Caller;
-let other: Awaited<ReturnType<Site['another']>>;
-const get: Get = (path, headers) => site.get(path, headers);
-
-beforeAll(async () => {
+const site = useStarted(() => {
   const times = { trandate: '2026-01-31', lastmodified: '2026-01-31T10:00:00.123456Z' };
-  site = await openSite({
+  return openSite({
     rows: [
       { id: 1, tranid: 'INV-1', total: '0.0000001', seq: '100000', ...times },
       { id: 2, tranid: 'INV-2' },
@@ -30,6 +25,13 @@ beforeAll(async () => {
       { version: 'v4', endpoints: [{ ...invoicesEndpoint, maxPageSize: 1000 }] },
     ],
   });
+});
+let app: Express;
+let caller: Caller;
+let other: Awaited<ReturnType<Site['another']>>;
+const get: Get = (path, headers) => site.get(path, headers);
+
+beforeAll(async () => {
   const bills = { ...invoicesEndpoint, name: 'bills' };
   other = await site.another({
     rows: [{ id: 77, tranid: 'SECRET' }],
@@ -38,7 +40,6 @@ beforeAll(async () => {
   ({ app } = site);
   caller = { organizationId: site.organizationId, secret: (await site.key()).secret };
 });
-afterAll(() => site.close());
 
 const findReason = (response: { body: { error: { details?: { code: string }[] } } }) =>
   response.body.error.details?.[0]?.code;

@@ -1,9 +1,10 @@
 // The description that a key gets which may read only a part of a version: some resources or fields, some of
 // them masked.
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { RowScopes } from '../../../src/core/record-access.ts';
 import { makeMember, makeSession } from '../../setup/organization.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { invoicesEndpoint, openSite, type Site } from '../fixture.ts';
 
 type Field = { readonly type?: readonly string[] };
@@ -18,10 +19,7 @@ type Description = {
   readonly components: { readonly schemas: Record<string, { readonly properties: Record<string, Field> }> };
 };
 
-let site: Site;
-
-const bills = { ...invoicesEndpoint, name: 'secret-bills', description: 'Bills that only we may see' };
-beforeAll(async () => {
+const site = useStarted(() => {
   const changes = '\n\n## Changes from v0\n- secret-bills: the field number was added.';
   const describe = (text: string) => {
     const { info, ...parsed } = JSON.parse(text);
@@ -29,9 +27,10 @@ beforeAll(async () => {
     return JSON.stringify({ ...parsed, info: described }, undefined, 2);
   };
   const versions = [{ endpoints: [invoicesEndpoint, bills], describe }];
-  site = await openSite({ rows: [{ id: 1, tranid: 'INV-1' }], versions });
+  return openSite({ rows: [{ id: 1, tranid: 'INV-1' }], versions });
 });
-afterAll(() => site.close());
+
+const bills = { ...invoicesEndpoint, name: 'secret-bills', description: 'Bills that only we may see' };
 
 const callerFor = (resources: string[]) => site.callerWith({ resources });
 const namesIn = (value: unknown): string[] =>

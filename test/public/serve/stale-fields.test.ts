@@ -1,12 +1,13 @@
 // What callers see of fields that the ERP can't deliver: on the public interface, in views and in the tools
 // for language models.
 import type { Express } from 'express';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { fullAccess } from '../../../src/core/record-access.ts';
 import { getRecordTools } from '../../../src/public/index.ts';
 import { type Api, createApi } from '../../setup/api.ts';
-import { invoicesEndpoint, openSite, publicApp, type Site, withReads } from '../fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { invoicesEndpoint, openSite, publicApp, withReads } from '../fixture.ts';
 
 const syncedAt = '2026-03-01T08:00:00Z';
 const stale = (since: string, of: string | null = '2026-02-20T08:00:00Z') => ({
@@ -23,19 +24,19 @@ const manyNames = Array.from({ length: 200 }, (_, index) => ({
 }));
 const wide = { ...narrow, name: 'wide', fields: [number, ...manyNames] };
 
-let site: Site;
-let app: Express;
-let api: Api;
-beforeAll(async () => {
-  site = await openSite({
+const site = useStarted(() =>
+  openSite({
     settings: { cacheTtlMs: 20 },
     rows: [{ id: 1, tranid: 'a', entity: '7', entityName: 'Ann' }],
     versions: [{ endpoints: [invoicesEndpoint, narrow, wide] }],
-  });
+  }),
+);
+let app: Express;
+let api: Api;
+beforeAll(async () => {
   app = createApp(site.ctx);
   api = createApi(app, (await site.key({ permissions: ['write'] })).secret);
 });
-afterAll(() => site.close());
 beforeEach(() => setStale({}));
 
 const setStale = (fields: object) =>

@@ -8,17 +8,11 @@ import { startUsageCounter } from '../../../src/public/index.ts';
 import { type Answer, createApi } from '../../setup/api.ts';
 import { type TestDatabase, type TestDatabaseOptions, testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { createCaller, invoicesEndpoint, loadInvoices, publishVersion } from '../fixture.ts';
+import { createCaller, fieldsWith, invoicesEndpoint, loadInvoices, publishVersion } from '../fixture.ts';
 
 export const scopableInvoices = {
   ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) =>
-    field.name === 'customer'
-      ? { ...field, scopable: true }
-      : field.name === 'customerName'
-        ? { ...field, mask: 'last4' }
-        : field,
-  ),
+  fields: fieldsWith({ customer: { scopable: true }, customerName: { mask: 'last4' } }),
   filters: invoicesEndpoint.filters.filter(({ field }) => field !== 'customerName'),
 };
 

@@ -1,7 +1,7 @@
 // Tokens on the public interface: what they read, what invalid ones are answered, and when valid ones end.
 // Narrowed keys, entity tags, and the management interface: test/access.
 import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { createId } from '../../../src/core/id.ts';
 import { createLog } from '../../../src/core/log.ts';
@@ -9,31 +9,16 @@ import { getTokenSigner } from '../../../src/identity/record-token.store.ts';
 import { signToken, type TokenClaims } from '../../../src/identity/record-token.ts';
 import { createApi } from '../../setup/api.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { createCaller, listIds } from '../fixture.ts';
-import {
-  decoded,
-  idsOfCustomer,
-  ofCustomer,
-  oneToken,
-  openTokenSite,
-  type TokenSite,
-} from './tokens-site.ts';
+import { decoded, idsOfCustomer, ofCustomer, oneToken, openTokenSite } from './tokens-site.ts';
 
-let site: TokenSite;
-let passedMs = 0;
-const lines: string[] = [];
-/** More than the time after which the death of a token is noticed. */
-const noticedMs = 1_000;
-const pass = (ms: number): void => {
-  passedMs += ms;
-};
-
-beforeAll(async () => {
+const site = useStarted(() => {
   const clock = {
     now: () => new Date(systemClock.now().getTime() + passedMs),
     monotonicMs: () => systemClock.monotonicMs() + passedMs,
   };
-  site = await openTokenSite({
+  return openTokenSite({
     clock,
     log: ({ ctx }) => ({
       ...ctx,
@@ -41,7 +26,13 @@ beforeAll(async () => {
     }),
   });
 });
-afterAll(() => site.close());
+let passedMs = 0;
+const lines: string[] = [];
+/** More than the time after which the death of a token is noticed. */
+const noticedMs = 1_000;
+const pass = (ms: number): void => {
+  passedMs += ms;
+};
 
 type Key = { id: string; secret: string };
 const readStatus = async (credential: string, path = '/v1/invoices'): Promise<number> =>

@@ -1,6 +1,6 @@
 // The tools over a version that declares search, `or`, filters on lines, sort sets, relations and summaries:
 // what they return is what the public interface returns for the address that a client would write by hand.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { fullAccess, type RecordAccess, unlimitedLayer } from '../../../src/core/record-access.ts';
 import {
   createReadEngine,
@@ -8,7 +8,8 @@ import {
   getRecordTools,
   type RecordTools,
 } from '../../../src/public/index.ts';
-import { type Get, openSite, publicApp, type Site } from '../fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { type Get, openSite, publicApp } from '../fixture.ts';
 import { randomInvoices, summarizedInvoices } from '../read/summary-fixture.ts';
 import { allTargets, customersEndpoint, describeTargets, loadCustomers } from '../related.ts';
 
@@ -33,11 +34,10 @@ const plain = {
   filters: plainFields.map(({ name }) => ({ field: name, operators: ['eq'] })),
 };
 
-let site: Site;
+const site = useStarted(() => openSite({ rows: randomInvoices(120, 7), versions: [] }));
 let tools: RecordTools;
 let rest: Get;
 beforeAll(async () => {
-  site = await openSite({ rows: randomInvoices(120, 7), versions: [] });
   const { ctx, organizationId, publish } = site;
   await describeTargets(ctx, organizationId, allTargets);
   const customers = Array.from({ length: 5 }, (_, n) => ({ id: `c${n + 1}`, name: `Customer ${n}` }));
@@ -48,7 +48,6 @@ beforeAll(async () => {
   tools = getRecordTools({ reads });
   rest = await site.callerWith({}, publicApp(ctx, undefined, reads));
 });
-afterAll(() => site.close());
 
 const at = { version: 'v1', resource: 'invoices' };
 type Name = 'query' | 'get' | 'summarize' | 'describe';

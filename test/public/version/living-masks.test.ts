@@ -1,26 +1,27 @@
 // The masks of living versions, and the secret from which the keys of hashes are derived, over HTTP and in
 // the database.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { ensureMaskSecret, findLivingMasks, SchemaDocument } from '../../../src/public/index.ts';
 import { findMaskSecret } from '../../../src/public/version/mask-secret.ts';
 import { maskedSql } from '../../../src/public/version/masks.ts';
 import { makeOrganization } from '../../setup/organization.ts';
-import { openSite, type Site, withReads } from '../fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { openSite, withReads } from '../fixture.ts';
 
 const invoices = (...fields: object[]) => ({ name: 'invoices', recordType: 'invoice', fields });
 const masked = (source: string, mask: string) => ({ name: source, source, mask });
 
-let site: Site;
+const site = useStarted(() => {
+  const rows = [{ id: 1, tranid: 'INV-000017', total: '1234567.50', trandate: '2026-03-04', entity: '1042' }];
+  return openSite({ rows, versions: [] });
+});
 let tenant: TenantCtx;
 
 beforeAll(async () => {
-  const rows = [{ id: 1, tranid: 'INV-000017', total: '1234567.50', trandate: '2026-03-04', entity: '1042' }];
-  site = await openSite({ rows, versions: [] });
   ({ tenant } = site);
 });
-afterAll(() => site.close());
 
 /** The masks that a process without cached ones finds. */
 const livingMasks = async (of: TenantCtx = tenant) => {

@@ -1,10 +1,11 @@
 // The rules for the relations of an endpoint.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Available, type AvailableRecordType, bindDocument } from '../../../src/public/version/bind.ts';
 import { compileSchema } from '../../../src/public/version/compile.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { validateDocument } from '../../../src/public/version/validate.ts';
-import { invoiceColumns, invoicesEndpoint, openSite, type Site } from '../fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { invoiceColumns, invoicesEndpoint, openSite } from '../fixture.ts';
 import {
   allTargets,
   customersEndpoint,
@@ -87,12 +88,10 @@ describe('a relation', () => {
 });
 
 describe('a publication', () => {
-  let site: Site;
+  const site = useStarted(() => openSite({ versions: [] }));
   beforeAll(async () => {
-    site = await openSite({ versions: [] });
     await loadCustomers(site.ctx, site.organizationId, []);
   });
-  afterAll(() => site.close());
 
   it('knows what fields refer to from the description that the ERP gave', async () => {
     const publish = () => site.publish({ endpoints: [relatedInvoices, customersEndpoint] });

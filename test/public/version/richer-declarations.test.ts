@@ -5,7 +5,7 @@ import { type Available, bindDocument } from '../../../src/public/version/bind.t
 import { compareVersions } from '../../../src/public/version/compare.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { validateDocument } from '../../../src/public/version/validate.ts';
-import { invoiceColumns, invoicesEndpoint } from '../fixture.ts';
+import { fieldsWith, invoiceColumns, invoicesEndpoint } from '../fixture.ts';
 
 const invoice = { label: 'Invoice', idType: 'integer' as const, hasData: true, columns: invoiceColumns };
 const available: Available = { invoice };
@@ -51,17 +51,11 @@ describe('filters on lines', () => {
   });
 
   it('cannot share a parameter name', () => {
-    const fields = invoicesEndpoint.fields.map((field) =>
-      field.name === 'lines'
-        ? {
-            ...field,
-            fields: [
-              { name: 'quantity', source: 'quantity' },
-              { name: 'quantity_gt', source: 'secretcost' },
-            ],
-          }
-        : field,
-    );
+    const lines = [
+      { name: 'quantity', source: 'quantity' },
+      { name: 'quantity_gt', source: 'secretcost' },
+    ];
+    const fields = fieldsWith({ lines: { fields: lines } });
     expect(found({ fields, ...filters(['lines.quantity', 'gt'], ['lines.quantity_gt', 'eq']) })).toEqual([
       'save filters[0].field clashes_with_filter',
     ]);

@@ -1,13 +1,10 @@
 // Checkouts never ask for more than is due, however many are open for an invoice.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { listCodes, listProblems } from '../../../setup/api.ts';
-import { openSandboxFixture, type SandboxFixture } from '../sandbox-fixture.ts';
+import { useStarted } from '../../../setup/use-started.ts';
+import { openSandboxFixture } from '../sandbox-fixture.ts';
 
-let fixture: SandboxFixture;
-beforeAll(async () => {
-  fixture = await openSandboxFixture();
-});
-afterAll(() => fixture.stop());
+const fixture = useStarted(() => openSandboxFixture());
 
 describe('POST /pay/checkout', () => {
   it('asks for the open amount, and no other checkout asks for it again', async () => {

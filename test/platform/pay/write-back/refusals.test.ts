@@ -1,51 +1,9 @@
 // Write-back that the ERP refuses: a problem comes with a fix, and what was refused lands after it.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { QueueWorker } from '../../../../src/db/queue-worker.ts';
-import { startWriteBack } from '../../../../src/platform/pay/write-back/worker.ts';
-import { type Books, openBooks } from './erp-books.ts';
+import { describe, expect, it } from 'vitest';
+import type {} from '../../../../src/db/queue-worker.ts';
+import { landed, POST, useWriteBack } from './use-write-back.ts';
 
-let books: Books;
-let runner: QueueWorker;
-const hour = 3_600_000;
-const POST = 'POST customerPayment';
-beforeAll(async () => {
-  books = await openBooks();
-  runner = startWriteBack(books.database.ctx, { pollMs: hour, firstWaitMs: hour });
-});
-afterEach(() => {
-  books.erp.account.clearFaults();
-  books.erp.account.setSwitches({
-    booksClosedThrough: null,
-    customersOnHold: [],
-    paymentTouchesInvoice: true,
-  });
-  books.wire.before = () => undefined;
-  books.wire.after = () => undefined;
-  books.wire.seen.length = 0;
-});
-afterAll(async () => {
-  await runner.stop();
-  await books.stop();
-});
-
-/** Makes everything pending due and runs another attempt. */
-const again = async (): Promise<void> => {
-  await runner.waitUntilIdle();
-  await books.makeDue();
-  await runner.waitUntilIdle();
-};
-const settledState = async (paymentId: string) => {
-  await runner.waitUntilIdle();
-  return books.state(paymentId);
-};
-const inErp = (paymentId: string) => books.inErp(paymentId);
-const landed = {
-  status: 'LANDED',
-  problem: null,
-  unapplied: 0,
-  writtenAt: expect.any(Date),
-  recordId: expect.stringMatching(/^\d+$/),
-};
+const { books, worker, again, settledState } = useWriteBack();
 
 describe('a refusal by the ERP', () => {
   const today = () => books.erp.account.businessTime().toISOString().slice(0, 10);
@@ -90,18 +48,21 @@ describe('a refusal by the ERP', () => {
       };
       expect(await settledState(id)).toMatchObject(failed);
       await again();
-      expect([await books.state(id), await inErp(id)]).toMatchObject([failed, { payments: 0 }]);
+      expect([await books.state(id), await books.inErp(id)]).toMatchObject([failed, { payments: 0 }]);
       await end(customer);
       expect(await books.retry(id)).toBe(1);
-      await runner.waitUntilIdle();
-      expect([await books.state(id), await inErp(id)]).toMatchObject([landed, { payments: 1, applied: 600 }]);
+      await worker.waitUntilIdle();
+      expect([await books.state(id), await books.inErp(id)]).toMatchObject([
+        landed,
+        { payments: 1, applied: 600 },
+      ]);
     },
   );
 
   it('fails for a refund in a closed period, an unknown customer, and an unrecognized message', async () => {
     const a = await books.invoice(100);
     const closed = await books.pay([[a, 100]]);
-    await runner.waitUntilIdle();
+    await worker.waitUntilIdle();
     books.erp.account.setSwitches({ booksClosedThrough: today() });
     await books.refund(closed, 50);
     expect(await settledState(closed)).toMatchObject({
@@ -109,7 +70,7 @@ describe('a refusal by the ERP', () => {
       unapplied: 0,
       problem: { code: 'PERIOD_CLOSED' },
     });
-    expect(await inErp(closed)).toMatchObject({ applied: 100, refunded: 0 });
+    expect(await books.inErp(closed)).toMatchObject({ applied: 100, refunded: 0 });
     const unknown = await books.pay([[a, 10]], { customer: '999999' });
     expect(await settledState(unknown)).toMatchObject({
       status: 'FAILED',
@@ -149,7 +110,7 @@ describe('a refusal by the ERP', () => {
       status: 'FAILED',
       problem: { code: 'ANOTHER_PAYMENT', fix: expect.stringContaining(strange) },
     });
-    expect(await inErp(id)).toMatchObject({ payments: 1, total: 300 });
+    expect(await books.inErp(id)).toMatchObject({ payments: 1, total: 300 });
   });
 });
 
@@ -191,7 +152,7 @@ describe('a problem with the whole account', () => {
       expect(await settledState(second)).toMatchObject({ status: 'PENDING', problem: null });
       expect(books.wire.seen).not.toContain(POST);
       expect(await books.retry(second)).toBe(1);
-      await runner.waitUntilIdle();
+      await worker.waitUntilIdle();
       expect(await books.state(second)).toEqual(landed);
       await again();
       expect([await books.state(first), await books.state(second)]).toEqual([landed, landed]);

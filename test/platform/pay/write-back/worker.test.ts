@@ -1,57 +1,14 @@
 // Write-back of payments and refunds into the ERP: each is written exactly once, whatever fails, and a
 // problem comes with a fix.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { QueueWorker } from '../../../../src/db/queue-worker.ts';
 import { startWriteBack } from '../../../../src/platform/pay/write-back/worker.ts';
 import { createTenantConnector } from '../../../../src/sync/index.ts';
 import { getMetadata } from '../../../connectors/netsuite/wire.ts';
-import { type Books, openBooks } from './erp-books.ts';
+import { hour, landed, POST, useWriteBack } from './use-write-back.ts';
 
-let books: Books;
-let runner: QueueWorker;
-const hour = 3_600_000;
-const POST = 'POST customerPayment';
 const REFUND = 'POST customerRefund';
-
-beforeAll(async () => {
-  books = await openBooks();
-  runner = startWriteBack(books.database.ctx, { pollMs: hour, firstWaitMs: hour });
-});
-afterEach(() => {
-  books.erp.account.clearFaults();
-  books.erp.account.setSwitches({
-    booksClosedThrough: null,
-    customersOnHold: [],
-    paymentTouchesInvoice: true,
-  });
-  books.wire.before = () => undefined;
-  books.wire.after = () => undefined;
-  books.wire.seen.length = 0;
-});
-afterAll(async () => {
-  await runner.stop();
-  await books.stop();
-});
-
-/** Makes everything pending due and runs another attempt. */
-const again = async (): Promise<void> => {
-  await runner.waitUntilIdle();
-  await books.makeDue();
-  await runner.waitUntilIdle();
-};
-const settledState = async (paymentId: string) => {
-  await runner.waitUntilIdle();
-  return books.state(paymentId);
-};
-const open = (...ids: string[]) => books.open(...ids);
-const inErp = (paymentId: string) => books.inErp(paymentId);
-const landed = {
-  status: 'LANDED',
-  problem: null,
-  unapplied: 0,
-  writtenAt: expect.any(Date),
-  recordId: expect.stringMatching(/^\d+$/),
-};
+const { books, worker, again, settledState } = useWriteBack();
 
 describe('a payment', () => {
   it('is applied to its invoices, once', async () => {
@@ -61,7 +18,7 @@ describe('a payment', () => {
       [b, 2000],
     ]);
     expect(await settledState(id)).toEqual(landed);
-    expect([await open(a, b), await inErp(id)]).toEqual([
+    expect([await books.open(a, b), await books.inErp(id)]).toEqual([
       [0, 3000],
       { payments: 1, total: 5010, applied: 5010, refunded: 0, refunds: 0 },
     ]);
@@ -140,7 +97,7 @@ describe('a payment', () => {
         fix: expect.stringContaining('another invoice'),
       },
     });
-    expect([await open(a, b), await inErp(id)]).toMatchObject([
+    expect([await books.open(a, b), await books.inErp(id)]).toMatchObject([
       [0, 0],
       { payments: 1, total: 3000, applied: 1100 },
     ]);
@@ -152,11 +109,11 @@ describe('a payment', () => {
       apply: { items: [{ doc: c, apply: true, amount: 19 }] },
     });
     expect(await books.retry(id)).toBe(1);
-    await runner.waitUntilIdle();
+    await worker.waitUntilIdle();
     expect(await books.state(id)).toEqual({ ...landed, recordId });
     await books.refund(id, 1200);
     expect(await settledState(id)).toMatchObject({ status: 'LANDED', unapplied: 0 });
-    expect(await open(a, b, c)).toEqual([600, 500, 3200]);
+    expect(await books.open(a, b, c)).toEqual([600, 500, 3200]);
   });
 
   it('whose invoice was deleted stays completely unapplied', async () => {
@@ -164,7 +121,7 @@ describe('a payment', () => {
     await books.byHand('DELETE', `invoice/${a}`);
     const id = await books.pay([[a, 1000]]);
     expect(await settledState(id)).toMatchObject({ status: 'PARTLY_APPLIED', unapplied: 1000 });
-    expect(await inErp(id)).toMatchObject({ payments: 1, total: 1000, applied: 0 });
+    expect(await books.inErp(id)).toMatchObject({ payments: 1, total: 1000, applied: 0 });
   });
 });
 
@@ -185,7 +142,10 @@ describe('an attempt with an unknown outcome', () => {
     });
     await again();
     expect(await books.state(id)).toEqual(landed);
-    expect([await inErp(id), await open(a)]).toMatchObject([{ payments: 1, total: 700, applied: 700 }, [0]]);
+    expect([await books.inErp(id), await books.open(a)]).toMatchObject([
+      { payments: 1, total: 700, applied: 700 },
+      [0],
+    ]);
     expect(books.wire.seen.filter((name) => name === POST)).toHaveLength(sent);
   });
 
@@ -195,13 +155,13 @@ describe('an attempt with an unknown outcome', () => {
       [a, 700],
       [b, 300],
     ]);
-    await runner.waitUntilIdle();
+    await worker.waitUntilIdle();
     books.erp.account.injectFault({ path: /customerPayment\/\d+$/, every: 2, ...cut, ...fault }); // the first is the read before it
     books.erp.account.injectFault({ path: /customerRefund$/, ...cut, ...fault });
     await books.refund(id, 450);
     for (let left = 3; left > 0; left -= 1) await again();
     expect(await books.state(id)).toEqual(landed);
-    expect([await inErp(id), await open(a, b)]).toEqual([
+    expect([await books.inErp(id), await books.open(a, b)]).toEqual([
       { payments: 1, total: 1000, applied: 550, refunded: 450, refunds: 1 },
       [150, 300],
     ]);
@@ -226,17 +186,21 @@ describe('an attempt with an unknown outcome', () => {
     };
     let other: QueueWorker | undefined;
     const id = await books.pay([[a, 800]]);
-    await runner.waitUntilIdle();
+    await worker.waitUntilIdle();
     await other?.waitUntilIdle();
     await other?.stop();
     expect(await books.state(id)).toEqual(landed);
-    expect([here, await inErp(id), await open(a)]).toMatchObject([2, { payments: 1, applied: 800 }, [0]]);
+    expect([here, await books.inErp(id), await books.open(a)]).toMatchObject([
+      2,
+      { payments: 1, applied: 800 },
+      [0],
+    ]);
   });
 
   it('an aborted refund that lands after the next attempt looked it up is taken off the invoices once', async () => {
     const a = await books.invoice(700);
     const id = await books.pay([[a, 700]]);
-    await runner.waitUntilIdle();
+    await worker.waitUntilIdle();
     const { recordId } = (await books.state(id)) as { recordId: string };
     let stage: 'sent' | 'given up' | 'looked for' | 'landed' = 'sent';
     books.wire.before = async (name) => {
@@ -259,7 +223,7 @@ describe('an attempt with an unknown outcome', () => {
     for (let left = 3; left > 0; left -= 1) await again();
     books.wire.before = () => undefined;
     expect([stage, await books.state(id)]).toEqual(['landed', landed]);
-    expect([await inErp(id), await open(a)]).toEqual([
+    expect([await books.inErp(id), await books.open(a)]).toEqual([
       { payments: 1, total: 700, applied: 250, refunded: 450, refunds: 1 },
       [450],
     ]);
@@ -271,14 +235,14 @@ describe('an attempt with an unknown outcome', () => {
     books.wire.after = (name) => (name === POST ? (sent.resolve(), new Promise(() => undefined)) : undefined);
     const id = await books.pay([[a, 900]]);
     await sent.promise;
-    await runner.stop();
-    expect([await books.state(id), await inErp(id)]).toMatchObject([
+    await worker.stop();
+    expect([await books.state(id), await books.inErp(id)]).toMatchObject([
       { status: 'PENDING', problem: null },
       { payments: 1 },
     ]);
     books.wire.after = () => undefined;
-    runner = startWriteBack(books.database.ctx, { pollMs: hour, firstWaitMs: hour });
-    expect([await settledState(id), await inErp(id), await open(a)]).toMatchObject([
+    worker.start();
+    expect([await settledState(id), await books.inErp(id), await books.open(a)]).toMatchObject([
       landed,
       { payments: 1, applied: 900 },
       [0],
@@ -296,13 +260,13 @@ describe('refunds', () => {
     await books.refund(id, 500);
     await books.refund(id, 2000);
     expect(await settledState(id)).toEqual(landed);
-    expect([await inErp(id), await open(a, b)]).toEqual([
+    expect([await books.inErp(id), await books.open(a, b)]).toEqual([
       { payments: 1, total: 3000, applied: 500, refunded: 2500, refunds: 2 },
       [500, 2000],
     ]);
     await books.refund(id, 500);
     expect(await settledState(id)).toEqual(landed);
-    expect([await inErp(id), await open(a, b)]).toEqual([
+    expect([await books.inErp(id), await books.open(a, b)]).toEqual([
       { payments: 1, total: 3000, applied: 0, refunded: 3000, refunds: 3 },
       [1000, 2000],
     ]);
@@ -313,7 +277,7 @@ describe('refunds', () => {
   it('that the ERP refuses after invoices were reopened report the current amounts, and resume from there', async () => {
     const a = await books.invoice(900);
     const id = await books.pay([[a, 900]]);
-    await runner.waitUntilIdle();
+    await worker.waitUntilIdle();
     await books.setWriteBack({ account: null });
     await books.refund(id, 400);
     expect(await settledState(id)).toMatchObject({
@@ -327,8 +291,8 @@ describe('refunds', () => {
     });
     await books.setWriteBack({ account: '7' });
     expect(await books.retry(id)).toBe(2); // the payment is checked again as well
-    await runner.waitUntilIdle();
-    expect([await books.state(id), await inErp(id)]).toMatchObject([
+    await worker.waitUntilIdle();
+    expect([await books.state(id), await books.inErp(id)]).toMatchObject([
       landed,
       { applied: 500, refunded: 400, refunds: 1 },
     ]);

@@ -1,0 +1,55 @@
+// Books whose payments a worker writes back, one attempt after each call, for a test file.
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import type { QueueWorker } from '../../../../src/db/queue-worker.ts';
+import { startWriteBack } from '../../../../src/platform/pay/write-back/worker.ts';
+import { type Books, openBooks } from './erp-books.ts';
+
+export const hour = 3_600_000;
+export const POST = 'POST customerPayment';
+/** State of a payment that was written as a whole. */
+export const landed = {
+  status: 'LANDED',
+  problem: null,
+  unapplied: 0,
+  writtenAt: expect.any(Date),
+  recordId: expect.stringMatching(/^\d+$/),
+};
+
+/** For the top level of a test file; faults, switches and the wire are reset after each test. */
+export function useWriteBack() {
+  const books = {} as Books;
+  let runner: QueueWorker;
+  const start = () => {
+    runner = startWriteBack(books.database.ctx, { pollMs: hour, firstWaitMs: hour });
+  };
+  beforeAll(async () => {
+    Object.assign(books, await openBooks());
+    start();
+  });
+  afterEach(() => {
+    const { account } = books.erp;
+    account.clearFaults();
+    account.setSwitches({ booksClosedThrough: null, customersOnHold: [], paymentTouchesInvoice: true });
+    Object.assign(books.wire, { before: () => undefined, after: () => undefined });
+    books.wire.seen.length = 0;
+  });
+  afterAll(async () => {
+    await runner.stop();
+    await books.stop();
+  });
+  const waitUntilIdle = () => runner.waitUntilIdle();
+  return {
+    books,
+    worker: { start, stop: () => runner.stop(), waitUntilIdle },
+    /** Makes everything pending due and runs another attempt. */
+    again: async (): Promise<void> => {
+      await waitUntilIdle();
+      await books.makeDue();
+      await waitUntilIdle();
+    },
+    settledState: async (paymentId: string) => {
+      await waitUntilIdle();
+      return books.state(paymentId);
+    },
+  };
+}
