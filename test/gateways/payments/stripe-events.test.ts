@@ -1,118 +1,53 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { TenantCtx } from '../../../src/core/ctx.ts';
-import { createId } from '../../../src/core/id.ts';
-import {
-  type CheckoutOrder,
-  type PaymentProvider,
-  type PaymentSnapshot,
-  ProviderError,
-} from '../../../src/gateways/payments/provider.ts';
-import { stripe as stripeKind } from '../../../src/gateways/payments/stripe/stripe.ts';
-import { type TestClock, testClock, testSettings } from '../../setup/database.ts';
-import { type StripeServer, startStripe } from '../../setup/stripe/server.ts';
+// What Stripe reports: lists of changes, and signed events.
+import { describe, expect, it } from 'vitest';
+import { ProviderError } from '../../../src/gateways/payments/provider.ts';
+import { startStripe } from '../../setup/stripe/server.ts';
+import { signal, useStripe } from './stripe-fixture.ts';
 
-const clock: TestClock = testClock();
-const signal = new AbortController().signal;
-let server: StripeServer;
-let provider: PaymentProvider;
-let accountId: string;
-
-const open = async (
-  id: string,
-  secrets: unknown,
-  change: Partial<typeof testSettings.stripe> = {},
-): Promise<PaymentProvider> => {
-  const settings = { ...testSettings, stripe: { ...testSettings.stripe, apiUrl: server.url, ...change } };
-  const ctx: Pick<TenantCtx, 'clock' | 'settings'> = { clock, settings };
-  return stripeKind.create(ctx as TenantCtx, { id, secrets, publicUrl: settings.publicUrl });
-};
-
-beforeAll(async () => {
-  server = await startStripe({ clock });
-  accountId = createId();
-  provider = await open(accountId, server.secrets);
-});
-afterAll(() => server.stop());
-beforeEach(() => {
-  server.fault = () => undefined;
-  server.requests.length = 0;
-});
-
-function createOrder(amounts: readonly bigint[] = [12_50n, 7_50n], currency = 'GBP'): CheckoutOrder {
-  const items = amounts.map((amountMinor, index) => ({
-    label: `Invoice INV-${index}`,
-    amount: { amountMinor, currency },
-  }));
-  const amount = { amountMinor: amounts.reduce((sum, one) => sum + one, 0n), currency };
-  const urls = { successUrl: 'https://shop.example/paid', cancelUrl: 'https://shop.example/back' };
-  return {
-    checkoutId: createId(),
-    paymentId: createId(),
-    amount,
-    title: 'Two invoices',
-    items,
-    ...urls,
-    expiresAt: new Date(clock.now().getTime() + 1_800_000),
-    record: null,
-  };
-}
-async function checkout(order = createOrder()): Promise<{ order: CheckoutOrder; sessionId: string }> {
-  return { order, sessionId: (await provider.createCheckout(order, signal)).id };
-}
-async function getSnapshot(sessionId: string): Promise<PaymentSnapshot> {
-  const snapshot = await provider.findPayment({ sessionId }, signal);
-  if (snapshot === null) throw new Error('no such payment');
-  return snapshot;
-}
-async function paid(
-  order = createOrder(),
-): Promise<{ order: CheckoutOrder; sessionId: string; providerPaymentId: string }> {
-  const made = await checkout(order);
-  server.ledger.pay(made.sessionId, 'succeeds');
-  return { ...made, providerPaymentId: (await getSnapshot(made.sessionId)).providerPaymentId ?? '' };
-}
+const site = useStripe();
+const { createOrder, checkout, paid } = site;
 
 describe('listChangedSince', () => {
   const changes = async (since: Date): Promise<string[]> => {
     const found: string[] = [];
-    for await (const { id } of provider.listChangedSince(since, signal)) found.push(id);
+    for await (const { id } of site.provider.listChangedSince(since, signal)) found.push(id);
     return found;
   };
 
   it('yields the oldest change first, over all pages, without objects of others', async () => {
-    clock.advance(60_000);
-    const since = clock.now();
-    const neighbour = await open(createId(), server.secrets);
-    server.ledger.pay((await neighbour.createCheckout(createOrder(), signal)).id, 'succeeds');
+    site.clock.advance(60_000);
+    const since = site.clock.now();
+    const neighbour = await site.openNeighbour();
+    site.server.ledger.pay((await neighbour.createCheckout(createOrder(), signal)).id, 'succeeds');
     const ids: string[] = [];
     for (let made = 0; made < 60; made += 1) ids.push((await paid()).sessionId);
-    const payout = server.ledger.payOut('gbp');
+    const payout = site.server.ledger.payOut('gbp');
     const found = await changes(since);
     expect(found.filter((id) => id.startsWith('cs_'))).toEqual(ids);
     expect(found.at(-1)).toBe(payout?.id);
     expect(found.filter((id) => id.startsWith('pi_'))).toHaveLength(60);
-    expect(server.requests.filter(({ path }) => path === '/v1/events').length).toBeGreaterThan(1);
-    clock.advance(1_000);
-    expect(await changes(clock.now())).toEqual([]);
+    expect(site.server.requests.filter(({ path }) => path === '/v1/events').length).toBeGreaterThan(1);
+    site.clock.advance(1_000);
+    expect(await changes(site.clock.now())).toEqual([]);
   });
 
   it('lists an unpaid checkout, which no event reports, when the last check was an hour ago', async () => {
-    clock.advance(2 * 3_600_000);
-    const since = clock.now();
+    site.clock.advance(2 * 3_600_000);
+    const since = site.clock.now();
     const { sessionId } = await checkout();
     expect(await changes(since)).toEqual([]);
-    clock.advance(3_600_000);
+    site.clock.advance(3_600_000);
     expect(await changes(since)).toContain(sessionId);
   });
 
   it('lists by creation time where events are no longer kept', async () => {
-    clock.advance(60_000);
-    const since = clock.now();
+    site.clock.advance(60_000);
+    const since = site.clock.now();
     const { sessionId, providerPaymentId } = await paid();
-    server.ledger.refund({ payment_intent: providerPaymentId });
-    const payout = server.ledger.payOut('gbp');
-    clock.advance(40 * 86_400_000);
-    server.ledger.events.length = 0;
+    site.server.ledger.refund({ payment_intent: providerPaymentId });
+    const payout = site.server.ledger.payOut('gbp');
+    site.clock.advance(40 * 86_400_000);
+    site.server.ledger.events.length = 0;
     // All payments were refunded, so nothing was left to pay out.
     expect(payout).toBeNull();
     expect(await changes(since)).toEqual([sessionId, providerPaymentId]);
@@ -121,7 +56,7 @@ describe('listChangedSince', () => {
 
 describe('an event', () => {
   const read = (sent: { body: string; headers: Record<string, string> }) =>
-    provider.parseEvent(Buffer.from(sent.body), sent.headers);
+    site.provider.parseEvent(Buffer.from(sent.body), sent.headers);
   const reason = (sent: { body: string; headers: Record<string, string> }): string => {
     try {
       read(sent);
@@ -133,11 +68,11 @@ describe('an event', () => {
 
   it('names the object that it concerns', async () => {
     const { sessionId, providerPaymentId } = await paid();
-    const dashboardRefund = server.ledger.refund({ payment_intent: providerPaymentId, amount: 100 });
-    const payout = server.ledger.payOut('gbp');
-    const events = server.ledger.events
+    const dashboardRefund = site.server.ledger.refund({ payment_intent: providerPaymentId, amount: 100 });
+    const payout = site.server.ledger.payOut('gbp');
+    const events = site.server.ledger.events
       .slice(-6)
-      .map((event) => [event.type, read(server.signed(event)).concerns]);
+      .map((event) => [event.type, read(site.server.signed(event)).concerns]);
     const payment = { kind: 'payment', id: providerPaymentId };
     expect(dashboardRefund.payment_intent).toBe(providerPaymentId);
     expect(events).toEqual([
@@ -157,25 +92,25 @@ describe('an event', () => {
       type: 'payout.paid',
       data: { object: { id: 'po_1', object: 'payout' } },
     };
-    expect(read(server.signed(event)).concerns).toEqual({ kind: 'payout', id: 'po_1' });
-    expect(read(server.signed({ ...event, account: 'acct_1' })).concerns).toBeNull();
+    expect(read(site.server.signed(event)).concerns).toEqual({ kind: 'payout', id: 'po_1' });
+    expect(read(site.server.signed({ ...event, account: 'acct_1' })).concerns).toBeNull();
     expect(
-      read(server.signed({ ...event, data: { object: { id: 'cus_1', object: 'customer' } } })).concerns,
+      read(site.server.signed({ ...event, data: { object: { id: 'cus_1', object: 'customer' } } })).concerns,
     ).toBeNull();
-    expect(read(server.signed({ ...event, data: undefined })).concerns).toBeNull();
+    expect(read(site.server.signed({ ...event, data: undefined })).concerns).toBeNull();
     const thin = {
       id: 'evt_2',
       object: 'v2.core.event',
       type: 'v1.payout.paid',
       related_object: { id: 'po_2', type: 'payout' },
     };
-    expect(read(server.signed(thin)).concerns).toEqual({ kind: 'payout', id: 'po_2' });
+    expect(read(site.server.signed(thin)).concerns).toEqual({ kind: 'payout', id: 'po_2' });
   });
 
   it('is irrelevant when it concerns a payment of another program or organization on the account', async () => {
     await paid();
-    const stranger = await open(createId(), server.secrets);
-    const sent = server.ledger.events.slice(-3).map((event) => server.signed(event));
+    const stranger = await site.openNeighbour();
+    const sent = site.server.ledger.events.slice(-3).map((event) => site.server.signed(event));
     for (const { body, headers } of sent)
       expect(stranger.parseEvent(Buffer.from(body), headers).concerns).toBeNull();
     // A refund doesn't show to which organization its payment belongs.
@@ -185,23 +120,23 @@ describe('an event', () => {
       type: 'refund.created',
       data: { object: { id: 're_1', object: 'refund', payment_intent: 'pi_1' } },
     };
-    expect(read(server.signed(refund)).concerns).toEqual({ kind: 'payment', id: 'pi_1' });
+    expect(read(site.server.signed(refund)).concerns).toEqual({ kind: 'payment', id: 'pi_1' });
   });
 
   it('is accepted with a signature over exactly these bytes that is not older than five minutes', async () => {
-    const sent = server.signed({ id: 'evt_1', object: 'event', type: 'payout.paid' }, 299);
+    const sent = site.server.signed({ id: 'evt_1', object: 'event', type: 'payout.paid' }, 299);
     expect(reason(sent)).toBe('taken');
     expect(reason({ ...sent, body: sent.body.replace('evt_1', 'evt_2') })).toBe('bad-signature');
     expect(reason({ ...sent, body: `${sent.body} ` })).toBe('bad-signature');
     expect(reason({ ...sent, body: '' })).toBe('bad-signature');
     expect(reason({ ...sent, headers: {} })).toBe('bad-signature');
     expect(reason({ ...sent, headers: { 'stripe-signature': 't=1,v1=' } })).toBe('bad-signature');
-    expect(reason(server.signed({ id: 'evt_1' }, 301))).toBe('bad-signature');
-    clock.advance(2_000);
+    expect(reason(site.server.signed({ id: 'evt_1' }, 301))).toBe('bad-signature');
+    site.clock.advance(2_000);
     expect(reason(sent)).toBe('bad-signature');
-    const other = await startStripe({ clock });
+    const other = await startStripe({ clock: site.clock });
     expect(reason(other.signed({ id: 'evt_1', type: 'payout.paid' }))).toBe('bad-signature');
     await other.stop();
-    expect(reason(server.signed({ id: 7 }))).toBe('malformed-answer');
+    expect(reason(site.server.signed({ id: 7 }))).toBe('malformed-answer');
   });
 });

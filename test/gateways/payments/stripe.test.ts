@@ -1,89 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { TenantCtx } from '../../../src/core/ctx.ts';
+import { describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
-import type { Money } from '../../../src/core/money.ts';
-import {
-  type CheckoutOrder,
-  type PaymentProvider,
-  type PaymentSnapshot,
-  ProviderError,
-} from '../../../src/gateways/payments/provider.ts';
 import { StripeSecrets } from '../../../src/gateways/payments/stripe/secrets.ts';
-import { stripe as stripeKind } from '../../../src/gateways/payments/stripe/stripe.ts';
-import { type TestClock, testClock, testSettings } from '../../setup/database.ts';
 import type { Session } from '../../setup/stripe/objects.ts';
-import { type StripeServer, startStripe } from '../../setup/stripe/server.ts';
+import { pounds, refused, signal, useStripe } from './stripe-fixture.ts';
 
-const clock: TestClock = testClock();
-const signal = new AbortController().signal;
-let server: StripeServer;
-let provider: PaymentProvider;
-let accountId: string;
-
-const open = async (
-  id: string,
-  secrets: unknown,
-  change: Partial<typeof testSettings.stripe> = {},
-): Promise<PaymentProvider> => {
-  const settings = { ...testSettings, stripe: { ...testSettings.stripe, apiUrl: server.url, ...change } };
-  const ctx: Pick<TenantCtx, 'clock' | 'settings'> = { clock, settings };
-  return stripeKind.create(ctx as TenantCtx, { id, secrets, publicUrl: settings.publicUrl });
-};
-
-beforeAll(async () => {
-  server = await startStripe({ clock });
-  accountId = createId();
-  provider = await open(accountId, server.secrets);
-});
-afterAll(() => server.stop());
-beforeEach(() => {
-  server.fault = () => undefined;
-  server.requests.length = 0;
-});
-
-const pounds = (amountMinor: bigint): Money => ({ amountMinor, currency: 'GBP' });
-function createOrder(amounts: readonly bigint[] = [12_50n, 7_50n], currency = 'GBP'): CheckoutOrder {
-  const items = amounts.map((amountMinor, index) => ({
-    label: `Invoice INV-${index}`,
-    amount: { amountMinor, currency },
-  }));
-  const amount = { amountMinor: amounts.reduce((sum, one) => sum + one, 0n), currency };
-  const urls = { successUrl: 'https://shop.example/paid', cancelUrl: 'https://shop.example/back' };
-  return {
-    checkoutId: createId(),
-    paymentId: createId(),
-    amount,
-    title: 'Two invoices',
-    items,
-    ...urls,
-    expiresAt: new Date(clock.now().getTime() + 1_800_000),
-    record: null,
-  };
-}
-async function checkout(order = createOrder()): Promise<{ order: CheckoutOrder; sessionId: string }> {
-  return { order, sessionId: (await provider.createCheckout(order, signal)).id };
-}
-async function getSnapshot(sessionId: string): Promise<PaymentSnapshot> {
-  const snapshot = await provider.findPayment({ sessionId }, signal);
-  if (snapshot === null) throw new Error('no such payment');
-  return snapshot;
-}
-async function paid(
-  order = createOrder(),
-): Promise<{ order: CheckoutOrder; sessionId: string; providerPaymentId: string }> {
-  const made = await checkout(order);
-  server.ledger.pay(made.sessionId, 'succeeds');
-  return { ...made, providerPaymentId: (await getSnapshot(made.sessionId)).providerPaymentId ?? '' };
-}
-const refused = async (work: Promise<unknown>): Promise<ProviderError> => {
-  const error = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!(error instanceof ProviderError)) throw new Error(`no ProviderError: ${error}`);
-  return error;
-};
-const sessions = (): Session[] => server.ledger.all<Session>('checkout.session');
+const site = useStripe();
+const { accountId, open, createOrder, checkout, getSnapshot, paid } = site;
 
 describe('secrets', () => {
   it.each([
@@ -95,23 +17,16 @@ describe('secrets', () => {
   });
 
   it('may be a restricted key, and are tested for everything that is read', async () => {
-    expect(
-      StripeSecrets.safeParse({ secretKey: 'rk_live_abcdefgh12', webhookSecret: 'whsec_abcdefgh12' }).success,
-    ).toBe(true);
-    await provider.checkCredentials(signal);
-    for (const path of [
-      'checkout/sessions',
-      'payment_intents',
-      'refunds',
-      'payouts',
-      'balance_transactions',
-      'events',
-    ]) {
-      server.forbidden.push(`/v1/${path}`);
-      expect((await refused(provider.checkCredentials(signal))).kind, path).toBe('refused-credentials');
-      server.forbidden.length = 0;
+    const restricted = { secretKey: 'rk_live_abcdefgh12', webhookSecret: 'whsec_abcdefgh12' };
+    expect(StripeSecrets.safeParse(restricted).success).toBe(true);
+    await site.provider.checkCredentials(signal);
+    const lists = 'checkout/sessions payment_intents refunds payouts balance_transactions events';
+    for (const path of lists.split(' ')) {
+      site.server.forbidden.push(`/v1/${path}`);
+      expect((await refused(site.provider.checkCredentials(signal))).kind, path).toBe('refused-credentials');
+      site.server.forbidden.length = 0;
     }
-    const other = await open(accountId, { ...server.secrets, secretKey: 'sk_test_somebodyelses' });
+    const other = await open(accountId, { ...site.server.secrets, secretKey: 'sk_test_somebodyelses' });
     const error = await refused(other.checkCredentials(signal));
     expect(error.kind).toBe('refused-credentials');
     expect(`${error.message} ${String(error.cause)}`).not.toContain('sk_test');
@@ -121,7 +36,7 @@ describe('secrets', () => {
 describe('a checkout', () => {
   it('is a hosted page for the exact amounts, with our ids as metadata', async () => {
     const { order, sessionId } = await checkout();
-    const session = server.ledger.get<Session>('checkout.session', sessionId);
+    const session = site.server.ledger.get<Session>('checkout.session', sessionId);
     expect(session).toMatchObject({
       amount_total: 2000,
       currency: 'gbp',
@@ -133,7 +48,7 @@ describe('a checkout', () => {
       portal_payment: order.paymentId,
       portal_checkout: order.checkoutId,
     });
-    const sent = server.requests[0];
+    const sent = site.server.requests[0];
     expect(sent?.form).toMatchObject({ mode: 'payment', adaptive_pricing: { enabled: 'false' } });
     expect(sent?.headers['idempotency-key']).toBe(`checkout-${order.checkoutId}`);
     expect(
@@ -146,58 +61,54 @@ describe('a checkout', () => {
   it('is created once, however often and late it is requested', async () => {
     const order = createOrder();
     const [first, second] = await Promise.all([
-      provider.createCheckout(order, signal),
-      provider.createCheckout(order, signal),
+      site.provider.createCheckout(order, signal),
+      site.provider.createCheckout(order, signal),
     ]);
-    clock.advance(29 * 60_000);
-    expect(await provider.createCheckout(order, signal)).toEqual(first);
+    site.clock.advance(29 * 60_000);
+    expect(await site.provider.createCheckout(order, signal)).toEqual(first);
     expect(second).toEqual(first);
     expect(first.expiresAt).toEqual(order.expiresAt);
-    expect(
-      sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId),
-    ).toHaveLength(1);
+    expect(site.sessionsOf(order)).toHaveLength(1);
     const changed = { ...order, title: 'Other words' };
-    expect((await refused(provider.createCheckout(changed, signal))).kind).toBe('rejected');
+    expect((await refused(site.provider.createCheckout(changed, signal))).kind).toBe('rejected');
   });
 
   it('is not created again when Stripe dropped its idempotency key and it has expired', async () => {
     const order = createOrder();
-    await provider.createCheckout(order, signal);
-    server.evictIdempotencyKeys();
-    clock.advance(2 * 86_400_000);
-    expect((await refused(provider.createCheckout(order, signal))).kind).toBe('rejected');
-    expect(
-      sessions().filter(({ client_reference_id }) => client_reference_id === order.paymentId),
-    ).toHaveLength(1);
+    await site.provider.createCheckout(order, signal);
+    site.server.evictIdempotencyKeys();
+    site.clock.advance(2 * 86_400_000);
+    expect((await refused(site.provider.createCheckout(order, signal))).kind).toBe('rejected');
+    expect(site.sessionsOf(order)).toHaveLength(1);
   });
 
   it('has a single line item where Stripe allows no more', async () => {
     const { sessionId } = await checkout(createOrder(Array.from({ length: 101 }, () => 1_00n)));
-    expect(server.ledger.get<Session>('checkout.session', sessionId)).toMatchObject({
+    expect(site.server.ledger.get<Session>('checkout.session', sessionId)).toMatchObject({
       amount_total: 10_100,
       line_items_count: 1,
     });
   });
 
   it('has our own message for a refusal by Stripe', async () => {
-    const error = await refused(provider.createCheckout(createOrder([1n]), signal));
+    const error = await refused(site.provider.createCheckout(createOrder([1n]), signal));
     expect([error.kind, error.message]).toEqual(['rejected', 'The amount is smaller than Stripe allows']);
   });
 
   it('can be expired, and returns its state when it is too late', async () => {
     const { sessionId } = await checkout();
-    expect(await provider.expireCheckout(sessionId, signal)).toMatchObject({
+    expect(await site.provider.expireCheckout(sessionId, signal)).toMatchObject({
       state: 'CANCELED',
       received: pounds(0n),
     });
-    expect(server.ledger.pay(sessionId, 'succeeds')).toBe(false);
-    expect((await provider.expireCheckout(sessionId, signal)).state).toBe('CANCELED');
+    expect(site.server.ledger.pay(sessionId, 'succeeds')).toBe(false);
+    expect((await site.provider.expireCheckout(sessionId, signal)).state).toBe('CANCELED');
     const other = await paid();
-    expect(await provider.expireCheckout(other.sessionId, signal)).toMatchObject({
+    expect(await site.provider.expireCheckout(other.sessionId, signal)).toMatchObject({
       state: 'SUCCEEDED',
       received: pounds(20_00n),
     });
-    expect((await refused(provider.expireCheckout('cs_test_unknown', signal))).kind).toBe('rejected');
+    expect((await refused(site.provider.expireCheckout('cs_test_unknown', signal))).kind).toBe('rejected');
   });
 });
 
@@ -212,19 +123,19 @@ describe('a payment', () => {
       method: null,
       failure: null,
     });
-    server.ledger.pay(sessionId, 'declines');
+    site.server.ledger.pay(sessionId, 'declines');
     expect(await getSnapshot(sessionId)).toMatchObject({
       state: 'OPEN',
       received: pounds(0n),
       failure: { code: 'insufficient_funds', message: 'Your card has insufficient funds.' },
     });
-    server.ledger.pay(sessionId, 'succeeds');
+    site.server.ledger.pay(sessionId, 'succeeds');
     const after = await getSnapshot(sessionId);
     expect(after).toMatchObject({ state: 'SUCCEEDED', received: pounds(20_00n), refunds: [], failure: null });
     expect(after.method).toEqual({ type: 'card', last4: '4242' });
-    expect(await provider.findPayment({ providerPaymentId: after.providerPaymentId ?? '' }, signal)).toEqual(
-      after,
-    );
+    expect(
+      await site.provider.findPayment({ providerPaymentId: after.providerPaymentId ?? '' }, signal),
+    ).toEqual(after);
   });
 
   it.each([
@@ -232,14 +143,14 @@ describe('a payment', () => {
     ['fails', 'FAILED', 0n],
   ] as const)('is processing until the bank says that it %s', async (outcome, state, received) => {
     const { sessionId } = await checkout();
-    server.ledger.pay(sessionId, 'processes');
+    site.server.ledger.pay(sessionId, 'processes');
     expect(await getSnapshot(sessionId)).toMatchObject({
       state: 'PROCESSING',
       received: pounds(0n),
       failure: null,
     });
-    expect((await provider.expireCheckout(sessionId, signal)).state).toBe('PROCESSING');
-    server.ledger.completeDebit(sessionId, outcome);
+    expect((await site.provider.expireCheckout(sessionId, signal)).state).toBe('PROCESSING');
+    site.server.ledger.completeDebit(sessionId, outcome);
     const after = await getSnapshot(sessionId);
     expect(after).toMatchObject({
       state,
@@ -251,18 +162,18 @@ describe('a payment', () => {
     );
   });
 
-  it.each([1, 500, 501, 20_000])('keeps a record of %i characters', async (length) => {
-    const record = 'é'.repeat(length);
-    const { sessionId } = await checkout({ ...createOrder(), record });
+  it.each([
+    ['1 character', 'é'],
+    ['500 characters', 'é'.repeat(500)],
+    ['501 characters', 'é'.repeat(501)],
+    ['20,000 characters', 'é'.repeat(20_000)],
+    ['parts that would end within a character', `${'x'.repeat(499)}😀${'x'.repeat(499)}`],
+  ])('keeps a record of %s', async (_what, record) => {
+    const { order, sessionId } = await checkout({ ...createOrder(), record });
     expect((await getSnapshot(sessionId)).record).toBe(record);
-    const metadata = sessions().at(-1)?.metadata ?? {};
-    expect(Math.max(...Object.values(metadata).map((value) => value.length))).toBeLessThanOrEqual(500);
-    expect(Object.keys(metadata).length).toBeLessThanOrEqual(50);
-  });
-
-  it('keeps a record whose parts would end within a character', async () => {
-    const record = `${'x'.repeat(499)}😀${'x'.repeat(499)}`;
-    expect((await getSnapshot((await checkout({ ...createOrder(), record })).sessionId)).record).toBe(record);
+    const values = Object.values(site.sessionsOf(order)[0]?.metadata ?? {});
+    expect(values.length).toBeLessThanOrEqual(50);
+    expect(Math.max(...values.map((value) => [...value].length))).toBeLessThanOrEqual(500);
   });
 
   it('has no record where there was none, or where it was longer than Stripe allows', async () => {
@@ -272,17 +183,17 @@ describe('a payment', () => {
 
   it('expires at Stripe by itself half an hour after the order', async () => {
     const { sessionId } = await checkout();
-    clock.advance(60 * 60_000);
+    site.clock.advance(60 * 60_000);
     expect((await getSnapshot(sessionId)).state).toBe('CANCELED');
   });
 
   it('is not found by another account', async () => {
-    const neighbour = await open(createId(), server.secrets);
+    const neighbour = await site.openNeighbour();
     const { sessionId, providerPaymentId } = await paid();
     expect(await neighbour.findPayment({ sessionId }, signal)).toBeNull();
     expect(await neighbour.findPayment({ providerPaymentId }, signal)).toBeNull();
-    expect(await provider.findPayment({ sessionId: 'cs_test_unknown' }, signal)).toBeNull();
-    expect(await provider.findPayment({ providerPaymentId: 'pi_unknown' }, signal)).toBeNull();
+    expect(await site.provider.findPayment({ sessionId: 'cs_test_unknown' }, signal)).toBeNull();
+    expect(await site.provider.findPayment({ providerPaymentId: 'pi_unknown' }, signal)).toBeNull();
   });
 });
 
@@ -290,31 +201,31 @@ describe('a refund', () => {
   it('is created once, even when Stripe dropped its idempotency key, in addition to those of the dashboard', async () => {
     const { providerPaymentId, sessionId } = await paid();
     const order = { refundId: createId(), providerPaymentId, amount: pounds(5_00n), reason: 'Damaged' };
-    const first = await provider.createRefund(order, signal);
+    const first = await site.provider.createRefund(order, signal);
     expect(first).toMatchObject({
       refundId: order.refundId,
       amount: pounds(5_00n),
       state: 'SUCCEEDED',
       failure: null,
     });
-    server.evictIdempotencyKeys();
-    expect(await provider.createRefund(order, signal)).toEqual(first);
-    const dashboardRefund = server.ledger.refund({ payment_intent: providerPaymentId, amount: 300 });
+    site.server.evictIdempotencyKeys();
+    expect(await site.provider.createRefund(order, signal)).toEqual(first);
+    const dashboardRefund = site.server.ledger.refund({ payment_intent: providerPaymentId, amount: 300 });
     const { refunds } = await getSnapshot(sessionId);
     expect(refunds.map(({ id, refundId }) => [id, refundId])).toEqual([
       [dashboardRefund.id, null],
       [first.id, order.refundId],
     ]);
     const tooMuch = { ...order, refundId: createId(), amount: pounds(12_01n) };
-    expect((await refused(provider.createRefund(tooMuch, signal))).kind).toBe('too-much-refunded');
+    expect((await refused(site.provider.createRefund(tooMuch, signal))).kind).toBe('too-much-refunded');
     const rest = { ...order, refundId: createId(), amount: pounds(12_00n) };
     expect(
-      await Promise.all([provider.createRefund(rest, signal), provider.createRefund(rest, signal)]),
+      await Promise.all([site.provider.createRefund(rest, signal), site.provider.createRefund(rest, signal)]),
     ).toHaveLength(2);
-    expect((await refused(provider.createRefund({ ...rest, refundId: createId() }, signal))).kind).toBe(
+    expect((await refused(site.provider.createRefund({ ...rest, refundId: createId() }, signal))).kind).toBe(
       'too-much-refunded',
     );
-    expect(server.ledger.books().get((await getSnapshot(sessionId)).paymentId)).toEqual({
+    expect(site.server.ledger.books().get((await getSnapshot(sessionId)).paymentId)).toEqual({
       received: 2000,
       charges: 1,
       refunded: 2000,
@@ -323,16 +234,16 @@ describe('a refund', () => {
 
   it('may be pending at the bank, and may fail', async () => {
     const { providerPaymentId, sessionId } = await paid();
-    server.ledger.refunds.pend = true;
-    const made = await provider.createRefund(
+    site.server.ledger.refunds.pend = true;
+    const made = await site.provider.createRefund(
       { refundId: createId(), providerPaymentId, amount: pounds(1_00n), reason: null },
       signal,
     );
-    server.ledger.refunds.pend = false;
+    site.server.ledger.refunds.pend = false;
     expect(made.state).toBe('PENDING');
-    server.ledger.completeRefund(made.id, 'succeeded');
+    site.server.ledger.completeRefund(made.id, 'succeeded');
     expect((await getSnapshot(sessionId)).refunds[0]?.state).toBe('SUCCEEDED');
-    server.ledger.completeRefund(made.id, 'failed');
+    site.server.ledger.completeRefund(made.id, 'failed');
     expect((await getSnapshot(sessionId)).refunds[0]).toMatchObject({
       state: 'FAILED',
       failure: { code: 'expired_or_canceled_card' },
@@ -342,16 +253,19 @@ describe('a refund', () => {
 
 describe('a payout', () => {
   it('has entries that add up', async () => {
-    server.ledger.payOut('gbp');
+    site.server.ledger.payOut('gbp');
     const mine = await paid();
-    const neighbour = await open(createId(), server.secrets);
+    const neighbour = await site.openNeighbour();
     const other = createOrder([3_00n]);
-    server.ledger.pay((await neighbour.createCheckout(other, signal)).id, 'succeeds');
-    const dashboardRefund = server.ledger.refund({ payment_intent: mine.providerPaymentId, amount: 200 });
-    server.ledger.transact('stripe_fee', -150, 0, 'gbp', null);
-    server.ledger.transact('adjustment', 40, 0, 'gbp', null);
-    const made = server.ledger.payOut('gbp');
-    const payout = await provider.findPayout(made?.id ?? '', signal);
+    site.server.ledger.pay((await neighbour.createCheckout(other, signal)).id, 'succeeds');
+    const dashboardRefund = site.server.ledger.refund({
+      payment_intent: mine.providerPaymentId,
+      amount: 200,
+    });
+    site.server.ledger.transact('stripe_fee', -150, 0, 'gbp', null);
+    site.server.ledger.transact('adjustment', 40, 0, 'gbp', null);
+    const made = site.server.ledger.payOut('gbp');
+    const payout = await site.provider.findPayout(made?.id ?? '', signal);
     const entries = payout?.entries.map(({ kind, paymentId, providerRefundId, amount }) => [
       kind,
       paymentId,
@@ -368,20 +282,20 @@ describe('a payout', () => {
     ]);
     expect(payout).toMatchObject({ state: 'PENDING', amount: pounds(1915n), failure: null });
     expect(payout?.arrivalDate).toBe(
-      new Date(clock.now().getTime() + 2 * 86_400_000).toISOString().slice(0, 10),
+      new Date(site.clock.now().getTime() + 2 * 86_400_000).toISOString().slice(0, 10),
     );
-    server.ledger.movePayout(made?.id ?? '', 'failed');
-    expect(await provider.findPayout(made?.id ?? '', signal)).toMatchObject({
+    site.server.ledger.movePayout(made?.id ?? '', 'failed');
+    expect(await site.provider.findPayout(made?.id ?? '', signal)).toMatchObject({
       state: 'FAILED',
       failure: { code: 'account_closed' },
     });
-    expect(await provider.findPayout('po_unknown', signal)).toBeNull();
+    expect(await site.provider.findPayout('po_unknown', signal)).toBeNull();
   });
 
   it('that is manual is one entry, because Stripe lists no transactions for it', async () => {
     await paid();
-    const made = server.ledger.payOut('gbp', false);
-    const { entries, amount } = (await provider.findPayout(made?.id ?? '', signal)) ?? {};
+    const made = site.server.ledger.payOut('gbp', false);
+    const { entries, amount } = (await site.provider.findPayout(made?.id ?? '', signal)) ?? {};
     expect(entries).toEqual([{ kind: 'other', paymentId: null, providerRefundId: null, amount }]);
   });
 });
