@@ -1,9 +1,10 @@
 // Rules that hold for every operation of the management interface, tested by walking over the route values.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { assignablePermissions } from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route/route.ts';
 import { platformBase } from '../../src/http/served.ts';
 import { platformRoutes } from '../../src/platform/index.ts';
+import { builderGroups } from './builders/all.ts';
 import {
   foreignIds,
   idFields,
@@ -12,26 +13,21 @@ import {
   otherMethods,
   pages,
   pagesOutOfBounds,
+  pathForm,
   unknownNames,
   unreadableBodies,
   withoutCredential,
 } from './rules/requests.ts';
 import { leakedSecrets, repeated, successResponse } from './rules/responses.ts';
-import { guardedRoutes, isWrite, missingBuilder, openWalk, type Walk } from './walk.ts';
+import { guardedRoutes, isWrite, named, useWalk } from './walk.ts';
 
 const guarded = guardedRoutes();
-const named = (routes: readonly Route[]) =>
-  routes.map((route) => [`${route.method} ${route.path}`, route] as const);
-
-let walk: Walk;
-beforeAll(async () => {
-  walk = await openWalk();
-});
-afterAll(() => walk.close());
+const walk = useWalk();
 
 describe('routes', () => {
-  it('have a builder each', () => {
-    expect(guarded.filter((route) => walk.findBuilder(route) === undefined).map(missingBuilder)).toEqual([]);
+  it('have a builder each, and each builder a route', () => {
+    const built = builderGroups.flatMap(({ builders }) => Object.keys(builders));
+    expect(built.sort()).toEqual(guarded.map(({ id }) => id).sort());
   });
 
   it('are public only if they are on this list', () => {
@@ -69,7 +65,12 @@ describe.each(named(guarded))('%s', (_name, route) => {
     expect(await successResponse(walk, route)).toEqual([]));
   it('400 for an unknown query parameter, 422 for an unknown field', async () =>
     expect(await unknownNames(walk, route)).toEqual([]));
-  it('405 for another method', async () => expect(await otherMethods(walk, route, guarded)).toEqual([]));
+});
+
+const paths = [...new Map(guarded.map((route) => [pathForm(route.path), route])).values()];
+describe.each(paths.map((route) => [route.path, route] as const))('%s', (_path, route) => {
+  it('405 for the methods that it does not have', async () =>
+    expect(await otherMethods(walk, route, guarded)).toEqual([]));
 });
 
 describe.each(named(guarded.filter(({ method }) => method !== 'GET')))('%s', (_name, route) => {
@@ -112,13 +113,9 @@ describe('secrets', () => {
 
 describe('paths', () => {
   const ask = async (method: string, path: string, credential = true) => {
-    const first = guarded.find(({ id }) => id === 'getWhoAmI');
-    const site = first === undefined ? undefined : await walk.findBuilder(first)?.site();
-    return walk.server.send({
-      method,
-      path: `${platformBase}${path}`,
-      headers: credential ? { ...site?.key } : {},
-    });
+    const { key } = await walk.getBuilder(guarded[0] as Route).site();
+    const headers = credential ? { ...key } : {};
+    return walk.server.send({ method, path: `${platformBase}${path}`, headers });
   };
 
   it('404 for an unknown path, after 401 for a missing credential', async () => {

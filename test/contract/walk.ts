@@ -3,6 +3,7 @@
 // values, so that a test can show that they fail.
 import express, { type Express } from 'express';
 import type { Knex } from 'knex';
+import { afterAll, beforeAll } from 'vitest';
 import { createDataFolder } from '../../packages/netsuite-simulator/test/test-account.ts';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
@@ -41,6 +42,15 @@ export const sessionCredential = (ctx: Ctx, { cookie }: { cookie: string }): Cre
 
 export type Site = Fixture & { readonly key: Credential; readonly session: Credential };
 
+export type Prepared = {
+  readonly builder: Builder;
+  /** The group's own fixture, or a new one each time if the operation destroys it. */
+  site(): Promise<Site>;
+  foreign(): Promise<Site>;
+  /** Made once, for all requests that must be refused: they change nothing. */
+  toRefuse(): Promise<{ readonly site: Site; readonly sent: Sent }>;
+};
+
 export type Walk = {
   readonly ctx: Ctx;
   readonly description: Description;
@@ -48,10 +58,8 @@ export type Walk = {
   readonly lines: string[];
   /** Secrets that the walk sent or received: none may be found anywhere. */
   readonly secrets: Set<string>;
-  /** `site` is the group's own fixture, or a new one each time if the operation destroys it. */
-  findBuilder(
-    route: Route,
-  ): { builder: Builder; site: () => Promise<Site>; foreign: () => Promise<Site> } | undefined;
+  /** Throws an Error that says what to write where there is no builder. */
+  getBuilder(route: Route): Prepared;
   send(route: Route, sent: Sent, credential: Credential, extra?: Partial<Raw>): Promise<Answer>;
   /** Audit log rows of a request, in any organization. */
   auditRows(requestId: string): Promise<AuditRow[]>;
@@ -64,6 +72,13 @@ export type Raw = { method: string; headers: Record<string, string>; body: strin
 
 export const guardedRoutes = (routes: readonly AnyRoute[] = platformRoutes): Route[] =>
   routes.filter((route): route is Route => route.access !== 'public');
+
+/** Throws an Error if there is no such operation. */
+export function getRoute(id: string): Route {
+  const found = guardedRoutes().find((route) => route.id === id);
+  if (found === undefined) throw new Error(`no operation ${id}`);
+  return found;
+}
 
 export const buildPath = (
   { path }: Pick<Route, 'path'>,
@@ -151,11 +166,7 @@ export type WalkOptions = {
   readonly settings?: Partial<Settings>;
 };
 
-export async function openWalk({
-  instead,
-  allowSignup = true,
-  settings = {},
-}: WalkOptions = {}): Promise<Walk> {
+async function openWalk({ instead, allowSignup = true, settings = {} }: WalkOptions = {}): Promise<Walk> {
   let erp: Promise<Erp> | undefined;
   const allowedHosts: string[] = [];
   const dns = await startDns();
@@ -189,6 +200,7 @@ export async function openWalk({
   const makeSite = (group: BuilderGroup): Promise<Site> =>
     openSite(group, { ctx, server, secrets, erp: openErp });
   const sites = new Map<string, Promise<Site>>();
+  const prepared = new Map<string, ReturnType<Prepared['toRefuse']>>();
   const createSiteLoader = (group: BuilderGroup, kind: string) => (): Promise<Site> => {
     const name = `${groups.indexOf(group)} ${kind}`;
     const held = sites.get(name) ?? makeSite(group);
@@ -202,16 +214,21 @@ export async function openWalk({
     lines,
     secrets,
     description: openDescription(instead?.described ?? describePlatform(ctx.settings.publicUrl)),
-    findBuilder(route) {
+    getBuilder(route) {
       const group = groups.find(({ builders }) => Object.hasOwn(builders, route.id));
       const builder = group?.builders[route.id];
-      return group === undefined || builder === undefined
-        ? undefined
-        : {
-            builder,
-            site: builder.destroys === true ? () => makeSite(group) : createSiteLoader(group, 'own'),
-            foreign: createSiteLoader(group, 'foreign'),
-          };
+      if (group === undefined || builder === undefined) throw new Error(describeMissingBuilder(route));
+      const site = builder.destroys === true ? () => makeSite(group) : createSiteLoader(group, 'own');
+      const prepare = async () => {
+        const made = await site();
+        return { site: made, sent: await builder.build(made) };
+      };
+      const toRefuse = (): ReturnType<typeof prepare> => {
+        const held = prepared.get(route.id) ?? prepare();
+        prepared.set(route.id, held);
+        return held;
+      };
+      return { builder, site, foreign: createSiteLoader(group, 'foreign'), toRefuse };
     },
     send(route, sent, credential, raw = {}) {
       const search = raw.search ?? new URLSearchParams(sent.query ?? {}).toString();
@@ -249,10 +266,23 @@ export const authorizedCaller = (route: Route, site: Site): Credential =>
 export const isWrite = (route: Route): boolean =>
   route.method !== 'GET' && !route.permission.endsWith(':read');
 
-/** The failure of a route without a builder. */
-export const missingBuilder = (route: Route): string =>
+const describeMissingBuilder = (route: Route): string =>
   `${route.id} (${route.method} ${route.path}) has no builder: add \`${route.id}: { build: async (fixture) => ({ ${[
     ...(route.params === undefined ? [] : [`params: { ${Object.keys(route.params.shape).join(', ')} }`]),
     ...(route.body === undefined ? [] : ['body: { … }']),
   ].join(', ')} }) }\` to its group's file in test/contract/builders/, and a new file to builders/all.ts. ` +
   '`build` prepares what the operation needs and gives a request that is answered well.';
+
+/** For the top level of a test file. */
+export function useWalk(options?: WalkOptions): Walk {
+  const walk = {} as Walk;
+  beforeAll(async () => {
+    Object.assign(walk, await openWalk(options));
+  });
+  afterAll(() => walk.close());
+  return walk;
+}
+
+/** Rows of `describe.each` and `it.each`. */
+export const named = (routes: readonly Route[]) =>
+  routes.map((route): [string, Route] => [`${route.method} ${route.path}`, route]);

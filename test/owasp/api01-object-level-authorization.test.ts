@@ -3,17 +3,13 @@
 // test/contract/isolation; streams: test/http/event-stream. Here the same objects through the other entry
 // points: MCP tools, the public interface with its exports and descriptions, and secret URLs. Change tokens:
 // test/public/changes; entity tags: test/public/read/pages.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../src/core/id.ts';
-import { authorizedCaller, guardedRoutes, openWalk, type Walk } from '../contract/walk.ts';
+import { authorizedCaller, getRoute, guardedRoutes, useWalk } from '../contract/walk.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../public/fixture.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 
-let walk: Walk;
-beforeAll(async () => {
-  walk = await openWalk();
-});
-afterAll(() => walk.close());
+const walk = useWalk();
 
 type Called = { status: number; text: string };
 /** Calls an operation through its MCP tool. */
@@ -63,11 +59,9 @@ describe("an MCP tool with another organization's id", () => {
     expect(named.length).toBeGreaterThan(12);
     const wrong: string[] = [];
     for (const route of named) {
-      const found = walk.findBuilder(route);
-      if (found === undefined) throw new Error(`no builder for ${route.id}`);
-      const [site, foreign] = [await found.site(), await found.foreign()];
-      const theirs = await found.builder.build(foreign);
-      const credential = authorizedCaller(route, site);
+      const { builder, site, foreign } = walk.getBuilder(route);
+      const theirs = await builder.build(await foreign());
+      const credential = authorizedCaller(route, await site());
       const unknown = Object.fromEntries(
         Object.entries(theirs.params ?? {}).map(([name, value]) => [
           name,
@@ -137,10 +131,7 @@ describe('the public interface', () => {
 
 describe('a secret URL', () => {
   it('of a webhook is bound to its endpoint: the id of another one is rejected with any body, and changes nothing', async () => {
-    const route = guardedRoutes().find(({ id }) => id === 'createCheckout');
-    const found = route && walk.findBuilder(route);
-    if (found === undefined) throw new Error('no builder');
-    const foreign = await found.foreign();
+    const foreign = await walk.getBuilder(getRoute('createCheckout')).foreign();
     const before = await foreign.sql((tx) => tx('pay_events').count<{ count: string }[]>({ count: '*' }));
     const { id } = await foreign.sql((tx) => tx('pay_accounts').first<{ id: string }>('id'));
     for (const provider of ['sandbox', 'stripe'])

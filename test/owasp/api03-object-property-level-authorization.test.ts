@@ -2,17 +2,13 @@
 // test/contract/every-route; what a response may contain: test/contract/walk, where every response is
 // stripped to its schema; secrets: test/contract/secrets. Here each operation with a body is sent every
 // property that any response has and the caller may not set, all in one request, and nested as well.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { platformRoutes } from '../../src/platform/index.ts';
 import { SchemaDocument } from '../../src/public/index.ts';
-import { authorizedCaller, guardedRoutes, openWalk, type Walk } from '../contract/walk.ts';
+import { authorizedCaller, guardedRoutes, useWalk } from '../contract/walk.ts';
 
-let walk: Walk;
-beforeAll(async () => {
-  walk = await openWalk();
-});
-afterAll(() => walk.close());
+const walk = useWalk();
 
 type Shape = {
   properties?: Record<string, Shape>;
@@ -63,11 +59,9 @@ describe('a body', () => {
     expect(names.length).toBeGreaterThan(200);
     const wrong: string[] = [];
     for (const route of withBody) {
-      const found = walk.findBuilder(route);
-      if (found === undefined || route.body === undefined) throw new Error(`no builder for ${route.id}`);
-      const own = new Set(topNames(toShape(route.body, 'input')));
+      const own = new Set(topNames(toShape(route.body as z.ZodType, 'input')));
       const foreign = names.filter((name) => !own.has(name));
-      const site = await found.site();
+      const site = await walk.getBuilder(route).site();
       const absent = (name: string): string =>
         name === 'name' ? 'absent' : '00000000-0000-4000-8000-000000000000';
       const ids = Object.fromEntries(

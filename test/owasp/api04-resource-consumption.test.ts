@@ -2,11 +2,11 @@
 // connections: test/http/connections; pages: test/contract/every-route; overload of the public interface:
 // test/public/overload; rate limits: test/http/rate-limit. Here: everything that can be created has a quota,
 // and everything that a caller sends has a bound in its schema.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defaultQuotas, type QuotaKind } from '../../src/core/settings/quotas.ts';
 import type { Route } from '../../src/http/route/route.ts';
 import { describePlatform } from '../../src/platform/index.ts';
-import { authorizedCaller, guardedRoutes, openWalk, type Walk } from '../contract/walk.ts';
+import { authorizedCaller, getRoute, guardedRoutes, useWalk } from '../contract/walk.ts';
 
 /** The quota that each creating operation counts against. */
 const makes: Readonly<Record<string, QuotaKind>> = {
@@ -39,11 +39,7 @@ const otherwise: Readonly<Record<string, string>> = {
 };
 
 const most: Record<QuotaKind, number> = { ...defaultQuotas };
-let walk: Walk;
-beforeAll(async () => {
-  walk = await openWalk({ settings: { quotas: most } });
-});
-afterAll(() => walk.close());
+const walk = useWalk({ settings: { quotas: most } });
 
 const creating = guardedRoutes().filter(({ method, status }) => method === 'POST' && status === 201);
 
@@ -60,10 +56,9 @@ describe('everything that can be created', () => {
     return kind === undefined ? [] : [[route.id, route, kind]];
   });
   it.each(bounded)('%s: 422 at the quota, and one more succeeds below it', async (_id, route, kind) => {
-    const found = walk.findBuilder(route);
-    if (found === undefined) throw new Error('no builder');
-    const site = await found.site();
-    const sent = await found.builder.build(site);
+    const { builder, site: openSite } = walk.getBuilder(route);
+    const site = await openSite();
+    const sent = await builder.build(site);
     const ask = () => walk.send(route, sent, authorizedCaller(route, site));
     most[kind] = 0;
     try {
@@ -82,13 +77,12 @@ describe('everything that can be created', () => {
   });
 
   it('never exceeds the quota under concurrency', async () => {
-    const route = creating.find(({ id }) => id === 'createTeam');
-    const found = route && walk.findBuilder(route);
-    if (route === undefined || found === undefined) throw new Error('no such operation');
-    const site = await found.foreign();
+    const route = getRoute('createTeam');
+    const { builder, foreign } = walk.getBuilder(route);
+    const site = await foreign();
     const [row] = await site.sql((tx) => tx('teams').count<{ count: string }[]>({ count: '*' }));
     most.teams = Number(row?.count) + 2;
-    const bodies = await Promise.all(Array.from({ length: 6 }, () => found.builder.build(site)));
+    const bodies = await Promise.all(Array.from({ length: 6 }, () => builder.build(site)));
     const answers = await Promise.all(
       bodies.map((sent) => walk.send(route, sent, authorizedCaller(route, site))),
     );

@@ -12,9 +12,8 @@ import {
   GuardedFetchError,
   type Resolve,
 } from '../../src/core/guarded-fetch.ts';
-import type { Route } from '../../src/http/route/route.ts';
 import { describePlatform } from '../../src/platform/index.ts';
-import { authorizedCaller, guardedRoutes, keyCredential, openWalk, type Walk } from '../contract/walk.ts';
+import { authorizedCaller, getRoute, keyCredential, useWalk } from '../contract/walk.ts';
 import { type DnsServer, startDns } from '../setup/dns.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 
@@ -22,17 +21,15 @@ let dns: DnsServer;
 let inside: Server;
 let port: number;
 let heard = 0;
-let walk: Walk;
+const walk = useWalk();
 beforeAll(async () => {
   dns = await startDns();
   inside = createServer((_request, response) => response.end('inside'));
   inside.on('connection', () => (heard += 1));
   await new Promise<void>((resolve) => inside.listen(0, '127.0.0.1', resolve));
   port = (inside.address() as AddressInfo).port;
-  walk = await openWalk();
 });
 afterAll(async () => {
-  await walk.close();
   await dns.stop();
   await new Promise((resolve) => inside.close(resolve));
 });
@@ -155,11 +152,6 @@ describe('a URL from a caller', () => {
     expect([...new Set(found)].sort()).toEqual(Object.keys(addressFields).sort());
   });
 
-  const route = (id: string): Route => {
-    const found = guardedRoutes().find((one) => one.id === id);
-    if (found === undefined) throw new Error(`no operation ${id}`);
-    return found;
-  };
   const own = 'tstdrv1234567.suitetalk.api.netsuite.com';
   const hosts = [
     '127.0.0.1',
@@ -185,7 +177,7 @@ describe('a URL from a caller', () => {
   ];
 
   it('for the ERP must be the host of the account', async () => {
-    const put = route('putErpConnection');
+    const put = getRoute('putErpConnection');
     const { id } = await makeOrganization(walk.ctx);
     const credential = keyCredential((await makeKey(walk.ctx, id, { permissions: ['write'] })).secret);
     const authentication = {
@@ -210,10 +202,9 @@ describe('a URL from a caller', () => {
   });
 
   it('for the return of a payer must be a page of the organization', async () => {
-    const checkOut = route('createCheckout');
-    const found = walk.findBuilder(checkOut);
-    const site = await found?.site();
-    if (found === undefined || site === undefined) throw new Error('no builder');
+    const checkOut = getRoute('createCheckout');
+    const { builder, site: openSite } = walk.getBuilder(checkOut);
+    const site = await openSite();
     await site.sql((tx) =>
       tx('domains').insert({
         id: '00000000-0000-4000-8000-000000000001',
@@ -225,7 +216,7 @@ describe('a URL from a caller', () => {
       }),
     );
     const ask = async (successUrl: string) => {
-      const sent = await found.builder.build(site);
+      const sent = await builder.build(site);
       return walk.send(
         checkOut,
         { ...sent, body: { ...(sent.body as object), successUrl } },

@@ -12,14 +12,14 @@ import {
 } from '../arbitrary.ts';
 import type { Builder, Fields, Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
-import { authorizedCaller, missingBuilder, type Raw, type Site, type Walk } from '../walk.ts';
+import { authorizedCaller, type Raw, type Site, type Walk } from '../walk.ts';
 import { answerProblems } from './responses.ts';
 
 /** Of each kind for each operation; `npm run test:all` sends more. */
 export const wantedInputs = Number(process.env['PROPERTY_INPUTS'] ?? 10);
 const batchSize = 8;
-/** Types with hardly any inputs get the same ones again, for other objects and concurrently. */
-const fewestInputs = 8;
+/** Writes with hardly any inputs get the same ones again, for other objects and concurrently. */
+const fewestWrites = 8;
 /** Rules between fields that no schema expresses may reject a few. */
 const enough = 0.8;
 
@@ -76,16 +76,12 @@ type Ground = {
   seed: number;
 };
 
-async function sendValid({
-  walk,
-  route,
-  builder,
-  siteFor,
-  fields,
-  seed,
-}: Ground): Promise<{ count: number; failures: string[] }> {
+type Outcome = { readonly count: number; readonly failures: string[] };
+
+async function sendValid({ walk, route, builder, siteFor, fields, seed }: Ground): Promise<Outcome> {
   const distinct = validInputs(route, fields, builder.inputs ?? wantedInputs, seed);
-  const rounds = Math.ceil(Math.min(fewestInputs, builder.inputs ?? fewestInputs) / distinct.length);
+  const fewest = route.method === 'GET' ? 1 : Math.min(fewestWrites, builder.inputs ?? fewestWrites);
+  const rounds = Math.ceil(fewest / distinct.length);
   const inputs = Array.from({ length: rounds }, () => distinct).flat();
   const repeatable = builder.repeatable ?? ['GET', 'PUT', 'PATCH'].includes(route.method);
   const once = repeatable ? await builder.build(await siteFor()) : undefined;
@@ -151,7 +147,7 @@ function spoiledInputs({ walk, route, fields, seed }: Ground, built: Sent): Spoi
   return found;
 }
 
-async function sendInvalid(ground: Ground): Promise<{ count: number; failures: string[] }> {
+async function sendInvalid(ground: Ground): Promise<Outcome> {
   const { walk, route, builder } = ground;
   const site = await ground.siteFor();
   const credential = authorizedCaller(route, site);
@@ -173,12 +169,10 @@ const unexpected = (walk: Walk, route: Route, answer: Answer): string[] =>
   [404, 413].includes(answer.status) ? [] : answerProblems(walk, route, answer);
 
 export async function checkInputs(walk: Walk, route: Route, seed: number): Promise<InputsReport> {
-  const found = walk.findBuilder(route);
-  if (found === undefined) return { failures: [missingBuilder(route)], valid: 0, invalid: 0 };
-  const { builder } = found;
+  const { builder, site: siteFor } = walk.getBuilder(route);
   const fields =
-    typeof builder.fields === 'function' ? await builder.fields(await found.site()) : (builder.fields ?? {});
-  const ground: Ground = { walk, route, builder, siteFor: found.site, fields, seed };
+    typeof builder.fields === 'function' ? await builder.fields(await siteFor()) : (builder.fields ?? {});
+  const ground: Ground = { walk, route, builder, siteFor, fields, seed };
   const valid = await sendValid(ground);
   const invalid = await sendInvalid(ground);
   return {

@@ -7,7 +7,7 @@ import { type Route, successStatus } from '../../../src/http/route/route.ts';
 import { createArbitrary, toWireSchema } from '../arbitrary.ts';
 import type { Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
-import { authorizedCaller, isWrite, missingBuilder, type Site, type Walk } from '../walk.ts';
+import { authorizedCaller, isWrite, type Site, type Walk } from '../walk.ts';
 
 /**
  * A validator's default messages, which must never be sent. Our own "Unknown …" names what is unknown, or
@@ -60,10 +60,9 @@ function noteShownSecrets(walk: Walk, route: Route, answer: Answer): void {
 
 /** The success response: its status, its type, one audit log row for a write and none for a read. */
 export async function successResponse(walk: Walk, route: Route): Promise<string[]> {
-  const found = walk.findBuilder(route);
-  if (found === undefined) return [missingBuilder(route)];
-  const site = await found.site();
-  const sent = await found.builder.build(site);
+  const { builder, site: openSite } = walk.getBuilder(route);
+  const site = await openSite();
+  const sent = await builder.build(site);
   noteSentSecrets(walk, sent);
   const answer = await walk.send(route, sent, authorizedCaller(route, site));
   const problems = answerProblems(walk, route, answer);
@@ -71,7 +70,7 @@ export async function successResponse(walk: Walk, route: Route): Promise<string[
   if (answer.status !== successStatus(route))
     problems.push(`the builder's request was answered ${answer.status} ${answer.text}`);
   const rows = await walk.auditRows(String(answer.headers['x-request-id']));
-  const wanted = found.builder.auditRows ?? (isWrite(route) ? 1 : 0);
+  const wanted = builder.auditRows ?? (isWrite(route) ? 1 : 0);
   if (rows.length !== wanted) problems.push(`left ${rows.length} rows in the audit log instead of ${wanted}`);
   for (const { action, ip } of rows) {
     if (!/^[a-z-]+\.[a-z-]+$/.test(action)) problems.push(`its audit action is called ${action}`);
@@ -106,10 +105,9 @@ function otherBody(route: Route, body: Sent['body']): unknown {
  * it gets 422.
  */
 export async function repeated(walk: Walk, route: Route): Promise<string[]> {
-  const found = walk.findBuilder(route);
-  if (found === undefined) return [missingBuilder(route)];
-  const site = await found.site();
-  const sent = await found.builder.build(site);
+  const { builder, site: openSite } = walk.getBuilder(route);
+  const site = await openSite();
+  const sent = await builder.build(site);
   const headers = { 'idempotency-key': createId() };
   const first = await walk.send(route, sent, authorizedCaller(route, site), { headers });
   noteShownSecrets(walk, route, first);

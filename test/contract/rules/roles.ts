@@ -2,7 +2,6 @@
 // session.
 import {
   assignablePermissions,
-  type BuiltInRole,
   builtInRoles,
   isReadPermission,
   isRolePermission,
@@ -10,95 +9,88 @@ import {
 } from '../../../src/core/permissions.ts';
 import { type Route, successStatus } from '../../../src/http/route/route.ts';
 import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
-import type { Sent } from '../builder.ts';
 import type { Answer } from '../http.ts';
-import {
-  type Credential,
-  keyCredential,
-  missingBuilder,
-  type Site,
-  sessionCredential,
-  type Walk,
-} from '../walk.ts';
+import { type Credential, keyCredential, type Site, sessionCredential, type Walk } from '../walk.ts';
 import { answerProblems } from './responses.ts';
 
 type Caller = {
   readonly name: string;
-  readonly credential: Credential;
   readonly kind: 'key' | 'session' | 'restricted key';
   readonly holds: ReadonlySet<string>;
   readonly isOwner?: boolean;
+  signIn(site: Site): Promise<Credential>;
 };
-
-const roleNames = Object.keys(builtInRoles) as BuiltInRole[];
-
-/** Callers that every operation is tested with. */
-async function standardCallers(site: Site): Promise<Caller[]> {
-  const { ctx, organization } = site;
-  const callers: Caller[] = [];
-  for (const name of roleNames) {
-    const isOwner = name === 'owner';
-    const userId = isOwner ? site.owner.id : (await makeMember(ctx, organization.id, name)).id;
-    const { secret } = await makeKey(ctx, organization.id, { permissions: ['write'], createdBy: userId });
-    const session = await makeSession(ctx, userId);
-    const holds = new Set<string>(builtInRoles[name]);
-    callers.push({ name: `${name}'s key`, credential: keyCredential(secret), kind: 'key', holds, isOwner });
-    const signedIn = new Set([...holds, ...(ctx.settings.allowSignup ? ['organization:create'] : [])]);
-    callers.push({
-      name: `${name}'s session`,
-      credential: sessionCredential(ctx, session),
-      kind: 'session',
-      holds: signedIn,
-      isOwner,
-    });
-  }
-  const reading = await makeKey(ctx, organization.id, { permissions: ['read'] });
-  const restricted = await makeKey(ctx, organization.id, { permissions: ['write'], versions: ['v1'] });
-  return [
-    ...callers,
-    {
-      name: "owner's reading key",
-      credential: keyCredential(reading.secret),
-      kind: 'key',
-      holds: new Set(assignablePermissions.filter(isReadPermission)),
-    },
-    {
-      name: 'a restricted key',
-      credential: keyCredential(restricted.secret),
-      kind: 'restricted key',
-      holds: new Set(),
-    },
-  ];
-}
-
-const held = new WeakMap<Site, Map<string, Promise<Caller[]>>>();
+type Scopes = Parameters<typeof makeKey>[2];
 
 /** Made once for each site. */
-function callersFor(site: Site, of: string, make: () => Promise<Caller[]>): Promise<Caller[]> {
-  const callers = held.get(site) ?? new Map<string, Promise<Caller[]>>();
-  held.set(site, callers);
-  const made = callers.get(of) ?? make();
-  callers.set(of, made);
-  return made;
+const members = new WeakMap<Site, Map<string, Promise<string>>>();
+function findMember(site: Site, role: string | readonly string[]): Promise<string> {
+  if (role === 'owner') return Promise.resolve(site.owner.id);
+  const made = members.get(site) ?? new Map<string, Promise<string>>();
+  members.set(site, made);
+  const id = made.get(String(role)) ?? makeMember(site.ctx, site.organization.id, role).then((one) => one.id);
+  made.set(String(role), id);
+  return id;
 }
+
+const signInByKey = async ({ ctx, organization }: Site, scopes: Scopes): Promise<Credential> =>
+  keyCredential((await makeKey(ctx, organization.id, { permissions: ['write'], ...scopes })).secret);
+
+/** Callers that every operation is tested with. */
+const standardCallers = (allowSignup: boolean): readonly Caller[] => [
+  ...Object.entries(builtInRoles).flatMap(([role, permissions]): Caller[] => {
+    const isOwner = role === 'owner';
+    const may = [...permissions, ...(allowSignup ? ['organization:create'] : [])];
+    return [
+      {
+        name: `${role}'s key`,
+        kind: 'key',
+        holds: new Set(permissions),
+        isOwner,
+        signIn: async (site) => signInByKey(site, { createdBy: await findMember(site, role) }),
+      },
+      {
+        name: `${role}'s session`,
+        kind: 'session',
+        holds: new Set(may),
+        isOwner,
+        signIn: async (site) =>
+          sessionCredential(site.ctx, await makeSession(site.ctx, await findMember(site, role))),
+      },
+    ];
+  }),
+  {
+    name: "owner's reading key",
+    kind: 'key',
+    holds: new Set(assignablePermissions.filter(isReadPermission)),
+    signIn: (site) => signInByKey(site, { permissions: ['read'] }),
+  },
+  {
+    name: 'a restricted key',
+    kind: 'restricted key',
+    holds: new Set(),
+    signIn: (site) => signInByKey(site, { versions: ['v1'] }),
+  },
+];
 
 /**
  * Members whose own role has just the permission, everything else, or just what an operation that reads
  * records needs.
  */
-async function customCallers(site: Site, permission: Permission, readsRecords: boolean): Promise<Caller[]> {
-  const { ctx, organization } = site;
-  const make = async (name: string, holds: readonly Permission[]): Promise<Caller> => {
-    const member = await makeMember(ctx, organization.id, holds);
-    const { secret } = await makeKey(ctx, organization.id, { permissions: ['write'], createdBy: member.id });
-    return { name, credential: keyCredential(secret), kind: 'key', holds: new Set(holds) };
-  };
+function customCallers({ permission, readsRecords }: Route): readonly Caller[] {
+  if (!isRolePermission(permission)) return [];
+  const make = (name: string, holds: readonly Permission[]): Caller => ({
+    name,
+    kind: 'key',
+    holds: new Set(holds),
+    signIn: async (site) => signInByKey(site, { createdBy: await findMember(site, holds) }),
+  });
   const others = assignablePermissions.filter((other) => other !== permission);
   return [
-    await make('a role with just its permission', [permission]),
-    await make('a role with all others', others),
-    ...(readsRecords
-      ? [await make('a role with its permission and record:read', [permission, 'record:read'])]
+    make('a role with just its permission', [permission]),
+    make('a role with all others', others),
+    ...(readsRecords === true
+      ? [make('a role with its permission and record:read', [permission, 'record:read'])]
       : []),
   ];
 }
@@ -132,36 +124,32 @@ function cellProblems(route: Route, caller: Caller, answer: Answer, mayRefuse: r
   return answer.status === 401 || answer.status === 403 ? [`${said} though it may`] : [];
 }
 
-async function listCallers(route: Route, site: Site): Promise<Caller[]> {
-  const { permission, readsRecords = false } = route;
-  const standard = await callersFor(site, '', () => standardCallers(site));
-  if (!isRolePermission(permission)) return standard;
-  const custom = await callersFor(site, `${permission} ${readsRecords}`, () =>
-    customCallers(site, permission, readsRecords),
-  );
-  return [...standard, ...custom];
+/** Signed in once for each site. */
+const credentials = new WeakMap<Site, Map<string, Promise<Credential>>>();
+function credentialOf(caller: Caller, site: Site): Promise<Credential> {
+  const held = credentials.get(site) ?? new Map<string, Promise<Credential>>();
+  credentials.set(site, held);
+  const key = `${caller.name} ${[...caller.holds].join()}`;
+  const credential = held.get(key) ?? caller.signIn(site);
+  held.set(key, credential);
+  return credential;
 }
 
 export async function rolesMatrix(walk: Walk, route: Route): Promise<string[]> {
-  const found = walk.findBuilder(route);
-  if (found === undefined) return [missingBuilder(route)];
-  const { builder } = found;
+  const { builder, site: openSite, toRefuse } = walk.getBuilder(route);
+  const prepare = async () => {
+    const site = await openSite();
+    return { site, sent: await builder.build(site) };
+  };
+  // As in rules/inputs.ts: one prepared request serves all callers, except where each changes its object.
+  const isReusable = ['GET', 'PUT', 'PATCH'].includes(route.method) && builder.repeatable !== false;
+  let reused: ReturnType<typeof prepare> | undefined;
   const problems: string[] = [];
-  let site = await found.site();
-  let callers = await listCallers(route, site);
-  // A refused request changes nothing, so one serves all callers that are refused.
-  let unused: Sent | undefined;
-  for (let index = 0; index < callers.length; index += 1) {
-    if (builder.destroys === true && index > 0) {
-      site = await found.site();
-      callers = await listCallers(route, site);
-    }
-    const caller = callers[index];
-    if (caller === undefined) throw new Error('two sites have different callers');
-    const isRefused = findRefusal(route, caller) !== undefined && builder.destroys !== true;
-    const sent: Sent = isRefused && unused !== undefined ? unused : await builder.build(site);
-    if (isRefused) unused = sent;
-    const answer = await walk.send(route, sent, caller.credential);
+  for (const caller of [...standardCallers(walk.ctx.settings.allowSignup), ...customCallers(route)]) {
+    const isRefused = findRefusal(route, caller) !== undefined;
+    if (isReusable) reused ??= prepare();
+    const { site, sent } = await (isRefused ? toRefuse() : (reused ?? prepare()));
+    const answer = await walk.send(route, sent, await credentialOf(caller, site));
     problems.push(
       ...cellProblems(route, caller, answer, builder.mayRefuse ?? []),
       ...answerProblems(walk, route, answer),
