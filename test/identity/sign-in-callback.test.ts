@@ -1,49 +1,20 @@
 // All the ways in which a sign-in must fail when the provider sends the person back.
-import type { Knex } from 'knex';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { DemoPerson } from '../../demo/identity-provider/identity-provider.ts';
-import { createLog } from '../../src/core/log.ts';
-import { openKnex } from '../../src/db/connect.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
-import { makeOrganization } from '../setup/organization.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { openBrowser } from '../setup/identity-provider.ts';
 import { createLimitClock } from '../setup/rate-limits.ts';
+import { useSignIn } from '../setup/use-sign-in.ts';
+import { refusal } from './fixture.ts';
 
-let database: TestDatabase;
-let admin: Knex;
-let site: SignInSite;
 let aheadMs = 0;
-const lines: string[] = [];
-
-const people: DemoPerson[] = [{ id: 'owner', email: 'owner@acme.example', name: 'Owner of Acme', about: '' }];
-
 const { clock, forget } = createLimitClock({
   now: () => new Date(Date.now() + aheadMs),
   monotonicMs: () => performance.now() + aheadMs,
 });
-beforeAll(async () => {
-  database = await testDatabase();
-  admin = openKnex(database.address, null, 1);
-  const log = createLog('trace', { write: (line: string) => void lines.push(line) });
-  await makeOrganization(database.ctx, { name: 'Acme', ownerEmail: 'owner@acme.example' });
-  site = await startSignInSite({ ctx: { ...database.ctx, clock, log }, people });
-});
-afterAll(async () => {
-  await site.stop();
-  await admin.destroy();
-  await database.close();
-});
-beforeEach(() => forget(database.ctx));
+const site = useSignIn({ clock });
+beforeEach(() => forget(site.ctx));
 
 const sessions = async (): Promise<number> =>
-  Number((await admin('sessions').count<{ count: string }[]>())[0]?.count);
-/** The status and error code that an address of /auth returns to a program. */
-async function refusal(response: Response) {
-  const body = (await response.json()) as { error: { code: string; details?: { code: string }[] } };
-  expect(response.headers.getSetCookie().some((line) => line.startsWith('portal_session='))).toBe(false);
-  return [response.status, body.error.details?.[0]?.code];
-}
-
+  Number((await site.admin('sessions').count<{ count: string }[]>())[0]?.count);
 describe('400 at the callback', () => {
   /** Everything up to the redirect to the callback, which isn't requested yet. */
   async function attempt(alter: (url: URL) => void = () => undefined, returnTo?: string) {
@@ -138,7 +109,7 @@ describe('400 at the callback', () => {
       (await fetch(`${site.origin}/auth/callback?code=${index}&state=x`)).status;
     const statuses = [await guess(0)];
     // However long the requests take, they count in the window that the first one started.
-    await database.ctx.db.control.raw("update rate_limits set resets_at = resets_at + interval '1 hour'");
+    await site.ctx.db.control.raw("update rate_limits set resets_at = resets_at + interval '1 hour'");
     for (let index = 1; index < 21; index += 1) statuses.push(await guess(index));
     expect([statuses.indexOf(429), statuses[0]]).toEqual([20, 400]);
     expect((await openBrowser().signIn(site.origin, 'owner')).status).toBe(302);

@@ -1,73 +1,33 @@
 // Sign-in through a real identity provider.
-import type { Knex } from 'knex';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { DemoPerson } from '../../demo/identity-provider/identity-provider.ts';
 import { createApp } from '../../src/app.ts';
-import { createLog } from '../../src/core/log.ts';
-import { openKnex } from '../../src/db/connect.ts';
 import { createApi } from '../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { createLimitClock } from '../setup/rate-limits.ts';
 import { findStablePort } from '../setup/stable-port.ts';
 import { until } from '../setup/until.ts';
+import { useSignIn } from '../setup/use-sign-in.ts';
+import { readAudit, refusal, statusOf } from './fixture.ts';
 
-let database: TestDatabase;
-let admin: Knex;
-let site: SignInSite;
-let organization: { id: string; ownerId: string };
-const aheadMs = 0;
 const lines: string[] = [];
+const { clock, forget } = createLimitClock();
+const site = useSignIn({
+  clock,
+  lines,
+  people: [{ id: 'stranger', email: 'stranger@acme.example', name: 'Stranger', about: '' }],
+});
+beforeEach(() => forget(site.ctx));
 
-const people: DemoPerson[] = [
-  { id: 'owner', email: 'owner@acme.example', name: 'Owner of Acme', about: '' },
-  { id: 'stranger', email: 'stranger@acme.example', name: 'Stranger', about: '' },
-];
+/** Another person of the provider. */
 const person = (id: string, more: Partial<DemoPerson> = {}): string => {
-  people.push({ id, email: `${id}@acme.example`, name: `Person ${id}`, about: '', ...more });
+  site.people.push({ id, email: `${id}@acme.example`, name: `Person ${id}`, about: '', ...more });
   return id;
 };
-
-const { clock, forget } = createLimitClock({
-  now: () => new Date(Date.now() + aheadMs),
-  monotonicMs: () => performance.now() + aheadMs,
-});
-beforeAll(async () => {
-  database = await testDatabase();
-  admin = openKnex(database.address, null, 1);
-  const log = createLog('trace', { write: (line: string) => void lines.push(line) });
-  organization = await makeOrganization(database.ctx, { name: 'Acme', ownerEmail: 'owner@acme.example' });
-  site = await startSignInSite({ ctx: { ...database.ctx, clock, log }, people });
-});
-afterAll(async () => {
-  await site.stop();
-  await admin.destroy();
-  await database.close();
-});
-beforeEach(() => forget(database.ctx));
-
 const users = async (): Promise<string[]> =>
-  (await admin('users').select<{ email: string }[]>('email').orderBy('email')).map(({ email }) => email);
-const audit = (action: string) =>
-  admin('audit_log')
-    .where({ action, organization_id: organization.id })
-    .select<Record<string, unknown>[]>()
-    .orderBy('at');
-const whoami = async (token: string) =>
-  (
-    await supertest(createApp(site.ctx))
-      .get('/api/platform/v1/whoami')
-      .set('cookie', `portal_session=${token}`)
-  ).status;
-
-/** The status and error code that an address of /auth returns to a program. */
-async function refusal(response: Response) {
-  const body = (await response.json()) as { error: { code: string; details?: { code: string }[] } };
-  expect(response.headers.getSetCookie().some((line) => line.startsWith('portal_session='))).toBe(false);
-  return [response.status, body.error.details?.[0]?.code];
-}
+  (await site.admin('users').select<{ email: string }[]>('email').orderBy('email')).map(({ email }) => email);
 
 describe('signing in', () => {
   it('uses the authorization code flow with PKCE, state and nonce, and keeps their secrets in an encrypted cookie', async () => {
@@ -115,15 +75,15 @@ describe('signing in', () => {
       credential: { id: string };
     };
     expect(me).toMatchObject({
-      user: { id: organization.ownerId, email: 'owner@acme.example', name: 'Owner of Acme' },
-      organization: { id: organization.id },
+      user: { id: site.organization.ownerId, email: 'owner@acme.example', name: 'Owner of Acme' },
+      organization: { id: site.organization.id },
       credential: { kind: 'session' },
     });
-    const row = await admin('sessions').where('id', me.credential.id).first();
-    expect(row).toMatchObject({ ip: '127.0.0.1', active_organization_id: organization.id });
+    const row = await site.admin('sessions').where('id', me.credential.id).first();
+    expect(row).toMatchObject({ ip: '127.0.0.1', active_organization_id: site.organization.id });
     expect(row.user_agent).toHaveLength(300);
-    expect((await audit('session.start')).at(-1)).toMatchObject({
-      actor_id: organization.ownerId,
+    expect((await readAudit(site, 'session.start')).at(-1)).toMatchObject({
+      actor_id: site.organization.ownerId,
       credential_kind: 'session',
       target_id: me.credential.id,
     });
@@ -131,18 +91,22 @@ describe('signing in', () => {
 
   it('issues a new token each time and ends the session that the browser still had', async () => {
     const browser = openBrowser();
+    // As another site might plant it, to use the session of the person who signs in.
+    const planted = 'x'.repeat(43);
+    browser.jar.set('portal_session', { value: planted, path: '/' });
     await browser.signIn(site.origin, 'owner');
     const first = browser.session();
     await browser.signIn(site.origin, 'owner');
-    expect(browser.session()).not.toBe(first);
-    expect([await whoami(first), await whoami(browser.session())]).toEqual([401, 200]);
-    expect((await audit('session.end')).length).toBe(1);
+    expect(new Set([planted, first, browser.session()]).size).toBe(3);
+    expect(await statusOf(site, planted)).toBe(401);
+    expect([await statusOf(site, first), await statusOf(site, browser.session())]).toEqual([401, 200]);
+    expect((await readAudit(site, 'session.end')).length).toBe(1);
   });
 
   it('over https its cookies are Secure and have the prefix __Host-, which a sibling domain can not set', async () => {
     const secure = await startSignInSite({
-      ctx: database.ctx,
-      people,
+      ctx: site.database.ctx,
+      people: site.people,
       publicUrl: 'https://portal.acme.example',
     });
     try {
@@ -155,7 +119,7 @@ describe('signing in', () => {
         await browser.throughProvider(login.headers.get('location') ?? '', 'stranger'),
       );
       expect(callback.origin).toBe('https://portal.acme.example');
-      people.push({ id: 'second', email: 'owner@acme.example', name: '', about: '' });
+      site.people.push({ id: 'second', email: 'owner@acme.example', name: '', about: '' });
       const again = openBrowser();
       const back = new URL(await again.throughProvider(await again.begin(secure.origin), 'second'));
       const response = await again.send(`${secure.origin}/auth/callback${back.search}`);
@@ -187,10 +151,10 @@ describe('who may sign in', () => {
   });
 
   it('creates and links a user with a pending invitation', async () => {
-    const host = await makeOrganization(database.ctx);
+    const host = await makeOrganization(site.database.ctx);
     const owner = createApi(
-      createApp(database.ctx),
-      (await makeKey(database.ctx, host.id, { permissions: ['write'] })).secret,
+      createApp(site.database.ctx),
+      (await makeKey(site.database.ctx, host.id, { permissions: ['write'] })).secret,
     );
     const roles = await owner('get', `/organizations/${host.id}/roles?q=viewer`);
     const waiting = { email: 'invited@acme.example', roleId: roles.body.data[0].id };
@@ -216,47 +180,10 @@ describe('who may sign in', () => {
     ]);
   });
 
-  it('creates a user for anyone while sign-up is open, only one for concurrent sign-ins', async () => {
-    const open = await startSignInSite({ ctx: database.ctx, people, settings: { allowSignup: true } });
-    try {
-      person('fresh', { name: ' Fresh\u0000\u0007 person ' });
-      const browsers = [openBrowser(), openBrowser()];
-      const callbacks = await Promise.all(
-        browsers.map(async (browser) => browser.throughProvider(await browser.begin(open.origin), 'fresh')),
-      );
-      const answers = await Promise.all(
-        browsers.map((browser, index) => browser.send(callbacks[index] ?? '')),
-      );
-      expect(answers.map(({ status }) => status)).toEqual([302, 302]);
-      expect(await admin('users').where('email', 'fresh@acme.example').select('name')).toEqual([
-        { name: 'Fresh person' },
-      ]);
-    } finally {
-      await open.stop();
-    }
-  });
-
-  it('403 for an e-mail address that now belongs to another person, even while sign-up is open', async () => {
-    const open = await startSignInSite({ ctx: database.ctx, people, settings: { allowSignup: true } });
-    try {
-      expect(
-        (await openBrowser().signIn(open.origin, person('first-holder', { email: 'shared@acme.example' })))
-          .status,
-      ).toBe(302);
-      expect(
-        await refusal(
-          await openBrowser().signIn(open.origin, person('next-holder', { email: 'shared@acme.example' })),
-        ),
-      ).toEqual([403, 'no_account']);
-    } finally {
-      await open.stop();
-    }
-  });
-
   it('recognizes a linked person by the subject only, and keeps their name', async () => {
-    const known = people.find(({ id }) => id === 'owner');
+    const known = site.people.find(({ id }) => id === 'owner');
     if (known === undefined) throw new Error('no owner');
-    people[people.indexOf(known)] = {
+    site.people[site.people.indexOf(known)] = {
       ...known,
       email: 'moved@acme.example',
       emailVerified: false,
@@ -264,11 +191,40 @@ describe('who may sign in', () => {
     };
     const browser = openBrowser();
     expect((await browser.signIn(site.origin, 'owner')).status).toBe(302);
-    people[people.findIndex(({ id }) => id === 'owner')] = known;
-    expect(await admin('users').where('id', organization.ownerId).first('email', 'name')).toEqual({
+    site.people[site.people.findIndex(({ id }) => id === 'owner')] = known;
+    expect(await site.admin('users').where('id', site.organization.ownerId).first('email', 'name')).toEqual({
       email: 'owner@acme.example',
       name: 'Owner of Acme',
     });
+  });
+});
+
+describe('signing in while sign-up is open', () => {
+  let open: SignInSite;
+  beforeAll(async () => {
+    const settings = { allowSignup: true };
+    open = await startSignInSite({ ctx: site.database.ctx, people: site.people, settings });
+  });
+  afterAll(() => open.stop());
+
+  it('creates a user for anyone, only one for concurrent sign-ins', async () => {
+    person('fresh', { name: ' Fresh\u0000\u0007 person ' });
+    const browsers = [openBrowser(), openBrowser()];
+    const callbacks = await Promise.all(
+      browsers.map(async (browser) => browser.throughProvider(await browser.begin(open.origin), 'fresh')),
+    );
+    const answers = await Promise.all(browsers.map((browser, index) => browser.send(callbacks[index] ?? '')));
+    expect(answers.map(({ status }) => status)).toEqual([302, 302]);
+    expect(await site.admin('users').where('email', 'fresh@acme.example').select('name')).toEqual([
+      { name: 'Fresh person' },
+    ]);
+  });
+
+  it('403 for an e-mail address that now belongs to another person', async () => {
+    const signIn = (id: string) =>
+      openBrowser().signIn(open.origin, person(id, { email: 'shared@acme.example' }));
+    expect((await signIn('first-holder')).status).toBe(302);
+    expect(await refusal(await signIn('next-holder'))).toEqual([403, 'no_account']);
   });
 });
 
@@ -328,7 +284,7 @@ describe('returnTo', () => {
 
 describe('problems', () => {
   it('404 with an explanation when no provider is configured', async () => {
-    const app = createApp(database.ctx);
+    const app = createApp(site.database.ctx);
     for (const path of ['/auth/login', '/auth/callback?code=x']) {
       const answer = await supertest(app).get(path);
       expect([answer.status, answer.body.error.code]).toEqual([404, 'NOT_FOUND']);
@@ -341,7 +297,7 @@ describe('problems', () => {
 
   it('503 while the provider is unreachable; sign-in works again once it is back', async () => {
     const port = await findStablePort();
-    const away = await startSignInSite({ ctx: database.ctx, people, providerPort: port });
+    const away = await startSignInSite({ ctx: site.database.ctx, people: site.people, providerPort: port });
     await away.provider.stop();
     try {
       const down = await fetch(`${away.origin}/auth/login`, { redirect: 'manual' });

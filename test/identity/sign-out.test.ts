@@ -1,42 +1,12 @@
 // Signing out, and whether someone is signed in.
-import type { Knex } from 'knex';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DemoPerson } from '../../demo/identity-provider/identity-provider.ts';
+import { describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { openKnex } from '../../src/db/connect.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
-import { makeOrganization } from '../setup/organization.ts';
+import { openBrowser } from '../setup/identity-provider.ts';
+import { useSignIn } from '../setup/use-sign-in.ts';
+import { readAudit, statusOf } from './fixture.ts';
 
-let database: TestDatabase;
-let admin: Knex;
-let site: SignInSite;
-let organization: { id: string; ownerId: string };
-const people: DemoPerson[] = [{ id: 'owner', email: 'owner@acme.example', name: 'Owner of Acme', about: '' }];
-beforeAll(async () => {
-  database = await testDatabase();
-  admin = openKnex(database.address, null, 1);
-  organization = await makeOrganization(database.ctx, { name: 'Acme', ownerEmail: 'owner@acme.example' });
-  site = await startSignInSite({ ctx: database.ctx, people });
-});
-afterAll(async () => {
-  await site.stop();
-  await admin.destroy();
-  await database.close();
-});
-
-const audit = (action: string) =>
-  admin('audit_log')
-    .where({ action, organization_id: organization.id })
-    .select<Record<string, unknown>[]>()
-    .orderBy('at');
-const whoami = async (token: string) =>
-  (
-    await supertest(createApp(site.ctx))
-      .get('/api/platform/v1/whoami')
-      .set('cookie', `portal_session=${token}`)
-  ).status;
+const site = useSignIn();
 
 describe('POST /auth/logout', () => {
   const signedIn = async () => {
@@ -59,8 +29,8 @@ describe('POST /auth/logout', () => {
       client_id: 'portal',
       post_logout_redirect_uri: `${site.origin}/`,
     });
-    expect([browser.session(), await whoami(token)]).toEqual(['', 401]);
-    expect((await audit('session.end')).at(-1)).toMatchObject({
+    expect([browser.session(), await statusOf(site, token)]).toEqual(['', 401]);
+    expect((await readAudit(site, 'session.end')).at(-1)).toMatchObject({
       actor_email: 'owner@acme.example',
       credential_kind: 'session',
     });
@@ -98,7 +68,7 @@ describe('POST /auth/logout', () => {
       });
       expect(response.status).toBe(403);
     }
-    expect(await whoami(browser.session())).toBe(200);
+    expect(await statusOf(site, browser.session())).toBe(200);
   });
 
   it('responds the same when not signed in; 405 for GET', async () => {
@@ -126,9 +96,9 @@ describe('GET /auth/session', () => {
     const browser = openBrowser();
     await browser.signIn(site.origin, 'owner');
     expect(await (await browser.send(`${site.origin}/auth/session`)).json()).toMatchObject({
-      session: { user: { email: 'owner@acme.example' }, organization: { id: organization.id } },
+      session: { user: { email: 'owner@acme.example' }, organization: { id: site.organization.id } },
     });
-    const off = await supertest(createApp(database.ctx)).get('/auth/session');
+    const off = await supertest(createApp(site.database.ctx)).get('/auth/session');
     expect(off.body).toEqual({ signIn: false, session: null });
   });
 });

@@ -1,39 +1,23 @@
 // API2:2023 Broken authentication. Tokens in detail: test/identity/access-token; sessions and their cookies:
 // test/identity/sessions and sign-in; rate limits: test/http/rate-limit. Here all entry points together:
-// forged credentials, counted guesses wherever guessing is possible, sign-in that replaces the session, and
-// cross-site requests to every operation that writes.
+// forged credentials, counted guesses wherever guessing is possible, and cross-site requests to every operation
+// that writes.
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import jwt from 'jsonwebtoken';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { platformBase } from '../../src/http/served.ts';
 import { buildPath, guardedRoutes } from '../contract/walk.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
-import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
+import { makeKey, makeSession } from '../setup/organization.ts';
 import { createLimitClock } from '../setup/rate-limits.ts';
+import { useSignIn } from '../setup/use-sign-in.ts';
 
-let database: TestDatabase;
-let site: SignInSite;
-let organization: { id: string; ownerId: string };
-let key: string;
-let token: string;
 const { clock, forget: forgetLimits } = createLimitClock();
+const site = useSignIn({ settings: { rateLimitPerMinute: 1_000_000 }, clock });
+let key: string;
 beforeAll(async () => {
-  database = await testDatabase({ settings: { rateLimitPerMinute: 1_000_000 }, clock });
-  organization = await makeOrganization(database.ctx, { ownerEmail: 'ada@example.test' });
-  site = await startSignInSite({
-    ctx: database.ctx,
-    people: [{ id: 'ada', email: 'ada@example.test', name: 'Ada', about: '' }],
-  });
-  key = (await makeKey(database.ctx, organization.id, { permissions: ['write'] })).secret;
-  token = await site.agentToken();
+  key = (await makeKey(site.ctx, site.organization.id, { permissions: ['write'] })).secret;
 });
-afterAll(async () => {
-  await site.stop();
-  await database.close();
-});
-const forget = () => forgetLimits(database.ctx);
+const forget = () => forgetLimits(site.ctx);
 beforeEach(forget);
 
 const whoami = `${platformBase}/whoami`;
@@ -52,7 +36,7 @@ async function readStatuses(headers: Record<string, string>): Promise<number[]> 
       body: mcpBody,
     }),
     fetch(`${site.origin}/api/public/v1/invoices`, {
-      headers: { 'x-tenant-id': organization.id, ...headers },
+      headers: { 'x-tenant-id': site.organization.id, ...headers },
     }),
   ];
   const statuses = (await Promise.all(asked)).map(({ status }) => status);
@@ -61,28 +45,27 @@ async function readStatuses(headers: Record<string, string>): Promise<number[]> 
 }
 const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` });
 
-/** The parts of a token, modified. */
-function changed(header: object, claims: object = {}, sign?: (input: string) => string): string {
-  const [head = '', body = ''] = token.split('.').map((part) => Buffer.from(part, 'base64url').toString());
-  const text = [
-    { ...JSON.parse(head), ...header },
-    { ...JSON.parse(body), ...claims },
-  ]
-    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
-    .join('.');
-  return `${text}.${sign?.(text) ?? token.split('.')[2]}`;
-}
-
 describe('a nearly valid credential', () => {
   it('is rejected everywhere; valid ones are accepted', async () => {
+    const token = await site.agentToken();
     expect(await readStatuses(bearer(key))).toEqual([200, 200, 404]);
     expect(await readStatuses(bearer(token))).toEqual([200, 200, 401]);
     const flipped = (text: string, at: number) =>
       text.slice(0, at) + (text[at] === 'a' ? 'b' : 'a') + text.slice(at + 1);
-    const altered = [key.slice(0, -1), `${key}a`, flipped(key, key.length - 1), flipped(key, 10)];
-    const respelled = [key.replace('psk_', ''), key.replace('psk_', 'PSK_'), `${key},${key}`, `${key}%00`];
-    const invented = ['psk_', `psk_${'0'.repeat(8_000)}`, "psk_' or true --"];
-    for (const wrong of [...altered, ...respelled, ...invented])
+    const wrongKeys = [
+      ...[key.slice(0, -1), `${key}a`, flipped(key, key.length - 1), flipped(key, 10)],
+      ...[key.replace('psk_', ''), key.replace('psk_', 'PSK_'), `${key},${key}`, `${key}%00`],
+      ...['psk_', `psk_${'0'.repeat(8_000)}`, "psk_' or true --"],
+    ];
+    const [head = '', claims = '', signature = ''] = token.split('.');
+    const unsigned = Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url');
+    // More of them: test/identity/access-token.
+    const wrongTokens = [
+      `${head}.${claims}.`,
+      `${unsigned}.${claims}.`,
+      `${head}.${flipped(claims, 20)}.${signature}`,
+    ];
+    for (const wrong of [...wrongKeys, ...wrongTokens])
       expect([wrong, await readStatuses(bearer(wrong))]).toEqual([wrong, [401, 401, 401]]);
     for (const authorization of [key, `Basic ${btoa(`${key}:`)}`, `Bearer ${key} ${key}`, 'Bearer'])
       expect([authorization, await readStatuses({ authorization })]).toEqual([
@@ -90,31 +73,6 @@ describe('a nearly valid credential', () => {
         [401, 401, 401],
       ]);
     expect(await readStatuses({ 'x-api-key': key })).toEqual([401, 401, 401]);
-  });
-
-  it('as a token: no other algorithm, key, audience, issuer, type or time', async () => {
-    const { keys } = (await (await fetch(site.ctx.settings.oidc?.jwksUri ?? '')).json()) as {
-      keys: { kid: string }[];
-    };
-    const published = JSON.stringify(keys[0]);
-    const now = Math.floor(Date.now() / 1000);
-    const hmac = (secret: string) =>
-      jwt.sign({ ...(jwt.decode(token) as object), exp: now + 600 }, secret, {
-        algorithm: 'HS256',
-        keyid: keys[0]?.kid,
-      });
-    const forged = [
-      changed({ alg: 'none' }, {}, () => ''),
-      hmac(published),
-      changed({ kid: "x' or '1'='1" }),
-      changed({ jku: `${site.origin}/keys`, jwk: keys[0] }),
-      changed({ crit: ['exp'] }),
-      changed({}, { aud: 'someone-else' }),
-      changed({}, { sub: 'grace' }),
-      `${token.split('.').slice(0, 2).join('.')}.`,
-    ];
-    for (const wrong of forged)
-      expect([wrong, await readStatuses(bearer(wrong))]).toEqual([wrong, [401, 401, 401]]);
   });
 });
 
@@ -144,7 +102,7 @@ describe('guessing', () => {
   ])('%s is counted, and rejected after twenty in a minute', async (_name, method, at, headers, first) => {
     const ask = () => fetch(`${site.origin}${at}`, { method, headers, redirect: 'manual' });
     expect((await ask()).status).toBe(first);
-    await database.ctx.db.control.raw(
+    await site.ctx.db.control.raw(
       "update rate_limits set hits = 20 where key like 'failed-authentication:%'",
     );
     const refused = await ask();
@@ -153,10 +111,10 @@ describe('guessing', () => {
   });
 
   it('does not count requests without a cookie, or with a valid one', async () => {
-    const { headers } = await makeSession(site.ctx, organization.ownerId);
+    const { headers } = await makeSession(site.ctx, site.organization.ownerId);
     for (const given of [{}, headers])
       expect((await fetch(`${site.origin}/auth/session`, { headers: given })).status).toBe(200);
-    const { rows } = await database.ctx.db.control.raw(
+    const { rows } = await site.ctx.db.control.raw(
       "select from rate_limits where key like 'failed-authentication:%'",
     );
     expect(rows).toHaveLength(0);
@@ -164,30 +122,8 @@ describe('guessing', () => {
 });
 
 describe('a session', () => {
-  it('is replaced at each sign-in, whatever cookie was sent, and its cookie is limited to this service', async () => {
-    const browser = openBrowser();
-    const planted = 'planted-by-somebody-else';
-    const set: string[] = [];
-    const follow = async (url: string): Promise<Response> => {
-      const response = await fetch(url, {
-        redirect: 'manual',
-        headers: { cookie: `portal_session=${planted}` },
-      });
-      set.push(...response.headers.getSetCookie());
-      return response;
-    };
-    expect((await follow(`${site.origin}/auth/login`)).status).toBe(302);
-    await browser.signIn(site.origin, 'ada');
-    const first = browser.session();
-    await browser.signIn(site.origin, 'ada');
-    expect(new Set([planted, first, browser.session()]).size).toBe(3);
-    expect(await readStatuses({ cookie: `portal_session=${planted}` })).toEqual([401, 401, 401]);
-    for (const line of set) expect(line).toMatch(/; Path=\/auth; .*HttpOnly; .*SameSite=Lax/);
-    expect(set.length).toBeGreaterThan(0);
-  });
-
   it('writes nothing for a page of another site, in any operation', async () => {
-    const { cookie } = await makeSession(site.ctx, organization.ownerId, organization.id);
+    const { cookie } = await makeSession(site.ctx, site.organization.ownerId, site.organization.id);
     const own = new URL(site.origin);
     const foreign = [
       'https://evil.example',

@@ -1,33 +1,20 @@
 // API5:2023 Broken function level authorization. Every operation with every role, key and session:
 // test/contract/roles. Here what that test leaves out: read-only tokens, in every operation and in the MCP
 // tools, and method overrides.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { isReadPermission } from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route/route.ts';
 import { platformBase } from '../../src/http/served.ts';
-import { buildPath, guardedRoutes } from '../contract/walk.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
+import { buildPath, getRoute, guardedRoutes } from '../contract/walk.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { useSignIn } from '../setup/use-sign-in.ts';
 
-let database: TestDatabase;
-let site: SignInSite;
-let organization: { id: string };
+const site = useSignIn({ settings: { allowSignup: true, rateLimitPerMinute: 1_000_000 } });
 let token: string;
 beforeAll(async () => {
-  database = await testDatabase({ settings: { allowSignup: true, rateLimitPerMinute: 1_000_000 } });
-  organization = await makeOrganization(database.ctx, { ownerEmail: 'ada@example.test' });
-  site = await startSignInSite({
-    ctx: database.ctx,
-    people: [{ id: 'ada', email: 'ada@example.test', name: 'Ada', about: '' }],
-  });
   token = await site.agentToken('portal:read');
 });
-afterAll(async () => {
-  await site.stop();
-  await database.close();
-});
-beforeEach(() => database.ctx.db.control.raw('delete from rate_limits'));
+beforeEach(() => site.ctx.db.control.raw('delete from rate_limits'));
 
 const missingId = '00000000-0000-4000-8000-000000000000';
 const ask = async (
@@ -39,7 +26,7 @@ const ask = async (
   const ids = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, missingId]));
   const path = buildPath(
     route,
-    route.path.startsWith('/organizations/{id}') ? { ...ids, id: organization.id } : ids,
+    route.path.startsWith('/organizations/{id}') ? { ...ids, id: site.organization.id } : ids,
   );
   const response = await fetch(`${site.origin}${platformBase}${path}`, {
     method,
@@ -110,15 +97,13 @@ describe("an owner's read-only token", () => {
   });
 
   it('gains nothing by naming another method or organization', async () => {
-    const create = guarded.find(({ id }) => id === 'createTeam');
-    const list = guarded.find(({ id }) => id === 'listTeams');
-    if (create === undefined || list === undefined) throw new Error('no such operation');
-    const other = await makeOrganization(database.ctx);
+    const [create, list] = [getRoute('createTeam'), getRoute('listTeams')];
+    const other = await makeOrganization(site.ctx);
     for (const name of ['x-http-method-override', 'x-http-method', 'x-method-override'])
       expect((await ask(list, token, { [name]: 'POST' })).status).toBe(200);
     expect((await ask(create, token, { 'x-http-method-override': 'GET' })).status).toBe(403);
     expect((await ask(list, token, { 'x-organization-id': other.id })).status).toBe(403);
-    const { secret } = await makeKey(database.ctx, organization.id, { permissions: ['read'] });
+    const { secret } = await makeKey(site.ctx, site.organization.id, { permissions: ['read'] });
     expect((await ask(create, secret)).status).toBe(403);
   });
 });
