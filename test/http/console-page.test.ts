@@ -8,15 +8,15 @@ import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { createConsole } from '../../src/http/pages/console-page.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { asBuffer, unpacked } from '../setup/raw-body.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
 const script = 'console.log("built");'.repeat(100);
 const html =
   '<!doctype html><html lang="en"><title>Console</title><script type="module" src="/console/assets/index-Ab12.js"></script></html>';
 
 let folder: string;
-let database: TestDatabase;
+const org = useOrganization();
 let app: Express;
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'portal-console-'));
@@ -26,13 +26,9 @@ beforeAll(async () => {
   await writeFile(path.join(folder, 'assets/index-Cd34.css'), 'body{margin:0}');
   await writeFile(path.join(folder, 'assets/icon-Ef56.svg'), '<svg xmlns="http://www.w3.org/2000/svg"/>');
   await writeFile(path.join(folder, 'outside.txt'), 'not served');
-  database = await testDatabase();
-  app = createApp(database.ctx, { consoleFolder: folder });
+  app = createApp(org.ctx, { consoleFolder: folder });
 });
-afterAll(async () => {
-  await database.close();
-  await rm(folder, { recursive: true });
-});
+afterAll(() => rm(folder, { recursive: true }));
 
 describe('GET /console', () => {
   it.each(['', '/', '/syncs', '/syncs/7?page=2', '/assets-of-mine', '/a/b/c/d'])(

@@ -1,24 +1,17 @@
 // What a person sees who opens an address in a browser where something is wrong: a page. Programs get the
 // usual error body.
-import type { Express } from 'express';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { createId } from '../../src/core/id.ts';
 import { base } from '../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeMember, makeOrganization, makeSession } from '../setup/organization.ts';
+import { makeSession } from '../setup/organization.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
-let database: TestDatabase;
-let app: Express;
-beforeAll(async () => {
-  database = await testDatabase();
-  app = createApp(database.ctx);
-});
-afterAll(() => database.close());
+const org = useOrganization();
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
-const open = (address: string, accept = browser) => supertest(app).get(address).set('accept', accept);
+const open = (address: string, accept = browser) => supertest(org.app).get(address).set('accept', accept);
 const stripTags = (html: string): string =>
   html
     .replaceAll(/<(style|title)[\s\S]*?<\/\1>/g, '')
@@ -110,7 +103,7 @@ describe('an address for which there is no session', () => {
     client: { id: 'portal', secret: null },
   };
   const actionsOn = async (address: string) => {
-    const signIn = createApp({ ...database.ctx, settings: { ...database.ctx.settings, oidc } });
+    const signIn = createApp({ ...org.ctx, settings: { ...org.ctx.settings, oidc } });
     const page = await supertest(signIn).get(address).set('accept', browser);
     return [
       page.status,
@@ -141,10 +134,9 @@ describe('words and buttons', () => {
 
 describe('an address that a person may not open', () => {
   it('is a page, for a session too', async () => {
-    const { id: organizationId } = await makeOrganization(database.ctx);
-    const member = await makeMember(database.ctx, organizationId, ['sync:read']);
-    const { token } = await makeSession(database.ctx, member.id);
-    const page = await open(`${base}/teams`).set('cookie', `portal_session=${token}`);
+    const member = await org.joinBare(['sync:read']);
+    const { cookie } = await makeSession(org.ctx, member.id);
+    const page = await open(`${base}/teams`).set({ cookie });
     expect([page.status, page.type, /<h1>([^<]+)/.exec(page.text)?.[1]]).toEqual([
       403,
       'text/html',

@@ -3,27 +3,21 @@ import { type AddressInfo, createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { createId } from '../../src/core/id.ts';
 import { openDb, openKnex } from '../../src/db/connect.ts';
 import { toAppError } from '../../src/http/errors.ts';
 import { describeFailure } from '../../src/sync/retry.ts';
 import { type Api, base, createApi, listCodes } from '../setup/api.ts';
-import { type Company, openCompany } from '../setup/company.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
-let company: Company;
-let owner: Company['owner'];
-beforeAll(async () => {
-  company = await openCompany();
-  ({ owner } = company);
-});
-afterAll(() => company.close());
+const org = useOrganization();
 
 const send = (headers: Record<string, string>, body: Buffer | string) => {
-  const request = supertest(company.app)
+  const request = supertest(org.app)
     .post(`${base}/api-keys`)
-    .set({ authorization: `Bearer ${company.secret}`, 'content-type': 'application/json', ...headers });
+    .set({ authorization: `Bearer ${org.owner.secret}`, 'content-type': 'application/json', ...headers });
   request.write(body);
   return request;
 };
@@ -33,11 +27,11 @@ describe('the error body', () => {
     const lines: string[] = [];
     const log = pino({}, { write: (line: string) => lines.push(line) });
     const broken = createApp({
-      ...company.ctx,
+      ...org.ctx,
       log,
       db: {
-        ...company.ctx.db,
-        data: new Proxy(company.ctx.db.data, {
+        ...org.ctx.db,
+        data: new Proxy(org.ctx.db.data, {
           get: (pool, name) =>
             name === 'query'
               ? () => Promise.reject(new Error('the inner workings'))
@@ -45,7 +39,7 @@ describe('the error body', () => {
         }),
       },
     });
-    const answer = await createApi(broken, company.secret)('get', '/whoami');
+    const answer = await createApi(broken, org.owner.secret)('get', '/whoami');
     expect([answer.status, answer.body.error.code]).toEqual([500, 'INTERNAL_ERROR']);
     expect(JSON.stringify(answer.body)).not.toContain('inner workings');
     const logged = lines.map((line) => JSON.parse(line)).find(({ level }) => level === 50);
@@ -59,10 +53,7 @@ describe('the error body', () => {
     const url = 'postgres://nobody@127.0.0.1:1/none';
     const away = openDb(url, url, { control: 1, data: 1 }, 1000);
     try {
-      const answer = await createApi(createApp({ ...company.ctx, db: away }), company.secret)(
-        'get',
-        '/whoami',
-      );
+      const answer = await createApi(createApp({ ...org.ctx, db: away }), org.owner.secret)('get', '/whoami');
       expect([answer.status, answer.body.error.code, answer.headers['retry-after']]).toEqual([
         503,
         'INTERNAL_ERROR',
@@ -113,18 +104,18 @@ describe('the error body', () => {
 describe('X-Request-Id', () => {
   it('is the caller’s own if it is harmless, and a new one otherwise', async () => {
     const idFor = async (given: string) =>
-      (await owner('get', '/whoami', undefined, { 'x-request-id': given })).headers['x-request-id'];
+      (await org.api('get', '/whoami', undefined, { 'x-request-id': given })).headers['x-request-id'];
     expect(await idFor('trace-12345.a_b')).toBe('trace-12345.a_b');
     for (const given of ['short', 'a b c d e f g', '<script>alert</script>', 'x'.repeat(65)])
       expect(await idFor(given)).toMatch(/^[0-9a-f-]{36}$/);
-    expect((await supertest(company.app).get('/nowhere')).headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect((await supertest(org.app).get('/nowhere')).headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
   });
 });
 
 describe('malicious bodies', () => {
   it('413 above a megabyte, compressed or not', async () => {
     const large = JSON.stringify({ name: 'x'.repeat(1024 * 1024) });
-    expect((await owner('post', '/api-keys', large)).status).toBe(413);
+    expect((await org.api('post', '/api-keys', large)).status).toBe(413);
     expect((await send({ 'content-encoding': 'gzip' }, gzipSync(large))).status).toBe(413);
     expect((await send({ 'content-encoding': 'gzip' }, gzipSync('{"name":"packed"}'))).status).toBe(201);
   });
@@ -140,18 +131,23 @@ describe('malicious bodies', () => {
     );
   });
 
+  it('400 for a body that is not UTF-8, instead of storing it with replacement characters', async () => {
+    const response = await send({}, Buffer.from('{"name":"\xff\xfe"}', 'latin1'));
+    expect([response.status, listCodes(response)]).toEqual([400, ['malformed_text']]);
+  });
+
   it('400 for a body that is neither object nor array, and 422 for an array', async () => {
     for (const body of ['"text"', '1', 'null', 'true', '{"a":1}}', "{'a':1}", '\u{feff}\u{feff}{}']) {
-      const answer = await owner('post', '/api-keys', body);
+      const answer = await org.api('post', '/api-keys', body);
       expect([body, answer.status]).toEqual([body, 400]);
     }
-    expect((await owner('post', '/api-keys', '[]')).status).toBe(422);
+    expect((await org.api('post', '/api-keys', '[]')).status).toBe(422);
   });
 
   it('422 for extremely deep nesting', async () => {
     const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
-    expect((await owner('post', '/api-keys', `{"name":${deep}}`)).status).toBe(422);
-    expect((await owner('post', '/api-keys', deep)).status).toBe(422);
+    expect((await org.api('post', '/api-keys', `{"name":${deep}}`)).status).toBe(422);
+    expect((await org.api('post', '/api-keys', deep)).status).toBe(422);
   });
 
   it('422 for more values than a body may contain, at any depth, without further validation', async () => {
@@ -163,7 +159,7 @@ describe('malicious bodies', () => {
       `{"name":"x",${keys}}`,
       `{"name":${'['.repeat(60_000)}${']'.repeat(60_000)}}`,
     ]) {
-      const answer = await owner('post', '/api-keys', body);
+      const answer = await org.api('post', '/api-keys', body);
       expect([answer.status, answer.body.error.details]).toEqual([
         422,
         [{ path: '', code: 'too_many_values', message: 'must not contain more than 50000 values' }],
@@ -187,21 +183,21 @@ describe('malicious bodies', () => {
       ['post', '/sync-configs', { name: 'x', recordType: 'invoice', schedule: text, timezone: text }],
     ];
     for (const [method, path, body] of bodies) {
-      const answer = await owner(method, path, body);
+      const answer = await org.api(method, path, body);
       expect([path, answer.status]).toEqual([path, 422]);
       expect(listCodes(answer)).toContain('unstorable_text');
     }
   });
 
   it('400 for NUL in a query', async () => {
-    const answer = await owner('get', '/api-keys?q=%00');
+    const answer = await org.api('get', '/api-keys?q=%00');
     expect([answer.status, listCodes(answer)]).toEqual([400, ['unstorable_text']]);
   });
 
   it('422 for numbers out of range', async () => {
-    const { body } = await owner('post', '/api-keys', { name: 'numbers' });
+    const { body } = await org.api('post', '/api-keys', { name: 'numbers' });
     const rotate = (number: string) =>
-      owner('post', `/api-keys/${body.id}/rotate`, `{"gracePeriodSeconds":${number}}`);
+      org.api('post', `/api-keys/${body.id}/rotate`, `{"gracePeriodSeconds":${number}}`);
     for (const number of ['1e999', '-1e999', '9007199254740993', '0.5', '-0.1', '"1"', '[]'])
       expect([number, (await rotate(number)).status]).toEqual([number, 422]);
     expect((await rotate('1e-400')).status).toBe(201);
@@ -211,8 +207,8 @@ describe('malicious bodies', () => {
     for (const key of ['__proto__', 'constructor', 'prototype', 'toString']) {
       const polluting = `"${key}":{"polluted":true}`;
       for (const body of [`{"name":"x",${polluting}}`, `{"name":"x","scopes":{${polluting}}}`])
-        expect((await owner('post', '/api-keys', body)).status).toBe(422);
-      expect((await owner('get', `/api-keys?${key}=1`)).status).toBe(400);
+        expect((await org.api('post', '/api-keys', body)).status).toBe(422);
+      expect((await org.api('get', `/api-keys?${key}=1`)).status).toBe(400);
     }
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
@@ -255,14 +251,14 @@ describe('malicious bodies', () => {
       ['authentication.method must be one of: oauth2, tba'],
     ],
   ])('422 with a plain message for every wrong type of value: %s %j', async (path, body, messages) => {
-    const answer = await owner(path.startsWith('/netsuite') ? 'put' : 'post', path, body);
+    const answer = await org.api(path.startsWith('/netsuite') ? 'put' : 'post', path, body);
     const found = answer.body.error.details as { path: string; message: string }[];
     expect(found.map(({ path: at, message }) => `${at} ${message}`)).toEqual(messages);
   });
 
   it('lists at most a hundred problems', async () => {
     const many = Object.fromEntries(Array.from({ length: 5000 }, (_unused, index) => [`unknown${index}`, 1]));
-    const answer = await owner('post', '/api-keys', { name: 'x', ...many });
+    const answer = await org.api('post', '/api-keys', { name: 'x', ...many });
     expect([answer.status, answer.body.error.details.length]).toEqual([422, 100]);
   });
 });

@@ -1,26 +1,17 @@
 // What repeating a request with its Idempotency-Key does beyond what test/contract/every-route checks for every
 // operation: that it gets the stored response, and another body 422.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { type Api, createApi, listCodes } from '../setup/api.ts';
-import { type Company, openCompany } from '../setup/company.ts';
-import { makeMember } from '../setup/organization.ts';
-import { asSuperuser } from '../setup/superuser.ts';
+import { makeKey } from '../setup/organization.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
-let company: Company;
-let owner: Api;
-beforeAll(async () => {
-  company = await openCompany();
-  ({ owner } = company);
-});
-afterAll(() => company.close());
+const org = useOrganization();
 
-/** As the role that created the database: it may do what the service may not. */
-const asOwner = (sql: string) => asSuperuser(company.address.database, (client) => client.query(sql));
 const withKey = (key: string) => ({ 'idempotency-key': key });
-const post = (key: string, body: object, api = owner, path = '/api-keys') =>
+const post = (key: string, body: object, api = org.api, path = '/api-keys') =>
   api('post', path, body, withKey(key));
-const keysNamed = async (name: string) => (await owner('get', `/api-keys?q=${name}`)).body.pagination.total;
+const keysNamed = async (name: string) => (await org.api('get', `/api-keys?q=${name}`)).body.pagination.total;
 
 describe('Idempotency-Key', () => {
   it('is the same in quotes and bare', async () => {
@@ -37,18 +28,18 @@ describe('Idempotency-Key', () => {
 
   it('422 for another object under the same key', async () => {
     const [a, b] = [
-      await owner('post', '/api-keys', { name: 'a' }),
-      await owner('post', '/api-keys', { name: 'b' }),
+      await org.api('post', '/api-keys', { name: 'a' }),
+      await org.api('post', '/api-keys', { name: 'b' }),
     ];
-    expect((await post('rotate-1', {}, owner, `/api-keys/${a.body.id}/rotate`)).status).toBe(201);
-    expect((await post('rotate-1', {}, owner, `/api-keys/${b.body.id}/rotate`)).status).toBe(422);
+    expect((await post('rotate-1', {}, org.api, `/api-keys/${a.body.id}/rotate`)).status).toBe(201);
+    expect((await post('rotate-1', {}, org.api, `/api-keys/${b.body.id}/rotate`)).status).toBe(422);
   });
 
   it('is scoped to the credential and the route', async () => {
     await post('mine-1', { name: 'mine' });
-    const other = createApi(company.app, (await company.key()).secret);
+    const other = createApi(org.app, (await makeKey(org.ctx, org.id, { permissions: ['write'] })).secret);
     expect((await post('mine-1', { name: 'mine' }, other)).headers['idempotency-replayed']).toBeUndefined();
-    expect((await post('mine-1', {}, owner, '/api-schema')).status).toBe(201);
+    expect((await post('mine-1', {}, org.api, '/api-schema')).status).toBe(201);
     expect(await keysNamed('mine')).toBe(2);
   });
 
@@ -69,13 +60,13 @@ describe('Idempotency-Key', () => {
   });
 
   it('stores no 403, and replays nothing before the permission is checked', async () => {
-    const member = await makeMember(company.ctx, company.id, 'admin');
-    const key = await company.key({ permissions: ['write'], createdBy: member.id });
-    const api = createApi(company.app, key.secret);
+    const member = await org.join('admin');
+    const { api } = member;
     const setRole = (name: string) =>
-      company.sql(async (tx) => {
-        const role = await tx('roles').where({ name }).first<{ id: string }>('id');
-        await tx('memberships').where({ user_id: member.id }).update({ role_id: role.id });
+      org.sql(async (tx) => {
+        await tx('memberships')
+          .where({ user_id: member.id })
+          .update({ role_id: org.role(name) });
       });
     expect((await post('role-1', { name: 'role' }, api)).status).toBe(201);
     await setRole('viewer');
@@ -87,9 +78,9 @@ describe('Idempotency-Key', () => {
   });
 
   it('stores no 5xx', async () => {
-    await asOwner('alter table audit_log rename to audit_log_away');
+    await org.admin.raw('alter table audit_log rename to audit_log_away');
     const failed = await post('failed-1', { name: 'failed' });
-    await asOwner('alter table audit_log_away rename to audit_log');
+    await org.admin.raw('alter table audit_log_away rename to audit_log');
     expect([failed.status, failed.body.error.code]).toEqual([500, 'INTERNAL_ERROR']);
     expect(await keysNamed('failed')).toBe(0);
     const again = await post('failed-1', { name: 'failed' });
@@ -97,21 +88,21 @@ describe('Idempotency-Key', () => {
   });
 
   const setLock = (key: string, interval: string) =>
-    company.sql((tx) =>
+    org.sql((tx) =>
       tx.raw(`update idempotency_keys set locked_until = now() + interval '${interval}' where key = ?`, [
         key,
       ]),
     );
 
   it('sends a response that can not be stored; a retry gets 422 answer_lost', async () => {
-    await asOwner(
+    await org.admin.raw(
       "create function refuse() returns trigger language plpgsql as 'begin raise exception ''away''; end'",
     );
-    await asOwner(
+    await org.admin.raw(
       `create trigger refuse before update on idempotency_keys for each row when (new.status is not null) execute function refuse()`,
     );
     const first = await post('unkept-1', { name: 'unkept' });
-    await asOwner('drop trigger refuse on idempotency_keys');
+    await org.admin.raw('drop trigger refuse on idempotency_keys');
     expect(first.status).toBe(201);
     await setLock('unkept-1', '-1 second');
     const [again, other] = [
@@ -132,15 +123,15 @@ describe('Idempotency-Key', () => {
   it('422 while the first request is running, and a new run once its lease has expired without a write', async () => {
     const body = { name: 'stuck' };
     await post('stuck-1', body);
-    await company.sql((tx) =>
+    await org.sql((tx) =>
       tx.raw("update idempotency_keys set status = null, body = null where key = 'stuck-1'"),
     );
     await setLock('stuck-1', '5 minutes');
-    const hurried = { ...company.ctx.clock, monotonicMs: () => performance.now() * 20 };
+    const hurried = { ...org.ctx.clock, monotonicMs: () => performance.now() * 20 };
     const waiting = await post(
       'stuck-1',
       body,
-      createApi(createApp({ ...company.ctx, clock: hurried }), company.secret),
+      createApi(createApp({ ...org.ctx, clock: hurried }), org.owner.secret),
     );
     expect([waiting.status, listCodes(waiting)]).toEqual([422, ['still_running']]);
     await setLock('stuck-1', '-1 second');
@@ -165,17 +156,15 @@ describe('Idempotency-Key', () => {
 
   it('expires after a day', async () => {
     await post('old-1', { name: 'old' });
-    await company.sql((tx) =>
+    await org.sql((tx) =>
       tx.raw("update idempotency_keys set created_at = now() - interval '25 hours' where key = 'old-1'"),
     );
     expect((await post('old-1', { name: 'old' })).headers['idempotency-replayed']).toBeUndefined();
-    await company.sql((tx) =>
+    await org.sql((tx) =>
       tx.raw("update idempotency_keys set created_at = now() - interval '25 hours' where key = 'old-1'"),
     );
-    await company.ctx.db.control.raw('select prune_expired()');
-    expect(await company.sql((tx) => tx('idempotency_keys').where({ key: 'old-1' }).select('key'))).toEqual(
-      [],
-    );
+    await org.ctx.db.control.raw('select prune_expired()');
+    expect(await org.sql((tx) => tx('idempotency_keys').where({ key: 'old-1' }).select('key'))).toEqual([]);
   });
 
   it('400 for a malformed key; other methods ignore the header', async () => {
@@ -184,9 +173,9 @@ describe('Idempotency-Key', () => {
         key,
         400,
       ]);
-    const { body } = await owner('post', '/api-keys', { name: 'deleted' });
+    const { body } = await org.api('post', '/api-keys', { name: 'deleted' });
     for (let time = 0; time < 2; time += 1)
-      expect((await owner('delete', `/api-keys/${body.id}`, undefined, withKey('delete-1'))).status).toBe(
+      expect((await org.api('delete', `/api-keys/${body.id}`, undefined, withKey('delete-1'))).status).toBe(
         204,
       );
   });
@@ -194,7 +183,7 @@ describe('Idempotency-Key', () => {
 
 /** A process that pauses in the middle of its handler, after it has claimed the key. */
 async function pausedProcess(pause: () => void, resumed: Promise<void>): Promise<Api> {
-  const { ctx } = company;
+  const { ctx } = org;
   let claimed = false;
   const transaction = async (work: (tx: unknown) => Promise<unknown>): Promise<unknown> => {
     const isHandler = claimed;
@@ -212,5 +201,5 @@ async function pausedProcess(pause: () => void, resumed: Promise<void>): Promise
   const control = new Proxy(ctx.db.control, {
     get: (target, name) => (name === 'transaction' ? transaction : Reflect.get(target, name)),
   });
-  return createApi(createApp({ ...ctx, db: { ...ctx.db, control } }), company.secret);
+  return createApi(createApp({ ...ctx, db: { ...ctx.db, control } }), org.owner.secret);
 }

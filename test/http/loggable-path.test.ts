@@ -3,23 +3,19 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { createApp } from '../../src/app.ts';
-import { createLog } from '../../src/core/log.ts';
 import { createSecretToken } from '../../src/core/secret-token.ts';
 import { loggablePath } from '../../src/http/loggable-path.ts';
 import { attachApp, createHttpServer } from '../../src/http/server/server.ts';
 import { generateApiKey } from '../../src/identity/api-key.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
-let database: TestDatabase;
 let server: ReturnType<typeof createHttpServer>['server'];
 const lines: string[] = [];
+const org = useOrganization({ lines });
 beforeAll(async () => {
-  database = await testDatabase();
-  const log = createLog('trace', { write: (line: string) => void lines.push(line) });
-  server = createHttpServer(log).server;
-  attachApp(server, createApp({ ...database.ctx, log }));
+  server = createHttpServer(org.ctx.log).server;
+  attachApp(server, org.app);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
 beforeEach(() => {
@@ -28,7 +24,6 @@ beforeEach(() => {
 afterAll(async () => {
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
-  await database.close();
 });
 
 /** Sends the path as it is, without normalizing it, and returns the log's line about it. */

@@ -1,32 +1,27 @@
 import type { Express } from 'express';
 import supertest from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { generateApiKey } from '../../src/identity/api-key.ts';
 import { type Api, base, createApi, listCodes, signedInApi } from '../setup/api.ts';
-import { type Company, openCompany } from '../setup/company.ts';
-import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
+import { makeKey, makeSession } from '../setup/organization.ts';
 import { createLimitClock } from '../setup/rate-limits.ts';
-
-let company: Company;
-let app: Express;
-let first: Api;
-let second: Api;
+import { useOrganization } from '../setup/use-organization.ts';
 
 const { clock, forget } = createLimitClock();
+const org = useOrganization({ settings: { rateLimitPerMinute: 60 }, clock });
+let first: Api;
+let second: Api;
 beforeAll(async () => {
-  company = await openCompany({ settings: { rateLimitPerMinute: 60 }, clock });
-  ({ app } = company);
-  first = await another();
-  second = await another();
+  [first, second] = [await another(), await another()];
 });
-afterAll(() => company.close());
+beforeEach(() => forget(org.ctx));
 /** With a key of its own. */
-const another = async (): Promise<Api> => createApi(app, (await company.key({})).secret);
-beforeEach(() => forget(company.ctx));
+const newKey = async (): Promise<string> => (await makeKey(org.ctx, org.id)).secret;
+const another = async (): Promise<Api> => createApi(org.app, await newKey());
 
 const setHits = (like: string, hits: number, seconds = 60) =>
-  company.ctx.db.control.raw(
+  org.ctx.db.control.raw(
     'update rate_limits set hits = ?, resets_at = clock_timestamp() + make_interval(secs => ?) where key like ?',
     [hits, seconds, like],
   );
@@ -34,7 +29,7 @@ const setHits = (like: string, hits: number, seconds = 60) =>
 /** Keeps the window open until the test's last request, however long the test takes. */
 const heldSeconds = 600;
 const holdOpen = (like: string) =>
-  company.ctx.db.control.raw(
+  org.ctx.db.control.raw(
     'update rate_limits set resets_at = clock_timestamp() + make_interval(secs => ?) where key like ?',
     [heldSeconds, like],
   );
@@ -80,40 +75,36 @@ describe('the rate limit', () => {
     );
     expect(opening.headers['ratelimit']).toMatch(/^"60-in-1min"; r=59; t=\d+, "organization"; r=599; t=\d+$/);
     const heldMs = performance.now();
-    await setHits(`organization:${company.id}`, 599, heldSeconds);
+    await setHits(`organization:${org.id}`, 599, heldSeconds);
     expect((await second('get', '/whoami')).status).toBe(200);
     const refused = await (await another())('get', '/whoami');
     expect([refused.status, listCodes(refused)]).toEqual([429, ['organization_limit']]);
     expectLeft(Number(refused.headers['retry-after']), heldSeconds, heldMs);
-    const batch = await supertest(app)
+    const batch = await supertest(org.app)
       .post('/mcp')
       .set({
-        authorization: `Bearer ${(await company.key({})).secret}`,
+        authorization: `Bearer ${await newKey()}`,
         'content-type': 'application/json',
       })
       .send('{}');
     expect(batch.status).toBe(429);
-    const session = await makeSession(company.ctx, company.ownerId, company.id);
-    const person = await signedInApi(app, company.ctx, session.cookie)('get', '/whoami');
+    const session = await makeSession(org.ctx, org.owner.id, org.id);
+    const person = await signedInApi(org.app, org.ctx, session.cookie)('get', '/whoami');
     expect([person.status, person.headers['ratelimit']]).toEqual([
       200,
       expect.not.stringContaining('organization'),
     ]);
-    const elsewhere = createApi(
-      app,
-      (await makeKey(company.ctx, (await makeOrganization(company.ctx)).id)).secret,
-    );
-    expect((await elsewhere('get', '/whoami')).status).toBe(200);
+    expect((await (await org.another()).api('get', '/whoami')).status).toBe(200);
   });
 
   it('does not limit what needs no credential', async () => {
-    const answer = await supertest(app).get(`${base}/openapi`);
+    const answer = await supertest(org.app).get(`${base}/openapi`);
     expect([answer.status, answer.headers['ratelimit']]).toEqual([200, undefined]);
   });
 });
 
 describe('failed authentication', () => {
-  const fail = (authorization: string) => supertest(app).get(`${base}/whoami`).set({ authorization });
+  const fail = (authorization: string) => supertest(org.app).get(`${base}/whoami`).set({ authorization });
 
   it('401 twenty times a minute per address, 429 after that, while valid requests are served', async () => {
     const statuses = [(await fail(`Bearer ${generateApiKey().secret}`)).status];
@@ -129,35 +120,35 @@ describe('failed authentication', () => {
 
   /** The rows of the limit, with the transaction that wrote each last. */
   const rows = async () =>
-    (await company.ctx.db.control.raw('select key, hits, xmin::text from rate_limits')).rows;
+    (await org.ctx.db.control.raw('select key, hits, xmin::text from rate_limits')).rows;
   /** What reached PostgreSQL on the service's connections during the work. */
   async function captureStatements(work: () => Promise<unknown>): Promise<string[]> {
     const statements: string[] = [];
     const note = ({ sql }: { sql: string }) => void statements.push(sql);
-    company.ctx.db.control.on('query', note);
+    org.ctx.db.control.on('query', note);
     try {
       await work();
     } finally {
-      company.ctx.db.control.removeListener('query', note);
+      org.ctx.db.control.removeListener('query', note);
     }
     return statements;
   }
 
   it('beyond the limit writes nothing: malformed credentials cost no statement, well-formed ones a lookup, and valid ones work', async () => {
     await fail('Bearer x');
-    await company.ctx.db.control.raw('update rate_limits set hits = 20');
+    await org.ctx.db.control.raw('update rate_limits set hits = 20');
     expect((await fail('Bearer x')).status).toBe(429);
-    const [before, session] = [await rows(), await makeSession(company.ctx, company.ownerId, company.id)];
+    const [before, session] = [await rows(), await makeSession(org.ctx, org.owner.id, org.id)];
     const malformed = [
       () => fail('Bearer psk_0000'),
       () => fail(`Bearer ${generateApiKey().secret.replace(/.$/, (last) => (last === '0' ? '1' : '0'))}`),
       () => fail('Bearer a.b.c'),
       () => fail('Basic eDp5'),
-      () => supertest(app).get(`${base}/whoami`).set({ cookie: 'portal_session=guess' }),
-      () => supertest(app).get(`${base}/whoami`),
-      () => supertest(app).post('/mcp').set({ authorization: 'Bearer x', host: '127.0.0.1' }),
-      () => supertest(app).get('/auth/session').set({ cookie: 'portal_session=guess' }),
-      () => supertest(app).get('/unsubscribe?token=guess'),
+      () => supertest(org.app).get(`${base}/whoami`).set({ cookie: 'portal_session=guess' }),
+      () => supertest(org.app).get(`${base}/whoami`),
+      () => supertest(org.app).post('/mcp').set({ authorization: 'Bearer x', host: '127.0.0.1' }),
+      () => supertest(org.app).get('/auth/session').set({ cookie: 'portal_session=guess' }),
+      () => supertest(org.app).get('/unsubscribe?token=guess'),
     ];
     const cheap = await captureStatements(async () => {
       for (let count = 0; count < 100; count += 1) {
@@ -180,20 +171,20 @@ describe('failed authentication', () => {
     ]).toEqual([100, true]);
     expect(await rows()).toEqual(before);
     expect((await first('get', '/whoami')).status).toBe(200);
-    expect((await supertest(app).get(`${base}/whoami`).set(session.headers)).status).toBe(200);
+    expect((await supertest(org.app).get(`${base}/whoami`).set(session.headers)).status).toBe(200);
   });
 
   it('beyond the limit is known to another process after one failure there, and forgotten when the minute ends', async () => {
     await fail('Bearer x');
-    await company.ctx.db.control.raw('update rate_limits set hits = 20');
+    await org.ctx.db.control.raw('update rate_limits set hits = 20');
     expect((await fail('Bearer x')).status).toBe(429);
-    const other = createApp(company.ctx);
+    const other = createApp(org.ctx);
     const failThere = async () =>
       (await supertest(other).get(`${base}/whoami`).set({ authorization: 'Bearer x' })).status;
     expect((await captureStatements(failThere)).length).toBe(1);
     expect(await captureStatements(failThere)).toEqual([]);
     expect(await failThere()).toBe(429);
-    await forget(company.ctx);
+    await forget(org.ctx);
     expect([await failThere(), (await fail('Bearer x')).status]).toEqual([401, 401]);
   });
 
@@ -201,14 +192,14 @@ describe('failed authentication', () => {
     const failFrom = (served: Express, address: string) =>
       supertest(served).get(`${base}/whoami`).set({ authorization: 'Bearer x', 'x-forwarded-for': address });
     const keys = async () => {
-      const { rows } = await company.ctx.db.control.raw<{ rows: { key: string }[] }>(
+      const { rows } = await org.ctx.db.control.raw<{ rows: { key: string }[] }>(
         'select key from rate_limits order by key',
       );
       return rows.map(({ key }) => key.replace('failed-authentication:', ''));
     };
-    await failFrom(app, '203.0.113.7');
+    await failFrom(org.app, '203.0.113.7');
     expect(await keys()).toEqual(['127.0.0.1']);
-    const behind = createApp(company.ctx, { trustProxy: true });
+    const behind = createApp(org.ctx, { trustProxy: true });
     for (const address of [
       '203.0.113.7',
       '2001:db8::1',

@@ -101,6 +101,14 @@ describe('a request that Node.js rejects', () => {
       'request_timeout',
     ],
     ['no host', `GET /nowhere HTTP/1.1\r\n\r\n`, 400, 'missing'],
+    // It would be ambiguous which one counts.
+    ['two hosts', `GET /nowhere HTTP/1.1\r\nHost: x\r\nHost: y\r\n${close}\r\n`, 400, 'repeated'],
+    [
+      'two credentials',
+      `GET /nowhere HTTP/1.1\r\nHost: x\r\n${close}Authorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n`,
+      400,
+      'repeated',
+    ],
     [
       'an expectation',
       `GET /nowhere HTTP/1.1\r\nHost: x\r\n${close}Expect: the best\r\n\r\n`,

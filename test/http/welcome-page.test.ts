@@ -1,13 +1,13 @@
 // The page at /: for someone who isn't signed in it says what this is and how to sign in; someone who is goes
 // on to the console.
-import type { Express } from 'express';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { createId } from '../../src/core/id.ts';
 import { createSecretToken } from '../../src/core/secret-token.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
-import { makeOrganization, makeSession } from '../setup/organization.ts';
+import { testSettings } from '../setup/database.ts';
+import { makeSession } from '../setup/organization.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
 const publicUrl = 'http://127.0.0.1:8080';
 const oidc = {
@@ -18,18 +18,9 @@ const oidc = {
   client: { id: 'portal', secret: null },
 };
 
-let database: TestDatabase;
-let app: Express;
-let cookie: string;
-beforeAll(async () => {
-  database = await testDatabase({ settings: { publicUrl, oidc } });
-  app = createApp(database.ctx);
-  const { id, ownerId } = await makeOrganization(database.ctx, { name: 'Secret Company' });
-  cookie = (await makeSession(database.ctx, ownerId, id)).cookie;
-});
-afterAll(() => database.close());
+const org = useOrganization({ name: 'Secret Company', settings: { publicUrl, oidc } });
 
-const open = (address: string, host = '127.0.0.1:8080', more: Record<string, string> = {}, by = app) =>
+const open = (address: string, host = '127.0.0.1:8080', more: Record<string, string> = {}, by = org.app) =>
   supertest(by)
     .get(address)
     .set({ host, accept: 'text/html', ...more });
@@ -66,12 +57,13 @@ describe('GET /', () => {
 
   it('says how to configure sign-in where there is none', async () => {
     const settings = { ...testSettings, publicUrl, oidc: null };
-    const { text } = await open('/', undefined, {}, createApp({ ...database.ctx, settings }));
+    const { text } = await open('/', undefined, {}, createApp({ ...org.ctx, settings }));
     expect(text).toContain('OIDC_ISSUER');
     expect(text).not.toContain('/auth/');
   });
 
   it('leads to the console with a session, and nowhere with one that is not known', async () => {
+    const { cookie } = await makeSession(org.ctx, org.owner.id, org.id);
     const known = await open('/', undefined, { cookie });
     expect([known.status, known.headers['location'], known.headers['cache-control']]).toEqual([
       302,
@@ -88,8 +80,8 @@ describe('GET /', () => {
   });
 
   it('answers HEAD, and no other method', async () => {
-    await supertest(app).head('/').set('host', '127.0.0.1:8080').expect(200);
-    await supertest(app).post('/').expect(404);
+    await supertest(org.app).head('/').set('host', '127.0.0.1:8080').expect(200);
+    await supertest(org.app).post('/').expect(404);
   });
 });
 
@@ -147,9 +139,7 @@ describe('another loopback name of the same service', () => {
   });
 
   it('does not matter where the service has an address of its own', async () => {
-    const settings = { ...database.ctx.settings, publicUrl: 'https://portal.example' };
-    expect((await open('/', 'localhost:8080', {}, createApp({ ...database.ctx, settings }))).status).toBe(
-      200,
-    );
+    const settings = { ...org.ctx.settings, publicUrl: 'https://portal.example' };
+    expect((await open('/', 'localhost:8080', {}, createApp({ ...org.ctx, settings }))).status).toBe(200);
   });
 });
