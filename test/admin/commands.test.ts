@@ -1,64 +1,33 @@
 // Operators' commands next to a running service: API keys and stuck runs.
-import type { Express } from 'express';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { BadArguments, formatHelp, parseCommandArguments } from '../../src/admin/command.ts';
 import { commands } from '../../src/admin/index.ts';
 import { type OpenRun, whyStuck } from '../../src/admin/list-runs.ts';
 import { textTable } from '../../src/admin/text-table.ts';
-import { createApp } from '../../src/app.ts';
 import { createId } from '../../src/core/id.ts';
-import type { createKeyring } from '../../src/core/keyring.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
 import { moveRun, renewRunLease } from '../../src/sync/runs.store.ts';
 import { createApi } from '../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
-import { asAdmin, endOpenRuns, memoryErp, type SyncFixture, syncFixture } from '../sync/fixture.ts';
-import { createOperator, type Operator } from './fixture.ts';
+import { makePerson } from '../setup/organization.ts';
+import { useOrganization } from '../setup/use-organization.ts';
+import { endOpenRuns, memoryErp, type SyncFixture, syncFixture } from '../sync/fixture.ts';
+import { type Operator, useOperators } from './fixture.ts';
 
-let database: TestDatabase;
+const site = useOrganization();
+const operators = useOperators(site);
 let operator: Operator;
-let app: Express;
-let organization: { id: string; slug: string; ownerId: string };
-const operators: Operator[] = [];
-const withKeys = (keyring: ReturnType<typeof createKeyring>): Operator => {
-  const made = createOperator({ ...database.ctx, keyring }, database.address);
-  operators.push(made);
-  return made;
-};
-
-beforeAll(async () => {
-  database = await testDatabase();
-  operator = withKeys(database.ctx.keyring);
-  app = createApp(database.ctx);
-  organization = await makeOrganization(database.ctx, { ownerEmail: 'ada@example.test' });
+beforeAll(() => {
+  operator = operators.open();
 });
-afterEach(() => endOpenRuns(database));
-afterAll(async () => {
-  for (const one of operators) await one.close();
-  await database.close();
-});
+afterEach(() => endOpenRuns(site.database));
 
-const audited = (
-  organizationId: string,
-  action: string,
-): Promise<{ credential_kind: string; changes: Record<string, unknown> }[]> =>
-  inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
-    tx('audit_log').where({ action }).orderBy('id').select('credential_kind', 'changes'),
+async function runs({ organizationId }: SyncFixture): Promise<object[]> {
+  const { json } = await operator.run('list-runs');
+  return (json as unknown as { organizationId: string }[]).filter(
+    (run) => run.organizationId === organizationId,
   );
-
-const runs = (fixture: SyncFixture) =>
-  operator
-    .run('list-runs')
-    .then(({ json }) =>
-      (json as unknown as { id: string; organizationId: string; stuck: string | null }[]).filter(
-        ({ organizationId }) => organizationId === fixture.organizationId,
-      ),
-    );
-const aging = (fixture: SyncFixture, id: string, change: string) =>
-  asAdmin(database, (admin) => admin.raw(`update sync_runs set ${change} where id = ?`, [id])).then(() =>
-    runs(fixture),
-  );
+}
+const age = (id: string, change: string) =>
+  site.admin.raw(`update sync_runs set ${change} where id = ?`, [id]);
 
 describe('commands', () => {
   it('have a help text that describes every option', () => {
@@ -107,83 +76,57 @@ describe('commands', () => {
 });
 
 describe('issue-key', () => {
+  const issue = (name: string, user: string, ...more: string[]) =>
+    operator.run('issue-key', '--organization', name, '--user', user, ...more);
+
   it("creates a key with its member's permissions, limited by its scopes", async () => {
-    const viewer = await makeMember(database.ctx, organization.id, 'viewer');
-    const made = await operator.run(
-      'issue-key',
-      '--organization',
-      organization.slug,
-      '--user',
-      'ADA@example.test',
-      '--name',
-      'Rescue',
-      '--permissions',
-      'write',
-    );
+    const { slug, id, app } = site;
+    const [ada, viewer] = [await site.joinBare('owner'), await site.joinBare('viewer')];
+    const made = await issue(slug, ada.email.toUpperCase(), '--name', 'Rescue', '--permissions', 'write');
     const api = createApi(app, String(made.json['secret']));
-    expect((await api('get', '/whoami')).body.user.email).toBe('ada@example.test');
+    expect((await api('get', '/whoami')).body.user.email).toBe(ada.email);
     expect((await api('post', '/teams', { name: 'Made by it' })).status).toBe(201);
     const endpoints = [
       { name: 'invoices', recordType: 'invoice', fields: [{ name: 'number', source: 'tranid' }] },
     ];
     expect((await api('post', '/api-schema', { endpoints })).status).toBe(201);
-    const kept = await operator.run(
-      'issue-key',
-      '--organization',
-      organization.id,
-      '--user',
-      viewer.email,
-      '--name',
-      'Kept',
-      '--resources',
-      'invoices',
-      '--expires',
-      '2100-01-01T00:00:00Z',
-    );
+    const narrow = ['--resources', 'invoices', '--expires', '2100-01-01T00:00:00Z'];
+    const kept = await issue(id, viewer.email, '--name', 'Kept', ...narrow);
     expect((await createApi(app, String(kept.json['secret']))('get', '/teams')).status).toBe(403);
-    expect(await audited(organization.id, 'api-key.create')).toMatchObject([
+    const audited = await operators.readAudit(id, 'api-key.create');
+    expect(audited).toMatchObject([
       { credential_kind: 'operator', changes: { name: 'Rescue', scopes: { permissions: ['write'] } } },
       { changes: { name: 'Kept', expiresAt: '2100-01-01T00:00:00.000Z' } },
     ]);
-    expect(JSON.stringify(await audited(organization.id, 'api-key.create'))).not.toContain(
-      made.json['secret'],
-    );
+    expect(JSON.stringify(audited)).not.toContain(made.json['secret']);
   });
 
-  it('rejects a person who is not a member, and invalid options', async () => {
-    const stranger = await makeOrganization(database.ctx, { ownerEmail: 'eve@example.test' });
-    const issue = (...more: string[]) =>
-      operator.run('issue-key', '--organization', organization.slug, '--name', 'x', ...more);
-    await expect(issue('--user', 'eve@example.test')).rejects.toThrow(`eve@example.test is not a member of`);
-    await expect(
-      operator.run('issue-key', '--organization', 'none', '--user', 'a@b.test', '--name', 'x'),
-    ).rejects.toThrow('no organization none');
-    await expect(issue('--user', 'ada@example.test', '--permissions', 'all')).rejects.toThrow(
-      '--permissions: must be one of: read, write',
-    );
-    await expect(issue('--user', 'ada@example.test', '--expires', 'soon')).rejects.toThrow(
-      '--expires: must be an RFC 3339 timestamp',
-    );
-    await expect(issue('--user', 'ada@example.test', '--versions', 'v7')).rejects.toThrow(
-      'versions that do not exist',
-    );
-    await expect(issue('--user', 'ada@example.test', '--expires', '2001-01-01T00:00:00Z')).rejects.toThrow(
-      'expired',
-    );
-    expect(stranger.slug).not.toBe(organization.slug);
+  it.each([
+    ['a person who is not a member', false, [], 'eve@example.test is not a member of'],
+    ['an unknown permission', true, ['--permissions', 'all'], 'must be one of: read, write'],
+    ['an end that is no time', true, ['--expires', 'soon'], 'must be an RFC 3339 timestamp'],
+    ['an end that is past', true, ['--expires', '2001-01-01T00:00:00Z'], 'expired'],
+    ['an unknown version', true, ['--versions', 'v7'], 'versions that do not exist'],
+  ])('rejects %s', async (_what, isMember, options, words) => {
+    await makePerson(site.ctx, 'eve@example.test');
+    const user = isMember ? (await site.joinBare('owner')).email : 'eve@example.test';
+    await expect(issue(site.slug, user, '--name', 'x', ...options)).rejects.toThrow(words);
+  });
+
+  it('rejects an unknown organization', async () => {
+    await expect(issue('none', 'a@b.test', '--name', 'x')).rejects.toThrow('no organization none');
   });
 });
 
 describe('organizations', () => {
   it('lists all organizations with their numbers of members and keys', async () => {
-    await makeKey(database.ctx, organization.id);
+    const other = await site.another();
+    await other.joinBare('viewer');
     const { json, text } = await operator.run('organizations');
-    expect(json).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({ id: organization.id, members: 2, syncs: 0, records: null }),
-      ]),
+    expect(json).toContainEqual(
+      expect.objectContaining({ id: other.id, members: 2, keys: 1, syncs: 0, records: null }),
     );
-    expect(text).toContain(organization.slug);
+    expect(text).toContain(other.slug);
   });
 });
 
@@ -216,34 +159,35 @@ describe('list-runs', () => {
   });
 
   it('uses the database clock, and lists only stuck runs with --stuck', async () => {
-    const fixture = await syncFixture(database.ctx, memoryErp());
+    const fixture = await syncFixture(site.ctx, memoryErp());
     const id = await fixture.queue();
     expect(await runs(fixture)).toMatchObject([{ id, status: 'queued', stuck: null }]);
     await fixture.claim();
-    expect(await aging(fixture, id, "lease_until = now() - interval '2 minutes'")).toMatchObject([
+    await age(id, "lease_until = now() - interval '2 minutes'");
+    expect(await runs(fixture)).toMatchObject([
       { stuck: 'its worker is gone, and no other worker claims it' },
     ]);
     const { json, text } = await operator.run('list-runs', '--stuck');
     expect(json).toMatchObject([{ id, worker: 'test' }]);
     expect(text).toContain('its worker is gone');
-    await aging(fixture, id, "lease_until = now() + interval '2 minutes'");
+    await age(id, "lease_until = now() + interval '2 minutes'");
     expect((await operator.run('list-runs', '--stuck')).text).toBe('No run is stuck.');
   });
 });
 
 describe('release-run', () => {
   it('takes the run from its worker, which writes nothing more, and another worker resumes it', async () => {
-    const fixture = await syncFixture(database.ctx, memoryErp());
+    const fixture = await syncFixture(site.ctx, memoryErp());
     fixture.erp.put(1);
     const id = await fixture.queue();
     const held = await fixture.claim();
     const released = await operator.run('release-run', id);
     expect(released.json).toEqual({ id, before: 'running', after: 'released' });
-    expect(await renewRunLease(database.ctx, held, 60_000)).toMatchObject({ held: false });
-    expect(await moveRun(database.ctx, held, 'failed')).toBe(false);
+    expect(await renewRunLease(site.ctx, held, 60_000)).toMatchObject({ held: false });
+    expect(await moveRun(site.ctx, held, 'failed')).toBe(false);
     expect(await fixture.drive(id)).toMatchObject({ status: 'succeeded', attempts_without_progress: 0 });
     expect(await fixture.events(id)).toContain('released by an operator');
-    expect(await audited(fixture.organizationId, 'sync-run.release')).toMatchObject([
+    expect(await operators.readAudit(fixture.organizationId, 'sync-run.release')).toMatchObject([
       { credential_kind: 'operator', changes: { from: 'running' } },
     ]);
     await expect(operator.run('release-run', id)).rejects.toThrow('already ended');
@@ -252,11 +196,11 @@ describe('release-run', () => {
   });
 
   it('lets a waiting run continue at once, and rejects a queued one that no worker holds', async () => {
-    const fixture = await syncFixture(database.ctx, memoryErp());
+    const fixture = await syncFixture(site.ctx, memoryErp());
     const id = await fixture.queue();
     await expect(operator.run('release-run', id)).rejects.toThrow('no worker holds it');
     const lease = await fixture.claim();
-    await moveRun(database.ctx, lease, 'waiting', { delayMs: 3_600_000 });
+    await moveRun(site.ctx, lease, 'waiting', { delayMs: 3_600_000 });
     expect((await operator.run('release-run', id)).json).toMatchObject({
       before: 'waiting',
       after: 'released',
@@ -267,8 +211,8 @@ describe('release-run', () => {
   it('--fail ends it in the middle of reading: its staged records are deleted, and its worker stops', async () => {
     const fixture = await syncFixture(
       {
-        ...database.ctx,
-        settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 2 } },
+        ...site.ctx,
+        settings: { ...site.ctx.settings, sync: { ...site.ctx.settings.sync, pageSize: 2 } },
       },
       memoryErp(),
     );
@@ -290,13 +234,12 @@ describe('release-run', () => {
   });
 
   it('--fail ends a queued run; a run that was already published ends with that outcome', async () => {
-    const fixture = await syncFixture(database.ctx, memoryErp());
+    const fixture = await syncFixture(site.ctx, memoryErp());
     fixture.erp.put(1);
     const queued = await fixture.queue();
     expect((await operator.run('release-run', queued, '--fail')).json).toMatchObject({ after: 'failed' });
     const { id } = await fixture.sync();
-    await aging(
-      fixture,
+    await age(
       id,
       "status = 'publishing', finished_at = null, counts = null, lease_until = now() - interval '1 hour'",
     );

@@ -1,9 +1,11 @@
 // Runs operators' commands in this process, with arguments as on the command line.
-import type { Admin, Outcome } from '../../src/admin/command.ts';
-import { parseCommandArguments } from '../../src/admin/command.ts';
+import { afterAll } from 'vitest';
+import { type Admin, type Outcome, parseCommandArguments } from '../../src/admin/command.ts';
 import { commands } from '../../src/admin/index.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { type DatabaseAddress, openKnex } from '../../src/db/connect.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import type { OrganizationSite } from '../setup/use-organization.ts';
 
 export type Operator = {
   /** `operator.run('list-runs', '--stuck')` */
@@ -24,5 +26,28 @@ export function createOperator(ctx: Ctx, address: DatabaseAddress): Operator {
       return { ...outcome, json: JSON.parse(JSON.stringify(outcome.json)) };
     },
     close: () => owner.destroy(),
+  };
+}
+
+/** Operators of the service of a test file, for its top level. */
+export function useOperators(site: OrganizationSite) {
+  const operators: Operator[] = [];
+  afterAll(async () => {
+    for (const operator of operators) await operator.close();
+  });
+  return {
+    /** With these encryption keys; by default with those of the service. */
+    open(keyring = site.ctx.keyring): Operator {
+      const operator = createOperator({ ...site.ctx, keyring }, site.database.address);
+      operators.push(operator);
+      return operator;
+    },
+    readAudit: (
+      organizationId: string,
+      action: string,
+    ): Promise<{ credential_kind: string; changes: Record<string, unknown> }[]> =>
+      inTransaction({ db: site.ctx.db, organizationId }, (tx) =>
+        tx('audit_log').where({ action }).orderBy('id').select('credential_kind', 'changes'),
+      ),
   };
 }

@@ -1,25 +1,19 @@
 // The commands for the nodes of the warehouse on one server without Citus, and their arguments. On a cluster:
 // test/scale/citus/operators.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { BadArguments, parseCommandArguments } from '../../src/admin/command.ts';
 import { commands } from '../../src/admin/index.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeOrganization } from '../setup/organization.ts';
-import { asAdmin } from '../sync/fixture.ts';
-import { createOperator, type Operator } from './fixture.ts';
+import { useOrganization } from '../setup/use-organization.ts';
+import { type Operator, useOperators } from './fixture.ts';
 
-let database: TestDatabase;
+const site = useOrganization();
+const operators = useOperators(site);
 let operator: Operator;
 let slug: string;
 
-beforeAll(async () => {
-  database = await testDatabase();
-  operator = createOperator(database.ctx, database.address);
-  ({ slug } = await makeOrganization(database.ctx));
-});
-afterAll(async () => {
-  await operator.close();
-  await database.close();
+beforeAll(() => {
+  operator = operators.open();
+  ({ slug } = site);
 });
 
 describe('on one server without Citus', () => {
@@ -38,8 +32,7 @@ describe('on one server without Citus', () => {
   });
 
   it('list-placement names the former server of organizations that are still there', async () => {
-    const place = (warehouse: string) =>
-      asAdmin(database, (owner) => owner('organizations').where({ slug }).update({ warehouse }));
+    const place = (warehouse: string) => site.admin('organizations').where({ slug }).update({ warehouse });
     for (const [warehouse, node] of [
       ['former', 'former server'],
       ['moving', 'former server, being moved'],

@@ -1,49 +1,36 @@
 // Mails that may have been sent before a restore or a failover: an operator sees them, sends them or discards
 // them.
-import type { Knex } from 'knex';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
-import { openKnex } from '../../src/db/connect.ts';
 import { findLastFailover } from '../../src/db/server-timeline.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
 import { enqueueMail, layoutMail } from '../../src/mail/index.ts';
 import { claimMail } from '../../src/mail/outgoing-mails.store.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeOrganization } from '../setup/organization.ts';
-import { createOperator, type Operator } from './fixture.ts';
+import { useOrganization } from '../setup/use-organization.ts';
+import { type Operator, useOperators } from './fixture.ts';
 
-let database: TestDatabase;
-let admin: Knex;
+const site = useOrganization();
+const operators = useOperators(site);
 let operator: Operator;
 let tenant: TenantCtx;
-beforeAll(async () => {
-  database = await testDatabase();
-  admin = openKnex(database.address, null, 2);
-  operator = createOperator(database.ctx, database.address);
-  tenant = { ...database.ctx, organizationId: (await makeOrganization(database.ctx)).id };
-});
-afterAll(async () => {
-  await operator.close();
-  await admin.destroy();
-  await database.close();
+beforeAll(() => {
+  operator = operators.open();
+  tenant = { ...site.ctx, organizationId: site.id };
 });
 
 const content = layoutMail({ title: 'Hello', paragraphs: ['Hello'] });
 const mail = (address: string): Promise<string> =>
-  inTransaction(tenant, (tx) =>
-    enqueueMail(tx, tenant, { kind: 'test', to: { address }, subject: 'Hello', ...content }),
-  );
+  site.sql((tx) => enqueueMail(tx, tenant, { kind: 'test', to: { address }, subject: 'Hello', ...content }));
 const listed = async () =>
   (await operator.run('list-unknown-mails')).json as unknown as { id: string; canBeSent: boolean }[];
-const claim = async () => (await claimMail(database.ctx, createId(), 60_000))?.id;
+const claim = async () => (await claimMail(site.ctx, createId(), 60_000))?.id;
 
 it('after a restore on a new timeline, none is sent until an operator decides', async () => {
   expect(await operator.run('list-unknown-mails')).toMatchObject({
     json: [],
     text: 'The delivery of no mail is unknown.',
   });
-  await admin('server_timelines').insert({ timeline: '000000AA' });
+  await site.admin('server_timelines').insert({ timeline: '000000AA' });
   const [wanted, unwanted, lost] = [
     await mail('ada@example.test'),
     await mail('bob@example.test'),
@@ -51,12 +38,12 @@ it('after a restore on a new timeline, none is sent until an operator decides', 
   ];
   await operator.run('finish-restore');
   // The command does all that a failover needs, so nothing else follows.
-  expect(await admin('server_timelines').orderBy('id').select('timeline', 'survived_at')).toEqual([
+  expect(await site.admin('server_timelines').orderBy('id').select('timeline', 'survived_at')).toEqual([
     { timeline: '000000AA', survived_at: null },
     { timeline: '00000001', survived_at: null },
   ]);
-  expect([await claim(), await inTransaction(tenant, findLastFailover)]).toEqual([undefined, undefined]);
-  await admin('outgoing_mails').where({ id: lost }).update({ body: null });
+  expect([await claim(), await site.sql(findLastFailover)]).toEqual([undefined, undefined]);
+  await site.admin('outgoing_mails').where({ id: lost }).update({ body: null });
   expect(await listed()).toMatchObject([
     {
       id: wanted,
@@ -79,7 +66,7 @@ it('after a restore on a new timeline, none is sent until an operator decides', 
     await expect(operator.run('send-unknown-mails', id)).rejects.toThrow('not kept');
   await expect(operator.run('send-unknown-mails', wanted)).rejects.toThrow('no unknown mail');
   await expect(operator.run('send-unknown-mails', 'x')).rejects.toThrow('must be mail ids');
-  const audited = await inTransaction(tenant, (tx) =>
+  const audited = await site.sql((tx) =>
     tx('audit_log').where({ target_type: 'mail' }).orderBy('id').pluck('action'),
   );
   expect(audited).toEqual(['mail.send', 'mail.discard']);

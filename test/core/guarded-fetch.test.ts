@@ -1,11 +1,6 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { createServer as createTlsServer } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -19,6 +14,7 @@ import {
 
 const limits = { timeoutMs: 5_000, maxBytes: 100_000 };
 const open = createGuardedFetch({ allowPrivateHosts: true });
+const gzipped = { 'content-encoding': 'gzip' };
 const servers: { close(): unknown }[] = [];
 
 async function serve(handler: RequestListener): Promise<{ url: string; port: number; server: Server }> {
@@ -48,12 +44,6 @@ const resolveTo =
   async () =>
     addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 
-async function readBody(request: IncomingMessage): Promise<string> {
-  let text = '';
-  for await (const chunk of request) text += String(chunk);
-  return text;
-}
-
 describe('guarded fetch: requests and responses', () => {
   it('sends method, headers and body and returns status, headers and text', async () => {
     const { url } = await serve(async (request, response) => {
@@ -61,7 +51,7 @@ describe('guarded fetch: requests and responses', () => {
         method: request.method,
         path: request.url,
         mark: request.headers['x-mark'],
-        body: await readBody(request),
+        body: await text(request),
       };
       response.writeHead(201, { 'x-answer': 'yes', 'set-cookie': ['a=1', 'b=2'] }).end(JSON.stringify(seen));
     });
@@ -87,18 +77,14 @@ describe('guarded fetch: requests and responses', () => {
   });
 
   it('requests gzip and decodes it', async () => {
-    const { url } = await serve((request, response) => {
-      response
-        .writeHead(200, { 'content-encoding': 'gzip' })
-        .end(gzipSync(`asked for ${request.headers['accept-encoding']}`));
-    });
+    const { url } = await serve((request, response) =>
+      response.writeHead(200, gzipped).end(gzipSync(`asked for ${request.headers['accept-encoding']}`)),
+    );
     expect((await open(url, limits)).text).toBe('asked for gzip');
   });
 
   it('reads an empty response, also with Content-Encoding: gzip', async () => {
-    const { url } = await serve((_request, response) =>
-      response.writeHead(204, { 'content-encoding': 'gzip' }).end(),
-    );
+    const { url } = await serve((_request, response) => response.writeHead(204, gzipped).end());
     expect(await open(url, limits)).toMatchObject({ status: 204, text: '' });
   });
 
@@ -123,7 +109,7 @@ describe('guarded fetch: requests and responses', () => {
 });
 
 describe('guarded fetch: text', () => {
-  const text = 'aé€\u{1f600}\ufeffz';
+  const special = 'aé€\u{1f600}\ufeffz';
   /** Sends each byte by itself. */
   const serveBytes = (status: number, bytes: Buffer) =>
     serve(async (_request, response) => {
@@ -134,17 +120,17 @@ describe('guarded fetch: text', () => {
     });
 
   it('is decoded whatever bytes arrive together', async () => {
-    const { url } = await serveBytes(200, Buffer.from(`\ufeff${text}`));
-    expect((await open(url, limits)).text).toBe(text);
+    const { url } = await serveBytes(200, Buffer.from(`\ufeff${special}`));
+    expect((await open(url, limits)).text).toBe(special);
   });
 
   it('that ends within a character is refused', async () => {
-    const { url } = await serveBytes(200, Buffer.from(text).subarray(0, 5));
+    const { url } = await serveBytes(200, Buffer.from(special).subarray(0, 5));
     expect(await catchReason(open(url, limits))).toBe('network');
   });
 
   it('that ends within a character is shown where the response is an error', async () => {
-    const { url } = await serveBytes(500, Buffer.from(text).subarray(0, 5));
+    const { url } = await serveBytes(500, Buffer.from(special).subarray(0, 5));
     expect((await open(url, limits)).text).toBe('aé\ufffd');
   });
 });
@@ -207,43 +193,28 @@ describe('guarded fetch: size and time', () => {
     expect(await catchReason(open(`${url}/100001`, limits))).toBe('too-large');
   });
 
-  it('stops an endless body without reading it all', async () => {
-    const { url } = await serve((_request, response) => {
-      const timer = setInterval(() => response.write('x'.repeat(50_000)), 1);
-      response.on('close', () => clearInterval(timer));
-    });
-    expect(await catchReason(open(url, limits))).toBe('too-large');
-  });
-
-  it('stops a gzip bomb', async () => {
-    const bomb = gzipSync(Buffer.alloc(20_000_000));
+  const bomb = gzipSync(Buffer.alloc(20_000_000));
+  const empty = Buffer.concat(Array<Buffer>(2_000).fill(gzipSync('')));
+  /** Writes the same again and again until the connection is closed. */
+  const writeOn = (response: ServerResponse, piece: string | Buffer, everyMs: number): void => {
+    const timer = setInterval(() => response.write(piece), everyMs);
+    response.on('close', () => clearInterval(timer));
+  };
+  it.each<[string, (response: ServerResponse) => unknown]>([
+    ['an endless body', (response) => writeOn(response, 'x'.repeat(50_000), 1)],
+    ['a gzip bomb', (response) => response.writeHead(200, gzipped).end(bomb)],
+    ['endless gzip of nothing', (response) => writeOn(response.writeHead(200, gzipped), empty, 1)],
+  ])('stops %s without reading it all', async (_what, answer) => {
     expect(bomb.length).toBeLessThan(limits.maxBytes);
-    const { url } = await serve((_request, response) =>
-      response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb),
-    );
+    const { url } = await serve((_request, response) => void answer(response));
     expect(await catchReason(open(url, limits))).toBe('too-large');
   });
 
-  it('stops endless gzip that decodes to nothing', async () => {
-    const empty = gzipSync('');
-    const { url } = await serve((_request, response) => {
-      response.writeHead(200, { 'content-encoding': 'gzip' });
-      const timer = setInterval(() => response.write(Buffer.concat(Array<Buffer>(2_000).fill(empty))), 1);
-      response.on('close', () => clearInterval(timer));
-    });
-    expect(await catchReason(open(url, limits))).toBe('too-large');
-  });
-
-  it('times out when the server never responds', async () => {
-    const { url } = await serve(() => undefined);
-    expect(await catchReason(open(url, { ...limits, timeoutMs: 100 }))).toBe('timeout');
-  });
-
-  it('times out when the body arrives slowly', async () => {
-    const { url } = await serve((_request, response) => {
-      const timer = setInterval(() => response.write('x'), 10);
-      response.on('close', () => clearInterval(timer));
-    });
+  it.each<[string, (response: ServerResponse) => void]>([
+    ['the server never responds', () => undefined],
+    ['the body arrives slowly', (response) => writeOn(response, 'x', 10)],
+  ])('times out when %s', async (_what, answer) => {
+    const { url } = await serve((_request, response) => answer(response));
     expect(await catchReason(open(url, { ...limits, timeoutMs: 150 }))).toBe('timeout');
   });
 
@@ -263,41 +234,28 @@ describe('guarded fetch: size and time', () => {
 });
 
 describe('guarded fetch: broken responses', () => {
-  const broken: readonly [string, (response: ServerResponse) => void][] = [
+  const write = (response: ServerResponse, text: string): void =>
+    void response.write(text, () => response.socket?.destroy());
+  it.each<[string, (response: ServerResponse) => unknown]>([
     ['a connection cut before the answer', (response) => response.socket?.destroy()],
     [
       'a body shorter than announced',
-      (response) => {
-        response.writeHead(200, { 'content-length': '100' }).write('short', () => response.socket?.destroy());
-      },
+      (response) => write(response.writeHead(200, { 'content-length': '100' }), 'short'),
     ],
-    [
-      'a chunked body without its end',
-      (response) => void response.writeHead(200).write('part', () => response.socket?.destroy()),
-    ],
+    ['a chunked body without its end', (response) => write(response.writeHead(200), 'part')],
     [
       'gzip that ends early',
-      (response) => {
-        response
-          .writeHead(200, { 'content-encoding': 'gzip' })
-          .end(gzipSync('a longer text that is cut').subarray(0, 20));
-      },
+      (response) =>
+        response.writeHead(200, gzipped).end(gzipSync('a longer text that is cut').subarray(0, 20)),
     ],
-    [
-      'gzip that is none',
-      (response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end('plain'),
-    ],
+    ['gzip that is none', (response) => response.writeHead(200, gzipped).end('plain')],
     [
       'an encoding not asked for',
-      (response) => void response.writeHead(200, { 'content-encoding': 'br' }).end('x'),
+      (response) => response.writeHead(200, { 'content-encoding': 'br' }).end('x'),
     ],
-    [
-      'text that is not UTF-8',
-      (response) => void response.writeHead(200).end(Buffer.from([0x7b, 0xe4, 0x7d])),
-    ],
-  ];
-  it.each(broken)('%s', async (_name, answer) => {
-    const { url } = await serve((_request, response) => answer(response));
+    ['text that is not UTF-8', (response) => response.writeHead(200).end(Buffer.from([0x7b, 0xe4, 0x7d]))],
+  ])('%s', async (_name, answer) => {
+    const { url } = await serve((_request, response) => void answer(response));
     expect(await catchReason(open(url, limits))).toBe('network');
   });
 

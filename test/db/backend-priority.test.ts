@@ -2,20 +2,15 @@
 import { readFile } from 'node:fs/promises';
 import { getPriority } from 'node:os';
 import type { Pool } from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { openDb } from '../../src/db/connect.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
+import { useDatabase } from '../setup/use-database.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 const opened: ReturnType<typeof openDb>[] = [];
-
-beforeAll(async () => {
-  database = await testDatabase();
-});
 afterAll(async () => {
   for (const db of opened) await db.close();
-  await database.close();
 });
 
 function open(isEmbedded: boolean): ReturnType<typeof openDb> {

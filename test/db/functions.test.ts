@@ -1,26 +1,15 @@
 // The SQL functions in db/functions and the generated db/schema.sql, compared with a real database.
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Knex } from 'knex';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createSampleTenant, describeDatabase } from '../../db/write-schema.ts';
-import { openKnex } from '../../src/db/connect.ts';
 import { appliedRelease, currentRelease, readFunctions, readReleases } from '../../src/db/functions.ts';
 import { assertMigrated, migrate } from '../../src/db/migrate.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { useDatabase } from '../setup/use-database.ts';
 
-let database: TestDatabase;
-let admin: Knex;
-beforeAll(async () => {
-  database = await testDatabase();
-  admin = openKnex(database.address, null, 1);
-});
-afterAll(async () => {
-  await admin.destroy();
-  await database.close();
-});
+const database = useDatabase();
 
 const definitions = async (): Promise<Record<string, string>> => {
-  const { rows } = await admin.raw<{ rows: { name: string; text: string }[] }>(
+  const { rows } = await database.admin.raw<{ rows: { name: string; text: string }[] }>(
     `select p.proname as name, pg_get_functiondef(p.oid) as text from pg_proc p
      where p.pronamespace = 'public'::regnamespace and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
      order by 1`,
@@ -45,8 +34,8 @@ describe('db/functions', () => {
     const before = await definitions();
     expect(Object.keys(before).map((name) => `${name}.sql`)).toEqual(files);
     const { sql } = await readFunctions();
-    await admin.raw('set check_function_bodies = off');
-    await admin.raw(sql.replaceAll('?', '\\?'));
+    await database.admin.raw('set check_function_bodies = off');
+    await database.admin.raw(sql.replaceAll('?', '\\?'));
     expect(await definitions()).toEqual(before);
   });
 
@@ -60,8 +49,10 @@ describe('db/functions', () => {
 
 describe('migrate', () => {
   const breakFunction = () =>
-    admin.raw('create or replace function prune_drift_events() returns void language sql as $$ select $$');
-  const setRelease = (release: number) => admin('function_release').update({ release });
+    database.admin.raw(
+      'create or replace function prune_drift_events() returns void language sql as $$ select $$',
+    );
+  const setRelease = (release: number) => database.admin('function_release').update({ release });
 
   it('replaces the functions of a database of an earlier release', async () => {
     const before = await definitions();
@@ -70,19 +61,19 @@ describe('migrate', () => {
     await expect(assertMigrated(database.address)).rejects.toThrow('migrated by an older version');
     await migrate(database.address);
     expect(await definitions()).toEqual(before);
-    expect(await appliedRelease(admin)).toBe(await currentRelease());
+    expect(await appliedRelease(database.admin)).toBe(await currentRelease());
     await assertMigrated(database.address);
   });
 
   it('moves a database over that was made before db/functions existed', async () => {
     const before = await definitions();
     await breakFunction();
-    await admin.raw('drop table function_release');
+    await database.admin.raw('drop table function_release');
     // 0039 creates that table, and 0040 comments on it; later migrations stay applied.
-    await admin('knex_migrations').where('name', '~', '^00(39|40)_').delete();
+    await database.admin('knex_migrations').where('name', '~', '^00(39|40)_').delete();
     await migrate(database.address);
     expect(await definitions()).toEqual(before);
-    expect(await appliedRelease(admin)).toBe(await currentRelease());
+    expect(await appliedRelease(database.admin)).toBe(await currentRelease());
   });
 
   it('leaves the functions of a later release alone', async () => {
@@ -97,10 +88,10 @@ describe('migrate', () => {
   });
 
   it('lets only the service call a function that runs with the rights of its owner', async () => {
-    await admin.raw('grant execute on function find_api_key to public');
+    await database.admin.raw('grant execute on function find_api_key to public');
     await setRelease(0);
     await migrate(database.address);
-    const { rows } = await admin.raw<{ rows: { name: string }[] }>(
+    const { rows } = await database.admin.raw<{ rows: { name: string }[] }>(
       `select p.proname as name from pg_proc p
        where p.pronamespace = 'public'::regnamespace and p.prosecdef
          and (has_function_privilege('portal_simulator', p.oid, 'execute') or not has_function_privilege('portal_service', p.oid, 'execute'))`,
@@ -111,7 +102,7 @@ describe('migrate', () => {
 
 describe('db/schema.sql', () => {
   it('is what a new database has: run `npm run generate`', async () => {
-    const text = await describeDatabase(admin, await createSampleTenant(admin));
+    const text = await describeDatabase(database.admin, await createSampleTenant(database.admin));
     expect(text).toBe(readFileSync('db/schema.sql', 'utf8'));
   });
 });

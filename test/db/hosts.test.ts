@@ -9,19 +9,18 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createCertificate } from '../../src/core/certificate.ts';
 import { createId } from '../../src/core/id.ts';
 import { openDb, openKnex } from '../../src/db/connect.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { asSuperuser } from '../setup/superuser.ts';
+import { useDatabase } from '../setup/use-database.ts';
 
 /** What has to be encoded in a URL. */
 const password = 'p@ss:w/rd?#%41 ü';
 const user = `hosts_${createId().replaceAll('-', '')}`;
 
-let database: TestDatabase;
+const database = useDatabase();
 let folder: string;
 const closing: (() => unknown)[] = [];
 
 beforeAll(async () => {
-  database = await testDatabase();
   folder = await mkdtemp(path.join(tmpdir(), 'portal-hosts-'));
   await asAdmin(
     `create role ${user} login noinherit password '${password}'; grant portal_service to ${user}`,
@@ -32,7 +31,6 @@ afterEach(async () => {
 });
 afterAll(async () => {
   await asAdmin(`drop role ${user}`);
-  await database.close();
   await rm(folder, { recursive: true, force: true });
 });
 

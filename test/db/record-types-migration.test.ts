@@ -1,24 +1,13 @@
 // 0066 moves the record types of erp_metadata to rows of their own, and leaves what the previous version
 // reads and writes.
-import type { Knex } from 'knex';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openKnex } from '../../src/db/connect.ts';
+import { expect, it } from 'vitest';
 import { migrate } from '../../src/db/migrate.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { listHeads, readMetadataStatus, readRecordTypes } from '../../src/sync/record-types.store.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
-let database: TestDatabase;
-let admin: Knex;
-beforeAll(async () => {
-  database = await testDatabase();
-  admin = openKnex(database.address, null, 1);
-});
-afterAll(async () => {
-  await admin.destroy();
-  await database.close();
-});
+const site = useOrganization();
 
 const field = (name: string, reason: string | null = null) => ({
   name,
@@ -34,19 +23,18 @@ const hidden = { ...vendor, fields: [field('id', 'No permission')] };
 const refreshedAt = new Date('2026-03-02T10:00:00Z');
 
 it('moves the record types of an organization, with what a list shows of them', async () => {
-  const { id: organizationId } = await makeOrganization(database.ctx);
-  const other = await makeOrganization(database.ctx);
-  const ctx = { ...database.ctx, organizationId };
-  await admin.raw('drop table erp_record_types');
-  await admin.raw('alter table erp_metadata drop column account');
-  await admin('knex_migrations').where('name', 'like', '0066_%').delete();
+  const other = await makeOrganization(site.ctx);
+  const ctx = { ...site.ctx, organizationId: site.id };
+  await site.admin.raw('drop table erp_record_types');
+  await site.admin.raw('alter table erp_metadata drop column account');
+  await site.admin('knex_migrations').where('name', 'like', '0066_%').delete();
   const former = (organization: string, types: readonly object[]) => ({
     organization_id: organization,
     record_types: JSON.stringify(types),
     refreshed_at: refreshedAt,
   });
-  await admin('erp_metadata').insert([former(organizationId, [readable, hidden]), former(other.id, [])]);
-  await migrate(database.address);
+  await site.admin('erp_metadata').insert([former(site.id, [readable, hidden]), former(other.id, [])]);
+  await migrate(site.database.address);
 
   const { rows, total } = await listHeads(ctx, {}, { page: 1, pageSize: 10 });
   expect(total).toBe(2);
@@ -62,7 +50,7 @@ it('moves the record types of an organization, with what a list shows of them', 
   );
   expect(await readMetadataStatus(ctx)).toEqual({ refreshedAt, lastError: null, account: null });
 
-  const asBefore = former(organizationId, [readable]);
+  const asBefore = former(site.id, [readable]);
   await inTransaction(ctx, (tx) => tx('erp_metadata').insert(asBefore).onConflict('organization_id').merge());
   expect(await inTransaction(ctx, (tx) => tx('erp_metadata').first('record_types'))).toEqual({
     record_types: [readable],

@@ -8,28 +8,23 @@ import { createId } from '../../src/core/id.ts';
 import type { Log } from '../../src/core/log.ts';
 import { startEmbedded } from '../../src/db/embedded/embedded.ts';
 import { openReplicas } from '../../src/db/replicas.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { testDatabase } from '../setup/database.ts';
 import { databaseUrl } from '../setup/database-url.ts';
 import { createScratchFolder } from '../setup/scratch-folder.ts';
 import { asSuperuser } from '../setup/superuser.ts';
 import { until } from '../setup/until.ts';
+import { useDatabase } from '../setup/use-database.ts';
 
 const login = { user: `replicas_${createId().replaceAll('-', '')}`, password: 'for-replicas' };
-let database: TestDatabase;
+const database = useDatabase();
 
-const asAdmin = (sql: string) => asSuperuser(database.address, (client) => client.query(sql));
-
-beforeAll(async () => {
-  database = await testDatabase();
-  await asAdmin(
+beforeAll(() =>
+  database.admin.raw(
     `create role ${login.user} login noinherit password '${login.password}' connection limit 1;
      grant portal_service to ${login.user}`,
-  );
-});
-afterAll(async () => {
-  await asAdmin(`drop role ${login.user}`);
-  await database.close();
-});
+  ),
+);
+afterAll(() => database.admin.raw(`drop role ${login.user}`));
 
 type Line = {
   readonly replica?: string;

@@ -1,47 +1,35 @@
 // What a new timeline of the database server changes, and that exactly one of several callers changes it. The
 // tests write another timeline as the last one into the table; test/scale has real failovers.
-import type { Knex } from 'knex';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
-import { openKnex } from '../../src/db/connect.ts';
 import { findLastFailover } from '../../src/db/server-timeline.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
 import { enqueueMail, layoutMail } from '../../src/mail/index.ts';
 import { claimMail } from '../../src/mail/outgoing-mails.store.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeOrganization } from '../setup/organization.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
 const minuteMs = 60_000;
-let database: TestDatabase;
-let admin: Knex;
+const site = useOrganization();
 let tenant: TenantCtx;
-beforeAll(async () => {
-  database = await testDatabase();
-  admin = openKnex(database.address, null, 2);
-  tenant = { ...database.ctx, organizationId: (await makeOrganization(database.ctx)).id };
+beforeAll(() => {
+  tenant = { ...site.ctx, organizationId: site.id };
 });
-afterAll(async () => {
-  await admin.destroy();
-  await database.close();
-});
-beforeEach(() => admin('server_timelines').delete());
-afterEach(() => admin('outgoing_mails').delete());
+beforeEach(() => site.admin('server_timelines').delete());
+afterEach(() => site.admin('outgoing_mails').delete());
 
 const content = layoutMail({ title: 'Hello', paragraphs: ['Hello'] });
 /** `timeline`: the one on which it was queued; null: before timelines were recorded. */
 async function mail(columns: { timeline?: string | null; next_attempt_at?: Date } = {}): Promise<string> {
   const to = { address: 'ada@example.test' };
-  const id = await inTransaction(tenant, (tx) =>
+  const id = await site.sql((tx) =>
     enqueueMail(tx, tenant, { kind: 'test', to, subject: 'Hello', ...content }),
   );
-  if (Object.keys(columns).length > 0) await admin('outgoing_mails').where({ id }).update(columns);
+  if (Object.keys(columns).length > 0) await site.admin('outgoing_mails').where({ id }).update(columns);
   return id;
 }
-const claim = async (): Promise<string | undefined> =>
-  (await claimMail(database.ctx, createId(), minuteMs))?.id;
+const claim = async (): Promise<string | undefined> => (await claimMail(site.ctx, createId(), minuteMs))?.id;
 const statuses = async (): Promise<Record<string, string>> => {
-  const rows = await admin('outgoing_mails').select<{ id: string; status: string }[]>('id', 'status');
+  const rows = await site.admin('outgoing_mails').select<{ id: string; status: string }[]>('id', 'status');
   return Object.fromEntries(rows.map(({ id, status }) => [id, status]));
 };
 type Timeline = {
@@ -51,9 +39,9 @@ type Timeline = {
   alive_at: Date;
   restored: boolean;
 };
-const timelines = (): Promise<Timeline[]> => admin('server_timelines').orderBy('id').select('*');
+const timelines = (): Promise<Timeline[]> => site.admin('server_timelines').orderBy('id').select('*');
 const formerTimeline = (aliveAt = new Date(Date.now() - minuteMs)) =>
-  admin('server_timelines').insert({ timeline: '000000AA', seen_at: new Date(0), alive_at: aliveAt });
+  site.admin('server_timelines').insert({ timeline: '000000AA', seen_at: new Date(0), alive_at: aliveAt });
 
 describe('the first start', () => {
   it('on a new or an existing database only records the timeline', async () => {
@@ -63,7 +51,7 @@ describe('the first start', () => {
     expect(await timelines()).toMatchObject([
       { timeline: '00000001', ...seen, survived_at: null, restored: false },
     ]);
-    expect(await inTransaction(tenant, findLastFailover)).toBeUndefined();
+    expect(await site.sql(findLastFailover)).toBeUndefined();
   });
 
   it('of several processes at once records it once', async () => {
@@ -87,7 +75,10 @@ describe('a new timeline', () => {
       [queuedSince]: 'sending',
     });
     expect((await timelines()).map(({ timeline }) => timeline)).toEqual(['000000AA', '00000001']);
-    const reasons = await admin('outgoing_mails').where({ status: 'unknown' }).select('body', 'last_error');
+    const reasons = await site
+      .admin('outgoing_mails')
+      .where({ status: 'unknown' })
+      .select('body', 'last_error');
     for (const row of reasons)
       expect(row).toEqual({ body: expect.any(String), last_error: expect.stringContaining('failed over') });
   });
@@ -95,31 +86,31 @@ describe('a new timeline', () => {
   it('is compared with the last time at which the earlier one was in use, when the server was restarted since', async () => {
     const alive = new Date(Date.now() - 7 * minuteMs);
     await formerTimeline(alive);
-    const failover = await inTransaction(tenant, findLastFailover);
+    const failover = await site.sql(findLastFailover);
     expect(failover?.usedUntil).toEqual(alive);
     expect((await timelines())[1]?.survived_at).toEqual(alive);
     expect(Number(failover?.seenAt)).toBeGreaterThan(Number(alive));
-    expect(await inTransaction(tenant, findLastFailover)).toEqual(failover);
+    expect(await site.sql(findLastFailover)).toEqual(failover);
   });
 
   it('has every payment account listed from a day before, and the ERP asked for every payment that is not written yet', async () => {
-    const own = { organization_id: tenant.organizationId };
+    const own = { organization_id: site.id };
     const [account, payment] = [createId(), createId()];
-    await admin('pay_accounts').insert({ ...own, id: account, provider: 'sandbox' });
+    await site.admin('pay_accounts').insert({ ...own, id: account, provider: 'sandbox' });
     const paid = { account_id: account, customer_id: '1', currency: 'GBP', amount_minor: 1 };
-    await admin('pay_payments').insert({ ...own, id: payment, ...paid });
+    await site.admin('pay_payments').insert({ ...own, id: payment, ...paid });
     const document = { id: createId(), payment_id: payment, kind: 'payment', external_id: 'x' };
-    await admin('pay_erp_documents').insert({ ...own, ...document });
+    await site.admin('pay_erp_documents').insert({ ...own, ...document });
     const alive = new Date(Date.now() - 7 * minuteMs);
     await formerTimeline(alive);
     await claim();
-    expect(await admin('pay_accounts').first('looked_until')).toEqual({
+    expect(await site.admin('pay_accounts').first('looked_until')).toEqual({
       looked_until: new Date(alive.getTime() - 24 * 60 * minuteMs),
     });
-    expect(await admin('pay_tasks').select('account_id', 'kind', 'subject')).toEqual([
+    expect(await site.admin('pay_tasks').select('account_id', 'kind', 'subject')).toEqual([
       { account_id: account, kind: 'account', subject: '' },
     ]);
-    expect(await admin('pay_erp_documents').first('attempts')).toEqual({ attempts: 1 });
+    expect(await site.admin('pay_erp_documents').first('attempts')).toEqual({ attempts: 1 });
   });
 });
 
@@ -129,7 +120,7 @@ describe('the time at which a timeline was in use', () => {
     const [first] = await timelines();
     await claim();
     expect(await timelines()).toEqual([first]);
-    await admin('server_timelines').update({ alive_at: new Date(Date.now() - minuteMs) });
+    await site.admin('server_timelines').update({ alive_at: new Date(Date.now() - minuteMs) });
     await claim();
     const [moved] = await timelines();
     expect(Number(moved?.alive_at)).toBeGreaterThanOrEqual(Number(first?.alive_at));

@@ -8,36 +8,20 @@ import { createId } from '../../src/core/id.ts';
 import { openDb, openOperatorPool } from '../../src/db/connect.ts';
 import { startEmbedded } from '../../src/db/embedded/embedded.ts';
 import { ensureServiceLogin, readLoginPowers } from '../../src/db/service-login.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
 import { closeDatabase, openDatabase } from '../../src/open-database.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeOrganization } from '../setup/organization.ts';
+import type { TestDatabase } from '../setup/database.ts';
 import { createScratchFolder } from '../setup/scratch-folder.ts';
-import { asSuperuser } from '../setup/superuser.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
-let database: TestDatabase;
-let mine: { id: string; ownerId: string };
+const mine = useOrganization();
 let client: PoolClient;
 
 beforeAll(async () => {
-  database = await testDatabase();
-  mine = await makeOrganization(database.ctx);
-  await inTransaction({ db: database.ctx.db, organizationId: mine.id }, (tx) =>
-    tx('audit_log').insert({
-      organization_id: mine.id,
-      id: createId(),
-      at: new Date(),
-      credential_kind: 'operator',
-      action: 'x',
-      target_type: 'x',
-    }),
-  );
-  client = await database.ctx.db.data.connect();
+  const entry = { at: new Date(), credential_kind: 'operator', action: 'x', target_type: 'x' };
+  await mine.sql((tx) => tx('audit_log').insert({ organization_id: mine.id, id: createId(), ...entry }));
+  client = await mine.ctx.db.data.connect();
 });
-afterAll(async () => {
-  client.release(true);
-  await database.close();
-});
+afterAll(() => client.release(true));
 
 /** What the statement returns, or PostgreSQL's error. */
 const attempt = (sql: string): Promise<unknown> =>
@@ -120,11 +104,10 @@ describe('readLoginPowers', () => {
     const pool: Pool = openOperatorPool(address);
     return readLoginPowers(pool).finally(() => pool.end());
   };
-  const admin = (sql: string) => asSuperuser(database.address.database, (superuser) => superuser.query(sql));
 
   it('names nothing for the login of the service, and superuser for the tests’ own', async () => {
-    expect(await readPowers(database.service)).toEqual({ login: 'portal_login', powers: [] });
-    expect(await readPowers(database.address)).toMatchObject({
+    expect(await readPowers(mine.database.service)).toEqual({ login: 'portal_login', powers: [] });
+    expect(await readPowers(mine.database.address)).toMatchObject({
       login: 'postgres',
       powers: expect.arrayContaining(['superuser']),
     });
@@ -132,11 +115,11 @@ describe('readLoginPowers', () => {
 
   it('names what a login may do in addition to portal_service', async () => {
     const login = { user: name, password: 'only-for-this-test' };
-    const address = { ...database.address, ...login };
-    await ensureServiceLogin(database.address, login);
+    const address = { ...mine.database.address, ...login };
+    await ensureServiceLogin(mine.database.address, login);
     try {
       expect(await readPowers(address)).toEqual({ login: name, powers: [] });
-      await admin(
+      await mine.admin.raw(
         `alter role ${name} bypassrls createrole; grant portal_owner to ${name}; create table own (id int); alter table own owner to ${name}`,
       );
       expect(await readPowers(address)).toEqual({
@@ -144,18 +127,21 @@ describe('readLoginPowers', () => {
         powers: ['BYPASSRLS', 'CREATEROLE', 'owns tables', 'member of portal_owner'],
       });
     } finally {
-      await admin(`drop table if exists own; drop role ${name}`);
+      await mine.admin.raw(`drop table if exists own; drop role ${name}`);
     }
   });
 
   it('leaves the password of an existing login alone, and grants it the role that it lacks', async () => {
     const login = { user: `${name}_2`, password: 'first' };
-    await admin(`create role ${login.user} login password '${login.password}'`);
+    await mine.admin.raw(`create role ${login.user} login password '${login.password}'`);
     try {
-      await ensureServiceLogin(database.address, { ...login, password: 'second' });
-      expect(await readPowers({ ...database.address, ...login })).toEqual({ login: login.user, powers: [] });
+      await ensureServiceLogin(mine.database.address, { ...login, password: 'second' });
+      expect(await readPowers({ ...mine.database.address, ...login })).toEqual({
+        login: login.user,
+        powers: [],
+      });
     } finally {
-      await admin(`drop role ${login.user}`);
+      await mine.admin.raw(`drop role ${login.user}`);
     }
   });
 });

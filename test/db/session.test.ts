@@ -4,41 +4,33 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createId } from '../../src/core/id.ts';
 import { openDb, openKnex, openOperatorPool } from '../../src/db/connect.ts';
 import { startupOptions } from '../../src/db/session.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { type OptionDroppingProxy, startOptionDroppingProxy } from '../setup/option-dropping-proxy.ts';
 import { makeOrganization } from '../setup/organization.ts';
-import { asSuperuser } from '../setup/superuser.ts';
+import { useDatabase } from '../setup/use-database.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let proxy: OptionDroppingProxy;
 /** A login like that of the service, but without defaults. */
 const bare = { user: `bare_${createId().replaceAll('-', '')}`, password: 'only-for-this-test' };
 
 beforeAll(async () => {
-  database = await testDatabase();
   await makeOrganization(database.ctx);
   proxy = await startOptionDroppingProxy(inject('pg'));
-  await asAdmin(
+  await database.admin.raw(
     `create role ${bare.user} login noinherit password '${bare.password}'; grant portal_service to ${bare.user}`,
   );
 });
 afterAll(async () => {
   proxy.close();
-  await asAdmin(`drop role ${bare.user}`);
-  await database.close();
+  await database.admin.raw(`drop role ${bare.user}`);
 });
-
-const asAdmin = (sql: string) => asSuperuser(database.address, (client) => client.query(sql));
-
-type Address = typeof database.address;
-const throughProxy = (address: Address): Address => ({ ...address, host: proxy.host, port: proxy.port });
 
 /**
  * What each pool of the service sees through the proxy: the number of organizations, or why it has no
  * connection.
  */
-async function seenBy(address: Address): Promise<unknown[]> {
-  const reached = throughProxy(address);
+async function seenBy(address: typeof database.address): Promise<unknown[]> {
+  const reached = { ...address, host: proxy.host, port: proxy.port };
   const db = openDb(reached, reached, { control: 1, data: 1, lookups: 1, exports: 1 }, 5_000);
   const operators = openOperatorPool(reached);
   const sql = 'select count(*)::int as seen from organizations';

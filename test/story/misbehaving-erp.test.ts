@@ -1,56 +1,42 @@
 // An ERP that misbehaves, switched on through its control interface, and what a person then sees on the run.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Background, startBackground } from '../../src/app.ts';
-import type { Api } from '../setup/api.ts';
-import { type Company, openCompany } from '../setup/company.ts';
+import { sendControl } from '../setup/account-control.ts';
 import { testSettings } from '../setup/database.ts';
-import { dataFolder, type Erp, startErp } from '../setup/erp.ts';
 import { until } from '../setup/until.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
-let erp: Erp;
-let company: Company;
+const site = useOrganization({
+  erp: { control: {} },
+  settings: {
+    sync: { ...testSettings.sync, retryBaseMs: 50, retryMaxMs: 100, maxAttemptsWithoutProgress: 2 },
+  },
+});
 let background: Background;
-let api: Api;
 let configId: string;
 
 beforeAll(async () => {
-  erp = await startErp(dataFolder, { control: {} });
-  company = await openCompany({
-    settings: {
-      erp: { ...testSettings.erp, allowedHosts: [erp.host] },
-      sync: { ...testSettings.sync, retryBaseMs: 50, retryMaxMs: 100, maxAttemptsWithoutProgress: 2 },
-    },
-  });
-  background = await startBackground(company.ctx);
-  api = company.owner;
+  const { api, ctx, erp } = site;
+  background = await startBackground(ctx);
   await erp.connect(api);
   expect((await api('post', '/netsuite/metadata/refresh')).status).toBe(200);
   const config = { recordType: 'customer', name: 'Customers', schedule: null };
-  const created = await api('post', '/sync-configs', config);
-  configId = created.body.id;
+  configId = (await api('post', '/sync-configs', config)).body.id;
   expect((await run()).status).toBe('succeeded');
 });
-afterAll(async () => {
-  await background.stop();
-  await company.close();
-  await erp.stop();
-});
+afterAll(() => background.stop());
 
-async function put(path: string, body: object): Promise<void> {
-  const { url, token } = erp.account.control ?? { url: '', token: '' };
-  const answer = await fetch(`${url}${path}`, {
-    method: 'PUT',
-    headers: { authorization: `Bearer ${token}` },
-    body: JSON.stringify(body),
-  });
-  if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
-}
+const put = (path: string, body: object) => sendControl(site.erp.account, 'PUT', path, body);
 
 async function run(mode?: 'full') {
-  const started = await api('post', `/sync-configs/${configId}/trigger`, mode === undefined ? {} : { mode });
+  const started = await site.api(
+    'post',
+    `/sync-configs/${configId}/trigger`,
+    mode === undefined ? {} : { mode },
+  );
   expect(started.status).toBe(202);
   return until(async () => {
-    const { body } = await api('get', `/sync-runs/${started.body.id}`);
+    const { body } = await site.api('get', `/sync-runs/${started.body.id}`);
     return ['succeeded', 'partial', 'failed', 'cancelled'].includes(body.status) ? body : undefined;
   });
 }
@@ -59,7 +45,7 @@ it('a hidden column: the run tries again without it, and the drift names it', as
   await put('/hidden', { columns: { customer: ['defaultcountry'] } });
   const seen = await run('full');
   expect(seen).toMatchObject({ status: 'succeeded', attempt: 2, error: null });
-  const { data } = (await api('get', `/sync-configs/${configId}/drift`)).body;
+  const { data } = (await site.api('get', `/sync-configs/${configId}/drift`)).body;
   expect(data).toMatchObject([{ kind: 'vanished', field: 'defaultcountry', runId: seen.id }]);
   await put('/hidden', {});
 });

@@ -1,70 +1,41 @@
 // A view of the demo's invoices sent by mail: two people are subscribed, both get a mail at the scheduled
 // minute, one of them unsubscribes by the link in the mail, and the next slot sends one mail. Real ERP
 // account, real sync, real SMTP server; the clock is the test's.
-import type { Express } from 'express';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../src/app.ts';
 import type { QueueWorker } from '../../src/db/queue-worker.ts';
 import { startMailSender } from '../../src/mail/index.ts';
 import { type SubscriptionRunner, startSubscriptions } from '../../src/platform/subscriptions/runner.ts';
 import { type Scheduler, startScheduler } from '../../src/sync/index.ts';
 import { withReads } from '../public/fixture.ts';
-import { type Api, createApi } from '../setup/api.ts';
-import {
-  type TestClock,
-  type TestDatabase,
-  testClock,
-  testDatabase,
-  testSettings,
-} from '../setup/database.ts';
-import { type Erp, startErp } from '../setup/erp.ts';
-import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
-import { type MailServer, startMailServer } from '../setup/smtp.ts';
+import type { Api } from '../setup/api.ts';
+import { testClock } from '../setup/database.ts';
+import { makeSession } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
-let erp: Erp;
-let mails: MailServer;
-let database: TestDatabase;
-let clock: TestClock;
-let app: Express;
-let api: Api;
+const clock = testClock(new Date());
+const site = useOrganization({
+  name: 'Wholesale & Co',
+  erp: {},
+  mail: true,
+  settings: { publicUrl: 'https://portal.example.test' },
+  alter: (ctx) => ({ ...ctx, clock }),
+});
 let scheduler: Scheduler;
 let runner: SubscriptionRunner;
 let sender: QueueWorker;
-let ownerId: string;
 
-beforeAll(async () => {
-  [erp, mails] = await Promise.all([startErp(), startMailServer()]);
-  const mail = { ...testSettings.mail, smtpUrl: mails.url };
-  const settings = {
-    publicUrl: 'https://portal.example.test',
-    mail,
-    erp: { ...testSettings.erp, allowedHosts: [erp.host] },
-  };
-  database = await testDatabase({ settings });
-  clock = testClock(new Date());
-  const ctx = { ...database.ctx, clock };
-  app = createApp(ctx);
+beforeAll(() => {
   // The ERP uses the machine's time, and checks when an assertion was signed.
-  scheduler = startScheduler(database.ctx);
-  runner = startSubscriptions(withReads(ctx));
-  sender = startMailSender(ctx);
-  const { id, ...made } = await makeOrganization(ctx, {
-    name: 'Wholesale & Co',
-    ownerEmail: 'owner@example.test',
-  });
-  ownerId = made.ownerId;
-  api = createApi(app, (await makeKey(ctx, id, { permissions: ['write'] })).secret);
+  scheduler = startScheduler(site.database.ctx);
+  runner = startSubscriptions(withReads(site.ctx));
+  sender = startMailSender(site.ctx);
 });
-afterAll(async () => {
-  await Promise.all([runner.stop(), sender.stop(), scheduler.stop()]);
-  await database.close();
-  await Promise.all([erp.stop(), mails.close()]);
-});
+afterAll(() => Promise.all([runner.stop(), sender.stop(), scheduler.stop()]));
 
 async function good(...args: Parameters<Api>): Promise<Awaited<ReturnType<Api>>['body']> {
-  const answer = await api(...args);
+  const answer = await site.api(...args);
   expect(answer.status, `${args[0]} ${args[1]} ${JSON.stringify(answer.body)}`).toBeLessThan(300);
   return answer.body;
 }
@@ -87,7 +58,7 @@ describe('a view by mail', () => {
   let total: number;
 
   it('is saved over the synced invoices', async () => {
-    await erp.connect(api);
+    await site.erp.connect(site.api);
     await good('post', '/netsuite/metadata/refresh');
     const config = await good('post', '/sync-configs', {
       name: 'Invoices',
@@ -124,10 +95,13 @@ describe('a view by mail', () => {
     expect((await good('get', `/subscriptions/${id}/deliveries`)).data).toEqual([]);
     await timeBecomes(nextRunAt);
     const deliveries = await settled(id, ['sent', 'sent']);
-    expect(mails.delivered.map(({ to }) => to[0]).sort()).toEqual(['ada@example.test', 'grace@example.test']);
+    expect(site.mails.delivered.map(({ to }) => to[0]).sort()).toEqual([
+      'ada@example.test',
+      'grace@example.test',
+    ]);
     const { viewId } = await good('get', `/subscriptions/${id}`);
     const [first] = (await good('get', `/views/${viewId}/records?pageSize=1`)).data;
-    for (const { mail, to } of mails.delivered) {
+    for (const { mail, to } of site.mails.delivered) {
       const delivery = deliveries.find(({ recipient }) => recipient === to[0]);
       expect(mail).toMatchObject({ messageId: delivery?.messageId, attachments: [] });
       expect(delivery?.records).toBe(total);
@@ -148,8 +122,8 @@ describe('a view by mail', () => {
       }
     }
     // A member who is signed in opens the link: their browser saves all records.
-    const { token } = await makeSession(database.ctx, ownerId);
-    const saved = await supertest(app)
+    const { token } = await makeSession(site.ctx, site.owner.id);
+    const saved = await supertest(site.app)
       .get(`/api/platform/v1/views/${viewId}/records`)
       .set('cookie', `__Host-portal_session=${token}`)
       .set('accept', 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8');
@@ -163,12 +137,12 @@ describe('a view by mail', () => {
   });
 
   it('ends for the recipient who follows the unsubscribe link; the next slot sends one mail and reports who was skipped', async () => {
-    const [ada] = mails.delivered.filter(({ to }) => to[0] === 'ada@example.test');
+    const [ada] = site.mails.delivered.filter(({ to }) => to[0] === 'ada@example.test');
     const link =
       /<https:\/\/portal\.example\.test(\/unsubscribe\?token=[\w-]{43})>/.exec(
         ada?.raw.replaceAll(/\r\n\s/g, ' ') ?? '',
       )?.[1] ?? '';
-    const answer = await supertest(app).post(link).type('form').send('List-Unsubscribe=One-Click');
+    const answer = await supertest(site.app).post(link).type('form').send('List-Unsubscribe=One-Click');
     expect([answer.status, answer.headers['location']]).toEqual([200, undefined]);
     const { recipients, nextRunAt } = await good('get', `/subscriptions/${id}`);
     expect(recipients.map(({ email, status }: { email: string; status: string }) => [email, status])).toEqual(
@@ -188,7 +162,7 @@ describe('a view by mail', () => {
       ['ada@example.test', 'skipped'],
       ['grace@example.test', 'sent'],
     ]);
-    expect(mails.delivered.filter(({ to }) => to[0] === 'grace@example.test')).toHaveLength(2);
-    expect(mails.delivered).toHaveLength(3);
+    expect(site.mails.delivered.filter(({ to }) => to[0] === 'grace@example.test')).toHaveLength(2);
+    expect(site.mails.delivered).toHaveLength(3);
   });
 });

@@ -16,11 +16,11 @@ import { createVersionTools, getRecordTools } from '../../src/public/index.ts';
 import { ask, createReference } from '../gateways/model/ask.ts';
 import { answered, declined } from '../gateways/model/questions.ts';
 import { createCaller, publishVersion, withReads } from '../public/fixture.ts';
-import { type Company, openCompany } from '../setup/company.ts';
 import { testSettings } from '../setup/database.ts';
-import { accountId, dataFolder, type Erp, startErp } from '../setup/erp.ts';
+import { accountId, dataFolder } from '../setup/erp.ts';
 import { findStablePort } from '../setup/stable-port.ts';
 import { until } from '../setup/until.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
 type Run = {
   id: string;
@@ -37,40 +37,35 @@ type Invoice = {
   lines: { quantity: number; amount: number; item: string }[];
 };
 
-let erp: Erp;
+const site = useOrganization({
+  erp: { port: await findStablePort() },
+  settings: {
+    // The ERP is unreachable while it restarts.
+    sync: { ...testSettings.sync, retryBaseMs: 200, retryMaxMs: 400, maxAttemptsWithoutProgress: 100_000 },
+    cacheTtlMs: 50,
+  },
+});
 let account: NetsuiteAccount;
 let background: Background;
-let company: Company;
 const configs = new Map<string, string>();
 
 beforeAll(async () => {
-  erp = await startErp(dataFolder, { port: await findStablePort() });
-  account = erp.account;
-  company = await openCompany({
-    settings: {
-      erp: { ...testSettings.erp, allowedHosts: [erp.host] },
-      // The ERP is unreachable while it restarts.
-      sync: { ...testSettings.sync, retryBaseMs: 200, retryMaxMs: 400, maxAttemptsWithoutProgress: 100_000 },
-      cacheTtlMs: 50,
-    },
-  });
-  background = await startBackground(company.ctx);
+  ({ account } = site.erp);
+  background = await startBackground(site.ctx);
 });
 afterAll(async () => {
   await background.stop();
   await account.stop();
-  await company.close();
-  await erp.stop();
 });
 
 const read = (address: string) =>
-  createCaller(company.app, { secret: company.secret, organizationId: company.id })(`/v1${address}`);
+  createCaller(site.app, { secret: site.owner.secret, organizationId: site.id })(`/v1${address}`);
 
 async function sync(recordType: string, ends: readonly string[] = ['succeeded']): Promise<Run> {
-  const started = await company.owner('post', `/sync-configs/${configs.get(recordType)}/trigger`, {});
+  const started = await site.api('post', `/sync-configs/${configs.get(recordType)}/trigger`, {});
   expect(started.status).toBe(202);
   return until(async () => {
-    const { body } = await company.owner('get', `/sync-runs/${started.body.id}`);
+    const { body } = await site.api('get', `/sync-runs/${started.body.id}`);
     if (ends.includes(body.status)) return body as Run;
     if (['succeeded', 'partial', 'failed', 'cancelled'].includes(body.status))
       throw new Error(JSON.stringify(body.error));
@@ -80,7 +75,7 @@ async function sync(recordType: string, ends: readonly string[] = ['succeeded'])
 
 /** Changes the ERP's database directly, as an administrator's or a cashier's work would. */
 async function inTheErp(...statements: string[]): Promise<void> {
-  const client = new Client({ ...inject('pg'), database: erp.database });
+  const client = new Client({ ...inject('pg'), database: site.erp.database });
   await client.connect();
   try {
     for (const statement of statements) await client.query(statement);
@@ -126,14 +121,14 @@ const snapshot = () =>
 
 describe('a company publishes its ERP data', () => {
   it('connects and reads the metadata', async () => {
-    await erp.connect(company.owner);
-    expect((await company.owner('post', '/netsuite/connection/test')).body).toMatchObject({ ok: true });
-    expect((await company.owner('post', '/netsuite/metadata/refresh')).status).toBe(200);
+    await site.erp.connect(site.api);
+    expect((await site.api('post', '/netsuite/connection/test')).body).toMatchObject({ ok: true });
+    expect((await site.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
   });
 
   const runs = new Map<string, Run>();
   it.each(['customer', 'invoice', 'item', 'creditMemo'])('syncs every %s', async (recordType) => {
-    const made = await company.owner('post', '/sync-configs', { name: recordType, recordType });
+    const made = await site.api('post', '/sync-configs', { name: recordType, recordType });
     expect(made.status).toBe(201);
     configs.set(recordType, made.body.id);
     runs.set(recordType, await sync(recordType));
@@ -144,23 +139,23 @@ describe('a company publishes its ERP data', () => {
     if (customers === undefined || invoices === undefined) throw new Error('they were not synced');
     expect(customers.counts).toMatchObject({ fetched: 1199, inserted: 1199, rejected: 0 });
     expect(invoices.counts).toMatchObject({ fetched: 2072, inserted: 2072, rejected: 0 });
-    const { body } = await company.owner('get', `/sync-runs/${invoices.id}/proof`);
+    const { body } = await site.api('get', `/sync-runs/${invoices.id}/proof`);
     const checks = ['pages', 'count', 'lines', 'staged', 'fields'];
     expect(body.checks).toMatchObject(checks.map((check) => ({ check, passed: true })));
   });
 
   it('drafts, validates and publishes v1', async () => {
-    const draft = await company.owner('post', '/api-schema', {
+    const draft = await site.api('post', '/api-schema', {
       name: 'Wholesale',
       endpoints: demoEndpoints.filter(({ recordType }) => ['customer', 'invoice'].includes(recordType)),
     });
     expect(draft.status).toBe(201);
-    expect((await company.owner('post', `/api-schema/${draft.body.id}/validate`)).body.problems).toEqual([]);
-    const started = await company.owner('post', `/api-schema/${draft.body.id}/publish`, {
+    expect((await site.api('post', `/api-schema/${draft.body.id}/validate`)).body.problems).toEqual([]);
+    const started = await site.api('post', `/api-schema/${draft.body.id}/publish`, {
       revision: draft.body.revision,
     });
     expect(started.status).toBe(202);
-    const readStatus = async () => (await company.owner('get', `/api-schema/${draft.body.id}`)).body.status;
+    const readStatus = async () => (await site.api('get', `/api-schema/${draft.body.id}`)).body.status;
     await until(async () => (await readStatus()) === 'published');
   });
 
@@ -192,16 +187,16 @@ describe('a company publishes its ERP data', () => {
 });
 
 describe('the built-in model, asked about all four record types', () => {
-  beforeAll(() => publishVersion(company.ctx, company.id, { version: 'v2', endpoints: demoEndpoints }));
+  beforeAll(() => publishVersion(site.ctx, site.id, { version: 'v2', endpoints: demoEndpoints }));
   const createTools = () =>
     createVersionTools(
-      getRecordTools(withReads(company.ctx)),
-      { ...company.ctx, organizationId: company.id },
+      getRecordTools(withReads(site.ctx)),
+      { ...site.ctx, organizationId: site.id },
       { version: 'v2', reads: fullAccess, maxCharacters: 60_000 },
     );
 
   it('the expected answers match the data', async () => {
-    const reference = await createReference(company.ctx, company.id);
+    const reference = await createReference(site.ctx, site.id);
     const found = await Promise.all(answered.map(({ sql }) => reference(sql)));
     expect(found).toEqual(answered.map(({ known }) => known));
   });
@@ -316,11 +311,9 @@ describe('the ERP is unreachable', () => {
     expect(waiting.error?.code).toBe('HOST_UNREACHABLE');
     expect(await snapshot()).toEqual(before);
     const port = Number(new URL(account.url).port);
-    const again = { database: erp.database, dataFolder, accountId, port };
+    const again = { database: site.erp.database, dataFolder, accountId, port };
     account = await startNetsuiteAccount({ admin: inject('pg'), ...again });
-    await until(
-      async () => (await company.owner('get', `/sync-runs/${waiting.id}`)).body.status === 'succeeded',
-    );
+    await until(async () => (await site.api('get', `/sync-runs/${waiting.id}`)).body.status === 'succeeded');
     expect(await snapshot()).toEqual(before);
   });
 });

@@ -1,22 +1,18 @@
 // What src/db/driver relies on inside knex. When this fails after an upgrade, change src/db/driver first.
 import { Socket } from 'node:net';
 import type { Knex } from 'knex';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openKnex } from '../../../src/db/connect.ts';
 import { isConnectionLost, isConnectTimeout } from '../../../src/db/driver/error-messages.ts';
 import { knexPoolUsage, onKnexConnection } from '../../../src/db/driver/knex-pool.ts';
 import { RoutedClient } from '../../../src/db/routed-client.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { until } from '../../setup/until.ts';
+import { useDatabase } from '../../setup/use-database.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let socket: Socket;
 let knex: Knex;
 
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
 beforeEach(() => {
   socket = new Socket();
   knex = openKnex(database.address, null, 1, { stream: () => socket });

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, Socket } from 'node:net';
 import { Client, type Connection, Pool, type PoolClient } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { poolConfig } from '../../../src/db/connect.ts';
 import { copyOut } from '../../../src/db/driver/copy-out.ts';
 import { isClientClosed, isConnectionLost, isConnectTimeout } from '../../../src/db/driver/error-messages.ts';
@@ -15,17 +15,13 @@ import {
   sendNoSettings,
   watchMessages,
 } from '../../../src/db/driver/pg-client.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
+import { useDatabase } from '../../setup/use-database.ts';
 
-let database: TestDatabase;
+const database = useDatabase();
 let socket: Socket;
 let pool: Pool;
 let client: PoolClient;
 
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
 beforeEach(async () => {
   socket = new Socket();
   pool = new Pool(
