@@ -1,19 +1,13 @@
 // Operators' commands as processes next to running services: the encryption key is rotated without downtime,
 // and a command that must not run does nothing.
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { tryExclusiveLock } from '../../src/db/exclusive-lock.ts';
 import { publishVersion } from '../public/fixture.ts';
 import { createApi } from '../setup/api.ts';
 import { makeKey } from '../setup/organization.ts';
-import { asAdmin, memoryErp, type SyncFixture, syncFixture } from '../sync/fixture.ts';
-import {
-  type OpsDatabase,
-  opsDatabase,
-  type ServingProcess,
-  startProcess,
-  startServer,
-} from './server-process.ts';
+import { memoryErp, type SyncFixture, syncFixture } from '../sync/fixture.ts';
+import { type ServingProcess, useOpsDatabase } from './server-process.ts';
 
 const endpoint = { name: 'things', recordType: 'thing', fields: [{ name: 'name', source: 'name' }] };
 const [first, second] = ['first', 'second'].map((id) => `${id}:${randomBytes(32).toString('base64')}`) as [
@@ -21,44 +15,21 @@ const [first, second] = ['first', 'second'].map((id) => `${id}:${randomBytes(32)
   string,
 ];
 
-let database: OpsDatabase;
+const database = useOpsDatabase();
 let fixture: SyncFixture;
 let secret: string;
-const serving = new Set<ServingProcess>();
 
 beforeAll(async () => {
-  database = await opsDatabase();
   fixture = await syncFixture(database.ctx, memoryErp());
   fixture.erp.put(1);
   await fixture.sync();
   await publishVersion(database.ctx, fixture.organizationId, { endpoints: [endpoint] });
   ({ secret } = await makeKey(database.ctx, fixture.organizationId, { permissions: ['write'] }));
 });
-afterAll(async () => {
-  for (const { child, ended } of serving) {
-    child.kill('SIGKILL');
-    await ended;
-  }
-  await database.close();
-});
 
-async function admin(
-  keys: string,
-  ...args: string[]
-): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const command = startProcess(database, ['admin', ...args], { ENCRYPTION_KEY: keys });
-  return { code: await command.ended, ...command.output() };
-}
-async function serve(keys: string): Promise<ServingProcess> {
-  const server = await startServer(database, { ENCRYPTION_KEY: keys, RATE_LIMIT_PER_MINUTE: '10000' });
-  serving.add(server);
-  return server;
-}
-async function stop(server: ServingProcess): Promise<void> {
-  server.child.kill('SIGTERM');
-  expect(await server.ended).toBe(0);
-  serving.delete(server);
-}
+const admin = (keys: string, ...args: string[]) => database.run(['admin', ...args], { ENCRYPTION_KEY: keys });
+const serve = (keys: string) => database.start({ ENCRYPTION_KEY: keys, RATE_LIMIT_PER_MINUTE: '10000' });
+const stop = async (server: ServingProcess): Promise<void> => expect(await server.stop()).toBe(0);
 const changes = ({ url }: ServingProcess, since: string | null) =>
   fetch(`${url}/api/public/v1/things/changes${since === null ? '' : `?since=${since}`}`, {
     headers: { authorization: `Bearer ${secret}`, 'x-tenant-id': fixture.organizationId },
@@ -66,16 +37,11 @@ const changes = ({ url }: ServingProcess, since: string | null) =>
 const readNextToken = async (server: ServingProcess): Promise<string> =>
   ((await (await changes(server, null)).json()) as { next: string }).next;
 
+const secrets = { consumerSecret: 'cs', tokenSecret: 'ts' };
 const connect = ({ url }: ServingProcess) =>
   createApi(url, secret)('put', '/netsuite/connection', {
     accountId: '1234567',
-    authentication: {
-      method: 'tba',
-      consumerKey: 'ck',
-      tokenId: 'ti',
-      consumerSecret: 'cs',
-      tokenSecret: 'ts',
-    },
+    authentication: { ...{ method: 'tba', consumerKey: 'ck', tokenId: 'ti' }, ...secrets },
   });
 
 describe('a new encryption key', () => {
@@ -88,15 +54,8 @@ describe('a new encryption key', () => {
     const behind = await serve(`${first},${second}`);
     // The process without the new key couldn't decrypt re-encrypted values.
     const early = await admin(`${second},${first}`, 'rotate-encryption-key');
-    expect([early.code, early.stdout, early.stderr]).toEqual([
-      1,
-      '',
-      expect.stringMatching(
-        new RegExp(
-          `^Nothing was changed\\. These processes \\(host:process id\\) lack the key second.+: \\S+:${alone.child.pid}\\. Add it to`,
-        ),
-      ),
-    ]);
+    const lacking = `^Nothing was changed\\. These processes \\(host:process id\\) lack the key second.+: \\S+:${alone.child.pid}\\. Add it to`;
+    expect(early).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(new RegExp(lacking)) });
     await stop(alone);
     const inFront = await serve(`${second},${first}`);
     await stop(behind);
@@ -124,37 +83,34 @@ describe('a new encryption key', () => {
 
   it('is refused at the start while a process without it serves, also under the same id', async () => {
     const serves = await serve(first);
-    const other = startProcess(database, ['serve'], {
-      ENCRYPTION_KEY: `first:${randomBytes(32).toString('base64')},${second}`,
-    });
-    expect([await other.ended, other.output().stderr]).toEqual([
-      1,
-      expect.stringMatching(
-        new RegExp(
-          `^Other processes use this database with another ENCRYPTION_KEY .+: \\S+:${serves.child.pid}\\. Start`,
-        ),
-      ),
-    ]);
+    const sameId = `first:${randomBytes(32).toString('base64')},${second}`;
+    const other = await database.run(['serve'], { ENCRYPTION_KEY: sameId });
+    const differs = `^Other processes use this database with another ENCRYPTION_KEY .+: \\S+:${serves.child.pid}\\. Start`;
+    expect(other).toMatchObject({ code: 1, stderr: expect.stringMatching(new RegExp(differs)) });
     await stop(serves);
   });
 });
 
 describe('a command', () => {
+  it('reads no replica', async () => {
+    const listed = await database.run(['admin', 'list-runs'], {
+      ENCRYPTION_KEY: second,
+      READ_URL: 'postgres://nobody@127.0.0.1:1/portal',
+    });
+    expect(listed).toMatchObject({ code: 0, stdout: expect.not.stringContaining('replica') });
+    expect(listed.stderr).not.toContain('replica');
+  });
+
   it('is rejected while another one runs, and changes nothing in a database of another version', async () => {
     const release = await tryExclusiveLock(database.address, 'portal-service admin');
     const late = await admin(second, 'rotate-encryption-key');
     await release?.();
-    expect([late.code, late.stdout, late.stderr]).toEqual([
-      1,
-      '',
-      'Another command that must run alone is in progress. Wait for it to end.\n',
-    ]);
-    await asAdmin(database, (owner) => owner('knex_migrations').insert({ name: '9999_later.ts', batch: 99 }));
+    const inProgress = 'Another command that must run alone is in progress. Wait for it to end.\n';
+    expect(late).toEqual({ code: 1, stdout: '', stderr: inProgress });
+    await database.query("insert into knex_migrations (name, batch) values ('9999_later.ts', 99)");
     const newer = await admin(second, 'list-runs');
     expect([newer.code, newer.stderr]).toEqual([1, expect.stringContaining('migrated by a newer version')]);
-    await asAdmin(database, (owner) =>
-      owner('knex_migrations').where('batch', 99).orWhere('name', 'like', '0024%').delete(),
-    );
+    await database.query("delete from knex_migrations where batch = 99 or name like '0024%'");
     const older = await admin(second, 'organizations');
     expect([older.code, older.stderr]).toEqual([1, expect.stringContaining('migrated by an older version')]);
   });

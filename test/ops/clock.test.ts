@@ -4,29 +4,19 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openKnex } from '../../src/db/connect.ts';
 import { base } from '../setup/api.ts';
 import { until } from '../setup/until.ts';
-import { type OpsDatabase, opsDatabase, type ServingProcess, startServer } from './server-process.ts';
-import {
-  ask,
-  type Company,
-  connectCompany,
-  type ErpSite,
-  makeCompany,
-  openErpSite,
-  publish,
-  sync,
-} from './site.ts';
+import { type ServingProcess, useOpsDatabase } from './server-process.ts';
+import { ask, openPublished, type Published, useErpSite } from './site.ts';
 
 const preload = fileURLToPath(new URL('./clock-preload.ts', import.meta.url));
 const hourMs = 3_600_000;
 
-let site: ErpSite;
-let database: OpsDatabase;
+const site = useErpSite();
+const database = useOpsDatabase();
 let server: ServingProcess;
-let company: Company;
-let configs: Map<string, string>;
+let company: Published['company'];
+let configs: Published['configs'];
 let version: string;
 
 const setClock = async (offMs: number): Promise<void> => {
@@ -36,40 +26,22 @@ const setClock = async (offMs: number): Promise<void> => {
     await ask(`${server.url}${base}/openapi`);
     const logged = server.lines().at(-1)?.['time'];
     const aheadMs = (typeof logged === 'number' ? logged : Date.parse(String(logged))) - Date.now() - offMs;
-    return Math.abs(aheadMs) < 60_000 ? true : undefined;
+    return Math.abs(aheadMs) < 60_000;
   });
-};
-const asAdmin = async <T>(sql: string, bindings: readonly string[] = []): Promise<T[]> => {
-  const admin = openKnex(database.address, null, 1);
-  try {
-    return (await admin.raw<{ rows: T[] }>(sql, [...bindings])).rows;
-  } finally {
-    await admin.destroy();
-  }
 };
 
 beforeAll(async () => {
-  [site, database] = await Promise.all([openErpSite(), opsDatabase()]);
   const clock = path.join(database.folder, 'clock');
   await writeFile(clock, '0');
-  server = await startServer(database, {
+  server = await database.start({
     ...site.environment,
     NODE_OPTIONS: `--import=${preload}`,
     CLOCK_FILE: clock,
     SYNC_LEASE_SECONDS: '10',
   });
-  company = await makeCompany(database.address);
-  configs = await connectCompany(company, server.url, site);
-  await sync(company, server.url, configs.get('invoice'));
-  await sync(company, server.url, configs.get('customer'));
-  version = await publish(company, server.url);
+  ({ company, configs, version } = await openPublished(database.address, server.url, site));
 });
-afterAll(async () => {
-  server?.child.kill('SIGKILL');
-  await server?.ended;
-  await company?.close();
-  await Promise.all([database?.close(), site?.close()]);
-});
+afterAll(() => company?.close());
 
 describe.each([
   ['ahead', 5 * hourMs],
@@ -118,22 +90,27 @@ describe.each([
   it('starts a due run soon after the step, none of later hours, and keeps its lease', async () => {
     const id = configs.get('customer') ?? '';
     // Hourly, half an hour from now and half an hour ago: no slot becomes due by itself during the test.
-    const [half] = await asAdmin<{ minute: number; slot: Date }>(
+    const [half] = await database.query<{ minute: number; slot: Date }>(
       "select extract(minute from at)::int as minute, date_trunc('minute', at) as slot from (select now() - interval '30 minutes' as at)",
     );
     const schedule = await company.call(server.url, 'patch', `/sync-configs/${id}`, {
       schedule: `${half?.minute} * * * *`,
     });
     expect(schedule.status).toBe(200);
-    await asAdmin("delete from sync_runs where trigger = 'schedule'");
-    await asAdmin("update sync_configs set scheduled_since = now() - interval '2 hours' where id = ?", [id]);
+    await database.query("delete from sync_runs where trigger = 'schedule'");
+    await database.query(
+      "update sync_configs set scheduled_since = now() - interval '2 hours' where id = $1",
+      [id],
+    );
     const { promise: gate, resolve: letGo } = Promise.withResolvers<void>();
     site.wire.begin((count) => (count < 3 ? Promise.resolve() : gate));
     await setClock(-offMs);
     type Slot = { at: Date; status: string; attempt: number };
     const slots = () =>
-      asAdmin<Slot>("select scheduled_for as at, status, attempt from sync_runs where trigger = 'schedule'");
-    await until(async () => ((await slots()).some(({ status }) => status === 'running') ? true : undefined));
+      database.query<Slot>(
+        "select scheduled_for as at, status, attempt from sync_runs where trigger = 'schedule'",
+      );
+    await until(async () => (await slots()).some(({ status }) => status === 'running'));
     await setClock(offMs);
     letGo();
     const [slot, ...more] = await until(async () => {

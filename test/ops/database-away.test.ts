@@ -1,74 +1,66 @@
-// The service's PostgreSQL is stopped, killed, frozen and started again, while the service itself keeps
-// running. Every request gets a correct response or 503 with Retry-After in bounded time; acknowledged writes
-// are not lost; runs continue and succeed.
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+// The service's PostgreSQL has no disk space left, is stopped, killed, frozen and started again, while the
+// service itself keeps running. Every request gets a correct response or 503 with Retry-After in bounded time;
+// published records and acknowledged writes are not lost; runs wait, continue and succeed.
+import { execFile } from 'node:child_process';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openKnex } from '../../src/db/connect.ts';
 import { type Cluster, startCluster } from '../chaos/cluster.ts';
-import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
 import { databaseUrl } from '../setup/database-url.ts';
+import { openScratchFolder } from '../setup/scratch-folder.ts';
+import { asSuperuser } from '../setup/superuser.ts';
 import { until } from '../setup/until.ts';
-import { processes, signal } from './machine.ts';
+import { freezeServer, processes } from './machine.ts';
 import { type ServingProcess, startServer } from './server-process.ts';
 import {
   ask,
-  type Company,
-  connectCompany,
-  type ErpSite,
-  makeCompany,
-  openErpSite,
-  publish,
+  findRun,
+  openPublished,
+  type Published,
   type Reply,
   startRun,
-  sync,
+  useErpSite,
   waitForEnd,
 } from './site.ts';
 import { isBusy, isDone, openTraffic, type Traffic } from './traffic.ts';
 
+const run = promisify(execFile);
 const maxConnections = 40;
+/** Just above a WAL segment, because the WAL must still be written; not a whole number of pages. */
+const limitBytes = 16 * 1024 * 1024 + 4_096;
 /**
  * A repeated request with an Idempotency-Key may wait 20 seconds for the first one; the rest is for a busy
  * machine.
  */
 const longestMs = 25_000;
 
-let folder: string;
-let tidied: () => void;
-let site: ErpSite;
+const site = useErpSite();
+let scratch: Awaited<ReturnType<typeof openScratchFolder>>;
 let cluster: Cluster;
 let server: ServingProcess;
-let company: Company;
-let configs: Map<string, string>;
+let company: Published['company'];
+let configs: Published['configs'];
 let version: string;
 let traffic: Traffic;
 /** Resumes a frozen database. */
-let thaw = async (): Promise<void> => undefined;
+let thaw = (): void => undefined;
 
-const asAdmin = async <T>(sql: string): Promise<T[]> => {
-  const admin = openKnex({ ...cluster.connection, database: 'portal' }, null, 1);
-  try {
-    return (await admin.raw<{ rows: T[] }>(sql)).rows;
-  } finally {
-    await admin.destroy();
-  }
-};
+const address = () => ({ ...cluster.connection, database: 'portal' });
+const asAdmin = <T extends object>(sql: string, values: string[] = []): Promise<T[]> =>
+  asSuperuser(address(), async (client) => (await client.query<T>(sql, values)).rows);
 
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'portal-away-'));
-  tidied = startCleanupWatcher(folder);
-  [site, cluster] = await Promise.all([
-    openErpSite(),
-    startCluster(path.join(folder, 'data'), { max_connections: String(maxConnections) }),
-  ]);
-  const admin = openKnex(cluster.connection, null, 1);
-  await admin.raw('create database portal');
-  await admin.destroy();
-  const url = databaseUrl({ ...cluster.connection, database: 'portal' });
+  scratch = await openScratchFolder('portal-away-');
+  const { folder } = scratch;
+  cluster = await startCluster(path.join(folder, 'data'), {
+    max_connections: String(maxConnections),
+    autovacuum: 'off',
+  });
+  await asSuperuser(cluster.connection, (client) => client.query('create database portal'));
   server = await startServer(
-    { url, folder },
+    { url: databaseUrl(address()), folder },
     {
       ...site.environment,
       SYNC_LEASE_SECONDS: '2',
@@ -77,22 +69,82 @@ beforeAll(async () => {
       SHUTDOWN_SECONDS: '2',
     },
   );
-  company = await makeCompany({ ...cluster.connection, database: 'portal' });
-  configs = await connectCompany(company, server.url, site);
-  for (const id of configs.values()) await sync(company, server.url, id);
-  version = await publish(company, server.url);
-  traffic = openTraffic(company, server.url, version);
+  ({ company, configs, version } = await openPublished(address(), server.url, site));
 });
 afterAll(async () => {
-  await thaw();
+  thaw();
   await traffic?.stop();
-  server?.child.kill('SIGKILL');
-  await server?.ended;
+  await server?.kill();
   await company?.close();
   await cluster?.stop();
-  await site?.close();
-  await rm(folder, { recursive: true, force: true });
-  tidied();
+  await scratch.remove();
+});
+
+/**
+ * Sets the limit for all processes of the server, including future ones. Only their own user may do so, in
+ * some systems not even root.
+ */
+async function limitFiles(bytes: number | 'unlimited'): Promise<void> {
+  const first = await cluster.pid();
+  const { uid, gid } = await stat(`/proc/${first}`);
+  const owner = process.getuid?.() === 0 ? { uid, gid } : {};
+  const limit = (pid: number) =>
+    run('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`], { ...owner, cwd: '/' }).catch(
+      (error: Error) => {
+        if (!/No such process/.test(error.message)) throw error;
+      },
+    );
+  // The postmaster first: a process that it starts in the meantime inherits the limit, or is found.
+  await limit(first);
+  for (const { pid, parent } of await processes()) if (parent === first) await limit(pid);
+}
+
+describe('no disk space left', () => {
+  const read = async () => {
+    const { status, headers, body } = await company.read(server.url, `/${version}/invoice?pageSize=1000`);
+    const generation = headers.get('x-data-generation');
+    return { status, generation, total: body.pagination.total, data: body.data };
+  };
+
+  it('the run waits, reports the reason, and continues later; published records stay intact', async () => {
+    const before = await read();
+    expect(before).toMatchObject({ status: 200, total: 120 });
+    // The table to which the next run writes has already reached the limit.
+    const columns = 'run_id, id, content_hash';
+    const schema = `wh_${company.id.replaceAll('-', '')}`;
+    await asAdmin(`insert into ${schema}.staging_invoice (${columns})
+      select gen_random_uuid(), n, decode(repeat('00', 200), 'hex') from generate_series(1, 120000) n`);
+    await asAdmin('checkpoint');
+    await limitFiles(limitBytes);
+    await site.change(
+      "update ledger.transaction set memo = 'after the flood', lastmodifieddate = now() where type = 'CustInvc'",
+    );
+    const id = await startRun(company, server.url, configs.get('invoice'), { mode: 'full' });
+    const waiting = await until(async () => {
+      const shown = await findRun(company, server.url, id);
+      return shown?.status === 'waiting' ? shown : undefined;
+    });
+    expect(waiting.error).toMatchObject({ code: 'DATABASE_FULL' });
+    expect(await read()).toEqual(before);
+    expect((await company.call(server.url, 'get', '/whoami')).status).toBe(200);
+
+    await limitFiles('unlimited');
+    // Make its next attempt due now instead of in ten seconds.
+    await asAdmin('update sync_runs set wake_at = now() where id = $1', [id]);
+    expect(await waitForEnd(company, server.url, id)).toMatchObject({
+      status: 'succeeded',
+      counts: { fetched: 120, updated: 120 },
+    });
+    // The process caches a page for a second.
+    const after = await until(async () => {
+      const found = await read();
+      return found.generation === before.generation ? undefined : found;
+    });
+    const generation = String(Number(before.generation) + 1);
+    expect(after).toMatchObject({ status: 200, total: 120, generation });
+    const memos = after.data.map(({ memo }: { memo: string }) => memo);
+    expect(new Set(memos)).toEqual(new Set(['after the flood']));
+  });
 });
 
 const metricsUrl = (): string =>
@@ -112,25 +164,9 @@ async function startPausedRun(): Promise<{ id: string; release(): void }> {
   return { id, release };
 }
 
-/** Suspends all processes of the database, as when its host freezes. */
-async function freeze(): Promise<void> {
-  const stopped = new Set<number>();
-  const stop = (pid: number): void => {
-    // A process that has just ended needs no stop.
-    if (signal(pid, 'SIGSTOP')) stopped.add(pid);
-  };
-  thaw = async () => {
-    thaw = async () => undefined;
-    for (const pid of stopped) signal(pid, 'SIGCONT');
-  };
-  // First the postmaster; once it is suspended, there are no new processes.
-  const first = await cluster.pid();
-  stop(first);
-  await until(async () =>
-    (await processes()).find(({ pid }) => pid === first)?.state === 'T' ? true : undefined,
-  );
-  for (const { pid, parent } of await processes()) if (parent === first) stop(pid);
-}
+const freeze = async (): Promise<void> => {
+  thaw = await freezeServer(await cluster.pid());
+};
 
 async function untilHealthy(): Promise<void> {
   await until(async () => {
@@ -138,7 +174,7 @@ async function untilHealthy(): Promise<void> {
       company.read(server.url, `/${version}/invoice`),
       company.call(server.url, 'get', '/whoami'),
     ]);
-    return replies.every(({ status }) => status === 200) ? true : undefined;
+    return replies.every(({ status }) => status === 200);
   });
 }
 
@@ -164,7 +200,7 @@ async function during(work: () => Promise<void>): Promise<Reply[]> {
     const listening = await asAdmin(
       "select from pg_stat_activity where application_name = 'portal-service listening'",
     );
-    return listening.length === 1 ? true : undefined;
+    return listening.length === 1;
   });
   return replies;
 }
@@ -174,9 +210,13 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const countLogged = (words: string): number =>
   server.lines().filter(({ msg }) => msg?.startsWith(words) === true).length;
 /** Waits until some client got an error: then the database is unavailable for all others too. */
-const untilRefused = () => until(async () => (refused(traffic.replies()) > 0 ? true : undefined));
+const untilRefused = () => until(async () => refused(traffic.replies()) > 0);
 
 describe('PostgreSQL becomes unavailable and comes back', () => {
+  beforeAll(() => {
+    traffic = openTraffic(company, server.url, version);
+  });
+
   it('smart and fast shutdown: new connections are rejected, then sessions are ended', async () => {
     const replies = await during(async () => {
       process.kill(await cluster.pid(), 'SIGTERM');
@@ -224,7 +264,7 @@ describe('PostgreSQL becomes unavailable and comes back', () => {
     const before = countLogged('PostgreSQL is unresponsive');
     const replies = await during(async () => {
       await freeze();
-      await until(async () => (countLogged('PostgreSQL is unresponsive') > before ? true : undefined));
+      await until(async () => countLogged('PostgreSQL is unresponsive') > before);
       const [alive, ready, metrics] = await Promise.all([
         ask(`${server.url}/healthz`),
         ask(`${server.url}/readyz`),
@@ -238,14 +278,12 @@ describe('PostgreSQL becomes unavailable and comes back', () => {
       expect(metrics.text).toContain('portal_database_figures_up 0');
       // Once it is known, every request is answered at once.
       const known = refused(traffic.replies());
-      await until(async () => (refused(traffic.replies()) >= known + 16 ? true : undefined));
-      await thaw();
+      await until(async () => refused(traffic.replies()) >= known + 16);
+      thaw();
     });
     expect(refused(replies)).toBeGreaterThan(8);
-    await until(async () =>
-      countLogged('PostgreSQL responds again') === countLogged('PostgreSQL is unresponsive')
-        ? true
-        : undefined,
+    await until(
+      async () => countLogged('PostgreSQL responds again') === countLogged('PostgreSQL is unresponsive'),
     );
   });
 
@@ -273,7 +311,7 @@ describe('no free connection', () => {
   async function takeConnections(): Promise<() => Promise<void>> {
     const taken: Client[] = [];
     const takeOne = async (): Promise<boolean> => {
-      const client = new Client({ ...cluster.connection, database: 'portal' });
+      const client = new Client(address());
       client.on('error', () => undefined);
       try {
         await client.connect();
@@ -291,7 +329,7 @@ describe('no free connection', () => {
       )) ?? { rows: [] };
       // Immediately, because the service is about to reconnect.
       if (rows.length > 0) await takeAll();
-      return rows.length === 0 ? true : undefined;
+      return rows.length === 0;
     });
     return async () => {
       await Promise.all(taken.map((client) => client.end()));
@@ -301,7 +339,7 @@ describe('no free connection', () => {
   it('503 with Retry-After, until connections are free again', async () => {
     traffic.begin();
     const giveBack = await takeConnections();
-    await until(async () => (traffic.replies().filter(isBusy).length >= 8 ? true : undefined));
+    await until(async () => traffic.replies().filter(isBusy).length >= 8);
     await giveBack();
     await untilHealthy();
     const replies = await traffic.end();
@@ -315,9 +353,8 @@ it('a process that is stopped while the database is unresponsive shuts down grac
   await traffic.stop();
   await freeze();
   const asked = company.call(server.url, 'get', '/whoami').catch(() => 'cut');
-  server.child.kill('SIGTERM');
-  expect(await server.ended).toBe(0);
+  expect(await server.stop()).toBe(0);
   expect(await asked).toBe('cut');
   expect(server.lines().at(-1)).toMatchObject({ msg: 'stopped' });
-  await thaw();
+  thaw();
 });

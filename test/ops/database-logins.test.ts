@@ -1,23 +1,18 @@
 // The two logins of docs/operations.md, on a PostgreSQL of their own: from an empty server to a synced and
 // served record.
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embedded.ts';
-import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
 import { databaseUrl } from '../setup/database-url.ts';
-import { type LogLine, type ServingProcess, startProcess, startServer } from './server-process.ts';
-import { connectCompany, type ErpSite, makeCompany, openErpSite, publish, sync } from './site.ts';
+import { openScratchFolder } from '../setup/scratch-folder.ts';
+import { asSuperuser } from '../setup/superuser.ts';
+import { type LogLine, runCommand, type ServingProcess, startServer } from './server-process.ts';
+import { openPublished, useErpSite } from './site.ts';
 
 const passwords = { 'migration password': 'for-migrations', 'service password': 'for-the-service' } as const;
 
-let site: ErpSite;
-beforeAll(async () => {
-  site = await openErpSite();
-});
-afterAll(() => site.close());
+const site = useErpSite();
 
 /** The statements of the page's section about logins: with and without the right to create roles. */
 async function documentedSql(): Promise<string[][]> {
@@ -37,8 +32,7 @@ describe.each([
   ['an owner that may create roles', 0],
   ['roles that were created before', 1],
 ])('with %s', (_name, block) => {
-  let folder: string;
-  let tidied: () => void;
+  let scratch: Awaited<ReturnType<typeof openScratchFolder>>;
   let server: EmbeddedDatabase;
   let environment: Record<string, string>;
   let serving: ServingProcess | undefined;
@@ -49,71 +43,56 @@ describe.each([
     database: 'portal',
   });
   const service = () => at('portal_login', passwords['service password']);
+  const place = (login: ReturnType<typeof at> = service()) => ({
+    url: databaseUrl(login),
+    folder: scratch.folder,
+  });
 
   beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'portal-logins-'));
-    tidied = startCleanupWatcher(folder);
-    server = await startEmbedded(path.join(folder, 'postgres'));
-    const superuser = new Client(server.connection);
-    await superuser.connect();
-    for (const statement of (await documentedSql())[block] ?? []) await superuser.query(statement);
-    await superuser.end();
+    scratch = await openScratchFolder('portal-logins-');
+    server = await startEmbedded(path.join(scratch.folder, 'postgres'));
+    await asSuperuser(server.connection, async (superuser) => {
+      for (const statement of (await documentedSql())[block] ?? []) await superuser.query(statement);
+    });
     const owner = databaseUrl(at('portal_migration', passwords['migration password']));
     environment = { ...site.environment, MIGRATION_DATABASE_URL: owner };
   });
   afterAll(async () => {
-    serving?.child.kill('SIGKILL');
-    await serving?.ended;
+    await serving?.kill();
     await server.stop();
-    await rm(folder, { recursive: true, force: true });
-    tidied();
+    await scratch.remove();
   });
 
   it('migrates an empty database as its owner, and syncs and serves as the plain login, without a warning', async () => {
-    serving = await startServer({ url: databaseUrl(service()), folder }, environment);
-    const company = await makeCompany(service());
-    const configs = await connectCompany(company, serving.url, site);
-    for (const id of configs.values())
-      expect(await sync(company, serving.url, id)).toMatchObject({ status: 'succeeded' });
-    const version = await publish(company, serving.url);
+    serving = await startServer(place(), environment);
+    const { company, version } = await openPublished(service(), serving.url, site);
     const listed = await company.read(serving.url, `/${version}/invoice?pageSize=1`);
     expect([listed.status, listed.body.data]).toEqual([200, [expect.anything()]]);
     await company.close();
-    serving.child.kill('SIGTERM');
-    expect(await serving.ended).toBe(0);
+    expect(await serving.stop()).toBe(0);
     expect(serving.lines().filter(isWarning)).toEqual([]);
   });
 
   it('runs operators’ commands as the owner, beside the service', async () => {
-    const command = startProcess(
-      { url: databaseUrl(service()), folder },
-      ['admin', 'organizations', '--json'],
-      environment,
-    );
-    expect([await command.ended, JSON.parse(command.output().stdout)]).toEqual([0, expect.anything()]);
+    const { code, stdout } = await runCommand(place(), ['admin', 'organizations', '--json'], environment);
+    expect([code, JSON.parse(stdout)]).toEqual([0, expect.anything()]);
   });
 
   if (block !== 0) return;
 
-  it('says what is missing when the plain login is to migrate', async () => {
+  it('says what is missing when the plain login is to migrate, and refuses the wrong password', async () => {
     const { MIGRATION_DATABASE_URL: _owner, ...alone } = environment;
-    const command = startProcess({ url: databaseUrl(service()), folder }, ['serve'], alone);
-    expect(await command.ended).toBe(1);
-    expect(command.output().stderr).toMatch(
-      /DATABASE_URL lacks a privilege[\s\S]*set MIGRATION_DATABASE_URL/,
-    );
-  });
-
-  it('refuses the wrong password', async () => {
-    const command = startProcess(
-      { url: databaseUrl({ ...service(), password: 'guess' }), folder },
-      ['serve'],
-      environment,
-    );
-    expect(await command.ended).toBe(1);
-    expect(command.output().stderr).toContain(
-      'PostgreSQL at DATABASE_URL rejected the login: password authentication failed',
-    );
+    expect(await runCommand(place(), ['serve'], alone)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/DATABASE_URL lacks a privilege[\s\S]*set MIGRATION_DATABASE_URL/),
+    });
+    const guess = place({ ...service(), password: 'guess' });
+    expect(await runCommand(guess, ['serve'], environment)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(
+        'PostgreSQL at DATABASE_URL rejected the login: password authentication failed',
+      ),
+    });
   });
 
   it('warns when a superuser or the owner serves', async () => {
@@ -121,12 +100,11 @@ describe.each([
       ['postgres', server.connection.password, ['superuser']],
       ['portal_migration', passwords['migration password'], ['owns the database']],
     ] as const) {
-      const running = await startServer({ url: databaseUrl(at(user, password)), folder }, site.environment);
+      const running = await startServer(place(at(user, password)), site.environment);
       const warning = await running.line(isWarning);
       expect(warning).toMatchObject({ level: 40, login: user, powers: expect.arrayContaining([...powers]) });
       expect(warning.msg).toContain('docs/operations.md#database-logins');
-      running.child.kill('SIGTERM');
-      await running.ended;
+      await running.stop();
     }
   });
 });

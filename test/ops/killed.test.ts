@@ -10,31 +10,26 @@ import { openKnex } from '../../src/db/connect.ts';
 import { type ScriptedServer, startScriptedServer } from '../setup/smtp.ts';
 import { until } from '../setup/until.ts';
 import { endpointsFor } from './endpoints.ts';
-import { type OpsDatabase, opsDatabase, type ServingProcess, startServer } from './server-process.ts';
+import { type ServingProcess, useOpsDatabase } from './server-process.ts';
 import {
-  type Company,
-  connectCompany,
-  type ErpSite,
   isPublished,
-  makeCompany,
-  openErpSite,
-  publish,
+  openPublished,
+  type Published,
   type Reply,
   startRun,
-  sync,
+  useErpSite,
   waitForEnd,
 } from './site.ts';
 
-let site: ErpSite;
+const site = useErpSite();
+const database = useOpsDatabase();
 let environment: Record<string, string>;
 let mails: ScriptedServer;
-let database: OpsDatabase;
 let admin: Knex;
-let company: Company;
-let configs: Map<string, string>;
+let company: Published['company'];
+let configs: Published['configs'];
 let version: string;
 let first: ServingProcess;
-let second: ServingProcess;
 /** Locks rows that others wait for. */
 let locks: Knex.Transaction;
 
@@ -46,7 +41,7 @@ const waitsFor = (query: string): Promise<true> =>
       "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query ilike ?",
       [query],
     );
-    return rows.length > 0 ? true : undefined;
+    return rows.length > 0;
   });
 const post = (url: string, name: string): Promise<Reply> =>
   company.callAs(1, url, 'post', '/teams', { name }, { 'idempotency-key': `make-${name}` });
@@ -64,33 +59,25 @@ async function startExport(url: string): Promise<IncomingMessage> {
   const [answer] = (await once(asked, 'response')) as [IncomingMessage];
   await until(async () => {
     const { rows } = await admin.raw(`${exporting} and wait_event = 'ClientWrite'`);
-    return rows.length === 1 ? true : undefined;
+    return rows.length === 1;
   });
   return answer;
 }
 
 beforeAll(async () => {
-  [site, mails, database] = await Promise.all([
-    openErpSite(),
-    startScriptedServer({ 'end of data': 'stall' }),
-    opsDatabase(),
-  ]);
+  mails = await startScriptedServer({ 'end of data': 'stall' });
   admin = openKnex(database.address, null, 4);
   environment = { ...site.environment, SMTP_URL: mails.url, RATE_LIMIT_PER_MINUTE: '1000000' };
-  first = await startServer(database, environment);
-  company = await makeCompany(database.address);
-  configs = await connectCompany(company, first.url, site);
-  for (const id of configs.values()) await sync(company, first.url, id);
-  version = await publish(company, first.url);
+  first = await database.start(environment);
+  ({ company, configs, version } = await openPublished(database.address, first.url, site));
   // More than fits into the connection's buffers, so that an export waits for its client.
   await admin.raw(`update ${toSchemaName(company.id)}.invoice_1 set f_memo = repeat('x', 200000)`);
 });
 afterAll(async () => {
   await locks?.rollback();
-  for (const server of [first, second]) server?.child.kill('SIGKILL');
   await admin?.destroy();
   await company?.close();
-  await Promise.all([database?.close(), site?.close(), mails?.close()]);
+  await mails?.close();
 });
 
 /** Starts everything and pauses it; `killed` is awaited while all of it is in progress. */
@@ -150,14 +137,12 @@ describe('kill -9 in the middle of everything', () => {
   it('all work is completed, and nothing happens twice', async () => {
     const { runId, draftId } = await startEverything(async () => {
       const answer = await startExport(first.url);
-      first.child.kill('SIGKILL');
-      await first.ended;
+      await first.kill();
       expect(answer.statusCode).toBe(200);
       await expect(text(answer)).rejects.toThrow('aborted');
-      await until(async () => ((await admin.raw(exporting)).rows.length === 0 ? true : undefined));
+      await until(async () => (await admin.raw(exporting)).rows.length === 0);
     });
-    second = await startServer(database, environment);
-    const { url } = second;
+    const { url } = await database.start(environment);
     const exported = await company.read(url, `/${version}/invoice`, lineType);
     expect([exported.status, exported.text.trimEnd().split('\n').length]).toEqual([200, 120]);
     const [executed, lost] = await Promise.all([post(url, 'unwritten'), post(url, 'written')]);
@@ -184,9 +169,7 @@ describe('kill -9 in the middle of everything', () => {
     // Its last byte was sent: only the recipient knows whether it arrived, so it isn't sent again
     // automatically.
     await admin('outgoing_mails').update({ lease_until: admin.raw('now()') });
-    await until(async () =>
-      (await admin('outgoing_mails').first('status')).status === 'unknown' ? true : undefined,
-    );
+    await until(async () => (await admin('outgoing_mails').first('status')).status === 'unknown');
     expect(mails.messages).toHaveLength(1);
   });
 });

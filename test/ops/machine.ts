@@ -1,5 +1,6 @@
 // The processes of this machine, read from /proc (Linux).
 import { readdir, readFile } from 'node:fs/promises';
+import { until } from '../setup/until.ts';
 
 type Process = {
   readonly pid: number;
@@ -21,7 +22,7 @@ export async function processes(): Promise<Process[]> {
 }
 
 /** False when the process doesn't exist any more. */
-export function signal(pid: number, name: NodeJS.Signals): boolean {
+function signal(pid: number, name: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, name);
   } catch {
@@ -33,6 +34,7 @@ export function signal(pid: number, name: NodeJS.Signals): boolean {
 export async function freezeServer(postmaster: number): Promise<() => void> {
   // First, so that it starts no more processes.
   signal(postmaster, 'SIGSTOP');
+  await until(async () => (await processes()).find(({ pid }) => pid === postmaster)?.state === 'T');
   const children = (await processes()).filter(({ parent }) => parent === postmaster).map(({ pid }) => pid);
   for (const pid of children) signal(pid, 'SIGSTOP');
   return () => {

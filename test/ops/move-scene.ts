@@ -3,14 +3,13 @@
 // came from.
 import { Client } from 'pg';
 import { until } from '../setup/until.ts';
-import { type ServingProcess, startProcess, startServer } from './server-process.ts';
+import { type Ran, type ServingProcess, startProcess, startServer } from './server-process.ts';
 import {
   type Company,
-  connectCompany,
   type ErpSite,
   makeCompany,
   openErpSite,
-  publish,
+  openPublished,
   type Reply,
   sync,
 } from './site.ts';
@@ -30,20 +29,13 @@ const questions = [
   ),
 ];
 
-export type Reader = {
-  /** What it reads from now on. */
-  use(server: ServingProcess): void;
-  readonly reads: () => number;
-  /** Answers other than 200 and 304, connections that failed, and tags with two bodies. */
-  readonly problems: readonly string[];
-  stop(): Promise<void>;
-};
+export type Reader = ReturnType<typeof startReading>;
 
 /**
  * Reads lists, exports and changes one after the other until it is stopped; half of the reads name the last
  * tag.
  */
-function startReader(company: Company, first: ServingProcess): Reader {
+export function startReading({ company }: Pick<Scene, 'company'>, first: ServingProcess) {
   const problems: string[] = [];
   const known = new Map<string, string>();
   const last = new Map<string, string>();
@@ -70,11 +62,13 @@ function startReader(company: Company, first: ServingProcess): Reader {
   };
   const running = run();
   return {
-    use: (next) => {
+    /** What it reads from now on. */
+    use: (next: ServingProcess) => {
       server = next;
     },
     reads: () => reads,
-    problems,
+    /** Answers other than 200 and 304, connections that failed, and tags with two bodies. */
+    problems: problems as readonly string[],
     stop: async () => {
       isOver = true;
       await running;
@@ -82,68 +76,33 @@ function startReader(company: Company, first: ServingProcess): Reader {
   };
 }
 
-export type Scene = {
-  readonly company: Company;
-  /** A second organization of the same service, with records of the same account. */
-  readonly other: Company;
-  readonly site: ErpSite;
-  /** Ids of the sync configurations of `company` by record type. */
-  readonly configs: ReadonlyMap<string, string>;
-  /** The same of `other`. */
-  readonly otherConfigs: ReadonlyMap<string, string>;
-  /** A third organization, which a test deletes while its records are on the former server. */
-  readonly deleted: { remove(url: string): Promise<void> };
-  start(place: Place, environment?: Record<string, string>): Promise<ServingProcess>;
-  stop(server: ServingProcess): Promise<void>;
-  /** Kills what still runs. */
-  close(): Promise<void>;
-};
-
-const authorized = (environment: Readonly<Record<string, string>>): Record<string, string> => ({
-  ...environment,
-  RATE_LIMIT_PER_MINUTE: '10000',
-  SYNC_LEASE_SECONDS: '5',
-});
+export type Scene = Awaited<ReturnType<typeof openScene>>['scene'];
 
 /**
  * Starts the service at `former`, syncs two organizations and publishes a version of each; then changes and
  * deletions are synced.
  */
-export async function openScene(former: Place): Promise<{ scene: Scene; server: ServingProcess }> {
+export async function openScene(former: Place) {
   const site = await openErpSite();
-  const environment = authorized(site.environment);
+  const limits = { RATE_LIMIT_PER_MINUTE: '10000', SYNC_LEASE_SECONDS: '5' };
   const running = new Set<ServingProcess>();
-  const start: Scene['start'] = async (place, more = {}) => {
-    const server = await startServer(place, { ...environment, ...more });
+  const start = async (place: Place, more: Record<string, string> = {}): Promise<ServingProcess> => {
+    const server = await startServer(place, { ...site.environment, ...limits, ...more });
     running.add(server);
     return server;
   };
   const server = await start(former);
-  const [company, other, third] = [
-    await makeCompany(former.url),
-    await makeCompany(former.url),
-    await makeCompany(former.url),
-  ];
-  const configs = await connectCompany(company, server.url, site);
-  const otherConfigs = await connectCompany(other, server.url, site);
-  for (const [owner, ids] of [
-    [company, configs],
-    [other, otherConfigs],
-  ] as const)
-    for (const id of ids.values()) await sync(owner, server.url, id);
-  for (const owner of [company, other]) await publish(owner, server.url);
+  const { company, configs } = await openPublished(former.url, server.url, site);
+  const { company: other, configs: otherConfigs } = await openPublished(former.url, server.url, site);
+  const third = await makeCompany(former.url);
   await changeInvoices(site, 'before the move');
   await sync(company, server.url, configs.get('invoice'));
   const stop = async (ending: ServingProcess): Promise<void> => {
-    ending.child.kill('SIGTERM');
-    await ending.ended;
+    await ending.stop();
     running.delete(ending);
   };
   const close = async (): Promise<void> => {
-    for (const { child, ended } of running) {
-      child.kill('SIGKILL');
-      await ended;
-    }
+    for (const one of running) await one.kill();
     await Promise.all([company.close(), other.close(), third.close()]);
     await site.close();
   };
@@ -152,20 +111,30 @@ export async function openScene(former: Place): Promise<{ scene: Scene; server: 
     const reply = await third.call(url, 'delete', `/organizations/${third.id}?confirm=${body.slug}`);
     if (reply.status !== 204) throw new Error(`${reply.status} ${reply.text}`);
   };
-  return {
-    scene: { company, other, site, configs, otherConfigs, deleted: { remove }, start, stop, close },
-    server,
+  const scene = {
+    company,
+    /** A second organization of the same service, with records of the same account. */
+    other,
+    site,
+    /** Ids of the sync configurations of `company` by record type. */
+    configs,
+    /** The same of `other`. */
+    otherConfigs,
+    /** A third organization, which a test deletes while its records are on the former server. */
+    deleted: { remove },
+    start,
+    stop,
+    /** Kills what still runs. */
+    close,
   };
+  return { scene, server };
 }
 
 /** A change of some invoices by people in the account. */
-export const changeInvoices = (site: ErpSite, memo: string): Promise<void> =>
+export const changeInvoices = (site: ErpSite, memo: string) =>
   site.change(
     `update ledger.transaction set memo = '${memo}', lastmodifieddate = now() where id in (select id from ledger.transaction where type = 'CustInvc' order by id limit 25)`,
   );
-
-export const startReading = ({ company }: Scene, server: ServingProcess): Reader =>
-  startReader(company, server);
 
 /** Every list and export of the organization. */
 export async function readBooks(company: Company, { url }: ServingProcess): Promise<Books> {
@@ -181,15 +150,13 @@ export async function readBooks(company: Company, { url }: ServingProcess): Prom
 export const changes = (company: Company, { url }: ServingProcess, since: string | null): Promise<Reply> =>
   company.read(url, `/v1/invoice/changes${since === null ? '' : `?since=${since}`}`);
 
-export type Commanded = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
-
 /** The operator's command, from `former` to `target`. With `kill`, it is killed once that resolves. */
 export async function moveTo(
   target: Place,
   former: string,
   args: readonly string[] = [],
   kill?: () => Promise<unknown>,
-): Promise<Commanded> {
+): Promise<Ran> {
   const command = startProcess(target, ['admin', 'move-to-citus', ...args], { WAREHOUSE_FROM_URL: former });
   if (kill !== undefined) {
     await kill();
@@ -198,28 +165,25 @@ export async function moveTo(
   return { code: await command.ended, ...command.output() };
 }
 
-export type Blocker = {
-  /** Resolves when another session waits for what this one holds. */
-  blocked(): Promise<unknown>;
-  release(): Promise<void>;
-};
+export type Blocker = Awaited<ReturnType<typeof block>>;
 
 /**
  * Runs `sql` in a transaction of a superuser that stays open, so that the command waits at a known moment.
  */
-export async function block(url: string, sql: string): Promise<Blocker> {
+export async function block(url: string, sql: string) {
   const [client, observer] = [new Client(url), new Client(url)];
   await Promise.all([client.connect(), observer.connect()]);
   await client.query(`begin; ${sql}`);
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
   return {
+    /** Resolves when another session waits for what this one holds. */
     blocked: () =>
       until(async () => {
         const waiting = await observer.query(
           'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',
           [rows[0]?.pid],
         );
-        return (waiting.rowCount ?? 0) > 0 ? true : undefined;
+        return (waiting.rowCount ?? 0) > 0;
       }),
     release: async () => {
       await client.query('rollback');

@@ -18,7 +18,7 @@ import {
   type Scene,
   startReading,
 } from './move-scene.ts';
-import { type ServingProcess, startProcess } from './server-process.ts';
+import { runCommand, type ServingProcess } from './server-process.ts';
 import { findRun, isPublished, startPublishing, startRun, sync, waitForEnd } from './site.ts';
 
 export type Sites = {
@@ -88,6 +88,7 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
 
     const command = (args: readonly string[] = [], kill?: () => Promise<unknown>) =>
       moveTo(sites.target, sites.former.url, args, kill);
+    const serve = (place: Place) => runCommand(place, ['serve'], scene.site.environment);
     /** Kills the command while it waits for what the blocker holds, after `meanwhile`. */
     const killAt = async (
       url: string,
@@ -102,16 +103,12 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
     const readOn = async (): Promise<void> => {
       const reads = reader.reads();
       const end = performance.now() + 5_000;
-      await until(async () => (reader.reads() > reads + 20 && performance.now() > end ? true : undefined));
+      await until(async () => reader.reads() > reads + 20 && performance.now() > end);
     };
-    const readWarehouse = async ({ id }: { readonly id: string }) =>
-      (
-        await queryOn<{ warehouse: string }>(
-          sites.target.url,
-          'select warehouse from organizations where id = $1',
-          [id],
-        )
-      )[0]?.warehouse;
+    const readWarehouse = async ({ id }: { readonly id: string }) => {
+      const sql = 'select warehouse from organizations where id = $1';
+      return (await queryOn<{ warehouse: string }>(sites.target.url, sql, [id]))[0]?.warehouse;
+    };
 
     it('pauses what may write, also when the command is killed while it copies, and a cancellation ends the pause', async () => {
       await command(['--cancel']);
@@ -129,15 +126,10 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
       });
       expect(reader.problems).toEqual([]);
       const refused = await scene.company.call(before.url, 'get', '/sync-configs');
-      expect([
-        refused.status,
-        refused.body.error.details[0].code,
-        refused.headers.get('retry-after'),
-      ]).toEqual([503, 'paused', '30']);
+      const { code } = refused.body.error.details[0];
+      expect([refused.status, code, refused.headers.get('retry-after')]).toEqual([503, 'paused', '30']);
       expect((await command(['--cancel'])).code).toBe(0);
-      await until(async () =>
-        (await scene.company.call(before.url, 'get', '/sync-configs')).status === 200 ? true : undefined,
-      );
+      await until(async () => (await scene.company.call(before.url, 'get', '/sync-configs')).status === 200);
       expect((await sync(scene.company, before.url, scene.configs.get('invoice'))).status).toBe('succeeded');
     });
 
@@ -149,9 +141,10 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
         "select moved_at is not null as done from control_moves where side = 'from'",
       );
       expect(left).toEqual({ done: false });
-      const early = startProcess(sites.target, ['serve'], scene.site.environment);
-      expect(await early.ended).toBe(1);
-      expect(early.output().stderr).toContain("isn't finished. Run npm run admin -- move-to-citus again");
+      expect(await serve(sites.target)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("isn't finished. Run npm run admin -- move-to-citus again"),
+      });
     });
 
     it('moves the configuration when it is repeated, and reads go on at the former server', async () => {
@@ -160,10 +153,7 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
       const counts =
         'select (select count(*) from sync_runs) as runs, (select count(*) from api_keys) as keys, (select count(*) from audit_log) as audit';
       expect(await queryOn(sites.target.url, counts)).toEqual(await queryOn(sites.former.url, counts));
-      expect(await Promise.all([readWarehouse(scene.company), readWarehouse(scene.other)])).toEqual([
-        'former',
-        'former',
-      ]);
+      for (const company of [scene.company, scene.other]) expect(await readWarehouse(company)).toBe('former');
       await readOn();
       await expect(
         queryOn(sites.former.url, "set role portal_service; update organizations set name = 'late'"),
@@ -172,20 +162,20 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
 
     it('can be finished when it was killed right after the mark', async () => {
       await queryOn(sites.target.url, 'update control_moves set moved_at = null');
-      const early = startProcess(sites.target, ['serve'], scene.site.environment);
-      expect(await early.ended).toBe(1);
+      expect((await serve(sites.target)).code).toBe(1);
       expect((await command()).code).toBe(3);
     });
 
     it('says where the service is when a process starts on the former database, and what is missing without WAREHOUSE_FROM_URL', async () => {
-      const late = startProcess(sites.former, ['serve'], scene.site.environment);
-      expect(await late.ended).toBe(1);
-      expect(late.output().stderr).toContain('The service was moved from this database to');
-      const blind = startProcess(sites.target, ['serve'], scene.site.environment);
-      expect(await blind.ended).toBe(1);
-      expect(blind.output().stderr).toContain(
-        'The records of 3 organizations are still on the former server. Set WAREHOUSE_FROM_URL',
-      );
+      expect(await serve(sites.former)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('The service was moved from this database to'),
+      });
+      const missing = 'The records of 3 organizations are still on the former server. Set WAREHOUSE_FROM_URL';
+      expect(await serve(sites.target)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(missing),
+      });
     });
 
     it('serves the records from the former server, and syncs wait', async () => {
@@ -196,14 +186,9 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
       queued = await startRun(scene.company, after.url, scene.configs.get('invoice'));
       expect((await command()).stderr).toContain('These processes still use');
       await scene.stop(before);
-      expect(await findRun(scene.company, after.url, queued)).toMatchObject({
-        status: 'queued',
-        error: { code: 'WAREHOUSE_MOVING' },
-      });
-      expect(await findRun(scene.other, after.url, running)).toMatchObject({
-        status: 'running',
-        error: { code: 'WAREHOUSE_MOVING' },
-      });
+      const error = { code: 'WAREHOUSE_MOVING' };
+      expect(await findRun(scene.company, after.url, queued)).toMatchObject({ status: 'queued', error });
+      expect(await findRun(scene.other, after.url, running)).toMatchObject({ status: 'running', error });
       draft = await startPublishing(scene.company, after.url);
     });
 
@@ -243,11 +228,10 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
     });
 
     it('goes on with syncs and publications, and former entity tags and change tokens stay valid', async () => {
-      const customers = '/v1/customer';
-      const kept = books[`${customers} application/json`];
-      const same = await scene.company.read(after.url, customers, {
+      const kept = books['/v1/customer application/json']?.tag ?? '';
+      const same = await scene.company.read(after.url, '/v1/customer', {
         accept: 'application/json',
-        'if-none-match': kept?.tag ?? '',
+        'if-none-match': kept,
       });
       expect(same.status).toBe(304);
       expect(await waitForEnd(scene.company, after.url, queued)).toMatchObject({ status: 'succeeded' });
@@ -255,14 +239,10 @@ export function describeMove(what: string, open: () => Promise<Sites>, missing?:
         const found = await changes(scene.company, after, token);
         return found.body.data.length > 0 ? found : undefined;
       });
-      expect([
-        page.status,
-        page.body.data.length,
-        new Set(page.body.data.map((change: { record: { memo: string } }) => change.record.memo)),
-      ]).toEqual([200, 25, new Set(['during the move'])]);
-      expect(
-        (await sync(scene.company, after.url, scene.configs.get('invoice'), { mode: 'full' })).status,
-      ).toBe('succeeded');
+      const memos = page.body.data.map((change: { record: { memo: string } }) => change.record.memo);
+      expect([page.status, memos]).toEqual([200, Array(25).fill('during the move')]);
+      const full = await sync(scene.company, after.url, scene.configs.get('invoice'), { mode: 'full' });
+      expect(full.status).toBe('succeeded');
       await isPublished(scene.company, after.url, draft);
       release();
       expect(await waitForEnd(scene.other, after.url, running)).toMatchObject({ status: 'succeeded' });

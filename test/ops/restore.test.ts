@@ -1,29 +1,22 @@
 // A server is lost and its backup restored into an empty one, with the commands in docs/backup.md, each in a
 // process of its own.
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startEmbedded } from '../../src/db/embedded/embedded.ts';
 import { type Api, createApi } from '../setup/api.ts';
-import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
 import { type ClientPrograms, findClientPrograms } from '../setup/client-programs.ts';
 import { dataFolder, type Erp, startErp } from '../setup/erp.ts';
 import { notRun } from '../setup/not-run.ts';
+import { openScratchFolder } from '../setup/scratch-folder.ts';
 import { until } from '../setup/until.ts';
 import { copyCluster, dumpDatabase, restoreDump, serverMajor } from './backup.ts';
-import { type ServingProcess, startProcess, startServer } from './server-process.ts';
+import { runCommand, type ServingProcess, startServer } from './server-process.ts';
 
-type Held = {
-  readonly tag: string;
-  readonly token: string;
-  readonly description: Buffer;
-  readonly records: readonly { id: string }[];
-  readonly total: number;
-};
+type Held = Awaited<ReturnType<typeof hold>>;
 
 let folder: string;
-let tidied: () => void;
+let remove: () => Promise<void>;
 let erp: Erp;
 let environment: Record<string, string>;
 let organization: { id: string; slug: string; managementKey: string };
@@ -44,19 +37,11 @@ async function serve(name: string): Promise<{ server: ServingProcess; api: Api }
   servers.push(server);
   return { server, api: createApi(server.url, organization.managementKey) };
 }
-async function stop({ child, ended }: ServingProcess): Promise<void> {
-  child.kill('SIGTERM');
-  expect(await ended).toBe(0);
-}
-async function admin(
-  name: string,
-  ...args: string[]
-): Promise<{ code: number | null; json: Record<string, unknown> }> {
-  const command = startProcess(place(name), ['admin', ...args, '--json'], environment);
-  const code = await command.ended;
-  const { stdout, stderr } = command.output();
+const stop = async (server: ServingProcess): Promise<void> => expect(await server.stop()).toBe(0);
+async function admin(name: string, ...args: string[]) {
+  const { code, stdout, stderr } = await runCommand(place(name), ['admin', ...args, '--json'], environment);
   if (stdout === '') throw new Error(stderr);
-  return { code, json: JSON.parse(stdout) };
+  return { code, json: JSON.parse(stdout) as Record<string, unknown> };
 }
 
 const publicly = ({ url }: ServingProcess, address: string, headers: Record<string, string> = {}) =>
@@ -67,7 +52,7 @@ const publicly = ({ url }: ServingProcess, address: string, headers: Record<stri
 const newest = '/v1/invoices?pageSize=100&sort=modified&order=desc';
 
 /** Pages are cached for a second: reads until the page is of `generation`, if that is given. */
-async function hold(server: ServingProcess, generation?: unknown): Promise<Held> {
+async function hold(server: ServingProcess, generation?: unknown) {
   const list = await until(async () => {
     const answer = await publicly(server, newest);
     expect(answer.status).toBe(200);
@@ -115,42 +100,27 @@ async function setUp(api: Api): Promise<void> {
     name: 'x',
     endpoints: [{ name: 'invoices', recordType: 'invoice', fields, sorts: ['modified'] }],
   });
-  expect([draft.status, draft.body]).toEqual([201, expect.anything()]);
-  expect(
-    (await api('post', `/api-schema/${draft.body.id}/publish`, { revision: draft.body.revision })).status,
-  ).toBe(202);
-  await until(async () =>
-    (await api('get', `/api-schema/${draft.body.id}`)).body.status === 'published' ? true : undefined,
-  );
+  const { id, revision } = draft.body;
+  expect((await api('post', `/api-schema/${id}/publish`, { revision })).status).toBe(202);
+  await until(async () => (await api('get', `/api-schema/${id}`)).body.status === 'published');
 }
 
 /** Sets up a service, takes a backup, and continues until the server is lost. */
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'portal-restore-'));
-  tidied = startCleanupWatcher(folder);
+  ({ folder, remove } = await openScratchFolder('portal-restore-'));
   erp = await startErp(dataFolder, { replayFrom: '2011-08-29' });
   environment = {
     ALLOWED_ERP_HOSTS: erp.host,
     ALLOW_PRIVATE_ERP_HOSTS: 'true',
     RATE_LIMIT_PER_MINUTE: '10000',
   };
-  organization = (
-    await admin('lost', 'create-organization', '--name', 'Acme', '--owner-email', 'ada@example.test')
-  ).json as typeof organization;
+  const owner = ['--owner-email', 'ada@example.test'];
+  const made = await admin('lost', 'create-organization', '--name', 'Acme', ...owner);
+  organization = made.json as typeof organization;
   const first = await serve('lost');
   await setUp(first.api);
-  const issued = await admin(
-    'lost',
-    'issue-key',
-    '--organization',
-    organization.slug,
-    '--user',
-    'ada@example.test',
-    '--name',
-    'Reader',
-    '--versions',
-    'v1',
-  );
+  const reader = ['--user', 'ada@example.test', '--name', 'Reader', '--versions', 'v1'];
+  const issued = await admin('lost', 'issue-key', '--organization', organization.slug, ...reader);
   readerKey = String(issued.json['secret']);
   atBackup = await hold(first.server);
   const verified = await admin('lost', 'verify-restore');
@@ -164,8 +134,7 @@ beforeAll(async () => {
   await erp.account.advanceTo('2011-09-02');
   expect(await sync(again.api)).toMatchObject({ counts: { fetched: expect.any(Number) } });
   atLoss = await hold(again.server);
-  again.server.child.kill('SIGKILL');
-  await again.server.ended;
+  await again.server.kill();
 });
 
 /**
@@ -173,7 +142,7 @@ beforeAll(async () => {
  * were closed.
  */
 const atRest = (name: string): Promise<true> =>
-  until(async () => ((await (await startEmbedded(place(name).folder)).stop()) ? true : undefined));
+  until(async () => await (await startEmbedded(place(name).folder)).stop());
 
 async function saveByClient(): Promise<void> {
   const { connection, stop: leave } = await startEmbedded(place('lost').folder);
@@ -186,15 +155,11 @@ async function saveByClient(): Promise<void> {
 }
 
 afterAll(async () => {
-  for (const { child, ended } of servers) {
-    child.kill('SIGKILL');
-    await ended;
-  }
+  for (const server of servers) await server.kill();
   for (const name of ['lost', 'copied', ...(typeof dumped === 'object' ? ['dumped'] : [])])
     await atRest(name);
   await erp.stop();
-  await rm(folder, { recursive: true, force: true });
-  tidied();
+  await remove();
 });
 
 /** Checks the guarantees for a restored service, and that it catches up with the ERP. */

@@ -3,32 +3,23 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createApi } from '../setup/api.ts';
+import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
-import { type OpsDatabase, opsDatabase, type ServingProcess, startServer } from './server-process.ts';
+import { type LogLine, type ServingProcess, useOpsDatabase } from './server-process.ts';
 
-let database: OpsDatabase;
+const database = useOpsDatabase();
 let key: string;
-const started: ServingProcess[] = [];
+let erp: Erp;
 
 beforeAll(async () => {
-  database = await opsDatabase();
+  erp = await startErp();
   const { id } = await makeOrganization(database.ctx);
   key = (await makeKey(database.ctx, id, { permissions: ['write'] })).secret;
 });
-afterAll(async () => {
-  for (const { child, ended } of started) {
-    child.kill('SIGKILL');
-    await ended;
-  }
-  await database.close();
-});
+afterAll(() => erp.stop());
 
-async function start(environment: Record<string, string> = {}): Promise<ServingProcess> {
-  const server = await startServer(database, environment);
-  started.push(server);
-  return server;
-}
 const stopping = (server: ServingProcess) => {
   server.child.kill('SIGTERM');
   return server.line(({ msg }) => msg === 'stopping');
@@ -52,25 +43,24 @@ const begin = async (server: ServingProcess): Promise<Caller> => {
   caller.socket.write(
     `POST /api/platform/v1/teams HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
   );
-  await until(async () => (caller.text().includes('100 Continue') ? true : undefined));
+  await until(async () => caller.text().includes('100 Continue'));
   caller.socket.write(body.slice(0, -1));
   return caller;
 };
 
 describe('SIGTERM', () => {
   it('ends an idle server with exit code 0, and closes idle connections', async () => {
-    const server = await start();
+    const server = await database.start();
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
     const silent = await call(server);
-    server.child.kill('SIGTERM');
-    expect(await server.ended).toBe(0);
+    expect(await server.stop()).toBe(0);
     await silent.closed;
     expect(server.output().stderr).toBe('');
     expect(server.lines().map(({ msg }) => msg)).toContain('stopped');
   });
 
   it('completes a request in progress, as the last one on its connection', async () => {
-    const server = await start();
+    const server = await database.start();
     const caller = await begin(server);
     await stopping(server);
     // The listener is closed before the response is complete.
@@ -92,7 +82,7 @@ describe('SIGTERM', () => {
   });
 
   it('cuts off a request that has not ended at the deadline, and logs it', async () => {
-    const server = await start({ SHUTDOWN_SECONDS: '1' });
+    const server = await database.start({ SHUTDOWN_SECONDS: '1' });
     const caller = await begin(server);
     await stopping(server);
     await caller.closed;
@@ -106,16 +96,15 @@ describe('SIGTERM', () => {
   });
 
   it('a second signal ends the process at once', async () => {
-    const server = await start({ SHUTDOWN_SECONDS: '3600' });
+    const server = await database.start({ SHUTDOWN_SECONDS: '3600' });
     const caller = await begin(server);
     await stopping(server);
-    server.child.kill('SIGTERM');
-    expect(await server.ended).toBe(1);
+    expect(await server.stop()).toBe(1);
     await caller.closed;
   });
 
   it('/readyz returns 503 while the process still serves requests, for SHUTDOWN_DRAIN_SECONDS', async () => {
-    const server = await start({ SHUTDOWN_SECONDS: '3600', SHUTDOWN_DRAIN_SECONDS: '600' });
+    const server = await database.start({ SHUTDOWN_SECONDS: '3600', SHUTDOWN_DRAIN_SECONDS: '600' });
     await stopping(server);
     const ready = await fetch(`${server.url}/readyz`);
     expect([ready.status, await ready.json()]).toEqual([
@@ -127,8 +116,7 @@ describe('SIGTERM', () => {
       headers: { authorization: `Bearer ${key}` },
     });
     expect(answer.status).toBe(200);
-    server.child.kill('SIGTERM');
-    await server.ended;
+    await server.stop();
   });
 });
 
@@ -137,15 +125,66 @@ it('when a database does not respond, /readyz reports it in bounded time, and /h
   silent.listen(0, '127.0.0.1');
   await once(silent, 'listening');
   const { port } = silent.address() as AddressInfo;
-  const server = await start({ WAREHOUSE_URL: `postgres://nobody:s3cret@127.0.0.1:${port}/none` });
+  const server = await database.start({ WAREHOUSE_URL: `postgres://nobody:s3cret@127.0.0.1:${port}/none` });
   const ready = await fetch(`${server.url}/readyz`);
   expect([ready.status, await ready.json()]).toMatchObject([
     503,
     { checks: { database: 'ok', migrations: 'ok', scheduler: 'ok', warehouse: "can't be reached" } },
   ]);
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
-  server.child.kill('SIGTERM');
-  expect(await server.ended).toBe(0);
+  expect(await server.stop()).toBe(0);
   expect(server.output().stdout).not.toContain('s3cret');
   silent.close();
+});
+
+const listSteps = (server: ServingProcess, runId: string): LogLine[] =>
+  server.lines().filter((line) => line['runId'] === runId && line.msg === 'sync run');
+
+it('a sync run whose process receives SIGTERM resumes in another one from its checkpoint, without using up an attempt', async () => {
+  const environment = {
+    ALLOWED_ERP_HOSTS: erp.host,
+    ALLOW_PRIVATE_ERP_HOSTS: 'true',
+    ERP_CONCURRENCY: '1',
+    RATE_LIMIT_PER_MINUTE: '10000',
+    // Longer than the whole test, so that the test fails if the other process waits for it to expire.
+    SYNC_LEASE_SECONDS: '3600',
+  };
+  const first = await database.start(environment);
+  const api = createApi(first.url, key);
+  await erp.connect(api);
+  expect((await api('post', '/netsuite/metadata/refresh')).status).toBe(200);
+  const config = (await api('post', '/sync-configs', { name: 'invoices', recordType: 'invoice' })).body;
+  // The fourteenth request to the ERP arrives when the first page is staged, and gets no response before
+  // the process is stopped.
+  erp.account.injectFault({ path: /suiteql/, every: 14, times: 1, status: 503, delayMs: 3_600_000 });
+  const run = (await api('post', `/sync-configs/${config.id}/trigger`, {})).body;
+  expect(await first.line((line) => line['runId'] === run.id && line['step'] === 'page')).toMatchObject({
+    organizationId: expect.any(String),
+    syncConfigId: config.id,
+    attempt: 1,
+  });
+  await until(async () => erp.account.audit().find(({ reason }) => reason === 'injected fault'));
+  const stream = await fetch(`${first.url}/api/platform/v1/sync-runs/${run.id}/events`, {
+    headers: { authorization: `Bearer ${key}`, accept: 'text/event-stream' },
+  });
+  const second = await database.start(environment);
+  const stopped = first.stop();
+  // The response is complete: a broken connection would reject.
+  expect(await stream.text()).toContain('event: log');
+  expect(await stopped).toBe(0);
+  await second.line((line) => line['runId'] === run.id && line['step'] === 'outcome');
+  expect(listSteps(first, run.id).map(({ step }) => step)).toEqual(['claimed', 'page', 'handed over']);
+  const resumed = listSteps(second, run.id);
+  expect(resumed.slice(0, 2)).toMatchObject([
+    { step: 'claimed', attempt: 2 },
+    { step: 'page', pages: 2 },
+  ]);
+  const further = resumed.slice(2).filter(({ step }) => step !== 'page');
+  expect(further.map(({ step }) => step)).toEqual(['proof', 'publish', 'outcome']);
+  expect(
+    await database.query(
+      'select status, attempts_without_progress as attempts from sync_runs where id = $1',
+      [run.id],
+    ),
+  ).toEqual([{ status: 'succeeded', attempts: 0 }]);
 });

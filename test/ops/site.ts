@@ -4,30 +4,26 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Client } from 'pg';
-import { inject } from 'vitest';
-import { createAccountLimits } from '../../src/core/account-limits.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import type { Ctx } from '../../src/core/ctx.ts';
-import { createGuardedFetch } from '../../src/core/guarded-fetch.ts';
-import { createKeyring } from '../../src/core/keyring.ts';
-import { createLog } from '../../src/core/log.ts';
-import { createTrackedWork } from '../../src/core/tracked-work.ts';
-import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
+import { afterAll, beforeAll } from 'vitest';
+import type { DatabaseAddress } from '../../src/db/connect.ts';
 import { writeAccountData } from '../chaos/account-data.ts';
-import { openWire, type Wire } from '../chaos/wire.ts';
+import { openWire } from '../chaos/wire.ts';
 import { type Answer, base, type Method } from '../setup/api.ts';
 import { testSettings } from '../setup/database.ts';
-import { type Call, type Erp, startErp } from '../setup/erp.ts';
+import { type Call, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization, makeSession } from '../setup/organization.ts';
+import { asSuperuser } from '../setup/superuser.ts';
 import { until } from '../setup/until.ts';
 import { endpointsFor } from './endpoints.ts';
+import { createProcessCtx } from './process-ctx.ts';
 
 export type Reply = Pick<Answer, 'status' | 'body'> & {
   readonly headers: Headers;
   readonly text: string;
   readonly ms: number;
 };
+
+type HeaderValues = Record<string, string>;
 
 /** Longer than any response may take. */
 const patienceMs = 90_000;
@@ -37,7 +33,7 @@ export async function ask(
   url: string,
   method: Method = 'get',
   body?: unknown,
-  headers: Record<string, string> = {},
+  headers: HeaderValues = {},
 ): Promise<Reply> {
   const startedMs = performance.now();
   const response = await fetch(url, {
@@ -57,20 +53,13 @@ export async function ask(
   };
 }
 
-export type ErpSite = {
-  readonly erp: Erp;
-  readonly wire: Wire;
-  readonly environment: Record<string, string>;
-  /** Changes by people in the account, unknown to the service. */
-  change(sql: string): Promise<void>;
-  close(): Promise<void>;
-};
+export type ErpSite = Awaited<ReturnType<typeof openErpSite>>;
 
 /**
  * A small company's account, in the PostgreSQL of the test run, and a proxy in front of it that a test may
  * pause.
  */
-export async function openErpSite(): Promise<ErpSite> {
+export async function openErpSite() {
   const folder = await mkdtemp(path.join(tmpdir(), 'portal-books-'));
   await writeAccountData(folder, { large: false });
   const erp = await startErp(folder);
@@ -84,11 +73,8 @@ export async function openErpSite(): Promise<ErpSite> {
       ENCRYPTION_KEY: `test:${randomBytes(32).toString('base64')}`,
       LOG_LEVEL: 'info',
     },
-    change: async (sql) => {
-      const client = new Client({ ...inject('pg'), database: erp.database });
-      await client.connect();
-      await client.query(sql).finally(() => client.end());
-    },
+    /** Changes by people in the account, unknown to the service. */
+    change: (sql: string) => asSuperuser(erp.database, (client) => client.query(sql)),
     close: async () => {
       await wire.close();
       await erp.stop();
@@ -97,37 +83,15 @@ export async function openErpSite(): Promise<ErpSite> {
   };
 }
 
-export type Company = {
-  readonly id: string;
-  /** Creates an API key with write access. */
-  newKey(): Promise<{ id: string; secret: string }>;
-  /** A session of its owner. */
-  newSession(): Promise<{ id: string; headers: Record<string, string> }>;
-  /**
-   * Calls the management interface of a process, with another API key each time, so that no rate limit is
-   * exceeded.
-   */
-  call(
-    url: string,
-    method: Method,
-    path: string,
-    body?: unknown,
-    headers?: Record<string, string>,
-  ): Promise<Reply>;
-  /**
-   * The same, always with that key: a repeated request with an Idempotency-Key must use the same credential.
-   */
-  callAs(
-    key: number,
-    url: string,
-    method: Method,
-    path: string,
-    body?: unknown,
-    headers?: Record<string, string>,
-  ): Promise<Reply>;
-  read(url: string, path: string, headers?: Record<string, string>): Promise<Reply>;
-  close(): Promise<void>;
-};
+/** `openErpSite` for one test file, at its top level. */
+export function useErpSite(): ErpSite {
+  const site = {} as ErpSite;
+  beforeAll(async () => void Object.assign(site, await openErpSite()));
+  afterAll(() => site.close());
+  return site;
+}
+
+export type Company = Awaited<ReturnType<typeof makeCompany>>;
 
 /** 60 requests a minute each: together enough for two callers that poll every 50 ms for any time. */
 const keysInTurn = 60;
@@ -139,18 +103,8 @@ const keysInTurn = 60;
 export async function makeCompany(
   address: DatabaseAddress,
   made?: { readonly id: string; readonly ownerId: string },
-): Promise<Company> {
-  const db = openDb(address, address, { control: 2, data: 2 }, 5_000);
-  const ctx: Ctx = {
-    db,
-    clock: systemClock,
-    log: createLog('silent'),
-    fetch: createGuardedFetch({ allowPrivateHosts: true }),
-    keyring: createKeyring([{ id: 'unused', bytes: Buffer.alloc(32) }]),
-    work: createTrackedWork(),
-    erpLimits: createAccountLimits(),
-    settings: testSettings,
-  };
+) {
+  const ctx = createProcessCtx(address, testSettings, { control: 2, data: 2 });
   const { id, ownerId } = made ?? (await makeOrganization(ctx));
   const newKey = () => makeKey(ctx, id, { permissions: ['write'] });
   const keys = await Promise.all(Array.from({ length: keysInTurn }, newKey));
@@ -161,19 +115,35 @@ export async function makeCompany(
   };
   return {
     id,
+    /** Creates an API key with write access. */
     newKey,
+    /** A session of its owner. */
     newSession: () => makeSession(ctx, ownerId, id),
-    call: (url, method, path, body, headers = {}) =>
+    /**
+     * Calls the management interface of a process, with another API key each time, so that no rate limit is
+     * exceeded.
+     */
+    call: (url: string, method: Method, path: string, body?: unknown, headers: HeaderValues = {}) =>
       ask(`${url}${base}${path}`, method, body, { authorization: authorization(), ...headers }),
-    callAs: (key, url, method, path, body, headers = {}) =>
+    /**
+     * The same, always with that key: a repeated request with an Idempotency-Key must use the same credential.
+     */
+    callAs: (
+      key: number,
+      url: string,
+      method: Method,
+      path: string,
+      body?: unknown,
+      headers: HeaderValues = {},
+    ) =>
       ask(`${url}${base}${path}`, method, body, { authorization: `Bearer ${keys[key]?.secret}`, ...headers }),
-    read: (url, path, headers = {}) =>
+    read: (url: string, path: string, headers: HeaderValues = {}) =>
       ask(`${url}/api/public${path}`, 'get', undefined, {
         authorization: `Bearer ${keys[0]?.secret}`,
         'x-tenant-id': id,
         ...headers,
       }),
-    close: () => db.close(),
+    close: () => ctx.db.close(),
   };
 }
 
@@ -253,5 +223,17 @@ export const isPublished = (company: Company, url: string, id: string): Promise<
   until(async () => {
     const { body } = await company.call(url, 'get', `/api-schema/${id}`);
     if (body?.publication?.status === 'failed') throw new Error(JSON.stringify(body.publication));
-    return body?.status === 'published' ? true : undefined;
+    return body?.status === 'published';
   });
+
+/** A company on a running process, with synced customers and invoices and a published version. */
+export async function openPublished(address: DatabaseAddress, url: string, site: ErpSite) {
+  const company = await makeCompany(address);
+  const configs = await connectCompany(company, url, site);
+  for (const id of configs.values()) {
+    const { status, error } = await sync(company, url, id);
+    if (status !== 'succeeded') throw new Error(`${status} ${JSON.stringify(error)}`);
+  }
+  return { company, configs, version: await publish(company, url) };
+}
+export type Published = Awaited<ReturnType<typeof openPublished>>;

@@ -1,16 +1,11 @@
 // A scheduler in a process of its own, whose clock is moved by its parent. Replies to each move when its tick
 // is done.
-
-import { createAccountLimits } from '../../src/core/account-limits.ts';
 import { type Clock, systemClock } from '../../src/core/clock.ts';
-import type { Ctx } from '../../src/core/ctx.ts';
-import { createKeyring } from '../../src/core/keyring.ts';
-import { createLog } from '../../src/core/log.ts';
 import type { Settings } from '../../src/core/settings.ts';
-import { createTrackedWork } from '../../src/core/tracked-work.ts';
-import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
+import type { DatabaseAddress } from '../../src/db/connect.ts';
 import { type Scheduler, startScheduler } from '../../src/sync/scheduler.ts';
 import { memoryErp } from '../sync/fixture.ts';
+import { createProcessCtx } from './process-ctx.ts';
 
 export type SlotOrder = {
   readonly address: DatabaseAddress;
@@ -43,16 +38,7 @@ erp.onCall = async ({ operation }) => {
   tell({ standing: true });
   await new Promise(() => undefined);
 };
-const ctx: Ctx = {
-  db: openDb(order.address, order.address, { control: 4, data: 4 }, 5_000),
-  settings: order.settings,
-  clock,
-  log: createLog('silent'),
-  fetch: () => Promise.reject(new Error('not here')),
-  keyring: createKeyring([{ id: 'test', bytes: Buffer.alloc(32) }]),
-  work: createTrackedWork(),
-  erpLimits: createAccountLimits(),
-};
+const ctx = { ...createProcessCtx(order.address, order.settings, { control: 4, data: 4 }), clock };
 const begin = (): Scheduler => startScheduler(ctx, { createConnector: async () => erp.connector });
 let scheduler: Scheduler | null = begin();
 process.on('disconnect', () => process.exit(0));

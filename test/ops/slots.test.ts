@@ -4,10 +4,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterEach, beforeAll, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, endOpenRuns, memoryErp, type SyncFixture, syncFixture, until } from '../sync/fixture.ts';
+import { useDatabase } from '../setup/use-database.ts';
+import { endOpenRuns, memoryErp, type SyncFixture, syncFixture, until } from '../sync/fixture.ts';
 import type { FromSlots, SlotOrder, ToSlots } from './slot-process.ts';
 
 const script = fileURLToPath(new URL('./slot-process.ts', import.meta.url));
@@ -16,11 +16,10 @@ const firstMinute = Date.parse('2026-03-02T10:00:30Z');
 /** Seconds; a slot is due for all of them within the minute. */
 const skews = [0, -13, 21];
 
-let database: TestDatabase;
+const database = useDatabase();
 let ctx: Ctx;
 const children: ChildProcess[] = [];
-beforeAll(async () => {
-  database = await testDatabase();
+beforeAll(() => {
   ctx = {
     ...database.ctx,
     settings: {
@@ -33,18 +32,10 @@ afterEach(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
   await endOpenRuns(database);
 });
-afterAll(() => database.close());
 
-type Process = {
-  moveTo(atMs: number): Promise<void>;
-  stand(): Promise<void>;
-  rest(): Promise<void>;
-  kill(): Promise<void>;
-  /** Expires the leases that it holds. None expires earlier, however slow the machine is. */
-  expire(): Promise<unknown>;
-};
+type Process = ReturnType<typeof start>;
 
-function start(skewSeconds: number): Process {
+function start(skewSeconds: number) {
   const order: SlotOrder = {
     address: database.address,
     settings: ctx.settings,
@@ -54,55 +45,42 @@ function start(skewSeconds: number): Process {
   const child = fork(script, [JSON.stringify(order)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   children.push(child);
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const send = (message: ToSlots): void => {
-    child.send(message);
-  };
-  const heard = (what: 'ticked' | 'standing' | 'resting') =>
-    new Promise<void>((resolve) => {
-      const listen = (message: FromSlots): void => {
-        if (!(what in message)) return;
+  const ask = async (message: ToSlots, answer: 'ticked' | 'standing' | 'resting'): Promise<void> => {
+    const answered = new Promise<void>((resolve) => {
+      const listen = (given: FromSlots): void => {
+        if (!(answer in given)) return;
         child.off('message', listen);
         resolve();
       };
       child.on('message', listen);
     });
+    child.send(message);
+    await answered;
+  };
   return {
-    moveTo: (atMs) => {
-      const done = heard('ticked');
-      send({ at: new Date(atMs + skewSeconds * 1_000).toISOString() });
-      return done;
-    },
-    stand: () => {
-      const done = heard('standing');
-      send({ stand: true });
-      return done;
-    },
-    rest: () => {
-      const done = heard('resting');
-      send({ rest: true });
-      return done;
-    },
+    moveTo: (atMs: number) => ask({ at: new Date(atMs + skewSeconds * 1_000).toISOString() }, 'ticked'),
+    stand: () => ask({ stand: true }, 'standing'),
+    rest: () => ask({ rest: true }, 'resting'),
     kill: async () => {
       child.kill('SIGKILL');
       await gone;
     },
+    /** Expires the leases that it holds. None expires earlier, however slow the machine is. */
     expire: () =>
-      asAdmin(database, (admin) =>
-        admin('sync_runs')
-          .whereLike('lease_owner', `${hostname()}/${child.pid}/%`)
-          .update({ lease_until: new Date(0) }),
-      ),
+      database
+        .admin('sync_runs')
+        .whereLike('lease_owner', `${hostname()}/${child.pid}/%`)
+        .update({ lease_until: new Date(0) }),
   };
 }
 
 type Slot = { sync_config_id: string; scheduled_for: Date; status: string; attempt: number; id: string };
-const slots = (): Promise<Slot[]> =>
-  asAdmin(database, (admin) =>
-    admin('sync_runs')
-      .where({ trigger: 'schedule' })
-      .orderBy('scheduled_for')
-      .select<Slot[]>('sync_config_id', 'scheduled_for', 'status', 'attempt', 'id'),
-  );
+const slots = () =>
+  database
+    .admin('sync_runs')
+    .where({ trigger: 'schedule' })
+    .orderBy('scheduled_for')
+    .select<Slot[]>('sync_config_id', 'scheduled_for', 'status', 'attempt', 'id');
 
 it('a hundred due slots, three processes, one killed: one run per slot', { timeout: 300_000 }, async () => {
   const fixtures: SyncFixture[] = [];
@@ -146,13 +124,12 @@ it('a hundred due slots, three processes, one killed: one run per slot', { timeo
   }
   expect(made).toHaveLength(companies * minutes);
   expect(made.some(({ attempt }) => attempt > 1)).toBe(true); // another process resumed the runs of the killed one
-  const published = await asAdmin(database, (admin) =>
-    admin('sync_run_events')
-      .where({ message: 'run succeeded' })
-      .groupBy('run_id')
-      .select('run_id')
-      .count<{ run_id: string; count: string }[]>('* as count'),
-  );
+  const published = await database
+    .admin('sync_run_events')
+    .where({ message: 'run succeeded' })
+    .groupBy('run_id')
+    .select('run_id')
+    .count<{ run_id: string; count: string }[]>('* as count');
   expect(published).toHaveLength(companies * minutes);
   expect(published.every(({ count }) => Number(count) === 1)).toBe(true);
 });

@@ -1,62 +1,52 @@
 // Three server processes on one database, started at the same time on an empty one: changes by one are
 // effective in all within a second, and what must happen once happens once.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openKnex } from '../../src/db/connect.ts';
 import { base } from '../setup/api.ts';
 import { type MailServer, startMailServer } from '../setup/smtp.ts';
 import { until } from '../setup/until.ts';
-import { type OpsDatabase, opsDatabase, type ServingProcess, startServer } from './server-process.ts';
+import { type ServingProcess, useOpsDatabase } from './server-process.ts';
 import {
   ask,
   type Company,
   connectCompany,
-  type ErpSite,
   makeCompany,
-  openErpSite,
   publish,
   type Reply,
   sync,
+  useErpSite,
 } from './site.ts';
 
 /** How long a change may take to become effective in another process. */
 const agreedMs = 1_000;
 
-let site: ErpSite;
+const site = useErpSite();
+const database = useOpsDatabase(null);
 let mails: MailServer;
-let database: OpsDatabase;
 let servers: ServingProcess[];
 let urls: string[];
 let company: Company;
 let configs: Map<string, string>;
 let version: string;
 
-const asAdmin = async <T>(sql: string, bindings: readonly string[] = []): Promise<T[]> => {
-  const admin = openKnex(database.address, null, 1);
-  try {
-    return (await admin.raw<{ rows: T[] }>(sql, [...bindings])).rows;
-  } finally {
-    await admin.destroy();
-  }
-};
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const everywhere = <T>(work: (url: string, index: number) => Promise<T>): Promise<T[]> =>
   Promise.all(urls.map(work));
 const url = (n: number): string => urls[n % urls.length] ?? '';
 /** Suppresses notifications: terminates the listening connections, which reconnect two seconds later. */
 const silence = () =>
-  asAdmin(
+  database.query(
     "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'portal-service listening' and datname = current_database()",
   );
 
 beforeAll(async () => {
-  [site, mails, database] = await Promise.all([openErpSite(), startMailServer(), opsDatabase(null)]);
+  mails = await startMailServer();
   const environment = {
     ...site.environment,
     SMTP_URL: mails.url,
     CONTROL_POOL_SIZE: '4',
     DATA_POOL_SIZE: '4',
   };
-  servers = await Promise.all([0, 1, 2].map(() => startServer(database, environment)));
+  servers = await Promise.all([0, 1, 2].map(() => database.start(environment)));
   urls = servers.map((server) => server.url);
   company = await makeCompany(database.address);
   configs = await connectCompany(company, url(0), site);
@@ -70,26 +60,24 @@ beforeAll(async () => {
   ).toBe(200);
 });
 afterAll(async () => {
-  for (const { child } of servers ?? []) child.kill('SIGKILL');
   await company?.close();
-  await Promise.all([database?.close(), site?.close(), mails?.close()]);
+  await mails?.close();
 });
 
 describe('three processes', () => {
   it('started at once on an empty database: one migrates, and a later version does not prevent a start', async () => {
-    const applied = await asAdmin<{ name: string }>('select name from knex_migrations');
+    const applied = await database.query<{ name: string }>('select name from knex_migrations');
     expect(applied.length).toBeGreaterThan(15);
     expect(new Set(applied.map(({ name }) => name)).size).toBe(applied.length);
     expect(servers.map((server) => server.output().stderr)).toEqual(['', '', '']);
     // A later version has migrated the database: this one still starts, so that a rolling deployment or
     // rollback works.
-    await asAdmin(
+    await database.query(
       "insert into knex_migrations (name, batch, migration_time) values ('9999_later.ts', 99, now())",
     );
-    const another = await startServer(database, site.environment);
+    const another = await database.start(site.environment);
     expect((await company.call(another.url, 'get', '/whoami')).status).toBe(200);
-    another.child.kill('SIGTERM');
-    expect(await another.ended).toBe(0);
+    expect(await another.stop()).toBe(0);
   });
 
   it('share one rate limit of 60 requests a minute', async () => {
@@ -198,7 +186,7 @@ describe('three processes', () => {
     );
     expect(invited.map(({ status }) => status)).toEqual(people.map(() => 201));
     const left = "select from outgoing_mails where status <> 'sent'";
-    await until(async () => ((await asAdmin(left)).length === 0 ? true : undefined));
+    await until(async () => (await database.query(left)).length === 0);
     expect(mails.delivered.flatMap(({ to }) => to).toSorted()).toEqual(people.toSorted());
   });
 
@@ -213,9 +201,9 @@ describe('three processes', () => {
     const slots = "select scheduled_for as at, status from sync_runs where trigger = 'schedule' order by 1";
     const sent = () => mails.delivered.filter(({ to }) => to.includes('ada@example.test')).length;
     // The next minute may be sixty seconds away, and the machine busy.
-    await until(async () => (sent() > 0 ? true : undefined), 150_000);
+    await until(async () => sent() > 0, 150_000);
     const runs = await until(async () => {
-      const found = await asAdmin<{ at: Date; status: string }>(slots);
+      const found = await database.query<{ at: Date; status: string }>(slots);
       return found.length > 0 && found.every(({ status }) => status === 'succeeded') ? found : undefined;
     });
     expect(new Set(runs.map(({ at }) => at.getTime())).size).toBe(runs.length);
@@ -224,7 +212,7 @@ describe('three processes', () => {
     const written = () =>
       mails.delivered.filter(({ to }) => to.includes('ada@example.test')).map(({ mail }) => mail.messageId);
     const opened = await until(async () => {
-      const found = await asAdmin<{ slot: string; status: string; mail: string }>(
+      const found = await database.query<{ slot: string; status: string; mail: string }>(
         'select s.slot::text, s.status, d.message_id as mail from subscription_slots s join subscription_deliveries d on d.slot_id = s.id',
       );
       return found.length > 0 &&
@@ -238,8 +226,7 @@ describe('three processes', () => {
   });
 
   it('continue when one of them is killed', async () => {
-    servers[0]?.child.kill('SIGKILL');
-    await servers[0]?.ended;
+    await servers[0]?.kill();
     for (const at of urls.slice(1)) expect((await company.read(at, `/${version}/invoice`)).status).toBe(200);
     expect(await sync(company, url(1), configs.get('customer'), { mode: 'full' })).toMatchObject({
       status: 'succeeded',

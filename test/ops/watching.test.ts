@@ -5,9 +5,9 @@ import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
-import { type OpsDatabase, opsDatabase, type ServingProcess, startServer } from './server-process.ts';
+import { type ServingProcess, useOpsDatabase } from './server-process.ts';
 
-let database: OpsDatabase;
+const database = useOpsDatabase();
 let admin: ReturnType<typeof openKnex>;
 let server: ServingProcess;
 let metricsUrl: string;
@@ -15,11 +15,10 @@ let organizationId: string;
 let key: { id: string; secret: string };
 
 beforeAll(async () => {
-  database = await opsDatabase();
   admin = openKnex(database.address, null, 1);
   organizationId = (await makeOrganization(database.ctx, { name: 'Quibble & Sons' })).id;
   key = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
-  server = await startServer(database, {
+  server = await database.start({
     METRICS_PORT: '0',
     SYNC_WORKERS: '0',
     RATE_LIMIT_PER_MINUTE: '1000',
@@ -27,12 +26,7 @@ beforeAll(async () => {
   const { port } = await server.line(({ msg }) => msg === 'metrics are served');
   metricsUrl = `http://127.0.0.1:${port}/metrics`;
 });
-afterAll(async () => {
-  server.child.kill('SIGTERM');
-  await server.ended;
-  await admin.destroy();
-  await database.close();
-});
+afterAll(() => admin.destroy());
 
 const ask = async (
   path: string,
@@ -63,27 +57,18 @@ describe('GET /metrics', () => {
     expect(await ask('/giraffes/of/my/own', { 'x-request-id': 'okapi-1234' })).toBe(404);
     expect(await ask('/giraffes', {}, { method: 'PROPFIND' })).toBe(404);
     const text = await scrape();
-    const counted = (labels: string): number | undefined =>
-      readMetric(text, `portal_http_requests_total{${labels}}`);
-    expect(counted('route="/api/platform/v1/whoami",method="GET",status="200"')).toBe(1);
-    expect(counted('route="/api/platform/v1/teams/{id}",method="GET",status="404"')).toBe(1);
-    expect(counted('route="/api/platform/v1/*",method="GET",status="401"')).toBe(1);
-    expect(counted('route="/api/public/{version}/{resource}",method="GET",status="401"')).toBe(1);
-    expect(counted('route="/api/public/{version}/{resource}/{id}",method="GET",status="404"')).toBe(1);
-    expect(counted('route="*",method="other",status="404"')).toBe(1);
-    expect(readMetric(text, 'portal_http_request_duration_seconds_count{kind="list"}')).toBe(1);
-    for (const chosen of [
-      'zebras',
-      'stripes',
-      'giraffes',
-      'okapi',
-      'PROPFIND',
-      'v7',
-      organizationId,
-      key.id,
-      key.secret.slice(0, 12),
-      'Quibble',
+    for (const labels of [
+      'route="/api/platform/v1/whoami",method="GET",status="200"',
+      'route="/api/platform/v1/teams/{id}",method="GET",status="404"',
+      'route="/api/platform/v1/*",method="GET",status="401"',
+      'route="/api/public/{version}/{resource}",method="GET",status="401"',
+      'route="/api/public/{version}/{resource}/{id}",method="GET",status="404"',
+      'route="*",method="other",status="404"',
     ])
+      expect([labels, readMetric(text, `portal_http_requests_total{${labels}}`)]).toEqual([labels, 1]);
+    expect(readMetric(text, 'portal_http_request_duration_seconds_count{kind="list"}')).toBe(1);
+    const names = ['zebras', 'stripes', 'giraffes', 'okapi', 'PROPFIND', 'v7', 'Quibble'];
+    for (const chosen of [...names, organizationId, key.id, key.secret.slice(0, 12)])
       expect(text).not.toContain(chosen);
   });
 
@@ -113,60 +98,23 @@ describe('GET /metrics', () => {
     const [late, met] = [createId(), createId()];
     await inTransaction({ ...database.ctx, organizationId }, async (tx) => {
       const own = { organization_id: organizationId };
-      const config = {
-        ...own,
-        record_type: 'invoice',
-        mode: 'full',
-        deletions: 'none',
-        schedule: '0 0 1 1 *',
-        timezone: 'UTC',
-      };
+      const config = { ...own, record_type: 'invoice', mode: 'full', deletions: 'none' };
+      const yearly = { schedule: '0 0 1 1 *', timezone: 'UTC' };
       const ago = (minutes: number) => tx.raw('clock_timestamp() - make_interval(mins => ?)', [minutes]);
       const run = { ...own, record_type: 'invoice', mode: 'full', trigger: 'schedule' };
       await tx('sync_configs').insert([
-        { ...config, id: late, name: 'late' },
-        { ...config, id: met, name: 'met', record_type: 'customer' },
+        { ...config, ...yearly, id: late, name: 'late' },
+        { ...config, ...yearly, id: met, name: 'met', record_type: 'customer' },
       ]);
-      await tx('sync_runs').insert([
-        {
-          ...run,
-          id: createId(),
-          sync_config_id: late,
-          status: 'succeeded',
-          scheduled_for: ago(300),
-          queued_at: ago(300),
-          started_at: ago(299),
-          finished_at: ago(290),
-        },
-        {
-          ...run,
-          id: createId(),
-          sync_config_id: late,
-          status: 'failed',
-          scheduled_for: ago(120),
-          queued_at: ago(120),
-          started_at: ago(119),
-          finished_at: ago(30),
-        },
-        {
-          ...run,
-          id: createId(),
-          sync_config_id: late,
-          status: 'queued',
-          scheduled_for: ago(60),
-          queued_at: ago(60),
-        },
-        {
-          ...run,
-          id: createId(),
-          sync_config_id: met,
-          status: 'succeeded',
-          scheduled_for: ago(120),
-          queued_at: ago(120),
-          started_at: ago(118),
-          finished_at: ago(100),
-        },
-      ]);
+      const queued = (minutes: number) => ({ scheduled_for: ago(minutes), queued_at: ago(minutes) });
+      const ended = (from: number, to: number) => ({ started_at: ago(from), finished_at: ago(to) });
+      for (const one of [
+        { sync_config_id: late, status: 'succeeded', ...queued(300), ...ended(299, 290) },
+        { sync_config_id: late, status: 'failed', ...queued(120), ...ended(119, 30) },
+        { sync_config_id: late, status: 'queued', ...queued(60) },
+        { sync_config_id: met, status: 'succeeded', ...queued(120), ...ended(118, 100) },
+      ])
+        await tx('sync_runs').insert({ ...run, ...one, id: createId() });
     });
     const text = await until(async () => {
       const now = await scrape();
@@ -181,11 +129,8 @@ describe('GET /metrics', () => {
     // Since the oldest slot that no successful run has covered, whatever attempts there were.
     expect(readMetric(text, `portal_sync_lag_seconds{sync_config="${late}"}`)).toBeGreaterThan(7_199);
     expect(text).not.toContain(met);
-    expect(
-      [60, 900, 3_600, 86_400].map((seconds) =>
-        readMetric(text, `portal_syncs_behind{seconds="${seconds}"}`),
-      ),
-    ).toEqual([1, 1, 1, 0]);
+    const behind = (seconds: number) => readMetric(text, `portal_syncs_behind{seconds="${seconds}"}`);
+    expect([60, 900, 3_600, 86_400].map(behind)).toEqual([1, 1, 1, 0]);
     expect(readMetric(text, 'portal_database_figures_up')).toBe(1);
   });
 
@@ -220,18 +165,13 @@ describe('GET /readyz', () => {
       status: 200,
       body: { status: 'ready', checks: { process: 'ok', database: 'ok', migrations: 'ok', scheduler: 'ok' } },
     });
-    await admin('knex_migrations').insert({
-      name: '9999_of_tomorrow.ts',
-      batch: 99,
-      migration_time: new Date(),
-    });
+    const later = { name: '9999_of_tomorrow.ts', batch: 99, migration_time: new Date() };
+    await admin('knex_migrations').insert(later);
     expect((await becomes('ahead of this version')).status).toBe(200);
-    await admin('knex_migrations').where({ name: '9999_of_tomorrow.ts' }).delete();
+    await admin('knex_migrations').where({ name: later.name }).delete();
     expect((await becomes('ok')).status).toBe(200);
-    const gone = await admin('knex_migrations')
-      .where({ name: '0003_erp_and_syncs.ts' })
-      .delete()
-      .returning('*');
+    const needed = { name: '0003_erp_and_syncs.ts' };
+    const gone = await admin('knex_migrations').where(needed).delete().returning('*');
     expect((await becomes('behind this version')).status).toBe(503);
     await admin('knex_migrations').insert(gone);
     expect((await becomes('ok')).status).toBe(200);
@@ -245,9 +185,7 @@ describe('GET /readyz', () => {
     const lock = await admin.transaction();
     await lock.raw('lock table api_keys in access exclusive mode');
     const waiting = Array.from({ length: 20 }, () => ask('/api/platform/v1/whoami', bearer(key.secret)));
-    await until(async () =>
-      (readMetric(await scrape(), 'portal_pool_waiting{pool="control"}') ?? 0) > 0 ? true : undefined,
-    );
+    await until(async () => (readMetric(await scrape(), 'portal_pool_waiting{pool="control"}') ?? 0) > 0);
     expect((await becomes('ok')).status).toBe(200);
     expect(await ask('/healthz')).toBe(200);
     expect(await ask('/healthz', {}, { method: 'POST' })).toBe(405);
@@ -262,6 +200,7 @@ it('no secret of a caller reaches the log, wherever it was sent', async () => {
   const jwt = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl';
   const session = 'Q2hlZXNlQW5kQ3JhY2tlcnM0Mg';
   const tokenSecret = '4f1e2d3c4b5a69788796a5b4c3d2e1f0';
+  const sealed = { consumerSecret: tokenSecret, tokenSecret, privateKey: tokenSecret };
   const json = { ...bearer(secret), 'content-type': 'application/json' };
   await Promise.all([
     ask(`/api/public/${secret}/x`),
@@ -285,14 +224,7 @@ it('no secret of a caller reaches the log, wherever it was sent', async () => {
       method: 'PUT',
       body: JSON.stringify({
         accountId: '1234567',
-        authentication: {
-          method: 'tba',
-          consumerKey: 'a',
-          consumerSecret: tokenSecret,
-          tokenId: 'b',
-          tokenSecret,
-          privateKey: tokenSecret,
-        },
+        authentication: { method: 'tba', consumerKey: 'a', tokenId: 'b', ...sealed },
       }),
     }),
     ask(`/auth/callback?code=${jwt}&state=${session}`),
@@ -307,16 +239,8 @@ it('no secret of a caller reaches the log, wherever it was sent', async () => {
   await ask('/the/last/one');
   await server.line(({ path }) => path === '/the/last/one');
   const { stdout, stderr } = server.output();
-  for (const hidden of [
-    secret.slice(4),
-    secret.slice(4, 40),
-    jwt.split('.')[1] ?? '',
-    session,
-    tokenSecret,
-  ]) {
-    expect(stdout).not.toContain(hidden);
-    expect(stderr).not.toContain(hidden);
-  }
+  for (const hidden of [secret.slice(4), secret.slice(4, 40), jwt.split('.')[1], session, tokenSecret])
+    expect(`${stdout}${stderr}`).not.toContain(hidden);
   expect(server.lines().find(({ path }) => path === '/api/public/…/x')).toMatchObject({
     requestId: expect.any(String),
     method: 'GET',
