@@ -157,13 +157,6 @@ describe('an account that fails in the middle of a read', () => {
     }
   });
 
-  it('expired tokens cost only another sign-in', async () => {
-    expect((await runWith(null, () => erp.account.revokeTokens())).run).toMatchObject({
-      status: 'succeeded',
-      attempt: 1,
-    });
-  });
-
   it('a role that loses access to the table during the run fails it; nothing is deleted', async () => {
     const { run } = await runWith(null, () => erp.account.setVisible('customer', false));
     expect(run).toMatchObject({

@@ -1,65 +1,27 @@
 // How an ERP can disturb a run: slow, unreachable, closed, changed, or inconsistent. Nothing may be lost,
 // deleted or shown as green.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Ctx } from '../../src/core/ctx.ts';
+import { describe, expect, it } from 'vitest';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { createTenantConnector } from '../../src/sync/connection.ts';
-import { findSyncConfig } from '../../src/sync/runs.store.ts';
 import { workOnRun } from '../../src/sync/worker.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import {
-  datedFields,
-  endOpenRuns,
-  erpError,
-  field,
-  memoryErp,
-  noSignal,
-  type SyncFixture,
-  syncFixture,
-} from './fixture.ts';
+import { datedFields, erpError, field, noSignal, pagesRead, type SyncFixture } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase();
-  ctx = {
-    ...database.ctx,
-    settings: {
-      ...database.ctx.settings,
-      sync: { ...database.ctx.settings.sync, pageSize: 10, retryBaseMs: 2, retryMaxMs: 4 },
-    },
-  };
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
-
-const fixtureWith = async (count: number, options = {}): Promise<SyncFixture> => {
-  const fixture = await syncFixture(ctx, memoryErp(), options);
-  for (let id = 1; id <= count; id += 1) fixture.erp.put(id);
-  return fixture;
-};
-const pagesRead = ({ erp }: SyncFixture) =>
-  erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
-const pausedReason = async ({ tenant, organizationId, configId }: SyncFixture) =>
-  (await inTransaction(tenant, (tx) => findSyncConfig(tx, organizationId, configId)))?.paused_reason;
+const site = useSync({ pageSize: 10, retryBaseMs: 2, retryMaxMs: 4 });
 
 describe('an ERP that is slow or unreachable', () => {
-  it.each([
-    ['throttled', erpError('throttled', 'CONCURRENCY_LIMIT_EXCEEDED', 5)],
-    ['away', erpError('down', 'SERVER_ERROR')],
-    ['unreadable', erpError('answer', 'ANSWER_UNREADABLE')],
-  ])('%s: the run waits and resumes from its checkpoint', async (_name, error) => {
-    const fixture = await fixtureWith(35);
+  it('the run waits and resumes from its checkpoint', async () => {
+    const fixture = await site.withRecords(35);
     let thrown = false;
     fixture.erp.onCall = ({ operation, afterId }) => {
       if (thrown || operation !== 'readPage' || afterId !== '20') return;
       thrown = true;
-      throw error;
+      throw erpError('throttled', 'CONCURRENCY_LIMIT_EXCEEDED', 5);
     };
     const id = await fixture.queue();
     const waiting = await fixture.drive(id, 'waiting');
     expect(waiting).toMatchObject({
-      error: { code: error.code, fix: expect.any(String) },
+      error: { code: 'CONCURRENCY_LIMIT_EXCEEDED', fix: expect.any(String) },
       attempts_without_progress: 1,
       counts: null,
     });
@@ -81,7 +43,7 @@ describe('an ERP that is slow or unreachable', () => {
   });
 
   it('a waiting run holds no worker', async () => {
-    const fixture = await fixtureWith(5);
+    const fixture = await site.withRecords(5);
     fixture.erp.onCall = ({ operation }) => {
       if (operation === 'readPage') throw erpError('throttled', 'LIMIT', 3_600_000);
     };
@@ -95,29 +57,27 @@ describe('an ERP that is slow or unreachable', () => {
   });
 
   it('five attempts without progress fail the run with a fix and leave nothing staged', async () => {
-    const fixture = await fixtureWith(35);
+    const fixture = await site.withRecords(35);
     await fixture.sync();
     const before = await fixture.rows();
     fixture.erp.onCall = ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '20') throw erpError('down', 'SERVER_ERROR');
     };
     fixture.erp.put(1, { name: 'changed' });
-    const run = await fixture.sync();
-    expect(run).toMatchObject({
-      status: 'failed',
+    await fixture.expectFailure('full', 'SERVER_ERROR', {
       attempt: 5,
-      error: { code: 'SERVER_ERROR', fix: 'Do something about it.' },
       generation: null,
+      error: { fix: 'Do something about it.' },
     });
     expect(pagesRead(fixture).slice(4)).toEqual([null, '10', '20', '20', '20', '20', '20']);
     expect([await fixture.rows(), await fixture.staged()]).toEqual([before, 0]);
-    expect(await pausedReason(fixture)).toBeNull();
+    expect(await fixture.pausedReason()).toBeNull();
     fixture.erp.onCall = () => undefined;
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    await fixture.expectSuccess('full', { updated: 1 });
   });
 
   it('progress resets the count: a run that keeps advancing succeeds, however slowly', async () => {
-    const fixture = await fixtureWith(35);
+    const fixture = await site.withRecords(35);
     const tries = new Map<string, number>();
     fixture.erp.onCall = ({ operation, afterId }) => {
       if (operation !== 'readPage') return;
@@ -125,44 +85,43 @@ describe('an ERP that is slow or unreachable', () => {
       tries.set(key, (tries.get(key) ?? 0) + 1);
       if ((tries.get(key) ?? 0) < 5) throw erpError('down', 'SERVER_ERROR');
     };
-    expect(await fixture.sync()).toMatchObject({
-      status: 'succeeded',
-      attempt: 17,
-      counts: { inserted: 35 },
-    });
+    await fixture.expectSuccess('full', { inserted: 35 }, { attempt: 17 });
   });
 });
 
 describe('an ERP that fails', () => {
-  const failures: readonly [string, (fixture: SyncFixture) => void][] = [
-    ['no answer', ({ erp }) => (erp.onCall = () => Promise.reject(erpError('down', 'SERVER_ERROR')))],
-    [
-      'a refused login',
-      ({ erp }) => (erp.onCall = () => Promise.reject(erpError('credentials', 'INVALID_LOGIN'))),
-    ],
-    [
-      'a hidden record type',
-      ({ erp }) => (erp.onCall = () => Promise.reject(erpError('forbidden', 'RECORD_TYPE_HIDDEN'))),
-    ],
-    [
-      'empty pages',
-      ({ erp }) => (erp.bendPage = (page) => ({ ...page, records: [], lastId: null, hasMore: false })),
-    ],
-    ['nothing there, and a count of nothing', ({ erp }) => erp.records.clear()],
-  ];
-  it.each(failures)(
+  const fails =
+    (...error: Parameters<typeof erpError>) =>
+    ({ erp }: SyncFixture) => {
+      erp.onCall = () => Promise.reject(erpError(...error));
+    };
+  const returnsEmptyPages = ({ erp }: SyncFixture) => {
+    erp.bendPage = (page) => ({ ...page, records: [], lastId: null, hasMore: false });
+  };
+  const hasNoFields = ({ erp, tenant }: SyncFixture) => {
+    erp.fields = erp.fields.map((held) => ({ ...held, syncable: false }));
+    return inTransaction(tenant, (tx) => tx('erp_record_types').delete());
+  };
+
+  it.each<[string, (fixture: SyncFixture) => unknown, string, string, string?]>([
+    ['no answer', fails('down', 'SERVER_ERROR'), 'failed', 'SERVER_ERROR'],
+    ['a refused login', fails('credentials', 'INVALID_LOGIN'), 'failed', 'INVALID_LOGIN'],
+    ['a hidden record type', fails('forbidden', 'RECORD_TYPE_HIDDEN'), 'failed', 'RECORD_TYPE_HIDDEN'],
+    ['a record type without readable fields', hasNoFields, 'failed', 'RECORD_TYPE_UNAVAILABLE'],
+    // A page without changes is not a failure when nothing changed.
+    ['empty pages', returnsEmptyPages, 'failed', 'ZERO_ROWS', 'succeeded'],
+    ['nothing, and a count of nothing', ({ erp }) => erp.records.clear(), 'partial', 'DELETIONS_HELD'],
+  ])(
     'source failure empties the destination: %s leaves every record available',
-    async (_name, fail) => {
+    async (_name, fail, status, code, incremental = status) => {
       for (const mode of ['full', 'incremental'] as const) {
-        const fixture = await syncFixture(ctx, memoryErp(datedFields));
-        for (let id = 1; id <= 25; id += 1) fixture.erp.put(id);
+        const fixture = await site.withRecords(25, {}, datedFields);
         await fixture.sync();
         const before = await fixture.rows();
-        fail(fixture);
-        // A page without changes is not a failure when nothing changed.
-        const ends =
-          mode === 'incremental' && fixture.erp.bendPage !== null ? ['succeeded'] : ['failed', 'partial'];
-        expect(ends).toContain((await fixture.sync(mode)).status);
+        await fail(fixture);
+        const run = await fixture.sync(mode);
+        expect(run.status).toBe(mode === 'full' ? status : incremental);
+        expect(run.error?.code).toBe(run.status === 'succeeded' ? undefined : code);
         expect([await fixture.rows(), await fixture.staged()]).toEqual([before, 0]);
         expect(await fixture.query(`select from ${fixture.schema}.tombstones`)).toEqual([]);
       }
@@ -171,63 +130,20 @@ describe('an ERP that fails', () => {
 });
 
 describe('an ERP that refuses', () => {
-  it('invalid credentials fail the run at once and pause the configuration with a fix; nothing is lost', async () => {
-    const fixture = await fixtureWith(25);
-    await fixture.sync();
-    fixture.erp.onCall = ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '10') throw erpError('credentials', 'INVALID_LOGIN');
-    };
-    expect(await fixture.sync()).toMatchObject({
-      status: 'failed',
-      attempt: 1,
-      error: { code: 'INVALID_LOGIN' },
-    });
-    expect(await pausedReason(fixture)).toMatchObject({
-      code: 'INVALID_LOGIN',
-      fix: 'Do something about it.',
-    });
-    expect([(await fixture.rows()).length, await fixture.staged()]).toEqual([25, 0]);
-    fixture.erp.onCall = () => undefined;
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
-    expect(await pausedReason(fixture)).toBeNull();
-  });
-
   it('a missing connection is reported as a credential failure, not as a database failure', async () => {
-    const fixture = await fixtureWith(1);
+    const fixture = await site.withRecords(1);
     const id = await fixture.queue();
-    await workOnRun(ctx, await fixture.claim(), noSignal, createTenantConnector);
+    await workOnRun(site.ctx, await fixture.claim(), noSignal, createTenantConnector);
     expect(await fixture.row(id)).toMatchObject({
       status: 'failed',
       attempt: 1,
       error: { code: 'NO_CONNECTION', fix: expect.stringContaining('Set up the connection') },
     });
-    expect(await pausedReason(fixture)).toMatchObject({ code: 'NO_CONNECTION' });
-  });
-
-  it('a record type that the role may no longer view fails the run and deletes nothing', async () => {
-    const fixture = await fixtureWith(25);
-    await fixture.sync();
-    fixture.erp.onCall = ({ operation }) => {
-      if (operation === 'count') throw erpError('forbidden', 'RECORD_TYPE_HIDDEN');
-    };
-    expect(await fixture.sync()).toMatchObject({
-      status: 'failed',
-      attempt: 1,
-      error: { code: 'RECORD_TYPE_HIDDEN' },
-    });
-    expect(await fixture.rows()).toHaveLength(25);
-    fixture.erp.onCall = () => undefined;
-    fixture.erp.fields = fixture.erp.fields.map((held) => ({ ...held, syncable: false }));
-    await inTransaction(fixture.tenant, (tx) => tx('erp_record_types').delete());
-    expect(await fixture.sync()).toMatchObject({
-      status: 'failed',
-      error: { code: 'RECORD_TYPE_UNAVAILABLE' },
-    });
-    expect(await fixture.rows()).toHaveLength(25);
+    expect(await fixture.pausedReason()).toMatchObject({ code: 'NO_CONNECTION' });
   });
 
   it('one bad column killing the query or vanishing in silence: the metadata is read again, the run restarts, the old column keeps its values', async () => {
-    const fixture = await fixtureWith(25);
+    const fixture = await site.withRecords(25);
     await fixture.sync();
     fixture.erp.onCall = ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '10') fixture.erp.refusedFields.add('total');
@@ -235,8 +151,7 @@ describe('an ERP that refuses', () => {
     };
     fixture.erp.put(2, { name: 'changed' });
     fixture.erp.put(26);
-    const run = await fixture.sync();
-    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 26, inserted: 1 }, error: null });
+    const run = await fixture.expectSuccess('full', { fetched: 26, inserted: 1 });
     expect(pagesRead(fixture).slice(3)).toEqual([null, '10', null, '10', '20']);
     const rows = await fixture.rows();
     expect(rows[1]).toMatchObject({ f_name: 'changed', f_total: '2.50' });
@@ -251,7 +166,7 @@ describe('an ERP that refuses', () => {
   });
 
   it('waits for an ERP that is unreachable while the metadata is read again', async () => {
-    const fixture = await fixtureWith(5);
+    const fixture = await site.withRecords(5);
     await fixture.sync();
     fixture.erp.refusedFields.add('total');
     let tries = 0;
@@ -261,56 +176,33 @@ describe('an ERP that refuses', () => {
       if (tries < 3) throw erpError('throttled', 'LIMIT');
       fixture.erp.fields = [field('name')];
     };
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+    await fixture.expectSuccess('full');
     expect(tries).toBe(3);
   });
 
   it('an abandoned first load leaves no table behind', async () => {
-    const fixture = await fixtureWith(25);
+    const fixture = await site.withRecords(25);
     fixture.erp.onCall = ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '10') fixture.erp.refusedFields.add('total');
       if (operation === 'metadata' && fixture.erp.refusedFields.size > 0)
         fixture.erp.fields = [field('name')];
     };
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
-    const tables = () =>
-      fixture.query(
-        `select tablename as t from pg_tables where schemaname = $1 and tablename like 'thing%' order by 1`,
-        [fixture.schema],
-      );
-    expect(await tables()).toEqual([{ t: 'thing_2' }]);
-    const failing = await fixtureWith(25);
+    await fixture.expectSuccess('full');
+    expect(await fixture.tables()).toEqual(['thing_2']);
+    const failing = await site.withRecords(25);
     failing.erp.onCall = ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '10') throw erpError('query', 'QUERY_REFUSED');
     };
-    expect(await failing.sync()).toMatchObject({ status: 'failed' });
-    expect(
-      await failing.query(
-        `select tablename from pg_tables where schemaname = $1 and tablename like 'thing%'`,
-        [failing.schema],
-      ),
-    ).toEqual([]);
+    await failing.expectFailure('full', 'QUERY_REFUSED');
+    expect(await failing.tables()).toEqual([]);
   });
 });
 
 describe('an ERP whose responses are inconsistent', () => {
-  it('zero rows reported as success: no rows although the ERP counts some fail the run, and nothing is deleted', async () => {
-    const fixture = await fixtureWith(25);
-    await fixture.sync();
-    fixture.erp.bendPage = (page) => ({ ...page, records: [], lastId: null, hasMore: false });
-    expect(await fixture.sync()).toMatchObject({
-      status: 'failed',
-      attempt: 1,
-      error: { code: 'ZERO_ROWS' },
-    });
-    expect(await fixture.rows()).toHaveLength(25);
-  });
-
   it('the 100,000 cap reached in silence: the last page comes too early, and the missing records are fetched by id', async () => {
-    const fixture = await fixtureWith(25);
+    const fixture = await site.withRecords(25);
     fixture.erp.bendPage = (page) => ({ ...page, hasMore: false });
-    const run = await fixture.sync();
-    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 25, inserted: 25 } });
+    const run = await fixture.expectSuccess('full', { fetched: 25, inserted: 25 });
     expect(run.proof[1]).toMatchObject({
       check: 'count',
       facts: { expected: 25, read: 10, missingCount: 15, vanishedCount: 0 },
@@ -318,7 +210,7 @@ describe('an ERP whose responses are inconsistent', () => {
   });
 
   it('paging without a total order: a page that repeats a record of an earlier page fails the run', async () => {
-    const fixture = await fixtureWith(25);
+    const fixture = await site.withRecords(25);
     await fixture.sync();
     const before = await fixture.rows();
     fixture.erp.put(3, { name: 'changed' });
@@ -328,103 +220,88 @@ describe('an ERP whose responses are inconsistent', () => {
       ...page,
       records: page.records.map((record) => (record.id === '12' ? { ...record, id: '4' } : record)),
     });
-    const run = await fixture.sync();
-    expect(run).toMatchObject({
-      status: 'failed',
+    await fixture.expectFailure('full', 'PAGE_OUT_OF_ORDER', {
       attempt: 5,
-      error: { code: 'PAGE_OUT_OF_ORDER', message: expect.stringContaining('4') },
+      error: { message: expect.stringContaining('4') },
     });
     expect([await fixture.rows(), await fixture.staged()]).toEqual([before, 0]);
   });
 
-  it('a page with a gap: the missing records are fetched by id', async () => {
-    const fixture = await fixtureWith(25);
-    fixture.erp.bendPage = (page) => ({ ...page, records: page.records.filter(({ id }) => id !== '14') });
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
-  });
-
   it('a record that is created behind the cursor during the run is fetched', async () => {
-    const fixture = await fixtureWith(25);
+    const fixture = await site.withRecords(25);
     fixture.erp.records.delete('3');
     fixture.erp.onCall = ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '21') fixture.erp.put(3, { name: 'late' });
     };
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { fetched: 25 } });
+    await fixture.expectSuccess('full', { fetched: 25 });
     expect((await fixture.rows())[2]).toMatchObject({ f_name: 'late' });
   });
 
   it('a record that is created after the last page is in this run or the next, and never deleted', async () => {
-    const fixture = await fixtureWith(25);
+    const fixture = await site.withRecords(25);
     await fixture.sync();
     fixture.erp.onCall = ({ operation }) => {
       if (operation === 'count' && pagesRead(fixture).length === 6) fixture.erp.put(99);
     };
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 1, deleted: 0 } });
+    await fixture.expectSuccess('full', { inserted: 1, deleted: 0 });
     expect(await fixture.rows()).toHaveLength(26);
   });
 
   it('a record that is deleted during the run is deleted by the next run', async () => {
-    const fixture = await fixtureWith(25);
+    const fixture = await site.withRecords(25);
     fixture.erp.onCall = ({ operation, afterId }) => {
       if (operation === 'readPage' && afterId === '20') fixture.erp.records.delete('5');
     };
-    const run = await fixture.sync();
-    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 25 } });
+    const run = await fixture.expectSuccess('full', { fetched: 25 });
     expect(run.proof[1]).toMatchObject({ facts: { vanished: ['5'], missingCount: 0 } });
     fixture.erp.onCall = () => undefined;
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
+    await fixture.expectSuccess('full', { deleted: 1 });
   });
 
   it('a record that is listed but cannot be read fails the run and keeps its last version', async () => {
-    const fixture = await fixtureWith(25);
+    const fixture = await site.withRecords(25);
     await fixture.sync();
     fixture.erp.locked.add('14');
-    expect(await fixture.sync()).toMatchObject({
-      status: 'failed',
-      error: { code: 'COUNT_MISMATCH', message: expect.stringContaining('14') },
+    await fixture.expectFailure('full', 'COUNT_MISMATCH', {
+      error: { message: expect.stringContaining('14') },
     });
     expect(await fixture.rows()).toHaveLength(25);
     expect(await fixture.staged()).toBe(0);
   });
 
   it('a locked record is detected although another record was deleted in the meantime', async () => {
-    const fixture = await fixtureWith(25);
+    const fixture = await site.withRecords(25);
     await fixture.sync();
     fixture.erp.locked.add('14');
     fixture.erp.onCall = ({ operation }) => {
       if (operation === 'readByIds') fixture.erp.records.delete('5');
     };
-    expect(await fixture.sync()).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
+    await fixture.expectFailure('full', 'COUNT_MISMATCH');
   });
 
   it('a record that is deleted between being listed and being read is not a mismatch', async () => {
-    const fixture = await fixtureWith(25);
+    const fixture = await site.withRecords(25);
     fixture.erp.bendPage = (page) => ({ ...page, records: page.records.filter(({ id }) => id !== '14') });
     fixture.erp.onCall = ({ operation }) => {
       if (operation === 'readByIds') fixture.erp.records.delete('14');
     };
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { fetched: 24 } });
+    await fixture.expectSuccess('full', { fetched: 24 });
   });
 
   it('a list of ids that is shorter than the count proves nothing', async () => {
-    const fixture = await fixtureWith(25);
+    const fixture = await site.withRecords(25);
     await fixture.sync();
     fixture.erp.claimedCount = () => 1_000;
-    expect(await fixture.sync()).toMatchObject({
-      status: 'failed',
-      error: { code: 'COUNT_MISMATCH', message: 'The ERP counts 1000 records but lists 25' },
+    await fixture.expectFailure('full', 'COUNT_MISMATCH', {
+      error: { message: 'The ERP counts 1000 records but lists 25' },
     });
     expect(await fixture.rows()).toHaveLength(25);
   });
 
   it('pages that do not advance end the run', async () => {
-    const fixture = await fixtureWith(25);
+    const fixture = await site.withRecords(25);
     fixture.erp.bendPage = (page, { afterId }) =>
       afterId === null ? page : { ...page, records: [], lastId: afterId, hasMore: true };
-    expect(await fixture.sync()).toMatchObject({
-      status: 'failed',
-      attempt: 5,
-      error: { code: 'PAGE_WITHOUT_END' },
-    });
+    await fixture.expectFailure('full', 'PAGE_WITHOUT_END', { attempt: 5 });
   });
 });

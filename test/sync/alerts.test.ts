@@ -1,64 +1,39 @@
-// Alert mails, read from a real mail server: one for each change of a sync's health, however many processes
-// work or die.
-import type { Knex } from 'knex';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createApp } from '../../src/app.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
 import type { Recurring } from '../../src/core/recurring.ts';
-import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { startMailSender } from '../../src/mail/index.ts';
 import { startCertificateWatch } from '../../src/sync/certificate-watch.ts';
 import { recordSyncHealth } from '../../src/sync/health.ts';
 import { publishVersion } from '../public/fixture.ts';
-import { createApi } from '../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { testSettings } from '../setup/database.ts';
+import { makeOrganization } from '../setup/organization.ts';
 import { type Delivered, type MailServer, startMailServer } from '../setup/smtp.ts';
-import { endOpenRuns, erpError, type SyncFixture, syncFixture } from './fixture.ts';
+import { erpError, type SyncFixture, syncFixture } from './fixture.ts';
+import { useSync } from './site.ts';
 
 const publicUrl = 'https://portal.example.test';
 const consoleUrl = `${publicUrl}/console`;
 const recipients = ['ops@example.test', 'night@example.test'];
 
-let database: TestDatabase;
+const site = useSync({}, { settings: { publicUrl }, refusable: ['insert on outgoing_mails'] });
 let server: MailServer;
 let ctx: Ctx;
-let admin: Knex;
 let fixture: SyncFixture;
 
-beforeAll(async () => {
-  database = await testDatabase({ settings: { publicUrl } });
-  admin = openKnex(database.address, null, 1);
-  await admin.raw(`
-    create table refusals (on_or_off boolean);
-    grant select on refusals to portal_service;
-    create function refuse() returns trigger language plpgsql as $$
-    begin
-      if exists (select from refusals) then raise exception 'refused by the test'; end if;
-      return new;
-    end $$;
-    create trigger refusing before insert on outgoing_mails for each row execute function refuse();`);
-});
 beforeEach(async () => {
   server = await startMailServer();
   ctx = {
-    ...database.ctx,
-    settings: { ...database.ctx.settings, mail: { ...testSettings.mail, smtpUrl: server.url } },
+    ...site.ctx,
+    settings: { ...site.ctx.settings, mail: { ...testSettings.mail, smtpUrl: server.url } },
   };
   fixture = await syncFixture(ctx);
   for (let id = 1; id <= 60; id += 1) fixture.erp.put(id);
   await fixture.changeConfig({ alert_recipients: recipients });
 });
 afterEach(async () => {
-  await admin('refusals').delete();
-  await endOpenRuns(database);
   await server.close();
-});
-afterAll(async () => {
-  await admin.destroy();
-  await database.close();
 });
 
 /** The mails that were sent since the last call, by recipient and subject. */
@@ -216,10 +191,7 @@ describe('an alert', () => {
         settings: connection,
       }),
     );
-    const api = createApi(
-      createApp(ctx),
-      (await makeKey(ctx, fixture.organizationId, { permissions: ['write'] })).secret,
-    );
+    const api = await site.api(fixture);
     expect((await api('delete', '/netsuite/connection')).status).toBe(204);
     const sent = await mails();
     expect(sent.map(({ mail }) => mail.subject)).toEqual(recipients.map(() => 'Sync Things is paused'));
@@ -262,13 +234,13 @@ describe('an alert', () => {
 
   it('is queued in the transaction that changes the state, exactly once, wherever the worker dies', async () => {
     fails('forbidden');
-    await admin('refusals').insert({ on_or_off: true });
+    await site.refuse('outgoing_mails');
     const runId = await fixture.queue();
     await fixture.work(await fixture.claim());
     expect((await fixture.row(runId)).status).toBe('running');
     expect(await subjects()).toEqual([]);
-    await admin('refusals').delete();
-    await admin('sync_runs').where({ id: runId }).update({ lease_until: '2020-01-01' });
+    await site.allow();
+    await fixture.expire(runId);
     expect((await fixture.drive(runId)).status).toBe('failed');
     expect(await subjects()).toEqual(toAll('Sync Things failed'));
   });
@@ -327,7 +299,7 @@ describe('an expiring certificate', () => {
   });
   afterEach(async () => {
     for (const watch of watches) await watch.stop();
-    await admin('organizations').where({ id: organizationId }).delete();
+    await site.admin('organizations').where({ id: organizationId }).delete();
   });
 
   it('is reported 60, 30 and 14 days before, once each, to every recipient, however many processes run', async () => {
@@ -388,9 +360,9 @@ describe('an expiring certificate', () => {
 
   it('is reported later when the mails cannot be queued', async () => {
     await endsIn(10);
-    await admin('refusals').insert({ on_or_off: true });
+    await site.refuse('outgoing_mails');
     expect(await look()).toEqual([]);
-    await admin('refusals').delete();
+    await site.allow();
     expect(await look()).toHaveLength(3);
   });
 });

@@ -1,9 +1,8 @@
 // Invalid records that an ERP may send: each is rejected with its reason, the run is partial, and the rest is
 // available. First over HTTP, through the connector; then from a connector that does not validate.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Connector } from '../../src/connectors/connector.ts';
 import type { SourceRecord } from '../../src/connectors/source-records.ts';
-import type { Ctx } from '../../src/core/ctx.ts';
 import { saveAccount } from '../../src/sync/record-types.store.ts';
 import {
   createConnectorAt,
@@ -12,21 +11,10 @@ import {
   startWire,
   type Wire,
 } from '../connectors/netsuite/wire.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
+import { datedFields, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase();
-  const quick = { pageSize: 10, retryBaseMs: 2, retryMaxMs: 4 };
-  ctx = {
-    ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...quick } },
-  };
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync({ pageSize: 10, retryBaseMs: 2, retryMaxMs: 4 });
 
 const rejections = (fixture: SyncFixture) =>
   fixture.query<{ id: string; code: string; message: string }>(
@@ -91,7 +79,7 @@ describe('over the wire', () => {
     wire.answer = (seen, response) => {
       if (seen.path.endsWith('serverTime')) return { serverTime: '2026-05-01T12:00:00.000Z' };
       if (seen.query.includes(' AS today ')) return { items: [{ today: nextDay() }], hasMore: false };
-      if (seen.query.includes('deletedrecord')) return { items: [], hasMore: false };
+      if (!seen.query.includes(' FROM customer ')) return { items: [], hasMore: false };
       if (seen.query.includes('COUNT(*)')) {
         const count = String([...rows.values()].flat().length);
         return { items: [{ n: count, records: count }], hasMore: false };
@@ -110,155 +98,99 @@ describe('over the wire', () => {
       connector: createConnectorAt(wire.url, { erp: { maxResponseBytes } }),
     });
     const fields = ['entityid', 'creditlimit', 'isperson', 'startdate', 'currency', 'lastmodifieddate'];
-    const fixture = await syncFixture(ctx, erp, { recordType: 'customer', fields });
+    const fixture = await syncFixture(site.ctx, erp, { recordType: 'customer', fields });
     await saveAccount(fixture.tenant, { described: [getMetadata('customer')], listed: [], account: null });
     return fixture;
   }
 
-  const broken = good(14).replace('"C14"', '"C\u000114"'); // an unescaped control character
-  it.each<[string, string[], { code: string; message: RegExp; id?: string }]>([
-    ['malformed JSON', [broken], { code: 'RECORD_UNREADABLE', message: /malformed JSON/ }],
-    [
-      'a value too long for an answer',
-      [good(14, { entityid: 'x'.repeat(200_000) })],
-      { code: 'RECORD_UNREADABLE', message: /too large/ },
-    ],
+  const broken = (id: number) => good(id).replace(`"C${id}"`, `"C\u0001${id}"`); // an unescaped control character
+  /** What a row of the account has, why it is rejected, and under which id if not its own. */
+  type Invalid = [string, object | ((id: number) => string[]), string, RegExp, string?];
+  const breakingTheAnswer: Invalid[] = [
+    ['malformed JSON', (id) => [broken(id)], 'RECORD_UNREADABLE', /malformed JSON/],
+    ['a value too long for an answer', { entityid: 'x'.repeat(200_000) }, 'RECORD_UNREADABLE', /too large/],
+  ];
+  const invalidValues: Invalid[] = [
     [
       'a number too long',
-      [good(14, { creditlimit: '9'.repeat(500) })],
-      { code: 'VALUE_UNREADABLE', message: /creditlimit is not a number/ },
+      { creditlimit: '9'.repeat(500) },
+      'VALUE_UNREADABLE',
+      /creditlimit is not a number/,
     ],
-    [
-      'a number instead of text',
-      [good(14, { creditlimit: 5 })],
-      { code: 'VALUE_UNREADABLE', message: /creditlimit is a JSON number/ },
-    ],
-    [
-      'an object instead of text',
-      [good(14, { entityid: { a: 1 } })],
-      { code: 'VALUE_UNREADABLE', message: /entityid is a JSON object/ },
-    ],
-    [
-      'a word for a truth',
-      [good(14, { isperson: 'yes' })],
-      { code: 'VALUE_UNREADABLE', message: /isperson is neither/ },
-    ],
-    [
-      'a date that is none',
-      [good(14, { startdate: '2026-02-30' })],
-      { code: 'VALUE_UNREADABLE', message: /startdate is not a date/ },
-    ],
-    [
-      'a day in year 0',
-      [good(14, { startdate: '0000-12-01' })],
-      { code: 'VALUE_UNREADABLE', message: /startdate is not a date/ },
-    ],
+    ['a number instead of text', { creditlimit: 5 }, 'VALUE_UNREADABLE', /creditlimit is a JSON number/],
+    ['an object instead of text', { entityid: { a: 1 } }, 'VALUE_UNREADABLE', /entityid is a JSON object/],
+    ['a word for a truth', { isperson: 'yes' }, 'VALUE_UNREADABLE', /isperson is neither/],
+    ['a date that is none', { startdate: '2026-02-30' }, 'VALUE_UNREADABLE', /startdate is not a date/],
+    ['a day in year 0', { startdate: '0000-12-01' }, 'VALUE_UNREADABLE', /startdate is not a date/],
     [
       'a modification time in year 0',
-      [good(14, { lastmodifieddate: '0000-12-01T10:00:00Z' })],
-      { code: 'VALUE_UNREADABLE', message: /lastmodifieddate is not a time/ },
+      { lastmodifieddate: '0000-12-01T10:00:00Z' },
+      'VALUE_UNREADABLE',
+      /lastmodifieddate is not a time/,
     ],
-    [
-      'an id of twenty digits',
-      [good(14, { id: '12345678901234567890' })],
-      { code: 'ID_NOT_INTEGER', message: /not an integer/, id: '12345678901234567890' },
-    ],
-    [
-      'NUL',
-      [good(14, { entityid: 'a\0b' })],
-      { code: 'VALUE_UNREADABLE', message: /entityid contains a character/ },
-    ],
-    [
-      'a lone surrogate',
-      [good(14, { entityid: 'a\ud800' })],
-      { code: 'VALUE_UNREADABLE', message: /entityid contains a character/ },
-    ],
+    ['NUL', { entityid: 'a\0b' }, 'VALUE_UNREADABLE', /entityid contains a character/],
+    ['a lone surrogate', { entityid: 'a\ud800' }, 'VALUE_UNREADABLE', /entityid contains a character/],
     [
       'a lone surrogate in a label',
-      [good(14, { currency: '1', df_currency: '\udc00' })],
-      { code: 'VALUE_UNREADABLE', message: /label of currency/ },
+      { currency: '1', df_currency: '\udc00' },
+      'VALUE_UNREADABLE',
+      /label of currency/,
     ],
-    [
-      'NaN',
-      [good(14, { creditlimit: 'NaN' })],
-      { code: 'VALUE_UNREADABLE', message: /creditlimit is not a number/ },
-    ],
-    [
-      '1e400',
-      [good(14, { creditlimit: '1e400' })],
-      { code: 'VALUE_UNREADABLE', message: /creditlimit is not a number/ },
-    ],
+    ['NaN', { creditlimit: 'NaN' }, 'VALUE_UNREADABLE', /creditlimit is not a number/],
+    ['1e400', { creditlimit: '1e400' }, 'VALUE_UNREADABLE', /creditlimit is not a number/],
     [
       '1e400 without quotes',
-      [good(14).replace('"1.50"', '1e400')],
-      { code: 'VALUE_UNREADABLE', message: /creditlimit is a JSON number/ },
+      (id) => [good(id).replace('"1.50"', '1e400')],
+      'VALUE_UNREADABLE',
+      /creditlimit is a JSON number/,
     ],
-    [
-      'duplicate ids',
-      [good(14), good(14, { entityid: 'another' })],
-      { code: 'DUPLICATE_ID', message: /more than one row/ },
-    ],
-    [
-      'an id that changes type',
-      [good(14, { id: 14 })],
-      { code: 'ID_NOT_INTEGER', message: /not an integer/ },
-    ],
-    [
-      'an id that is no number any more',
-      [good(14, { id: 'C-14' })],
-      { code: 'ID_NOT_INTEGER', message: /not an integer/, id: 'C-14' },
-    ],
-    [
-      'an id that cannot be stored',
-      [good(14, { id: 'a\0\ud800' })],
-      { code: 'ID_NOT_INTEGER', message: /not an integer/, id: 'a\ufffd\ufffd' },
-    ],
+    ['duplicate ids', (id) => [good(id), good(id, { entityid: 'x' })], 'DUPLICATE_ID', /more than one row/],
+    ['an id of twenty digits', { id: '1'.repeat(20) }, 'ID_NOT_INTEGER', /not an integer/, '1'.repeat(20)],
+    ['an id that changes type', (id) => [good(id, { id })], 'ID_NOT_INTEGER', /not an integer/],
+    ['an id that is no number any more', { id: 'C-14' }, 'ID_NOT_INTEGER', /not an integer/, 'C-14'],
+    ['an id that cannot be stored', { id: 'a\0\ud800' }, 'ID_NOT_INTEGER', /not an integer/, 'a\ufffd\ufffd'],
+  ];
+
+  it.each([
+    ['makes an answer unreadable', breakingTheAnswer],
+    ['has an invalid value or id', invalidValues],
   ])(
-    '%s: the record is rejected with its reason, the run is partial, the rest is served',
-    async (_name, texts, { code, message, id = '14' }) => {
-      rows.set(14, texts);
+    'each record that %s is rejected with its reason, the run is partial, the rest is served',
+    async (_what, invalid) => {
+      const all = Array.from({ length: invalid.length * 10 }, (_unused, n) => n + 1);
+      rows = new Map(all.map((id) => [id, [good(id)]]));
+      const expected: Record<string, object> = {};
+      const wrong = new Set<number>();
+      for (const [index, [name, more, code, message, storedAs]] of invalid.entries()) {
+        const id = index * 10 + 4;
+        wrong.add(id);
+        rows.set(id, typeof more === 'function' ? more(id) : [good(id, more)]);
+        expected[storedAs ?? id] = { name, code, message: expect.stringMatching(message) };
+      }
+      const found = async (fixture: SyncFixture) =>
+        Object.fromEntries(
+          (await rejections(fixture)).map(({ id, code, message }) => {
+            const at = expected[id];
+            return [id, { name: at !== undefined && 'name' in at ? at.name : 'unknown', code, message }];
+          }),
+        );
+      const rejected = invalid.length;
       const fixture = await customers();
-      const first = await fixture.sync();
-      expect(first).toMatchObject({
-        status: 'partial',
-        attempt: 1,
-        error: { code: 'RECORDS_REJECTED' },
-        counts: { inserted: 24, rejected: 1 },
-      });
-      const expected = [{ id, code, message: expect.stringMatching(message) }];
-      expect(await rejections(fixture)).toEqual(expected);
-      expect(await servedIds(fixture)).toEqual([...rows.keys()].filter((key) => key !== 14).map(String));
-      // Every later run rejects it again, including the incremental one with its scan.
+      const inserted = all.length - rejected;
+      await fixture.expectPartial('full', 'RECORDS_REJECTED', { inserted, rejected }, { attempt: 1 });
+      expect(await found(fixture)).toEqual(expected);
+      expect(await servedIds(fixture)).toEqual(all.filter((id) => !wrong.has(id)).map(String));
+      // Every later run rejects them again, including the incremental one with its scan.
       rows.set(3, [good(3, { entityid: 'changed', lastmodifieddate: '2026-05-01T11:00:00Z' })]);
-      expect(await fixture.sync('incremental')).toMatchObject({
-        status: 'partial',
-        mode: 'incremental',
-        counts: { updated: 1, deleted: 0, rejected: 1 },
-      });
-      expect(await rejections(fixture)).toEqual(expected);
+      const counts = { updated: 1, deleted: 0, rejected };
+      await fixture.expectPartial('incremental', 'RECORDS_REJECTED', counts, { mode: 'incremental' });
+      expect(await found(fixture)).toEqual(expected);
       // The rejection ends when the record is corrected.
-      rows.set(14, [good(14)]);
-      expect(await fixture.sync()).toMatchObject({
-        status: 'succeeded',
-        counts: { inserted: 1, rejected: 0 },
-      });
-      expect(await servedIds(fixture)).toHaveLength(25);
+      for (const id of wrong) rows.set(id, [good(id)]);
+      await fixture.expectSuccess('full', { inserted: rejected, rejected: 0 });
+      expect(await servedIds(fixture)).toHaveLength(all.length);
     },
   );
-
-  it('a record that becomes invalid keeps its last good version and is not treated as deleted', async () => {
-    const fixture = await customers();
-    await fixture.sync();
-    rows.set(14, [
-      good(14, { entityid: 'x', lastmodifieddate: '2026-05-01T11:00:00Z' }),
-      good(14, { entityid: 'y' }),
-    ]);
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'partial',
-      counts: { deleted: 0, rejected: 1 },
-    });
-    expect((await fixture.rows())[13]).toMatchObject({ id: '14', f_entityid: 'C14' });
-  });
 
   it('`__proto__` in a response is a name like any other', async () => {
     rows.set(14, [
@@ -268,7 +200,7 @@ describe('over the wire', () => {
       ),
     ]);
     const fixture = await customers();
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 25 } });
+    await fixture.expectSuccess('full', { inserted: 25 });
     expect((await fixture.rows())[13]).toMatchObject({ f_entityid: 'C14' });
     expect(Reflect.get({}, 'polluted')).toBeUndefined();
   });
@@ -280,11 +212,7 @@ describe('over the wire', () => {
         ? void response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[')
         : answer(seen, response);
     const fixture = await customers();
-    expect(await fixture.sync()).toMatchObject({
-      status: 'failed',
-      attempt: 5,
-      error: { code: 'ANSWER_MALFORMED' },
-    });
+    await fixture.expectFailure('full', 'ANSWER_MALFORMED', { attempt: 5 });
     expect(await rejections(fixture)).toEqual([]);
   });
 });
@@ -308,7 +236,7 @@ describe('from a connector that does not validate', () => {
   ];
   const line = (more: object) => ({ lines: [{ qty: '1' }, more] }) as unknown as Partial<SourceRecord>;
 
-  it.each<[string, object, Partial<SourceRecord>, RegExp]>([
+  const invalid: [string, object, Partial<SourceRecord>, RegExp][] = [
     ['NUL', { name: 'a\0b' }, {}, /^name contains/],
     ['a lone surrogate', { name: 'a\ud83d' }, {}, /^name contains/],
     ['a lone surrogate in a label', {}, { labels: { entity: '\udc00' } }, /^the label of entity contains/],
@@ -341,34 +269,38 @@ describe('from a connector that does not validate', () => {
     ['JSON in a number of a line', {}, line({ qty: '1},{"qty":2' }), /^lines line 2: qty is not a number/],
     ['letters in an integer of a line', {}, line({ count: 'abc' }), /^lines line 2: count is not an integer/],
     ['NUL in a line', {}, line({ memo: 'a\0b' }), /^lines line 2: memo contains/],
-  ])('%s: rejected, partial, the rest served', async (_name, values, more, message) => {
-    const fixture = await syncFixture(ctx, memoryErp(fields));
-    for (let id = 1; id <= 12; id += 1) fixture.erp.put(id);
-    fixture.erp.put(7, values as Record<string, string>, more);
-    expect(await fixture.sync()).toMatchObject({
-      status: 'partial',
-      attempt: 1,
-      counts: { inserted: 11, rejected: 1 },
+  ];
+
+  it('each record that is invalid is rejected with its reason, the run is partial, the rest is served', async () => {
+    const [count, rejected] = [invalid.length * 10, invalid.length];
+    const fixture = await site.withRecords(count, {}, fields);
+    const wrong = invalid.map(([name, values, more, message], index) => {
+      const id = String(index * 10 + 7);
+      fixture.erp.put(id, values as Record<string, string>, more);
+      return { id, name, code: expect.stringMatching(/^VALUE_/), message: expect.stringMatching(message) };
     });
-    expect(await rejections(fixture)).toEqual([
-      { id: '7', code: expect.stringMatching(/^VALUE_/), message: expect.stringMatching(message) },
-    ]);
-    expect(await servedIds(fixture)).not.toContain('7');
+    const inserted = count - rejected;
+    await fixture.expectPartial('full', 'RECORDS_REJECTED', { inserted, rejected }, { attempt: 1 });
+    const found = (await rejections(fixture)).toSorted((a, b) => Number(a.id) - Number(b.id));
+    expect(found.map((one, index) => ({ ...one, name: wrong[index]?.name }))).toEqual(wrong);
+    const served = await servedIds(fixture);
+    expect(served).toHaveLength(inserted);
+    expect(wrong.filter(({ id }) => served.includes(id))).toEqual([]);
   });
 
   it('a field named `constructor` has only its own values', async () => {
-    const fixture = await syncFixture(ctx, memoryErp(fields));
+    const fixture = await syncFixture(site.ctx, memoryErp(fields));
     fixture.erp.put(1);
     fixture.erp.put(2, { constructor: 'a builder' });
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+    await fixture.expectSuccess('full');
     expect((await fixture.rows()).map((row) => row['f_constructor'])).toEqual([null, 'a builder']);
   });
 
   it('a modification time, and ids of lists and deletions, that cannot be stored: rejected by an incremental run, the rest served', async () => {
-    const fixture = await syncFixture(ctx, memoryErp(datedFields));
+    const fixture = await syncFixture(site.ctx, memoryErp(datedFields));
     const { erp } = fixture;
     for (let id = 1; id <= 12; id += 1) erp.put(id);
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+    await fixture.expectSuccess('full');
     erp.put(3, { name: 'changed' });
     erp.put(7, { name: 'changed' });
     const { connector } = erp;
@@ -390,20 +322,21 @@ describe('from a connector that does not validate', () => {
     const unstorable = ['a\0', '\ud800', '9'.repeat(30), 'x'.repeat(5_000)];
     erp.deleted = new Map(unstorable.map((id) => [id, '2100-01-01T00:00:00Z']));
     erp.today = '2100-01-01';
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'partial',
-      attempt: 1,
-      counts: { updated: 1, deleted: 0, rejected: 1 },
-    });
+    await fixture.expectPartial(
+      'incremental',
+      'RECORDS_REJECTED',
+      { updated: 1, deleted: 0, rejected: 1 },
+      { attempt: 1 },
+    );
     expect(await rejections(fixture)).toMatchObject([{ id: '7', code: 'VALUE_UNREADABLE' }]);
     expect((await fixture.rows())[6]).toMatchObject({ f_name: 'name 7' });
     Object.assign(erp, { connector });
     erp.put(7, { name: 'right again' });
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', error: null });
+    await fixture.expectSuccess('incremental');
   });
 
   it('duplicate ids on one page: all records with that id are rejected', async () => {
-    const fixture = await syncFixture(ctx, memoryErp());
+    const fixture = await syncFixture(site.ctx, memoryErp());
     for (let id = 1; id <= 12; id += 1) fixture.erp.put(id);
     await fixture.sync();
     fixture.erp.bendPage = (page) => ({
@@ -412,7 +345,7 @@ describe('from a connector that does not validate', () => {
         record.id === '7' ? [record, { ...record, values: { name: 'another' } }] : [record],
       ),
     });
-    expect(await fixture.sync()).toMatchObject({ status: 'partial', counts: { rejected: 1, deleted: 0 } });
+    await fixture.expectPartial('full', 'RECORDS_REJECTED', { rejected: 1, deleted: 0 });
     expect(await rejections(fixture)).toMatchObject([{ id: '7', code: 'DUPLICATE_ID' }]);
     expect((await fixture.rows())[6]).toMatchObject({ f_name: 'name 7' });
   });
@@ -423,13 +356,13 @@ describe('from a connector that does not validate', () => {
     ['another way of writing it', '007', '007'],
     ['what cannot be stored', `\0\ud800${'x'.repeat(5_000)}`, `\ufffd\ufffd${'x'.repeat(198)}`],
   ])('an id that changes type: %s', async (_name, id, storableId) => {
-    const fixture = await syncFixture(ctx, memoryErp());
+    const fixture = await syncFixture(site.ctx, memoryErp());
     for (let n = 1; n <= 12; n += 1) fixture.erp.put(n);
     fixture.erp.bendPage = (page) => ({
       ...page,
       records: page.records.map((record) => (record.id === '7' ? { ...record, id: id as string } : record)),
     });
-    expect(await fixture.sync()).toMatchObject({ status: 'partial', counts: { inserted: 11, rejected: 1 } });
+    await fixture.expectPartial('full', 'RECORDS_REJECTED', { inserted: 11, rejected: 1 });
     expect(await rejections(fixture)).toMatchObject([{ id: storableId, code: 'ID_UNREADABLE' }]);
   });
 });

@@ -1,24 +1,18 @@
 // Records that are created and deleted while ids are listed: the list then has another length than every
 // count, and is right all the same.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { describe, expect, it } from 'vitest';
 import {
   type Call,
   datedFields,
-  endOpenRuns,
   type MemoryErp,
   memoryErp,
   type Operation,
   type SyncFixture,
   syncFixture,
 } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync();
 
 const records = 2_560;
 const longAgo = '2020-01-01T00:00:00Z';
@@ -29,8 +23,8 @@ async function loaded(): Promise<SyncFixture> {
   erp.deleted = new Map();
   erp.at = yesterday;
   for (let id = 1; id <= records; id += 1) erp.put(id, {}, { modifiedAt: longAgo });
-  const fixture = await syncFixture(database.ctx, erp);
-  expect((await fixture.sync('full')).status).toBe('succeeded');
+  const fixture = await syncFixture(site.ctx, erp);
+  await fixture.expectSuccess('full');
   erp.at = null;
   return fixture;
 }
@@ -54,7 +48,7 @@ function churn(erp: MemoryErp, operation: Operation, modifiedAt = longAgo): void
 /** What is stored after a run in which nothing happens. */
 async function expectSame(fixture: SyncFixture): Promise<void> {
   fixture.erp.onCall = () => undefined;
-  expect((await fixture.sync('incremental')).status).toBe('succeeded');
+  await fixture.expectSuccess('incremental');
   expect((await fixture.rows()).map(({ id }) => String(id))).toEqual(
     [...fixture.erp.records.keys()].sort((a, b) => Number(a) - Number(b)),
   );

@@ -1,23 +1,18 @@
 // Absent records over several runs: what the ERP's list of deletions named before, and how many went on the
 // same calendar day.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
+import { describe, expect, it } from 'vitest';
+import { datedFields, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync();
 
 const total = 120;
 async function loaded(): Promise<SyncFixture> {
-  const fixture = await syncFixture(database.ctx, memoryErp(datedFields));
+  const fixture = await syncFixture(site.ctx, memoryErp(datedFields));
   fixture.erp.at = new Date('2026-05-01T01:00:00Z');
   fixture.erp.deleted = new Map();
   for (let id = 1; id <= total; id += 1) fixture.erp.put(id);
-  expect(await fixture.sync('full')).toMatchObject({ status: 'succeeded' });
+  await fixture.expectSuccess('full');
   return fixture;
 }
 /** The role sees a tenth of its records less, from the first one on. */
@@ -46,10 +41,7 @@ describe('a role that narrows in steps, of which the list of deletions says noth
       expect(runs).toEqual(['succeeded', ...Array.from({ length: 11 }, () => 'partial')]);
       // The rest is more than the next day allows.
       onHour(fixture, 2, 6);
-      expect(await fixture.sync(mode)).toMatchObject({
-        status: 'partial',
-        error: { code: 'DELETIONS_HELD' },
-      });
+      await fixture.expectPartial(mode, 'DELETIONS_HELD');
       expect(await stored(fixture)).toBe(total - 12);
     },
   );
@@ -58,10 +50,10 @@ describe('a role that narrows in steps, of which the list of deletions says noth
     const fixture = await loaded();
     narrow(fixture);
     onHour(fixture, 2, 6);
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 12 } });
+    await fixture.expectSuccess('incremental', { deleted: 12 });
     narrow(fixture);
     onHour(fixture, 1, 23);
-    expect(await fixture.sync('full')).toMatchObject({ status: 'partial', counts: { deleted: 0 } });
+    await fixture.expectPartial('full', 'DELETIONS_HELD', { deleted: 0 });
   });
 });
 
@@ -72,16 +64,11 @@ describe('an absence that the list of deletions does not name', () => {
       const fixture = await loaded();
       fixture.erp.drop(1);
       onHour(fixture, 1, 3);
-      expect(await fixture.sync(mode)).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
+      await fixture.expectSuccess(mode, { deleted: 1 });
       fixture.erp.records.delete('2');
       fixture.erp.drop(3);
       onHour(fixture, 2, 4);
-      const run = await fixture.sync(mode);
-      expect(run).toMatchObject({
-        status: 'partial',
-        error: { code: 'DELETIONS_HELD' },
-        counts: { deleted: 1 },
-      });
+      await fixture.expectPartial(mode, 'DELETIONS_HELD', { deleted: 1 });
       expect(
         await fixture.query(
           `select ids, evidence->'allowed' as allowed from ${fixture.schema}.deletion_proposals`,
@@ -95,7 +82,7 @@ describe('an absence that the list of deletions does not name', () => {
     fixture.erp.drop(1);
     fixture.erp.records.delete('2');
     onHour(fixture, 2, 3);
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'partial', counts: { deleted: 1 } });
+    await fixture.expectPartial('incremental', 'DELETIONS_HELD', { deleted: 1 });
     expect(await stored(fixture)).toBe(total - 1);
   });
 });

@@ -1,48 +1,12 @@
 // What is deleted, what waits for approval, and how an approval is carried out. Public bugs of other products
 // are named in the words of the specification.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../src/app.ts';
-import type { Ctx } from '../../src/core/ctx.ts';
-import { type Api, createApi } from '../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey } from '../setup/organization.ts';
-import {
-  asAdmin,
-  datedFields,
-  endOpenRuns,
-  erpError,
-  memoryErp,
-  type SyncFixture,
-  syncFixture,
-} from './fixture.ts';
+import { describe, expect, it } from 'vitest';
+import type { Api } from '../setup/api.ts';
+import { countCalls, erpError, operations, type SyncFixture, wait } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase();
-  ctx = {
-    ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 100 } },
-  };
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync({ pageSize: 100 });
 
-const start = new Date('2026-05-01T08:00:00Z');
-const wait = ({ erp }: SyncFixture, hours: number): void => {
-  erp.at = new Date((erp.at ?? start).getTime() + hours * 3_600_000);
-};
-async function loaded(count: number, options = {}): Promise<SyncFixture> {
-  const fixture = await syncFixture(ctx, memoryErp(datedFields), options);
-  fixture.erp.at = start;
-  fixture.erp.deleted = new Map();
-  for (let id = 1; id <= count; id += 1) fixture.erp.put(id);
-  wait(fixture, 5);
-  await fixture.sync('incremental');
-  wait(fixture, 1);
-  fixture.erp.calls.length = 0;
-  return fixture;
-}
 const range = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_unused, n) => String(from + n));
 const vanish = (fixture: SyncFixture, ids: readonly string[]) => {
@@ -52,124 +16,101 @@ const proposals = (fixture: SyncFixture) =>
   fixture.query<{ id: string; status: string; n: number }>(
     `select id, status, cardinality(ids) as n from ${fixture.schema}.deletion_proposals order by created_at, id`,
   );
-const scans = ({ erp }: SyncFixture): number =>
-  erp.calls.filter(({ operation }) => operation === 'scan').length;
 const stored = async (fixture: SyncFixture): Promise<number> => (await fixture.rows()).length;
-const publisher = async (fixture: SyncFixture): Promise<Api> =>
-  createApi(createApp(ctx), (await makeKey(ctx, fixture.organizationId, { permissions: ['write'] })).secret);
 
 describe('deletions of an incremental run', () => {
   it('records that the ERP lists as deleted are deleted, however many', async () => {
-    const fixture = await loaded(60);
+    const fixture = await site.loaded(60);
     for (const id of range(1, 40)) fixture.erp.drop(id);
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 40 } });
+    await fixture.expectSuccess('incremental', { deleted: 40 });
     expect(await stored(fixture)).toBe(20);
   });
 
   it('a record that is listed as deleted but exists stays', async () => {
-    const fixture = await loaded(10);
+    const fixture = await site.loaded(10);
     fixture.erp.deleted?.set('3', '2026-05-01T13:30:00Z');
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { deleted: 0, unchanged: 1 },
-    });
+    await fixture.expectSuccess('incremental', { deleted: 0, unchanged: 1 });
     expect(await stored(fixture)).toBe(10);
   });
 
   it('a few merely absent records are deleted, after a scan, and the proof reports it', async () => {
-    const fixture = await loaded(60);
+    const fixture = await site.loaded(60);
     vanish(fixture, range(1, 6));
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({ status: 'succeeded', counts: { deleted: 6 } });
+    const run = await fixture.expectSuccess('incremental', { deleted: 6 });
     expect(run.proof.find(({ check }) => check === 'scan')).toMatchObject({
       facts: { listed: 54, absent: 6 },
     });
   });
 
   it('a deletion feed that the role may not read is reported, and ids are compared instead', async () => {
-    const fixture = await loaded(60, { deletions: 'feed' });
+    const fixture = await site.loaded(60, { deletions: 'feed' });
     fixture.erp.deleted = null;
     vanish(fixture, ['7']);
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
+    const run = await fixture.expectSuccess('incremental', { deleted: 1 });
     expect(await fixture.events(run.id)).toContain(
       "the ERP's list of deletions can't be read; deletions are found by comparing ids",
     );
   });
 
   it('with `feed`, merely absent records are kept and reported', async () => {
-    const fixture = await loaded(30, { deletions: 'feed' });
+    const fixture = await site.loaded(30, { deletions: 'feed' });
     vanish(fixture, ['7']);
     fixture.erp.drop(8);
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({
-      status: 'partial',
-      error: { code: 'DELETIONS_HELD' },
-      counts: { deleted: 1 },
-    });
+    await fixture.expectPartial('incremental', 'DELETIONS_HELD', { deleted: 1 });
     expect(await stored(fixture)).toBe(29);
     // Now the ERP lists it.
     fixture.erp.deleted?.set('7', '2026-05-01T14:30:00Z');
     wait(fixture, 1);
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
+    await fixture.expectSuccess('incremental', { deleted: 1 });
     expect(await proposals(fixture)).toMatchObject([{ status: 'superseded' }]);
   });
 
   it('with `none`, everything stays, without a scan in every run', async () => {
-    const fixture = await loaded(30, { deletions: 'none' });
+    const fixture = await site.loaded(30, { deletions: 'none' });
     vanish(fixture, range(1, 25));
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 0 } });
+    await fixture.expectSuccess('incremental', { deleted: 0 });
     expect(await stored(fixture)).toBe(30);
     fixture.erp.calls.length = 0;
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded' });
-    expect(fixture.erp.calls.map(({ operation }) => operation)).toEqual([
-      'now',
-      'today',
-      'readPage',
-      'listIds',
-      'count',
-    ]);
+    await fixture.expectSuccess('incremental');
+    expect(operations(fixture)).toEqual(['now', 'today', 'readPage', 'listIds', 'count']);
     await fixture.changeConfig({ deletions: 'reconcile', max_delete_share: 1 });
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 25 } });
+    await fixture.expectSuccess('incremental', { deleted: 25 });
   });
 
   it('a record created during the run deleted by the run: it is fetched instead', async () => {
-    const fixture = await loaded(30);
+    const fixture = await site.loaded(30);
     fixture.erp.onCall = ({ operation }) => {
       if (operation === 'count') fixture.erp.put(31);
       if (operation === 'scan') fixture.erp.put(15_000);
     };
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { inserted: 2, deleted: 0 },
-    });
+    await fixture.expectSuccess('incremental', { inserted: 2, deleted: 0 });
     expect(await stored(fixture)).toBe(32);
   });
 
   it('deletions executed before success: a run that fails after it found deletions deletes nothing', async () => {
-    const fixture = await loaded(30);
+    const fixture = await site.loaded(30);
     fixture.erp.drop(3);
     fixture.erp.onCall = ({ operation }) => {
       if (operation === 'count') throw erpError('forbidden', 'RECORD_TYPE_HIDDEN');
     };
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'failed' });
+    await fixture.expectFailure('incremental', 'RECORD_TYPE_HIDDEN');
     expect(await stored(fixture)).toBe(30);
     fixture.erp.onCall = () => undefined;
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 1 } });
+    await fixture.expectSuccess('incremental', { deleted: 1 });
   });
 
   it('a scan compares both sides page by page, wherever one of them has gaps', async () => {
-    const fixture = await loaded(3_300, { maxDeleteShare: 1 });
+    const fixture = await site.loaded(3_300, { maxDeleteShare: 1 });
     const old = { modifiedAt: '2026-05-01T08:00:00Z' };
     const gone = [...range(1, 1_400), ...range(2_000, 2_010), ...range(3_299, 3_300)];
     vanish(fixture, gone);
     for (const id of [1_500, 2_600])
       fixture.erp.put(id, { name: 'came late' }, { modifiedAt: '2026-05-01T08:00:01Z' });
     for (let id = 4_000; id < 5_100; id += 1) fixture.erp.put(id, {}, old);
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({
-      status: 'succeeded',
-      counts: { inserted: 1_100, updated: 2, deleted: gone.length },
+    const run = await fixture.expectSuccess('incremental', {
+      inserted: 1_100,
+      updated: 2,
+      deleted: gone.length,
     });
     expect(run.proof.find(({ check }) => check === 'scan')).toMatchObject({
       facts: { listed: 2_987, fetched: 1_102, absent: gone.length },
@@ -180,38 +121,32 @@ describe('deletions of an incremental run', () => {
   });
 
   it('a record that comes back with other values after the scan missed it is read', async () => {
-    const fixture = await loaded(30);
+    const fixture = await site.loaded(30);
     vanish(fixture, ['3']);
     wait(fixture, 24);
     fixture.erp.onCall = ({ operation }) => {
-      if (operation !== 'scan' || scans(fixture) < 2) return;
+      if (operation !== 'scan' || countCalls(fixture, 'scan') < 2) return;
       fixture.erp.put(3, { name: 'came back' });
     };
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { deleted: 0, updated: 1 },
-    });
+    await fixture.expectSuccess('incremental', { deleted: 0, updated: 1 });
     expect((await fixture.rows()).find(({ id }) => String(id) === '3')).toMatchObject({
       f_name: 'came back',
     });
   });
 
   it('a scan that lists fewer records than the ERP counts proves nothing: the run fails, and nothing is deleted', async () => {
-    const fixture = await loaded(30);
+    const fixture = await site.loaded(30);
     fixture.erp.claimedCount = () => 30;
     vanish(fixture, ['3']);
     wait(fixture, 24);
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'failed',
-      error: { code: 'COUNT_MISMATCH' },
-    });
+    await fixture.expectFailure('incremental', 'COUNT_MISMATCH');
     expect(await stored(fixture)).toBe(30);
   });
 });
 
 describe('absence in a full run', () => {
   it('is confirmed by id, also by a run that stopped in between; a record that has come back meanwhile stays', async () => {
-    const fixture = await loaded(1_200);
+    const fixture = await site.loaded(1_200);
     const gone = range(1, 20);
     const before = new Map(fixture.erp.records);
     vanish(fixture, gone);
@@ -226,97 +161,70 @@ describe('absence in a full run', () => {
       }
       if (operation === 'deletedSince') feeds += 1;
     };
-    expect(await fixture.sync('full')).toMatchObject({
-      status: 'succeeded',
-      counts: { deleted: 19, unchanged: 1_181 },
-    });
+    await fixture.expectSuccess('full', { deleted: 19, unchanged: 1_181 });
     expect({ scans, feeds }).toEqual({ scans: 2, feeds: 2 });
     expect(await stored(fixture)).toBe(1_181);
   });
 
   it('of a record that was rejected before and that pages pass over is confirmed by id: it stays open', async () => {
-    const fixture = await loaded(60);
+    const fixture = await site.loaded(60);
     const rejected = { id: '61', code: 'X', message: 'no' };
     fixture.erp.rejects.set('61', rejected);
-    expect(await fixture.sync('full')).toMatchObject({
-      status: 'partial',
-      error: { code: 'RECORDS_REJECTED' },
-    });
+    await fixture.expectPartial('full', 'RECORDS_REJECTED');
     fixture.erp.bendPage = (page) => ({ ...page, rejected: [] });
     let counts = 0;
     fixture.erp.onCall = ({ operation }) => {
       if (operation === 'count' && ++counts === 2) fixture.erp.records.delete('60');
     };
-    expect(await fixture.sync('full')).toMatchObject({
-      status: 'partial',
-      error: { code: 'RECORDS_REJECTED' },
-      counts: { rejected: 1 },
-    });
+    await fixture.expectPartial('full', 'RECORDS_REJECTED', { rejected: 1 });
     fixture.erp.bendPage = null;
     fixture.erp.onCall = () => undefined;
     fixture.erp.rejects.clear();
     fixture.erp.put(61);
-    expect(await fixture.sync('full')).toMatchObject({
-      status: 'succeeded',
-      counts: { inserted: 1, deleted: 1 },
-    });
+    await fixture.expectSuccess('full', { inserted: 1, deleted: 1 });
   });
 });
 
 describe('held deletions', () => {
   it('zero rows reported as success, and a role change that reads as mass deletion: the deletions are held back, the run is partial, and later runs continue', async () => {
-    const fixture = await loaded(60);
+    const fixture = await site.loaded(60);
     const all = new Map(fixture.erp.records);
     fixture.erp.records.clear();
     fixture.erp.put(61, { name: 'new' });
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({
-      status: 'partial',
-      error: { code: 'DELETIONS_HELD' },
-      counts: { deleted: 0, inserted: 1 },
-    });
+    const run = await fixture.expectPartial('incremental', 'DELETIONS_HELD', { deleted: 0, inserted: 1 });
     expect(await stored(fixture)).toBe(61);
     const [held] = await proposals(fixture);
     expect(held).toMatchObject({ status: 'open', n: 60 });
     expect(run.error).toMatchObject({ proposalId: held?.id });
     fixture.erp.put(62);
     fixture.erp.calls.length = 0;
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'partial',
-      error: { proposalId: held?.id },
-      counts: { inserted: 1 },
-    });
-    expect(fixture.erp.calls.map(({ operation }) => operation)).not.toContain('scan'); // known and confirmed
+    await fixture.expectPartial(
+      'incremental',
+      'DELETIONS_HELD',
+      { inserted: 1 },
+      { error: { proposalId: held?.id } },
+    );
+    expect(operations(fixture)).not.toContain('scan'); // known and confirmed
     for (const [id, record] of all) fixture.erp.records.set(id, record);
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      error: null,
-      counts: { deleted: 0 },
-    });
+    await fixture.expectSuccess('incremental', { deleted: 0 });
     expect(await proposals(fixture)).toMatchObject([{ status: 'superseded' }]);
   });
 
   it('a record that was hidden is read again when it reappears, because its modification time may be unchanged', async () => {
-    const fixture = await loaded(60);
+    const fixture = await site.loaded(60);
     const hidden = [...fixture.erp.records].slice(0, 30);
     for (const [id] of hidden) fixture.erp.records.delete(id);
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'partial',
-      error: { code: 'DELETIONS_HELD' },
-    });
+    await fixture.expectPartial('incremental', 'DELETIONS_HELD');
     for (const [id, record] of hidden)
       fixture.erp.records.set(id, { ...record, values: { ...record.values, name: 'in the same second' } });
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { updated: 30, deleted: 0 },
-    });
+    await fixture.expectSuccess('incremental', { updated: 30, deleted: 0 });
     expect(
       await fixture.query(`select id from ${fixture.schema}.deletion_proposals where status = 'open'`),
     ).toEqual([]);
   });
 
   it('the same ids keep their proposal over scans; other ids supersede it', async () => {
-    const fixture = await loaded(60);
+    const fixture = await site.loaded(60);
     vanish(fixture, range(1, 30));
     await fixture.sync('incremental');
     wait(fixture, 25);
@@ -334,8 +242,8 @@ describe('held deletions', () => {
   it.each(['incremental', 'full'] as const)(
     'approved by HTTP: each id is requested from the ERP again (%s run)',
     async (mode) => {
-      const fixture = await loaded(60);
-      const api = await publisher(fixture);
+      const fixture = await site.loaded(60);
+      const api = await site.api(fixture);
       vanish(fixture, range(1, 30));
       await fixture.sync('incremental');
       const config = (await api('get', `/sync-configs/${fixture.configId}`)).body;
@@ -365,18 +273,17 @@ describe('held deletions', () => {
         status: 422,
         body: { error: { details: [{ code: 'proposal_applied' }] } },
       });
-      const audit = await asAdmin(database, (admin) =>
-        admin('audit_log')
-          .where({ target_id: fixture.configId, action: 'sync-config.approve-deletions' })
-          .select('changes'),
-      );
+      const audit = await site
+        .admin('audit_log')
+        .where({ target_id: fixture.configId, action: 'sync-config.approve-deletions' })
+        .select('changes');
       expect(audit).toEqual([{ changes: { proposalId, records: 30, runId: answer.body.id } }]);
     },
   );
 
   it('a proposal that a later scan superseded can no longer be approved', async () => {
-    const fixture = await loaded(60);
-    const api = await publisher(fixture);
+    const fixture = await site.loaded(60);
+    const api = await site.api(fixture);
     vanish(fixture, range(1, 30));
     await fixture.sync('incremental');
     const [first] = await proposals(fixture);
@@ -394,8 +301,8 @@ describe('held deletions', () => {
 
 describe('an approval while a run is under way', () => {
   it('is carried out by the next run; what it left open keeps its proposal', async () => {
-    const fixture = await loaded(60);
-    const api = await publisher(fixture);
+    const fixture = await site.loaded(60);
+    const api = await site.api(fixture);
     vanish(fixture, range(1, 30));
     await fixture.sync('incremental');
     const [held] = await proposals(fixture);
@@ -406,11 +313,12 @@ describe('an approval while a run is under way', () => {
       const body = { proposalId: held?.id, ids: range(1, 10), revision: 1 };
       approvals.push(await api('post', `/sync-configs/${fixture.configId}/approve-deletions`, body));
     };
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'partial',
-      error: { proposalId: held?.id },
-      counts: { deleted: 0 },
-    });
+    await fixture.expectPartial(
+      'incremental',
+      'DELETIONS_HELD',
+      { deleted: 0 },
+      { error: { proposalId: held?.id } },
+    );
     expect(approvals).toMatchObject([{ status: 202 }]);
     expect(await proposals(fixture)).toMatchObject([
       { id: held?.id, status: 'open', n: 20 },
@@ -428,8 +336,8 @@ describe('an approval while a run is under way', () => {
   });
 
   it('a rejection takes over what was rejected before', async () => {
-    const fixture = await loaded(60);
-    const api = await publisher(fixture);
+    const fixture = await site.loaded(60);
+    const api = await site.api(fixture);
     const reject = async () => {
       const open = (await proposals(fixture)).find(({ status }) => status === 'open');
       return api('post', `/sync-configs/${fixture.configId}/deletion-proposals/${open?.id}/reject`, {});
@@ -441,28 +349,27 @@ describe('an approval while a run is under way', () => {
       body: { status: 'rejected', count: 10, revision: 1 },
     });
     vanish(fixture, range(11, 20));
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'partial' });
+    await fixture.expectPartial('incremental', 'DELETIONS_HELD');
     expect(await reject()).toMatchObject({
       status: 200,
       body: { status: 'rejected', count: 20, revision: 2 },
     });
     expect(await proposals(fixture)).toMatchObject([{ status: 'superseded' }, { status: 'rejected', n: 20 }]);
     fixture.erp.calls.length = 0;
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded' });
-    expect(fixture.erp.calls.map(({ operation }) => operation)).not.toContain('scan');
-    const audit = await asAdmin(database, (admin) =>
-      admin('audit_log')
-        .where({ target_id: fixture.configId, action: 'sync-config.reject-deletions' })
-        .count(),
-    );
+    await fixture.expectSuccess('incremental');
+    expect(operations(fixture)).not.toContain('scan');
+    const audit = await site
+      .admin('audit_log')
+      .where({ target_id: fixture.configId, action: 'sync-config.reject-deletions' })
+      .count();
     expect(audit).toEqual([{ count: '2' }]);
   });
 });
 
 describe('a schema that an older version of this service created', () => {
   it('has proposals without a revision: they can be looked at and rejected', async () => {
-    const fixture = await loaded(60);
-    const api = await publisher(fixture);
+    const fixture = await site.loaded(60);
+    const api = await site.api(fixture);
     vanish(fixture, range(1, 30));
     await fixture.sync('incremental');
     const [held] = await proposals(fixture);
@@ -503,23 +410,20 @@ describe('a schema that an older version of this service created', () => {
       status: 200,
       body: { status: 'rejected' },
     });
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded' });
+    await fixture.expectSuccess('incremental');
   });
 
   it('is upgraded by the next run, and a run that was started before continues', async () => {
-    const fixture = await loaded(10);
+    const fixture = await site.loaded(10);
     await fixture.query(
       `drop table ${fixture.schema}.drift_outbox, ${fixture.schema}.deletion_proposals, ${fixture.schema}.staged_deletions, ${fixture.schema}.staged_unchanged, ${fixture.schema}.pruned_tombstones`,
     );
     await fixture.query(`alter table ${fixture.schema}.record_state drop column reconciled_at`);
     await fixture.query(`alter table ${fixture.schema}.run_state drop column plan`);
-    const api = await publisher(fixture);
+    const api = await site.api(fixture);
     expect((await api('get', `/sync-configs/${fixture.configId}`)).body.heldDeletions).toBeNull();
     fixture.erp.put(11);
     fixture.erp.drop(1);
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { inserted: 1, deleted: 1 },
-    });
+    await fixture.expectSuccess('incremental', { inserted: 1, deleted: 1 });
   });
 });

@@ -1,40 +1,12 @@
-// Changes of the ERP's fields: detected once and reported once with what they affect, wherever a process dies
-// in between.
-import type { Knex } from 'knex';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createApp } from '../../src/app.ts';
+import { describe, expect, it } from 'vitest';
 import { createId } from '../../src/core/id.ts';
-import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { diffFieldTypes, reportDrift } from '../../src/sync/drift.ts';
-import { type Api, createApi } from '../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey } from '../setup/organization.ts';
-import { endOpenRuns, erpError, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
+import type { Api } from '../setup/api.ts';
+import { erpError, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let admin: Knex;
-beforeAll(async () => {
-  database = await testDatabase();
-  admin = openKnex(database.address, null, 1);
-  await admin.raw(`
-    create table refusals (on_or_off boolean);
-    grant select on refusals to portal_service;
-    create function refuse() returns trigger language plpgsql as $$
-    begin
-      if exists (select from refusals) then raise exception 'refused by the test'; end if;
-      return new;
-    end $$;
-    create trigger refusing before insert on drift_events for each row execute function refuse();`);
-});
-afterEach(async () => {
-  await admin('refusals').delete();
-  await endOpenRuns(database);
-});
-afterAll(async () => {
-  await admin.destroy();
-  await database.close();
-});
+const site = useSync({}, { refusable: ['insert on drift_events'] });
 
 const lines = (...inner: string[]) =>
   field(
@@ -52,13 +24,10 @@ const changes = [
 ];
 
 async function synced(): Promise<{ fixture: SyncFixture; api: Api }> {
-  const fixture = await syncFixture(database.ctx, memoryErp(before));
+  const fixture = await syncFixture(site.ctx, memoryErp(before));
   fixture.erp.put(1, {}, { lines: [] });
-  expect((await fixture.sync()).status).toBe('succeeded');
-  return {
-    fixture,
-    api: createApi(createApp(database.ctx), (await makeKey(database.ctx, fixture.organizationId)).secret),
-  };
+  await fixture.expectSuccess('full');
+  return { fixture, api: await site.api(fixture) };
 }
 const become = (fixture: SyncFixture, fields: typeof before): void => {
   fixture.erp.fields = [...fields];
@@ -138,7 +107,7 @@ describe('drift', () => {
     const { fixture, api } = await synced();
     for (const fields of [['name'], ['name', 'total'], null]) {
       await fixture.changeConfig({ fields });
-      expect((await fixture.sync()).status).toBe('succeeded');
+      await fixture.expectSuccess('full');
     }
     expect(await shown(fixture, api)).toEqual([]);
   });
@@ -212,11 +181,11 @@ describe('a change is reported exactly once', () => {
     const { fixture, api } = await synced();
     become(fixture, after);
     await metadataAges(fixture);
-    await admin('refusals').insert({ on_or_off: true });
+    await site.refuse('drift_events');
     const runId = await fixture.queue();
     await fixture.work(await fixture.claim());
     expect([await shown(fixture, api), (await outbox(fixture)).length]).toEqual([[], changes.length]);
-    await admin('refusals').delete();
+    await site.allow();
     expect((await fixture.drive(runId)).status).toBe('succeeded');
     expect(inWords(await shown(fixture, api))).toEqual(changes);
     expect([await countDriftEvents(fixture, runId), await outbox(fixture)]).toEqual([1, []]);
@@ -226,13 +195,13 @@ describe('a change is reported exactly once', () => {
     const { fixture, api } = await synced();
     become(fixture, after);
     await metadataAges(fixture);
-    await admin('refusals').insert({ on_or_off: true });
+    await site.refuse('drift_events');
     const runId = await fixture.queue();
     await fixture.work(await fixture.claim());
     const kept = await outbox(fixture);
-    await admin('refusals').delete();
+    await site.allow();
     await fixture.drive(runId);
-    await database.ctx.db.data.query(
+    await site.ctx.db.data.query(
       `insert into ${fixture.schema}.drift_outbox select * from jsonb_populate_recordset(null::${fixture.schema}.drift_outbox, $1)`,
       [JSON.stringify(kept)],
     );
@@ -261,9 +230,9 @@ describe('a warehouse that an older version of this service created', () => {
     const { fixture, api } = await synced();
     fixture.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' });
     await fixture.sync();
-    await admin.raw(`drop table ${fixture.schema}.drift_outbox, ${fixture.schema}.staged_unchanged`);
-    await admin.raw(`alter table ${fixture.schema}.record_state drop column erp_fields`);
-    await admin.raw(
+    await site.admin.raw(`drop table ${fixture.schema}.drift_outbox, ${fixture.schema}.staged_unchanged`);
+    await site.admin.raw(`alter table ${fixture.schema}.record_state drop column erp_fields`);
+    await site.admin.raw(
       `alter table ${fixture.schema}.rejections drop column attempts, drop column last_seen_at, drop column last_run_id`,
     );
     expect((await api('get', `/sync-configs/${fixture.configId}/rejections`)).body.data).toMatchObject([

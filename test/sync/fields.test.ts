@@ -1,40 +1,29 @@
 // Fields that change their type, vanish and return in the ERP while a published version stays available.
 import supertest from 'supertest';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { FieldMetadata } from '../../src/connectors/connector.ts';
-import type { Ctx } from '../../src/core/ctx.ts';
 import { createApi } from '../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
-import { datedFields, endOpenRuns, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
+import { datedFields, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase({ settings: { cacheTtlMs: 0 } });
-  // Each run reads the ERP's metadata.
-  ctx = {
-    ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, metadataMaxAgeMs: -1 } },
-  };
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+// Each run reads the ERP's metadata.
+const site = useSync({ metadataMaxAgeMs: -1 }, { settings: { cacheTtlMs: 0 } });
 
 const count = 5;
 const start = new Date('2026-05-01T08:00:00Z');
 const names = ['name', 'total', 'note'];
 
 async function published() {
-  const fixture = await syncFixture(ctx, memoryErp([...datedFields, field('note')]));
+  const fixture = await syncFixture(site.ctx, memoryErp([...datedFields, field('note')]));
   fixture.erp.at = start;
   fixture.erp.deleted = new Map();
   for (let id = 1; id <= count; id += 1) fixture.erp.put(id, { note: `note ${id}` });
   fixture.erp.at = new Date(start.getTime() + 18_000_000);
   await fixture.sync('incremental');
-  const app = createApp(ctx);
-  const { secret } = await makeKey(ctx, fixture.organizationId, { permissions: ['write'] });
+  const app = createApp(site.ctx);
+  const { secret } = await makeKey(site.ctx, fixture.organizationId, { permissions: ['write'] });
   const api = createApi(app, secret);
   const made = await api('post', '/api-schema', {
     name: 'Things',
@@ -54,7 +43,7 @@ async function published() {
   expect(
     (await api('post', `/api-schema/${made.body.id}/publish`, { revision: made.body.revision })).status,
   ).toBe(202);
-  await ctx.work.waitUntilIdle('publications');
+  await site.ctx.work.waitUntilIdle('publications');
   const read = async (address = '/things?sort=name'): Promise<Record<string, unknown>[]> => {
     const { status, body } = await supertest(app)
       .get(`/api/public/v1${address}`)
@@ -81,8 +70,7 @@ describe('a published version over changes of fields', () => {
     expect((await read())[0]).toMatchObject({ name: 'name 1', total: 1.5, note: 'note 1' });
     become(fixture, [field('name'), field('total', 'text'), field('modified', 'time'), field('note')]);
     fixture.erp.put(2, { total: 'two pounds', note: 'note 2' });
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({ status: 'succeeded', mode: 'full' });
+    const run = await fixture.expectSuccess('incremental', {}, { mode: 'full' });
     expect(await fixture.events(run.id)).toContain('the fields of the record type changed in the ERP');
     expect(await columns(fixture)).toEqual([
       { c: 'f_total', state: 'replaced' },
@@ -104,7 +92,7 @@ describe('a published version over changes of fields', () => {
     become(fixture, [field('name'), field('total', 'number'), field('modified', 'time'), field('note')]); // and back again
     fixture.erp.put(2, { total: '2', note: 'note 2' });
     fixture.erp.put(6, { total: '6', note: 'note 6' });
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
+    await fixture.expectSuccess('incremental', {}, { mode: 'full' });
     expect((await read()).map(({ total }) => total)).toEqual([1.5, 2, 33.25, 4.5, 5.5, 6]);
     expect((await columns(fixture)).map(({ state }) => state)).toEqual([
       'replaced',
@@ -118,12 +106,12 @@ describe('a published version over changes of fields', () => {
     const { fixture, read } = await published();
     become(fixture, datedFields);
     for (const id of [2, 6]) fixture.erp.put(id, { name: `name ${id}!` });
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'partial',
-      mode: 'incremental',
-      counts: { inserted: 1, updated: 1 },
-      error: { code: 'FIELDS_UNREADABLE' },
-    });
+    await fixture.expectPartial(
+      'incremental',
+      'FIELDS_UNREADABLE',
+      { inserted: 1, updated: 1 },
+      { mode: 'incremental' },
+    );
     expect((await read()).map(({ name, note }) => [name, note])).toEqual([
       ['name 1', 'note 1'],
       ['name 2!', 'note 2'],
@@ -137,7 +125,7 @@ describe('a published version over changes of fields', () => {
     become(fixture, [...datedFields, field('note')]);
     for (const [id, { modifiedAt }] of [...fixture.erp.records])
       fixture.erp.put(id, { note: `new ${id}` }, { modifiedAt });
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
+    await fixture.expectSuccess('incremental', {}, { mode: 'full' });
     expect((await read()).map(({ note }) => note)).toEqual([1, 2, 3, 4, 5, 6].map((id) => `new ${id}`));
     expect(await columns(fixture)).toContainEqual({ c: 'f_note', state: 'live' });
     become(fixture, fixture.erp.fields);

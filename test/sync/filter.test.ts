@@ -1,36 +1,23 @@
 // A sync configuration that reads the records of some subsidiaries only: what leaves the filter, what enters
 // it, and what happens when the filter itself changes.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Ctx } from '../../src/core/ctx.ts';
+import { describe, expect, it } from 'vitest';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import {
   datedFields,
-  endOpenRuns,
   erpError,
   field,
   memoryErp,
+  operations,
   type SyncFixture,
+  start,
   syncFixture,
+  wait,
 } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase();
-  ctx = {
-    ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
-  };
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync({ pageSize: 10 });
 
 const fields = [...datedFields, field('subsidiary', 'reference')];
-const start = new Date('2026-05-01T08:00:00Z');
-const wait = ({ erp }: SyncFixture, hours: number): void => {
-  erp.at = new Date((erp.at ?? start).getTime() + hours * 3_600_000);
-};
 const setFilter = (fixture: SyncFixture, subsidiaries: readonly string[] | null) =>
   fixture.changeConfig({ filter: subsidiaries === null ? null : JSON.stringify({ subsidiaries }) });
 const storedIds = async (fixture: SyncFixture): Promise<string[]> =>
@@ -40,26 +27,21 @@ const listIds = (fixture: SyncFixture, ...subsidiaries: string[]): string[] =>
     .filter(({ values }) => subsidiaries.includes(values['subsidiary'] ?? ''))
     .map(({ id }) => id)
     .sort((a, b) => Number(a) - Number(b));
-const operations = ({ erp }: SyncFixture): string[] => erp.calls.map(({ operation }) => operation);
 
 /**
  * 60 records of subsidiaries 1, 2 and 3 in turn, of which those of 1 and 2 are synced and a second run found
  * nothing to do.
  */
 async function loaded(options = {}): Promise<SyncFixture> {
-  const fixture = await syncFixture(ctx, memoryErp(fields), options);
+  const fixture = await syncFixture(site.ctx, memoryErp(fields), options);
   fixture.erp.at = start;
   fixture.erp.deleted = new Map();
   for (let id = 1; id <= 60; id += 1) fixture.erp.put(id, { subsidiary: String((id % 3) + 1) });
   wait(fixture, 5);
   await setFilter(fixture, ['1', '2']);
-  expect(await fixture.sync('incremental')).toMatchObject({
-    status: 'succeeded',
-    mode: 'full',
-    counts: { inserted: 40 },
-  });
+  await fixture.expectSuccess('incremental', { inserted: 40 }, { mode: 'full' });
   wait(fixture, 1);
-  expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { deleted: 0 } });
+  await fixture.expectSuccess('incremental', { deleted: 0 });
   wait(fixture, 1);
   fixture.erp.calls.length = 0;
   return fixture;
@@ -69,50 +51,35 @@ describe('a filter by subsidiary', () => {
   it('reads only its records, and a run without changes makes no more requests than one without a filter', async () => {
     const fixture = await loaded();
     expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2'));
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { inserted: 0, updated: 0, deleted: 0 },
-    });
+    await fixture.expectSuccess('incremental', { inserted: 0, updated: 0, deleted: 0 });
     expect(operations(fixture)).toEqual(['now', 'today', 'readPage', 'listIds', 'deletedSince', 'count']);
   });
 
   it('a record that leaves it is deleted, and one that enters it is added', async () => {
     const fixture = await loaded();
     fixture.erp.put(1, { subsidiary: '3' }); // was in 2
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { deleted: 1, inserted: 0 },
-    });
+    await fixture.expectSuccess('incremental', { deleted: 1, inserted: 0 });
     wait(fixture, 1);
     fixture.erp.put(2, { subsidiary: '1' }); // was in 3
     fixture.erp.put(3, { subsidiary: '3' }); // was in 1
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { deleted: 1, inserted: 1 },
-    });
+    await fixture.expectSuccess('incremental', { deleted: 1, inserted: 1 });
     expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2'));
   });
 
   it('a record that enters it without a new modification time is found by the count', async () => {
     const fixture = await loaded();
     fixture.erp.shift(2, { subsidiary: '1' });
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { inserted: 1, deleted: 0 },
-    });
+    await fixture.expectSuccess('incremental', { inserted: 1, deleted: 0 });
     expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2'));
   });
 
   it('a record that a run rejected and that left it is no longer open', async () => {
     const fixture = await loaded();
     fixture.erp.put(1, { subsidiary: '2', total: 'no number' });
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'partial', counts: { rejected: 1 } });
+    await fixture.expectPartial('incremental', 'RECORDS_REJECTED', { rejected: 1 });
     wait(fixture, 1);
     fixture.erp.put(1, { subsidiary: '3' });
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { deleted: 1, rejected: 0 },
-    });
+    await fixture.expectSuccess('incremental', { deleted: 1, rejected: 0 });
   });
 });
 
@@ -120,21 +87,14 @@ describe('a changed filter', () => {
   it('that is wider or absent adds what was never read, in the next incremental run', async () => {
     const fixture = await loaded();
     await setFilter(fixture, null);
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      mode: 'incremental',
-      counts: { inserted: 20, deleted: 0 },
-    });
+    await fixture.expectSuccess('incremental', { inserted: 20, deleted: 0 }, { mode: 'incremental' });
     expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2', '3'));
   });
 
   it('that is narrower by no more than the limit deletes what left it', async () => {
     const fixture = await loaded({ maxDeleteShare: 0.5 });
     await setFilter(fixture, ['1']);
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { deleted: 20, inserted: 0 },
-    });
+    await fixture.expectSuccess('incremental', { deleted: 20, inserted: 0 });
     expect(await storedIds(fixture)).toEqual(listIds(fixture, '1'));
   });
 
@@ -143,11 +103,7 @@ describe('a changed filter', () => {
     async (mode) => {
       const fixture = await loaded();
       await setFilter(fixture, ['1']);
-      expect(await fixture.sync(mode)).toMatchObject({
-        status: 'partial',
-        error: { code: 'DELETIONS_HELD' },
-        counts: { deleted: 0 },
-      });
+      await fixture.expectPartial(mode, 'DELETIONS_HELD', { deleted: 0 });
       const held = await fixture.query<{ ids: string[] }>(
         `select ids from ${fixture.schema}.deletion_proposals where status = 'open'`,
       );
@@ -158,10 +114,7 @@ describe('a changed filter', () => {
       // The approved records are requested again with the filter, and are absent.
       await fixture.query(`update ${fixture.schema}.deletion_proposals set status = 'approved'`);
       wait(fixture, 1);
-      expect(await fixture.sync('incremental')).toMatchObject({
-        status: 'succeeded',
-        counts: { deleted: 20 },
-      });
+      await fixture.expectSuccess('incremental', { deleted: 20 });
       expect(await storedIds(fixture)).toEqual(listIds(fixture, '1'));
     },
   );
@@ -169,14 +122,11 @@ describe('a changed filter', () => {
   it('to others with as many records is noticed although the counts are equal', async () => {
     const fixture = await loaded({ maxDeleteShare: 0.5 });
     await setFilter(fixture, ['1', '3']);
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { deleted: 20, inserted: 20 },
-    });
+    await fixture.expectSuccess('incremental', { deleted: 20, inserted: 20 });
     expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '3'));
     wait(fixture, 1);
     fixture.erp.calls.length = 0;
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded' });
+    await fixture.expectSuccess('incremental');
     expect(operations(fixture)).not.toContain('scan');
   });
 
@@ -205,10 +155,7 @@ describe('a changed filter', () => {
         : one,
     );
     await inTransaction(fixture.tenant, (tx) => tx('erp_record_types').update({ described_at: new Date(0) }));
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'failed',
-      error: { code: 'FILTER_UNAVAILABLE' },
-    });
+    await fixture.expectFailure('incremental', 'FILTER_UNAVAILABLE');
     expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2'));
   });
 });

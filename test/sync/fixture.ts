@@ -3,7 +3,7 @@
 // driven claim by claim.
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import { inject } from 'vitest';
+import { expect, inject } from 'vitest';
 import {
   type Connector,
   ErpError,
@@ -17,10 +17,18 @@ import {
 import type { RecordRejection, SourceLine, SourceRecord } from '../../src/connectors/source-records.ts';
 import type { Ctx, TenantCtx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
+import type { Settings } from '../../src/core/settings.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { isFinal } from '../../src/sync/run-state.ts';
-import { claimRun, findRun, insertRun, type Lease, type RunRow } from '../../src/sync/runs.store.ts';
+import {
+  claimRun,
+  findRun,
+  findSyncConfig,
+  insertRun,
+  type Lease,
+  type RunRow,
+} from '../../src/sync/runs.store.ts';
 import { workOnRun } from '../../src/sync/worker.ts';
 import { readRecordState } from '../../src/warehouse/record-state.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
@@ -364,6 +372,9 @@ export type ConfigOptions = {
   timezone?: string;
 };
 
+type Mode = 'incremental' | 'full';
+type Counts = Readonly<Partial<NonNullable<RunRow['counts']>>>;
+
 export type SyncFixture = {
   readonly ctx: Ctx;
   readonly tenant: TenantCtx;
@@ -371,25 +382,41 @@ export type SyncFixture = {
   readonly schema: string;
   readonly configId: string;
   readonly erp: MemoryErp;
-  queue(mode?: 'incremental' | 'full'): Promise<string>;
+  queue(mode?: Mode): Promise<string>;
   claim(leaseMs?: number): Promise<Lease>;
   work(lease: Lease, signal?: AbortSignal, ctx?: Ctx): Promise<void>;
   /** Works on claimable runs until the run is in a final state, or in `until`. */
   drive(runId: string, until?: RunRow['status']): Promise<RunRow>;
   /** A whole run, from the queue to its end. */
-  sync(mode?: 'incremental' | 'full'): Promise<RunRow>;
+  sync(mode?: Mode): Promise<RunRow>;
+  /** A whole run that must succeed, with these counts among others. */
+  expectSuccess(mode: Mode, counts?: Counts, more?: object): Promise<RunRow>;
+  /** A whole run that must end as partial, for this reason. */
+  expectPartial(mode: Mode, code: string, counts?: Counts, more?: object): Promise<RunRow>;
+  /** A whole run that must fail, for this reason. */
+  expectFailure(mode: Mode, code: string, more?: object): Promise<RunRow>;
   row(runId: string): Promise<RunRow>;
   /** What readers see, by id. */
   rows(): Promise<Record<string, unknown>[]>;
+  /** The names of the tables that hold the records of this type. */
+  tables(): Promise<string[]>;
   state(): ReturnType<typeof readRecordState>;
   events(runId: string): Promise<string[]>;
   query<T extends Record<string, unknown>>(sql: string, values?: unknown[]): Promise<T[]>;
   changeConfig(change: Record<string, unknown>): Promise<void>;
+  /** Why the configuration is paused. */
+  pausedReason(): Promise<unknown>;
   /** Expires the lease of the run's worker now, so that no test waits for it or depends on its own speed. */
   expire(runId: string): Promise<void>;
   /** Rows that runs staged, and records that they found unchanged. */
   staged(): Promise<number>;
 };
+
+/** The service with other settings of syncs. */
+export const withSync = (ctx: Ctx, sync: Partial<Settings['sync']>): Ctx => ({
+  ...ctx,
+  settings: { ...ctx.settings, sync: { ...ctx.settings.sync, ...sync } },
+});
 
 /** As the cluster's superuser, who sees what the service may not. */
 export async function asAdmin<T>({ address }: TestDatabase, work: (admin: Knex) => Promise<T>): Promise<T> {
@@ -428,6 +455,22 @@ export const endOpenRuns = (database: TestDatabase): Promise<number> =>
       .whereIn('status', ['queued', 'running', 'waiting', 'publishing'])
       .update({ status: 'cancelled', staged: false }),
   );
+
+/** When the fixtures' records were changed, by the ERP's clock. */
+export const start = new Date('2026-05-01T08:00:00Z');
+/** Time passes in the ERP. */
+export const wait = ({ erp }: Pick<SyncFixture, 'erp'>, hours: number): void => {
+  erp.at = new Date((erp.at ?? start).getTime() + hours * 3_600_000);
+};
+/** What the ERP was asked, in order. */
+export const operations = ({ erp }: SyncFixture): Operation[] => erp.calls.map(({ operation }) => operation);
+export const countCalls = (fixture: SyncFixture, operation: Operation): number =>
+  operations(fixture).filter((each) => each === operation).length;
+/** After which ids pages were read. */
+export const pagesRead = ({ erp }: SyncFixture): (string | null)[] =>
+  erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
+export const findCheck = ({ proof }: Pick<RunRow, 'proof'>, name: string) =>
+  proof.find(({ check }) => check === name);
 
 export const noSignal = new AbortController().signal;
 const pollMs = 10;
@@ -516,6 +559,21 @@ export async function syncFixture(
       }, `the end of the run`);
     },
     sync: async (mode) => fixture.drive(await fixture.queue(mode)),
+    async expectSuccess(mode, counts = {}, more = {}) {
+      const run = await fixture.sync(mode);
+      expect(run).toMatchObject({ status: 'succeeded', error: null, counts, ...more });
+      return run;
+    },
+    async expectPartial(mode, code, counts = {}, more = {}) {
+      const run = await fixture.sync(mode);
+      expect({ ...run, code: run.error?.code }).toMatchObject({ status: 'partial', code, counts, ...more });
+      return run;
+    },
+    async expectFailure(mode, code, more = {}) {
+      const run = await fixture.sync(mode);
+      expect({ ...run, code: run.error?.code }).toMatchObject({ status: 'failed', code, ...more });
+      return run;
+    },
     async row(runId) {
       const found = await inTransaction(tenant, (tx) => findRun(tx, organizationId, runId));
       if (found === undefined) throw new Error('the run is gone');
@@ -525,6 +583,12 @@ export async function syncFixture(
       const state = await fixture.state();
       if (state === undefined || state.activeTable === null) return [];
       return fixture.query(`select * from ${schema}."${state.activeTable}" order by id`);
+    },
+    tables: async () => {
+      const like = `${options.recordType ?? 'thing'}%`;
+      const sql =
+        'select tablename as t from pg_tables where schemaname = $1 and tablename like $2 order by 1';
+      return (await fixture.query<{ t: string }>(sql, [schema, like])).map(({ t }) => t);
     },
     state: () => readRecordState(ctx.db.data, schema, options.recordType ?? 'thing'),
     events: async (runId) =>
@@ -541,6 +605,8 @@ export async function syncFixture(
     changeConfig: async (change) => {
       await inTransaction(tenant, (tx) => tx('sync_configs').where({ id: configId }).update(change));
     },
+    pausedReason: async () =>
+      (await inTransaction(tenant, (tx) => findSyncConfig(tx, organizationId, configId)))?.paused_reason,
     expire: async (id) => {
       await inTransaction(tenant, (tx) =>
         tx('sync_runs')

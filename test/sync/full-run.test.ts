@@ -1,39 +1,14 @@
 // Full runs from claim to outcome: what is published, what is left alone, what is deleted and what stays
 // open.
 
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import type { Ctx } from '../../src/core/ctx.ts';
+import { describe, expect, inject, it } from 'vitest';
 import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { notRun } from '../setup/not-run.ts';
-import {
-  asAdmin,
-  endOpenRuns,
-  erpError,
-  field,
-  memoryErp,
-  noSignal,
-  type SyncFixture,
-  syncFixture,
-} from './fixture.ts';
+import { erpError, field, memoryErp, noSignal, pagesRead, type SyncFixture, syncFixture } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase({ settings: {} });
-  ctx = {
-    ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
-  };
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync({ pageSize: 10 });
 
-const fixtureWith = async (count: number, options = {}): Promise<SyncFixture> => {
-  const fixture = await syncFixture(ctx, memoryErp(), options);
-  for (let id = 1; id <= count; id += 1) fixture.erp.put(id);
-  return fixture;
-};
 const versions = (fixture: SyncFixture) =>
   fixture
     .state()
@@ -46,7 +21,7 @@ const versions = (fixture: SyncFixture) =>
 describe('a first full run', () => {
   it('publishes every record exactly, page by page, and reports its progress', async () => {
     const fixture = await syncFixture(
-      ctx,
+      site.ctx,
       memoryErp([
         field('name'),
         field('total', 'number'),
@@ -79,22 +54,22 @@ describe('a first full run', () => {
         },
       );
     }
-    const run = await fixture.sync();
-    expect(run).toMatchObject({
-      status: 'succeeded',
-      attempt: 1,
-      generation: '1',
-      error: null,
-      counts: { fetched: 25, inserted: 25, updated: 0, unchanged: 0, deleted: 0, rejected: 0 },
-      progress: { phase: 'publishing', fetched: 25, expected: 25, pages: 3, percent: 100 },
-      proof: [
-        { check: 'pages', passed: true },
-        { check: 'count', passed: true, facts: { expected: 25, read: 25 } },
-        { check: 'lines', passed: true, facts: { records: 25, reread: 0 } },
-        { check: 'staged', passed: true, facts: { staged: 25, rejected: 0 } },
-        { check: 'fields', passed: true, facts: { fields: 8 } },
-      ],
-    });
+    const run = await fixture.expectSuccess(
+      'full',
+      { fetched: 25, inserted: 25, updated: 0, unchanged: 0, deleted: 0, rejected: 0 },
+      {
+        attempt: 1,
+        generation: '1',
+        progress: { phase: 'publishing', fetched: 25, expected: 25, pages: 3, percent: 100 },
+        proof: [
+          { check: 'pages', passed: true },
+          { check: 'count', passed: true, facts: { expected: 25, read: 25 } },
+          { check: 'lines', passed: true, facts: { records: 25, reread: 0 } },
+          { check: 'staged', passed: true, facts: { staged: 25, rejected: 0 } },
+          { check: 'fields', passed: true, facts: { fields: 8 } },
+        ],
+      },
+    );
     expect(await fixture.state()).toMatchObject({
       generation: '1',
       rowCount: 25,
@@ -123,25 +98,19 @@ describe('a first full run', () => {
       `select f_lines::text as lines from ${fixture.schema}.thing_1 where id = 1`,
     );
     expect(exact?.lines).toContain('"qty": 2.50');
-    expect(
-      fixture.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId),
-    ).toEqual([null, '10', '20']);
+    expect(pagesRead(fixture)).toEqual([null, '10', '20']);
     expect(await fixture.events(run.id)).toEqual(['reading started', 'run succeeded']);
     expect(await fixture.staged()).toBe(0);
   });
 
   it('of an empty record type creates an empty table', async () => {
-    const fixture = await fixtureWith(0);
-    expect(await fixture.sync()).toMatchObject({
-      status: 'succeeded',
-      counts: { fetched: 0 },
-      generation: '1',
-    });
+    const fixture = await site.withRecords(0);
+    await fixture.expectSuccess('full', { fetched: 0 }, { generation: '1' });
     expect(await fixture.state()).toMatchObject({ rowCount: 0, generation: '1', activeTable: 'thing_1' });
   });
 
   it('reads only the configured fields, and reports those that the ERP does not offer', async () => {
-    const fixture = await fixtureWith(3, { fields: ['total', 'gone'] });
+    const fixture = await site.withRecords(3, { fields: ['total', 'gone'] });
     const run = await fixture.sync();
     expect(run.proof.at(-1)).toMatchObject({
       check: 'fields',
@@ -159,47 +128,38 @@ describe('a first full run', () => {
       'f_total',
     ]);
   });
-
-  it('reads the metadata when none is stored', async () => {
-    const fixture = await fixtureWith(1);
-    await fixture.sync();
-    await fixture.sync();
-    expect(fixture.erp.calls.filter(({ operation }) => operation === 'metadata')).toHaveLength(1);
-  });
 });
 
 describe('a run over an unchanged record type', () => {
   it('without changes writes no row, keeps the generation and issues no DDL', async () => {
-    const fixture = await fixtureWith(25);
+    const fixture = await site.withRecords(25);
     await fixture.sync();
     const [before, first] = [await versions(fixture), await fixture.state()];
-    await asAdmin(database, async (admin) => {
-      await admin.raw(`create table public.ddl_seen (tag text);
+    await site.admin.raw(`create table public.ddl_seen (tag text);
         create function public.note_ddl() returns event_trigger language plpgsql security definer as
           $$ begin insert into public.ddl_seen values (tg_tag); end $$;
         create event trigger ddl_watch on ddl_command_start execute function public.note_ddl()`);
-      const files = `select relname, relfilenode from pg_class where relnamespace = '${fixture.schema}'::regnamespace order by 1`;
-      const held = await fixture.query(files);
-      expect(await fixture.sync()).toMatchObject({
-        status: 'succeeded',
-        generation: '1',
-        counts: { fetched: 25, inserted: 0, updated: 0, unchanged: 25, deleted: 0 },
-      });
-      fixture.erp.put(26);
-      fixture.erp.put(3, { name: 'other' });
-      fixture.erp.records.delete('4');
-      expect(await fixture.sync()).toMatchObject({ status: 'succeeded', generation: '2' });
-      expect(await fixture.query(files)).toEqual(held); // not even a TRUNCATE
-      expect((await admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual([]);
-      await admin.raw(
-        `create table ${fixture.schema}.watched (id int primary key); drop table ${fixture.schema}.watched`,
-      );
-      expect((await admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual([
-        'CREATE TABLE',
-        'DROP TABLE',
-      ]); // the DDL trigger works
-      await admin.raw('drop event trigger ddl_watch');
-    });
+    const files = `select relname, relfilenode from pg_class where relnamespace = '${fixture.schema}'::regnamespace order by 1`;
+    const held = await fixture.query(files);
+    await fixture.expectSuccess(
+      'full',
+      { fetched: 25, inserted: 0, updated: 0, unchanged: 25, deleted: 0 },
+      { generation: '1' },
+    );
+    fixture.erp.put(26);
+    fixture.erp.put(3, { name: 'other' });
+    fixture.erp.records.delete('4');
+    await fixture.expectSuccess('full', {}, { generation: '2' });
+    expect(await fixture.query(files)).toEqual(held); // not even a TRUNCATE
+    expect((await site.admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual([]);
+    await site.admin.raw(
+      `create table ${fixture.schema}.watched (id int primary key); drop table ${fixture.schema}.watched`,
+    );
+    expect((await site.admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual([
+      'CREATE TABLE',
+      'DROP TABLE',
+    ]); // the DDL trigger works
+    await site.admin.raw('drop event trigger ddl_watch');
     const after = await versions(fixture);
     const same = ({ id }: { id: string }) => id !== '3' && id !== '4' && id !== '26';
     expect(after.filter(same)).toEqual(before.filter(same));
@@ -207,7 +167,7 @@ describe('a run over an unchanged record type', () => {
   });
 
   it('stamps what is new, changed or deleted with the next generation, and nothing else', async () => {
-    const fixture = await fixtureWith(25);
+    const fixture = await site.withRecords(25);
     await fixture.sync();
     fixture.erp.put(3, { total: '3.51' });
     fixture.erp.put(26);
@@ -228,17 +188,9 @@ describe('a run over an unchanged record type', () => {
     expect(await fixture.query(`select id from ${fixture.schema}.tombstones`)).toEqual([]);
   });
 
-  it('a value that the ERP no longer has becomes null', async () => {
-    const fixture = await fixtureWith(1);
-    await fixture.sync();
-    fixture.erp.put(1, { name: null });
-    await fixture.sync();
-    expect((await fixture.rows())[0]).toMatchObject({ f_name: null, f_total: '1.50' });
-  });
-
   it('a changed line or label is a change of the record', async () => {
     const fixture = await syncFixture(
-      ctx,
+      site.ctx,
       memoryErp([field('entity', 'reference'), field('lines', 'lines', [field('qty', 'number')])]),
     );
     const put = (label: string, qty: string) =>
@@ -253,67 +205,19 @@ describe('a run over an unchanged record type', () => {
   });
 });
 
-describe('deletions by absence', () => {
-  it('up to a tenth is carried out', async () => {
-    const fixture = await fixtureWith(30);
-    await fixture.sync();
-    for (let id = 1; id <= 3; id += 1) fixture.erp.records.delete(String(id));
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 3 } });
-    expect(await fixture.rows()).toHaveLength(27);
-  });
-
-  it('more are held back: the rest is published, and the run is partial', async () => {
-    const fixture = await fixtureWith(30);
-    await fixture.sync();
-    for (let id = 1; id <= 21; id += 1) fixture.erp.records.delete(String(id));
-    fixture.erp.put(30, { name: 'changed' });
-    const run = await fixture.sync();
-    expect(run).toMatchObject({
-      status: 'partial',
-      generation: '2',
-      counts: { deleted: 0, updated: 1 },
-      error: { code: 'DELETIONS_HELD', fix: expect.any(String) },
-    });
-    expect(await fixture.rows()).toHaveLength(30);
-    expect(await fixture.query(`select id from ${fixture.schema}.tombstones`)).toEqual([]);
-    await fixture.changeConfig({ max_delete_share: 0.7 });
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', error: null, counts: { deleted: 21 } });
-  });
-
-  it('an ERP that suddenly returns nothing deletes nothing', async () => {
-    const fixture = await fixtureWith(30);
-    await fixture.sync();
-    fixture.erp.records.clear();
-    expect(await fixture.sync()).toMatchObject({
-      status: 'partial',
-      error: { code: 'DELETIONS_HELD' },
-      generation: '1',
-    });
-    expect(await fixture.rows()).toHaveLength(30);
-  });
-
-  it('a configuration without deletions keeps everything, and the run succeeds', async () => {
-    const fixture = await fixtureWith(5, { deletions: 'none' });
-    await fixture.sync();
-    fixture.erp.records.delete('2');
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 0 } });
-    expect(await fixture.rows()).toHaveLength(5);
-  });
-});
-
 describe('a rejected record', () => {
   const reject = (id: string) => ({ id, code: 'VALUE_UNREADABLE', message: 'total is not a number' });
 
   it('stays open, its last good version available, until it can be stored', async () => {
-    const fixture = await fixtureWith(12);
+    const fixture = await site.withRecords(12);
     await fixture.sync();
     fixture.erp.rejects.set('5', reject('5'));
     fixture.erp.put(6, { name: 'changed' });
-    const run = await fixture.sync();
-    expect(run).toMatchObject({
-      status: 'partial',
-      error: { code: 'RECORDS_REJECTED' },
-      counts: { fetched: 12, rejected: 1, updated: 1, deleted: 0 },
+    const run = await fixture.expectPartial('full', 'RECORDS_REJECTED', {
+      fetched: 12,
+      rejected: 1,
+      updated: 1,
+      deleted: 0,
     });
     expect((await fixture.rows()).map(({ f_name: name }) => name).slice(4, 6)).toEqual(['name 5', 'changed']);
     const open = () => fixture.query(`select id, code, run_id from ${fixture.schema}.rejections`);
@@ -323,33 +227,23 @@ describe('a rejected record', () => {
     expect(await open()).toEqual([{ id: '5', code: 'VALUE_UNREADABLE', run_id: again.id }]);
     fixture.erp.rejects.delete('5');
     fixture.erp.put(5, { name: 'good again' });
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { updated: 1, rejected: 0 } });
+    await fixture.expectSuccess('full', { updated: 1, rejected: 0 });
     expect(await open()).toEqual([]);
   });
 
   it('that is deleted in the ERP is closed and deleted here', async () => {
-    const fixture = await fixtureWith(3);
+    const fixture = await site.withRecords(3);
     await fixture.sync();
     fixture.erp.rejects.set('2', reject('2'));
     await fixture.sync();
     fixture.erp.rejects.delete('2');
     fixture.erp.records.delete('2');
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { deleted: 1, rejected: 0 } });
-  });
-
-  it('in a first load is left out and reported', async () => {
-    const fixture = await fixtureWith(3);
-    fixture.erp.rejects.set('2', reject('2'));
-    expect(await fixture.sync()).toMatchObject({
-      status: 'partial',
-      counts: { fetched: 3, inserted: 2, rejected: 1 },
-    });
-    expect((await fixture.rows()).map(({ id }) => id)).toEqual(['1', '3']);
+    await fixture.expectSuccess('full', { deleted: 1, rejected: 0 });
   });
 
   it('is also one that only PostgreSQL rejects, and the rest of its page is staged', async (context) => {
     if (inject('nodes').length > 1) context.skip(notRun('COPY on Citus loses why a value was refused'));
-    const fixture = await syncFixture(ctx, memoryErp([field('name'), field('day', 'date')]));
+    const fixture = await syncFixture(site.ctx, memoryErp([field('name'), field('day', 'date')]));
     for (let id = 1; id <= 9; id += 1) fixture.erp.put(id, { day: '2026-01-01' });
     await fixture.sync();
     // Out of range for these values, as PostgreSQL finds when it stores them.
@@ -359,11 +253,12 @@ describe('a rejected record', () => {
     );
     for (const id of [4, 8]) fixture.erp.put(id, { name: 'unstorable' });
     fixture.erp.put(9, { day: '2026-12-01' });
-    expect(await fixture.sync()).toMatchObject({
-      status: 'partial',
-      attempt: 1,
-      counts: { fetched: 9, rejected: 2, updated: 1 },
-    });
+    await fixture.expectPartial(
+      'full',
+      'RECORDS_REJECTED',
+      { fetched: 9, rejected: 2, updated: 1 },
+      { attempt: 1 },
+    );
     expect(await fixture.query(`select id, code from ${fixture.schema}.rejections order by id`)).toEqual([
       { id: '4', code: 'VALUE_UNSTORABLE' },
       { id: '8', code: 'VALUE_UNSTORABLE' },
@@ -372,7 +267,7 @@ describe('a rejected record', () => {
   });
 
   it('that an earlier attempt of the same run rejected and a later one could store is no longer open', async () => {
-    const fixture = await fixtureWith(12);
+    const fixture = await site.withRecords(12);
     await fixture.sync();
     fixture.erp.rejects.set('2', reject('2'));
     let failed = false;

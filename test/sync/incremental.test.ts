@@ -1,73 +1,55 @@
 // Incremental runs: what they read, what they leave alone, and the public bugs of other products that they
 // must not have. Each bug is named in the words of the specification.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import type { RunRow } from '../../src/sync/runs.store.ts';
 import {
+  countCalls,
   datedFields,
-  endOpenRuns,
   erpError,
   field,
+  findCheck,
   memoryErp,
+  operations,
+  pagesRead,
   type SyncFixture,
+  start,
   syncFixture,
+  wait,
+  withSync,
 } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase();
-  ctx = {
-    ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
-  };
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync({ pageSize: 10 });
 
-const start = new Date('2026-05-01T08:00:00Z');
-const minuteMs = 60_000;
-const wait = ({ erp }: SyncFixture, minutes: number): void => {
-  erp.at = new Date((erp.at ?? start).getTime() + minutes * minuteMs);
-};
-
-/** Loads `count` records that were changed hours ago; the ERP's clock is stopped. */
-async function loaded(count: number, options = {}, fields = datedFields): Promise<SyncFixture> {
-  const fixture = await syncFixture(ctx, memoryErp(fields), options);
-  fixture.erp.at = start;
-  fixture.erp.deleted = new Map();
-  for (let id = 1; id <= count; id += 1) fixture.erp.put(id);
-  wait(fixture, 300);
-  expect(await fixture.sync('incremental')).toMatchObject({
-    status: 'succeeded',
-    mode: 'full',
-    counts: { inserted: count },
-  });
-  wait(fixture, 60);
-  fixture.erp.calls.length = 0;
-  return fixture;
-}
 const versions = (fixture: SyncFixture) =>
   fixture.query<{ id: string; xmin: string; generation: string }>(
     `select id, xmin::text, generation from ${fixture.schema}.thing_1 order by id`,
   );
+/** An incremental run by a worker that sees the service like this. */
+async function workAs(fixture: SyncFixture, own: Ctx): Promise<RunRow> {
+  const id = await fixture.queue('incremental');
+  await fixture.work(await fixture.claim(), undefined, own);
+  return fixture.row(id);
+}
+const dayLater = (): Ctx => ({
+  ...site.ctx,
+  clock: { ...site.ctx.clock, now: () => new Date(Date.now() + 25 * 3_600_000) },
+});
+const minutesBefore = ({ erp }: SyncFixture, minutes: number): string =>
+  new Date((erp.at ?? start).getTime() - minutes * 60_000).toISOString().replace('.000Z', 'Z');
 const highWater = async (fixture: SyncFixture) => (await fixture.state())?.highWater;
-const asked = ({ erp }: SyncFixture) => erp.calls.map(({ operation }) => operation);
-const check = (run: { proof: readonly { check: string }[] }, name: string) =>
-  run.proof.find((proof) => proof.check === name);
 
 describe('an incremental run', () => {
   it('without changes makes few requests, writes no row and keeps the generation', async () => {
-    const fixture = await loaded(25);
+    const fixture = await site.loaded(25);
     const before = await versions(fixture);
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({
-      status: 'succeeded',
-      mode: 'incremental',
-      generation: '1',
-      counts: { fetched: 0, inserted: 0, updated: 0, unchanged: 0, deleted: 0, rejected: 0 },
-    });
+    const run = await fixture.expectSuccess(
+      'incremental',
+      { fetched: 0, inserted: 0, updated: 0, unchanged: 0, deleted: 0, rejected: 0 },
+      { mode: 'incremental', generation: '1' },
+    );
     expect(run.proof.map(({ check: name }) => name)).toEqual([
       'pages',
       'changed',
@@ -78,22 +60,21 @@ describe('an incremental run', () => {
       'fields',
     ]);
     expect(await versions(fixture)).toEqual(before);
-    expect(asked(fixture)).toEqual(['now', 'today', 'readPage', 'listIds', 'deletedSince', 'count']);
+    expect(operations(fixture)).toEqual(['now', 'today', 'readPage', 'listIds', 'deletedSince', 'count']);
     expect(await fixture.staged()).toBe(0);
   });
 
   it('changes exactly the rows that were edited, deleted and inserted', async () => {
-    const fixture = await loaded(400);
+    const fixture = await site.loaded(400);
     const before = await versions(fixture);
     for (let id = 1; id <= 100; id += 1) fixture.erp.put(id, { name: `edited ${id}` });
     for (let id = 201; id <= 210; id += 1) fixture.erp.drop(id);
     for (let id = 501; id <= 510; id += 1) fixture.erp.put(id);
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({
-      status: 'succeeded',
-      generation: '2',
-      counts: { fetched: 110, inserted: 10, updated: 100, unchanged: 0, deleted: 10 },
-    });
+    const run = await fixture.expectSuccess(
+      'incremental',
+      { fetched: 110, inserted: 10, updated: 100, unchanged: 0, deleted: 10 },
+      { generation: '2' },
+    );
     const after = await versions(fixture);
     const same = ({ id }: { id: string }) =>
       Number(id) > 100 && !(Number(id) > 200 && Number(id) <= 210) && Number(id) <= 500;
@@ -103,44 +84,30 @@ describe('an incremental run', () => {
     expect(await fixture.query(`select count(*) as n from ${fixture.schema}.tombstones`)).toEqual([
       { n: '10' },
     ]);
-    expect(check(run, 'feed')).toMatchObject({ facts: { available: true, deleted: 10 } });
+    expect(findCheck(run, 'feed')).toMatchObject({ facts: { available: true, deleted: 10 } });
     const state = await fixture.state();
-    wait(fixture, 10);
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      generation: '2',
-      counts: { inserted: 0, updated: 0, deleted: 0 },
-    });
+    wait(fixture, 0.25);
+    await fixture.expectSuccess('incremental', { inserted: 0, updated: 0, deleted: 0 }, { generation: '2' });
     expect(await versions(fixture)).toEqual(after);
     expect(await fixture.state()).toMatchObject({ generation: '2', epoch: state?.epoch, rowCount: 400 });
   });
 
   it('is a full one when requested, on a first load, for a new column, and when the ERP reports no modification time', async () => {
-    const fixture = await loaded(5);
+    const fixture = await site.loaded(5);
     expect(await fixture.sync('incremental')).toMatchObject({ mode: 'incremental' });
     expect(await fixture.sync('full')).toMatchObject({ mode: 'full', counts: { fetched: 5 } });
-    const undated = await syncFixture(ctx, memoryErp());
+    const undated = await syncFixture(site.ctx, memoryErp());
     undated.erp.put(1);
-    for (const _ of [1, 2])
-      expect(await undated.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
+    for (const _ of [1, 2]) await undated.expectSuccess('incremental', {}, { mode: 'full' });
   });
 
   it('a new column null for every old row: a field that appears is filled by a complete read before anything may show it', async () => {
-    const fixture = await loaded(25);
+    const fixture = await site.loaded(25);
     fixture.erp.fields.push(field('note'));
     for (const { id, modifiedAt } of [...fixture.erp.records.values()])
       fixture.erp.put(id, { note: `note ${id}` }, { modifiedAt });
-    const soon = {
-      ...ctx,
-      settings: { ...ctx.settings, sync: { ...ctx.settings.sync, metadataMaxAgeMs: -1 } },
-    };
-    const id = await fixture.queue('incremental');
-    await fixture.work(await fixture.claim(), undefined, soon);
-    expect(await fixture.row(id)).toMatchObject({
-      status: 'succeeded',
-      mode: 'full',
-      counts: { updated: 25 },
-    });
+    const run = await workAs(fixture, withSync(site.ctx, { metadataMaxAgeMs: -1 }));
+    expect(run).toMatchObject({ status: 'succeeded', mode: 'full', counts: { updated: 25 } });
     expect((await fixture.rows()).every(({ id: key, f_note: note }) => note === `note ${key}`)).toBe(true);
     expect(await fixture.query(`select distinct state from ${fixture.schema}.record_columns`)).toEqual([
       { state: 'live' },
@@ -149,30 +116,27 @@ describe('an incremental run', () => {
   });
 
   it('detects new fields once its stored metadata is old', async () => {
-    const fixture = await loaded(1);
+    const fixture = await site.loaded(1);
     await fixture.sync('incremental');
-    const before = asked(fixture).filter((operation) => operation === 'metadata').length;
-    const old = { ...ctx, clock: { ...ctx.clock, now: () => new Date(Date.now() + 25 * 60 * minuteMs) } };
-    const id = await fixture.queue('incremental');
-    await fixture.work(await fixture.claim(), undefined, old);
-    expect(await fixture.row(id)).toMatchObject({ status: 'succeeded' });
-    expect(asked(fixture).filter((operation) => operation === 'metadata')).toHaveLength(before + 1);
+    const before = countCalls(fixture, 'metadata');
+    expect(await workAs(fixture, dayLater())).toMatchObject({ status: 'succeeded' });
+    expect(countCalls(fixture, 'metadata')).toBe(before + 1);
   });
 });
 
 describe('a warehouse on a server of its own', () => {
   it('that loses the last publish while a run is planned: the run reads what was lost', async () => {
-    const fixture = await loaded(3);
+    const fixture = await site.loaded(3);
     const { schema } = fixture;
     const [survived] = await fixture.query<{ state: string; rows: string }>(
       `select to_jsonb(s)::text as state, (select jsonb_agg(t)::text from ${schema}.thing_1 t) as rows from ${schema}.record_state s`,
     );
     for (const id of [1, 2]) {
       fixture.erp.put(id, { name: 'changed' });
-      wait(fixture, 120);
+      wait(fixture, 2);
     }
     expect(await fixture.sync('incremental')).toMatchObject({ mode: 'incremental', counts: { updated: 2 } });
-    wait(fixture, 60);
+    wait(fixture, 1);
     fixture.erp.onCall = async ({ operation }) => {
       if (operation !== 'now') return;
       fixture.erp.onCall = () => undefined;
@@ -186,36 +150,33 @@ describe('a warehouse on a server of its own', () => {
         [survived?.rows],
       );
     };
-    expect(await fixture.sync('incremental')).toMatchObject({ mode: 'incremental', status: 'succeeded' });
+    await fixture.expectSuccess('incremental', {}, { mode: 'incremental' });
     expect((await fixture.rows()).map(({ f_name: name }) => name)).toEqual(['changed', 'changed', 'name 3']);
   });
 });
 
 describe('metadata that an older version stored', () => {
   it('is read again, because it lacks the open state and the modification time', async () => {
-    const fixture = await loaded(2);
+    const fixture = await site.loaded(2);
     await inTransaction(fixture.tenant, (tx) =>
       tx.raw(`update erp_record_types set description = description - 'openWhen' - 'modifiedField'`),
     );
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'incremental' });
-    expect(asked(fixture).filter((operation) => operation === 'metadata')).toHaveLength(1);
+    await fixture.expectSuccess('incremental', {}, { mode: 'incremental' });
+    expect(countCalls(fixture, 'metadata')).toBe(1);
   });
 
   it('stays in use when the ERP only refuses the metadata request', async () => {
-    const fixture = await loaded(2);
+    const fixture = await site.loaded(2);
     fixture.erp.onCall = ({ operation }) => {
       if (operation === 'metadata') throw erpError('answer', 'UNEXPECTED_ANSWER');
     };
-    const old = { ...ctx, clock: { ...ctx.clock, now: () => new Date(Date.now() + 25 * 60 * minuteMs) } };
-    const id = await fixture.queue('incremental');
-    await fixture.work(await fixture.claim(), undefined, old);
-    expect(await fixture.row(id)).toMatchObject({ status: 'succeeded' });
+    expect(await workAs(fixture, dayLater())).toMatchObject({ status: 'succeeded' });
   });
 });
 
 describe('the high-water mark', () => {
   it('follows the modification times that were read, stays behind the clock, and never goes back', async () => {
-    const fixture = await loaded(3);
+    const fixture = await site.loaded(3);
     expect(await highWater(fixture)).toBe('2026-05-01T12:55:00Z'); // the clock was at 13:00 when the full run started
     fixture.erp.put(1, { name: 'x' }, { modifiedAt: '2026-05-01T13:30:00Z' });
     await fixture.sync('incremental');
@@ -228,45 +189,40 @@ describe('the high-water mark', () => {
   });
 
   it('cursor advanced by a failed attempt: the mark stays, and the next run reads the missed changes', async () => {
-    const fixture = await loaded(3);
+    const fixture = await site.loaded(3);
     fixture.erp.put(2, { name: 'edited' });
     const before = await highWater(fixture);
     fixture.erp.onCall = ({ operation }) => {
       if (operation === 'count') throw erpError('forbidden', 'RECORD_TYPE_HIDDEN');
     };
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'failed' });
+    await fixture.expectFailure('incremental', 'RECORD_TYPE_HIDDEN');
     expect(await highWater(fixture)).toBe(before);
     fixture.erp.onCall = () => undefined;
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    await fixture.expectSuccess('incremental', { updated: 1 });
   });
 
   it('rows that become visible after the cursor passed: the overlap reads them', async () => {
-    const fixture = await loaded(3);
+    const fixture = await site.loaded(3);
     fixture.erp.put(1, { name: 'seen' });
     await fixture.sync('incremental');
     // Saved a few minutes before the latest time that was read, committed after the run.
-    const late = new Date((fixture.erp.at ?? start).getTime() - 9 * minuteMs)
-      .toISOString()
-      .replace('.000Z', 'Z');
+    const late = minutesBefore(fixture, 9);
     fixture.erp.put(2, { name: 'late' }, { modifiedAt: late });
-    wait(fixture, 15);
+    wait(fixture, 0.25);
     expect(await fixture.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
     expect((await fixture.rows())[1]).toMatchObject({ f_name: 'late' });
   });
 
   it('stays where it is for a record that is stamped an hour back, which the list of ids reveals', async () => {
-    const fixture = await loaded(12);
+    const fixture = await site.loaded(12);
     for (const id of [3, 4]) fixture.erp.put(id, { name: 'in time' });
     await fixture.sync('incremental');
     const before = await highWater(fixture);
-    const back = new Date((fixture.erp.at ?? start).getTime() - 60 * minuteMs)
-      .toISOString()
-      .replace('.000Z', 'Z');
+    const back = minutesBefore(fixture, 60);
     fixture.erp.put(7, { name: 'an hour back' }, { modifiedAt: back });
     fixture.erp.calls.length = 0;
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 3, updated: 1 } });
-    expect(asked(fixture)).toEqual([
+    await fixture.expectSuccess('incremental', { fetched: 3, updated: 1 });
+    expect(operations(fixture)).toEqual([
       'now',
       'today',
       'readPage',
@@ -279,32 +235,22 @@ describe('the high-water mark', () => {
     expect(await highWater(fixture)).toBe(before);
     fixture.erp.calls.length = 0;
     expect(await fixture.sync('incremental')).toMatchObject({ counts: { fetched: 2, updated: 0 } });
-    expect(asked(fixture)).not.toContain('readByIds');
+    expect(operations(fixture)).not.toContain('readByIds');
   });
 
   it('without a stored modification time, records of the hour before are read whenever they are listed', async () => {
-    const fixture = await loaded(12, { fields: ['name', 'total'] });
-    const back = new Date((fixture.erp.at ?? start).getTime() - 60 * minuteMs)
-      .toISOString()
-      .replace('.000Z', 'Z');
+    const fixture = await site.loaded(12, { fields: ['name', 'total'] });
+    const back = minutesBefore(fixture, 60);
     fixture.erp.put(7, { name: 'an hour back' }, { modifiedAt: back });
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { fetched: 1, updated: 1 },
-    });
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { fetched: 1, updated: 0 },
-    });
+    await fixture.expectSuccess('incremental', { fetched: 1, updated: 1 });
+    await fixture.expectSuccess('incremental', { fetched: 1, updated: 0 });
   });
 
   it('cursor ties cut by a page boundary: all records of one second are read', async () => {
-    const fixture = await loaded(50);
+    const fixture = await site.loaded(50);
     for (let id = 1; id <= 35; id += 1) fixture.erp.put(id, { name: 'same second' });
     expect(await fixture.sync('incremental')).toMatchObject({ counts: { updated: 35 } });
-    expect(
-      fixture.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId),
-    ).toEqual([null, '10', '20', '30']);
+    expect(pagesRead(fixture)).toEqual([null, '10', '20', '30']);
   });
 });
 
@@ -315,7 +261,7 @@ describe('changes without a new modification time', () => {
     { ...field('status', 'list'), volatile: true },
   ];
   async function openAndClosed(): Promise<SyncFixture> {
-    const fixture = await syncFixture(ctx, memoryErp(invoices));
+    const fixture = await syncFixture(site.ctx, memoryErp(invoices));
     fixture.erp.openWhen = { field: 'unpaid', isNoneOf: ['0'], closedOn: null };
     fixture.erp.at = start;
     fixture.erp.deleted = new Map();
@@ -326,9 +272,9 @@ describe('changes without a new modification time', () => {
       const at = paid ? { modifiedAt: '2026-04-20T08:00:00Z' } : {};
       fixture.erp.put(id, values, { labels: { status: paid ? 'Paid' : 'Open' }, ...at });
     }
-    wait(fixture, 300);
+    wait(fixture, 5);
     await fixture.sync('incremental');
-    wait(fixture, 60);
+    wait(fixture, 1);
     fixture.erp.calls.length = 0;
     return fixture;
   }
@@ -337,11 +283,10 @@ describe('changes without a new modification time', () => {
     const fixture = await openAndClosed();
     fixture.erp.shift(7, { unpaid: '0', status: 'B' }, { status: 'Paid' });
     fixture.erp.shift(8, { unpaid: '8.5' }); // the same number in other digits
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 1, updated: 1 } });
-    expect(check(run, 'open')).toMatchObject({ facts: { checked: 20, read: 1 } });
+    const run = await fixture.expectSuccess('incremental', { fetched: 1, updated: 1 });
+    expect(findCheck(run, 'open')).toMatchObject({ facts: { checked: 20, read: 1 } });
     expect((await fixture.rows())[6]).toMatchObject({ f_unpaid: '0', f_status: 'B', l_status: 'Paid' });
-    expect(asked(fixture)).toEqual([
+    expect(operations(fixture)).toEqual([
       'now',
       'today',
       'readPage',
@@ -358,17 +303,16 @@ describe('changes without a new modification time', () => {
     fixture.erp.shift(25, {}, { status: 'Paid In Full' });
     fixture.erp.shift(26, { unpaid: '3' });
     expect(await fixture.sync('incremental')).toMatchObject({ counts: { updated: 0 } });
-    wait(fixture, 24 * 60);
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 2, updated: 2 } });
-    expect(check(run, 'scan')).toMatchObject({ facts: { listed: 30, fetched: 2, absent: 0 } });
-    wait(fixture, 60);
+    wait(fixture, 24);
+    const run = await fixture.expectSuccess('incremental', { fetched: 2, updated: 2 });
+    expect(findCheck(run, 'scan')).toMatchObject({ facts: { listed: 30, fetched: 2, absent: 0 } });
+    wait(fixture, 1);
     expect((await fixture.sync('incremental')).proof.map(({ check: name }) => name)).toContain('count');
   });
 
   it('a record that was closed recently is compared like an open one, by its day of closing or else by its modification time', async () => {
     const fixture = await syncFixture(
-      ctx,
+      site.ctx,
       memoryErp([...invoices, { ...field('closed', 'date'), volatile: true }]),
     );
     fixture.erp.openWhen = { field: 'unpaid', isNoneOf: ['0'], closedOn: 'closed' };
@@ -381,33 +325,29 @@ describe('changes without a new modification time', () => {
     fixture.erp.put(3, { unpaid: '0', closed }, old);
     fixture.erp.put(4, { unpaid: '0', closed: null });
     fixture.erp.put(5, { unpaid: '0', closed: null }, old);
-    wait(fixture, 300);
+    wait(fixture, 5);
     await fixture.sync('incremental');
-    wait(fixture, 60);
+    wait(fixture, 1);
     for (const id of [1, 2, 3, 4, 5]) fixture.erp.shift(id, { closed: '2026-05-01' });
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 3, updated: 3 } });
-    expect(check(run, 'open')).toMatchObject({
+    const run = await fixture.expectSuccess('incremental', { fetched: 3, updated: 3 });
+    expect(findCheck(run, 'open')).toMatchObject({
       message:
         '1 open record and 2 that were closed recently were compared by modified, unpaid, status and 1 more field; 3 were read again',
       facts: { checked: 3, closed: 2, closedSince: '2026-04-24', read: 3 },
     });
-    wait(fixture, 24 * 60);
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { fetched: 2, updated: 2 },
-    });
+    wait(fixture, 24);
+    await fixture.expectSuccess('incremental', { fetched: 2, updated: 2 });
   });
 
   it("scans once a calendar day of the ERP, and by UTC's where the ERP does not say its own", async () => {
-    const fixture = await loaded(3);
+    const fixture = await site.loaded(3);
     const scans = async () =>
       (await fixture.sync('incremental')).proof.some(({ check: name }) => name === 'scan') ? 1 : 0;
     fixture.erp.today = '2026-05-01';
     expect(await scans()).toBe(0);
     fixture.erp.today = '2026-05-02';
     expect([await scans(), await scans()]).toEqual([1, 0]);
-    wait(fixture, 40 * 60);
+    wait(fixture, 40);
     expect(await scans()).toBe(0);
     fixture.erp.onCall = ({ operation }) => {
       if (operation === 'today') throw erpError('query', 'QUERY_REFUSED');
@@ -420,14 +360,14 @@ describe('changes without a new modification time', () => {
       ...field('lines', 'lines', [{ ...field('shipped', 'number'), volatile: true }]),
       volatile: true,
     };
-    const fixture = await syncFixture(ctx, memoryErp([...datedFields, lines]));
+    const fixture = await syncFixture(site.ctx, memoryErp([...datedFields, lines]));
     fixture.erp.openWhen = 'always';
     fixture.erp.at = start;
     fixture.erp.deleted = new Map();
     for (let id = 1; id <= 3; id += 1) fixture.erp.put(id, {}, { lines: [{ shipped: '0' }] });
-    wait(fixture, 300);
+    wait(fixture, 5);
     await fixture.sync('incremental');
-    wait(fixture, 60);
+    wait(fixture, 1);
     const held = fixture.erp.records.get('2');
     if (held !== undefined) fixture.erp.records.set('2', { ...held, lines: [{ shipped: '4' }] });
     expect(await fixture.sync('incremental')).toMatchObject({
@@ -444,7 +384,7 @@ describe('changes without a new modification time', () => {
       { modifiedAt: '2026-05-01T09:00:00Z', labels: { status: 'Paid' } },
     );
     expect(await fixture.sync('incremental')).toMatchObject({ counts: { updated: 0 } });
-    wait(fixture, 24 * 60);
+    wait(fixture, 24);
     expect(await fixture.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
   });
 });
@@ -453,119 +393,98 @@ describe('rejected records', () => {
   const reject = (id: string) => ({ id, code: 'VALUE_UNREADABLE', message: 'total is not a number' });
 
   it('a rejected record lost behind the watermark: it is read again by each run until it can be stored', async () => {
-    const fixture = await loaded(12);
+    const fixture = await site.loaded(12);
     fixture.erp.rejects.set('5', reject('5'));
     fixture.erp.put(5, { name: 'bad' });
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'partial',
-      counts: { rejected: 1, deleted: 0 },
-    });
-    wait(fixture, 300);
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'partial',
-      error: { code: 'RECORDS_REJECTED' },
-      counts: { rejected: 1 },
-    });
+    await fixture.expectPartial('incremental', 'RECORDS_REJECTED', { rejected: 1, deleted: 0 });
+    wait(fixture, 5);
+    await fixture.expectPartial('incremental', 'RECORDS_REJECTED', { rejected: 1 });
     expect((await fixture.rows())[4]).toMatchObject({ f_name: 'name 5' });
-    wait(fixture, 300);
+    wait(fixture, 5);
     fixture.erp.rejects.clear();
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { updated: 1, rejected: 0 },
-    });
+    await fixture.expectSuccess('incremental', { updated: 1, rejected: 0 });
     expect((await fixture.rows())[4]).toMatchObject({ f_name: 'bad' });
   });
 
   it('a record that is deleted in the ERP is closed, whether or not it was ever stored', async () => {
-    const fixture = await loaded(12);
+    const fixture = await site.loaded(12);
     for (const id of ['5', '40']) {
       fixture.erp.rejects.set(id, reject(id));
       fixture.erp.put(id, { name: 'bad' });
     }
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'partial', counts: { rejected: 2 } });
-    wait(fixture, 300);
+    await fixture.expectPartial('incremental', 'RECORDS_REJECTED', { rejected: 2 });
+    wait(fixture, 5);
     fixture.erp.rejects.clear();
     for (const id of ['5', '40']) fixture.erp.records.delete(id);
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({ status: 'succeeded', counts: { deleted: 1, rejected: 0 } });
+    await fixture.expectSuccess('incremental', { deleted: 1, rejected: 0 });
     expect(await fixture.query(`select id from ${fixture.schema}.rejections`)).toEqual([]);
     expect(await fixture.rows()).toHaveLength(11);
   });
 
   it('a locked or forbidden record skipped while the run is green: a record that is listed but never returned fails the run', async () => {
-    const fixture = await loaded(12);
+    const fixture = await site.loaded(12);
     fixture.erp.locked.add('40');
     const before = await versions(fixture);
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'failed',
-      error: { code: 'COUNT_MISMATCH' },
-    });
+    await fixture.expectFailure('incremental', 'COUNT_MISMATCH');
     expect(await versions(fixture)).toEqual(before);
     fixture.erp.locked.clear();
     fixture.erp.put(40);
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
+    await fixture.expectSuccess('incremental', { inserted: 1 });
   });
 
   it('a locked record skipped while the run is green: a record that was edited and is never returned also fails the run', async () => {
-    const fixture = await loaded(12);
+    const fixture = await site.loaded(12);
     fixture.erp.put(5, { name: 'edited' });
     fixture.erp.locked.add('5');
     const before = await versions(fixture);
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'failed',
-      error: { code: 'COUNT_MISMATCH' },
-    });
+    await fixture.expectFailure('incremental', 'COUNT_MISMATCH');
     expect(await versions(fixture)).toEqual(before);
     fixture.erp.locked.clear();
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    await fixture.expectSuccess('incremental', { updated: 1 });
   });
 
   it("an edit after the ERP's clock went back further than the overlap is found by a scan", async () => {
-    const fixture = await loaded(12);
-    wait(fixture, -24 * 60);
+    const fixture = await site.loaded(12);
+    wait(fixture, -24);
     fixture.erp.put(4, { name: 'edited' });
     fixture.erp.put(9, { name: 'edited' });
     fixture.erp.locked.add('9');
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'failed' }); // and the clock is still remembered
+    await fixture.expectFailure('incremental', 'COUNT_MISMATCH'); // and the clock is still remembered
     fixture.erp.locked.clear();
-    wait(fixture, 24 * 60);
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 2 } });
-    wait(fixture, -24 * 60);
+    wait(fixture, 24);
+    await fixture.expectSuccess('incremental', { updated: 2 });
+    wait(fixture, -24);
     fixture.erp.calls.length = 0;
     for (const id of [5, 6]) {
       fixture.erp.put(id, { name: 'edited' });
-      expect(await fixture.sync('incremental')).toMatchObject({
-        status: 'succeeded',
-        mode: 'incremental',
-        counts: { updated: 1 },
-      });
+      await fixture.expectSuccess('incremental', { updated: 1 }, { mode: 'incremental' });
     }
-    expect(asked(fixture).filter((operation) => operation === 'scan')).toHaveLength(1); // once: afterwards the mark was lowered
+    expect(countCalls(fixture, 'scan')).toBe(1); // once: afterwards the mark was lowered
     fixture.erp.put(7, { name: 'edited' });
-    wait(fixture, 12 * 60);
+    wait(fixture, 12);
     expect(await fixture.sync('incremental')).toMatchObject({ counts: { updated: 1 } });
   });
 });
 
 describe('the volume of a run', () => {
   it('outside the band of the last runs is a warning in the proof, not a failure', async () => {
-    const fixture = await loaded(300);
+    const fixture = await site.loaded(300);
     for (let n = 0; n < 5; n += 1) {
-      wait(fixture, 30);
+      wait(fixture, 0.5);
       fixture.erp.put(1, { name: `edit ${n}` });
-      expect(check(await fixture.sync('incremental'), 'volume')).toBeUndefined();
+      expect(findCheck(await fixture.sync('incremental'), 'volume')).toBeUndefined();
     }
-    wait(fixture, 30);
+    wait(fixture, 0.5);
     fixture.erp.put(1, { name: 'usual' });
-    expect(check(await fixture.sync('incremental'), 'volume')).toMatchObject({
+    expect(findCheck(await fixture.sync('incremental'), 'volume')).toMatchObject({
       passed: true,
       facts: { fetched: 1, level: 'info' },
     });
-    wait(fixture, 30);
+    wait(fixture, 0.5);
     for (let id = 1; id <= 300; id += 1) fixture.erp.put(id, { name: 'unusual' });
     const run = await fixture.sync('incremental');
     expect(run.status).toBe('succeeded');
-    expect(check(run, 'volume')).toMatchObject({
+    expect(findCheck(run, 'volume')).toMatchObject({
       passed: true,
       facts: { fetched: 300, low: 1, high: 1, level: 'warning' },
     });

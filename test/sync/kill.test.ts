@@ -1,46 +1,29 @@
 // Processes killed with kill -9 in the middle of a run.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Ctx } from '../../src/core/ctx.ts';
+import { afterEach, describe, expect, it } from 'vitest';
 import { readRunState } from '../../src/warehouse/run-state-row.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import {
-  asAdmin,
-  endOpenRuns,
-  memoryErp,
-  type SyncFixture,
-  syncFixture,
-  until,
-  waitingFor,
-} from './fixture.ts';
+import { memoryErp, pagesRead, type SyncFixture, syncFixture, until, waitingFor } from './fixture.ts';
+import { useSync } from './site.ts';
 
 const script = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
-let database: TestDatabase;
-let ctx: Ctx;
+const site = useSync({ pageSize: 10, leaseMs: 60_000, renewMs: 100 });
 const children: ChildProcess[] = [];
-beforeAll(async () => {
-  database = await testDatabase();
-  ctx = {
-    ...database.ctx,
-    settings: {
-      ...database.ctx.settings,
-      sync: { ...database.ctx.settings.sync, pageSize: 10, leaseMs: 60_000, renewMs: 100 },
-    },
-  };
-});
-afterEach(async () => {
+afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
-  await endOpenRuns(database);
 });
-afterAll(() => database.close());
 
 /** `standAt` is the id after which its ERP returns no more pages. */
 function spawnWorker(
   records: number,
   standAt: string,
 ): { child: ChildProcess; standing: Promise<void>; kill(): Promise<void> } {
-  const order = JSON.stringify({ address: database.address, settings: ctx.settings, records, standAt });
+  const order = JSON.stringify({
+    address: site.database.address,
+    settings: site.ctx.settings,
+    records,
+    standAt,
+  });
   const child = spawn(process.execPath, [script, order], { stdio: ['ignore', 'pipe', 'inherit'] });
   children.push(child);
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
@@ -55,7 +38,7 @@ function spawnWorker(
   };
 }
 const sameRecords = async (count: number): Promise<SyncFixture> => {
-  const fixture = await syncFixture(ctx, memoryErp());
+  const fixture = await syncFixture(site.ctx, memoryErp());
   for (let id = 1; id <= count; id += 1) fixture.erp.put(id, { name: `child ${id}` });
   return fixture;
 };
@@ -67,15 +50,13 @@ describe('kill -9', () => {
     const worker = spawnWorker(45, '20');
     await worker.standing;
     // It prefetches; the page it read before is written meanwhile.
-    await until(async () => (await readRunState(ctx.db.data, fixture.schema, id))?.page === 2);
+    await until(async () => (await readRunState(site.ctx.db.data, fixture.schema, id))?.page === 2);
     await worker.kill();
     expect(await fixture.row(id)).toMatchObject({ status: 'running' });
     await fixture.expire(id);
     const run = await fixture.drive(id);
     expect(run).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: 45, inserted: 45 } });
-    expect(
-      fixture.erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId),
-    ).toEqual(['20', '30', '40']);
+    expect(pagesRead(fixture)).toEqual(['20', '30', '40']);
     expect((await fixture.rows()).map(({ id: key }) => Number(key))).toEqual(
       Array.from({ length: 45 }, (_unused, n) => n + 1),
     );
@@ -87,14 +68,12 @@ describe('kill -9', () => {
     await fixture.sync();
     const before = await fixture.rows();
     const id = await fixture.queue();
-    const holder = await ctx.db.data.connect();
+    const holder = await site.ctx.db.data.connect();
     await holder.query(`begin; select from ${fixture.schema}.record_state for update`);
     try {
       const worker = spawnWorker(45, 'nowhere');
       await until(async () => (await fixture.row(id)).status === 'publishing');
-      await asAdmin(database, (admin) =>
-        until(async () => (await waitingFor(admin, 'record_state')).length > 0),
-      );
+      await until(async () => (await waitingFor(site.admin, 'record_state')).length > 0);
       await worker.kill();
     } finally {
       await holder.query('rollback');

@@ -1,16 +1,13 @@
 // The proof of lines against totals of the ERP: what differs is read again, what still differs fails the run,
 // and an interrupted proof is resumed at its checkpoint. With responses that a real account doesn't give at a
 // chosen moment.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Connector } from '../../src/connectors/connector.ts';
 import type { SourceLine } from '../../src/connectors/source-records.ts';
-import type { Ctx } from '../../src/core/ctx.ts';
 import type { RunRow } from '../../src/sync/runs.store.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
 import {
   datedFields,
-  endOpenRuns,
   field,
   lineModified,
   memoryErp,
@@ -18,19 +15,9 @@ import {
   type SyncFixture,
   syncFixture,
 } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase();
-  const patient = { pageSize: 500, leaseMs: 600_000, renewMs: 300_000 };
-  ctx = {
-    ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...patient } },
-  };
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync({ pageSize: 500, leaseMs: 600_000, renewMs: 300_000 });
 
 const start = new Date('2026-05-01T08:00:00Z');
 const wait = ({ erp }: SyncFixture, hours: number): void => {
@@ -44,7 +31,7 @@ const createLines = (id: number, quantities = [`-${id}.10`, '2']): SourceLine[] 
 
 /** Records 1 to `count`, the first without lines. */
 async function makeFixture(count = 20, of = fields): Promise<SyncFixture> {
-  const fixture = await syncFixture(ctx, memoryErp(of));
+  const fixture = await syncFixture(site.ctx, memoryErp(of));
   fixture.erp.at = start;
   for (let id = 1; id <= count; id += 1) fixture.erp.put(id, {}, { lines: id === 1 ? [] : createLines(id) });
   wait(fixture, 5);
@@ -102,8 +89,7 @@ describe('a full run', () => {
   it('reads records again whose pages lacked lines, with one request for the totals of a page', async () => {
     const fixture = await makeFixture(1_001);
     dropFromPages(fixture, [3, 1_001]);
-    const run = await fixture.sync();
-    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 1_001, inserted: 1_001 } });
+    const run = await fixture.expectSuccess('full', { fetched: 1_001, inserted: 1_001 });
     // Three for the pages, two for those that were read again.
     expect([counted(fixture, 'lineTotals'), counted(fixture, 'readByIds')]).toEqual([5, 2]);
     expect(findLinesCheck(run)).toEqual({
@@ -152,11 +138,10 @@ describe('a full run', () => {
     const { lines: _, ...withoutTotals } = connector;
     Object.assign(fixture.erp, { connector: withoutTotals });
     dropFromPages(fixture, [5, 6]);
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+    await fixture.expectSuccess('full');
     expect(await differing(fixture)).toEqual(['5', '6']);
     Object.assign(fixture.erp, { connector });
-    const run = await fixture.sync('full');
-    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 20, updated: 2, unchanged: 18 } });
+    await fixture.expectSuccess('full', { fetched: 20, updated: 2, unchanged: 18 });
     expect(await differing(fixture)).toEqual([]);
   });
 
@@ -167,7 +152,7 @@ describe('a full run', () => {
       fixture.erp.put(4, {}, { lines: createLines(4, ['9', '8', `${counted(fixture, 'lineTotals')}`]) });
       fixture.erp.records.delete('5');
     };
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+    await fixture.expectSuccess('full');
     expect(counted(fixture, 'lineTotals')).toBe(3);
     expect(await differing(fixture)).toEqual([]);
   });
@@ -180,7 +165,7 @@ describe('a full run', () => {
         one.id === '8' ? { ...one, lines: [...createLines(8).slice(1), ...createLines(8).slice(1)] } : one,
       ),
     });
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+    await fixture.expectSuccess('full');
     expect(counted(fixture, 'readByIds')).toBe(1);
     expect(await differing(fixture)).toEqual([]);
   });
@@ -188,8 +173,7 @@ describe('a full run', () => {
   it('makes no request where no lines are read, and says nothing about them', async () => {
     const fixture = await makeFixture();
     await fixture.changeConfig({ fields: ['name', 'total', 'modified'] });
-    const run = await fixture.sync();
-    expect(run).toMatchObject({ status: 'succeeded' });
+    const run = await fixture.expectSuccess('full');
     expect(findLinesCheck(run)).toBeUndefined();
     expect(counted(fixture, 'lineTotals')).toBe(0);
   });
@@ -207,8 +191,7 @@ describe('applications of a payment, which have no time of their own', () => {
     const fixture = await makeFixture(3, ofPayments);
     for (const id of [1, 2, 3]) fixture.erp.put(id, {}, { lines: applied('10.50', '10.50'), modifiedAt: at });
     dropFromPages(fixture, [2]);
-    const run = await fixture.sync();
-    expect(run).toMatchObject({ status: 'succeeded' });
+    const run = await fixture.expectSuccess('full');
     expect(findLinesCheck(run)?.message).toContain('number of lines, sum of foreignamount; 1 read again');
     expect((await fixture.rows()).map(({ f_lines: lines }) => lines)).toEqual(
       Array.from({ length: 3 }, () =>
@@ -218,7 +201,7 @@ describe('applications of a payment, which have no time of their own', () => {
     fixture.erp.calls.length = 0;
     wait(fixture, 2);
     fixture.erp.put(3, {}, { lines: applied('20.00') });
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    await fixture.expectSuccess('incremental', { updated: 1 });
     expect([counted(fixture, 'lineChanges'), counted(fixture, 'lineTotals')]).toEqual([0, 1]);
   });
 });
@@ -244,8 +227,7 @@ describe('an incremental run', () => {
 
   it('that reads nothing makes one request about lines', async () => {
     const fixture = await synced();
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 0 } });
+    const run = await fixture.expectSuccess('incremental', { fetched: 0 });
     expect([
       counted(fixture, 'lineChanges'),
       counted(fixture, 'lineTotals'),
@@ -259,12 +241,10 @@ describe('an incremental run', () => {
   it('reads a record of which only lines changed, once', async () => {
     const fixture = await synced();
     touchLines(fixture, 9, ['5', '6', '7']);
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({ status: 'succeeded', counts: { fetched: 1, updated: 1 } });
+    const run = await fixture.expectSuccess('incremental', { fetched: 1, updated: 1 });
     expect(findLinesCheck(run)?.facts).toMatchObject({ changed: 1, changedRead: 1, records: 1 });
     expect(await differing(fixture)).toEqual([]);
-    const next = await fixture.sync('incremental');
-    expect(next).toMatchObject({ status: 'succeeded', counts: { fetched: 0 } });
+    const next = await fixture.expectSuccess('incremental', { fetched: 0 });
     expect(findLinesCheck(next)?.facts).toMatchObject({ changed: 1, changedRead: 0 });
   });
 
@@ -279,7 +259,7 @@ describe('an incremental run', () => {
     expect(await fixture.rows()).toEqual(before);
     fixture.erp.bendPage = null;
     isBent = false;
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    await fixture.expectSuccess('incremental', { updated: 1 });
     expect(await differing(fixture)).toEqual([]);
   });
 
@@ -287,10 +267,9 @@ describe('an incremental run', () => {
     const fixture = await synced();
     const held = fixture.erp.records.get('12');
     if (held !== undefined) fixture.erp.records.set('12', { ...held, lines: createLines(12, ['1']) });
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 0 } });
+    await fixture.expectSuccess('incremental', { updated: 0 });
     wait(fixture, 25);
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    const run = await fixture.expectSuccess('incremental', { updated: 1 });
     expect(findLinesCheck(run)?.facts).toMatchObject({ scanned: 20, scanRead: 1 });
     expect(await differing(fixture)).toEqual([]);
   });
@@ -343,7 +322,7 @@ describe('a worker that is lost while lines are compared', () => {
     await loseAt(fixture, id, ['lineTotals'], 2);
     // The worker stops while it reads the third page, and stages the second meanwhile.
     const forget = `update ${fixture.schema}.run_state set plan = plan - 'provesPages' where run_id = $1 and page = 2`;
-    await until(async () => ((await ctx.db.data.query(forget, [id])).rowCount === 1 ? true : undefined));
+    await until(async () => ((await site.ctx.db.data.query(forget, [id])).rowCount === 1 ? true : undefined));
     fixture.erp.calls.length = 0;
     expect(await fixture.drive(id)).toMatchObject({
       status: 'succeeded',

@@ -1,49 +1,38 @@
 // What a caller and the log see of a run that is in the middle: how much is done, of how much, and how long
 // the rest takes.
 import pino from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createApp } from '../../src/app.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { type Api, createApi } from '../setup/api.ts';
-import { type TestClock, type TestDatabase, testClock, testDatabase } from '../setup/database.ts';
-import { makeKey } from '../setup/organization.ts';
+import type { Api } from '../setup/api.ts';
+import { type TestClock, testClock } from '../setup/database.ts';
 import {
   type Call,
+  countCalls,
   datedFields,
-  endOpenRuns,
   erpError,
   type MemoryErp,
   memoryErp,
   type SyncFixture,
   syncFixture,
   until,
+  withSync,
 } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
+const site = useSync({ renewMs: 3_600_000 });
 let clock: TestClock;
 let ctx: Ctx;
 let lines: string[];
-beforeAll(async () => {
-  database = await testDatabase();
-});
 beforeEach(() => {
   clock = testClock(new Date());
   lines = [];
   ctx = withPages(10);
 });
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
 
 function withPages(pageSize: number): Ctx {
   const log = pino({ base: null, timestamp: false }, { write: (line: string) => lines.push(line) });
-  const { settings } = database.ctx;
-  return {
-    ...database.ctx,
-    clock,
-    log,
-    settings: { ...settings, sync: { ...settings.sync, pageSize, renewMs: 3_600_000 } },
-  };
+  return { ...withSync(site.ctx, { pageSize }), clock, log };
 }
 
 async function fixtureWith(
@@ -52,10 +41,7 @@ async function fixtureWith(
 ): Promise<{ fixture: SyncFixture; api: Api }> {
   const fixture = await syncFixture(ctx, erp);
   for (let id = 1; id <= count; id += 1) fixture.erp.put(id);
-  return {
-    fixture,
-    api: createApi(createApp(database.ctx), (await makeKey(database.ctx, fixture.organizationId)).secret),
-  };
+  return { fixture, api: await site.api(fixture) };
 }
 
 /**
@@ -114,7 +100,7 @@ describe('the progress of a full run', () => {
       status: 'succeeded',
       progress: { phase: 'publishing', done: 100, expected: 100, percent: 100, estimatedSecondsLeft: null },
     });
-    expect(fixture.erp.calls.filter(({ operation }) => operation === 'count')).toHaveLength(2);
+    expect(countCalls(fixture, 'count')).toBe(2);
   });
 
   it('has no time left before a page was read', async () => {
@@ -182,8 +168,7 @@ describe('the progress of a full run', () => {
     ctx = withPages(1_000);
     const { fixture, api } = await fixtureWith(2_500);
     const { release } = hold(fixture, 'listIds', 2);
-    fixture.erp.claimedCount = () =>
-      fixture.erp.calls.filter(({ operation }) => operation === 'readPage').length === 0 ? 2_500 : 2_501;
+    fixture.erp.claimedCount = () => (countCalls(fixture, 'readPage') === 0 ? 2_500 : 2_501);
     fixture.erp.records.delete('7');
     const { run, settle } = await runUntil(
       fixture,
@@ -207,7 +192,7 @@ describe('the progress of a full run', () => {
 describe('the progress of an incremental run', () => {
   const due = async (count: number) => {
     const { fixture, api } = await fixtureWith(count, memoryErp(datedFields));
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', mode: 'full' });
+    await fixture.expectSuccess('full', {}, { mode: 'full' });
     lines = [];
     return { fixture, api };
   };
@@ -247,7 +232,7 @@ describe('the progress of an incremental run', () => {
         return { records: 8, withChangedLines: null };
       },
     });
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { fetched: 8 } });
+    await fixture.expectSuccess('incremental', { fetched: 8 });
     expect(counted).toBe(1);
   });
 
@@ -274,7 +259,7 @@ describe('the log of a run', () => {
     fixture.erp.onCall = ({ operation }) => {
       if (operation === 'readPage') clock.advance(4_000);
     };
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+    await fixture.expectSuccess('full');
     // Ten pages in forty seconds. The next page is requested before one is counted.
     expect(progressLines().map(({ msg }) => msg)).toEqual([
       'thing: 20 of 100 records read (20 %), about 48 seconds left',
@@ -305,7 +290,7 @@ describe('the log of a run', () => {
     fixture.erp.onCall = ({ operation }) => {
       if (operation === 'readPage') clock.advance(70_000);
     };
-    expect(await fixture.sync('incremental')).toMatchObject({ mode: 'incremental', status: 'succeeded' });
+    await fixture.expectSuccess('incremental', {}, { mode: 'incremental' });
     expect(progressLines().map(({ msg }) => msg)[0]).toBe('thing: 10 records read');
   });
 });

@@ -1,20 +1,12 @@
 // Readers during publishes: a reader that reads state and rows in one statement sees one complete run and its
 // total.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Ctx } from '../../src/core/ctx.ts';
+import { describe, expect, it } from 'vitest';
 import { sqlState } from '../../src/db/pg-errors.ts';
 import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { endOpenRuns, field, memoryErp, noSignal, type SyncFixture, syncFixture, until } from './fixture.ts';
+import { field, memoryErp, noSignal, type SyncFixture, syncFixture, until } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase();
-  ctx = database.ctx;
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync();
 
 type Seen = {
   active: string;
@@ -97,13 +89,13 @@ function expectWhole(seen: readonly Seen[], count: number): void {
 
 describe('readers', () => {
   it('never see half a run', async () => {
-    const fixture = await syncFixture(ctx, memoryErp());
+    const fixture = await syncFixture(site.ctx, memoryErp());
     edit(fixture, 1, 400);
     await fixture.sync();
     const seen = await readWhile(fixture, async (isSeen) => {
       for (let run = 2; run <= 8; run += 1) {
         edit(fixture, run, 400);
-        expect(await fixture.sync()).toMatchObject({ status: 'succeeded', generation: String(run) });
+        await fixture.expectSuccess('full', {}, { generation: String(run) });
         await isSeen(run);
       }
     });
@@ -112,7 +104,7 @@ describe('readers', () => {
   });
 
   it('continue while another table goes live', async () => {
-    const fixture = await syncFixture(ctx, memoryErp());
+    const fixture = await syncFixture(site.ctx, memoryErp());
     edit(fixture, 1, 10_000);
     await fixture.sync();
     const seen = await readWhile(fixture, async (isSeen) => {
@@ -120,7 +112,7 @@ describe('readers', () => {
         fixture.erp.fields = [...fixture.erp.fields, field(`extra_${run}`)];
         await fetchAndStoreMetadata(fixture.tenant, fixture.erp.connector, noSignal);
         edit(fixture, run, 10_000);
-        expect(await fixture.sync()).toMatchObject({ status: 'succeeded', generation: String(run) });
+        await fixture.expectSuccess('full', {}, { generation: String(run) });
         expect((await fixture.state())?.activeTable).toBe(`thing_${run}`);
         await isSeen(run);
       }

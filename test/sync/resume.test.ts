@@ -1,39 +1,24 @@
 // An incremental run that is interrupted at each of its steps: another process resumes it, and the outcome is
 // the same.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Ctx } from '../../src/core/ctx.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { LostLease, readRunState } from '../../src/warehouse/run-state-row.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import {
-  asAdmin,
   datedFields,
-  endOpenRuns,
   field,
   memoryErp,
   type Operation,
   type SyncFixture,
+  start,
   syncFixture,
   until,
+  wait,
   waitingFor,
+  withSync,
 } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase();
-  const patient = { pageSize: 10, leaseMs: 600_000, renewMs: 300_000 };
-  ctx = {
-    ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, ...patient } },
-  };
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync({ pageSize: 10, leaseMs: 600_000, renewMs: 300_000 });
 
-const start = new Date('2026-05-01T08:00:00Z');
-const wait = ({ erp }: SyncFixture, hours: number): void => {
-  erp.at = new Date((erp.at ?? start).getTime() + hours * 3_600_000);
-};
 const fields = [...datedFields, { ...field('unpaid', 'number'), volatile: true }];
 
 /**
@@ -41,7 +26,7 @@ const fields = [...datedFields, { ...field('unpaid', 'number'), volatile: true }
  * is due.
  */
 async function busy(): Promise<SyncFixture> {
-  const fixture = await syncFixture(ctx, memoryErp(fields));
+  const fixture = await syncFixture(site.ctx, memoryErp(fields));
   const { erp } = fixture;
   erp.at = start;
   erp.deleted = new Map();
@@ -91,7 +76,7 @@ let calls: Operation[] = [];
 const counts = { fetched: 29, inserted: 2, updated: 27, unchanged: 0, deleted: 1, rejected: 0 };
 beforeAll(async () => {
   const fixture = await busy();
-  expect(await fixture.sync('incremental')).toMatchObject({ status: 'partial', counts });
+  await fixture.expectPartial('incremental', 'DELETIONS_HELD', counts);
   expected = await content(fixture);
   calls = fixture.erp.calls.map(({ operation }) => operation);
 });
@@ -160,24 +145,22 @@ describe('an interrupted incremental run', () => {
   it('killed while publishing: published again without requests to the ERP, deletions and high-water mark included', async () => {
     const fixture = await busy();
     const id = await fixture.queue('incremental');
-    const holder = await ctx.db.data.connect();
+    const holder = await site.ctx.db.data.connect();
     await holder.query(`begin; select from ${fixture.schema}.record_state for update`);
     const working = fixture.work(await fixture.claim());
     await until(async () => (await fixture.row(id)).status === 'publishing', 'publishing');
-    const planned = await readRunState(ctx.db.data, fixture.schema, id);
+    const planned = await readRunState(site.ctx.db.data, fixture.schema, id);
     expect(planned?.plan).toMatchObject({
       mode: 'incremental',
       step: 'done',
       scanned: true,
       feed: 'available',
     });
-    await asAdmin(database, async (admin) => {
-      await until(async () => {
-        const waiting = await waitingFor(admin, 'record_state');
-        for (const pid of waiting) await admin.raw('select pg_terminate_backend(?::int)', [pid]);
-        return waiting.length > 0;
-      }, 'the lock');
-    });
+    await until(async () => {
+      const waiting = await waitingFor(site.admin, 'record_state');
+      for (const pid of waiting) await site.admin.raw('select pg_terminate_backend(?::int)', [pid]);
+      return waiting.length > 0;
+    }, 'the lock');
     await working;
     await holder.query('rollback');
     holder.release();
@@ -192,10 +175,7 @@ describe('an interrupted incremental run', () => {
 
 describe('the proof of a full run', () => {
   it('goes on where the process before stopped, however many processes stop during it', async () => {
-    const fixture = await syncFixture(
-      { ...ctx, settings: { ...ctx.settings, sync: { ...ctx.settings.sync, pageSize: 1_000 } } },
-      memoryErp(),
-    );
+    const fixture = await syncFixture(withSync(site.ctx, { pageSize: 1_000 }), memoryErp());
     const { erp } = fixture;
     const count = 7_200;
     for (let id = 1; id <= count; id += 1) erp.put(id);

@@ -1,18 +1,14 @@
 // Data with a retention period is deleted when it has passed, and nothing else is.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { pruneTombstones } from '../../src/sync/retention.ts';
 import { dropTenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import { noSignal, type SyncFixture, syncFixture } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const site = useSync();
 
 const bury = (fixture: SyncFixture, from: number, to: number, days: number) =>
   fixture.query(
@@ -27,15 +23,15 @@ const buried = async (fixture: SyncFixture) =>
 
 describe('tombstones', () => {
   it('are deleted after 30 days, however many, in every organization; one without a warehouse is skipped', async () => {
-    const fixtures = [await syncFixture(database.ctx), await syncFixture(database.ctx)];
-    await dropTenantSchema(database.ctx, (await makeOrganization(database.ctx)).id);
+    const fixtures = [await syncFixture(site.ctx), await syncFixture(site.ctx)];
+    await dropTenantSchema(site.ctx, (await makeOrganization(site.ctx)).id);
     for (const fixture of fixtures) {
       fixture.erp.put(1);
       await fixture.sync();
       await bury(fixture, 1, 2_500, 31);
       await bury(fixture, 3_001, 3_002, 29);
     }
-    await pruneTombstones(database.ctx, noSignal);
+    await pruneTombstones(site.ctx, noSignal);
     expect(await Promise.all(fixtures.map(buried))).toEqual([
       ['3001', '3002'],
       ['3001', '3002'],
@@ -43,32 +39,32 @@ describe('tombstones', () => {
   });
 
   it('stay when the process is shutting down', async () => {
-    const fixture = await syncFixture(database.ctx);
+    const fixture = await syncFixture(site.ctx);
     fixture.erp.put(1);
     await fixture.sync();
     await bury(fixture, 1, 5, 40);
-    await pruneTombstones(database.ctx, AbortSignal.abort());
+    await pruneTombstones(site.ctx, AbortSignal.abort());
     expect(await buried(fixture)).toHaveLength(5);
   });
 });
 
 describe('rejections', () => {
   it('stay until they are resolved', async () => {
-    const fixture = await syncFixture(database.ctx);
+    const fixture = await syncFixture(site.ctx);
     fixture.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' });
     await fixture.sync();
     await fixture.query(
       `update ${fixture.schema}.rejections set first_seen_at = '2020-01-01', last_seen_at = '2020-01-01'`,
     );
-    await pruneTombstones(database.ctx, noSignal);
-    await database.ctx.db.control.raw('select prune_expired(), prune_mails(), prune_drift_events()');
+    await pruneTombstones(site.ctx, noSignal);
+    await site.ctx.db.control.raw('select prune_expired(), prune_mails(), prune_drift_events()');
     expect(await fixture.query(`select id from ${fixture.schema}.rejections`)).toEqual([{ id: '2' }]);
   });
 });
 
 describe('changes of fields', () => {
   it('are kept for a year', async () => {
-    const fixture = await syncFixture(database.ctx);
+    const fixture = await syncFixture(site.ctx);
     const about = {
       organization_id: fixture.organizationId,
       record_type: 'thing',
@@ -90,7 +86,7 @@ describe('changes of fields', () => {
         at: tx.raw("now() - interval '364 days'"),
       });
     });
-    await database.ctx.db.control.raw('select prune_drift_events()');
+    await site.ctx.db.control.raw('select prune_drift_events()');
     expect(await inTransaction(fixture.tenant, (tx) => tx('drift_events').select('field'))).toEqual([
       { field: 'new' },
     ]);

@@ -1,27 +1,11 @@
 // The rolling full read within incremental runs: which part each run reads, what it finds in lines, and what
 // it must leave alone.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Ctx } from '../../src/core/ctx.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
+import { describe, expect, it } from 'vitest';
+import { datedFields, field, memoryErp, type SyncFixture, start, syncFixture, wait } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase();
-  ctx = {
-    ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
-  };
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync({ pageSize: 10 });
 
-const start = new Date('2026-05-01T08:00:00Z');
-const hourMs = 3_600_000;
-const wait = ({ erp }: SyncFixture, hours: number): void => {
-  erp.at = new Date((erp.at ?? start).getTime() + hours * hourMs);
-};
 const fields = [...datedFields, field('lines', 'lines', [field('item', 'reference'), field('note')])];
 const createLines = (note: string, label: string) => ({ lines: [{ item: '7', 'item.name': label, note }] });
 
@@ -30,12 +14,12 @@ const createLines = (note: string, label: string) => ({ lines: [{ item: '7', 'it
  * of the next hours don't.
  */
 async function dueFixture(): Promise<SyncFixture> {
-  const fixture = await syncFixture(ctx, memoryErp(fields));
+  const fixture = await syncFixture(site.ctx, memoryErp(fields));
   fixture.erp.at = start;
   fixture.erp.deleted = new Map();
   for (let id = 1; id <= 35; id += 1) fixture.erp.put(id, {}, createLines('old', 'Lantern'));
   wait(fixture, 5);
-  expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 35 } });
+  await fixture.expectSuccess('full', { inserted: 35 });
   wait(fixture, 96);
   return fixture;
 }
@@ -59,23 +43,6 @@ const findRow = async (fixture: SyncFixture, id: string) =>
   (await fixture.rows()).find((row) => row['id'] === id);
 
 describe('the rolling full read', () => {
-  it('continues in each run where the last one stopped, until every record was read', async () => {
-    const fixture = await dueFixture();
-    const slices = [];
-    for (let run = 1; run <= 5; run += 1) slices.push(await slice(fixture));
-    expect(slices.map(({ after }) => after)).toEqual([[null], ['10'], ['20'], ['30'], []]);
-    expect(slices.every(({ run }) => run.status === 'succeeded' && run.mode === 'incremental')).toBe(true);
-  });
-
-  it('continues with the same records after a run that failed', async () => {
-    const fixture = await dueFixture();
-    await slice(fixture);
-    fixture.erp.claimedCount = () => 99;
-    expect((await slice(fixture)).run).toMatchObject({ status: 'failed', error: { code: 'COUNT_MISMATCH' } });
-    fixture.erp.claimedCount = null;
-    expect((await slice(fixture)).after).toEqual(['10']);
-  });
-
   it('finds a change of a line without any time, and a renamed label in lines', async () => {
     const fixture = await dueFixture();
     for (const [id, lines] of [

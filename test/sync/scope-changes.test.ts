@@ -1,11 +1,10 @@
 // What publishing keeps for readers under a row scope: the values that a record had before it left, and
 // records that they may not see.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { pruneTombstones } from '../../src/sync/retention.ts';
 import { acceptMissingFields } from '../../src/sync/stale-fields.ts';
 import { listOutdatedOrganizations, updateTenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, endOpenRuns, field, noSignal, until, waitingFor } from './fixture.ts';
+import { field, noSignal, until, waitingFor } from './fixture.ts';
 import {
   enter,
   entries,
@@ -21,16 +20,12 @@ import {
   wait,
   withheldIds,
 } from './scope-fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync();
 
 const made = (customers: Parameters<typeof scopedFixture>[1], options = {}) =>
-  scopedFixture(database.ctx, customers, options);
+  scopedFixture(site.ctx, customers, options);
 describe('a record that moves to another customer', () => {
   it('is recorded with the values before, once, with the generation of its row', async () => {
     const fixture = await made({ 1: 'A', 2: 'A', 3: 'B' });
@@ -213,9 +208,9 @@ describe('the record of values', () => {
     await fixture.query(
       `update ${fixture.schema}.scope_changes set at = now() - interval '31 days' where generation <= 3`,
     );
-    await pruneTombstones(database.ctx, AbortSignal.abort());
+    await pruneTombstones(site.ctx, AbortSignal.abort());
     expect(await entries(fixture)).toHaveLength(2503);
-    await pruneTombstones(database.ctx, noSignal);
+    await pruneTombstones(site.ctx, noSignal);
     expect((await entries(fixture)).map(({ generation }) => generation)).toEqual(['4']);
     expect(await scopeState(fixture)).toMatchObject({ pruned: '3', columns: { f_customer: '1' } });
   });
@@ -227,19 +222,17 @@ describe('the record of values', () => {
     fixture.erp.drop(3);
     wait(fixture);
     const id = await fixture.queue('full');
-    const holder = await database.ctx.db.data.connect();
+    const holder = await site.ctx.db.data.connect();
     // Publishing a full run writes this table when all rows are written.
     await holder.query(`begin; lock table ${fixture.schema}.record_columns in share mode`);
     try {
       const ending = fixture.drive(id, 'publishing');
-      await asAdmin(database, async (admin) => {
-        const pids = await until(async () => {
-          const found = await waitingFor(admin, 'update %record_columns');
-          return found.length > 0 && found;
-        }, 'the lock');
-        expect(await entries(fixture)).toEqual([]);
-        await admin.raw('select pg_terminate_backend(pid) from unnest(?::int[]) pid', [pids]);
-      });
+      const pids = await until(async () => {
+        const found = await waitingFor(site.admin, 'update %record_columns');
+        return found.length > 0 && found;
+      }, 'the lock');
+      expect(await entries(fixture)).toEqual([]);
+      await site.admin.raw('select pg_terminate_backend(pid) from unnest(?::int[]) pid', [pids]);
       expect(await ending).toMatchObject({ status: 'publishing' });
     } finally {
       await holder.query('rollback');
@@ -265,10 +258,10 @@ describe('the record of values', () => {
       `alter table ${fixture.schema}.record_state drop column scope_columns, drop column scope_pruned`,
     );
     await fixture.query(`alter table ${fixture.schema}.rejections drop column scope_values`);
-    await pruneTombstones(database.ctx, noSignal);
-    expect(await listOutdatedOrganizations(database.ctx.db.data)).toContain(fixture.organizationId);
-    await updateTenantSchema(database.ctx, fixture.organizationId);
-    expect(await listOutdatedOrganizations(database.ctx.db.data)).not.toContain(fixture.organizationId);
+    await pruneTombstones(site.ctx, noSignal);
+    expect(await listOutdatedOrganizations(site.ctx.db.data)).toContain(fixture.organizationId);
+    await updateTenantSchema(site.ctx, fixture.organizationId);
+    expect(await listOutdatedOrganizations(site.ctx.db.data)).not.toContain(fixture.organizationId);
     expect(await scopeState(fixture)).toMatchObject({ generation: '3', columns: { id: '3' }, pruned: '0' });
     await sync(fixture);
     expect((await scopeState(fixture)).columns).toEqual({ id: '3', f_customer: '4' });

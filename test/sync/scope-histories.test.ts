@@ -1,9 +1,8 @@
 // Random histories of an account, synced step by step and replayed against a model in memory: under every row
 // scope, the list and the replayed changes are what the model says, with each deletion at the generation in
 // which the record left. PROPERTY_SEED selects other histories, HISTORIES their number.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { endOpenRuns, field, type SyncFixture } from './fixture.ts';
+import { describe, expect, it } from 'vitest';
+import { field, type SyncFixture } from './fixture.ts';
 import {
   enter,
   scopedChanges,
@@ -13,16 +12,12 @@ import {
   setFields,
   wait,
 } from './scope-fixture.ts';
+import { useSync } from './site.ts';
 
 const seed = Number(process.env['PROPERTY_SEED'] ?? 20_261_123);
 const [histories, steps, ids] = [Number(process.env['HISTORIES'] ?? 4), 14, 12];
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync();
 
 function createRandom(from: number) {
   let state = from >>> 0;
@@ -148,7 +143,7 @@ describe(`random histories, PROPERTY_SEED=${seed}`, () => {
     const initial = Object.fromEntries(
       Array.from({ length: ids - 3 }, (_unused, at) => [String(at + 1), random.one(customers)]),
     );
-    const fixture = await scopedFixture(database.ctx, initial);
+    const fixture = await scopedFixture(site.ctx, initial);
     const model: Model = { stored: new Map(Object.entries(initial)), withheld: new Set() };
     let readers = await startReaders(fixture, model);
     for (let step = 0; step < steps; step += 1) {

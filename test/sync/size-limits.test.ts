@@ -1,24 +1,12 @@
 // How large a field and a record may be: a larger record is rejected with its reason, and what was stored of
 // it before stays.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { SourceRecord } from '../../src/connectors/source-records.ts';
-import type { Ctx } from '../../src/core/ctx.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
+import { datedFields, field, memoryErp, type SyncFixture, syncFixture, withSync } from './fixture.ts';
+import { useSync } from './site.ts';
 
 const limits = { maxFieldBytes: 1_000, maxRecordBytes: 3_000 };
-let database: TestDatabase;
-let ctx: Ctx;
-const withLimits = (sync: object): Ctx => ({
-  ...ctx,
-  settings: { ...ctx.settings, sync: { ...ctx.settings.sync, ...sync } },
-});
-beforeAll(async () => {
-  database = await testDatabase();
-  ctx = database.ctx;
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync();
 
 const rejections = (fixture: SyncFixture) =>
   fixture.query<{ id: string; code: string; message: string }>(
@@ -43,7 +31,7 @@ async function createFixture(
   const erp = memoryErp(fields);
   erp.put(1, {}, { lines: [] });
   erp.put(2, values, { lines: [], ...more });
-  return syncFixture(withLimits(limits), erp);
+  return syncFixture(withSync(site.ctx, limits), erp);
 }
 
 describe('a record within the limits is stored', () => {
@@ -63,7 +51,7 @@ describe('a record within the limits is stored', () => {
     ],
   ])('%s', async (_name, values, more) => {
     const fixture = await createFixture(values, more);
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 2, rejected: 0 } });
+    await fixture.expectSuccess('full', { inserted: 2, rejected: 0 });
     for (const [name, value] of Object.entries(values))
       expect((await fixture.rows())[1]?.[`f_${name}`]).toBe(value);
   });
@@ -118,11 +106,7 @@ describe('a larger record is rejected; the message names the field, its size, th
     ],
   ])('%s', async (_name, values, more, { code, message }) => {
     const fixture = await createFixture(values, more);
-    expect(await fixture.sync()).toMatchObject({
-      status: 'partial',
-      error: { code: 'RECORDS_REJECTED' },
-      counts: { inserted: 1, rejected: 1 },
-    });
+    await fixture.expectPartial('full', 'RECORDS_REJECTED', { inserted: 1, rejected: 1 });
     const [rejected, ...others] = await rejections(fixture);
     expect(others).toEqual([]);
     expect(rejected).toMatchObject({ id: '2', code });
@@ -139,10 +123,10 @@ describe('a stored record that is larger than the limits', () => {
       erp.at = new Date('2026-05-01T08:00:00Z');
       erp.put(1, { memo: 'x'.repeat(5_000) }, { lines: [] });
       erp.put(2, {}, { lines: [] });
-      const fixture = await syncFixture(ctx, erp);
-      expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+      const fixture = await syncFixture(site.ctx, erp);
+      await fixture.expectSuccess('full');
 
-      const limited = withLimits(limits);
+      const limited = withSync(site.ctx, limits);
       const syncLimited = async (wanted: typeof mode) => {
         const id = await fixture.queue(wanted);
         await fixture.work(await fixture.claim(), new AbortController().signal, limited);
@@ -185,14 +169,11 @@ describe('records that the ERP returns by id, a part at a time', () => {
         return { ...page, lastId: request.ids[1] ?? page.lastId, hasMore: request.ids.length > 2 };
       },
     };
-    const fixture = await syncFixture(ctx, Object.assign(erp, { connector }));
-    expect(await fixture.sync()).toMatchObject({ status: 'partial', counts: { rejected: 9 } });
+    const fixture = await syncFixture(site.ctx, Object.assign(erp, { connector }));
+    await fixture.expectPartial('full', 'RECORDS_REJECTED', { rejected: 9 });
     erp.rejects.clear();
     erp.records.delete('5');
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { inserted: 8, rejected: 0 },
-    });
+    await fixture.expectSuccess('incremental', { inserted: 8, rejected: 0 });
     expect(asked).toEqual([9, 7, 5, 3, 1]);
     expect((await fixture.rows()).map(({ id }) => Number(id))).toEqual([1, 2, 3, 4, 6, 7, 8, 9]);
   });
@@ -209,11 +190,10 @@ describe('records that the ERP returns by id, a part at a time', () => {
       hasMore: true,
     });
     const fixture = await syncFixture(
-      ctx,
+      site.ctx,
       Object.assign(erp, { connector: { ...erp.connector, readByIds: endless } }),
     );
     await fixture.sync();
-    const run = await fixture.sync('incremental');
-    expect(run).toMatchObject({ status: 'failed', error: { code: 'PAGE_WITHOUT_END' } });
+    await fixture.expectFailure('incremental', 'PAGE_WITHOUT_END');
   });
 });

@@ -1,26 +1,14 @@
 // What a run staged must be what it read and what it publishes: a row that is lost in between fails the run,
 // and readers keep the old rows.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Ctx } from '../../src/core/ctx.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, endOpenRuns, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
+import { describe, expect, it } from 'vitest';
+import type { SyncFixture } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase();
-  ctx = {
-    ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
-  };
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync({ pageSize: 10 });
 
 /** 25 stored records, of which 20 changed since. */
 async function changedFixture(): Promise<SyncFixture> {
-  const fixture = await syncFixture(ctx, memoryErp());
-  for (let id = 1; id <= 25; id += 1) fixture.erp.put(id);
+  const fixture = await site.withRecords(25);
   await fixture.sync();
   for (let id = 1; id <= 20; id += 1) fixture.erp.put(id, { name: `changed ${id}` });
   return fixture;
@@ -28,14 +16,13 @@ async function changedFixture(): Promise<SyncFixture> {
 /** The next run fails with this code, publishes nothing, and the one after it succeeds. */
 async function expectFailure(fixture: SyncFixture, code: string, repair: () => unknown): Promise<void> {
   const before = await fixture.rows();
-  expect(await fixture.sync()).toMatchObject({
-    status: 'failed',
+  await fixture.expectFailure('full', code, {
     counts: null,
-    error: { code, message: expect.stringMatching(/\d/), fix: expect.stringContaining('Run the sync again') },
+    error: { message: expect.stringMatching(/\d/), fix: expect.stringContaining('Run the sync again') },
   });
   expect([await fixture.rows(), await fixture.staged()]).toEqual([before, 0]);
   await repair();
-  expect(await fixture.sync()).toMatchObject({ status: 'succeeded', counts: { updated: 20, unchanged: 5 } });
+  await fixture.expectSuccess('full', { updated: 20, unchanged: 5 });
 }
 
 describe('a row that is lost', () => {
@@ -52,19 +39,17 @@ describe('a row that is lost', () => {
 
   it('between the proof and the publication rolls the publication back', async () => {
     const fixture = await changedFixture();
-    await asAdmin(database, async (admin) => {
-      await admin.raw(`create function public.lose_row() returns trigger language plpgsql security definer as
+    await site.admin.raw(`create function public.lose_row() returns trigger language plpgsql security definer as
           $$ begin delete from ${fixture.schema}.staging_thing where id = 3; return new; end $$;
         create trigger lose_row after update on public.sync_runs for each row when (new.status = 'publishing') execute function public.lose_row()`);
-      const stop = () =>
-        admin.raw(
-          'drop trigger if exists lose_row on public.sync_runs; drop function if exists public.lose_row()',
-        );
-      try {
-        await expectFailure(fixture, 'PUBLISHED_MISMATCH', stop);
-      } finally {
-        await stop();
-      }
-    });
+    const stop = () =>
+      site.admin.raw(
+        'drop trigger if exists lose_row on public.sync_runs; drop function if exists public.lose_row()',
+      );
+    try {
+      await expectFailure(fixture, 'PUBLISHED_MISMATCH', stop);
+    } finally {
+      await stop();
+    }
   });
 });

@@ -1,47 +1,20 @@
-// Fields that can't be read or come empty, with an ERP in memory: thresholds, interruptions, large tables and
-// databases of older versions.
-import type { Knex } from 'knex';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Ctx } from '../../src/core/ctx.ts';
-import { openKnex } from '../../src/db/connect.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { datedFields, endOpenRuns, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
+import { describe, expect, it } from 'vitest';
+import {
+  countCalls,
+  datedFields,
+  field,
+  memoryErp,
+  type SyncFixture,
+  start,
+  syncFixture,
+  wait,
+} from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let admin: Knex;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase();
-  // Each run reads the ERP's metadata.
-  ctx = {
-    ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, metadataMaxAgeMs: -1 } },
-  };
-  admin = openKnex(database.address, null, 1);
-  await admin.raw(`
-    create table refusals (on_or_off boolean);
-    grant select on refusals to portal_service;
-    create function refuse() returns trigger language plpgsql as $$
-    begin
-      if exists (select from refusals) then raise exception 'refused by the test'; end if;
-      return new;
-    end $$;
-    create trigger refusing before update on sync_runs for each row when (new.status = 'publishing') execute function refuse();`);
-});
-afterEach(async () => {
-  await admin('refusals').delete();
-  await endOpenRuns(database);
-});
-afterAll(async () => {
-  await admin.destroy();
-  await database.close();
-});
+// Each run reads the ERP's metadata.
+const site = useSync({ metadataMaxAgeMs: -1 }, { refusable: ['update on sync_runs'] });
 
-const start = new Date('2026-05-01T08:00:00Z');
 const all = [...datedFields, field('note')];
-const wait = ({ erp }: SyncFixture, hours = 1): void => {
-  erp.at = new Date((erp.at ?? start).getTime() + hours * 3_600_000);
-};
 const show = (fixture: SyncFixture, ...columns: string[]) =>
   fixture.query(`update ${fixture.schema}.record_state set shown_columns = $1`, [
     JSON.stringify({ v1: columns.map((column) => ({ column })) }),
@@ -51,14 +24,14 @@ const notes = async (fixture: SyncFixture): Promise<Record<string, unknown>> =>
 
 /** A hundred records with notes, synced. */
 async function synced(...shown: string[]): Promise<SyncFixture> {
-  const fixture = await syncFixture(ctx, memoryErp(all));
+  const fixture = await syncFixture(site.ctx, memoryErp(all));
   fixture.erp.at = start;
   fixture.erp.deleted = new Map();
   for (let id = 1; id <= 100; id += 1) fixture.erp.put(id, { note: `note ${id}` });
   wait(fixture, 5);
-  expect((await fixture.sync('full')).status).toBe('succeeded');
+  await fixture.expectSuccess('full');
   await show(fixture, ...shown);
-  wait(fixture);
+  wait(fixture, 1);
   return fixture;
 }
 /** Changes these records, with their notes or without. */
@@ -68,46 +41,13 @@ function change({ erp }: SyncFixture, from: number, to: number, isEmpty: boolean
 }
 
 describe('a column that comes empty', () => {
-  it.each([
-    ['full', 19, 0, 'succeeded'],
-    ['full', 49, 51, 'succeeded'],
-    ['full', 50, 50, 'partial'],
-    ['incremental', 19, 0, 'succeeded'],
-    ['incremental', 20, 0, 'partial'],
-    ['incremental', 20, 21, 'succeeded'],
-    ['incremental', 20, 20, 'partial'],
-  ] as const)('%s run, %i records came empty and %i did not: %s', async (mode, empty, filled, status) => {
-    const fixture = await synced();
-    change(fixture, 1, empty, true);
-    change(fixture, empty + 1, empty + filled, false);
-    const run = await fixture.sync(mode);
-    expect(run).toMatchObject({
-      status,
-      mode,
-      ...(status === 'partial' && { error: { code: 'FIELDS_EMPTY' } }),
-    });
-    const stored = await notes(fixture);
-    expect(stored['1']).toBe(status === 'partial' ? 'note 1' : null);
-    expect((await fixture.rows())[0]).toMatchObject({ f_name: 'changed 1' });
-  });
-
-  it('counts unchanged records of a full run as having a value', async () => {
-    const fixture = await synced();
-    change(fixture, 1, 30, true);
-    expect(await fixture.sync('full')).toMatchObject({
-      status: 'succeeded',
-      counts: { updated: 30, unchanged: 70 },
-    });
-  });
-
   it('fails when a record that is read alone has a value', async () => {
     const fixture = await synced();
     fixture.erp.bendPage = (page) => ({
       ...page,
       records: page.records.map((one) => ({ ...one, values: { ...one.values, note: null } })),
     });
-    const run = await fixture.sync('full');
-    expect(run).toMatchObject({ status: 'failed', error: { code: 'COLUMN_EMPTIED' } });
+    const run = await fixture.expectFailure('full', 'COLUMN_EMPTIED');
     expect(run.error?.message).toBe(
       'The field note came empty in 100 of 100 records that had a value, but record 1 has one when it is read again',
     );
@@ -117,14 +57,14 @@ describe('a column that comes empty', () => {
   it('is read alone at most twenty times, and not again after an interruption', async () => {
     const fixture = await synced();
     change(fixture, 1, 100, true);
-    await admin('refusals').insert({ on_or_off: true });
+    await site.refuse('sync_runs', '%"status": "publishing"%');
     const runId = await fixture.queue('full');
     fixture.erp.calls.length = 0;
     await fixture.work(await fixture.claim());
     expect((await fixture.row(runId)).status).toBe('waiting');
-    const reads = () => fixture.erp.calls.filter(({ operation }) => operation === 'readByIds').length;
+    const reads = () => countCalls(fixture, 'readByIds');
     expect(reads()).toBe(20);
-    await admin('refusals').delete();
+    await site.allow();
     expect(await fixture.drive(runId)).toMatchObject({ status: 'partial', error: { code: 'FIELDS_EMPTY' } });
     expect(reads()).toBe(20);
     expect(Object.keys((await fixture.state())?.staleFields ?? {})).toEqual(['note']);
@@ -134,10 +74,9 @@ describe('a column that comes empty', () => {
     const fixture = await synced();
     change(fixture, 1, 100, true);
     expect((await fixture.sync('full')).status).toBe('partial');
-    wait(fixture);
+    wait(fixture, 1);
     for (let id = 2; id <= 100; id += 1) fixture.erp.put(id, { note: `note ${id}`, name: `changed ${id}` });
-    const healed = await fixture.sync('incremental');
-    expect(healed).toMatchObject({ status: 'succeeded', mode: 'full' });
+    await fixture.expectSuccess('incremental', {}, { mode: 'full' });
     expect(await notes(fixture)).toMatchObject({ 1: null, 2: 'note 2', 100: 'note 100' });
     expect((await fixture.state())?.staleFields).toEqual({});
   });
@@ -148,10 +87,7 @@ describe('a shown field that the ERP no longer offers', () => {
     const fixture = await synced('f_note');
     const { syncedAt } = (await fixture.state()) ?? {};
     fixture.erp.fields = [...datedFields];
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'partial',
-      error: { code: 'FIELDS_UNREADABLE' },
-    });
+    await fixture.expectPartial('incremental', 'FIELDS_UNREADABLE');
     const first = (await fixture.state())?.staleFields;
     expect(first).toEqual({
       note: {
@@ -173,13 +109,8 @@ describe('a shown field that the ERP no longer offers', () => {
     expect((await fixture.sync('incremental')).status).toBe('partial');
     await fixture.query(`update ${fixture.schema}.record_state set row_count = 50000`);
     fixture.erp.fields = [...all];
-    wait(fixture);
-    const healed = await fixture.sync('incremental');
-    expect(healed).toMatchObject({
-      status: 'succeeded',
-      mode: 'full',
-      counts: { updated: 2, unchanged: 98 },
-    });
+    wait(fixture, 1);
+    await fixture.expectSuccess('incremental', { updated: 2, unchanged: 98 }, { mode: 'full' });
     expect(await fixture.state()).toMatchObject({ epoch, activeTable, staleFields: {} });
     expect(await notes(fixture)).toMatchObject({ 1: null, 2: null, 3: 'note 3' });
   });
@@ -190,10 +121,7 @@ describe('a shown field that the ERP no longer offers', () => {
       `update ${fixture.schema}.record_columns set state = 'vanished' where field = 'note'`,
     );
     fixture.erp.fields = [...datedFields];
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'partial',
-      error: { code: 'FIELDS_UNREADABLE' },
-    });
+    await fixture.expectPartial('incremental', 'FIELDS_UNREADABLE');
     expect((await fixture.state())?.staleFields).toMatchObject({ note: { syncedAt: null } });
   });
 });
@@ -205,12 +133,12 @@ describe('a field that no version shows', () => {
     const { epoch } = (await fixture.state()) ?? {};
     fixture.erp.fields = [...datedFields];
     for (const id of [1, 2]) fixture.erp.put(id, { name: `changed ${id}` });
-    expect((await fixture.sync('incremental')).status).toBe('succeeded');
+    await fixture.expectSuccess('incremental');
     await fixture.query(`update ${fixture.schema}.record_state set row_count = 50000`);
     fixture.erp.fields = [...all];
     fixture.erp.put(2, { name: 'changed 2', note: 'new' });
-    wait(fixture);
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', mode: 'full' });
+    wait(fixture, 1);
+    await fixture.expectSuccess('incremental', {}, { mode: 'full' });
     expect((await fixture.state())?.epoch).toBe(epoch);
     // Record 1 was last written without this field, and has no value in the ERP.
     expect(await notes(fixture)).toMatchObject({ 1: null, 2: 'new', 3: 'note 3' });
@@ -224,16 +152,17 @@ it('a run with every kind of problem names all of them', async () => {
   for (let id = 41; id <= 80; id += 1) fixture.erp.records.delete(String(id));
   fixture.erp.rejects.set('5', { id: '5', code: 'BAD', message: 'bad' });
   fixture.erp.put(5, {});
-  const run = await fixture.sync('full');
-  expect(run).toMatchObject({
-    status: 'partial',
-    error: { code: 'FIELDS_UNREADABLE', proposalId: expect.any(String) },
-  });
+  const run = await fixture.expectPartial(
+    'full',
+    'FIELDS_UNREADABLE',
+    {},
+    { error: { proposalId: expect.any(String) } },
+  );
   for (const part of ['The field note', '40 records are absent', '1 records could not be stored'])
     expect(run.error?.message).toContain(part);
   for (const part of ['accept that the field is missing', 'approve what was deleted', "run's rejections"])
     expect(run.error?.fix).toContain(part);
-  expect(await admin('sync_alerts').where('sync_config_id', fixture.configId).first('state')).toEqual({
+  expect(await site.admin('sync_alerts').where('sync_config_id', fixture.configId).first('state')).toEqual({
     state: 'stale-held',
   });
 });

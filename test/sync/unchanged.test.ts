@@ -1,29 +1,17 @@
 // A complete read of a table that stays in place: only what differs is staged, and yet all of it is proved.
 // And pages that the server lost in a crash, because no page waits for the disk.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Ctx } from '../../src/core/ctx.ts';
+import { describe, expect, it } from 'vitest';
 import { inDataTransaction } from '../../src/db/transaction.ts';
 import { publishRun } from '../../src/warehouse/publish.ts';
 import { LostLease, readRunState } from '../../src/warehouse/run-state-row.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { asAdmin, endOpenRuns, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
+import { pagesRead, type SyncFixture } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase();
-  ctx = {
-    ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
-  };
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync({ pageSize: 10 });
 
 async function loaded(count: number): Promise<SyncFixture> {
-  const fixture = await syncFixture(ctx, memoryErp());
-  for (let id = 1; id <= count; id += 1) fixture.erp.put(id);
-  expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+  const fixture = await site.withRecords(count);
+  await fixture.expectSuccess('full');
   fixture.erp.calls.length = 0;
   return fixture;
 }
@@ -34,14 +22,6 @@ const kept = async (fixture: SyncFixture) => {
   );
   return [Number(row?.rows), Number(row?.unchanged)];
 };
-const pagesRead = ({ erp }: SyncFixture) =>
-  erp.calls.filter(({ operation }) => operation === 'readPage').map(({ afterId }) => afterId);
-const expire = (id: string) =>
-  asAdmin(database, async (admin) => {
-    await admin('sync_runs')
-      .where({ id })
-      .update({ lease_until: new Date(0) });
-  });
 /** A full run whose worker is lost when it has read everything. */
 async function readAndLost(fixture: SyncFixture): Promise<string> {
   const id = await fixture.queue();
@@ -52,7 +32,7 @@ async function readAndLost(fixture: SyncFixture): Promise<string> {
   await fixture.work(await fixture.claim());
   fixture.erp.onCall = () => undefined;
   fixture.erp.calls.length = 0;
-  await expire(id);
+  await fixture.expire(id);
   return id;
 }
 
@@ -82,15 +62,12 @@ describe('a complete read of a table that stays in place', () => {
   it('an unchanged record that is read again in the same run counts once', async () => {
     const fixture = await loaded(60);
     for (let id = 1; id <= 30; id += 1) fixture.erp.records.delete(String(id));
-    expect(await fixture.sync()).toMatchObject({ status: 'partial' });
+    await fixture.expectPartial('full', 'DELETIONS_HELD');
     await fixture.query(
       `update ${fixture.schema}.deletion_proposals set status = 'approved' where status = 'open'`,
     );
     for (let id = 1; id <= 30; id += 1) fixture.erp.put(id, id === 3 ? { name: 'changed' } : {});
-    expect(await fixture.sync()).toMatchObject({
-      status: 'succeeded',
-      counts: { fetched: 60, inserted: 0, updated: 1, unchanged: 59, deleted: 0 },
-    });
+    await fixture.expectSuccess('full', { fetched: 60, inserted: 0, updated: 1, unchanged: 59, deleted: 0 });
     expect(await fixture.rows()).toHaveLength(60);
   });
 
@@ -110,11 +87,11 @@ describe('a complete read of a table that stays in place', () => {
   it('is not published when the active table changed', async () => {
     const fixture = await loaded(25);
     const id = await readAndLost(fixture);
-    const state = await readRunState(ctx.db.data, fixture.schema, id);
+    const state = await readRunState(site.ctx.db.data, fixture.schema, id);
     if (state === undefined) throw new Error('no state');
     await fixture.query(`update ${fixture.schema}.record_state set generation = 5`);
     const rules = { deletions: 'reconcile' as const, maxDeleteShare: 1, settleMs: 0 };
-    const publishing = inDataTransaction(ctx.db.data, (client) =>
+    const publishing = inDataTransaction(site.ctx.db.data, (client) =>
       publishRun(client, fixture.schema, state, rules, () => undefined),
     );
     await expect(publishing).rejects.toThrow('the active table changed since');
@@ -150,7 +127,7 @@ describe('a server that lost the last pages of a run in a crash', () => {
     expect(await fixture.row(id)).toMatchObject({ status: 'running', counts: null });
     expect((await fixture.state())?.generation).toBe('1');
     fixture.erp.onCall = () => undefined;
-    await expire(id);
+    await fixture.expire(id);
     expect(await fixture.drive(id)).toMatchObject({
       status: 'succeeded',
       generation: '2',

@@ -1,38 +1,22 @@
 // What a company's schema in the warehouse may contain, whichever database it is on, and what belongs into
 // one transaction there.
 import { globSync, readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import type { Ctx } from '../../src/core/ctx.ts';
+import { describe, expect, inject, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
 import { inDataTransaction } from '../../src/db/transaction.ts';
 import { LostLease, readRunState } from '../../src/warehouse/run-state-row.ts';
 import { stagePage } from '../../src/warehouse/staging.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import {
-  asAdmin,
-  datedFields,
-  endOpenRuns,
-  field,
-  memoryErp,
-  type SyncFixture,
-  syncFixture,
-} from './fixture.ts';
+import { datedFields, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase();
-  ctx = {
-    ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
-  };
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync({ pageSize: 10 });
 
 const lines = field('lines', 'lines', [field('item', 'reference'), field('quantity', 'number')]);
 async function fixtureWith(count: number): Promise<SyncFixture> {
-  const fixture = await syncFixture(ctx, memoryErp([...datedFields, field('customer', 'reference'), lines]));
+  const fixture = await syncFixture(
+    site.ctx,
+    memoryErp([...datedFields, field('customer', 'reference'), lines]),
+  );
   for (let id = 1; id <= count; id += 1) fixture.erp.put(id, {}, { lines: [{ item: '7', quantity: '2' }] });
   return fixture;
 }
@@ -46,13 +30,13 @@ const activeRows = async (fixture: SyncFixture) => {
 describe("a company's schema", () => {
   it('has only logged tables with a primary key, no foreign key that leaves it, and no trigger', async () => {
     const fixture = await fixtureWith(60);
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
+    await fixture.expectSuccess('full');
     // Rejected and held-back records, a table that was swapped out, and a run that reads only changes.
     fixture.erp.rejects.set('3', { id: '3', code: 'VALUE_INVALID', message: 'bad' });
     for (let id = 20; id <= 60; id += 1) fixture.erp.records.delete(String(id));
     fixture.erp.fields = [...fixture.erp.fields, field('added')];
-    expect(await fixture.sync()).toMatchObject({ status: 'partial' });
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'partial' });
+    await fixture.expectPartial('full', 'DELETIONS_HELD');
+    await fixture.expectPartial('incremental', 'DELETIONS_HELD');
     const tables = await fixture.query<{ name: string; persistence: string; keys: string; triggers: string }>(
       `select c.relname as name, c.relpersistence as persistence,
               (select count(*) from pg_constraint k where k.conrelid = c.oid and k.contype = 'p') as keys,
@@ -77,19 +61,17 @@ describe("a company's schema", () => {
   });
 
   it('is created as one that a distributed database places on a node', async () => {
-    await asAdmin(database, async (admin) => {
-      await admin.raw(`create table public.schemas_created (sharding text);
+    await site.admin.raw(`create table public.schemas_created (sharding text);
         create function public.note_schema() returns event_trigger language plpgsql security definer as
           $$ begin insert into public.schemas_created values (current_setting('citus.enable_schema_based_sharding', true)); end $$;
         create event trigger schema_watch on ddl_command_start when tag in ('CREATE SCHEMA') execute function public.note_schema()`);
-      try {
-        const fixture = await fixtureWith(1);
-        expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
-        expect(await admin('schemas_created').distinct('sharding')).toEqual([{ sharding: 'on' }]);
-      } finally {
-        await admin.raw('drop event trigger schema_watch');
-      }
-    });
+    try {
+      const fixture = await fixtureWith(1);
+      await fixture.expectSuccess('full');
+      expect(await site.admin('schemas_created').distinct('sharding')).toEqual([{ sharding: 'on' }]);
+    } finally {
+      await site.admin.raw('drop event trigger schema_watch');
+    }
   });
 
   it('is updated without volatile functions, which a distributed database refuses', () => {
@@ -114,10 +96,7 @@ describe('one transaction', () => {
     fixture.erp.put(31, {}, { lines: [] });
     fixture.erp.deleted = new Map();
     fixture.erp.drop(9);
-    expect(await fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { inserted: 1, updated: 1, deleted: 1 },
-    });
+    await fixture.expectSuccess('incremental', { inserted: 1, updated: 1, deleted: 1 });
     const after = await activeRows(fixture);
     const written = after.filter(({ id, xmin }) => before.get(id) !== xmin);
     expect(written.map(({ id }) => id)).toEqual(['5', '31']);
@@ -153,7 +132,7 @@ describe('one transaction', () => {
       [id],
     );
     expect(new Set([...first, { xmin: run?.xmin }].map(({ xmin }) => xmin)).size).toBe(1);
-    const held = await readRunState(ctx.db.data, fixture.schema, id);
+    const held = await readRunState(site.ctx.db.data, fixture.schema, id);
     if (held === undefined) throw new Error('no state');
     const page = {
       records: [],
@@ -162,10 +141,10 @@ describe('one transaction', () => {
       hasMore: true,
     };
     const write = () =>
-      inDataTransaction(ctx.db.data, (client) => stagePage(client, fixture.schema, held, page, '2'));
+      inDataTransaction(site.ctx.db.data, (client) => stagePage(client, fixture.schema, held, page, '2'));
     expect(await write()).toMatchObject({ page: held.page + 1, checkpoint: '20' });
     await expect(write()).rejects.toThrow(LostLease);
-    expect(await readRunState(ctx.db.data, fixture.schema, id)).toMatchObject({
+    expect(await readRunState(site.ctx.db.data, fixture.schema, id)).toMatchObject({
       page: held.page + 1,
       checkpoint: '20',
       counters: { fetched: 11, rejected: 1 },
@@ -179,7 +158,7 @@ describe('one transaction', () => {
     const table = (await fixture.state())?.activeTable;
     // On Citus the node that has the table knows it, under a name with a number behind it.
     const known = inject('nodes').map(async (node) => {
-      const admin = openKnex({ ...node, database: database.address.database }, null, 1);
+      const admin = openKnex({ ...node, database: site.database.address.database }, null, 1);
       await admin.raw('set citus.override_table_visibility to off');
       return admin('pg_stats')
         .where({ schemaname: fixture.schema, attname: 'id' })

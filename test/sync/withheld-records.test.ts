@@ -1,8 +1,7 @@
 // Stored records that a run could not update: readers under a row scope don't see them while their newest
 // values differ or can't be read.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { endOpenRuns, field } from './fixture.ts';
+import { describe, expect, it } from 'vitest';
+import { field } from './fixture.ts';
 import {
   enter,
   entries,
@@ -17,16 +16,12 @@ import {
   sync,
   withheldIds,
 } from './scope-fixture.ts';
+import { useSync } from './site.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync();
 
 const made = (customers: Parameters<typeof scopedFixture>[1], options = {}) =>
-  scopedFixture(database.ctx, customers, options);
+  scopedFixture(site.ctx, customers, options);
 describe('a stored record that is rejected', () => {
   it.each<[string, Record<string, string | null> | undefined, string[]]>([
     ['the stored value', { customer: 'A', name: 'changed' }, []],

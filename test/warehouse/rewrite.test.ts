@@ -1,15 +1,11 @@
 // Large changes: a fresh table instead of a rewrite in place, with what published versions need on it before
 // it goes live; and values that are too long for an index.
 import { randomBytes } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Ctx } from '../../src/core/ctx.ts';
+import { describe, expect, it } from 'vitest';
 import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
 import { buildWantedIndexes, findIndexesToBuild, saveWantedIndexes } from '../../src/sync/index-jobs.ts';
 import { dropRetiredTables } from '../../src/warehouse/table.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import {
-  asAdmin,
-  endOpenRuns,
   field,
   memoryErp,
   noSignal,
@@ -18,23 +14,10 @@ import {
   until,
   waitingFor,
 } from '../sync/fixture.ts';
+import { useSync } from '../sync/site.ts';
 
-let database: TestDatabase;
-let ctx: Ctx;
-beforeAll(async () => {
-  database = await testDatabase();
-  ctx = database.ctx;
-});
-afterEach(() => endOpenRuns(database));
-afterAll(() => database.close());
+const site = useSync();
 
-const tables = async ({ schema, query }: SyncFixture): Promise<string[]> =>
-  (
-    await query<{ t: string }>(
-      `select tablename as t from pg_tables where schemaname = $1 and tablename like 'thing%' order by 1`,
-      [schema],
-    )
-  ).map(({ t }) => t);
 const readIndexes = async ({ schema, query }: SyncFixture, table: string): Promise<string[]> =>
   (
     await query<{ d: string }>(
@@ -50,7 +33,7 @@ const incompressible = (bytes: number): string => randomBytes(bytes).toString('b
 
 /** A run that is blocked just before it goes live, by a lock on the state that readers see. */
 async function heldBeforeGoingLive(fixture: SyncFixture, look: () => Promise<void>) {
-  const holder = await ctx.db.data.connect();
+  const holder = await site.ctx.db.data.connect();
   fixture.erp.onCall = async ({ operation, afterId }) => {
     if (operation !== 'readPage' || afterId === null) return;
     fixture.erp.onCall = () => undefined;
@@ -60,9 +43,7 @@ async function heldBeforeGoingLive(fixture: SyncFixture, look: () => Promise<voi
   const ending = fixture.drive(id);
   try {
     await until(async () => (await fixture.row(id)).status === 'publishing', 'publishing');
-    await asAdmin(database, (admin) =>
-      until(async () => (await waitingFor(admin, 'record_state')).length > 0, 'the lock'),
-    );
+    await until(async () => (await waitingFor(site.admin, 'record_state')).length > 0, 'the lock');
     await look();
   } finally {
     await holder.query('rollback');
@@ -74,18 +55,14 @@ async function heldBeforeGoingLive(fixture: SyncFixture, look: () => Promise<voi
 describe('a change of columns on a large table', () => {
   it('goes into a fresh table, indexed before it goes live, and old columns keep their values', async () => {
     const fixture = await syncFixture(
-      ctx,
+      site.ctx,
       memoryErp([field('name'), field('total', 'number'), field('note')]),
     );
     const count = 10_050;
     for (let id = 1; id <= count; id += 1)
       fixture.erp.put(id, { total: `${id}.50`, note: id % 2 === 0 ? `note ${id}` : null });
     fixture.erp.put(9, { name: incompressible(30_000), total: '9.50' }); // too long for an index, and carried over below
-    expect(await fixture.sync()).toMatchObject({
-      status: 'succeeded',
-      counts: { inserted: count },
-      progress: { pages: 11 },
-    });
+    await fixture.expectSuccess('full', { inserted: count }, { progress: { pages: 11 } });
     await saveWantedIndexes(fixture.tenant, 'thing', [
       { method: 'btree', expression: '"f_name", id' },
       { method: 'btree', expression: '"f_total", id' },
@@ -114,7 +91,7 @@ describe('a change of columns on a large table', () => {
     const state = await fixture.state();
     expect(state).toMatchObject({ activeTable: 'thing_2', rowCount: count - 1, generation: '2' });
     expect(state?.epoch).not.toBe(first?.epoch);
-    expect(await tables(fixture)).toEqual(['thing_2']);
+    expect(await fixture.tables()).toEqual(['thing_2']);
     expect(await readIndexes(fixture, 'thing_2')).toEqual([
       'btree (f_total, id)',
       'gin (lower(f_name) gin_trgm_ops)',
@@ -140,11 +117,8 @@ describe('a change of columns on a large table', () => {
 
     fixture.erp.rejects.clear();
     fixture.erp.put(8, { total: '8 pounds', extra: 'x' });
-    expect(await fixture.sync()).toMatchObject({
-      status: 'succeeded',
-      counts: { inserted: 1, updated: 1, deleted: 0 },
-    });
-    expect(await tables(fixture)).toEqual(['thing_2']); // the existing table is updated in place
+    await fixture.expectSuccess('full', { inserted: 1, updated: 1, deleted: 0 });
+    expect(await fixture.tables()).toEqual(['thing_2']); // the existing table is updated in place
     expect(await fixture.query(`select id from ${fixture.schema}.tombstones`)).toEqual([{ id: '7' }]);
   });
 });
@@ -157,7 +131,7 @@ describe('a value that is too long for an index', () => {
   ];
   const others = 30;
   async function indexed(): Promise<SyncFixture> {
-    const fixture = await syncFixture(ctx, memoryErp());
+    const fixture = await syncFixture(site.ctx, memoryErp());
     for (let id = 1; id <= others; id += 1) fixture.erp.put(id);
     await fixture.sync();
     await saveWantedIndexes(fixture.tenant, 'thing', wanted);
@@ -169,8 +143,7 @@ describe('a value that is too long for an index', () => {
     const fixture = await indexed();
     const value = incompressible(bytes);
     fixture.erp.put(5, { name: value });
-    const run = await fixture.sync();
-    expect(run).toMatchObject({ status: 'succeeded', attempt: 1, counts: { updated: 1 } });
+    const run = await fixture.expectSuccess('full', { updated: 1 }, { attempt: 1 });
     expect(await readIndexes(fixture, 'thing_1')).toEqual(['btree (f_total, id)']);
     expect(
       (await fixture.query(`select id from ${fixture.schema}.thing_1 where f_name = $1`, [value])).map(
@@ -183,7 +156,7 @@ describe('a value that is too long for an index', () => {
   });
 
   it('in a first load, and at a publication, omits that index', async () => {
-    const fixture = await syncFixture(ctx, memoryErp());
+    const fixture = await syncFixture(site.ctx, memoryErp());
     fixture.erp.put(1, { name: incompressible(3_000) });
     fixture.erp.rejects.set('2', { id: '2', code: 'X', message: 'x' });
     await fixture.sync();
@@ -197,7 +170,7 @@ describe('a value that is too long for an index', () => {
     expect(await allIndexes(fixture, 'thing_1')).toBe(2); // no broken index is left behind, which would fail the next write
     expect(await findIndexesToBuild(fixture.tenant, 'thing', wanted)).toHaveLength(2);
     await fixture.query(`update ${fixture.schema}.record_state set active_table = null`); // as if it were the first load again
-    expect(await fixture.sync()).toMatchObject({ status: 'partial', counts: { inserted: 1 } });
+    await fixture.expectPartial('full', 'RECORDS_REJECTED', { inserted: 1 });
     expect(await readIndexes(fixture, 'thing_2')).toEqual(['btree (f_total, id)']);
   });
 
@@ -205,15 +178,12 @@ describe('a value that is too long for an index', () => {
     const fixture = await indexed();
     const before = await readIndexes(fixture, 'thing_1');
     fixture.erp.put(6, { total: `1${'0'.repeat(150_000)}` });
-    expect(await fixture.sync()).toMatchObject({
-      status: 'partial',
-      counts: { rejected: 1, unchanged: others - 1 },
-    });
+    await fixture.expectPartial('full', 'RECORDS_REJECTED', { rejected: 1, unchanged: others - 1 });
     expect(await readIndexes(fixture, 'thing_1')).toEqual(before);
   });
 
   it('several concurrent builders build each index once', async () => {
-    const fixture = await syncFixture(ctx, memoryErp());
+    const fixture = await syncFixture(site.ctx, memoryErp());
     for (let id = 1; id <= others; id += 1) fixture.erp.put(id);
     await fixture.sync();
     await saveWantedIndexes(fixture.tenant, 'thing', wanted);
@@ -227,36 +197,36 @@ describe('a value that is too long for an index', () => {
 
 describe('swapped-out tables', () => {
   it('a locked one is left to the next run, without failing anything; the active one is never dropped', async () => {
-    const fixture = await syncFixture(ctx, memoryErp());
+    const fixture = await syncFixture(site.ctx, memoryErp());
     fixture.erp.put(1);
     await fixture.sync();
     await fixture.query(`create table ${fixture.schema}.thing_77 (id int primary key); `);
     await fixture.query(
       `insert into ${fixture.schema}.retired_tables (table_name) values ('thing_77'), ('thing_1')`,
     );
-    const reader = await ctx.db.data.connect();
+    const reader = await site.ctx.db.data.connect();
     try {
       await reader.query(`begin; select from ${fixture.schema}.thing_77`);
       fixture.erp.put(2);
-      expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
-      expect(await tables(fixture)).toEqual(['thing_1', 'thing_77']);
+      await fixture.expectSuccess('full');
+      expect(await fixture.tables()).toEqual(['thing_1', 'thing_77']);
     } finally {
       await reader.query('rollback');
       reader.release();
     }
-    expect(await dropRetiredTables(ctx.db.control, fixture.schema, 0)).toBe(1);
-    expect(await tables(fixture)).toEqual(['thing_1']);
+    expect(await dropRetiredTables(site.ctx.db.control, fixture.schema, 0)).toBe(1);
+    expect(await fixture.tables()).toEqual(['thing_1']);
     expect(await fixture.rows()).toHaveLength(2);
   });
 
   it('tables that a dead worker left behind are found by the next one', async () => {
-    const fixture = await syncFixture(ctx, memoryErp());
+    const fixture = await syncFixture(site.ctx, memoryErp());
     fixture.erp.put(1);
     fixture.erp.onCall = () => undefined;
     await fixture.sync();
     await fixture.query(`create table ${fixture.schema}.thing_50 (id int primary key)`);
     await fixture.query(`update ${fixture.schema}.record_state set active_table = null`);
     await fixture.sync();
-    expect(await tables(fixture)).toEqual(['thing_2']);
+    expect(await fixture.tables()).toEqual(['thing_2']);
   });
 });
