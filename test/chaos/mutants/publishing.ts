@@ -9,10 +9,11 @@ export const publishingMutants: readonly Mutant[] = [
     file: 'src/warehouse/publish-rows.ts',
     replaces: 'updateChanged',
     instead: `(original) => async (work, candidates) => {
+      const updated = await original(work, candidates);
       await work.client.query('commit');
       await work.client.query('select pg_sleep(0.15)');
       await work.client.query('begin');
-      return original(work, candidates);
+      return updated;
     }`,
     concerns: ['reader', 'kill', 'stop'],
   },
