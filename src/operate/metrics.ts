@@ -42,45 +42,31 @@ const bucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 
 type Row = readonly [labels: Readonly<Record<string, string>>, value: number];
 
-/** Registers a gauge whose values are read at every scrape. */
-function registerGauge(
-  registers: Registry[],
+type Register = (
   name: string,
   help: string,
   labelNames: readonly string[],
   rows: () => readonly Row[],
-): void {
-  new Gauge({
-    name,
-    help,
-    labelNames,
-    registers,
-    collect() {
-      this.reset();
-      for (const [labels, value] of rows()) this.set(labels, value);
-    },
-  });
-}
+) => void;
+/** Both register a metric whose values are read at every scrape; those of a counter only grow. */
+type Registers = { readonly gauge: Register; readonly counter: Register };
 
-/** As `registerGauge`, for values that only grow. */
-function registerCounter(
-  registers: Registry[],
-  name: string,
-  help: string,
-  labelNames: readonly string[],
-  rows: () => readonly Row[],
-): void {
-  new Counter({
-    name,
-    help,
-    labelNames,
-    registers,
-    collect() {
-      this.reset();
-      for (const [labels, value] of rows()) this.inc(labels, value);
-    },
-  });
-}
+const createRegisters = (registers: Registry[]): Registers => ({
+  gauge(name, help, labelNames, rows) {
+    const collect = (): void => {
+      gauge.reset();
+      for (const [labels, value] of rows()) gauge.set(labels, value);
+    };
+    const gauge = new Gauge({ name, help, labelNames, registers, collect });
+  },
+  counter(name, help, labelNames, rows) {
+    const collect = (): void => {
+      counter.reset();
+      for (const [labels, value] of rows()) counter.inc(labels, value);
+    };
+    const counter = new Counter({ name, help, labelNames, registers, collect });
+  },
+});
 
 const toRows = <T>(
   by: string,
@@ -91,44 +77,31 @@ const toRows = <T>(
     parts(one).map(([labels, value]): Row => [{ [by]: name, ...labels }, value]),
   );
 
-function registerPoolMetrics(registers: Registry[], pools: MetricSources['pools']): void {
-  registerGauge(
-    registers,
-    'portal_pool_connections',
-    'Connections to PostgreSQL, by pool and state.',
-    ['pool', 'state'],
-    () =>
-      toRows('pool', pools(), ({ used, idle }) => [
-        [{ state: 'used' }, used],
-        [{ state: 'idle' }, idle],
-      ]),
+function registerPoolMetrics({ gauge }: Registers, pools: MetricSources['pools']): void {
+  gauge('portal_pool_connections', 'Connections to PostgreSQL, by pool and state.', ['pool', 'state'], () =>
+    toRows('pool', pools(), ({ used, idle }) => [
+      [{ state: 'used' }, used],
+      [{ state: 'idle' }, idle],
+    ]),
   );
-  registerGauge(registers, 'portal_pool_size', 'Maximum number of connections of a pool.', ['pool'], () =>
+  gauge('portal_pool_size', 'Maximum number of connections of a pool.', ['pool'], () =>
     toRows('pool', pools(), ({ size }) => [[{}, size]]),
   );
-  registerGauge(
-    registers,
-    'portal_pool_waiting',
-    'Requests for a connection that wait for a pool.',
-    ['pool'],
-    () => toRows('pool', pools(), ({ waiting }) => [[{}, waiting]]),
+  gauge('portal_pool_waiting', 'Requests for a connection that wait for a pool.', ['pool'], () =>
+    toRows('pool', pools(), ({ waiting }) => [[{}, waiting]]),
   );
 }
 
 function registerProcessMetrics(
-  registers: Registry[],
+  registers: Registers,
   { version, pools, caches, queues: turns, sinceTickSeconds }: MetricSources,
 ): void {
-  registerGauge(
-    registers,
-    'portal_build_info',
-    'Always 1; the labels contain the versions.',
-    ['version', 'node'],
-    () => [[{ version, node: process.version }, 1]],
-  );
+  const { gauge, counter } = registers;
+  gauge('portal_build_info', 'Always 1; the labels contain the versions.', ['version', 'node'], () => [
+    [{ version, node: process.version }, 1],
+  ]);
   registerPoolMetrics(registers, pools);
-  registerGauge(
-    registers,
+  gauge(
     'portal_turns',
     'Reads and exports of the public interface that are running or queued.',
     ['kind', 'state'],
@@ -138,36 +111,22 @@ function registerProcessMetrics(
         [{ state: 'waiting' }, waiting],
       ]),
   );
-  registerGauge(
-    registers,
-    'portal_scheduler_tick_age_seconds',
-    'Seconds since the scheduler last completed a tick.',
-    [],
-    () => [[{}, sinceTickSeconds()]],
-  );
-  registerCounter(
-    registers,
-    'portal_cache_requests_total',
-    'Cache lookups, by result.',
-    ['cache', 'result'],
-    () =>
-      toRows('cache', caches(), ({ hits, misses }) => [
-        [{ result: 'hit' }, hits],
-        [{ result: 'miss' }, misses],
-      ]),
+  gauge('portal_scheduler_tick_age_seconds', 'Seconds since the scheduler last completed a tick.', [], () => [
+    [{}, sinceTickSeconds()],
+  ]);
+  counter('portal_cache_requests_total', 'Cache lookups, by result.', ['cache', 'result'], () =>
+    toRows('cache', caches(), ({ hits, misses }) => [
+      [{ result: 'hit' }, hits],
+      [{ result: 'miss' }, misses],
+    ]),
   );
 }
 
-function registerReplicaMetrics(registers: Registry[], { reads, replicas }: MetricSources): void {
-  registerCounter(
-    registers,
-    'portal_reads_total',
-    'Reads of records, by the server that answered.',
-    ['server'],
-    () => toRows('server', reads(), (count) => [[{}, count]]),
+function registerReplicaMetrics({ gauge, counter }: Registers, { reads, replicas }: MetricSources): void {
+  counter('portal_reads_total', 'Reads of records, by the server that answered.', ['server'], () =>
+    toRows('server', reads(), (count) => [[{}, count]]),
   );
-  registerCounter(
-    registers,
+  counter(
     'portal_replica_fallbacks_total',
     'Reads repeated on the primary, by reason.',
     ['replica', 'reason'],
@@ -176,20 +135,11 @@ function registerReplicaMetrics(registers: Registry[], { reads, replicas }: Metr
         Object.entries(fallbacks).map(([reason, count]): Row => [{ reason }, count]),
       ),
   );
-  registerGauge(
-    registers,
-    'portal_replica_in_use',
-    'Whether the replica responds; it is left out otherwise.',
-    ['replica'],
-    () => toRows('replica', replicas(), ({ isInUse }) => [[{}, isInUse ? 1 : 0]]),
+  gauge('portal_replica_in_use', 'Whether the replica responds; it is left out otherwise.', ['replica'], () =>
+    toRows('replica', replicas(), ({ isInUse }) => [[{}, isInUse ? 1 : 0]]),
   );
-  registerGauge(
-    registers,
-    'portal_replica_lag_seconds',
-    'Age of the oldest write that the replica lacks.',
-    ['replica'],
-    () =>
-      toRows('replica', replicas(), ({ lagSeconds }) => (lagSeconds === undefined ? [] : [[{}, lagSeconds]])),
+  gauge('portal_replica_lag_seconds', 'Age of the oldest write that the replica lacks.', ['replica'], () =>
+    toRows('replica', replicas(), ({ lagSeconds }) => (lagSeconds === undefined ? [] : [[{}, lagSeconds]])),
   );
 }
 
@@ -259,18 +209,17 @@ const databaseMetrics: Readonly<
 };
 
 function registerDatabaseMetrics(
-  registers: Registry[],
+  { gauge }: Registers,
   latest: () => readonly DatabaseStat[] | undefined,
 ): void {
-  registerGauge(
-    registers,
+  gauge(
     'portal_database_figures_up',
     'Whether the query for the other database metrics succeeded.',
     [],
     () => [[{}, latest() === undefined ? 0 : 1]],
   );
   for (const [key, [name, help, label, always = []]] of Object.entries(databaseMetrics)) {
-    registerGauge(registers, name, help, label === null ? [] : [label], () => {
+    gauge(name, help, label === null ? [] : [label], () => {
       const stats = latest();
       if (stats === undefined) return [];
       const rows = stats.filter(({ figure }) => figure === key);
@@ -302,10 +251,11 @@ export function createMetrics(sources: MetricSources): Metrics {
     buckets: bucketsSeconds,
     registers,
   });
-  registerProcessMetrics(registers, sources);
-  registerReplicaMetrics(registers, sources);
+  const register = createRegisters(registers);
+  registerProcessMetrics(register, sources);
+  registerReplicaMetrics(register, sources);
   let stats: readonly DatabaseStat[] | undefined;
-  registerDatabaseMetrics(registers, () => stats);
+  registerDatabaseMetrics(register, () => stats);
   return {
     onServed: ({ route, kind }, method, status, seconds) => {
       requests.inc({ route, method, status });

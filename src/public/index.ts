@@ -9,7 +9,13 @@ import { serveRequest } from './serve/serve.ts';
 import { createPublicService } from './serve/service.ts';
 import type { ApiCall, UsageCounter } from './serve/usage.ts';
 
-export { type ColumnType, isListType, type LineField, type ListType } from '../warehouse/columns.ts';
+export {
+  allColumnTypes,
+  type ColumnType,
+  isListType,
+  type LineField,
+  type ListType,
+} from '../warehouse/columns.ts';
 export type { DraftSource } from './draft/described.ts';
 export { draftDocument } from './draft/draft-document.ts';
 export {

@@ -67,6 +67,7 @@ export {
   findRun,
   findSyncConfig,
   insertRun,
+  queueRun,
   type RunRow,
   runColumns,
   type SyncConfigRow,

@@ -6,6 +6,7 @@ import { inDataTransaction } from '../db/transaction.ts';
 import type { RecordColumn } from '../warehouse/columns.ts';
 import { rfc3339Sql } from '../warehouse/record-state.ts';
 import type { RunState } from '../warehouse/run-state-row.ts';
+import { castableIds, idSqlType } from '../warehouse/staging.ts';
 import { quoteIdentifier, stagingTable } from '../warehouse/table.ts';
 import { unchangedIdsSql } from '../warehouse/unchanged.ts';
 import type { RunReadContext } from './read-context.ts';
@@ -19,7 +20,6 @@ const query = <T extends Record<string, unknown>>(
 ): Promise<T[]> =>
   inDataTransaction(ctx.db.data, async (client) => (await client.query<T>(sql, [...values])).rows);
 
-const toIdSqlType = ({ plan }: RunState): string => (plan.idType === 'integer' ? 'bigint' : 'text');
 /** SQL that casts a text to the id type; null for a text that is not an id of that type. */
 const asId = (expression: string, state: RunState): string =>
   state.plan.idType === 'integer'
@@ -64,10 +64,7 @@ export async function countLocal(local: LocalView, state: RunState): Promise<num
  * statistics, once per page.
  */
 const selectIds = (table: string, state: RunState, ids: string): string =>
-  `select p.id::text as id from ${table} p where p.id = any(${ids}::${toIdSqlType(state)}[])`;
-/** Ids that PostgreSQL can cast to the id type; no other id is in a table. */
-const castableIds = (ids: readonly string[], { plan }: RunState): readonly string[] =>
-  plan.idType === 'text' ? ids : ids.filter((id) => /^-?\d{1,18}$/.test(id));
+  `select p.id::text as id from ${table} p where p.id = any(${ids}::${idSqlType(state)}[])`;
 
 /** The given ids that are in the active table, staged by the run, or rejected. */
 export async function filterKnownIds(
@@ -224,7 +221,7 @@ export async function readLocalRange(
 ): Promise<LocalRecord[]> {
   const { schema } = local.prepared;
   const { table, staging } = tableNames(local, state);
-  const type = toIdSqlType(state);
+  const type = idSqlType(state);
   const range = `($2::${type} is null or id > $2::${type}) and ($3::${type} is null or id <= $3::${type})`;
   return query<LocalRow>(
     local,
@@ -249,7 +246,7 @@ export async function readLocalByIds(
   return query<LocalRow>(
     local,
     `select id::text as id, array[${columns.map((column) => cellText(column)).join(', ')}]::text[] as cells, false as absent, false as rejected
-     from ${table} where id = any($1::${toIdSqlType(state)}[])`,
+     from ${table} where id = any($1::${idSqlType(state)}[])`,
     [ids],
   );
 }
@@ -265,7 +262,7 @@ export async function listNotStagedAs(
   listed: readonly { readonly id: string; readonly modifiedAt: string | null }[],
 ): Promise<{ id: string; staged: boolean }[]> {
   const { staging } = tableNames(local, state);
-  const type = toIdSqlType(state);
+  const type = idSqlType(state);
   return query(
     local,
     `with s as materialized (select id, ${quoteIdentifier(column)} as at from ${staging} where run_id = $2 and id = any($1::${type}[]))
@@ -328,7 +325,7 @@ export async function listOpenIds(
 ): Promise<OpenRecord[]> {
   const { schema } = local.prepared;
   const { table, staging } = tableNames(local, state);
-  const type = toIdSqlType(state);
+  const type = idSqlType(state);
   const { open, recentlyClosed, values, closedSince } = condition;
   return query<OpenRecord>(
     local,
@@ -359,7 +356,7 @@ export async function listUnreadInRange(
 ): Promise<string[]> {
   const { schema } = local.prepared;
   const { table, staging } = tableNames(local, state);
-  const type = toIdSqlType(state);
+  const type = idSqlType(state);
   const rows = await query<{ id: string }>(
     local,
     `select t.id::text as id from ${table} t where ($3::${type} is null or t.id > $3::${type}) and ($4::${type} is null or t.id <= $4::${type})

@@ -123,6 +123,22 @@ export async function insertRun(tx: Tx, organizationId: string, run: NewRun): Pr
   return row;
 }
 
+/**
+ * Queues a run on a person's behalf, or returns the one that is queued already. Throws an Error when that one
+ * ended in between, and database errors.
+ */
+export async function queueRun(
+  tx: Tx,
+  organizationId: string,
+  wanted: Omit<NewRun, 'trigger'>,
+): Promise<RunRow> {
+  const run =
+    (await insertRun(tx, organizationId, { ...wanted, trigger: 'manual' })) ??
+    (await findOpenRun(tx, organizationId, wanted.sync_config_id));
+  if (run === undefined) throw new Error('a run was neither inserted nor found');
+  return run;
+}
+
 /** The newest run of the configuration that has not ended. */
 export const findOpenRun = async (
   tx: Tx,

@@ -9,16 +9,10 @@ import {
 } from '../connectors/connector.ts';
 import { idsKey, namesKey, type SourceRecord, type SourceValue } from '../connectors/source-records.ts';
 
-export type ColumnType =
-  | 'text'
-  | 'number'
-  | 'integer'
-  | 'boolean'
-  | 'date'
-  | 'time'
-  | 'integers'
-  | 'texts'
-  | 'lines';
+export const allColumnTypes = [
+  ...(['text', 'number', 'integer', 'boolean', 'date', 'time', 'integers', 'texts', 'lines'] as const),
+];
+export type ColumnType = (typeof allColumnTypes)[number];
 /** Columns with several values, in an order, and the type of each value. */
 const elementTypes = { integers: 'integer', texts: 'text' } as const;
 export type ListType = keyof typeof elementTypes;

@@ -133,9 +133,9 @@ export async function findUnstorable(
 }
 
 /** Ids that PostgreSQL can cast to the id type; no other id is in the table. */
-const castableIds = (ids: readonly string[], { plan: { idType } }: RunState): readonly string[] =>
+export const castableIds = (ids: readonly string[], { plan: { idType } }: RunState): readonly string[] =>
   idType === 'text' ? ids : ids.filter((id) => /^-?\d{1,18}$/.test(id));
-const idCast = ({ plan: { idType } }: Pick<RunState, 'plan'>): string =>
+export const idSqlType = ({ plan: { idType } }: Pick<RunState, 'plan'>): string =>
   idType === 'integer' ? 'bigint' : 'text';
 
 /**
@@ -151,7 +151,7 @@ async function removeEarlierReads(
   // `is not null` keeps the parameter used: PostgreSQL can't infer the type of an unused one.
   const ofRun = usesFreshTable(state) ? '$2::uuid is not null' : 'run_id = $2';
   const staged = await client.query(
-    `delete from ${schema}.${quoteIdentifier(state.targetTable)} where id = any($1::${idCast(state)}[]) and ${ofRun}`,
+    `delete from ${schema}.${quoteIdentifier(state.targetTable)} where id = any($1::${idSqlType(state)}[]) and ${ofRun}`,
     [castableIds(ids, state), state.runId],
   );
   const rejected = await client.query(

@@ -47,6 +47,17 @@ const itemColumns = defineColumns(
   ['lastmodifieddate', 'Last modified', 'time'],
 );
 
+/** The record types by which NetSuite's list of deleted records names items. */
+const deletedItems = `
+  item inventoryitem invtpart lotnumberedinventoryitem serializedinventoryitem assembly assemblyitem
+  assemblybillofmaterials lotnumberedassemblyitem serializedassemblyitem kit kititem kitpackage
+  itemgroup noninvtpart noninventoryitem noninventorysaleitem noninventorypurchaseitem
+  noninventoryresaleitem service serviceitem servicesaleitem servicepurchaseitem serviceresaleitem
+  othcharge othercharge otherchargeitem otherchargesaleitem otherchargepurchaseitem
+  otherchargeresaleitem discount discountitem markup markupitem subtotal subtotalitem descriptionitem
+  paymentitem giftcertificateitem downloaditem
+`;
+
 const itemDefinition: RecordTypeDefinition = {
   ...ownIdAndTime,
   name: 'item',
@@ -60,60 +71,7 @@ const itemDefinition: RecordTypeDefinition = {
   // SuiteQL has one table for the many item types of the record service.
   catalogue: ['inventoryItem', 'nonInventorySaleItem', 'serviceSaleItem', 'assemblyItem', 'kitItem'],
   customPrefix: 'custitem',
-  deletedAs: [
-    ...[
-      'item',
-      'inventoryitem',
-      'invtpart',
-      'lotnumberedinventoryitem',
-      'serializedinventoryitem',
-      'assembly',
-      'assemblyitem',
-    ],
-    ...[
-      'assemblybillofmaterials',
-      'lotnumberedassemblyitem',
-      'serializedassemblyitem',
-      'kit',
-      'kititem',
-      'kitpackage',
-      'itemgroup',
-    ],
-    ...[
-      'noninvtpart',
-      'noninventoryitem',
-      'noninventorysaleitem',
-      'noninventorypurchaseitem',
-      'noninventoryresaleitem',
-    ],
-    ...[
-      'service',
-      'serviceitem',
-      'servicesaleitem',
-      'servicepurchaseitem',
-      'serviceresaleitem',
-      'othcharge',
-      'othercharge',
-    ],
-    ...[
-      'otherchargeitem',
-      'otherchargesaleitem',
-      'otherchargepurchaseitem',
-      'otherchargeresaleitem',
-      'discount',
-      'discountitem',
-    ],
-    ...[
-      'markup',
-      'markupitem',
-      'subtotal',
-      'subtotalitem',
-      'descriptionitem',
-      'paymentitem',
-      'giftcertificateitem',
-      'downloaditem',
-    ],
-  ],
+  deletedAs: deletedItems.trim().split(/\s+/),
 };
 
 export const recordTypeDefinitions: readonly RecordTypeDefinition[] = [

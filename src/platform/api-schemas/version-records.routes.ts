@@ -8,7 +8,7 @@ import { Id, Instant } from '../../http/fields.ts';
 import { maxPageSize, Pagination, toPage } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import type { DownloadFile } from '../../http/route/route.ts';
-import { getVersionReader, toQueryParameters } from '../../public/index.ts';
+import { allColumnTypes, getVersionReader, toQueryParameters } from '../../public/index.ts';
 import { getApiSchemaRow } from './api-schemas.service.ts';
 
 const given = z.union([z.string(), z.array(z.string())]);
@@ -55,17 +55,7 @@ const RecordPage = z
       .array(
         z.object({
           name: z.string(),
-          type: z.enum([
-            'text',
-            'number',
-            'integer',
-            'boolean',
-            'date',
-            'time',
-            'integers',
-            'texts',
-            'lines',
-          ]),
+          type: z.enum(allColumnTypes),
           masked: z.boolean().describe('The caller sees the values masked, as text'),
         }),
       )

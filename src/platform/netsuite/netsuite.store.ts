@@ -31,6 +31,9 @@ const connectionColumns = [
   'last_tested_at',
   'last_error',
 ] as const satisfies readonly (keyof ConnectionRow)[];
+const certificateColumns = [
+  ...(['slot', 'certificate_id', 'certificate_pem', 'not_after', 'active', 'created_at'] as const),
+] satisfies readonly (keyof CertificateRow)[];
 
 export const findConnection = async (tx: Tx, organizationId: string): Promise<ConnectionRow | undefined> =>
   tx('erp_connections')
@@ -50,14 +53,7 @@ export const listCertificates = async (tx: Tx, organizationId: string): Promise<
   tx('erp_certificates')
     .where({ organization_id: organizationId })
     .orderBy('slot')
-    .select<CertificateRow[]>(
-      'slot',
-      'certificate_id',
-      'certificate_pem',
-      'not_after',
-      'active',
-      'created_at',
-    );
+    .select<CertificateRow[]>(...certificateColumns);
 
 type Written = { account_id: string; settings: object; secrets: string | null; secret_hint: string | null };
 export const upsertConnection = (tx: Tx, organizationId: string, row: Written) =>
@@ -98,14 +94,7 @@ export const lockCertificates = async (tx: Tx, organizationId: string): Promise<
     .where({ organization_id: organizationId })
     .orderBy('slot')
     .forUpdate()
-    .select<CertificateRow[]>(
-      'slot',
-      'certificate_id',
-      'certificate_pem',
-      'not_after',
-      'active',
-      'created_at',
-    );
+    .select<CertificateRow[]>(...certificateColumns);
 
 /**
  * Activates the certificate in this slot under this id. An id belongs to one certificate: the other one loses

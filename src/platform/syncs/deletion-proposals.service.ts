@@ -8,13 +8,12 @@ import { writeAudit } from '../../identity/audit.store.ts';
 import {
   approveProposal,
   filterUnlistedIds,
-  findOpenRun,
   findProposal,
-  insertRun,
   listProposalRecords,
   listProposals,
   type ProposalRow,
   type ProposalStatus,
+  queueRun,
   rejectProposal,
 } from '../../sync/index.ts';
 import type { DeletionApproval, DeletionRejection, RecordsQuery } from './deletion-proposals.schemas.ts';
@@ -167,14 +166,7 @@ export async function approveDeletions(
   return inTransaction(ctx, async (tx) => {
     const { record_type, mode } = config;
     // A run in progress may be past the step that reads approvals, so another run is queued.
-    const inserted = await insertRun(tx, ctx.organizationId, {
-      sync_config_id: configId,
-      record_type,
-      mode,
-      trigger: 'manual',
-    });
-    const run = inserted ?? (await findOpenRun(tx, ctx.organizationId, configId));
-    if (run === undefined) throw new Error('a run was neither inserted nor found');
+    const run = await queueRun(tx, ctx.organizationId, { sync_config_id: configId, record_type, mode });
     await writeAudit(tx, ctx, {
       action: 'sync-config.approve-deletions',
       target: { type: 'sync-config', id: configId },

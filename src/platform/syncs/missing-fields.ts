@@ -4,7 +4,7 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { acceptMissingFields, findOpenRun, insertRun, readFieldGaps } from '../../sync/index.ts';
+import { acceptMissingFields, queueRun, readFieldGaps } from '../../sync/index.ts';
 import { runView } from './run-view.ts';
 import { getConfigRow } from './syncs.service.ts';
 
@@ -35,14 +35,7 @@ export const acceptFields = (ctx: RequestCtx, configId: string, fields: readonly
     if (fields.some((field) => !Object.hasOwn(stale, field)))
       throw notStale(fields, Object.keys(stale).sort());
     // A run in progress keeps the columns that it started with, so another run is queued.
-    const inserted = await insertRun(tx, ctx.organizationId, {
-      sync_config_id: configId,
-      record_type,
-      mode,
-      trigger: 'manual',
-    });
-    const run = inserted ?? (await findOpenRun(tx, ctx.organizationId, configId));
-    if (run === undefined) throw new Error('a run was neither inserted nor found');
+    const run = await queueRun(tx, ctx.organizationId, { sync_config_id: configId, record_type, mode });
     await writeAudit(tx, ctx, {
       action: 'sync-config.accept-missing-fields',
       target: { type: 'sync-config', id: configId },

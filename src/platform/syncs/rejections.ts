@@ -5,13 +5,7 @@ import { invalid } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import {
-  filterRejectedIds,
-  findOpenRun,
-  insertRun,
-  listRunRejections,
-  listTypeRejections,
-} from '../../sync/index.ts';
+import { filterRejectedIds, listRunRejections, listTypeRejections, queueRun } from '../../sync/index.ts';
 import { runView } from './run-view.ts';
 import { getSyncRun } from './runs.service.ts';
 import { hideRejectedValues } from './shown-values.ts';
@@ -74,16 +68,8 @@ export async function retryRejections(
   const records = await countRejected(ctx, recordType, recordIds);
   return inTransaction(ctx, async (tx) => {
     await getConfigRow(tx, ctx, configId);
-    const wanted = {
-      sync_config_id: configId,
-      record_type: recordType,
-      mode: 'incremental',
-      trigger: 'manual',
-    } as const;
-    const run =
-      (await insertRun(tx, ctx.organizationId, wanted)) ??
-      (await findOpenRun(tx, ctx.organizationId, configId));
-    if (run === undefined) throw new Error('a run was neither inserted nor found');
+    const wanted = { sync_config_id: configId, record_type: recordType, mode: 'incremental' } as const;
+    const run = await queueRun(tx, ctx.organizationId, wanted);
     await writeAudit(tx, ctx, {
       action: 'sync-config.retry-rejections',
       target: { type: 'sync-config', id: configId },

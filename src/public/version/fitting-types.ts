@@ -1,6 +1,6 @@
 // What fits the values of each type, for those who write definitions: operators, functions of summaries and
 // masks.
-import type { ColumnType } from '../../warehouse/columns.ts';
+import { allColumnTypes, type ColumnType } from '../../warehouse/columns.ts';
 import { lineOperators, listOperators, maskFits, operatorFits } from './operators.ts';
 import { type AggregateFunction, type Mask, masks, type Operator } from './schema-document.ts';
 import { listFunctions } from './validate-summary.ts';
@@ -14,19 +14,7 @@ type FittingType = {
   readonly masks: readonly Mask[];
 };
 
-const types: readonly ColumnType[] = [
-  'text',
-  'number',
-  'integer',
-  'boolean',
-  'date',
-  'time',
-  'integers',
-  'texts',
-  'lines',
-];
-
-export const fittingTypes: readonly FittingType[] = types.map((type) => ({
+export const fittingTypes: readonly FittingType[] = allColumnTypes.map((type) => ({
   type,
   operators: listOperators(type),
   lineOperators: lineOperators.filter((operator) => operatorFits(operator, type)),
