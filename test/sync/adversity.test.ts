@@ -31,22 +31,19 @@ describe('an ERP that is slow or unreachable', () => {
       [id],
     );
     expect(held).toMatchObject({ page: 2, checkpoint: '20' });
-    expect(await fixture.drive(id)).toMatchObject({
-      status: 'succeeded',
-      attempt: 2,
-      attempts_without_progress: 0,
-      error: null,
-      counts: { inserted: 35 },
-    });
+    await fixture.expectEnd(
+      id,
+      'succeeded',
+      { inserted: 35 },
+      { attempt: 2, attempts_without_progress: 0, error: null },
+    );
     expect(pagesRead(fixture)).toEqual([null, '10', '20', '20', '30']);
     expect(await fixture.events(id)).toContain('reading resumed from its checkpoint');
   });
 
   it('a waiting run holds no worker', async () => {
     const fixture = await site.withRecords(5);
-    fixture.erp.onCall = ({ operation }) => {
-      if (operation === 'readPage') throw erpError('throttled', 'LIMIT', 3_600_000);
-    };
+    fixture.erp.fail('readPage', erpError('throttled', 'LIMIT', 3_600_000));
     const id = await fixture.queue();
     await fixture.drive(id, 'waiting');
     const [row] = await inTransaction(fixture.tenant, (tx) =>
@@ -60,9 +57,7 @@ describe('an ERP that is slow or unreachable', () => {
     const fixture = await site.withRecords(35);
     await fixture.sync();
     const before = await fixture.rows();
-    fixture.erp.onCall = ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '20') throw erpError('down', 'SERVER_ERROR');
-    };
+    fixture.erp.fail('readPage', erpError('down', 'SERVER_ERROR'), '20');
     fixture.erp.put(1, { name: 'changed' });
     await fixture.expectFailure('full', 'SERVER_ERROR', {
       attempt: 5,
@@ -190,9 +185,7 @@ describe('an ERP that refuses', () => {
     await fixture.expectSuccess('full');
     expect(await fixture.tables()).toEqual(['thing_2']);
     const failing = await site.withRecords(25);
-    failing.erp.onCall = ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '10') throw erpError('query', 'QUERY_REFUSED');
-    };
+    failing.erp.fail('readPage', erpError('query', 'QUERY_REFUSED'), '10');
     await failing.expectFailure('full', 'QUERY_REFUSED');
     expect(await failing.tables()).toEqual([]);
   });
@@ -230,9 +223,7 @@ describe('an ERP whose responses are inconsistent', () => {
   it('a record that is created behind the cursor during the run is fetched', async () => {
     const fixture = await site.withRecords(25);
     fixture.erp.records.delete('3');
-    fixture.erp.onCall = ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '21') fixture.erp.put(3, { name: 'late' });
-    };
+    fixture.erp.before('readPage', () => fixture.erp.put(3, { name: 'late' }), '21');
     await fixture.expectSuccess('full', { fetched: 25 });
     expect((await fixture.rows())[2]).toMatchObject({ f_name: 'late' });
   });
@@ -249,9 +240,7 @@ describe('an ERP whose responses are inconsistent', () => {
 
   it('a record that is deleted during the run is deleted by the next run', async () => {
     const fixture = await site.withRecords(25);
-    fixture.erp.onCall = ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '20') fixture.erp.records.delete('5');
-    };
+    fixture.erp.before('readPage', () => fixture.erp.records.delete('5'), '20');
     const run = await fixture.expectSuccess('full', { fetched: 25 });
     expect(run.proof[1]).toMatchObject({ facts: { vanished: ['5'], missingCount: 0 } });
     fixture.erp.onCall = () => undefined;
@@ -273,18 +262,14 @@ describe('an ERP whose responses are inconsistent', () => {
     const fixture = await site.withRecords(25);
     await fixture.sync();
     fixture.erp.locked.add('14');
-    fixture.erp.onCall = ({ operation }) => {
-      if (operation === 'readByIds') fixture.erp.records.delete('5');
-    };
+    fixture.erp.before('readByIds', () => fixture.erp.records.delete('5'));
     await fixture.expectFailure('full', 'COUNT_MISMATCH');
   });
 
   it('a record that is deleted between being listed and being read is not a mismatch', async () => {
     const fixture = await site.withRecords(25);
     fixture.erp.bendPage = (page) => ({ ...page, records: page.records.filter(({ id }) => id !== '14') });
-    fixture.erp.onCall = ({ operation }) => {
-      if (operation === 'readByIds') fixture.erp.records.delete('14');
-    };
+    fixture.erp.before('readByIds', () => fixture.erp.records.delete('14'));
     await fixture.expectSuccess('full', { fetched: 24 });
   });
 

@@ -2,7 +2,7 @@
 // are named in the words of the specification.
 import { describe, expect, it } from 'vitest';
 import type { Api } from '../setup/api.ts';
-import { countCalls, erpError, operations, type SyncFixture, wait } from './fixture.ts';
+import { countCalls, erpError, findCheck, operations, type SyncFixture, wait } from './fixture.ts';
 import { useSync } from './site.ts';
 
 const site = useSync({ pageSize: 100 });
@@ -16,6 +16,14 @@ const proposals = (fixture: SyncFixture) =>
   fixture.query<{ id: string; status: string; n: number }>(
     `select id, status, cardinality(ids) as n from ${fixture.schema}.deletion_proposals order by created_at, id`,
   );
+/** 60 records, of which the ERP lost 30 without listing them: their deletion is held. */
+async function heldThirty() {
+  const fixture = await site.loaded(60);
+  vanish(fixture, range(1, 30));
+  await fixture.sync('incremental');
+  const [held] = await proposals(fixture);
+  return { fixture, api: await site.api(fixture), held };
+}
 const stored = async (fixture: SyncFixture): Promise<number> => (await fixture.rows()).length;
 
 describe('deletions of an incremental run', () => {
@@ -31,15 +39,6 @@ describe('deletions of an incremental run', () => {
     fixture.erp.deleted?.set('3', '2026-05-01T13:30:00Z');
     await fixture.expectSuccess('incremental', { deleted: 0, unchanged: 1 });
     expect(await stored(fixture)).toBe(10);
-  });
-
-  it('a few merely absent records are deleted, after a scan, and the proof reports it', async () => {
-    const fixture = await site.loaded(60);
-    vanish(fixture, range(1, 6));
-    const run = await fixture.expectSuccess('incremental', { deleted: 6 });
-    expect(run.proof.find(({ check }) => check === 'scan')).toMatchObject({
-      facts: { listed: 54, absent: 6 },
-    });
   });
 
   it('a deletion feed that the role may not read is reported, and ids are compared instead', async () => {
@@ -90,9 +89,7 @@ describe('deletions of an incremental run', () => {
   it('deletions executed before success: a run that fails after it found deletions deletes nothing', async () => {
     const fixture = await site.loaded(30);
     fixture.erp.drop(3);
-    fixture.erp.onCall = ({ operation }) => {
-      if (operation === 'count') throw erpError('forbidden', 'RECORD_TYPE_HIDDEN');
-    };
+    fixture.erp.fail('count', erpError('forbidden', 'RECORD_TYPE_HIDDEN'));
     await fixture.expectFailure('incremental', 'RECORD_TYPE_HIDDEN');
     expect(await stored(fixture)).toBe(30);
     fixture.erp.onCall = () => undefined;
@@ -112,7 +109,7 @@ describe('deletions of an incremental run', () => {
       updated: 2,
       deleted: gone.length,
     });
-    expect(run.proof.find(({ check }) => check === 'scan')).toMatchObject({
+    expect(findCheck(run, 'scan')).toMatchObject({
       facts: { listed: 2_987, fetched: 1_102, absent: gone.length },
     });
     const ids = (await fixture.rows()).map(({ id }) => String(id));
@@ -132,15 +129,6 @@ describe('deletions of an incremental run', () => {
     expect((await fixture.rows()).find(({ id }) => String(id) === '3')).toMatchObject({
       f_name: 'came back',
     });
-  });
-
-  it('a scan that lists fewer records than the ERP counts proves nothing: the run fails, and nothing is deleted', async () => {
-    const fixture = await site.loaded(30);
-    fixture.erp.claimedCount = () => 30;
-    vanish(fixture, ['3']);
-    wait(fixture, 24);
-    await fixture.expectFailure('incremental', 'COUNT_MISMATCH');
-    expect(await stored(fixture)).toBe(30);
   });
 });
 
@@ -223,29 +211,10 @@ describe('held deletions', () => {
     ).toEqual([]);
   });
 
-  it('the same ids keep their proposal over scans; other ids supersede it', async () => {
-    const fixture = await site.loaded(60);
-    vanish(fixture, range(1, 30));
-    await fixture.sync('incremental');
-    wait(fixture, 25);
-    await fixture.sync('incremental');
-    await fixture.sync('full');
-    expect(await proposals(fixture)).toMatchObject([{ status: 'open', n: 30 }]);
-    vanish(fixture, ['31']);
-    await fixture.sync('incremental');
-    expect(await proposals(fixture)).toMatchObject([
-      { status: 'superseded', n: 30 },
-      { status: 'open', n: 31 },
-    ]);
-  });
-
   it.each(['incremental', 'full'] as const)(
     'approved by HTTP: each id is requested from the ERP again (%s run)',
     async (mode) => {
-      const fixture = await site.loaded(60);
-      const api = await site.api(fixture);
-      vanish(fixture, range(1, 30));
-      await fixture.sync('incremental');
+      const { fixture, api } = await heldThirty();
       const config = (await api('get', `/sync-configs/${fixture.configId}`)).body;
       expect(config.heldDeletions).toEqual({
         proposalId: expect.any(String),
@@ -261,11 +230,7 @@ describe('held deletions', () => {
       expect((await approve('01993e5f-7e2a-7c58-9a52-3b1c8f0d4e21')).status).toBe(404);
       const answer = await approve(proposalId);
       expect(answer).toMatchObject({ status: 202, body: { status: 'queued', mode, trigger: 'manual' } });
-      expect(await fixture.drive(answer.body.id)).toMatchObject({
-        status: 'succeeded',
-        error: null,
-        counts: { deleted: 29, updated: 1 },
-      });
+      await fixture.expectEnd(answer.body.id, 'succeeded', { deleted: 29, updated: 1 }, { error: null });
       expect(await stored(fixture)).toBe(31);
       expect((await api('get', `/sync-configs/${fixture.configId}`)).body.heldDeletions).toBeNull();
       expect(await proposals(fixture)).toMatchObject([{ status: 'applied' }]);
@@ -282,11 +247,7 @@ describe('held deletions', () => {
   );
 
   it('a proposal that a later scan superseded can no longer be approved', async () => {
-    const fixture = await site.loaded(60);
-    const api = await site.api(fixture);
-    vanish(fixture, range(1, 30));
-    await fixture.sync('incremental');
-    const [first] = await proposals(fixture);
+    const { fixture, api, held: first } = await heldThirty();
     vanish(fixture, range(31, 31));
     await fixture.sync('incremental');
     expect(
@@ -301,11 +262,7 @@ describe('held deletions', () => {
 
 describe('an approval while a run is under way', () => {
   it('is carried out by the next run; what it left open keeps its proposal', async () => {
-    const fixture = await site.loaded(60);
-    const api = await site.api(fixture);
-    vanish(fixture, range(1, 30));
-    await fixture.sync('incremental');
-    const [held] = await proposals(fixture);
+    const { fixture, api, held } = await heldThirty();
     wait(fixture, 25);
     const approvals: Awaited<ReturnType<Api>>[] = [];
     fixture.erp.onCall = async ({ operation }) => {
@@ -324,10 +281,7 @@ describe('an approval while a run is under way', () => {
       { id: held?.id, status: 'open', n: 20 },
       { status: 'approved', n: 10 },
     ]);
-    expect(await fixture.drive(approvals[0]?.body.id)).toMatchObject({
-      status: 'partial',
-      counts: { deleted: 10 },
-    });
+    await fixture.expectEnd(approvals[0]?.body.id, 'partial', { deleted: 10 });
     expect(await proposals(fixture)).toMatchObject([
       { id: held?.id, status: 'open', n: 20 },
       { status: 'applied', n: 10 },
@@ -368,11 +322,7 @@ describe('an approval while a run is under way', () => {
 
 describe('a schema that an older version of this service created', () => {
   it('has proposals without a revision: they can be looked at and rejected', async () => {
-    const fixture = await site.loaded(60);
-    const api = await site.api(fixture);
-    vanish(fixture, range(1, 30));
-    await fixture.sync('incremental');
-    const [held] = await proposals(fixture);
+    const { fixture, api, held } = await heldThirty();
     await fixture.query(`drop table ${fixture.schema}.absent_records, ${fixture.schema}.rolling_reads`);
     await fixture.query(
       `alter table ${fixture.schema}.deletion_proposals drop column revision, drop constraint deletion_proposals_status_check`,

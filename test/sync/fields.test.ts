@@ -101,34 +101,4 @@ describe('a published version over changes of fields', () => {
       'live',
     ]);
   });
-
-  it('a vanished field keeps its values, is null for new records and makes runs partial; when it returns, a complete read fills it', async () => {
-    const { fixture, read } = await published();
-    become(fixture, datedFields);
-    for (const id of [2, 6]) fixture.erp.put(id, { name: `name ${id}!` });
-    await fixture.expectPartial(
-      'incremental',
-      'FIELDS_UNREADABLE',
-      { inserted: 1, updated: 1 },
-      { mode: 'incremental' },
-    );
-    expect((await read()).map(({ name, note }) => [name, note])).toEqual([
-      ['name 1', 'note 1'],
-      ['name 2!', 'note 2'],
-      ['name 3', 'note 3'],
-      ['name 4', 'note 4'],
-      ['name 5', 'note 5'],
-      ['name 6!', null],
-    ]);
-    expect(await columns(fixture)).toContainEqual({ c: 'f_note', state: 'stale' });
-
-    become(fixture, [...datedFields, field('note')]);
-    for (const [id, { modifiedAt }] of [...fixture.erp.records])
-      fixture.erp.put(id, { note: `new ${id}` }, { modifiedAt });
-    await fixture.expectSuccess('incremental', {}, { mode: 'full' });
-    expect((await read()).map(({ note }) => note)).toEqual([1, 2, 3, 4, 5, 6].map((id) => `new ${id}`));
-    expect(await columns(fixture)).toContainEqual({ c: 'f_note', state: 'live' });
-    become(fixture, fixture.erp.fields);
-    expect(await fixture.sync('incremental')).toMatchObject({ mode: 'incremental', generation: '3' });
-  });
 });

@@ -139,11 +139,7 @@ describe('a changed filter', () => {
       await setFilter(fixture, ['1', '3']);
       throw erpError('down', 'SERVER_ERROR');
     };
-    expect(await fixture.drive(id)).toMatchObject({
-      status: 'succeeded',
-      attempt: 2,
-      counts: { fetched: 40, deleted: 20, inserted: 20 },
-    });
+    await fixture.expectEnd(id, 'succeeded', { fetched: 40, deleted: 20, inserted: 20 }, { attempt: 2 });
     expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '3'));
   });
 

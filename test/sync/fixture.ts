@@ -88,6 +88,14 @@ export type MemoryErp = {
   shift(id: number | string, values: Record<string, string | null>, labels?: Record<string, string>): void;
   /** Runs before each response; may change the records, wait, or throw. */
   onCall: (call: Call, request: { signal: AbortSignal } | null) => void | Promise<void>;
+  /** Changes lines without touching the modification time. */
+  setLines(id: number | string, lines: readonly SourceLine[]): void;
+  /** Sets `onCall`: does this before each response to such a request, or to the one for the page after that id. */
+  before(operation: Operation, work: () => unknown, afterId?: string | null): void;
+  /** Sets `onCall`: answers such requests with an error. */
+  fail(operation: Operation, error: Error, afterId?: string | null): void;
+  /** Sets `onCall`: answers all requests with an error, which by default says that the test expects none. */
+  failAll(error?: Error): void;
   /** Manipulates the page that is about to be returned. */
   bendPage:
     | ((
@@ -134,6 +142,20 @@ export function memoryErp(
     today: null,
     openWhen: null,
     shownAs: { number: null, name: 'name', date: null, amount: null },
+    setLines(id, lines) {
+      const held = erp.records.get(String(id));
+      if (held === undefined) throw new Error('no such record');
+      erp.records.set(held.id, { ...held, lines });
+    },
+    before(operation, work, afterId) {
+      erp.onCall = async (call) => {
+        if (call.operation === operation && (afterId === undefined || call.afterId === afterId)) await work();
+      };
+    },
+    fail: (operation, error, afterId) => erp.before(operation, () => Promise.reject(error), afterId),
+    failAll(error = new Error('the ERP must not be asked')) {
+      erp.onCall = () => Promise.reject(error);
+    },
     drop(id) {
       erp.records.delete(String(id));
       erp.deleted?.set(String(id), toIsoSeconds(erp.at ?? new Date()));
@@ -385,6 +407,11 @@ export type SyncFixture = {
   queue(mode?: Mode): Promise<string>;
   claim(leaseMs?: number): Promise<Lease>;
   work(lease: Lease, signal?: AbortSignal, ctx?: Ctx): Promise<void>;
+  /**
+   * A worker claims the run and stops for good at the nth of these requests, or of all; its lease expires. Wake it
+   * with the result, which then waits for its end.
+   */
+  loseWorker(runId: string, n: number, operations?: readonly Operation[]): Promise<() => Promise<void>>;
   /** Works on claimable runs until the run is in a final state, or in `until`. */
   drive(runId: string, until?: RunRow['status']): Promise<RunRow>;
   /** A whole run, from the queue to its end. */
@@ -395,6 +422,8 @@ export type SyncFixture = {
   expectPartial(mode: Mode, code: string, counts?: Counts, more?: object): Promise<RunRow>;
   /** A whole run that must fail, for this reason. */
   expectFailure(mode: Mode, code: string, more?: object): Promise<RunRow>;
+  /** Drives a run to its end, which must be this one. */
+  expectEnd(runId: string, status: RunRow['status'], counts: Counts, more?: object): Promise<RunRow>;
   row(runId: string): Promise<RunRow>;
   /** What readers see, by id. */
   rows(): Promise<Record<string, unknown>[]>;
@@ -548,6 +577,23 @@ export async function syncFixture(
       return until(async () => claimRun(ctx, 'test', leaseMs), 'a claim');
     },
     work: (lease, signal = noSignal, own = ctx) => workOnRun(own, lease, signal, async () => erp.connector),
+    async loseWorker(runId, n, operations) {
+      let left = n;
+      const [reached, woken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      erp.onCall = async ({ operation }) => {
+        if (operations?.includes(operation) === false || left-- > 0) return;
+        reached.resolve();
+        await woken.promise;
+      };
+      const lost = fixture.work(await fixture.claim());
+      await reached.promise;
+      await fixture.expire(runId);
+      erp.onCall = () => undefined;
+      return () => {
+        woken.resolve();
+        return lost;
+      };
+    },
     async drive(runId, wanted) {
       return until(async () => {
         const before = await fixture.row(runId);
@@ -572,6 +618,11 @@ export async function syncFixture(
     async expectFailure(mode, code, more = {}) {
       const run = await fixture.sync(mode);
       expect({ ...run, code: run.error?.code }).toMatchObject({ status: 'failed', code, ...more });
+      return run;
+    },
+    async expectEnd(runId, status, counts, more = {}) {
+      const run = await fixture.drive(runId);
+      expect(run).toMatchObject({ status, counts, ...more });
       return run;
     },
     async row(runId) {

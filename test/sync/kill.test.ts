@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { readRunState } from '../../src/warehouse/run-state-row.ts';
-import { memoryErp, pagesRead, type SyncFixture, syncFixture, until, waitingFor } from './fixture.ts';
+import { memoryErp, pagesRead, type SyncFixture, syncFixture, until } from './fixture.ts';
 import { useSync } from './site.ts';
 
 const script = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
@@ -60,35 +60,6 @@ describe('kill -9', () => {
     expect((await fixture.rows()).map(({ id: key }) => Number(key))).toEqual(
       Array.from({ length: 45 }, (_unused, n) => n + 1),
     );
-    expect(await fixture.staged()).toBe(0);
-  });
-
-  it('while publishing: nothing is visible, and another worker publishes without requests to the ERP', async () => {
-    const fixture = await sameRecords(30);
-    await fixture.sync();
-    const before = await fixture.rows();
-    const id = await fixture.queue();
-    const holder = await site.ctx.db.data.connect();
-    await holder.query(`begin; select from ${fixture.schema}.record_state for update`);
-    try {
-      const worker = spawnWorker(45, 'nowhere');
-      await until(async () => (await fixture.row(id)).status === 'publishing');
-      await until(async () => (await waitingFor(site.admin, 'record_state')).length > 0);
-      await worker.kill();
-    } finally {
-      await holder.query('rollback');
-      holder.release();
-    }
-    expect(await fixture.rows()).toEqual(before);
-    await fixture.expire(id);
-    fixture.erp.onCall = () => {
-      throw new Error('the ERP must not be asked');
-    };
-    expect(await fixture.drive(id)).toMatchObject({
-      status: 'succeeded',
-      generation: '2',
-      counts: { fetched: 45, inserted: 15, unchanged: 30 },
-    });
     expect(await fixture.staged()).toBe(0);
   });
 });

@@ -1,3 +1,5 @@
+// A run's last event and its last state are written together: a client that waits for the state also finds
+// the event.
 import { describe, expect, it } from 'vitest';
 import { erpError, type SyncFixture, syncFixture } from './fixture.ts';
 import { useSync } from './site.ts';
@@ -39,9 +41,7 @@ describe('the last event of a run', () => {
 
   it('failed: is written with the state', async () => {
     const fixture = await syncFixture(site.ctx);
-    fixture.erp.onCall = () => {
-      throw erpError('forbidden', 'NOT_ALLOWED');
-    };
+    fixture.erp.failAll(erpError('forbidden', 'NOT_ALLOWED'));
     const { runId, between, after } = await interrupted(fixture, 'sync_run_events', '%failed: %');
     expect(between.status).toBe('running');
     expect(after.status).toBe('failed');
@@ -70,9 +70,7 @@ describe('the last event of a run', () => {
 
 describe('the pause of a configuration', () => {
   const badCredentials = (fixture: SyncFixture): void => {
-    fixture.erp.onCall = () => {
-      throw erpError('credentials', 'KEY_REVOKED');
-    };
+    fixture.erp.failAll(erpError('credentials', 'KEY_REVOKED'));
   };
 
   it('is written with the failure that causes it', async () => {

@@ -44,45 +44,45 @@ async function fixtureWith(
   return { fixture, api: await site.api(fixture) };
 }
 
+type Progress = { readonly phase: string; readonly done: number };
 /**
- * Every call of this operation takes five seconds of the process's time; the last is not answered before
- * `release`.
+ * Every call of this operation takes five seconds of the process's time; the nth is not answered before `finish`,
+ * which returns the ended run. Resolves with the run once it is as far as this.
  */
-function hold(fixture: SyncFixture, operation: Call['operation'], nth: number): { release: () => void } {
+async function holdAt(
+  { fixture, api }: Awaited<ReturnType<typeof fixtureWith>>,
+  operation: Call['operation'],
+  nth: number,
+  isThere: (progress: Progress) => boolean,
+  id?: string,
+) {
   const gate = Promise.withResolvers<void>();
   let seen = 0;
-  fixture.erp.onCall = async (call) => {
-    if (call.operation !== operation) return;
+  fixture.erp.before(operation, async () => {
     clock.advance(5_000);
     seen += 1;
     if (seen === nth) await gate.promise;
-  };
-  return { release: () => gate.resolve() };
-}
-
-/** Works on the run until it is as far as this; `settle` waits for its end. */
-async function runUntil(
-  fixture: SyncFixture,
-  api: Api,
-  id: string,
-  isThere: (progress: { phase: string; done: number }) => boolean,
-) {
-  const driven = fixture.drive(id);
+  });
+  const runId = id ?? (await fixture.queue());
+  const driven = fixture.drive(runId);
   const run = await until(async () => {
-    const { body } = await api('get', `/sync-runs/${id}`);
+    const { body } = await api('get', `/sync-runs/${runId}`);
     return body.progress !== null && isThere(body.progress) ? body : undefined;
   }, 'this progress');
-  return { run, settle: () => driven };
+  const finish = () => {
+    gate.resolve();
+    return driven;
+  };
+  return { run, finish };
 }
 const progressLines = () => lines.map((line) => JSON.parse(line)).filter(({ step }) => step === 'progress');
 
 describe('the progress of a full run', () => {
   it('has the total, the share and the time left at the pace so far', async () => {
     const { fixture, api } = await fixtureWith(100);
-    const { release } = hold(fixture, 'readPage', 3);
     const id = await fixture.queue();
     // The third page is requested while the second one is written: twenty records in fifteen seconds.
-    const { run, settle } = await runUntil(fixture, api, id, ({ done }) => done === 20);
+    const { run, finish } = await holdAt({ fixture, api }, 'readPage', 3, ({ done }) => done === 20, id);
     const progress = {
       phase: 'reading',
       fetched: 20,
@@ -94,8 +94,7 @@ describe('the progress of a full run', () => {
     };
     expect(run).toMatchObject({ status: 'running', progress });
     expect((await api('get', '/sync-runs')).body.data).toMatchObject([{ id, progress }]);
-    release();
-    await settle();
+    await finish();
     expect((await api('get', `/sync-runs/${id}`)).body).toMatchObject({
       status: 'succeeded',
       progress: { phase: 'publishing', done: 100, expected: 100, percent: 100, estimatedSecondsLeft: null },
@@ -105,16 +104,9 @@ describe('the progress of a full run', () => {
 
   it('has no time left before a page was read', async () => {
     const { fixture, api } = await fixtureWith(30);
-    const { release } = hold(fixture, 'readPage', 1);
-    const { run, settle } = await runUntil(
-      fixture,
-      api,
-      await fixture.queue(),
-      ({ phase }) => phase === 'reading',
-    );
+    const { run, finish } = await holdAt({ fixture, api }, 'readPage', 1, ({ phase }) => phase === 'reading');
     expect(run.progress).toMatchObject({ done: 0, expected: 30, percent: 0, estimatedSecondsLeft: null });
-    release();
-    await settle();
+    await finish();
   });
 
   it('has no time left while the run waits, and is estimated by the pace of the attempt that goes on', async () => {
@@ -130,12 +122,10 @@ describe('the progress of a full run', () => {
       progress: { done: 50, expected: 100, percent: 50, estimatedSecondsLeft: null },
     });
     clock.advance(3_600_000);
-    const { release } = hold(fixture, 'readPage', 3);
-    const { run, settle } = await runUntil(fixture, api, id, ({ done }) => done === 70);
+    const { run, finish } = await holdAt({ fixture, api }, 'readPage', 3, ({ done }) => done === 70, id);
     // Twenty records in fifteen seconds again, and thirty to go: 22.5 seconds.
     expect(run.progress).toMatchObject({ done: 70, expected: 100, percent: 70, estimatedSecondsLeft: 23 });
-    release();
-    expect(await settle()).toMatchObject({ status: 'succeeded', counts: { inserted: 100 } });
+    expect(await finish()).toMatchObject({ status: 'succeeded', counts: { inserted: 100 } });
   });
 
   it('is complete where an older version of this service stored less', async () => {
@@ -157,23 +147,20 @@ describe('the progress of a full run', () => {
       fixture.erp.claimedCount = null;
       return 15;
     };
-    const { release } = hold(fixture, 'readPage', 4);
-    const { run, settle } = await runUntil(fixture, api, await fixture.queue(), ({ done }) => done === 30);
+    const { run, finish } = await holdAt({ fixture, api }, 'readPage', 4, ({ done }) => done === 30);
     expect(run.progress).toMatchObject({ done: 30, expected: 30, percent: 100, estimatedSecondsLeft: null });
-    release();
-    expect(await settle()).toMatchObject({ status: 'succeeded', counts: { inserted: 40 } });
+    expect(await finish()).toMatchObject({ status: 'succeeded', counts: { inserted: 40 } });
   });
 
   it('counts the ids that are compared when the ERP counts other records than were read', async () => {
     ctx = withPages(1_000);
     const { fixture, api } = await fixtureWith(2_500);
-    const { release } = hold(fixture, 'listIds', 2);
     fixture.erp.claimedCount = () => (countCalls(fixture, 'readPage') === 0 ? 2_500 : 2_501);
     fixture.erp.records.delete('7');
-    const { run, settle } = await runUntil(
-      fixture,
-      api,
-      await fixture.queue(),
+    const { run, finish } = await holdAt(
+      { fixture, api },
+      'listIds',
+      2,
       ({ phase, done }) => phase === 'proving' && done === 1_000,
     );
     expect(run.progress).toMatchObject({
@@ -184,8 +171,7 @@ describe('the progress of a full run', () => {
       estimatedSecondsLeft: 8,
     });
     fixture.erp.claimedCount = null;
-    release();
-    await settle();
+    await finish();
   });
 });
 
@@ -206,19 +192,18 @@ describe('the progress of an incremental run', () => {
         return { records: 40, withChangedLines: null };
       },
     });
-    const { release } = hold(fixture, 'readPage', 3);
-    const { run, settle } = await runUntil(
-      fixture,
-      api,
-      await fixture.queue('incremental'),
+    const { run, finish } = await holdAt(
+      { fixture, api },
+      'readPage',
+      3,
       ({ done }) => done === 20,
+      await fixture.queue('incremental'),
     );
     expect(run).toMatchObject({
       mode: 'incremental',
       progress: { done: 20, expected: 40, percent: 50, estimatedSecondsLeft: 15 },
     });
-    release();
-    expect(await settle()).toMatchObject({ status: 'succeeded' });
+    expect(await finish()).toMatchObject({ status: 'succeeded' });
     // The second one is the proof, which counts from an hour earlier.
     expect(since).toHaveLength(2);
   });
@@ -240,25 +225,22 @@ describe('the progress of an incremental run', () => {
     ctx = withPages(1_000);
     const { fixture, api } = await due(2_500);
     fixture.erp.today = '2000-01-01';
-    const { release } = hold(fixture, 'scan', 2);
-    const { run, settle } = await runUntil(
-      fixture,
-      api,
-      await fixture.queue('incremental'),
+    const { run, finish } = await holdAt(
+      { fixture, api },
+      'scan',
+      2,
       ({ phase, done }) => phase === 'proving' && done === 1_000,
+      await fixture.queue('incremental'),
     );
     expect(run.progress).toMatchObject({ done: 1_000, expected: 2_500, percent: 40 });
-    release();
-    expect(await settle()).toMatchObject({ status: 'succeeded' });
+    expect(await finish()).toMatchObject({ status: 'succeeded' });
   });
 });
 
 describe('the log of a run', () => {
   it('has a line in words at most every ten seconds', async () => {
     const { fixture } = await fixtureWith(100);
-    fixture.erp.onCall = ({ operation }) => {
-      if (operation === 'readPage') clock.advance(4_000);
-    };
+    fixture.erp.before('readPage', () => clock.advance(4_000));
     await fixture.expectSuccess('full');
     // Ten pages in forty seconds. The next page is requested before one is counted.
     expect(progressLines().map(({ msg }) => msg)).toEqual([
@@ -287,9 +269,7 @@ describe('the log of a run', () => {
     await fixture.sync();
     for (let id = 1; id <= 30; id += 1) fixture.erp.put(id);
     lines = [];
-    fixture.erp.onCall = ({ operation }) => {
-      if (operation === 'readPage') clock.advance(70_000);
-    };
+    fixture.erp.before('readPage', () => clock.advance(70_000));
     await fixture.expectSuccess('incremental', {}, { mode: 'incremental' });
     expect(progressLines().map(({ msg }) => msg)[0]).toBe('thing: 10 records read');
   });

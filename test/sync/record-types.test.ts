@@ -127,23 +127,13 @@ describe('the list of record types', () => {
     });
   });
 
-  it('can be searched and filtered', async () => {
+  it('can be searched for a sign that SQL gives a meaning', async () => {
     const fixture = await organization();
     const erp = account(fixture.erp.connector, ['zebra']);
-    erp.heads.push(
-      head('customrecord_50%', { label: 'Half', custom: true, family: 'customRecord' }),
-      head('hidden', { syncable: false }),
-    );
+    erp.heads.push(head('customrecord_50%'));
     await refresh(fixture, erp);
-    const found = async (filter: Parameters<typeof listHeads>[1]) =>
-      (await listHeads(fixture.tenant, filter, { page: 1, pageSize: 9 })).rows.map(({ name }) => name);
-    expect(await found({ q: 'HALF' })).toEqual(['customrecord_50%']);
-    expect(await found({ q: '%' })).toEqual(['customrecord_50%']);
-    expect(await found({ syncable: true })).toEqual(['thing']);
-    expect(await found({ syncable: false })).toEqual(['hidden']);
-    expect(await found({ syncable: null })).toEqual(['zebra', 'customrecord_50%']);
-    expect(await found({ custom: true })).toEqual(['customrecord_50%']);
-    expect(await found({ family: 'list', custom: false, syncable: null })).toEqual(['zebra']);
+    const { rows } = await listHeads(fixture.tenant, { q: '%' }, { page: 1, pageSize: 9 });
+    expect(rows.map(({ name }) => name)).toEqual(['customrecord_50%']);
   });
 
   it('keeps descriptions, and marks them as outdated, when the account is listed again', async () => {

@@ -5,8 +5,9 @@ import { LostLease, readRunState } from '../../src/warehouse/run-state-row.ts';
 import {
   datedFields,
   field,
+  findCheck,
   memoryErp,
-  type Operation,
+  operations,
   type SyncFixture,
   start,
   syncFixture,
@@ -55,30 +56,19 @@ const content = async (fixture: SyncFixture) =>
     )
   ).map(({ row }) => row);
 
-const questions: readonly Operation[] = [
-  ...([
-    'now',
-    'today',
-    'readPage',
-    'readPage',
-    'readPage',
-    'listIds',
-    'readByIds',
-    'scan',
-    'readByIds',
-    'deletedSince',
-    'readByIds',
-  ] as const),
-  ...(['count', 'scan', 'scan', 'readByIds', 'count', 'deletedSince'] as const),
-];
+/** What the ERP is asked, in the order of the steps. */
+const questions = [
+  'now today readPage readPage readPage listIds readByIds scan readByIds deletedSince readByIds',
+  'count scan scan readByIds count deletedSince',
+].flatMap((each) => each.split(' '));
 let expected: string[] = [];
-let calls: Operation[] = [];
+let calls: string[] = [];
 const counts = { fetched: 29, inserted: 2, updated: 27, unchanged: 0, deleted: 1, rejected: 0 };
 beforeAll(async () => {
   const fixture = await busy();
   await fixture.expectPartial('incremental', 'DELETIONS_HELD', counts);
   expected = await content(fixture);
-  calls = fixture.erp.calls.map(({ operation }) => operation);
+  calls = operations(fixture);
 });
 
 describe('an interrupted incremental run', () => {
@@ -86,30 +76,13 @@ describe('an interrupted incremental run', () => {
     expect(calls).toEqual(questions);
   });
 
-  it.each(questions.map((operation, n): [number, Operation] => [n, operation]))(
+  it.each(questions.map((operation, n): [number, string] => [n, operation]))(
     'goes on after a worker that is lost at question %i, %s, and ends the same',
     async (n) => {
       const fixture = await busy();
       const id = await fixture.queue('incremental');
-      let left = n;
-      const standing = new Promise<void>((resolve) => {
-        fixture.erp.onCall = async () => {
-          left -= 1;
-          if (left >= 0) return;
-          resolve();
-          await new Promise(() => undefined);
-        };
-      });
-      void fixture.work(await fixture.claim());
-      await standing;
-      await fixture.expire(id);
-      fixture.erp.onCall = () => undefined;
-      expect(await fixture.drive(id)).toMatchObject({
-        status: 'partial',
-        mode: 'incremental',
-        attempt: 2,
-        counts,
-      });
+      await fixture.loseWorker(id, n);
+      await fixture.expectEnd(id, 'partial', counts, { mode: 'incremental', attempt: 2 });
       expect(await content(fixture)).toEqual(expected);
       expect(await fixture.query(`select from ${fixture.schema}.staged_deletions`)).toEqual([]);
     },
@@ -118,25 +91,11 @@ describe('an interrupted incremental run', () => {
   it('a zombie worker writing after its lease: it can no longer write anything', async () => {
     const fixture = await busy();
     const id = await fixture.queue('incremental');
-    let wake: () => void = () => undefined;
-    const standing = new Promise<void>((stood) => {
-      fixture.erp.onCall = ({ operation }) =>
-        operation === 'deletedSince'
-          ? new Promise<void>((resolve) => {
-              wake = resolve;
-              stood();
-            })
-          : undefined;
-    });
-    const lost = fixture.work(await fixture.claim());
-    await standing;
-    await fixture.expire(id);
-    fixture.erp.onCall = () => undefined;
+    const wake = await fixture.loseWorker(id, 0, ['deletedSince']);
     expect(await fixture.drive(id)).toMatchObject({ status: 'partial', counts });
     const after = await fixture.state();
     for (const key of fixture.erp.records.keys()) fixture.erp.put(key, { name: 'zombie' });
-    wake();
-    await lost;
+    await wake();
     expect(await content(fixture)).toEqual(expected);
     expect(await fixture.state()).toEqual(after);
     expect(await fixture.row(id)).toMatchObject({ status: 'partial' });
@@ -164,9 +123,7 @@ describe('an interrupted incremental run', () => {
     await working;
     await holder.query('rollback');
     holder.release();
-    fixture.erp.onCall = () => {
-      throw new Error('the ERP must not be asked');
-    };
+    fixture.erp.failAll();
     expect(await fixture.drive(id)).toMatchObject({ status: 'partial', counts });
     expect(await content(fixture)).toEqual(expected);
     expect((await fixture.state())?.highWater).toBe('2026-05-02T18:55:00Z');
@@ -200,7 +157,7 @@ describe('the proof of a full run', () => {
       attempt: pages.length,
       counts: { inserted: count, deleted: 0 },
     });
-    expect((await fixture.row(id)).proof.find(({ check }) => check === 'count')).toMatchObject({
+    expect(findCheck(await fixture.row(id), 'count')).toMatchObject({
       facts: { expected: count, missing: ['4321'], missingCount: 1, vanishedCount: 0 },
     });
     expect(await fixture.query(`select run_id from ${fixture.schema}.listed_ids`)).toEqual([]);

@@ -37,15 +37,6 @@ describe('tombstones', () => {
       ['3001', '3002'],
     ]);
   });
-
-  it('stay when the process is shutting down', async () => {
-    const fixture = await syncFixture(site.ctx);
-    fixture.erp.put(1);
-    await fixture.sync();
-    await bury(fixture, 1, 5, 40);
-    await pruneTombstones(site.ctx, AbortSignal.abort());
-    expect(await buried(fixture)).toHaveLength(5);
-  });
 });
 
 describe('rejections', () => {

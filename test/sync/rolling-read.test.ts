@@ -1,7 +1,16 @@
 // The rolling full read within incremental runs: which part each run reads, what it finds in lines, and what
 // it must leave alone.
 import { describe, expect, it } from 'vitest';
-import { datedFields, field, memoryErp, type SyncFixture, start, syncFixture, wait } from './fixture.ts';
+import {
+  datedFields,
+  field,
+  findCheck,
+  memoryErp,
+  type SyncFixture,
+  start,
+  syncFixture,
+  wait,
+} from './fixture.ts';
 import { useSync } from './site.ts';
 
 const site = useSync({ pageSize: 10 });
@@ -37,7 +46,7 @@ async function slice(fixture: SyncFixture) {
   const run = await fixture.sync('incremental');
   fixture.erp.bendPage = bend;
   wait(fixture, 1);
-  return { run, after, rolling: run.proof.find(({ check }) => check === 'rolling') };
+  return { run, after, rolling: findCheck(run, 'rolling') };
 }
 const findRow = async (fixture: SyncFixture, id: string) =>
   (await fixture.rows()).find((row) => row['id'] === id);
@@ -45,13 +54,8 @@ const findRow = async (fixture: SyncFixture, id: string) =>
 describe('the rolling full read', () => {
   it('finds a change of a line without any time, and a renamed label in lines', async () => {
     const fixture = await dueFixture();
-    for (const [id, lines] of [
-      ['12', createLines('changed', 'Lantern')],
-      ['34', createLines('old', 'Lamp')],
-    ] as const) {
-      const held = fixture.erp.records.get(id);
-      if (held !== undefined) fixture.erp.records.set(id, { ...held, ...lines });
-    }
+    fixture.erp.setLines(12, createLines('changed', 'Lantern').lines);
+    fixture.erp.setLines(34, createLines('old', 'Lamp').lines);
     const updates: number[] = [];
     for (let run = 1; run <= 4; run += 1) updates.push((await slice(fixture)).run.counts?.updated ?? -1);
     expect(updates).toEqual([0, 1, 0, 1]);

@@ -41,22 +41,6 @@ describe('a record that moves to another customer', () => {
     expect(await readList(fixture, 'A')).toEqual(['2']);
   });
 
-  it('and returns is an upsert for the scope that it left in between', async () => {
-    const fixture = await made({ 1: 'A' });
-    for (const customer of ['B', null, 'A']) {
-      fixture.erp.put(1, { customer });
-      await sync(fixture);
-    }
-    expect(await entries(fixture)).toEqual([
-      { generation: '2', id: '1', before: { f_customer: 'A' } },
-      { generation: '3', id: '1', before: { f_customer: 'B' } },
-      { generation: '4', id: '1', before: { f_customer: null } },
-    ]);
-    expect(await readChanges(fixture, '1', 'A')).toEqual({ upserts: ['1'], deletes: {} });
-    expect(await readChanges(fixture, '1', 'B')).toEqual({ upserts: [], deletes: { 1: '3' } });
-    expect(await readChanges(fixture, '3', 'B')).toEqual({ upserts: [], deletes: {} });
-  });
-
   it('keeps all scope columns as one tuple, each with its type', async () => {
     const fixture = await made({ 1: 'A' });
     await enter(fixture, 'v2', ['f_site', 'f_total', 'f_modified']);
@@ -80,24 +64,6 @@ describe('a record that moves to another customer', () => {
 });
 
 describe('a deleted record', () => {
-  it('is recorded, and recreated for another customer it is an upsert there', async () => {
-    const fixture = await made({ 1: 'A', 2: 'A', 3: 'C' });
-    fixture.erp.drop(1);
-    fixture.erp.drop(3);
-    await sync(fixture);
-    expect(await entries(fixture)).toEqual([
-      { generation: '2', id: '1', before: { f_customer: 'A' } },
-      { generation: '2', id: '3', before: { f_customer: 'C' } },
-    ]);
-    fixture.erp.put(1, { customer: 'B' });
-    await sync(fixture);
-    expect(await readChanges(fixture, '1', 'A')).toEqual({ upserts: [], deletes: { 1: '2' } });
-    expect(await readChanges(fixture, '1', 'B')).toEqual({ upserts: ['1'], deletes: {} });
-    fixture.erp.drop(1);
-    await sync(fixture);
-    expect(await readChanges(fixture, '1', 'B')).toEqual({ upserts: [], deletes: { 1: '4' } });
-  });
-
   it('is recorded where no version allows row scopes by a column: the id always does', async () => {
     const fixture = await made({ 1: 'A', 2: 'A' });
     await fixture.query(

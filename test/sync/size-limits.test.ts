@@ -62,54 +62,35 @@ describe('a larger record is rejected; the message names the field, its size, th
     'a field may have 1000. Shorten it in the ERP, leave it out of the sync, or raise MAX_FIELD_BYTES.';
   const recordFix =
     'a record may have 3000. Shorten it in the ERP, leave fields out of the sync, or raise MAX_RECORD_BYTES.';
-  it.each<
-    [string, Record<string, string>, Partial<SourceRecord>, { code: string; message: string | RegExp }]
-  >([
-    [
-      'a field',
-      { memo: 'x'.repeat(1_001) },
-      {},
-      { code: 'FIELD_TOO_LARGE', message: `memo has 1001 bytes; ${fieldFix}` },
-    ],
-    [
-      'a field, by its bytes',
-      { memo: '€'.repeat(334) },
-      {},
-      { code: 'FIELD_TOO_LARGE', message: `memo has 1002 bytes; ${fieldFix}` },
-    ],
+  const long = (length: number) => 'x'.repeat(length);
+  const twoLines = { lines: [line(1, 'x'), line(2, long(1_500))] };
+  const fiftyLines = { lines: Array.from({ length: 50 }, (_, id) => line(id + 1, long(60))) };
+  const three = { memo: long(1_000), notes: long(999), name: long(999) };
+  it.each<[string, Record<string, string>, Partial<SourceRecord>, string, string | RegExp]>([
+    ['a field', { memo: long(1_001) }, {}, 'FIELD', `memo has 1001 bytes; ${fieldFix}`],
+    ['a field, by its bytes', { memo: '€'.repeat(334) }, {}, 'FIELD', `memo has 1002 bytes; ${fieldFix}`],
     [
       'a label',
       { entity: '7' },
-      { labels: { entity: 'y'.repeat(2_000) } },
-      { code: 'FIELD_TOO_LARGE', message: `the label of entity has 2000 bytes; ${fieldFix}` },
+      { labels: { entity: long(2_000) } },
+      'FIELD',
+      `the label of entity has 2000 bytes; ${fieldFix}`,
     ],
-    [
-      'a field of a line',
-      {},
-      { lines: [line(1, 'x'), line(2, 'x'.repeat(1_500))] },
-      { code: 'FIELD_TOO_LARGE', message: `lines line 2: description has 1500 bytes; ${fieldFix}` },
-    ],
+    ['a field of a line', {}, twoLines, 'FIELD', `lines line 2: description has 1500 bytes; ${fieldFix}`],
     [
       'fields together',
-      { memo: 'x'.repeat(1_000), notes: 'x'.repeat(999), name: 'x'.repeat(999) },
+      three,
       { lines: [line(1, 'x')] },
-      {
-        code: 'RECORD_TOO_LARGE',
-        message: /^The record has at least 3\d\d\d bytes, of which memo has 1000; /,
-      },
+      'RECORD',
+      /^The record has at least 3\d\d\d bytes, of which memo has 1000; /,
     ],
-    [
-      'lines together',
-      {},
-      { lines: Array.from({ length: 50 }, (_, id) => line(id + 1, 'x'.repeat(60))) },
-      { code: 'RECORD_TOO_LARGE', message: new RegExp(`of which lines has 3\\d\\d\\d; ${recordFix}$`) },
-    ],
-  ])('%s', async (_name, values, more, { code, message }) => {
+    ['lines together', {}, fiftyLines, 'RECORD', new RegExp(`of which lines has 3\\d\\d\\d; ${recordFix}$`)],
+  ])('%s', async (_name, values, more, what, message) => {
     const fixture = await createFixture(values, more);
     await fixture.expectPartial('full', 'RECORDS_REJECTED', { inserted: 1, rejected: 1 });
     const [rejected, ...others] = await rejections(fixture);
     expect(others).toEqual([]);
-    expect(rejected).toMatchObject({ id: '2', code });
+    expect(rejected).toMatchObject({ id: '2', code: `${what}_TOO_LARGE` });
     expect(rejected?.message).toMatch(message);
     expect((await fixture.rows()).map(({ id }) => String(id))).toEqual(['1']);
   });

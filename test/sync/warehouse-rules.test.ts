@@ -116,9 +116,7 @@ describe('one transaction', () => {
     await fixture.sync();
     for (let id = 1; id <= 25; id += 1) fixture.erp.put(id, { name: `again ${id}` }, { lines: [] });
     const id = await fixture.queue();
-    fixture.erp.onCall = ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '10') throw new LostLease('the process is gone');
-    };
+    fixture.erp.fail('readPage', new LostLease('the process is gone'), '10');
     await fixture.work(await fixture.claim());
     fixture.erp.onCall = () => undefined;
     const staged = () =>

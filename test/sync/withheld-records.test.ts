@@ -5,7 +5,6 @@ import { field } from './fixture.ts';
 import {
   enter,
   entries,
-  mend,
   readChanges,
   readList,
   reject,
@@ -42,64 +41,6 @@ describe('a stored record that is rejected', () => {
     );
     await sync(fixture, 'full');
     expect((await scopeState(fixture)).generation).toBe(withheld.length === 0 ? '1' : '2');
-  });
-
-  it('leaves every scope once, whatever happens to it while it is withheld, and enters with the generation in which it is stored', async () => {
-    const fixture = await made({ 1: 'A', 2: 'A' });
-    reject(fixture, '1', { customer: 'B' });
-    await sync(fixture);
-    reject(fixture, '1', { customer: 'C' });
-    await sync(fixture);
-    fixture.erp.put(2, { customer: 'A', name: 'other' });
-    await sync(fixture);
-    expect(await readChanges(fixture, '1', 'A')).toEqual({ upserts: ['2'], deletes: { 1: '2' } });
-    mend(fixture, '1', 'B');
-    await sync(fixture);
-    expect(await withheldIds(fixture)).toEqual([]);
-    expect(await entries(fixture)).toEqual([{ generation: '2', id: '1', before: { f_customer: 'A' } }]);
-    expect(await readChanges(fixture, '1', 'A')).toEqual({ upserts: ['2'], deletes: { 1: '2' } });
-    expect(await readChanges(fixture, '3', 'B')).toEqual({ upserts: ['1'], deletes: {} });
-    expect((await fixture.rows())[0]).toMatchObject({ id: '1', generation: '4' });
-  });
-
-  it('is served again as it was when its newest value is the stored one again, rejected or not', async () => {
-    const fixture = await made({ 1: 'A', 2: 'A' });
-    for (const id of ['1', '2']) reject(fixture, id, { customer: 'B' });
-    await sync(fixture);
-    reject(fixture, '1', { customer: 'A' });
-    mend(fixture, '2', 'A');
-    await sync(fixture, 'full');
-    expect(await withheldIds(fixture)).toEqual([]);
-    expect(await readChanges(fixture, '1', 'A')).toEqual({ upserts: ['1', '2'], deletes: {} });
-    expect(await readChanges(fixture, '2', 'A')).toEqual({ upserts: ['1', '2'], deletes: {} });
-  });
-
-  it('is released by a full run that finds it unchanged', async () => {
-    const fixture = await made({ 1: 'A', 2: 'A' });
-    const { values } = fixture.erp.records.get('1') ?? { values: {} };
-    fixture.erp.rejects.set('1', { id: '1', code: 'X', message: 'no' });
-    await sync(fixture, 'full');
-    expect(await withheldIds(fixture)).toEqual(['1']);
-    fixture.erp.rejects.clear();
-    expect(fixture.erp.records.get('1')?.values).toEqual(values);
-    expect(await sync(fixture, 'full')).toMatchObject({
-      status: 'succeeded',
-      counts: { unchanged: 2, updated: 0 },
-    });
-    expect(await withheldIds(fixture)).toEqual([]);
-    expect(await readChanges(fixture, '2', 'A')).toEqual({ upserts: ['1'], deletes: {} });
-  });
-
-  it('is deleted without leaving again', async () => {
-    const fixture = await made({ 1: 'A', 2: 'A' });
-    reject(fixture, '1', { customer: 'B' });
-    await sync(fixture);
-    fixture.erp.rejects.delete('1');
-    fixture.erp.drop(1);
-    await sync(fixture);
-    expect(await withheldIds(fixture)).toEqual([]);
-    expect((await fixture.rows()).map(({ id }) => id)).toEqual(['2']);
-    expect(await entries(fixture)).toEqual([{ generation: '2', id: '1', before: { f_customer: 'A' } }]);
   });
 
   it('stays withheld while its deletion waits for approval, because its newest values are unknown', async () => {

@@ -1,17 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { FieldMetadata, FieldType } from '../../src/connectors/connector.ts';
+import type { FieldMetadata } from '../../src/connectors/connector.ts';
 import { planColumns, type RecordColumn } from '../../src/warehouse/columns.ts';
-
-const field = (name: string, type: FieldType = 'text', fields?: readonly FieldMetadata[]): FieldMetadata => ({
-  name,
-  label: name,
-  type,
-  custom: false,
-  syncable: true,
-  volatile: false,
-  reason: null,
-  ...(fields && { fields }),
-});
+import { field } from '../sync/fixture.ts';
 
 /** The columns after a plan was carried out and every column was filled. */
 function settled(existing: readonly RecordColumn[], fields: readonly FieldMetadata[]): RecordColumn[] {
