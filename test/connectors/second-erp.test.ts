@@ -5,17 +5,17 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectorKinds } from '../../src/connectors/kinds.ts';
-import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { assertPaymentWriter } from '../../src/platform/pay/write-back/write-back.service.ts';
 import { createTenantConnector, secretBinding } from '../../src/sync/connection.ts';
-import { findSyncConfig, type RunRow } from '../../src/sync/runs.store.ts';
+import type { RunRow } from '../../src/sync/runs.store.ts';
 import { workOnRun } from '../../src/sync/worker.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { memoryErp, noSignal, type SyncFixture, syncFixture } from '../sync/fixture.ts';
+import { useSync } from '../sync/site.ts';
 import { CsvSecrets, CsvSettings, csvErp } from './csv/connector.ts';
 import { keepAliveTimeout } from './netsuite/wire.ts';
 
+const site = useSync({ pageSize: 10 });
 const kinds = {
   ...connectorKinds,
   csv: ((ctx, settings, secrets) =>
@@ -30,8 +30,6 @@ type Order = { id: string; changed: string; customer: string; total: string; pai
 const orders = new Map<string, Order>();
 let server: Server;
 let url: string;
-let database: TestDatabase;
-let ctx: Ctx;
 let fixture: SyncFixture;
 const token = 'open-sesame';
 
@@ -71,14 +69,8 @@ beforeAll(async () => {
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  database = await testDatabase();
-  ctx = {
-    ...database.ctx,
-    settings: { ...database.ctx.settings, sync: { ...database.ctx.settings.sync, pageSize: 10 } },
-  };
 });
 afterAll(async () => {
-  await database.close();
   server.closeAllConnections();
   await new Promise((done) => server.close(done));
 });
@@ -91,7 +83,7 @@ const connect = (secret: string) =>
         kind: 'csv',
         account_id: 'shop',
         settings: JSON.stringify({ url }),
-        secrets: ctx.keyring.encrypt(
+        secrets: site.ctx.keyring.encrypt(
           JSON.stringify({ token: secret }),
           secretBinding(fixture.organizationId, 'erp-secrets'),
         ),
@@ -104,13 +96,15 @@ beforeEach(async () => {
   orders.clear();
   for (let n = 1; n <= 25; n += 1) put(`A-${n}`);
   for (const id of ['a-1', 'Ä-1', 'ﬀ', '😀']) put(id); // UTF-16 and bytes order the last two differently
-  fixture = await syncFixture(ctx, memoryErp(), { recordType: 'order' });
+  fixture = await syncFixture(site.ctx, memoryErp(), { recordType: 'order' });
   await connect(token);
 });
 
 async function sync(mode: 'incremental' | 'full' = 'incremental'): Promise<RunRow> {
   const id = await fixture.queue(mode);
-  await workOnRun(ctx, await fixture.claim(), noSignal, (tenant) => createTenantConnector(tenant, kinds));
+  await workOnRun(site.ctx, await fixture.claim(), noSignal, (tenant) =>
+    createTenantConnector(tenant, kinds),
+  );
   return fixture.row(id);
 }
 const served = async () => new Map((await fixture.rows()).map((row) => [String(row['id']), row]));
@@ -163,10 +157,7 @@ describe('another ERP', () => {
       problems: [{ code: 'TOKEN_REFUSED', fix: 'Enter a new token.' }],
     });
     expect(await sync()).toMatchObject({ status: 'failed', attempt: 1, error: { code: 'TOKEN_REFUSED' } });
-    const config = await inTransaction(fixture.tenant, (tx) =>
-      findSyncConfig(tx, fixture.organizationId, fixture.configId),
-    );
-    expect(config?.paused_reason).toMatchObject({ code: 'TOKEN_REFUSED', fix: 'Enter a new token.' });
+    expect(await fixture.pausedReason()).toMatchObject({ code: 'TOKEN_REFUSED', fix: 'Enter a new token.' });
   });
 });
 

@@ -1,18 +1,14 @@
 // Records whose key has several columns, such as the lines of the ledger, read from a simulated account with
 // a whole company.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type CompanyAccount,
-  listIds,
-  openCompanyAccount,
-  signal,
-} from '../connectors/netsuite/company-account.ts';
+import { listIds, openAccount, type SimulatedAccount } from '../connectors/netsuite/simulated-account.ts';
 import { describeType, postingLine } from '../connectors/netsuite/stored-types.ts';
+import { signal } from '../connectors/netsuite/wire.ts';
 import { profile } from '../setup/account-profile.ts';
 
-let company: CompanyAccount;
+let company: SimulatedAccount;
 beforeAll(async () => {
-  company = await openCompanyAccount(profile ?? 'single');
+  company = await openAccount({ profile: profile ?? 'single' });
 });
 afterAll(() => company.close());
 
@@ -80,12 +76,7 @@ describe('a key of several columns', () => {
       `${postingId} from suiteql.transactionaccountingline v where v.transactionline % 7 = 3 order by 1 limit 999`,
     );
     const absent = '990000000000000001';
-    const page = await company.connector.readByIds({
-      recordType: posting,
-      fields: ['account', 'amount'],
-      ids: [...ids, absent],
-      signal,
-    });
+    const page = await company.readByIds(posting, ['account', 'amount'], [...ids, absent]);
     expect(listIds(page)).toEqual(ids);
     const scanned = await company.connector.scan({
       recordType: posting,
@@ -101,10 +92,7 @@ describe('a key of several columns', () => {
         )
       )[0] ?? [];
     const since = await company.connector.now(signal);
-    await company.control('PATCH', `/records/transaction/${id}`, {
-      fields: { memo: 'changed' },
-      touch: 'header',
-    });
+    await company.edit('transaction', id, { memo: 'changed' });
     const { records } = await company.readAll(posting, { limit: 100, changedSince: since });
     expect(records).toHaveLength(Number(count));
     expect(new Set(records.map(({ values }) => values['transaction']))).toEqual(new Set([id]));
@@ -113,7 +101,7 @@ describe('a key of several columns', () => {
         ({ modifiedAt }) => modifiedAt !== null && new Date(modifiedAt).getTime() >= since.getTime() - 1_000,
       ),
     ).toBe(true);
-    expect(await company.connector.countChanged?.({ recordType: posting, since, signal })).toEqual({
+    expect(await company.countChanged(posting, since)).toEqual({
       records: Number(count),
       withChangedLines: null,
     });

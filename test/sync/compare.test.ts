@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata } from '../../src/connectors/connector.ts';
 import { canonicalText, columnsToCompare, differsFromErp, fieldsToScan } from '../../src/sync/compare.ts';
-import type { RecordColumn } from '../../src/warehouse/columns.ts';
 import { decideDeletions, maxDeletions } from '../../src/warehouse/deletions.ts';
+import { column } from '../warehouse/column.ts';
 import { datedFields, field } from './fixture.ts';
 
 describe('canonicalText', () => {
@@ -43,15 +43,6 @@ const recordType: RecordTypeMetadata = {
     field('lines', 'lines', []),
   ],
 };
-const column = (name: string, more: Partial<RecordColumn> = {}): RecordColumn => ({
-  column: `f_${name}`,
-  field: name,
-  part: 'value',
-  type: 'text',
-  state: 'live',
-  lineFields: null,
-  ...more,
-});
 
 describe('fieldsToScan', () => {
   it('are volatile ones, those with labels, and the modification time', () => {
@@ -70,9 +61,9 @@ describe('fieldsToScan', () => {
   it('are compared with the columns that hold them, labels too, and not with those of former types', () => {
     const columns = [
       column('entity'),
-      column('entity', { column: 'l_entity', part: 'label' }),
-      column('unpaid', { type: 'number' }),
-      column('unpaid', { column: 'f_unpaid_0', state: 'replaced' }),
+      column('entity', 'text', { column: 'l_entity', part: 'label' }),
+      column('unpaid', 'number'),
+      column('unpaid', 'text', { column: 'f_unpaid_0', state: 'replaced' }),
     ];
     const compared = columnsToCompare(columns, ['entity', 'unpaid']);
     expect(compared.map(({ column: name }) => name)).toEqual(['f_entity', 'l_entity', 'f_unpaid']);

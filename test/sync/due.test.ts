@@ -121,23 +121,19 @@ describe('day and weekday', () => {
 
 describe('findScheduleProblem', () => {
   it.each([
-    [
-      '*/90 * * * *',
-      'the minute "*/90" is not valid: it takes 0 to 59, in lists, ascending ranges and steps',
-    ],
-    ['0 22-2 * * *', 'the hour "22-2" is not valid: it takes 0 to 23, in lists, ascending ranges and steps'],
-    ['0 0 32 * *', 'the day "32" is not valid: it takes 1 to 31, in lists, ascending ranges and steps'],
-    [
-      '0 0 * 13 *',
-      'the month "13" is not valid: it takes 1 to 12, or JAN to DEC, in lists, ascending ranges and steps',
-    ],
-    [
-      '0 0 * * 8',
-      'the weekday "8" is not valid: it takes 0 to 7, or SUN to SAT, in lists, ascending ranges and steps',
-    ],
-    ['0 0 31 2 *', 'never comes due: no date matches all of its fields'],
-  ])('"%s": %s', (schedule, message) => {
+    ['*/90 * * * *', 'minute', '*/90', '0 to 59'],
+    ['0 22-2 * * *', 'hour', '22-2', '0 to 23'],
+    ['0 0 32 * *', 'day', '32', '1 to 31'],
+    ['0 0 * 13 *', 'month', '13', '1 to 12, or JAN to DEC'],
+    ['0 0 * * 8', 'weekday', '8', '0 to 7, or SUN to SAT'],
+  ])('"%s": the %s "%s" is not valid: it takes %s', (schedule, field, value, takes) => {
+    const allowed = `it takes ${takes}, in lists, ascending ranges and steps`;
+    const message = `the ${field} "${value}" is not valid: ${allowed}`;
     expect(findScheduleProblem(schedule, 'UTC')).toEqual({ path: 'schedule', message });
+  });
+  it('says of a date that never comes that the schedule never comes due', () => {
+    const message = 'never comes due: no date matches all of its fields';
+    expect(findScheduleProblem('0 0 31 2 *', 'UTC')).toEqual({ path: 'schedule', message });
   });
   it.each(['*/15 * * * *', '0 2 * * 1-5', '0 0 29 2 *', '5,35 8-18 * * *'])(
     '%s is a schedule',
@@ -145,18 +141,12 @@ describe('findScheduleProblem', () => {
       expect(findScheduleProblem(schedule, 'Europe/London')).toBeNull();
     },
   );
-  it.each([
-    '* * * * * *',
-    'every day',
-    '61 * * * *',
-    '@hourly',
-    '2099-01-01T00:00:00',
-    '0 0 31 2 *',
-    '',
-    '* * * *',
-  ])('"%s" is none', (schedule) => {
-    expect(findScheduleProblem(schedule, 'UTC')?.path).toBe('schedule');
-  });
+  it.each(['* * * * * *', 'every day', '61 * * * *', '@hourly', '2099-01-01T00:00:00', '', '* * * *'])(
+    '"%s" is none',
+    (schedule) => {
+      expect(findScheduleProblem(schedule, 'UTC')?.path).toBe('schedule');
+    },
+  );
   it('reports an invalid time zone', () => {
     expect(findScheduleProblem('0 2 * * *', 'Mars/Olympus')?.path).toBe('timezone');
   });

@@ -3,19 +3,10 @@ import { expect, it } from 'vitest';
 import type { PageRequest } from '../../src/connectors/connector.ts';
 import { createLineProver } from '../../src/sync/line-prover.ts';
 import { createPageReader } from '../../src/sync/page-reader.ts';
-import type { RecordColumn } from '../../src/warehouse/columns.ts';
 import { createRunPlan } from '../../src/warehouse/run-state-row.ts';
 import { testSettings } from '../setup/database.ts';
+import { column } from '../warehouse/column.ts';
 import { datedFields, memoryErp } from './fixture.ts';
-
-const name: RecordColumn = {
-  column: 'f_name',
-  field: 'name',
-  part: 'value',
-  type: 'text',
-  state: 'live',
-  lineFields: null,
-};
 
 async function reader(records: number) {
   const { signal } = new AbortController();
@@ -31,7 +22,10 @@ async function reader(records: number) {
     limit: 10,
     signal,
   };
-  const state = { columns: [name], plan: createRunPlan({ mode: 'full', idType: 'integer', since: null }) };
+  const state = {
+    columns: [column('name')],
+    plan: createRunPlan({ mode: 'full', idType: 'integer', since: null }),
+  };
   const proveLines = createLineProver({ ...order, connector: erp.connector, state });
   const read = createPageReader(
     erp.connector,

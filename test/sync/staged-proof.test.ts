@@ -28,10 +28,11 @@ async function expectFailure(fixture: SyncFixture, code: string, repair: () => u
 describe('a row that is lost', () => {
   it('between being read and being proved fails the run', async () => {
     const fixture = await changedFixture();
-    fixture.erp.onCall = async ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '20')
-        await fixture.query(`delete from ${fixture.schema}.staging_thing where id = 3`);
-    };
+    fixture.erp.before(
+      'readPage',
+      () => fixture.query(`delete from ${fixture.schema}.staging_thing where id = 3`),
+      '20',
+    );
     await expectFailure(fixture, 'STAGED_MISMATCH', () => {
       fixture.erp.onCall = () => undefined;
     });

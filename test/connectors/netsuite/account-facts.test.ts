@@ -1,15 +1,11 @@
 // What an account as a whole has, by the features of the simulated account and by what its role may see.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { sendControl } from '../../setup/account-control.ts';
-import { type LoadedAccount, startLoadedAccount } from './loaded-account.ts';
-
-const { signal } = new AbortController();
+import { openAccount, type SimulatedAccount } from './simulated-account.ts';
+import { signal } from './wire.ts';
 
 describe.each(['oneworld', 'single', undefined] as const)('an account of the profile %s', (profile) => {
-  let loaded: LoadedAccount;
-  const facts = () => loaded.connector.account?.(signal);
-  const control = (method: string, path: string, body?: unknown) =>
-    sendControl(loaded.account, method, path, body);
+  let company: SimulatedAccount;
+  const facts = () => company.connector.account?.(signal);
   const isOneWorld = profile === 'oneworld';
   const whole = {
     hasSubsidiaries: isOneWorld,
@@ -25,16 +21,16 @@ describe.each(['oneworld', 'single', undefined] as const)('an account of the pro
     utcOffsetMinutes: expect.any(Number),
   };
   beforeAll(async () => {
-    loaded = await startLoadedAccount(profile);
+    company = await openAccount(profile === undefined ? {} : { profile });
   });
-  afterEach(() => control('POST', '/reset'));
-  afterAll(() => loaded.stop());
+  afterEach(() => company.control('POST', '/reset'));
+  afterAll(() => company.close());
 
   it('has its features, its base currency and its books, in few requests', async () => {
-    await loaded.connector.now(signal);
-    const before = loaded.requests();
+    await company.connector.now(signal);
+    const before = company.requests();
     expect(await facts()).toEqual(whole);
-    expect(loaded.requests() - before).toBeLessThanOrEqual(7);
+    expect(company.requests() - before).toBeLessThanOrEqual(7);
   });
 
   it('has the time zone of its dates, in summer and in winter', async () => {
@@ -45,21 +41,21 @@ describe.each(['oneworld', 'single', undefined] as const)('an account of the pro
       ['America/New_York', '2026-01-15T02:30:00Z'],
       ['Asia/Kolkata', '2026-01-15T23:59:59Z'],
     ]) {
-      await control('POST', '/clock', { timeZone, at });
+      await company.control('POST', '/clock', { timeZone, at });
       offsets.push((await facts())?.utcOffsetMinutes);
     }
     expect(offsets).toEqual([0, 60, -300, 330]);
   });
 
   it('is unknown where the role may not see it, and never an error', async () => {
-    await control('PUT', '/hidden', { tables: ['currency', 'accountingbook', 'subsidiary'] });
+    await company.control('PUT', '/hidden', { tables: ['currency', 'accountingbook', 'subsidiary'] });
     expect(await facts()).toMatchObject({ ...whole, baseCurrency: null, accountingBooks: null });
-    await control('PUT', '/hidden', { tables: ['transaction'] });
+    await company.control('PUT', '/hidden', { tables: ['transaction'] });
     expect(await facts()).toMatchObject({ hasSubsidiaries: null, hasCurrencies: null, baseCurrency: null });
   });
 
   it('an outage is an error, not an absence', async () => {
-    await control('PUT', '/faults', [{ on: { kind: 'rows' }, status: 503 }]);
+    await company.control('PUT', '/faults', [{ on: { kind: 'rows' }, status: 503 }]);
     await expect(facts()).rejects.toMatchObject({ kind: 'down' });
   });
 });

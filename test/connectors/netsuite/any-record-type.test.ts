@@ -2,12 +2,13 @@
 // simulated account with a whole company. What it must read is counted in the account's own database.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { profile } from '../../setup/account-profile.ts';
-import { type CompanyAccount, listIds, openCompanyAccount, signal } from './company-account.ts';
+import { listIds, openAccount, type SimulatedAccount } from './simulated-account.ts';
 import { describeType, transactionType } from './stored-types.ts';
+import { firstPage, signal } from './wire.ts';
 
-let company: CompanyAccount;
+let company: SimulatedAccount;
 beforeAll(async () => {
-  company = await openCompanyAccount(profile ?? 'single');
+  company = await openAccount({ profile: profile ?? 'single' });
 });
 afterAll(() => company.close());
 
@@ -65,9 +66,7 @@ describe('a transaction type', () => {
     expect(await company.connector.count(purchaseOrder, signal)).toBe(ids.length);
     expect(await company.listAll(purchaseOrder)).toEqual(ids);
     expect(await company.listAll(purchaseOrder, { changedSince: sinceEver })).toEqual(ids);
-    expect(
-      await company.connector.countChanged?.({ recordType: purchaseOrder, since: sinceEver, signal }),
-    ).toEqual({
+    expect(await company.countChanged(purchaseOrder, sinceEver)).toEqual({
       records: ids.length,
       withChangedLines: ids.length,
     });
@@ -84,14 +83,7 @@ describe('a transaction type', () => {
     expect(
       totals?.map(({ id, lines, sums }) => [id, String(lines), sums['quantity'], sums['netamount']]),
     ).toEqual(expected);
-    const changed = await company.connector.lines?.listChanged({
-      recordType: purchaseOrder,
-      since: sinceEver,
-      afterId: null,
-      limit: 1_000,
-      signal,
-    });
-    expect(changed?.ids).toEqual(ids.slice(0, 1_000));
+    expect(await company.listWithChangedLines(purchaseOrder, sinceEver)).toEqual(ids.slice(0, 1_000));
   });
 
   it('finds a record whose header or line changed, and its deletion', async () => {
@@ -99,10 +91,7 @@ describe('a transaction type', () => {
       `v.id ${ofPurchaseOrders} order by v.id limit 3`,
     );
     const since = await company.connector.now(signal);
-    await company.control('PATCH', `/records/transaction/${id}`, {
-      fields: { memo: 'changed' },
-      touch: 'header',
-    });
+    await company.edit('transaction', id, { memo: 'changed' });
     await company.control('PATCH', `/records/transaction/${other}`, {
       lines: [{ line: 1, fields: { memo: 'changed' } }],
       touch: 'lines',
@@ -110,22 +99,10 @@ describe('a transaction type', () => {
     await company.control('DELETE', `/records/transaction/${gone}?listed=true`);
     expect(listIds(await company.readAll(purchaseOrder, { limit: 100, changedSince: since }))).toEqual([id]);
     expect(await company.listAll(purchaseOrder, { changedSince: since })).toEqual([id]);
-    const changed = await company.connector.lines?.listChanged({
-      recordType: purchaseOrder,
-      since,
-      afterId: null,
-      limit: 10,
-      signal,
-    });
-    expect(changed?.ids).toEqual([other]);
+    expect(await company.listWithChangedLines(purchaseOrder, since)).toEqual([other]);
     const deletions = await company.connector.deletedSince({ recordType: purchaseOrder, since, signal });
     expect(deletions).toMatchObject({ available: true, deleted: [{ id: gone }] });
-    const { records } = await company.connector.readByIds({
-      recordType: purchaseOrder,
-      fields: ['tranid', 'lines'],
-      ids: [gone, other, id],
-      signal,
-    });
+    const { records } = await company.readByIds(purchaseOrder, ['tranid', 'lines'], [gone, other, id]);
     expect(listIds({ records })).toEqual([id, other]);
   });
 });
@@ -135,17 +112,12 @@ describe('a table', () => {
     const ids = await company.first('v.id from suiteql.customrecord_warranty v order by v.id');
     expect(listIds(await company.readAll(warranty, { limit: 20 }))).toEqual(ids);
     expect(await company.connector.count(warranty, signal)).toBe(ids.length);
-    expect(
-      await company.connector.countChanged?.({ recordType: warranty, since: sinceEver, signal }),
-    ).toEqual({
+    expect(await company.countChanged(warranty, sinceEver)).toEqual({
       records: ids.length,
       withChangedLines: null,
     });
     const since = await company.connector.now(signal);
-    await company.control('PATCH', `/records/customrecord_warranty/${ids[1]}`, {
-      fields: { name: 'Renamed' },
-      touch: 'header',
-    });
+    await company.edit('customrecord_warranty', ids[1], { name: 'Renamed' });
     const { records } = await company.readAll(warranty, { limit: 20, changedSince: since });
     expect(records).toMatchObject([{ id: ids[1], values: { name: 'Renamed' }, lines: null }]);
     expect(records[0]?.modifiedAt).toBe(records[0]?.values['lastmodified']);
@@ -164,21 +136,14 @@ describe('a table', () => {
     );
     for (const refused of [
       company.connector.readPage({
+        ...firstPage,
         recordType: accountType,
         fields: [],
-        afterId: null,
         changedSince: sinceEver,
         limit: 1,
-        signal,
       }),
-      company.connector.listIds({
-        recordType: accountType,
-        afterId: null,
-        changedSince: sinceEver,
-        limit: 1,
-        signal,
-      }),
-      company.connector.countChanged?.({ recordType: accountType, since: sinceEver, signal }),
+      company.connector.listIds({ ...firstPage, recordType: accountType, changedSince: sinceEver, limit: 1 }),
+      company.countChanged(accountType, sinceEver),
     ])
       await expect(refused).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
     expect((await company.readAll(accountType)).records[0]?.modifiedAt).toBeNull();
@@ -211,16 +176,13 @@ describe('a table', () => {
         )
       )[0] ?? [];
     const since = await company.connector.now(signal);
-    await company.control('PATCH', `/records/customer/${entity}`, {
-      fields: { comments: 'moved' },
-      touch: 'header',
-    });
+    await company.edit('customer', entity, { comments: 'moved' });
     const changed = await company.readAll(address, { limit: 500, changedSince: since });
     expect(changed.records.map(({ values }) => values['entity'])).toEqual(
       Array.from({ length: Number(count) }, () => entity),
     );
     expect(await company.listAll(address, { changedSince: since })).toEqual(listIds(changed));
-    expect(await company.connector.countChanged?.({ recordType: address, since, signal })).toMatchObject({
+    expect(await company.countChanged(address, since)).toMatchObject({
       records: Number(count),
     });
   });

@@ -1,16 +1,10 @@
 // The applications of a payment come from links, which have no id of their own.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createConnectorAt, getMetadata, isRequestedBy, rowsResponse, startWire, type Wire } from './wire.ts';
+import { describe, expect, it } from 'vitest';
+import { createConnectorAt, firstPage, getMetadata, isRequestedBy, rowsResponse, useWire } from './wire.ts';
 
-let wire: Wire;
-const signal = new AbortController().signal;
+const wire = useWire();
 const recordType = getMetadata('customerPayment');
 const at = '2026-01-02T03:04:05Z';
-
-beforeEach(async () => {
-  wire = await startWire();
-});
-afterEach(() => wire.stop());
 
 type Link = { parent_id: string; previousdoc: string; foreignamount: string };
 const link = (payment: number, document: number, amount: number): Link => ({
@@ -41,15 +35,7 @@ function serveLinks(payments: number, links: readonly Link[]): void {
   };
 }
 
-const read = () =>
-  createConnectorAt(wire.url).readPage({
-    recordType,
-    fields: ['lines'],
-    afterId: null,
-    changedSince: null,
-    limit: 1000,
-    signal,
-  });
+const read = () => createConnectorAt(wire.url).readPage({ ...firstPage, recordType, fields: ['lines'] });
 
 describe('the applications of a payment', () => {
   it('are queried as links to the payment', async () => {

@@ -3,41 +3,26 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import type { SourceRecord } from '../../../src/connectors/source-records.ts';
-import { type LoadedAccount, startLoadedAccount } from './loaded-account.ts';
+import { openAccount, type SimulatedAccount } from './simulated-account.ts';
+import { signal } from './wire.ts';
 
-const { signal } = new AbortController();
 const names = ['invoice', 'creditMemo', 'customerPayment', 'salesOrder'];
-let loaded: LoadedAccount;
-let types: readonly RecordTypeMetadata[];
+let company: SimulatedAccount;
+let types: ReadonlyMap<string, RecordTypeMetadata>;
 beforeAll(async () => {
-  loaded = await startLoadedAccount('oneworld');
-  types = await loaded.connector.metadata(signal, names);
+  company = await openAccount({ profile: 'oneworld' });
+  const described = await company.connector.metadata(signal, names);
+  types = new Map(described.map((type) => [type.name, type]));
 });
-afterAll(() => loaded.stop());
+afterAll(() => company.close());
 
 const getType = (name: string): RecordTypeMetadata => {
-  const found = types.find((type) => type.name === name);
-  if (found === undefined) throw new Error(`no ${name}`);
-  return found;
+  const type = types.get(name);
+  if (type === undefined) throw new Error(`no ${name}`);
+  return type;
 };
-async function readAll(name: string, fields: readonly string[]): Promise<SourceRecord[]> {
-  const recordType = getType(name);
-  const records: SourceRecord[] = [];
-  let afterId: string | null = null;
-  for (let hasMore = true; hasMore; ) {
-    const page = await loaded.connector.readPage({
-      recordType,
-      fields,
-      afterId,
-      changedSince: null,
-      limit: 1_000,
-      signal,
-    });
-    records.push(...page.records);
-    ({ lastId: afterId, hasMore } = page);
-  }
-  return records;
-}
+const readAll = async (name: string, fields: readonly string[]): Promise<readonly SourceRecord[]> =>
+  (await company.readAll(getType(name), { fields })).records;
 const minor = (text: string | null | undefined): number => Math.round(Number(text ?? '0') * 100);
 
 describe.each(names)('%s', (name) => {

@@ -1,23 +1,10 @@
 // Counts of changes, by which the lists of changes are proved.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
-import {
-  createConnectorAt,
-  getMetadata,
-  invalidQuery,
-  json,
-  rowsResponse,
-  startWire,
-  type Wire,
-} from './wire.ts';
+import { createConnectorAt, getMetadata, invalidQuery, json, rowsResponse, signal, useWire } from './wire.ts';
 
-let wire: Wire;
-const signal = new AbortController().signal;
+const wire = useWire();
 const since = new Date('2026-03-29T00:30:00Z');
-beforeEach(async () => {
-  wire = await startWire();
-});
-afterEach(() => wire.stop());
 
 const countChanged = (recordType: RecordTypeMetadata) =>
   createConnectorAt(wire.url).countChanged?.({ recordType, since, signal });

@@ -1,6 +1,6 @@
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { recordTypeDefinitions } from '../../../src/connectors/netsuite/record-types.ts';
 import { createCertificate } from '../../../src/core/certificate.ts';
 import {
@@ -10,21 +10,18 @@ import {
   json,
   movableClock,
   rowsResponse,
-  startWire,
+  signal,
   testKey,
   unreachableUrl,
-  type Wire,
+  useWire,
 } from './wire.ts';
 
-let wire: Wire;
-const signal = new AbortController().signal;
+const wire = useWire();
 
 beforeEach(async () => {
-  wire = await startWire();
   wire.answer = ({ path }) =>
     path.endsWith('serverTime') ? { serverTime: '2026-05-01T12:00:00.000Z' } : rowsResponse([{ id: '1' }]);
 });
-afterEach(() => wire.stop());
 
 const codes = async (connector = createConnectorAt(wire.url)): Promise<string[]> =>
   (await connector.test(signal)).problems.map(({ code }) => code);

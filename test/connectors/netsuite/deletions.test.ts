@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   createConnectorAt,
   errorResponse,
@@ -6,19 +6,13 @@ import {
   invalidQuery,
   json,
   rowsResponse,
-  startWire,
-  type Wire,
+  signal,
+  useWire,
 } from './wire.ts';
 
-let wire: Wire;
-const signal = new AbortController().signal;
+const wire = useWire();
 const since = new Date('2026-03-10T02:30:00Z');
 const at = '2026-03-10T04:00:00Z';
-
-beforeEach(async () => {
-  wire = await startWire();
-});
-afterEach(() => wire.stop());
 
 const read = (recordType = 'invoice') =>
   createConnectorAt(wire.url).deletedSince({ recordType: getMetadata(recordType), since, signal });

@@ -1,6 +1,6 @@
 // Discovery where an account refuses queries or lists many record types: against a server that answers as the
 // test defines.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   type Answer,
   createConnectorAt,
@@ -8,14 +8,13 @@ import {
   invalidQuery,
   json,
   rowsResponse,
-  startWire,
-  type Wire,
+  signal,
+  useWire,
 } from './wire.ts';
 
-const { signal } = new AbortController();
+const wire = useWire();
 
 describe('a record type of an account that refuses some queries', () => {
-  let wire: Wire;
   /** Answers to queries by a pattern, the first that matches. */
   let answers: (readonly [RegExp, Answer])[];
   const described = {
@@ -26,8 +25,7 @@ describe('a record type of an account that refuses some queries', () => {
     json(response, 500, errorResponse(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred.'));
   const describeThing = async () => (await createConnectorAt(wire.url).metadata(signal, ['thing']))[0];
 
-  beforeAll(async () => {
-    wire = await startWire();
+  beforeEach(() => {
     wire.answer = (seen, response) => {
       if (seen.path.endsWith('/metadata-catalog')) return { items: [{ name: 'thing' }] };
       if (seen.path.endsWith('/thing')) return { properties: { id: { type: 'string' }, ...described } };
@@ -35,7 +33,6 @@ describe('a record type of an account that refuses some queries', () => {
       return answer === undefined ? rowsResponse([]) : answer(seen, response);
     };
   });
-  afterAll(() => wire.stop());
 
   it('is described without SELECT * where a column makes that fail', async () => {
     answers = [
@@ -103,12 +100,6 @@ describe('a record type of an account that refuses some queries', () => {
 });
 
 describe('an account that refuses its catalogue for a while', () => {
-  let wire: Wire;
-  beforeAll(async () => {
-    wire = await startWire();
-  });
-  afterAll(() => wire.stop());
-
   it('still has a type that it listed before, read as its queries allow', async () => {
     let rows: Answer = () => rowsResponse([{ id: '7', colour: 'red' }]);
     wire.answer = (seen, response) => {
@@ -127,12 +118,6 @@ describe('an account that refuses its catalogue for a while', () => {
 });
 
 describe('an account with 700 types in its catalogue', () => {
-  let wire: Wire;
-  beforeAll(async () => {
-    wire = await startWire();
-  });
-  afterAll(() => wire.stop());
-
   it('is listed in at most twelve requests, whatever lists it refuses', async () => {
     const items = Array.from({ length: 700 }, (_unused, index) => ({ name: `customrecord_type_${index}` }));
     const refused = invalidQuery("Search error occurred: Record 'x' was not found.");

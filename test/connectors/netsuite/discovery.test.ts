@@ -12,8 +12,9 @@ import type { ColumnKind } from '../../../packages/netsuite-simulator/src/tables
 import type { FieldMetadata, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import type { RecordTypeHead } from '../../../src/connectors/discovery.ts';
 import { profile as only } from '../../setup/account-profile.ts';
-import { type CompanyAccount, openCompanyAccount, signal } from './company-account.ts';
 import { realColumns } from './real-columns.ts';
+import { openAccount, type SimulatedAccount } from './simulated-account.ts';
+import { firstPage, signal } from './wire.ts';
 
 /** The types that are right for a column of the account. */
 const rightTypes: Readonly<Record<ColumnKind, readonly FieldMetadata['type'][]>> = {
@@ -76,13 +77,13 @@ function judge(profile: ProfileName, { name, table, reason, definition, fields }
 }
 
 describe.each([only ?? 'single'] as const)('an account of the profile %s', (profile) => {
-  let account: CompanyAccount;
+  let account: SimulatedAccount;
   let heads: readonly RecordTypeHead[];
   let types: ReadonlyMap<string, RecordTypeMetadata>;
   let requestsOfHeads: number;
 
   beforeAll(async () => {
-    account = await openCompanyAccount(profile);
+    account = await openAccount({ profile });
     const before = account.requests();
     heads = (await account.connector.discover?.(signal)) ?? [];
     requestsOfHeads = account.requests() - before;
@@ -122,25 +123,13 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
       syncable: null,
       reason: null,
     });
-    expect(found.get('customrecord_gift_message')).toMatchObject({
-      label: 'Gift Message',
-      family: 'customRecord',
-      custom: true,
-    });
-    expect(found.get('customlist_colour')).toMatchObject({
-      label: 'Colour',
-      family: 'customList',
-      custom: true,
-    });
-    expect(found.get('transactionaccountingline')).toMatchObject({
-      family: 'posting',
-      source: 'known tables',
-    });
-    expect(found.get('inventoryItem')).toMatchObject({
-      family: 'item',
-      syncable: false,
-      reason: expect.stringContaining('item'),
-    });
+    const others = {
+      customrecord_gift_message: { label: 'Gift Message', family: 'customRecord', custom: true },
+      customlist_colour: { label: 'Colour', family: 'customList', custom: true },
+      transactionaccountingline: { family: 'posting', source: 'known tables' },
+      inventoryItem: { family: 'item', syncable: false, reason: expect.stringContaining('item') },
+    };
+    for (const [name, head] of Object.entries(others)) expect(found.get(name)).toMatchObject(head);
     expect(found.has('subsidiary')).toBe(profile === 'oneworld');
   });
 
@@ -223,14 +212,7 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     const failed: string[] = [];
     for (const recordType of readable) {
       const fields = recordType.fields.filter(({ syncable }) => syncable).map(({ name }) => name);
-      const page = await account.connector.readPage({
-        recordType,
-        fields,
-        afterId: null,
-        changedSince: null,
-        limit: 50,
-        signal,
-      });
+      const page = await account.connector.readPage({ ...firstPage, recordType, fields, limit: 50 });
       const count = await account.connector.count(recordType, signal);
       if (page.rejected.length > 0 || page.records.length < Math.min(count, 1))
         failed.push(`${recordType.name} ${JSON.stringify(page.rejected[0])}`);
@@ -294,26 +276,35 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     expect(missing).toEqual([]);
   });
 
-  it('names the record types of references, those of custom fields too', () => {
-    expect(findField(getType('purchaseOrder'), 'entity')).toMatchObject({
-      type: 'reference',
-      target: 'vendor',
-    });
-    expect(findField(getType('purchaseOrder'), 'postingperiod')).toMatchObject({
-      target: 'accountingPeriod',
-    });
-    expect(findField(getType('purchaseOrder'), 'custbody_delivery_slot')).toMatchObject({
-      target: 'customrecord_delivery_slot',
-      label: 'Delivery Slot',
-    });
+  it.each<[string, string, object]>([
+    ['purchaseOrder', 'entity', { type: 'reference', target: 'vendor' }],
+    ['purchaseOrder', 'postingperiod', { target: 'accountingPeriod' }],
+    [
+      'purchaseOrder',
+      'custbody_delivery_slot',
+      { target: 'customrecord_delivery_slot', label: 'Delivery Slot' },
+    ],
+    ['customrecord_price_agreement', 'custrecord_price_item', { target: 'item' }],
+    ['invoice', 'custbody_packed_by', { target: 'employee' }],
+    // Multiple selects, percentages, and long texts.
+    [
+      'customer',
+      'custentity_interests',
+      { type: 'multiselect', syncable: true, entries: 'customlist_colour' },
+    ],
+    ['customrecord_complaint', 'custrecord_complaint_reasons', { type: 'multiselect', label: 'Reasons' }],
+    ['customer', 'custentity_rebate', { type: 'number' }],
+    ['customer', 'custentity_history', { type: 'text' }],
+    // Only queries have it.
+    ['customer', 'custentity3', { type: 'text', label: 'Legacy Number', custom: true, syncable: true }],
+  ])('describes %s.%s with its type, label and target', (type, name, expected) => {
+    expect(findField(getType(type), name)).toMatchObject(expected);
+  });
+
+  it('names the record types of references, also in lines, and only those that the account has', () => {
     expect(findLineField(getType('purchaseOrder'), 'item')).toMatchObject({ target: 'item' });
-    expect(findField(getType('customrecord_price_agreement'), 'custrecord_price_item')).toMatchObject({
-      target: 'item',
-    });
-    expect(
-      findField(getType('customrecord_gift_message'), 'custrecord_gift_invoice')?.target,
-    ).toBeUndefined();
-    expect(findField(getType('invoice'), 'custbody_packed_by')).toMatchObject({ target: 'employee' });
+    const gift = findField(getType('customrecord_gift_message'), 'custrecord_gift_invoice');
+    expect(gift?.target).toBeUndefined();
     const names = new Set([...heads.map(({ name }) => name)]);
     const targets = all().flatMap(({ fields }) =>
       fields.flatMap((field) => [field, ...(field.fields ?? [])]).flatMap(({ target }) => target ?? []),
@@ -321,27 +312,7 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     expect(targets.filter((target) => !names.has(target))).toEqual([]);
   });
 
-  it('describes multiple selects, percentages and long texts', () => {
-    expect(findField(getType('customer'), 'custentity_interests')).toMatchObject({
-      type: 'multiselect',
-      syncable: true,
-      entries: 'customlist_colour',
-    });
-    expect(findField(getType('customer'), 'custentity_rebate')).toMatchObject({ type: 'number' });
-    expect(findField(getType('customer'), 'custentity_history')).toMatchObject({ type: 'text' });
-    expect(findField(getType('customrecord_complaint'), 'custrecord_complaint_reasons')).toMatchObject({
-      type: 'multiselect',
-      label: 'Reasons',
-    });
-  });
-
   it('finds custom fields that only queries have, on record types that it knows by name, too', async () => {
-    expect(findField(getType('customer'), 'custentity3')).toMatchObject({
-      type: 'text',
-      label: 'Legacy Number',
-      custom: true,
-      syncable: true,
-    });
     const filled = new Set(
       await account.first('distinct recordtype from suiteql.transaction where custbody_batch is not null'),
     );

@@ -1,18 +1,21 @@
 // Pages of large records over the wire: a page ends early, so that what it holds in memory is bounded, and no
 // record is lost.
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { RecordPage } from '../../../src/connectors/connector.ts';
+import { expect, it } from 'vitest';
+import type { RecordPage, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import type { Settings } from '../../../src/core/settings.ts';
-import { createConnectorAt, getMetadata, rowsResponse, startWire, type Wire } from './wire.ts';
+import {
+  createConnectorAt,
+  firstPage,
+  getMetadata,
+  readPages,
+  rowsResponse,
+  signal,
+  useWire,
+} from './wire.ts';
 
-const { signal } = new AbortController();
 const customer = getMetadata('customer');
 const invoice = getMetadata('invoice');
-let wire: Wire;
-beforeEach(async () => {
-  wire = await startWire();
-});
-afterEach(() => wire.stop());
+const wire = useWire();
 
 const modified = '2026-01-02T03:04:05Z';
 const isLines = (query: string): boolean => query.includes('parent_id');
@@ -43,25 +46,11 @@ const requested = () =>
     ({ path, query }) => listed(query, 't\\.id')?.length ?? Number(/limit=(\d+)/.exec(path)?.[1]),
   );
 
-async function readAll(erp: Partial<Settings['erp']>): Promise<RecordPage[]> {
+/** All pages of a record type with this field. */
+function readAll(recordType: RecordTypeMetadata, field: string, erp: Partial<Settings['erp']>) {
   const connector = createConnectorAt(wire.url, { erp });
-  const pages: RecordPage[] = [];
-  for (let hasMore = true; hasMore; ) {
-    const afterId = pages.at(-1)?.lastId ?? null;
-    pages.push(
-      await connector.readPage({
-        recordType: customer,
-        fields: ['entityid'],
-        afterId,
-        changedSince: null,
-        limit: 100,
-        signal,
-      }),
-    );
-    hasMore = pages.at(-1)?.hasMore === true;
-    expect(pages.length).toBeLessThan(100);
-  }
-  return pages;
+  const page = { ...firstPage, recordType, fields: [field], limit: 100 };
+  return readPages((last) => connector.readPage({ ...page, afterId: last?.lastId ?? null }));
 }
 const listIds = (pages: readonly RecordPage[]) =>
   pages.flatMap(({ records }) => records.map(({ id }) => Number(id)));
@@ -71,7 +60,7 @@ const countCharacters = ({ records }: RecordPage): number =>
 
 it('requests as many records as fit, by the size of those before', async () => {
   serveRecords(300, (id) => (id <= 200 ? 1_000 : 10));
-  const pages = await readAll({ maxPageCharacters: 20_000 });
+  const pages = await readAll(customer, 'entityid', { maxPageCharacters: 20_000 });
   expect(listIds(pages)).toEqual(upTo(300));
   expect(requested().slice(0, 3)).toEqual([100, 18, 18]);
   expect(pages.slice(1).every((page) => countCharacters(page) <= 20_000)).toBe(true);
@@ -80,7 +69,7 @@ it('requests as many records as fit, by the size of those before', async () => {
 
 it('reads a page in parts where it is too large for one response, and ends it once it is full', async () => {
   serveRecords(100, () => 1_000);
-  const pages = await readAll({ maxResponseBytes: 30_000, maxPageCharacters: 15_000 });
+  const pages = await readAll(customer, 'entityid', { maxResponseBytes: 30_000, maxPageCharacters: 15_000 });
   expect(listIds(pages)).toEqual(upTo(100));
   expect(pages.flatMap(({ rejected }) => rejected)).toEqual([]);
   expect(Math.max(...pages.map(countCharacters))).toBeLessThanOrEqual(30_000);
@@ -88,7 +77,7 @@ it('reads a page in parts where it is too large for one response, and ends it on
 
 it('rejects only the record that is too large for a response', async () => {
   serveRecords(100, (id) => (id === 57 ? 100_000 : 100));
-  const pages = await readAll({ maxResponseBytes: 50_000, maxPageCharacters: 40_000 });
+  const pages = await readAll(customer, 'entityid', { maxResponseBytes: 50_000, maxPageCharacters: 40_000 });
   expect(listIds(pages)).toEqual(upTo(100).filter((id) => id !== 57));
   expect(pages.flatMap(({ rejected }) => rejected)).toMatchObject([{ id: '57', code: 'RECORD_UNREADABLE' }]);
 });
@@ -99,14 +88,10 @@ it('ends a page of given ids early, and says where', async () => {
     erp: { maxResponseBytes: 20_000, maxPageCharacters: 10_000 },
   });
   let ids = upTo(101).toReversed().map(String);
-  const pages: RecordPage[] = [];
-  for (let hasMore = true; hasMore; ) {
-    const page = await connector.readByIds({ recordType: customer, fields: ['entityid'], ids, signal });
-    pages.push(page);
-    hasMore = page.hasMore;
-    ids = ids.filter((id) => Number(id) > Number(page.lastId));
-    expect(pages.length).toBeLessThan(30);
-  }
+  const pages = await readPages(async (last) => {
+    ids = ids.filter((id) => last === undefined || Number(id) > Number(last.lastId));
+    return connector.readByIds({ recordType: customer, fields: ['entityid'], ids, signal });
+  });
   expect(listIds(pages)).toEqual(upTo(100));
   expect(Math.max(...pages.map(countCharacters))).toBeLessThanOrEqual(20_000);
 });
@@ -138,26 +123,6 @@ function serveInvoices(count: number, lines: (id: number) => number, length: num
   };
 }
 
-async function readInvoices(erp: Partial<Settings['erp']>): Promise<RecordPage[]> {
-  const connector = createConnectorAt(wire.url, { erp });
-  const pages: RecordPage[] = [];
-  for (let hasMore = true; hasMore; ) {
-    const afterId = pages.at(-1)?.lastId ?? null;
-    pages.push(
-      await connector.readPage({
-        recordType: invoice,
-        fields: ['lines'],
-        afterId,
-        changedSince: null,
-        limit: 100,
-        signal,
-      }),
-    );
-    hasMore = pages.at(-1)?.hasMore === true;
-    expect(pages.length).toBeLessThan(100);
-  }
-  return pages;
-}
 const countLines = (pages: readonly RecordPage[]) =>
   pages.flatMap(({ records }) => records.map(({ id, lines }) => [Number(id), lines?.length]));
 
@@ -166,14 +131,14 @@ it.each([
   ['where they are too large for one response', { maxPageCharacters: 50_000, maxResponseBytes: 60_000 }],
 ])('ends a page of large lines early, %s, and loses none', async (_name, erp) => {
   serveInvoices(60, (id) => id % 7, 2_000);
-  const pages = await readInvoices(erp);
+  const pages = await readAll(invoice, 'lines', erp);
   expect(countLines(pages)).toEqual(upTo(60).map((id) => [id, id % 7]));
   expect(pages.length).toBeGreaterThan(3);
 });
 
 it('rejects a record whose lines are larger than a record can be, without reading all of them', async () => {
   serveInvoices(5, (id) => (id === 3 ? 20_000 : 2), 200);
-  const pages = await readInvoices({ maxPageCharacters: 100_000 });
+  const pages = await readAll(invoice, 'lines', { maxPageCharacters: 100_000 });
   expect(countLines(pages)).toEqual([1, 2, 4, 5].map((id) => [id, 2]));
   expect(pages.flatMap(({ rejected }) => rejected)).toMatchObject([
     {

@@ -1,10 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createAccountLimits } from '../../../src/core/account-limits.ts';
-import { concurrencyProbe, createConnectors, getMetadata, json, rowsResponse, startWire } from './wire.ts';
+import {
+  concurrencyProbe,
+  createConnectors,
+  getMetadata,
+  json,
+  rowsResponse,
+  signal,
+  startWire,
+} from './wire.ts';
 
 const recordType = getMetadata('customer');
-const signal = new AbortController().signal;
 const createLimiter = (maxConcurrent: number) => createAccountLimits().of('account', maxConcurrent);
 
 /** Work that the test ends. */

@@ -1,23 +1,18 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { LineReader, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import {
   createConnectorAt,
+  firstPage,
   getMetadata,
   invalidQuery,
   json,
   rowsResponse,
-  startWire,
-  type Wire,
+  signal,
+  useWire,
 } from './wire.ts';
 
-let wire: Wire;
-const signal = new AbortController().signal;
+const wire = useWire();
 const invoice = getMetadata('invoice');
-
-beforeEach(async () => {
-  wire = await startWire();
-});
-afterEach(() => wire.stop());
 
 const reader = (): LineReader => {
   const { lines } = createConnectorAt(wire.url);
@@ -260,13 +255,7 @@ describe('listed ids', () => {
         { id: '2', lastmodifieddate: '1/2/2026' },
       ]);
     const list = (changedSince: Date | null) =>
-      createConnectorAt(wire.url).listIds({
-        recordType: invoice,
-        afterId: null,
-        changedSince,
-        limit: 1000,
-        signal,
-      });
+      createConnectorAt(wire.url).listIds({ ...firstPage, recordType: invoice, changedSince });
     expect(await list(since)).toEqual({
       listed: [
         { id: '1', modifiedAt: at },

@@ -1,53 +1,35 @@
 // Totals and changes of lines against the simulated account, compared with the lines that the account really
 // has.
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
-import { Client } from 'pg';
-import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import type { Connector, LineReader, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
-import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
-import { createAccountLimits } from '../../../src/core/account-limits.ts';
-import { createCertificate } from '../../../src/core/certificate.ts';
-import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';
-import { profile } from '../../setup/account-profile.ts';
-import { saveTable } from './data-folder.ts';
-import { realClock, settingsWith } from './wire.ts';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { LineReader } from '../../../src/connectors/connector.ts';
+import { openAccount, type Row, type SimulatedAccount, type Tables } from './simulated-account.ts';
+import { firstPage, signal } from './wire.ts';
 
-const database = `line_totals_${process.pid}`;
-const signal = new AbortController().signal;
 const [first, last] = [10_000, 11_199];
 
-let folder: string;
-let account: NetsuiteAccount;
-let connector: Connector;
-let types: ReadonlyMap<string, RecordTypeMetadata>;
+let company: SimulatedAccount;
 
-async function writeData(): Promise<void> {
-  await saveTable(folder, 'customer', [
-    [7, 'Smith', 'F', 'F', 1, '', '2010-12-01 08:26:00', '2011-02-10 14:38:00'],
-  ]);
-  await saveTable(folder, 'item', [
+function createTables(): Tables {
+  const customer: Row[] = [[7, 'Smith', 'F', 'F', 1, '', '2010-12-01 08:26:00', '2011-02-10 14:38:00']];
+  const item: Row[] = [
     [1000, '85123A', 'LANTERN', 'InvtPart', 'F', '2010-12-01 08:26:00', '2010-12-01 08:26:00'],
-  ]);
+  ];
   const ids = Array.from({ length: last - first + 1 }, (_unused, index) => first + index);
-  const header = (id: number, name: string, type: string, total: string): (string | number)[] => [
+  const header = (id: number, name: string, type: string, total: string): Row => [
     ...[id, name, type, '2011-01-15', 7, 1, 1, 'T', total],
     ...['2011-01-15 10:00:00', '2011-01-15 10:00:00'],
   ];
-  await saveTable(folder, 'transaction', [
+  const transaction = [
     ...ids.map((id) => header(id, `INV${id}`, 'CustInvc', '0.30')),
     header(20_000, 'CM1', 'CustCred', '-0.10'),
-  ]);
+  ];
   let key = 0;
   const line = (
     transaction: number,
     id: number,
     amount: string,
     flags: readonly string[] = ['F', 'F'],
-  ): (string | number)[] => [
+  ): Row => [
     ...[(key += 1), id, transaction, id, 1000, `line ${id}`, -1, '0.10', amount, ...flags],
     '2011-01-15 10:00:00',
   ];
@@ -60,86 +42,21 @@ async function writeData(): Promise<void> {
     line(id, 3, ''),
     line(id, 4, '0.06', ['F', 'T']),
   ];
-  await saveTable(folder, 'transactionline', [
-    ...ids.filter((id) => id !== last).flatMap(createLines),
-    line(20_000, 1, '0.10'),
-  ]);
+  const transactionline = [...ids.filter((id) => id !== last).flatMap(createLines), line(20_000, 1, '0.10')];
+  return { customer, item, transaction, transactionline };
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'portal-line-totals-'));
-  await writeData();
-  account = await startNetsuiteAccount({
-    admin: inject('pg'),
-    database,
-    dataFolder: folder,
-    accountId: 'TSTDRV1234567',
-    timeZone: 'America/Los_Angeles',
-    control: {},
-    ...(profile !== undefined && { profile }),
-  });
-  const { clientId } = await account.createIntegration('test');
-  const { certificatePem, privateKeyPem } = createCertificate({
-    commonName: 'test',
-    days: 30,
-    keyType: 'ec-p256',
-    now: new Date(),
-  });
-  const { certificateId } = await account.uploadCertificate(clientId, certificatePem);
-  connector = netsuite.create(
-    {
-      fetch: createGuardedFetch({ allowPrivateHosts: true }),
-      clock: realClock,
-      log: pino({ level: 'silent' }),
-      settings: settingsWith({ requestTimeoutMs: 10_000 }),
-      erpLimits: createAccountLimits(),
-    },
-    {
-      accountId: account.accountId,
-      baseUrl: account.url,
-      authentication: { method: 'oauth2', clientId, certificateId },
-    },
-    { privateKeyPem },
-  );
-  types = new Map((await connector.metadata(signal)).map((type) => [type.name, type]));
+  company = await openAccount({ tables: createTables(), timeZone: 'America/Los_Angeles' });
 });
+afterEach(() => company.control('POST', '/reset'));
+afterAll(() => company.close());
 
-afterEach(() => control('POST', '/reset'));
-
-afterAll(async () => {
-  await account.stop();
-  await rm(folder, { recursive: true, force: true });
-  const admin = new Client({ ...inject('pg') });
-  await admin.connect();
-  await admin.query(`drop database if exists ${database} with (force)`);
-  await admin.end();
-});
-
-async function control(
-  method: string,
-  route: string,
-  body?: unknown,
-): Promise<{ requests: Readonly<Record<string, number>> }> {
-  const response = await fetch(`${account.control?.url}${route}`, {
-    method,
-    headers: { authorization: `Bearer ${account.control?.token}`, 'content-type': 'application/json' },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${method} ${route}: ${response.status} ${text}`);
-  return JSON.parse(text);
-}
-
-function getType(name: string): RecordTypeMetadata {
-  const type = types.get(name);
-  if (type === undefined) throw new Error(`the account has no ${name}`);
-  return type;
-}
 function lineReader(): LineReader {
-  if (connector.lines === undefined) throw new Error('no reader of lines');
-  return connector.lines;
+  if (company.connector.lines === undefined) throw new Error('no reader of lines');
+  return company.connector.lines;
 }
-const totals = (ids: readonly number[], recordType = getType('invoice')) =>
+const totals = (ids: readonly number[], recordType = company.getType('invoice')) =>
   lineReader().totals({ recordType, ids: ids.map(String), signal });
 const thousand = Array.from({ length: 1000 }, (_unused, index) => first + index);
 const expected = (id: number) => ({
@@ -151,33 +68,35 @@ const expected = (id: number) => ({
 
 describe('totals of lines in an account', () => {
   it('are exact, of a thousand records with one request, without header and tax lines', async () => {
-    const before = await control('GET', '/state');
+    const before = await company.control('GET', '/state');
     expect(await totals(thousand)).toEqual(thousand.map(expected));
-    const after = await control('GET', '/state');
+    const after = await company.control('GET', '/state');
     expect([after.requests['count'], after.requests['rows']]).toEqual([
       (before.requests['count'] ?? 0) + 1,
       before.requests['rows'],
     ]);
     expect(await totals([last, 99])).toEqual([]);
-    expect(await totals([20_000], getType('creditMemo'))).toMatchObject([
+    expect(await totals([20_000], company.getType('creditMemo'))).toMatchObject([
       { id: '20000', lines: 1, sums: { foreignamount: '0.1' } },
     ]);
   });
 
   it('still have the lines that a fault leaves out of the rows, and lack those that it leaves out of counts', async () => {
     const read = () =>
-      connector.readByIds({
-        recordType: getType('invoice'),
+      company.connector.readByIds({
+        recordType: company.getType('invoice'),
         fields: ['lines'],
         ids: [String(first)],
         signal,
       });
-    await control('PUT', '/faults', [{ on: { table: 'transactionline' }, dropRows: { where: { id: 2 } } }]);
+    await company.control('PUT', '/faults', [
+      { on: { table: 'transactionline' }, dropRows: { where: { id: 2 } } },
+    ]);
     expect((await read()).records[0]?.lines).toHaveLength(2);
     expect(await totals([first])).toEqual([expected(first)]);
-    await control('PUT', '/faults', [{ on: { table: 'transactionline' }, hasMore: false }]);
+    await company.control('PUT', '/faults', [{ on: { table: 'transactionline' }, hasMore: false }]);
     expect(await totals(thousand)).toHaveLength(1000);
-    await control('PUT', '/faults', [
+    await company.control('PUT', '/faults', [
       { on: { table: 'transactionline', kind: 'count' }, dropRows: { where: { id: 2 } } },
     ]);
     expect((await read()).records[0]?.lines).toHaveLength(3);
@@ -189,14 +108,14 @@ describe('totals of lines in an account', () => {
   it('and lists of changed lines follow the time of the lines alone', async () => {
     const listChanged = (since: string, afterId: string | null = null, limit = 1000) =>
       lineReader().listChanged({
-        recordType: getType('invoice'),
+        ...firstPage,
+        recordType: company.getType('invoice'),
         since: new Date(since),
         afterId,
         limit,
-        signal,
       });
     const lines = [{ line: 1, fields: { quantity: '-5' } }];
-    await control('PATCH', `/records/transaction/${first + 5}`, { lines, touch: 'lines' });
+    await company.control('PATCH', `/records/transaction/${first + 5}`, { lines, touch: 'lines' });
     const [changed] = await totals([first + 5]);
     expect(changed).toMatchObject({ lines: 3, sums: { quantity: '-7' } });
     const at = changed?.modifiedAt ?? '';
@@ -217,9 +136,9 @@ describe('totals of lines in an account', () => {
   });
 
   it('are refused where the role cannot see the lines', async () => {
-    await control('PUT', '/hidden', { tables: ['transactionline'], columns: {}, rows: {} });
+    await company.control('PUT', '/hidden', { tables: ['transactionline'], columns: {}, rows: {} });
     await expect(totals([first])).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
-    const hidden = (await connector.metadata(signal)).find(({ name }) => name === 'invoice');
+    const hidden = (await company.connector.metadata(signal)).find(({ name }) => name === 'invoice');
     expect(hidden?.linesModifiedField).toBeNull();
     expect(hidden?.shownAs).toEqual({
       number: 'tranid',
@@ -232,10 +151,10 @@ describe('totals of lines in an account', () => {
 
 describe('the day of an account', () => {
   it("is that of the users' time zone", async () => {
-    await control('POST', '/clock', { at: '2011-03-01T07:30:00Z' });
-    expect(await connector.today(signal)).toBe('2011-02-28');
-    expect((await connector.now(signal)).toISOString().slice(0, 10)).toBe('2011-03-01');
-    await control('POST', '/clock', { timeZone: 'Asia/Tokyo' });
-    expect(await connector.today(signal)).toBe('2011-03-01');
+    await company.control('POST', '/clock', { at: '2011-03-01T07:30:00Z' });
+    expect(await company.connector.today(signal)).toBe('2011-02-28');
+    expect((await company.connector.now(signal)).toISOString().slice(0, 10)).toBe('2011-03-01');
+    await company.control('POST', '/clock', { timeZone: 'Asia/Tokyo' });
+    expect(await company.connector.today(signal)).toBe('2011-03-01');
   });
 });

@@ -1,15 +1,18 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RecordPage } from '../../../src/connectors/connector.ts';
-import { createConnectorAt, getMetadata, isRequestedBy, rowsResponse, startWire, type Wire } from './wire.ts';
+import {
+  createConnectorAt,
+  firstPage,
+  getMetadata,
+  isRequestedBy,
+  readPages,
+  rowsResponse,
+  signal,
+  useWire,
+} from './wire.ts';
 
-let wire: Wire;
-const signal = new AbortController().signal;
+const wire = useWire();
 const invoice = getMetadata('invoice');
-
-beforeEach(async () => {
-  wire = await startWire();
-});
-afterEach(() => wire.stop());
 
 describe('the lines of a document', () => {
   const at = '2026-01-02T03:04:05Z';
@@ -22,14 +25,7 @@ describe('the lines of a document', () => {
   });
   const isLines = (query: string): boolean => query.includes('FROM transactionline');
   const read = (fields = ['lines']) =>
-    createConnectorAt(wire.url).readPage({
-      recordType: invoice,
-      fields,
-      afterId: null,
-      changedSince: null,
-      limit: 1000,
-      signal,
-    });
+    createConnectorAt(wire.url).readPage({ ...firstPage, recordType: invoice, fields });
 
   it('are read for exactly the ids of the page, in line order, with labels next to references', async () => {
     wire.answer = ({ query }) =>
@@ -180,25 +176,10 @@ describe('the lines of a document', () => {
     };
   }
 
-  async function readOn(): Promise<RecordPage[]> {
+  function readOn(): Promise<RecordPage[]> {
     const connector = createConnectorAt(wire.url);
-    const pages: RecordPage[] = [];
-    for (let hasMore = true; hasMore; ) {
-      const afterId = pages.at(-1)?.lastId ?? null;
-      pages.push(
-        await connector.readPage({
-          recordType: invoice,
-          fields: ['lines'],
-          afterId,
-          changedSince: null,
-          limit: 1000,
-          signal,
-        }),
-      );
-      hasMore = pages.at(-1)?.hasMore === true;
-      expect(pages.length).toBeLessThan(100);
-    }
-    return pages;
+    const page = { ...firstPage, recordType: invoice, fields: ['lines'] };
+    return readPages((last) => connector.readPage({ ...page, afterId: last?.lastId ?? null }));
   }
 
   it('end a page early when there are many, and the next one reads no more headers than it can hold', async () => {

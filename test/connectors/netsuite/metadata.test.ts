@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   type FieldMetadata,
   type RecordTypeMetadata,
@@ -12,12 +12,11 @@ import {
   json,
   rowsResponse,
   type Seen,
-  startWire,
-  type Wire,
+  signal,
+  useWire,
 } from './wire.ts';
 
-let wire: Wire;
-const signal = new AbortController().signal;
+const wire = useWire();
 
 /** An account that lacks some columns, refuses some with a server error, and hides some tables. */
 type Account = {
@@ -33,56 +32,47 @@ const createSchema = (properties: object) => ({
   properties,
   $schema: 'https://json-schema.org/draft-06/hyper-schema#',
 });
+const custom = (title: string, type: string, more: object = {}) => ({
+  ...{ title, type, ...more },
+  'x-ns-custom-field': true,
+});
 const catalogues: Readonly<Record<string, object>> = {
   customer: createSchema({
-    custentity_region: { title: 'Region', type: 'string', nullable: true, 'x-ns-custom-field': true },
-    custentity_since: { title: 'Since', type: 'string', format: 'date', 'x-ns-custom-field': true },
-    custentity_called: { title: 'Called', type: 'string', format: 'date-time', 'x-ns-custom-field': true },
-    custentity_score: { title: 'Score', type: 'number', format: 'double', 'x-ns-custom-field': true },
+    custentity_region: { ...custom('Region', 'string'), nullable: true },
+    custentity_since: custom('Since', 'string', { format: 'date' }),
+    custentity_called: custom('Called', 'string', { format: 'date-time' }),
+    custentity_score: custom('Score', 'number', { format: 'double' }),
     custentity_visits: { type: 'integer', 'x-ns-custom-field': true },
-    custentity_vip: { title: 'VIP', type: 'boolean', 'x-ns-custom-field': true },
+    custentity_vip: custom('VIP', 'boolean'),
     custentity_owner: {
       title: 'Owner',
       $ref: '/services/rest/record/v1/metadata-catalog/employee',
       'x-ns-custom-field': true,
     },
-    custentity_tier: {
-      title: 'Tier',
-      type: 'object',
+    custentity_tier: custom('Tier', 'object', {
       properties: { id: { type: 'string', enum: ['1', '2'] }, refName: { type: 'string' } },
-      'x-ns-custom-field': true,
-    },
-    custEntity_Tags: {
-      title: 'Tags',
-      type: 'object',
-      properties: { items: { type: 'array' } },
-      'x-ns-custom-field': true,
-    },
+    }),
+    custEntity_Tags: custom('Tags', 'object', { properties: { items: { type: 'array' } } }),
     companyName: { title: 'Company', type: 'string' },
-    'custentity bad name': { title: 'Bad', type: 'string', 'x-ns-custom-field': true },
+    'custentity bad name': custom('Bad', 'string'),
   }),
   invoice: createSchema({
-    custbody_po: { title: 'PO', type: 'string', 'x-ns-custom-field': true },
+    custbody_po: custom('PO', 'string'),
     item: {
       type: 'object',
       properties: {
         items: {
           type: 'array',
-          items: createSchema({
-            custcol_engraving: { title: 'Engraving', type: 'string', 'x-ns-custom-field': true },
-          }),
+          items: createSchema({ custcol_engraving: custom('Engraving', 'string') }),
         },
       },
     },
   }),
   creditMemo: createSchema({}),
-  inventoryItem: createSchema({
-    custitem_colour: { title: 'Colour', type: 'string', 'x-ns-custom-field': true },
-  }),
+  inventoryItem: createSchema({ custitem_colour: custom('Colour', 'string') }),
 };
 
 beforeEach(async () => {
-  wire = await startWire();
   account = {
     missing: [],
     broken: [],
@@ -96,7 +86,6 @@ beforeEach(async () => {
       ? account.catalogue(seen.path.split('/').at(-1) ?? '', response)
       : answerQuery(seen, response);
 });
-afterEach(() => wire.stop());
 
 function answerQuery({ query }: Seen, response: ServerResponse): unknown {
   const columns = [...query.matchAll(/\b([tlc])\.([a-z0-9_]+)/g)].map(

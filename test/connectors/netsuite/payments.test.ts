@@ -1,6 +1,6 @@
 // Payments over HTTP: the exact requests to NetSuite, how its records are read, and how its refusals are
 // classified.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { PaymentWriter } from '../../../src/connectors/payment-writer.ts';
 import {
   type Answer,
@@ -9,12 +9,11 @@ import {
   json,
   rowsResponse,
   type Seen,
-  startWire,
-  type Wire,
+  signal,
+  useWire,
 } from './wire.ts';
 
-let wire: Wire;
-const signal = new AbortController().signal;
+const wire = useWire();
 const order = {
   externalId: 'portal-payment-1',
   customerId: '107',
@@ -49,14 +48,9 @@ const writer = (): PaymentWriter => {
 /** The first write, as it was sent. */
 const sent = () => wire.seen.find((seen) => seen.method !== 'GET' && !isQuery(seen));
 
-beforeAll(async () => {
-  wire = await startWire();
-});
 beforeEach(() => {
-  wire.seen.length = 0;
   wire.answer = writeResponse;
 });
-afterAll(() => wire.stop());
 
 describe('a payment', () => {
   it("is sent with exact digits, the currency's id, and the header that refuses misspelt names", async () => {
@@ -188,60 +182,40 @@ describe('a refund', () => {
 });
 
 describe('a refused write', () => {
-  const refusal = (status: number, code: string, detail: string, path?: string) => ({
-    ...errorResponse(status, code, detail),
-    'o:errorDetails': [
-      { detail, 'o:errorCode': code, ...(path === undefined ? {} : { 'o:errorPath': path }) },
-    ],
-  });
   const invalidField = (field: string) =>
     `Error while accessing a resource. Invalid Field Value 9 for the following field: ${field}`;
+  const exists = 'Error while accessing a resource. This record already exists.';
+  const forbidden = 'You do not have permissions to set a value for element account.';
+  const notListed = "Record type 'customerPayment' does not exist.";
   it.each([
-    [
-      400,
-      refusal(400, 'USER_ERROR', 'Error while accessing a resource. This record already exists.'),
-      'query',
-      'ALREADY_EXISTS',
-    ],
-    [400, refusal(400, 'USER_ERROR', 'The posting period Mar 2026 is closed.'), 'query', 'PERIOD_CLOSED'],
-    [
-      400,
-      refusal(400, 'USER_ERROR', 'You cannot edit transactions in a locked period'),
-      'query',
-      'PERIOD_CLOSED',
-    ],
-    [400, refusal(400, 'USER_ERROR', 'This customer is on credit hold.'), 'query', 'CUSTOMER_ON_HOLD'],
-    [400, refusal(400, 'USER_ERROR', 'The customer is inactive.'), 'query', 'CUSTOMER_INACTIVE'],
-    [400, refusal(400, 'INVALID_CONTENT', invalidField('customer'), 'customer'), 'query', 'CUSTOMER_UNKNOWN'],
-    [400, refusal(400, 'INVALID_CONTENT', invalidField('account'), 'account'), 'query', 'ACCOUNT_UNKNOWN'],
-    [400, refusal(400, 'USER_ERROR', 'Please enter value(s) for: Account'), 'query', 'VALUE_MISSING'],
-    [
-      400,
-      refusal(400, 'USER_ERROR', 'You do not have permissions to set a value for element account.'),
-      'forbidden',
-      'PERMISSION_MISSING',
-    ],
-    [400, refusal(400, 'USER_ERROR', 'Record has been changed'), 'down', 'RECORD_CHANGED'],
-    [400, refusal(400, 'USER_ERROR', 'Something else.'), 'query', 'WRITE_REFUSED'],
-    [403, refusal(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation'), 'forbidden', 'PERMISSION_MISSING'],
-    [
-      404,
-      refusal(404, 'NONEXISTENT_ID', "Record type 'customerPayment' does not exist."),
-      'query',
-      'WRITE_REFUSED',
-    ],
-    [401, refusal(401, 'INVALID_LOGIN', 'Invalid login attempt.'), 'credentials', 'INVALID_LOGIN'],
-    [
-      429,
-      refusal(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Request blocked.'),
-      'throttled',
-      'CONCURRENCY_LIMIT_EXCEEDED',
-    ],
-    [500, refusal(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred.'), 'down', 'UNEXPECTED_ERROR'],
-    [502, '<html>', 'down', 'SERVER_ERROR'],
-  ])('%s %o is %s %s, with a fix', async (status, body, kind, code) => {
+    [400, 'USER_ERROR', exists, 'query', 'ALREADY_EXISTS'],
+    [400, 'USER_ERROR', 'The posting period Mar 2026 is closed.', 'query', 'PERIOD_CLOSED'],
+    [400, 'USER_ERROR', 'You cannot edit transactions in a locked period', 'query', 'PERIOD_CLOSED'],
+    [400, 'USER_ERROR', 'This customer is on credit hold.', 'query', 'CUSTOMER_ON_HOLD'],
+    [400, 'USER_ERROR', 'The customer is inactive.', 'query', 'CUSTOMER_INACTIVE'],
+    [400, 'INVALID_CONTENT', invalidField('customer'), 'query', 'CUSTOMER_UNKNOWN', 'customer'],
+    [400, 'INVALID_CONTENT', invalidField('account'), 'query', 'ACCOUNT_UNKNOWN', 'account'],
+    [400, 'USER_ERROR', 'Please enter value(s) for: Account', 'query', 'VALUE_MISSING'],
+    [400, 'USER_ERROR', forbidden, 'forbidden', 'PERMISSION_MISSING'],
+    [400, 'USER_ERROR', 'Record has been changed', 'down', 'RECORD_CHANGED'],
+    [400, 'USER_ERROR', 'Something else.', 'query', 'WRITE_REFUSED'],
+    [403, 'INSUFFICIENT_PERMISSION', 'Permission Violation', 'forbidden', 'PERMISSION_MISSING'],
+    [404, 'NONEXISTENT_ID', notListed, 'query', 'WRITE_REFUSED'],
+    [401, 'INVALID_LOGIN', 'Invalid login attempt.', 'credentials', 'INVALID_LOGIN'],
+    [429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Request blocked.', 'throttled', 'CONCURRENCY_LIMIT_EXCEEDED'],
+    [500, 'UNEXPECTED_ERROR', 'An unexpected error occurred.', 'down', 'UNEXPECTED_ERROR'],
+    [502, '', '<html>', 'down', 'SERVER_ERROR'],
+  ])('%i %s, %s is %s %s, with a fix', async (status, theirCode, detail, kind, code, path?: string) => {
+    const body = {
+      ...errorResponse(status, theirCode, detail),
+      'o:errorDetails': [
+        { detail, 'o:errorCode': theirCode, ...(path !== undefined && { 'o:errorPath': path }) },
+      ],
+    };
     wire.answer = (seen, response) =>
-      !isQuery(seen) ? json(response, status, body) : writeResponse(seen, response);
+      isQuery(seen)
+        ? writeResponse(seen, response)
+        : json(response, status, theirCode === '' ? detail : body);
     await expect(writer().createPayment(order, signal)).rejects.toMatchObject({
       kind,
       code,

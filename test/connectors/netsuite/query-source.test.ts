@@ -4,11 +4,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import type { QuerySource } from '../../../src/connectors/discovery.ts';
 import { profile } from '../../setup/account-profile.ts';
-import { type CompanyAccount, listIds, openCompanyAccount, signal } from './company-account.ts';
+import { listIds, openAccount, type SimulatedAccount } from './simulated-account.ts';
+import { signal } from './wire.ts';
 
-let company: CompanyAccount;
+let company: SimulatedAccount;
 beforeAll(async () => {
-  company = await openCompanyAccount(profile ?? 'single');
+  company = await openAccount({ profile: profile ?? 'single' });
 });
 afterAll(() => company.close());
 
@@ -163,12 +164,7 @@ describe('the record type of a query', () => {
     expect(await company.listAll(described, { limit: 100 })).toEqual(listIds({ records }));
     const ids = listIds({ records }).slice(5, 9);
     const fields = described.fields.map(({ name }) => name);
-    const some = await company.connector.readByIds({
-      recordType: described,
-      fields,
-      ids: [...ids, '999999999'],
-      signal,
-    });
+    const some = await company.readByIds(described, fields, [...ids, '999999999']);
     expect(listIds(some)).toEqual(ids);
     const latest =
       records
@@ -179,9 +175,7 @@ describe('the record type of a query', () => {
     expect(listIds(changed)).toEqual(
       listIds({ records: records.filter(({ modifiedAt }) => modifiedAt === latest) }),
     );
-    expect(
-      await company.connector.countChanged?.({ recordType: described, since: new Date(latest), signal }),
-    ).toMatchObject({
+    expect(await company.countChanged(described, new Date(latest))).toMatchObject({
       records: changed.records.length,
     });
   });

@@ -1,16 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { PageRequest } from '../../../src/connectors/connector.ts';
-import { createConnectorAt, getMetadata, rowsResponse, startWire, type Wire } from './wire.ts';
+import { createConnectorAt, getMetadata, rowsResponse, signal, useWire } from './wire.ts';
 
-let wire: Wire;
-const signal = new AbortController().signal;
+const wire = useWire();
 const invoice = getMetadata('invoice');
 const customer = getMetadata('customer');
-
-beforeEach(async () => {
-  wire = await startWire();
-});
-afterEach(() => wire.stop());
 
 const readPage = (request: Partial<PageRequest>) =>
   createConnectorAt(wire.url).readPage({

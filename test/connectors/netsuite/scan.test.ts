@@ -1,17 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type ScanRequest, scannedFields } from '../../../src/connectors/connector.ts';
-import { createConnectorAt, getMetadata, rowsResponse, startWire, type Wire } from './wire.ts';
+import { createConnectorAt, getMetadata, rowsResponse, signal, useWire } from './wire.ts';
 
-let wire: Wire;
-const signal = new AbortController().signal;
+const wire = useWire();
 const invoice = getMetadata('invoice');
 const volatile = scannedFields(invoice).map(({ name }) => name);
 const at = '2026-01-02T03:04:05Z';
-
-beforeEach(async () => {
-  wire = await startWire();
-});
-afterEach(() => wire.stop());
 
 const scan = (
   selection: { afterId: string | null; limit: number } | { ids: readonly string[] },

@@ -1,12 +1,13 @@
 // A record type of which only some subsidiaries' records are wanted.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
-import { type CompanyAccount, listIds, openCompanyAccount, signal } from './company-account.ts';
+import { listIds, openAccount, type SimulatedAccount } from './simulated-account.ts';
 import { toFields, transactionType } from './stored-types.ts';
+import { firstPage, signal } from './wire.ts';
 
-let company: CompanyAccount;
+let company: SimulatedAccount;
 beforeAll(async () => {
-  company = await openCompanyAccount('oneworld');
+  company = await openAccount({ profile: 'oneworld' });
 });
 afterAll(() => company.close());
 
@@ -35,24 +36,12 @@ describe('a filter by subsidiaries', () => {
     expect(listIds(await company.readAll(bills, { limit: 50 }))).toEqual(ids);
     expect(await company.connector.count(bills, signal)).toBe(ids.length);
     expect(await company.listAll(bills, { changedSince: sinceEver })).toEqual(ids);
-    expect(await company.connector.countChanged?.({ recordType: bills, since: sinceEver, signal })).toEqual({
+    expect(await company.countChanged(bills, sinceEver)).toEqual({
       records: ids.length,
       withChangedLines: ids.length,
     });
-    const changed = await company.connector.lines?.listChanged({
-      recordType: bills,
-      since: sinceEver,
-      afterId: null,
-      limit: 1_000,
-      signal,
-    });
-    expect(changed?.ids).toEqual(ids);
-    const { records } = await company.connector.readByIds({
-      recordType: bills,
-      fields: ['tranid'],
-      ids: [other, ids[0] ?? ''],
-      signal,
-    });
+    expect(await company.listWithChangedLines(bills, sinceEver)).toEqual(ids);
+    const { records } = await company.readByIds(bills, ['tranid'], [other, ids[0] ?? '']);
     expect(listIds({ records })).toEqual([ids[0]]);
   });
 
@@ -64,10 +53,8 @@ describe('a filter by subsidiaries', () => {
     const [id = ''] = await company.listAll(bills);
     const counted = await company.connector.count(bills, signal);
     const since = await company.connector.now(signal);
-    const move = (subsidiary: string) =>
-      company.control('PATCH', `/records/transaction/${id}`, { fields: { subsidiary }, touch: 'header' });
-    const read = () =>
-      company.connector.readByIds({ recordType: bills, fields: ['tranid', 'lines'], ids: [id], signal });
+    const move = (subsidiary: string) => company.edit('transaction', id, { subsidiary });
+    const read = () => company.readByIds(bills, ['tranid', 'lines'], [id]);
     await move(there);
     expect(await read()).toMatchObject({ records: [], rejected: [] });
     expect(await company.connector.count(bills, signal)).toBe(counted - 1);
@@ -110,14 +97,7 @@ describe('a filter by subsidiaries', () => {
     const refused = { kind: 'query', code: 'FIELD_NOT_SYNCABLE' };
     await expect(company.connector.count(recordType, signal)).rejects.toMatchObject(refused);
     await expect(
-      company.connector.readPage({
-        recordType,
-        fields: [],
-        afterId: null,
-        changedSince: null,
-        limit: 1,
-        signal,
-      }),
+      company.connector.readPage({ ...firstPage, recordType, fields: [], limit: 1 }),
     ).rejects.toMatchObject(refused);
   });
 });

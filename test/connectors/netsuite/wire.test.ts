@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ErpError } from '../../../src/connectors/connector.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
 import { createAccountLimits } from '../../../src/core/account-limits.ts';
@@ -7,9 +7,9 @@ import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';
 import { until } from '../../setup/until.ts';
 import {
   type Answer,
-  concurrencyProbe,
   createConnectorAt,
   errorResponse,
+  firstPage,
   getMetadata,
   invalidQuery,
   json,
@@ -17,24 +17,17 @@ import {
   realClock,
   rowsResponse,
   settingsWith,
-  startWire,
-  testKey,
+  signal,
   unreachableUrl,
-  type Wire,
+  useWire,
 } from './wire.ts';
 
-let wire: Wire;
-const signal = new AbortController().signal;
+const wire = useWire();
 const customer = getMetadata('customer');
 const list = (connector = createConnectorAt(wire.url)) =>
-  connector.listIds({ recordType: customer, afterId: null, limit: 1000, signal });
+  connector.listIds({ ...firstPage, recordType: customer });
 const oneRow: Answer = () => rowsResponse([{ links: [], id: '1' }]);
 const loginError = errorResponse(401, 'INVALID_LOGIN', 'Invalid login attempt.');
-
-beforeEach(async () => {
-  wire = await startWire();
-});
-afterEach(() => wire.stop());
 
 async function catchFailure(work: Promise<unknown>): Promise<ErpError> {
   const error: unknown = await work.then(
@@ -82,26 +75,6 @@ describe('requests', () => {
     clock.advance(2_000);
     await list(connector);
     expect(wire.logins).toBe(2);
-  });
-
-  it("never exceed the account's concurrency limit, over all connectors to it", async () => {
-    const probe = concurrencyProbe(2, rowsResponse([]));
-    wire.answer = probe.answer;
-    const ctx = {
-      fetch: createGuardedFetch({ allowPrivateHosts: true }),
-      clock: realClock,
-      log: pino({ level: 'silent' }),
-      settings: settingsWith(),
-      erpLimits: createAccountLimits(),
-    };
-    const settings = {
-      accountId: '1',
-      baseUrl: wire.url,
-      authentication: { method: 'oauth2', clientId: 'c', certificateId: 'x' },
-    } as const;
-    const connectors = [1, 2, 3].map(() => netsuite.create(ctx, settings, { privateKeyPem: testKey }));
-    await Promise.all([...connectors, ...connectors].map((connector) => list(connector)));
-    expect(probe.maxConcurrent()).toBe(2);
   });
 
   it('have a new signature each time with token-based authentication', async () => {
@@ -186,118 +159,71 @@ describe('the login', () => {
 });
 
 describe('error responses', () => {
-  const responses: readonly [string, Answer, object][] = [
-    [
-      '403',
-      (_s, r) => json(r, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'No.')),
-      { kind: 'forbidden', code: 'PERMISSION_MISSING', message: 'No.' },
-    ],
+  type Headers = Parameters<typeof json>[3];
+  const sends =
+    (status: number, body: object, headers?: Headers): Answer =>
+    (_seen, response) =>
+      json(response, status, body, headers);
+  const refuses = (status: number, code: string, detail: string, headers?: Headers) =>
+    sends(status, errorResponse(status, code, detail), headers);
+  const sendsText =
+    (status: number, body = '', headers: Headers = {}): Answer =>
+    (_seen, response) =>
+      void response.writeHead(status, headers).end(body);
+  const cutsOff: Answer = (_seen, response) =>
+    void response.writeHead(200, { 'content-length': '1000' }).write('{"items":[', () => response.destroy());
+  const [html, jsonType] = [{ 'content-type': 'text/html' }, { 'content-type': 'application/json' }];
+  const inAMinute = new Date(Date.now() + 60_000).toUTCString();
+  const aboutAMinute = expect.toSatisfy((ms) => ms > 40_000 && ms <= 60_000);
+  const metadata = { location: 'http://169.254.169.254/' };
+  const blocked = ['CONCURRENCY_LIMIT_EXCEEDED', 'Blocked.'] as const;
+  const noColumn =
+    "Search error occurred: Unknown identifier 'altname'. Available identifiers are: {t=customer}";
+  const noTable = "Search error occurred: Record 'customer' was not found.";
+  const unsupported = 'Search error occurred: Invalid or unsupported search.';
+
+  const responses: readonly [string, Answer, kind: string, code?: string, retryAfterMs?: unknown][] = [
+    ['403', refuses(403, 'INSUFFICIENT_PERMISSION', 'No.'), 'forbidden', 'PERMISSION_MISSING'],
     [
       '429 with Retry-After',
-      (_s, r) =>
-        json(r, 429, errorResponse(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Blocked.'), { 'retry-after': '7' }),
-      { kind: 'throttled', retryAfterMs: 7_000 },
+      refuses(429, ...blocked, { 'retry-after': '7' }),
+      'throttled',
+      blocked[0],
+      7_000,
     ],
     [
       '429 with Retry-After as a date',
-      (_s, r) => json(r, 429, {}, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }),
-      { kind: 'throttled', retryAfterMs: expect.toSatisfy((ms) => ms > 50_000 && ms <= 60_000) },
+      sends(429, {}, { 'retry-after': inAMinute }),
+      'throttled',
+      blocked[0],
+      aboutAMinute,
     ],
-    [
-      '429 without Retry-After',
-      (_s, r) => json(r, 429, errorResponse(429, 'CONCURRENCY_LIMIT_EXCEEDED', 'Blocked.')),
-      { kind: 'throttled', retryAfterMs: null },
-    ],
-    [
-      '429 with nonsense in Retry-After',
-      (_s, r) => json(r, 429, {}, { 'retry-after': 'later' }),
-      { kind: 'throttled', retryAfterMs: null },
-    ],
-    [
-      '500',
-      (_s, r) => json(r, 500, errorResponse(500, 'UNEXPECTED_ERROR', 'Error ID: abc')),
-      { kind: 'down', code: 'UNEXPECTED_ERROR' },
-    ],
-    [
-      '502 in HTML',
-      (_s, r) => r.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>') && undefined,
-      { kind: 'down', code: 'SERVER_ERROR' },
-    ],
-    [
-      '503 with Retry-After',
-      (_s, r) => json(r, 503, {}, { 'retry-after': '120' }),
-      { kind: 'down', code: 'SERVER_ERROR', retryAfterMs: 120_000 },
-    ],
-    [
-      '400 that blames a column',
-      (_s, r) =>
-        json(
-          r,
-          400,
-          invalidQuery(
-            "Search error occurred: Unknown identifier 'altname'. Available identifiers are: {t=customer}",
-          ),
-        ),
-      { kind: 'query', code: 'COLUMN_UNKNOWN' },
-    ],
-    [
-      '400 that hides the table',
-      (_s, r) => json(r, 400, invalidQuery("Search error occurred: Record 'customer' was not found.")),
-      { kind: 'forbidden', code: 'RECORD_TYPE_HIDDEN' },
-    ],
-    [
-      '400 of another kind',
-      (_s, r) => json(r, 400, invalidQuery('Search error occurred: Invalid or unsupported search.')),
-      { kind: 'query', code: 'INVALID_PARAMETER' },
-    ],
-    [
-      '404 from something that is not NetSuite',
-      (_s, r) => r.writeHead(404).end('<html>nothing here</html>') && undefined,
-      { kind: 'answer', code: 'ANSWER_UNREADABLE' },
-    ],
-    [
-      'a redirect',
-      (_s, r) => r.writeHead(302, { location: 'http://169.254.169.254/' }).end() && undefined,
-      { kind: 'answer', code: 'ANSWER_UNREADABLE' },
-    ],
-    [
-      'malformed JSON',
-      (_s, r) => r.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[') && undefined,
-      { kind: 'answer', code: 'ANSWER_MALFORMED' },
-    ],
-    [
-      'HTML instead of JSON',
-      (_s, r) =>
-        r.writeHead(200, { 'content-type': 'text/html' }).end('<html>Maintenance</html>') && undefined,
-      { kind: 'answer', code: 'ANSWER_UNREADABLE' },
-    ],
-    [
-      'an empty body',
-      (_s, r) => r.writeHead(200).end() && undefined,
-      { kind: 'answer', code: 'ANSWER_UNREADABLE' },
-    ],
-    [
-      'a truncated body',
-      (_s, r) =>
-        r.writeHead(200, { 'content-length': '1000' }).write('{"items":[', () => r.destroy()) && undefined,
-      { kind: 'down', code: 'HOST_UNREACHABLE' },
-    ],
-    ['a cut connection', (_s, r) => r.destroy() && undefined, { kind: 'down', code: 'HOST_UNREACHABLE' }],
-    ['no response', () => new Promise(() => undefined), { kind: 'down', code: 'TIMEOUT' }],
-    [
-      'an oversized response',
-      (_s, r) => json(r, 200, { items: 'x'.repeat(60_000) }),
-      { kind: 'answer', code: 'ANSWER_TOO_LARGE' },
-    ],
+    ['429 without Retry-After', refuses(429, ...blocked), 'throttled', blocked[0]],
+    ['429 with nonsense in Retry-After', sends(429, {}, { 'retry-after': 'later' }), 'throttled', blocked[0]],
+    ['500', refuses(500, 'UNEXPECTED_ERROR', 'Error ID: abc'), 'down', 'UNEXPECTED_ERROR'],
+    ['502 in HTML', sendsText(502, '<h1>Bad gateway</h1>', html), 'down', 'SERVER_ERROR'],
+    ['503 with Retry-After', sends(503, {}, { 'retry-after': '120' }), 'down', 'SERVER_ERROR', 120_000],
+    ['400 that blames a column', sends(400, invalidQuery(noColumn)), 'query', 'COLUMN_UNKNOWN'],
+    ['400 that hides the table', sends(400, invalidQuery(noTable)), 'forbidden', 'RECORD_TYPE_HIDDEN'],
+    ['400 of another kind', sends(400, invalidQuery(unsupported)), 'query', 'INVALID_PARAMETER'],
+    ['404 of another server', sendsText(404, '<html>nothing here</html>'), 'answer', 'ANSWER_UNREADABLE'],
+    ['a redirect', sendsText(302, '', metadata), 'answer', 'ANSWER_UNREADABLE'],
+    ['malformed JSON', sendsText(200, '{"items":[', jsonType), 'answer', 'ANSWER_MALFORMED'],
+    ['HTML instead of JSON', sendsText(200, '<html>Hello</html>', html), 'answer', 'ANSWER_UNREADABLE'],
+    ['an empty body', sendsText(200), 'answer', 'ANSWER_UNREADABLE'],
+    ['a truncated body', cutsOff, 'down', 'HOST_UNREACHABLE'],
+    ['a cut connection', (_seen, response) => void response.destroy(), 'down', 'HOST_UNREACHABLE'],
+    ['no response', () => new Promise(() => undefined), 'down', 'TIMEOUT'],
+    ['an oversized response', sends(200, { items: 'x'.repeat(60_000) }), 'answer', 'ANSWER_TOO_LARGE'],
   ];
-  it.each(responses)('%s', async (_name, answer, expected) => {
+  it.each(responses)('%s', async (_name, answer, kind, code, retryAfterMs = null) => {
     wire.answer = answer;
-    const timesOut = 'code' in expected && expected.code === 'TIMEOUT';
+    const timesOut = code === 'TIMEOUT';
     const requestTimeoutMs = timesOut ? 1_000 : 60_000;
     const error = await catchFailure(
       list(createConnectorAt(wire.url, { erp: { requestTimeoutMs, maxResponseBytes: 50_000 } })),
     );
-    expect(error).toMatchObject({ retryAfterMs: null, ...expected });
+    expect(error).toMatchObject({ kind, code, retryAfterMs });
     expect(error.fix).toMatch(/\w{3,}.*\.$/);
     // Never sent twice; one that timed out may not have arrived.
     if (timesOut) expect(wire.seen.length).toBeLessThanOrEqual(1);
@@ -333,6 +259,8 @@ describe('error responses', () => {
 });
 
 describe('responses that contradict themselves', () => {
+  const listTwo = (afterId: string | null) =>
+    createConnectorAt(wire.url).listIds({ ...firstPage, recordType: customer, afterId, limit: 2 });
   const row = (id: string) => ({ links: [], id });
   const responses: readonly [string, unknown][] = [
     ['no items', { hasMore: false }],
@@ -355,42 +283,25 @@ describe('responses that contradict themselves', () => {
   ];
   it.each(responses)('%s', async (_name, answer) => {
     wire.answer = (_seen, response) => json(response, 200, answer);
-    const work = createConnectorAt(wire.url).listIds({
-      recordType: customer,
-      afterId: '-5',
-      limit: 2,
-      signal,
-    });
+    const work = listTwo('-5');
     expect(await catchFailure(work)).toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
   });
 
   it('returns an id that is not an integer unchanged: the engine knows it as rejected', async () => {
     wire.answer = () => rowsResponse([row('1'), row('C-5')]);
-    const listed = await createConnectorAt(wire.url).listIds({
-      recordType: customer,
-      afterId: '-5',
-      limit: 2,
-      signal,
-    });
+    const listed = await listTwo('-5');
     expect(listed.listed.map(({ id }) => id)).toEqual(['1', 'C-5']);
   });
 
   it('returns an id that is listed twice twice, as it is counted twice', async () => {
     wire.answer = () => rowsResponse([row('1'), row('1')]);
-    const listed = await createConnectorAt(wire.url).listIds({
-      recordType: customer,
-      afterId: '-5',
-      limit: 2,
-      signal,
-    });
+    const listed = await listTwo('-5');
     expect(listed.listed.map(({ id }) => id)).toEqual(['1', '1']);
   });
 
   it('has more when the total is larger than the page, whatever hasMore is', async () => {
     wire.answer = () => rowsResponse([row('1'), row('2')], false, { totalResults: 9 });
-    expect(
-      await createConnectorAt(wire.url).listIds({ recordType: customer, afterId: null, limit: 2, signal }),
-    ).toEqual({
+    expect(await listTwo(null)).toEqual({
       listed: [
         { id: '1', modifiedAt: null },
         { id: '2', modifiedAt: null },

@@ -4,7 +4,13 @@ import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
-import type { Connector, FieldMetadata, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
+import { afterEach, beforeEach } from 'vitest';
+import type {
+  Connector,
+  FieldMetadata,
+  RecordPage,
+  RecordTypeMetadata,
+} from '../../../src/connectors/connector.ts';
 import type { NetsuiteSecrets } from '../../../src/connectors/netsuite/connection.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
 import { recordTypeDefinitions } from '../../../src/connectors/netsuite/record-types.ts';
@@ -13,6 +19,10 @@ import type { Clock } from '../../../src/core/clock.ts';
 import { createGuardedFetch, type Resolve } from '../../../src/core/guarded-fetch.ts';
 import type { Settings } from '../../../src/core/settings.ts';
 import { testSettings } from '../../setup/database.ts';
+
+export const { signal } = new AbortController();
+/** What most requests for pages have in common: all records, from the first one on. */
+export const firstPage = { afterId: null, changedSince: null, limit: 1000, signal } as const;
 
 /** No process listens on this port, and the system never assigns it. */
 export const unreachableUrl = 'http://127.0.0.1:1';
@@ -98,7 +108,8 @@ const defaultLogin: Answer = (_seen, response) =>
 /** Longer than the connector keeps idle connections, so that none is closed just when it is reused. */
 export const keepAliveTimeout = 65_000;
 
-export async function startWire(): Promise<Wire> {
+/** `wire` is filled in, for those who have a reference to it already. */
+export async function startWire(wire = {} as Wire): Promise<Wire> {
   const server = createServer({ keepAliveTimeout }, (request, response) => {
     void (async () => {
       let body = '';
@@ -118,15 +129,34 @@ export async function startWire(): Promise<Wire> {
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   const { port } = server.address() as AddressInfo;
-  const wire: Wire = {
+  return Object.assign(wire, {
     url: `http://127.0.0.1:${port}`,
     seen: [],
     logins: 0,
     login: defaultLogin,
     answer: () => rowsResponse([]),
-    stop: () => new Promise((done) => (server.closeAllConnections(), server.close(() => done()))),
-  };
+    stop: () => new Promise<void>((done) => (server.closeAllConnections(), server.close(() => done()))),
+  });
+}
+
+/** For the top level of a test file or suite: a new server for each test. */
+export function useWire(): Wire {
+  const wire = {} as Wire;
+  beforeEach(() => startWire(wire));
+  afterEach(() => wire.stop());
   return wire;
+}
+
+/** Reads pages until there are no more, a hundred at most. */
+export async function readPages(
+  read: (last: RecordPage | undefined) => Promise<RecordPage>,
+): Promise<RecordPage[]> {
+  const pages: RecordPage[] = [];
+  while (pages.at(-1)?.hasMore !== false) {
+    if (pages.length === 100) throw new Error('there is no last page');
+    pages.push(await read(pages.at(-1)));
+  }
+  return pages;
 }
 
 export const { privateKey: testKey } = generateKeyPairSync('ec', {
