@@ -1,3 +1,5 @@
+// Changes of the ERP's fields: detected once and reported once with what they affect, wherever a process dies
+// in between.
 import { describe, expect, it } from 'vitest';
 import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';

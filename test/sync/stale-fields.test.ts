@@ -1,3 +1,5 @@
+// Fields that can't be read or come empty, with an ERP in memory: thresholds, interruptions, large tables and
+// databases of older versions.
 import { describe, expect, it } from 'vitest';
 import {
   countCalls,
