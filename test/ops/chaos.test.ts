@@ -27,24 +27,14 @@ const bend =
     const state = await readRecordState(ctx.db.data, schema, 'invoice');
     await ctx.db.data.query(sql(`${schema}."${state?.activeTable}"`, schema));
   };
-const calm: Plan = {
-  ...createPlan(2),
-  recordTypes: ['invoice'],
-  signIn: 'tba',
-  processes: 1,
-  reader: true,
-  rounds: [
-    { full: true, before: [], during: [] },
-    { full: false, before: [{ do: 'edit', kind: 'edit-invoice', seed: 1 }], during: [] },
-  ],
-};
 const lastRound = (action: Action): Plan => ({
-  ...calm,
+  ...{ ...createPlan(2), recordTypes: ['invoice'], signIn: 'tba', processes: 1, reader: true },
   rounds: [
     { full: true, before: [], during: [] },
     { full: false, before: [action], during: [] },
   ],
 });
+const calm = lastRound({ do: 'edit', kind: 'edit-invoice', seed: 1 });
 /** The kinds of violations that are found. */
 const broken = async (tamper: Tamper, plan = calm): Promise<string[]> => {
   const { violations } = await simulate(fixture, plan, tamper);
@@ -79,53 +69,47 @@ describe('a seeded simulation of syncs', () => {
   });
 });
 
+const update = (change: string, which = 'min') =>
+  bend((table) => `update ${table} set ${change} where id = (select ${which}(id) from ${table})`);
+const wrong = update("f_memo = 'bent'");
+
 /** They judge the simulation, on whichever account. */
 const checks = (): void => {
-  it('find nothing when nothing is wrong', async () => {
-    expect(await broken({})).toEqual([]);
-  });
-
-  it('find a wrong value: a succeeded run is wrong, and readers and followers of changes see an unpublished change', async () => {
-    const wrong = bend(
-      (table) => `update ${table} set f_memo = 'bent' where id = (select min(id) from ${table})`,
-    );
-    expect(await broken({ beforeLastRun: wrong })).toEqual(['final', 'green', 'mixed', 'skipped']);
-  });
-
-  it('find a wrong value in one field of one line', async () => {
-    const wrong = bend(
-      (table) =>
-        `update ${table} set f_lines = jsonb_set(f_lines, '{0,rate}', '7.77') where id = (select min(id) from ${table})`,
-    );
-    expect(await broken({ beforeLastRun: wrong })).toEqual(['final', 'green', 'mixed', 'skipped']);
+  it.each<[string, Tamper, string[]]>([
+    ['nothing when nothing is wrong', {}, []],
+    [
+      'a wrong value: a succeeded run is wrong, and readers and followers of changes see an unpublished change',
+      { beforeLastRun: wrong },
+      ['final', 'green', 'mixed', 'skipped'],
+    ],
+    [
+      'a wrong value in one field of one line',
+      { beforeLastRun: update(`f_lines = jsonb_set(f_lines, '{0,rate}', '7.77')`) },
+      ['final', 'green', 'mixed', 'skipped'],
+    ],
+    [
+      'a lost row: it exists in the account, and its deletion was not announced',
+      { beforeJudgement: bend((table) => `delete from ${table} where id = (select min(id) from ${table})`) },
+      ['deleted', 'final', 'mixed', 'skipped'],
+    ],
+    [
+      'a change with a change number that followers have already passed',
+      { beforeJudgement: update("generation = 1, f_memo = 'late'", 'max') },
+      ['final', 'mixed', 'skipped'],
+    ],
+  ])('find %s', async (_what, tamper, kinds) => {
+    expect(await broken(tamper)).toEqual(kinds);
   });
 
   it('find a wrong value that a partial run does not name', async () => {
-    const wrong = bend(
-      (table) => `update ${table} set f_memo = 'bent' where id = (select min(id) from ${table})`,
-    );
     const rejecting: Action = { do: 'hold', fault: 'bad-value', recordType: 'invoice', rounds: 1, seed: 3 };
     expect(await broken({ beforeLastRound: wrong }, lastRound(rejecting))).toContain('unnamed');
   });
 
-  it('find a lost row: it exists in the account, and its deletion was not announced', async () => {
-    const lost = bend((table) => `delete from ${table} where id = (select min(id) from ${table})`);
-    expect(await broken({ beforeJudgement: lost })).toEqual(['deleted', 'final', 'mixed', 'skipped']);
-  });
-
-  it('find a change with a change number that followers have already passed', async () => {
-    const skipped = bend(
-      (table) =>
-        `update ${table} set generation = 1, f_memo = 'late' where id = (select max(id) from ${table})`,
-    );
-    expect(await broken({ beforeJudgement: skipped })).toEqual(['final', 'mixed', 'skipped']);
-  });
-
   it('find that runs stay red after all faults have ended', async () => {
-    const hide = async ({ account }: Fixture): Promise<void> => account.setVisible('transaction', false);
-    expect(
-      await broken({ beforeLastRound: hide }).finally(() => fixture.account.setVisible('transaction', true)),
-    ).toContain('stuck');
+    const show = (isVisible: boolean): void => fixture.account.setVisible('transaction', isVisible);
+    const found = await broken({ beforeLastRound: async () => show(false) }).finally(() => show(true));
+    expect(found).toContain('stuck');
   });
 };
 if (profile === undefined) describe('its checks', checks);

@@ -6,13 +6,13 @@ import { connectClient, poolConfig } from '../../src/db/connect.ts';
 import { copyOrganization } from '../../src/move/copy-organization.ts';
 import { readStructure, UnknownStructure } from '../../src/move/structure.ts';
 import { createTenantSchema, tenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
-import { asAdmin, waitingFor } from '../sync/fixture.ts';
+import { useDatabase } from '../setup/use-database.ts';
+import { waitingFor } from '../sync/fixture.ts';
 
-let former: TestDatabase;
-let target: TestDatabase;
+const former = useDatabase();
+const target = useDatabase();
 let source: Client;
 let there: Client;
 let schema: string;
@@ -24,7 +24,6 @@ const awkward = (into: string): string => `
   from generate_series(1, 500) n`;
 
 beforeAll(async () => {
-  [former, target] = [await testDatabase(), await testDatabase()];
   const { id } = await makeOrganization(former.ctx);
   await createTenantSchema(former.ctx, id);
   schema = tenantSchema(id);
@@ -39,11 +38,10 @@ beforeAll(async () => {
   );
   await source.query(awkward(`${schema}.invoice_1`));
 });
-afterAll(async () => {
-  await Promise.all([source.end(), there.end()]);
-  await Promise.all([former.close(), target.close()]);
-});
+afterAll(() => Promise.all([source.end(), there.end()]));
 
+/** The schema of a new organization. */
+const newSchema = async () => tenantSchema((await makeOrganization(former.ctx)).id);
 const readRows = async (client: ClientBase): Promise<unknown[]> =>
   (await client.query<{ line: string }>(`select t::text as line from ${schema}.invoice_1 t order by id`))
     .rows;
@@ -69,22 +67,18 @@ describe('copyOrganization', () => {
   });
 
   it('waits for a writer, and copies what it committed', async () => {
-    const { id } = await makeOrganization(former.ctx);
-    const other = tenantSchema(id);
+    const other = await newSchema();
     const writer = await former.ctx.db.data.connect();
     await writer.query(`begin; insert into ${other}.retired_tables (table_name) values ('late')`);
     const copying = copyOrganization(source, there, other);
-    await asAdmin(former, (admin) =>
-      until(async () => (await waitingFor(admin, `${other}."retired_tables"`)).length > 0 || undefined),
-    );
+    await until(async () => (await waitingFor(former.admin, `${other}."retired_tables"`)).length > 0);
     await writer.query('commit');
     writer.release();
     expect(await copying).toMatchObject({ rows: 1 });
   });
 
   it('fails with the error of the new server when that refuses rows, and both connections work on', async () => {
-    const { id } = await makeOrganization(former.ctx);
-    const other = tenantSchema(id);
+    const other = await newSchema();
     // More rows than fit into the buffers on the way; one in the middle breaks a rule that is checked at the
     // new server alone.
     await source.query(`create table ${other}.large_1 (id bigint primary key, memo text not null)`);
@@ -98,7 +92,7 @@ describe('copyOrganization', () => {
   });
 
   it('takes as long as it needs, whatever the servers allow to a transaction that waits', async () => {
-    const { id } = await makeOrganization(former.ctx);
+    const other = await newSchema();
     const limits = ['idle_in_transaction_session_timeout', 'transaction_timeout'];
     const set = async (to: string) => {
       for (const client of [source, there])
@@ -106,8 +100,8 @@ describe('copyOrganization', () => {
     };
     await set("'1s'");
     const writer = await former.ctx.db.data.connect();
-    await writer.query(`begin; insert into ${tenantSchema(id)}.retired_tables (table_name) values ('late')`);
-    const copying = copyOrganization(source, there, tenantSchema(id));
+    await writer.query(`begin; insert into ${other}.retired_tables (table_name) values ('late')`);
+    const copying = copyOrganization(source, there, other);
     await writer.query('select pg_sleep(1.5)');
     await writer.query('commit');
     writer.release();
@@ -116,8 +110,7 @@ describe('copyOrganization', () => {
   });
 
   it('refuses what it can not build, and leaves the former server as it was', async () => {
-    const { id } = await makeOrganization(former.ctx);
-    const other = tenantSchema(id);
+    const other = await newSchema();
     await source.query(`create view ${other}.mine as select 1 as one; create sequence ${other}.numbers`);
     const refused = await copyOrganization(source, there, other).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(UnknownStructure);

@@ -1,102 +1,80 @@
 // The proposal of a draft from synced records: it has what the records have, is saved as nothing, and can be
-// saved, published and asked as it is. Rules for names and offers are in test/public/draft.
-import type { Express } from 'express';
+// saved, published and asked as it is, or under the demo's names. Rules for names and offers are in
+// test/public/draft.
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApp, startBackground } from '../../src/app.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { editProposal, Proposal } from '../../demo/edit-proposal.ts';
+import { demoEndpoints, demoRecordTypes } from '../../demo/schema.ts';
+import { startBackground } from '../../src/app.ts';
 import type { ReadEngine } from '../../src/core/ctx.ts';
-import { openKnex } from '../../src/db/connect.ts';
 import { createReadEngine, type EndpointDefinition, publicMetrics } from '../../src/public/index.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { type Api, createApi, listCodes } from '../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
-import { type Erp, startErp } from '../setup/erp.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { listCodes } from '../setup/api.ts';
 import { until } from '../setup/until.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
-let erp: Erp;
-let database: TestDatabase;
-let app: Express;
 let reads: ReadEngine;
-let organizationId: string;
-let owner: Api;
-let secret: string;
-
+const site = useOrganization({ erp: {}, reads: (ctx) => (reads = createReadEngine(ctx)) });
 const recordTypes = ['invoice', 'customer', 'item'];
 
-beforeAll(async () => {
-  erp = await startErp();
-  database = await testDatabase({ settings: { erp: { ...testSettings.erp, allowedHosts: [erp.host] } } });
-  reads = createReadEngine(database.ctx);
-  app = createApp(database.ctx, { reads });
-  organizationId = (await makeOrganization(database.ctx)).id;
-  secret = (await makeKey(database.ctx, organizationId, { permissions: ['write'] })).secret;
-  owner = createApi(app, secret);
-  await erp.connect(owner);
-  await owner('post', '/netsuite/metadata/refresh');
-  const background = await startBackground(database.ctx);
-  const configs = await Promise.all(
-    recordTypes.map(
-      async (recordType) =>
-        (await owner('post', '/sync-configs', { name: recordType, recordType })).body.id as string,
-    ),
-  );
-  for (const id of configs) await owner('post', `/sync-configs/${id}/trigger`, {});
-  for (const id of configs)
-    await until(async () =>
-      (await owner('get', `/sync-configs/${id}`)).body.lastRun?.status === 'succeeded' ? true : undefined,
-    );
-  // Known, configured and never run.
-  await owner('post', '/sync-configs', { name: 'Credits', recordType: 'creditMemo' });
+/** Ids of the sync configurations by record type. */
+const configs = new Map<string, string>();
+async function syncAll(types: readonly string[]): Promise<void> {
+  const background = await startBackground(site.ctx);
+  for (const type of types) await site.api('post', `/sync-configs/${configs.get(type)}/trigger`, {});
+  const read = async (type: string) => (await site.api('get', `/sync-configs/${configs.get(type)}`)).body;
+  for (const type of types) await until(async () => (await read(type)).lastRun?.status === 'succeeded');
   await background.stop();
-});
-afterAll(async () => {
-  await database.ctx.work.waitUntilIdle('publications');
-  await database.close();
-  await erp.stop();
+}
+
+beforeAll(async () => {
+  await site.erp.connect(site.api);
+  await site.api('post', '/netsuite/metadata/refresh');
+  for (const config of demoRecordTypes)
+    configs.set(config.recordType, (await site.api('post', '/sync-configs', config)).body.id);
+  // Credit memos are known and configured, and not synced yet.
+  await syncAll(recordTypes);
 });
 
 const draftFrom = (...types: readonly string[]) =>
-  owner('post', '/api-schema/draft-from', { recordTypes: types });
+  site.api('post', '/api-schema/draft-from', { recordTypes: types });
 async function proposed(...types: readonly string[]): Promise<EndpointDefinition[]> {
   const { status, body } = await draftFrom(...types);
   expect(status, JSON.stringify(body)).toBe(200);
   return body.endpoints;
 }
 async function publish(endpoints: readonly EndpointDefinition[]): Promise<string> {
-  const made = await owner('post', '/api-schema', { endpoints });
+  const made = await site.api('post', '/api-schema', { endpoints });
   expect(made.status, JSON.stringify(made.body)).toBe(201);
   const { id, revision, version } = made.body;
-  expect((await owner('post', `/api-schema/${id}/validate`)).body).toMatchObject({
-    ready: true,
-    problems: [],
-  });
-  expect((await owner('post', `/api-schema/${id}/publish`, { revision })).status).toBe(202);
-  await database.ctx.work.waitUntilIdle('publications');
-  const after = (await owner('get', `/api-schema/${id}`)).body;
+  const validated = (await site.api('post', `/api-schema/${id}/validate`)).body;
+  expect(validated).toMatchObject({ ready: true, problems: [] });
+  expect((await site.api('post', `/api-schema/${id}/publish`, { revision })).status).toBe(202);
+  await site.ctx.work.waitUntilIdle('publications');
+  const after = (await site.api('get', `/api-schema/${id}`)).body;
   expect([after.status, after.publication?.problems]).toEqual(['published', []]);
   return version;
 }
 const ask = (address: string) =>
-  supertest(app)
+  supertest(site.app)
     .get(`/api/public/${address}`)
-    .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organizationId });
+    .set({ authorization: `Bearer ${site.owner.secret}`, 'x-tenant-id': site.id });
 
 type Counted = { readonly source: string; readonly filled: number };
 
 /** How many records have a value, by source: counted in the whole table. */
 async function countFilled(recordType: string): Promise<Counted[]> {
-  const schema = tenantSchema(organizationId);
-  const state = await database.ctx.db.data.query<{ active_table: string; row_count: string }>(
+  const schema = tenantSchema(site.id);
+  const state = await site.ctx.db.data.query<{ active_table: string; row_count: string }>(
     `select active_table, row_count from ${schema}.record_state where record_type = $1`,
     [recordType],
   );
-  const columns = await database.ctx.db.data.query<{ column_name: string; field: string; part: string }>(
+  const columns = await site.ctx.db.data.query<{ column_name: string; field: string; part: string }>(
     `select column_name, field, part from ${schema}.record_columns where record_type = $1 and part <> 'lines'`,
     [recordType],
   );
   const counts = columns.rows.map(({ column_name: name }) => `count(nullif("${name}"::text, ''))::integer`);
-  const { rows } = await database.ctx.db.data.query<{ counts: number[] }>(
+  const { rows } = await site.ctx.db.data.query<{ counts: number[] }>(
     `select array[${counts.join()}] as counts from ${schema}."${state.rows[0]?.active_table}"`,
   );
   return columns.rows.map(({ field, part }, index) => ({
@@ -105,25 +83,19 @@ async function countFilled(recordType: string): Promise<Counted[]> {
   }));
 }
 
+const every = ['sum', 'avg', 'min', 'max'];
+/** Of an endpoint: publishing measures no filters and no sorts. */
+const nothingElse = { description: '', filters: [], sorts: [], defaultSort: null, maxPageSize: 100 };
+
 describe('POST /api-schema/draft-from', () => {
   it('proposes readable names, and what can be asked', async () => {
     const [invoices, customers, items] = await proposed(...recordTypes);
     const names = Object.fromEntries((invoices?.fields ?? []).map(({ name, source }) => [name, source]));
     expect(invoices?.name).toBe('invoices');
     expect(names).toMatchObject({
-      ...{
-        number: 'tranid',
-        date: 'trandate',
-        customerId: 'entity',
-        customerName: 'entity.name',
-        currency: 'currency.name',
-      },
-      ...{
-        total: 'foreigntotal',
-        amountUnpaid: 'foreignamountunpaid',
-        status: 'displayStatus',
-        modifiedAt: 'lastmodifieddate',
-      },
+      ...{ number: 'tranid', date: 'trandate', customerId: 'entity', customerName: 'entity.name' },
+      ...{ currency: 'currency.name', total: 'foreigntotal', amountUnpaid: 'foreignamountunpaid' },
+      ...{ status: 'displayStatus', modifiedAt: 'lastmodifieddate' },
     });
     expect(invoices).toMatchObject({
       defaultSort: { field: 'date', order: 'desc' },
@@ -134,17 +106,14 @@ describe('POST /api-schema/draft-from', () => {
         { field: 'lines.itemId', operators: ['eq'] },
       ]),
       sorts: expect.arrayContaining(['number', 'date', 'total']),
-      aggregates: expect.arrayContaining([
-        { field: 'amountUnpaid', functions: ['sum', 'avg', 'min', 'max'] },
-      ]),
+      aggregates: expect.arrayContaining([{ field: 'amountUnpaid', functions: every }]),
       groups: expect.arrayContaining(['customerId', 'currency', 'status']),
       relations: [{ name: 'customer', field: 'customerId', resource: 'customers' }],
       search: expect.arrayContaining(['number', 'customerName']),
       or: true,
     });
-    expect(invoices?.fields.filter(({ scopable }) => scopable).map(({ name }) => name)).toContain(
-      'customerId',
-    );
+    const scopable = invoices?.fields.filter((field) => field.scopable) ?? [];
+    expect(scopable.map(({ name }) => name)).toContain('customerId');
     const lines = invoices?.fields.find(({ source }) => source === 'lines')?.fields ?? [];
     expect(lines.map(({ name, source }) => [name, source])).toEqual(
       expect.arrayContaining([
@@ -208,8 +177,13 @@ describe('POST /api-schema/draft-from', () => {
     const [invoices] = await proposed('invoice');
     const rate = { field: 'exchangeRate', functions: ['max'] };
     const askRate = async (own: object) => {
+      const { name, recordType, fields, filters } = invoices ?? {};
+      const byCurrency = {
+        filters: filters?.filter(({ field }) => field === 'currency'),
+        groups: ['currency'],
+      };
       const version = await publish([
-        { ...invoices, relations: undefined, aggregates: [{ ...rate, ...own }] },
+        { ...nothingElse, ...byCurrency, name, recordType, fields, aggregates: [{ ...rate, ...own }] },
       ] as never);
       return ask(`${version}/invoices/summary?max=exchangeRate`);
     };
@@ -222,8 +196,8 @@ describe('POST /api-schema/draft-from', () => {
   it('saves nothing, and proposes the same again', async () => {
     const state = async () =>
       JSON.stringify([
-        (await owner('get', '/api-schema')).body,
-        (await owner('get', `/organizations/${organizationId}/audit-log`)).body,
+        (await site.api('get', '/api-schema')).body,
+        (await site.api('get', `/organizations/${site.id}/audit-log`)).body,
       ]);
     const before = await state();
     const first = await draftFrom(...recordTypes);
@@ -240,49 +214,27 @@ describe('POST /api-schema/draft-from', () => {
     const [customers] = await proposed('customer');
     const number = customers?.fields.find(({ source }) => source === 'entityid');
     if (customers === undefined || number === undefined) throw new Error('the customers have no number');
-    await publish([
-      {
-        ...{
-          name: 'people',
-          recordType: 'customer',
-          description: '',
-          filters: [],
-          sorts: [],
-          defaultSort: null,
-          maxPageSize: 100,
-        },
-        fields: [{ ...number, mask: 'last4' }],
-      },
-    ]);
+    const fields: EndpointDefinition['fields'] = [{ ...number, mask: 'last4' }];
+    await publish([{ ...nothingElse, name: 'people', recordType: 'customer', fields }]);
     const [masked] = await proposed('customer');
     expect(masked?.fields.find(({ source }) => source === 'entityid')).toMatchObject({ mask: 'last4' });
-    const offered = [
-      ...(masked?.filters.map(({ field }) => field) ?? []),
-      ...(masked?.sorts ?? []),
-      ...(masked?.search ?? []),
-    ];
-    expect(offered.filter((name) => name === 'number')).toEqual([]);
+    const { filters = [], sorts = [], search = [] } = masked ?? {};
+    expect([...filters.map(({ field }) => field), ...sorts, ...search]).not.toContain('number');
   });
 
   it('samples the records in the queue of reads', async () => {
-    const admin = openKnex(database.address, null, 2);
+    const { admin } = site;
     const lock = await admin.transaction();
-    try {
-      await lock.raw(`lock table ${tenantSchema(organizationId)}."customer_1" in access exclusive mode`);
-      const asked = proposed('customer');
-      await until(async () => {
-        const blocked =
-          "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%sampled%'";
-        return (await admin.raw<{ rows: object[] }>(blocked)).rows.length === 1 ? true : undefined;
-      });
-      const { queues } = publicMetrics({ reads });
-      await lock.rollback();
-      expect(await asked).toHaveLength(1);
-      expect([queues['reads']?.running, queues['free_reads']?.running]).toEqual([1, 1]);
-      expect(publicMetrics({ reads }).queues['reads']?.running).toBe(0);
-    } finally {
-      await admin.destroy();
-    }
+    await lock.raw(`lock table ${tenantSchema(site.id)}."customer_1" in access exclusive mode`);
+    const asked = proposed('customer');
+    const blocked =
+      "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%sampled%'";
+    await until(async () => (await admin.raw<{ rows: object[] }>(blocked)).rows.length === 1);
+    const { queues } = publicMetrics({ reads });
+    await lock.rollback();
+    expect(await asked).toHaveLength(1);
+    expect([queues['reads']?.running, queues['free_reads']?.running]).toEqual([1, 1]);
+    expect(publicMetrics({ reads }).queues['reads']?.running).toBe(0);
   });
 
   it('422 for record types that are unknown or have no records yet', async () => {
@@ -295,21 +247,62 @@ describe('POST /api-schema/draft-from', () => {
       [1, 2, 3].map((index) => `recordTypes[${index}]`),
     );
     expect(answer.body.error.details[0].message).toContain('invoice');
-    expect((await owner('post', '/api-schema/draft-from', { recordTypes: [] })).status).toBe(422);
+    expect((await site.api('post', '/api-schema/draft-from', { recordTypes: [] })).status).toBe(422);
   });
 
   it('403 for keys that may only read; another organization has no such records', async () => {
-    const reading = createApi(
-      app,
-      (await makeKey(database.ctx, organizationId, { permissions: ['read'] })).secret,
-    );
-    expect((await reading('post', '/api-schema/draft-from', { recordTypes })).status).toBe(403);
-    const other = await makeOrganization(database.ctx);
-    const stranger = createApi(
-      app,
-      (await makeKey(database.ctx, other.id, { permissions: ['write'] })).secret,
-    );
-    const refused = await stranger('post', '/api-schema/draft-from', { recordTypes });
+    const reader = await site.join('viewer');
+    expect((await reader.api('post', '/api-schema/draft-from', { recordTypes })).status).toBe(403);
+    const other = await site.another();
+    const refused = await other.api('post', '/api-schema/draft-from', { recordTypes });
     expect([refused.status, listCodes(refused)]).toEqual([422, recordTypes.map(() => 'unknown_record_type')]);
+  });
+});
+
+describe("the demo's schema", () => {
+  let version: string;
+  beforeAll(() => syncAll(['creditMemo']));
+
+  it('is the proposal under its own names, and adds to its lists', async () => {
+    const types = demoRecordTypes.map(({ recordType }) => recordType);
+    const edited = editProposal(Proposal.parse((await draftFrom(...types)).body));
+    expect(edited).toMatchObject(
+      demoEndpoints.map((own) => ({ ...own, filters: expect.arrayContaining(own.filters) })),
+    );
+    expect(edited.find(({ name }) => name === 'invoices')).toMatchObject({
+      filters: expect.arrayContaining([{ field: 'lines.itemId', operators: ['eq'] }]),
+      aggregates: expect.arrayContaining([{ field: 'amountDue', functions: every }]),
+      groups: expect.arrayContaining([
+        'customerId',
+        'currency',
+        { field: 'dueDate', periods: expect.arrayContaining(['month']) },
+      ]),
+      relations: [{ name: 'customer', field: 'customerId', resource: 'customers' }],
+      ...{ search: ['number', 'customerName'], or: true, sortSets: [['date', '-total']] },
+    });
+    expect(edited.find(({ name }) => name === 'items')?.search).toContain('code');
+    version = await publish(edited as EndpointDefinition[]);
+  });
+
+  it('answers in one request what took several', async () => {
+    const read = async (address: string) => {
+      const { status, body } = await ask(`${version}${address}`);
+      expect([address, status, body.error]).toEqual([address, 200, undefined]);
+      return body;
+    };
+    const newest =
+      '/invoices?sort=date,-total&customerId_null=false&amountDue_gt=0&expand=customer&pageSize=1';
+    const [first] = (await read(newest)).data;
+    expect(first.customer).toEqual((await read(`/customers/${first.customerId}`)).data);
+    const found = (await read(`/invoices?q=${first.number}`)).data;
+    expect(found.map(({ id }: { id: string }) => id)).toContain(first.id);
+    const [line] = first.lines;
+    const sold = (await read(`/invoices?lines.itemId=${line.itemId}&pageSize=5`)).data;
+    for (const { lines } of sold)
+      expect(lines).toContainEqual(expect.objectContaining({ itemId: line.itemId }));
+    const either = await read(`/invoices?or=(number:eq:${first.number},amountDue:gt:100000000)`);
+    expect(either.pagination.total).toBe(1);
+    const owing = '/invoices/summary?sum=amountDue&by=customerId&by=currency&sort=-sum.amountDue&limit=3';
+    expect((await read(owing)).data).toHaveLength(3);
   });
 });

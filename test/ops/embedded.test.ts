@@ -22,6 +22,7 @@ import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embe
 import { assertOwnFolder } from '../../src/db/embedded/folders.ts';
 import { findPrograms, repairLinks } from '../../src/db/embedded/programs.ts';
 import { createScratchFolder } from '../setup/scratch-folder.ts';
+import { asSuperuser } from '../setup/superuser.ts';
 import { until } from '../setup/until.ts';
 
 let base: string;
@@ -38,22 +39,21 @@ async function start(dir: string, settings?: Record<string, string>): Promise<Em
 
 const newFolder = (): string => path.join(base, `data-${(folders += 1)}`);
 
-async function withClient<T>(database: EmbeddedDatabase, use: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({ ...database.connection, ssl: false });
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-  }
-}
-
 const query = (database: EmbeddedDatabase, sql: string): Promise<Record<string, unknown>[]> =>
-  withClient(database, async (client) => (await client.query(sql)).rows);
+  asSuperuser(database.connection, async (client) => (await client.query(sql)).rows);
 
-async function serverPid(dir: string): Promise<number> {
-  return Number.parseInt(await readFile(path.join(dir, 'postgres-18', 'postmaster.pid'), 'utf8'), 10);
+const serverFile = (dir: string, name: string): string => path.join(dir, 'postgres-18', name);
+const serverPid = async (dir: string): Promise<number> =>
+  Number.parseInt(await readFile(serverFile(dir, 'postmaster.pid'), 'utf8'), 10);
+/** Starts it here, although its lock file names this process. */
+async function startInPlaceOf(pid: unknown, names = ['postmaster.pid']): Promise<void> {
+  const { uid, gid } = await lstat(serverFile(dataDir, ''));
+  for (const name of names) {
+    await writeFile(serverFile(dataDir, name), `${pid}\n${dataDir}\n1\n5432\n.\n\n`);
+    await chown(serverFile(dataDir, name), uid, gid);
+  }
+  const database = await start(dataDir);
+  expect([database.startedHere, await database.stop()]).toEqual([true, true]);
 }
 
 beforeAll(async () => {
@@ -122,15 +122,10 @@ describe('startEmbedded', () => {
     await other.connect();
     await other.query('select pg_advisory_lock($1)', [GATE]);
     const stopping = database.stop();
-    await until(
-      async () => (await other.query('select from pg_locks where not granted')).rowCount === 1 || undefined,
-    );
+    await until(async () => (await other.query('select from pg_locks where not granted')).rowCount === 1);
     // A smart shutdown ends once the last client has left.
     process.kill(await serverPid(dir), 'SIGTERM');
-    await until(
-      async () =>
-        /stopping/.test(await readFile(path.join(dir, 'postgres-18', 'postmaster.pid'), 'utf8')) || undefined,
-    );
+    await until(async () => /stopping/.test(await readFile(serverFile(dir, 'postmaster.pid'), 'utf8')));
     await other.end();
     expect(await stopping).toBe(false);
   });
@@ -156,44 +151,28 @@ describe('startEmbedded', () => {
     const other = spawn('/bin/sleep', ['600'], { uid, gid, cwd: '/', stdio: 'ignore' });
     await once(other, 'spawn');
     others.push(other.pid ?? 0);
-    for (const name of ['postmaster.pid', '.s.PGSQL.5432.lock']) {
-      const file = path.join(dataDir, 'postgres-18', name);
-      await writeFile(file, `${other.pid}\n${dataDir}\n1\n5432\n.\n\n`);
-      await chown(file, uid, gid);
-    }
-    const database = await start(dataDir);
-    expect(database.startedHere).toBe(true);
-    expect(await database.stop()).toBe(true);
+    await startInPlaceOf(other.pid, ['postmaster.pid', '.s.PGSQL.5432.lock']);
   });
 
   it.runIf(process.platform === 'linux')('removes a lock file whose process is a zombie', async () => {
     const { uid, gid } = await lstat(path.join(dataDir, 'postgres-18'));
     // The child ends at once; its parent, replaced by `sleep`, never reads its exit code.
-    const parent = spawn('/bin/sh', ['-c', '/bin/true & echo $!; exec /bin/sleep 600'], {
-      uid,
-      gid,
-      cwd: '/',
+    const script = '/bin/true & echo $!; exec /bin/sleep 600';
+    const parent = spawn('/bin/sh', ['-c', script], {
+      ...{ uid, gid, cwd: '/' },
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     others.push(parent.pid ?? 0);
     const [zombie] = await once(createInterface(parent.stdout), 'line');
-    const file = path.join(dataDir, 'postgres-18', 'postmaster.pid');
-    await writeFile(file, `${zombie}\n${dataDir}\n1\n5432\n.\n\n`);
-    await chown(file, uid, gid);
-    const database = await start(dataDir);
-    expect(database.startedHere).toBe(true);
-    expect(await database.stop()).toBe(true);
+    await startInPlaceOf(zombie);
   });
 
   it('leaves the server running when its starter is killed with -9, and the next start attaches', async () => {
     const script = `const { startEmbedded } = await import(process.argv[1]); await startEmbedded(process.argv[2]); console.log('ready'); setInterval(() => {}, 1e6);`;
-    const starter = spawn(
-      process.execPath,
-      ['--input-type=module', '-e', script, path.resolve('src/db/embedded/embedded.ts'), dataDir],
-      {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      },
-    );
+    const args = [path.resolve('src/db/embedded/embedded.ts'), dataDir];
+    const starter = spawn(process.execPath, ['--input-type=module', '-e', script, ...args], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     const gone = once(starter, 'exit');
     expect(await Promise.race([once(createInterface(starter.stdout), 'line'), gone])).toEqual(['ready']);
     starter.kill('SIGKILL');
@@ -237,31 +216,31 @@ describe('startEmbedded', () => {
 });
 
 describe('passwords', () => {
-  const rules = (dir: string) => path.join(dir, 'postgres-18', 'pg_hba.conf');
+  let dir: string;
+  beforeAll(() => {
+    dir = newFolder();
+  });
+  const rules = (dir: string) => serverFile(dir, 'pg_hba.conf');
   const connectAs = async (
     { connection }: EmbeddedDatabase,
     login: { user?: string; password: string },
   ): Promise<string> => {
     const client = new Client({ ...connection, ...login, ssl: false });
     client.on('error', () => {});
-    return client
-      .connect()
-      .then(() => client.end())
-      .then(
-        () => 'connected',
-        ({ code }: { code: string }) => code,
-      );
-  };
-  const trusts = (database: EmbeddedDatabase): Promise<true> =>
-    until(async () =>
-      (await connectAs(database, { password: 'guess' })) === 'connected' ? true : undefined,
+    const answer = client.connect().then(() => client.end());
+    return answer.then(
+      () => 'connected',
+      ({ code }: { code: string }) => code,
     );
-  const refuses = (database: EmbeddedDatabase): Promise<true> =>
-    until(async () => ((await connectAs(database, { password: 'guess' })) === '28P01' ? true : undefined));
+  };
+  /** Waits until a login with a wrong password is answered so. */
+  const becomes = (database: EmbeddedDatabase, answer: string) =>
+    until(async () => (await connectAs(database, { password: 'guess' })) === answer);
+  const trusted = /^[^#\n]*\btrust\b/m;
   async function reloadTrusting(dir: string, database: EmbeddedDatabase): Promise<void> {
     await writeFile(rules(dir), (await readFile(rules(dir), 'utf8')).replaceAll('scram-sha-256', 'trust'));
     process.kill(await serverPid(dir), 'SIGHUP');
-    await trusts(database);
+    await becomes(database, 'connected');
   }
   /** A stopped cluster of the previous version, which trusted everyone who reached its socket. */
   async function makeTrusting(dir: string): Promise<void> {
@@ -270,36 +249,35 @@ describe('passwords', () => {
     await reloadTrusting(dir, database);
     await query(database, 'alter role postgres password null');
     await database.stop();
-    for (const name of ['portal.password', 'service.password']) await rm(path.join(dir, 'postgres-18', name));
+    for (const name of ['portal.password', 'service.password']) await rm(serverFile(dir, name));
   }
 
   it('are needed by every process that reaches the socket, and only their owner can read them', async () => {
-    const dir = newFolder();
     const database = await start(dir);
     expect(await connectAs(database, { password: database.connection.password })).toBe('connected');
     for (const user of ['postgres', 'portal_login', 'nobody'])
       expect(await connectAs(database, { user, password: 'guess' })).toBe('28P01');
     for (const name of ['portal.password', 'service.password']) {
-      const { mode, uid } = await lstat(path.join(dir, 'postgres-18', name));
+      const { mode, uid } = await lstat(serverFile(dir, name));
       expect([name, mode & 0o777, uid]).toEqual([name, 0o600, process.getuid?.() ?? 0]);
     }
-    expect(await readFile(rules(dir), 'utf8')).not.toMatch(/^[^#\n]*\btrust\b/m);
+    expect(await readFile(rules(dir), 'utf8')).not.toMatch(trusted);
     await database.stop();
   });
 
   it('are set for a cluster of the previous version when its server starts', async () => {
-    const dir = newFolder();
     await makeTrusting(dir);
     const database = await start(dir);
-    expect(await readFile(rules(dir), 'utf8')).not.toMatch(/^[^#\n]*\btrust\b/m);
-    await refuses(database);
+    expect(await readFile(rules(dir), 'utf8')).not.toMatch(trusted);
+    await becomes(database, '28P01');
     expect(await query(database, 'select 1 as one')).toEqual([{ one: 1 }]);
     await database.stop();
-    expect(await query(await start(dir), 'select 1 as one')).toEqual([{ one: 1 }]);
+    const again = await start(dir);
+    expect(await query(again, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await again.stop();
   });
 
   it('are set by the next start when one was interrupted in between', async () => {
-    const dir = newFolder();
     await makeTrusting(dir);
     const trusting = await readFile(rules(dir), 'utf8');
     const first = await start(dir);
@@ -309,27 +287,25 @@ describe('passwords', () => {
     await writeFile(rules(dir), trusting);
     const second = await start(dir);
     expect(second.connection.password).toBe(password);
-    await refuses(second);
+    await becomes(second, '28P01');
     expect(await connectAs(second, { password })).toBe('connected');
     await second.stop();
   });
 
   it('leave a running server of the previous version as it is, for the processes that use it', async () => {
-    const dir = newFolder();
     const running = await start(dir);
     await reloadTrusting(dir, running);
     const attached = await start(dir);
     expect(attached.startedHere).toBe(false);
-    expect(await readFile(rules(dir), 'utf8')).toMatch(/^[^#\n]*\btrust\b/m);
+    expect(await readFile(rules(dir), 'utf8')).toMatch(trusted);
     expect(await connectAs(running, { password: 'guess' })).toBe('connected');
     await attached.stop();
     await running.stop();
   });
 
   it('are not replaced when the file is missing: the start explains it', async () => {
-    const dir = newFolder();
     await (await start(dir)).stop();
-    await rm(path.join(dir, 'postgres-18', 'portal.password'));
+    await rm(serverFile(dir, 'portal.password'));
     await expect(startEmbedded(dir)).rejects.toThrow(/portal\.password is missing/);
   });
 });
@@ -351,21 +327,19 @@ describe('settings', () => {
     await database.stop();
   });
 
-  it('rejects an invalid value, a setting that cannot be changed, and an invalid name', async () => {
-    await expect(startEmbedded(dataDir, { settings: { shared_buffers: 'many' } })).rejects.toThrow(
-      /did not start: .*shared_buffers/s,
-    );
-    await expect(startEmbedded(dataDir, { settings: { listen_addresses: '*' } })).rejects.toThrow(
-      /can't be changed/,
-    );
-    await expect(startEmbedded(dataDir, { settings: { 'a b': '1' } })).rejects.toThrow(/not the name/);
+  it.each([
+    ['an invalid value', { shared_buffers: 'many' }, /did not start: .*shared_buffers/s],
+    ['a setting that cannot be changed', { listen_addresses: '*' }, /can't be changed/],
+    ['an invalid name', { 'a b': '1' }, /not the name/],
+  ])('rejects %s', async (_what, settings, reason) => {
+    await expect(startEmbedded(dataDir, { settings })).rejects.toThrow(reason);
   });
 });
 
 describe('stop', () => {
   it('refuses while another client is connected', async () => {
     const database = await start(dataDir);
-    await withClient(database, async () => expect(await database.stop()).toBe(false));
+    await asSuperuser(database.connection, async () => expect(await database.stop()).toBe(false));
     expect(await (await start(dataDir)).stop()).toBe(true);
   });
 });

@@ -1,11 +1,11 @@
 // Answers are bounded in bytes: a larger page of a list is refused with the page size that fits, a page of
 // changes ends early, and a single record is always answered. A read ends within its time limit, whatever it
 // waits for.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import type { Express } from 'express';
-import type { Knex } from 'knex';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { fullAccess } from '../../src/core/record-access.ts';
-import { openKnex } from '../../src/db/connect.ts';
 import {
   bindDocument,
   getRecordReader,
@@ -16,6 +16,7 @@ import {
 import { isTooLarge } from '../../src/public/read/failures.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import {
+  type Caller,
   createCaller,
   type InvoiceRow,
   invoicesEndpoint,
@@ -25,11 +26,13 @@ import {
   publishVersion,
   withReads,
 } from '../public/fixture.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { makeKey } from '../setup/organization.ts';
+import { openSocket } from '../setup/sockets.ts';
 import { until } from '../setup/until.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
 const maxAnswerBytes = 2 << 20;
+const generous = { maxAnswerBytes: 64 << 20, publicLoad: { maxRequests: 100, maxWaitMs: 20_000 } };
 const count = 60;
 /** Larger than an answer may be. */
 const hugeId = 31;
@@ -49,29 +52,24 @@ const rows: InvoiceRow[] = Array.from({ length: count }, (_, index) => {
 });
 const allIds = rows.map(({ id }) => String(id)).sort();
 
+const lines = { accept: 'application/x-ndjson' };
 const endpoints = [{ ...invoicesEndpoint, maxPageSize: 1_000 }];
 
-let database: TestDatabase;
-let admin: Knex;
+const site = useOrganization({ settings: { maxAnswerBytes, readTimeoutMs: 60_000 } });
 let app: Express;
-let organizationId: string;
 let table: string;
 let get: ReturnType<typeof createCaller>;
 
 beforeAll(async () => {
-  database = await testDatabase({ settings: { maxAnswerBytes, readTimeoutMs: 60_000 } });
-  admin = openKnex(database.address, null, 2);
-  ({ id: organizationId } = await makeOrganization(database.ctx));
-  table = await loadInvoices(database.ctx, organizationId, rows);
-  await publishVersion(database.ctx, organizationId, { endpoints });
-  const { secret } = await makeKey(database.ctx, organizationId);
-  app = publicApp(database.ctx);
-  get = createCaller(app, { secret, organizationId });
+  table = await loadInvoices(site.ctx, site.id, rows);
+  await publishVersion(site.ctx, site.id, { endpoints });
+  app = publicApp(site.ctx);
+  get = await openCaller(app);
 });
-afterAll(async () => {
-  await admin.destroy();
-  await database.close();
-});
+
+/** A caller with a key of its own. */
+const openCaller = async (on: Express) =>
+  createCaller(on, { secret: (await makeKey(site.ctx, site.id)).secret, organizationId: site.id });
 
 const pageIn = (message: string): { page: number; pageSize: number } => {
   const [, page, pageSize] = /page=(\d+)&pageSize=(\d+)/.exec(message) ?? [];
@@ -114,13 +112,7 @@ describe('GET /{version}/{resource} with large records', () => {
     const { page, pageSize } = pageIn(body.error.message);
     expect(page).toBe(1);
     const fitting = await get(`/v1/invoices?page=1&pageSize=${pageSize}`).expect(200);
-    expect(listIds(fitting)).toEqual(
-      allIds
-        .map(Number)
-        .sort((a, b) => a - b)
-        .slice(0, pageSize)
-        .map(String),
-    );
+    expect(listIds(fitting)).toEqual(rows.slice(0, pageSize).map(({ id }) => String(id)));
     await get(`/v1/invoices?page=1&pageSize=${pageSize + 1}`).expect(400);
     await get('/v1/invoices?pageSize=60&fields=number').expect(200);
   });
@@ -128,13 +120,11 @@ describe('GET /{version}/{resource} with large records', () => {
   it.each(['', 'sort=total&order=desc&', 'number_not=INV-5&'])(
     'a client that follows the refusals reads every record once: %j',
     async (query) => {
-      const { text } = await get(`/v1/invoices?${query}fields=id`, { accept: 'application/x-ndjson' }).expect(
-        200,
-      );
-      const expected = text
+      const exported = await get(`/v1/invoices?${query}fields=id`, lines).expect(200);
+      const expected = exported.text
         .trimEnd()
         .split('\n')
-        .map((line) => (JSON.parse(line) as { id: string }).id);
+        .map((line) => JSON.parse(line).id);
       for (const pageSize of [60, 7]) {
         const { ids, refusals, mostBytes } = await walk(query, pageSize);
         expect(ids).toEqual(expected);
@@ -145,9 +135,7 @@ describe('GET /{version}/{resource} with large records', () => {
   );
 
   it('a refused page does not fail others that wait for the same total', async () => {
-    const other = publicApp(database.ctx);
-    const { secret } = await makeKey(database.ctx, organizationId);
-    const ask = createCaller(other, { secret, organizationId });
+    const ask = await openCaller(publicApp(site.ctx));
     const answers = await Promise.all(
       ['pageSize=60', 'pageSize=1', 'pageSize=2'].map((size) => ask(`/v1/invoices?number_not=x&${size}`)),
     );
@@ -156,13 +144,11 @@ describe('GET /{version}/{resource} with large records', () => {
   });
 
   it('a large page has the bytes of an export, in either coding, and an ETag', async () => {
-    const { text: lines } = await get('/v1/invoices?id=7&id=14&id=21', {
-      accept: 'application/x-ndjson',
-    }).expect(200);
     const path = '/v1/invoices?id=7&id=14&id=21';
+    const { text } = await get(path, lines).expect(200);
     const plain = await get(path, { 'accept-encoding': 'identity' }).expect(200);
     expect(plain.text).toBe(
-      `{"data":[${lines.trimEnd().replaceAll('\n', ',')}],"pagination":{"total":3,"page":1,"pageSize":25,"totalPages":1}}`,
+      `{"data":[${text.trimEnd().replaceAll('\n', ',')}],"pagination":{"total":3,"page":1,"pageSize":25,"totalPages":1}}`,
     );
     expect(plain.headers['content-length']).toBe(String(Buffer.byteLength(plain.text)));
     expect(plain.headers['link']).toContain('rel="first"');
@@ -176,20 +162,17 @@ describe('GET /{version}/{resource} with large records', () => {
   });
 
   it('more large pages at once than may be read at once wait for one another', async () => {
-    const { publicLoad } = database.ctx.settings;
-    const patient = publicApp({
-      ...database.ctx,
-      settings: { ...database.ctx.settings, publicLoad: { ...publicLoad, maxWaitMs: 60_000 } },
-    });
-    const other = await makeKey(database.ctx, organizationId);
-    const ask = createCaller(patient, { secret: other.secret, organizationId });
-    const paths = [7, 14, 21, 28, 35, 42].map((id) => `/v1/invoices?id=${id}&id=49&id=56`);
-    const alone = await Promise.all(paths.slice(0, 1).map((path) => ask(path)));
+    const { settings } = site.ctx;
+    const publicLoad = { ...settings.publicLoad, maxWaitMs: 60_000 };
+    const ask = await openCaller(publicApp({ ...site.ctx, settings: { ...settings, publicLoad } }));
+    const ids = [7, 14, 21, 28, 35, 42];
+    const paths = ids.map((id) => `/v1/invoices?id=${id}&id=49&id=56`);
+    const alone = await ask(paths[0] ?? '');
     const together = await Promise.all(paths.flatMap((path) => [ask(path), ask(path)]));
     expect(together.map(({ status }) => status)).toEqual(Array(2 * paths.length).fill(200));
-    expect(together[0]?.text === alone[0]?.text && together[1]?.text === alone[0]?.text).toBe(true);
+    expect(together.slice(0, 2).map(({ text }) => text === alone.text)).toEqual([true, true]);
     expect(together.flatMap(listIds).sort()).toEqual(
-      [7, 14, 21, 28, 35, 42].flatMap((id) => [id, id, 49, 49, 56, 56].map(String)).sort(),
+      ids.flatMap((id) => [id, id, 49, 49, 56, 56].map(String)).sort(),
     );
   });
 });
@@ -202,7 +185,7 @@ describe('a statement that fails because a value is out of range', () => {
     ["select '1e400'::float8", false],
     ['select 10::numeric ^ 200000', false],
   ])('is taken for too many bytes only when a float overflows: %s', async (statement, expected) => {
-    const error: unknown = await database.ctx.db.data.query(statement).catch((failure: unknown) => failure);
+    const error: unknown = await site.ctx.db.data.query(statement).catch((failure: unknown) => failure);
     expect(error).toMatchObject({ code: '22003' });
     expect(isTooLarge(error)).toBe(expected);
   });
@@ -210,9 +193,7 @@ describe('a statement that fails because a value is out of range', () => {
 
 describe('GET /{version}/{resource}/{id} with a record larger than an answer', () => {
   it('200 with every byte of it, alone and as the only record of a page', async () => {
-    const { text: line } = await get(`/v1/invoices?id=${hugeId}`, { accept: 'application/x-ndjson' }).expect(
-      200,
-    );
+    const { text: line } = await get(`/v1/invoices?id=${hugeId}`, lines).expect(200);
     const single = await get(`/v1/invoices/${hugeId}`, { 'accept-encoding': 'identity' }).expect(200);
     expect(single.text === `{"data":${line.trimEnd()}}`).toBe(true);
     expect(single.headers['content-length']).toBe(String(Buffer.byteLength(single.text)));
@@ -251,27 +232,22 @@ describe('pages of large records for callers inside the service', () => {
   const query = { recordType: 'invoice', columns, filters: [], sort: [] };
 
   it('400 page_too_large for a page of a query; single records and small pages are read', async () => {
-    const ctx = withReads(database.ctx);
-    const [tenant, records] = [{ ...ctx, organizationId }, getRecordReader(ctx)];
-    await expect(records.list(tenant, query, { page: 1, pageSize: count }, fullAccess)).rejects.toMatchObject(
-      {
-        status: 400,
-        details: [{ path: 'pageSize', code: 'page_too_large' }],
-      },
-    );
+    const ctx = withReads(site.ctx);
+    const [tenant, records] = [{ ...ctx, organizationId: site.id }, getRecordReader(ctx)];
+    const details = [{ path: 'pageSize', code: 'page_too_large' }];
+    const whole = records.list(tenant, query, { page: 1, pageSize: count }, fullAccess);
+    await expect(whole).rejects.toMatchObject({ status: 400, details });
     for (const id of [7, hugeId]) {
       const listed = await records.list(tenant, query, { page: id, pageSize: 1 }, fullAccess);
-      const entity = rows[id - 1]?.entity;
-      expect(
-        (JSON.parse(listed.records) as { entity: string }[]).map((record) => record.entity === entity),
-      ).toEqual([true]);
       const single = (await records.get(tenant, 'invoice', String(id), ['entity'], fullAccess)) ?? '';
-      expect((JSON.parse(single) as { entity: string }).entity === entity).toBe(true);
+      const shown = [...JSON.parse(listed.records), JSON.parse(single)] as { entity: string }[];
+      const wanted = rows[id - 1]?.entity;
+      expect(shown.map(({ entity }) => entity === wanted)).toEqual([true, true]);
     }
   });
 
   it('a version is measured although its pages are too large', async () => {
-    const ctx = { ...database.ctx, organizationId };
+    const ctx = { ...site.ctx, organizationId: site.id };
     const document = SchemaDocument.parse({ endpoints });
     const bindings = bindDocument(document, await readAvailable(ctx));
     const { pairs, timedOut } = await proveVersion(ctx, document, bindings, {
@@ -289,15 +265,12 @@ describe('READ_TIMEOUT_MS', () => {
     '503 when a read of %s takes longer altogether, although each statement may go on',
     async (path) => {
       // The statements of these connections end after 60 s.
-      const hasty = publicApp({
-        ...database.ctx,
-        settings: { ...database.ctx.settings, readTimeoutMs: 300 },
-      });
-      const { secret } = await makeKey(database.ctx, organizationId);
-      await admin.transaction(async (tx) => {
-        await tx.raw(`lock table ${tenantSchema(organizationId)}.${table} in access exclusive mode`);
-        const answer = createCaller(hasty, { secret, organizationId })(path).then((response) => response);
-        await until(async () => ((await waiting()) > 0 ? true : undefined));
+      const settings = { ...site.ctx.settings, readTimeoutMs: 300 };
+      const ask = await openCaller(publicApp({ ...site.ctx, settings }));
+      await site.admin.transaction(async (tx) => {
+        await tx.raw(`lock table ${tenantSchema(site.id)}.${table} in access exclusive mode`);
+        const answer = ask(path).then((response) => response);
+        await until(async () => (await waiting()) > 0);
         const { status, body, headers } = await answer;
         expect([status, headers['retry-after'], body.error.details]).toEqual([
           503,
@@ -306,14 +279,44 @@ describe('READ_TIMEOUT_MS', () => {
         ]);
         expect(await waiting()).toBe(1);
       });
-      await until(async () => ((await waiting()) === 0 ? true : undefined));
+      await until(async () => (await waiting()) === 0);
     },
   );
 });
 
 async function waiting(): Promise<number> {
-  const { rows: found } = await admin.raw<{ rows: { n: number }[] }>(
+  const { rows: found } = await site.admin.raw<{ rows: { n: number }[] }>(
     "select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
   );
   return found[0]?.n ?? 0;
 }
+
+it('clients of two organizations that read nothing keep no third one from reading', async () => {
+  const large = Array.from({ length: 20 }, (_, index) => ({ id: index + 1, entity: 'x'.repeat(500_000) }));
+  const path = '/v1/invoices?pageSize=20';
+  const ctx = { ...site.ctx, settings: { ...site.ctx.settings, ...generous } };
+  const callers = await Promise.all(
+    [1, 2, 3].map(async () => {
+      const { id: organizationId, owner } = await site.another();
+      await loadInvoices(ctx, organizationId, large);
+      await publishVersion(ctx, organizationId, { endpoints });
+      return { secret: owner.secret, organizationId };
+    }),
+  );
+  const app = publicApp(ctx);
+  const server = createServer(app).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const slow = callers.slice(0, 2).flatMap(({ secret, organizationId }) =>
+    Array.from({ length: 4 }, async () => {
+      const head = `host: x\r\nauthorization: Bearer ${secret}\r\nx-tenant-id: ${organizationId}`;
+      const socket = openSocket(server, `GET /api/public${path} HTTP/1.1\r\n${head}\r\n\r\n`);
+      // The first bytes of the response have arrived; it reads no others.
+      await once(socket, 'readable');
+      return socket;
+    }),
+  );
+  const sockets = await Promise.all(slow);
+  await createCaller(app, callers[2] as Caller)(path).expect(200);
+  for (const socket of sockets) socket.destroy();
+  server.close();
+});

@@ -9,15 +9,15 @@ import { connectClient, openKnex, poolConfig } from '../../src/db/connect.ts';
 import { type LivenessMonitor, monitorDatabaseLiveness } from '../../src/db/liveness.ts';
 import { createNotificationListener } from '../../src/db/notifications.ts';
 import { isTransientError } from '../../src/db/pg-errors.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
+import { useDatabase } from '../setup/use-database.ts';
 
 /** The server counts as unresponsive after ten of these. */
 const checkEveryMs = 250;
 
-let database: TestDatabase;
+const database = useDatabase();
 let server: Server;
-let address: TestDatabase['address'];
+let address: typeof database.address;
 let monitor: LivenessMonitor;
 let pool: Pool;
 let knex: Knex;
@@ -28,7 +28,6 @@ let blockNew = false;
 let earlier = 0;
 
 beforeAll(async () => {
-  database = await testDatabase();
   const { host, port } = database.address;
   server = createServer((client) => {
     const upstream = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
@@ -46,10 +45,9 @@ beforeAll(async () => {
   await once(server, 'listening');
   address = { ...database.address, host: '127.0.0.1', port: (server.address() as AddressInfo).port };
 });
-afterAll(async () => {
+afterAll(() => {
   for (const socket of links.flatMap(({ ends }) => ends)) socket.destroy();
   server.close();
-  await database.close();
 });
 
 beforeEach(() => {
@@ -110,7 +108,7 @@ describe('an unresponsive server', () => {
     const running = pool.query('select pg_sleep(600)');
     await pool.query('select');
     // The monitor has a connection of its own by then, which is lost together with these two.
-    await until(async () => (links.length >= earlier + 3 ? true : undefined));
+    await until(async () => links.length >= earlier + 3);
     blockAll();
     expect(await failsTransiently(running)).toBe(true);
     const again = () => pool.query('select').catch(() => undefined);

@@ -81,9 +81,7 @@ async function killBeforeCommit(lastRead: Point): Promise<void> {
     // On another connection, because within a transaction this view doesn't change.
     const waiting =
       "SELECT 1 AS found FROM pg_stat_activity WHERE datname = $1 AND wait_event_type = 'Lock' AND query LIKE '%pay_erp_documents%'";
-    await until(async () =>
-      (await books.ledger(waiting, [books.database.address.database])).length > 0 ? true : undefined,
-    );
+    await until(async () => (await books.ledger(waiting, [books.database.address.database])).length > 0);
     await writer.kill();
     await client.query('ROLLBACK');
   });
