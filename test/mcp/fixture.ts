@@ -1,5 +1,6 @@
 // A company with published versions and a member, the service serving them, and the protocol's own client.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { afterAll, beforeAll } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../public/fixture.ts';
@@ -85,7 +86,7 @@ export async function openMcpSite({ records, ...options }: { records: boolean } 
     organization,
     other,
     session: browser.session(),
-    key: (organizationId: string, scopes: Parameters<typeof makeKey>[2] = {}) =>
+    key: (organizationId = organization.id, scopes: Parameters<typeof makeKey>[2] = {}) =>
       makeKey(ctx, organizationId, scopes),
     /** Sets the permissions of the person's role. */
     permit: (permissions: readonly string[]) =>
@@ -121,6 +122,28 @@ export async function openMcpSite({ records, ...options }: { records: boolean } 
       await site.stop();
       await database.close();
     },
+  };
+}
+
+/** For the top level of a test file. */
+export function useMcp(options: Parameters<typeof openMcpSite>[0]): McpSite {
+  const site = {} as McpSite;
+  beforeAll(async () => {
+    Object.assign(site, await openMcpSite(options));
+  });
+  afterAll(() => site.close());
+  return site;
+}
+
+/** What a failed call returns. Throws an Error if it succeeded. */
+export async function failedCall(client: Client, name: string, input: Record<string, unknown>) {
+  const { isError, text, value } = await call(client, name, input);
+  if (!isError) throw new Error(`it succeeded: ${text}`);
+  return value.error as {
+    code: string;
+    message: string;
+    details?: { path: string; code: string }[];
+    requestId: string;
   };
 }
 

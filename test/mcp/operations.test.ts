@@ -1,23 +1,21 @@
 // The management interface through its three tools: search, describe, and call as by REST.
 import type { Client } from '@modelcontextprotocol/client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { describeOperation } from '../../src/mcp/describe-operation.ts';
 import { responseText } from '../../src/mcp/operation-tools.ts';
 import { maxCharacters } from '../../src/mcp/tool.ts';
 import { describePlatform, platformRoutes } from '../../src/platform/index.ts';
 import { type Api, createApi } from '../setup/api.ts';
-import { call, type McpSite, openMcpSite } from './fixture.ts';
+import { call, useMcp } from './fixture.ts';
 
-let site: McpSite;
+const site = useMcp({ records: false });
 let client: Client;
 let api: Api;
 beforeAll(async () => {
-  site = await openMcpSite({ records: false });
   const { secret } = await site.key(site.organization.id, { permissions: ['write'] });
   client = await site.connect(secret);
   api = createApi(site.app, secret);
 });
-afterAll(() => site.close());
 
 const operation = (id: string, input: Record<string, unknown> = {}, by = client) =>
   call(by, 'call_operation', { id, ...input });

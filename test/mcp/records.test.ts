@@ -1,44 +1,33 @@
 // describe, query and get as an agent uses them: the same records and errors as the public interface, within
 // the size limit.
 import type { Client } from '@modelcontextprotocol/client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { maxCharacters } from '../../src/mcp/tool.ts';
 import { createCaller } from '../public/fixture.ts';
-import { call, hostileText, longText, type McpSite, openMcpSite } from './fixture.ts';
+import { call, failedCall, hostileText, longText, useMcp } from './fixture.ts';
 import { brokenRules } from './tool-rules.ts';
 
-let site: McpSite;
+const site = useMcp({ records: true });
 let client: Client;
 let rest: (
   path: string,
 ) => Promise<{ status: number; text: string; body: { error: Record<string, unknown> } }>;
 beforeAll(async () => {
-  site = await openMcpSite({ records: true });
-  const key = await site.key(site.organization.id);
+  const key = await site.key();
   client = await site.connect(key.secret);
   const get = createCaller(site.app, { secret: key.secret, organizationId: site.organization.id });
   rest = async (path) => get(path);
 });
-afterAll(() => site.close());
 
 const v1 = { version: 'v1', resource: 'invoices' };
 const summary = { version: 'v5', resource: 'invoices' };
 /** How fresh each result says that it is. */
 const freshness = { generation: '1', syncedAt: '2026-03-01T08:00:00Z' };
-const failure = async (name: string, input: Record<string, unknown>, by = client) => {
-  const { isError, value } = await call(by, name, input);
-  expect(isError).toBe(true);
-  return value.error as {
-    code: string;
-    message: string;
-    details?: { path: string; code: string }[];
-    requestId: string;
-  };
-};
+const failure = (name: string, input: Record<string, unknown>, by = client) => failedCall(by, name, input);
 
 describe('the tools', () => {
   it('are listed in at most 7,500 bytes even with a version of 50 resources, the same for old and new clients', async () => {
-    const modern = await site.connect((await site.key(site.organization.id)).secret, 'auto');
+    const modern = await site.connect((await site.key()).secret, 'auto');
     const [{ tools }, listed] = [await client.listTools(), await modern.listTools()];
     const recordTools = ['describe', 'query', 'aggregate', 'get'];
     const operationTools = ['search_operations', 'describe_operation', 'call_operation'];
@@ -75,7 +64,7 @@ describe('an optional argument', () => {
 
 describe('a batch', () => {
   it('of which one message fails keeps the digits of the others', async () => {
-    const { secret } = await site.key(site.organization.id);
+    const { secret } = await site.key();
     const message = (id: string, method: string, params: object) => ({ jsonrpc: '2.0', id, method, params });
     const batch = [
       message('a', 'tools/call', { name: 'get', arguments: { ...v1, id: '2' } }),
@@ -229,7 +218,7 @@ describe('structured results', () => {
   ])(
     '%s %j equals the text, for old and new clients, which check it against the schema of the tool',
     async (name, input) => {
-      const modern = await site.connect((await site.key(site.organization.id)).secret, 'auto');
+      const modern = await site.connect((await site.key()).secret, 'auto');
       for (const by of [client, modern]) {
         await by.listTools();
         const { structuredContent, content } = await by.callTool({ name, arguments: input });
@@ -239,7 +228,7 @@ describe('structured results', () => {
   );
 
   it('keep the digits of numbers, and errors have none', async () => {
-    const { secret } = await site.key(site.organization.id);
+    const { secret } = await site.key();
     const send = async (input: object) => {
       const params = { name: 'get', arguments: { ...v1, ...input } };
       const request = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };

@@ -8,21 +8,19 @@ import {
   type OAuthClientInformation,
   type OAuthClientMetadata,
 } from '@modelcontextprotocol/client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { openClientStore } from '../../demo/identity-provider/client-store.ts';
 import { startIdentityProvider } from '../../demo/identity-provider/identity-provider.ts';
 import { createIdentityProviderSecrets } from '../../demo/identity-provider/secrets.ts';
 import { openBrowser } from '../setup/identity-provider.ts';
 import { callbackPath, openMcpClient, selfRegistering, signInMcpClient } from '../setup/mcp-client.ts';
-import { call, type McpSite, openMcpSite } from './fixture.ts';
+import { call, useMcp } from './fixture.ts';
 
-let site: McpSite;
+const site = useMcp({ records: true });
 let url: string;
 beforeAll(async () => {
-  site = await openMcpSite({ records: true });
   url = `${site.origin}/mcp`;
 });
-afterAll(() => site.close());
 
 const parseClaims = (token = ''): Record<string, unknown> =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());

@@ -1,15 +1,13 @@
 // Tokens of API keys at `/mcp`: the record tools alone, within the scopes, with a budget per key and subject.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createApi } from '../setup/api.ts';
-import { call, type McpSite, openMcpSite } from './fixture.ts';
+import { call, failedCall, openMcpSite, useMcp } from './fixture.ts';
 
-let site: McpSite;
+const site = useMcp({ records: true });
 let key: { id: string; secret: string };
 beforeAll(async () => {
-  site = await openMcpSite({ records: true });
   key = await site.key(site.organization.id, { permissions: ['write'] });
 });
-afterAll(() => site.close());
 
 const token = async (scopes: object, subject?: string, by = key): Promise<string> => {
   const answer = await createApi(site.app, by.secret)('post', `/api-keys/${by.id}/tokens`, {
@@ -24,12 +22,6 @@ const readStatus = async (credential: string): Promise<number> =>
   (await site.post(list, bearer(credential))).status;
 const v1 = { version: 'v1', resource: 'invoices' };
 const scoped = { rows: { invoices: [{ field: 'id', in: ['1', '2'] }] } };
-const failure = async (client: Parameters<typeof call>[0], name: string, input: Record<string, unknown>) => {
-  const { isError, value } = await call(client, name, input);
-  expect(isError).toBe(true);
-  return value.error as { code: string; details?: { code: string }[] };
-};
-
 describe('a token at /mcp', () => {
   it.each(['legacy', 'auto'] as const)(
     'lists and calls the record tools only, for %s clients',
@@ -63,8 +55,8 @@ describe('a token at /mcp', () => {
       { sum: { total: '12345678901234567900.60' } },
     ]);
     expect((await call(client, 'get', { ...v1, id: '2' })).isError).toBe(false);
-    expect((await failure(client, 'get', { ...v1, id: '3' })).code).toBe('NOT_FOUND');
-    expect((await failure(client, 'query', { ...v1, resource: 'copy-1' })).details).toMatchObject([
+    expect((await failedCall(client, 'get', { ...v1, id: '3' })).code).toBe('NOT_FOUND');
+    expect((await failedCall(client, 'query', { ...v1, resource: 'copy-1' })).details).toMatchObject([
       { code: 'resource_out_of_scope' },
     ]);
   });
@@ -92,7 +84,7 @@ describe('a token at /mcp', () => {
   });
 
   it('401 when it is invalid, revoked or its key is gone, and when it comes without its prefix', async () => {
-    const own = await site.key(site.organization.id);
+    const own = await site.key();
     const valid = await token({}, 'ann', own);
     expect(await readStatus(valid)).toBe(200);
     for (const invalid of [valid.slice(4), `${valid}x`, valid.replace('pst_', 'psk_'), 'pst_'])
@@ -111,24 +103,19 @@ describe('a token at /mcp', () => {
 describe('the rate limit', () => {
   it('is counted per key and subject', async () => {
     const limited = await openMcpSite({ records: false, settings: { rateLimitPerMinute: 20 } });
-    try {
-      const made = await limited.key(limited.organization.id);
-      const tokens = (subject?: string) =>
-        createApi(limited.app, made.secret)('post', `/api-keys/${made.id}/tokens`, {
-          tokens: [{ scopes: {}, subject }],
-        });
-      const [ann, again, bob, unnamed] = (
-        await Promise.all([tokens('ann'), tokens('ann'), tokens('bob'), tokens()])
-      ).map(({ body }): string => body.tokens[0].token);
-      const spend = async (credential = '') => (await limited.post(list, bearer(credential))).status;
-      for (let count = 0; count < 20; count += 1)
-        expect(await spend(count % 2 === 0 ? ann : again)).toBe(200);
-      const statuses: number[] = [];
-      for (const credential of [ann, again, bob, unnamed, made.secret])
-        statuses.push(await spend(credential));
-      expect(statuses).toEqual([429, 429, 200, 200, 200]);
-    } finally {
-      await limited.close();
-    }
+    onTestFinished(() => limited.close());
+    const made = await limited.key();
+    const tokens = (subject?: string) =>
+      createApi(limited.app, made.secret)('post', `/api-keys/${made.id}/tokens`, {
+        tokens: [{ scopes: {}, subject }],
+      });
+    const [ann, again, bob, unnamed] = (
+      await Promise.all([tokens('ann'), tokens('ann'), tokens('bob'), tokens()])
+    ).map(({ body }): string => body.tokens[0].token);
+    const spend = async (credential = '') => (await limited.post(list, bearer(credential))).status;
+    for (let count = 0; count < 20; count += 1) expect(await spend(count % 2 === 0 ? ann : again)).toBe(200);
+    const statuses: number[] = [];
+    for (const credential of [ann, again, bob, unnamed, made.secret]) statuses.push(await spend(credential));
+    expect(statuses).toEqual([429, 429, 200, 200, 200]);
   });
 });
