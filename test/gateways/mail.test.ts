@@ -2,7 +2,7 @@
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { composeMail, type Mail } from '../../src/gateways/compose-mail.ts';
 import { sendMail } from '../../src/gateways/mail.ts';
 import type { SendOptions } from '../../src/gateways/mail-outcome.ts';
@@ -44,38 +44,35 @@ beforeEach(() => {
 describe('a mail by SMTP', () => {
   it('arrives with its parts, its Message-ID and the Auto-Submitted header', async () => {
     const server = await startMailServer();
-    try {
-      const attachments = [
-        { filename: 'Rechnungen – März.csv', contentType: 'text/csv', content: Buffer.from('a;b\n1;2\n') },
-      ];
-      const unsubscribeUrl = `https://portal.example.test/unsubscribe/${'x'.repeat(300)}?a=1&b=2`;
-      expect(await sendMail(smtp(server.url), { ...mail, attachments, unsubscribeUrl }, sendOptions)).toEqual(
-        { kind: 'sent' },
-      );
-      const [arrived] = server.delivered;
-      expect(arrived).toMatchObject({ from: 'portal@example.test', to: ['ada@example.test'] });
-      expect(arrived?.mail).toMatchObject({
-        from: { name: 'Portal Service', address: 'portal@example.test' },
-        to: [{ name: 'Ada', address: 'ada@example.test' }],
-        subject: 'Grüße',
-        messageId: '<one@portal.example.test>',
-        date: '2026-03-02T10:00:00.000Z',
-        html: '<p>Hello</p>\n',
-      });
-      expect(arrived?.mail.text?.trim()).toBe('Hello\n.\nthere');
-      const header = (key: string) =>
-        arrived?.mail.headers.filter((held) => held.key === key).map(({ value }) => value);
-      expect(header('auto-submitted')).toEqual(['auto-generated']);
-      expect(header('list-unsubscribe')).toEqual([`<${unsubscribeUrl}>`]);
-      expect(header('list-unsubscribe-post')).toEqual(['List-Unsubscribe=One-Click']);
-      expect(arrived?.mail.attachments.map(({ filename, mimeType }) => [filename, mimeType])).toEqual([
-        ['Rechnungen – März.csv', 'text/csv'],
-      ]);
-      expect(Buffer.from(arrived?.mail.attachments[0]?.content as ArrayBuffer).toString()).toBe('a;b\n1;2\n');
-      expect(beforeDataCalls).toBe(1);
-    } finally {
-      await server.close();
-    }
+    onTestFinished(() => server.close());
+    const attachments = [
+      { filename: 'Rechnungen – März.csv', contentType: 'text/csv', content: Buffer.from('a;b\n1;2\n') },
+    ];
+    const unsubscribeUrl = `https://portal.example.test/unsubscribe/${'x'.repeat(300)}?a=1&b=2`;
+    expect(await sendMail(smtp(server.url), { ...mail, attachments, unsubscribeUrl }, sendOptions)).toEqual({
+      kind: 'sent',
+    });
+    const [arrived] = server.delivered;
+    expect(arrived).toMatchObject({ from: 'portal@example.test', to: ['ada@example.test'] });
+    expect(arrived?.mail).toMatchObject({
+      from: { name: 'Portal Service', address: 'portal@example.test' },
+      to: [{ name: 'Ada', address: 'ada@example.test' }],
+      subject: 'Grüße',
+      messageId: '<one@portal.example.test>',
+      date: '2026-03-02T10:00:00.000Z',
+      html: '<p>Hello</p>\n',
+    });
+    expect(arrived?.mail.text?.trim()).toBe('Hello\n.\nthere');
+    const header = (key: string) =>
+      arrived?.mail.headers.filter((held) => held.key === key).map(({ value }) => value);
+    expect(header('auto-submitted')).toEqual(['auto-generated']);
+    expect(header('list-unsubscribe')).toEqual([`<${unsubscribeUrl}>`]);
+    expect(header('list-unsubscribe-post')).toEqual(['List-Unsubscribe=One-Click']);
+    expect(arrived?.mail.attachments.map(({ filename, mimeType }) => [filename, mimeType])).toEqual([
+      ['Rechnungen – März.csv', 'text/csv'],
+    ]);
+    expect(Buffer.from(arrived?.mail.attachments[0]?.content as ArrayBuffer).toString()).toBe('a;b\n1;2\n');
+    expect(beforeDataCalls).toBe(1);
   });
 
   it('signs in with the password of the SMTP URL', async () => {
@@ -88,13 +85,10 @@ describe('a mail by SMTP', () => {
         done(null, { user: 'x' });
       },
     });
-    try {
-      const url = server.url.replace('smtp://', 'smtp://us%40er:p%3Ass@');
-      expect(await sendMail(smtp(url), mail, sendOptions)).toEqual({ kind: 'sent' });
-      expect(seen).toEqual({ username: 'us@er', password: 'p:ss' });
-    } finally {
-      await server.close();
-    }
+    onTestFinished(() => server.close());
+    const url = server.url.replace('smtp://', 'smtp://us%40er:p%3Ass@');
+    expect(await sendMail(smtp(url), mail, sendOptions)).toEqual({ kind: 'sent' });
+    expect(seen).toEqual({ username: 'us@er', password: 'p:ss' });
   });
 
   it('is deferred when the login is refused, without revealing the password', async () => {
@@ -103,18 +97,15 @@ describe('a mail by SMTP', () => {
       allowInsecureAuth: true,
       onAuth: (_auth, _session, done) => done(new Error('no')),
     });
-    try {
-      const outcome = await sendMail(
-        smtp(server.url.replace('smtp://', 'smtp://user:hunter2@')),
-        mail,
-        sendOptions,
-      );
-      expect(outcome.kind).toBe('deferred');
-      expect(JSON.stringify(outcome)).not.toContain('hunter2');
-      expect(beforeDataCalls).toBe(0);
-    } finally {
-      await server.close();
-    }
+    onTestFinished(() => server.close());
+    const outcome = await sendMail(
+      smtp(server.url.replace('smtp://', 'smtp://user:hunter2@')),
+      mail,
+      sendOptions,
+    );
+    expect(outcome.kind).toBe('deferred');
+    expect(JSON.stringify(outcome)).not.toContain('hunter2');
+    expect(beforeDataCalls).toBe(0);
   });
 });
 

@@ -8,16 +8,12 @@ import { gzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fullAccess } from '../../src/core/record-access.ts';
-import { createVersionTools, getRecordTools } from '../../src/public/index.ts';
-import { loadInvoices, publishVersion, withReads } from '../public/fixture.ts';
-import type { Api } from '../setup/api.ts';
-import { type Company, openCompany } from '../setup/company.ts';
+import { openTools } from '../gateways/model/ask.ts';
+import { loadInvoices, publishVersion } from '../public/fixture.ts';
 import { testSettings } from '../setup/database.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
 let erp: Server;
-let company: Company;
-let owner: Api;
 let lie: (response: ServerResponse) => void = (response) => response.end();
 /**
  * The timeout for the test of an unresponsive ERP; every other lie is detected by its content, however slow
@@ -30,6 +26,8 @@ const erpSettings = {
   requestTimeoutMs: patience.usualMs,
   maxResponseBytes: 1_000_000,
 };
+
+const org = useOrganization({ settings: { erp: erpSettings } });
 
 const hostile = [
   '=HYPERLINK("http://evil.example","x")',
@@ -51,8 +49,6 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => erp.listen(0, '127.0.0.1', resolve));
   const host = `127.0.0.1:${(erp.address() as AddressInfo).port}`;
   erpSettings.allowedHosts.push(host);
-  company = await openCompany({ settings: { erp: erpSettings } });
-  ({ owner } = company);
   const authentication = {
     method: 'tba',
     consumerKey: 'ck',
@@ -60,18 +56,17 @@ beforeAll(async () => {
     consumerSecret: 'x'.repeat(32),
     tokenSecret: 'y'.repeat(32),
   };
-  const connected = await owner('put', '/netsuite/connection', {
+  const connected = await org.api('put', '/netsuite/connection', {
     accountId: '1234567_SB1',
     baseUrl: `http://${host}`,
     authentication,
   });
   expect(connected.status).toBe(200);
   const rows = hostile.map((text, index) => ({ id: index + 1, tranid: text, entity: '1', entityName: text }));
-  await loadInvoices(company.ctx, company.id, rows);
-  await publishVersion(company.ctx, company.id);
+  await loadInvoices(org.ctx, org.id, rows);
+  await publishVersion(org.ctx, org.id);
 });
 afterAll(async () => {
-  await company.close();
   erp.closeAllConnections();
   await new Promise((resolve) => erp.close(resolve));
 });
@@ -121,13 +116,13 @@ describe('an ERP', () => {
   ])('that %s: a clear error, nothing stored, nothing believed', async (name, next) => {
     lie = next;
     erpSettings.requestTimeoutMs = name === silent ? patience.forSilenceMs : patience.usualMs;
-    const tested = await owner('post', '/netsuite/connection/test');
+    const tested = await org.api('post', '/netsuite/connection/test');
     expect([tested.status, tested.body.ok]).toEqual([200, false]);
     expect(tested.body.problems.length).toBeGreaterThan(0);
-    const refreshed = await owner('post', '/netsuite/metadata/refresh');
+    const refreshed = await org.api('post', '/netsuite/metadata/refresh');
     expect([422, 503]).toContain(refreshed.status);
     expect(refreshed.text).not.toMatch(/169\.254|Log in|node_modules/);
-    expect((await owner('get', '/netsuite/metadata')).body.data ?? []).toEqual([]);
+    expect((await org.api('get', '/netsuite/metadata')).body.data ?? []).toEqual([]);
   });
 
   it('that sends prototype keys changes no prototype and adds no unrequested name', async () => {
@@ -136,8 +131,8 @@ describe('an ERP', () => {
       '{"__proto__":{"polluted":1},"items":[{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}],"count":1,"hasMore":false,"totalResults":1,"links":[],"offset":0}',
     );
     for (const path of ['/netsuite/connection/test', '/netsuite/metadata/refresh'])
-      expect((await owner('post', path)).status).toBeLessThan(500);
-    const kept = JSON.stringify((await owner('get', '/netsuite/metadata')).body);
+      expect((await org.api('post', path)).status).toBeLessThan(500);
+    const kept = JSON.stringify((await org.api('get', '/netsuite/metadata')).body);
     expect(kept).not.toMatch(/polluted|__proto__/);
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
@@ -145,9 +140,9 @@ describe('an ERP', () => {
 
 describe('the contents of records', () => {
   const read = (accept: string, query = '') =>
-    supertest(company.app)
+    supertest(org.app)
       .get(`/api/public/v1/invoices${query}`)
-      .set({ authorization: `Bearer ${company.secret}`, 'x-tenant-id': company.id, accept });
+      .set({ authorization: `Bearer ${org.owner.secret}`, 'x-tenant-id': org.id, accept });
 
   it('are data in JSON and CSV: the same texts come out, none ends its cell, no browser renders them as a page', async () => {
     const json = await read('application/json').expect(200);
@@ -168,15 +163,11 @@ describe('the contents of records', () => {
 
 describe('a filter from a model', () => {
   it('of any name is rejected or applied, never skipped', async () => {
-    const tools = createVersionTools(
-      getRecordTools(withReads(company.ctx)),
-      { ...company.ctx, organizationId: company.id },
-      { version: 'v1', reads: fullAccess, maxCharacters: 60_000 },
-    );
+    const tools = openTools(org.ctx, org.id);
     const query = tools.find(({ name }) => name === 'query');
     const ask = async (text: string): Promise<string> => {
       try {
-        return (await query?.run(JSON.parse(text))) ?? '';
+        return (await query?.run(JSON.parse(text), new AbortController().signal)) ?? '';
       } catch (error) {
         return String(error);
       }

@@ -1,9 +1,18 @@
 // Asks the built-in model as an agent does, and computes reference answers with independent SQL on the
 // warehouse's current data.
 import type { Ctx } from '../../../src/core/ctx.ts';
-import type { ModelEvent, ModelRequest } from '../../../src/gateways/model/model.ts';
+import { fullAccess } from '../../../src/core/record-access.ts';
+import type { ModelEvent, ModelRequest, ModelTool } from '../../../src/gateways/model/model.ts';
 import { createOfflineModel } from '../../../src/gateways/model/offline/offline-model.ts';
+import { createVersionTools, getRecordTools } from '../../../src/public/index.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import {
+  type InvoiceRow,
+  invoicesEndpoint,
+  loadInvoices,
+  publishVersion,
+  withReads,
+} from '../../public/fixture.ts';
 import { testClock } from '../../setup/database.ts';
 
 export const createRequest = (
@@ -45,4 +54,42 @@ export async function createReference(
     const { rows } = await db.data.query({ text: `with ${tables.join(', ')} ${sql}`, rowMode: 'array' });
     return (rows as unknown[][]).map((row) => row.map(String).join(' | ')).join('\n');
   };
+}
+
+/** The tools of the published version, as an agent of the organization has them. */
+export const openTools = (ctx: Ctx, organizationId: string): readonly ModelTool[] =>
+  createVersionTools(
+    getRecordTools(withReads(ctx)),
+    { ...ctx, organizationId },
+    {
+      version: 'v1',
+      reads: fullAccess,
+      maxCharacters: 60_000,
+    },
+  );
+
+/** The tools of a version that publishes these rows as orders, by default without their currency. */
+export async function openOrders(
+  ctx: Ctx,
+  organizationId: string,
+  rows: readonly InvoiceRow[],
+  { hasCurrency = false } = {},
+): Promise<readonly ModelTool[]> {
+  await loadInvoices(ctx, organizationId, rows);
+  const orders = {
+    ...invoicesEndpoint,
+    name: 'orders',
+    description: 'Orders',
+    fields: [
+      ...invoicesEndpoint.fields.filter(({ name }) => name !== 'customer' && name !== 'totalText'),
+      ...(hasCurrency ? [{ name: 'currency', source: 'entity' }] : []),
+    ],
+    filters: [
+      ...invoicesEndpoint.filters.filter(({ field }) => field !== 'customerName'),
+      { field: 'customerName', operators: ['eq', 'contains'] },
+      ...(hasCurrency ? [{ field: 'currency', operators: ['eq'] }] : []),
+    ],
+  };
+  await publishVersion(ctx, organizationId, { endpoints: [orders] });
+  return openTools(ctx, organizationId);
 }

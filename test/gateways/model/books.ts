@@ -2,14 +2,13 @@
 // warehouse without an ERP. Today is 2011-08-31 in questions about them.
 
 import type { Ctx } from '../../../src/core/ctx.ts';
-import { fullAccess } from '../../../src/core/record-access.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import type { ModelTool } from '../../../src/gateways/model/model.ts';
-import { createVersionTools, getRecordTools } from '../../../src/public/index.ts';
 import type { RecordColumn } from '../../../src/warehouse/columns.ts';
 import { createRecordTable } from '../../../src/warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { publishVersion, withReads } from '../../public/fixture.ts';
+import { publishVersion } from '../../public/fixture.ts';
+import { openTools } from './ask.ts';
 
 type Table = {
   readonly type: string;
@@ -223,10 +222,5 @@ export async function openBooks(
   await publishVersion(ctx, organizationId, {
     endpoints: [declared ? summarizedInvoices : invoices, customers],
   });
-  const tenant = { ...ctx, organizationId };
-  return createVersionTools(getRecordTools(withReads(ctx)), tenant, {
-    version: 'v1',
-    reads: fullAccess,
-    maxCharacters: 60_000,
-  });
+  return openTools(ctx, organizationId);
 }

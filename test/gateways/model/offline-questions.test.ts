@@ -1,20 +1,11 @@
 // Questions to the built-in model, generated from a fixed seed, and what a plain loop over the rows says to
 // them. The model may decline; what it answers has to be right. Questions with a word that changes their
 // meaning in a way that it doesn't know must be declined.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fullAccess } from '../../../src/core/record-access.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ModelTool } from '../../../src/gateways/model/model.ts';
-import { createVersionTools, getRecordTools } from '../../../src/public/index.ts';
-import {
-  type InvoiceRow,
-  invoicesEndpoint,
-  loadInvoices,
-  publishVersion,
-  withReads,
-} from '../../public/fixture.ts';
-import { type TestDatabase, testDatabase } from '../../setup/database.ts';
-import { makeOrganization } from '../../setup/organization.ts';
-import { ask } from './ask.ts';
+import type { InvoiceRow } from '../../public/fixture.ts';
+import { useOrganization } from '../../setup/use-organization.ts';
+import { ask, openOrders } from './ask.ts';
 
 const questionCount = 200;
 
@@ -301,41 +292,19 @@ const misleading: readonly (() => string)[] = [
   },
 ];
 
-let database: TestDatabase;
+const org = useOrganization();
 let tools: readonly ModelTool[];
-
 beforeAll(async () => {
-  database = await testDatabase();
-  const { id } = await makeOrganization(database.ctx);
   const stored = rows.map(
     (row, index): InvoiceRow => ({
-      ...{
-        id: 9_000 + index,
-        tranid: row.number,
-        status: row.status,
-        total: row.cents === null ? null : amount(row.cents),
-      },
-      ...{ seq: String(row.seq), paid: row.paid, trandate: row.day, lastmodified: '2026-05-01T10:00:00Z' },
+      ...{ id: 9_000 + index, tranid: row.number, status: row.status, seq: String(row.seq), paid: row.paid },
+      ...{ total: row.cents === null ? null : amount(row.cents), trandate: row.day },
       ...{ entity: row.customer === null ? null : `1${row.customer.length}`, entityName: row.customer },
+      lastmodified: '2026-05-01T10:00:00Z',
     }),
   );
-  await loadInvoices(database.ctx, id, stored);
-  const fields = invoicesEndpoint.fields.filter(({ name }) => name !== 'totalText');
-  const filters = [
-    ...invoicesEndpoint.filters.filter(({ field }) => field !== 'customerName'),
-    { field: 'customerName', operators: ['eq', 'contains'] },
-  ];
-  const shown = fields.filter(({ name }) => name !== 'customer');
-  await publishVersion(database.ctx, id, {
-    endpoints: [{ ...invoicesEndpoint, name: 'orders', description: 'Orders', fields: shown, filters }],
-  });
-  tools = createVersionTools(
-    getRecordTools(withReads(database.ctx)),
-    { ...database.ctx, organizationId: id },
-    { version: 'v1', reads: fullAccess, maxCharacters: 60_000 },
-  );
+  tools = await openOrders(org.ctx, org.id, stored);
 });
-afterAll(() => database.close());
 
 describe('generated questions', () => {
   it(`${questionCount} with known words are answered, none wrongly`, async () => {

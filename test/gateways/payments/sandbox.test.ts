@@ -21,13 +21,7 @@ import {
 import { nextBankingDay } from '../../../src/gateways/payments/sandbox/payout-days.ts';
 import { processDueChanges } from '../../../src/gateways/payments/sandbox/process-due-changes.ts';
 import { testCards } from '../../../src/gateways/payments/sandbox/test-cards.ts';
-import {
-  type TestClock,
-  type TestDatabase,
-  testClock,
-  testDatabase,
-  testSettings,
-} from '../../setup/database.ts';
+import { type TestDatabase, testClock, testDatabase, testSettings } from '../../setup/database.ts';
 import { makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
 
@@ -35,8 +29,8 @@ const never = new AbortController().signal;
 const later = testSettings.sandbox.delayMs;
 const day = testSettings.sandbox.payoutEveryMs;
 
+const clock = testClock(new Date('2026-03-06T10:00:00Z')); // a Friday
 let database: TestDatabase;
-let clock: TestClock;
 let organizationId: string;
 let hook: Server;
 /** Paths whose next request gets a 503. */
@@ -58,7 +52,6 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => {
     hook.listen(0, '127.0.0.1', resolve);
   });
-  clock = testClock(new Date('2026-03-06T10:00:00Z')); // a Friday
   const ownUrl = `http://127.0.0.1:${(hook.address() as AddressInfo).port}`;
   database = await testDatabase({ clock, settings: { ownUrl, publicUrl: 'https://portal.example.test' } });
   organizationId = (await makeOrganization(database.ctx, { name: 'Aster & Söhne' })).id;
