@@ -3,7 +3,7 @@
 // machine, a proxy or a tunnel.
 import type { Express } from 'express';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { consoleText } from '../../demo/demo.ts';
 import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
@@ -188,24 +188,21 @@ describe('a service with a demo owner', () => {
     ['0.0.0.0', 404],
   ])('listening on %s answers %i', async (host, expected) => {
     const service = await start(host);
-    try {
-      const response = await fetch(`${service.localUrl}/auth/demo`, {
-        method: 'POST',
-        headers: { origin: service.localUrl },
-        redirect: 'manual',
-      });
-      expect(response.status).toBe(expected);
-      const page = await (await fetch(service.localUrl)).text();
-      const text = consoleText(service);
-      expect([
-        text.startsWith(`The console is at ${service.url}`),
-        text.includes('its first page signs you in'),
-      ]).toEqual([true, expected === 303]);
-      expect(service.hasDemoSignIn).toBe(expected === 303);
-      // The organization of this demo exists: the page has the button wherever the text says so.
-      expect(page.includes('action="/auth/demo"')).toBe(expected === 303);
-    } finally {
-      await service.stop();
-    }
+    onTestFinished(() => service.stop());
+    const response = await fetch(`${service.localUrl}/auth/demo`, {
+      method: 'POST',
+      headers: { origin: service.localUrl },
+      redirect: 'manual',
+    });
+    expect(response.status).toBe(expected);
+    const page = await (await fetch(service.localUrl)).text();
+    const text = consoleText(service);
+    expect([
+      text.startsWith(`The console is at ${service.url}`),
+      text.includes('its first page signs you in'),
+    ]).toEqual([true, expected === 303]);
+    expect(service.hasDemoSignIn).toBe(expected === 303);
+    // The organization of this demo exists: the page has the button wherever the text says so.
+    expect(page.includes('action="/auth/demo"')).toBe(expected === 303);
   });
 });

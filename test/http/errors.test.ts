@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import supertest from 'supertest';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { createId } from '../../src/core/id.ts';
 import { openDb, openKnex } from '../../src/db/connect.ts';
@@ -52,16 +52,13 @@ describe('the error body', () => {
   it('is 503 with Retry-After while the database is unavailable', async () => {
     const url = 'postgres://nobody@127.0.0.1:1/none';
     const away = openDb(url, url, { control: 1, data: 1 }, 1000);
-    try {
-      const answer = await createApi(createApp({ ...org.ctx, db: away }), org.owner.secret)('get', '/whoami');
-      expect([answer.status, answer.body.error.code, answer.headers['retry-after']]).toEqual([
-        503,
-        'INTERNAL_ERROR',
-        '2',
-      ]);
-    } finally {
-      await away.close();
-    }
+    onTestFinished(() => away.close());
+    const answer = await createApi(createApp({ ...org.ctx, db: away }), org.owner.secret)('get', '/whoami');
+    expect([answer.status, answer.body.error.code, answer.headers['retry-after']]).toEqual([
+      503,
+      'INTERNAL_ERROR',
+      '2',
+    ]);
   });
 
   it.each([

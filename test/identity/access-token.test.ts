@@ -41,22 +41,13 @@ let userinfo: { status: number; body: object } = { status: 404, body: {} };
 
 function startProvider(): void {
   const provider = new Provider(issuer, {
-    clients: [
-      {
-        client_id: 'agent',
-        client_secret: clientSecret,
-        grant_types: ['client_credentials'],
-        redirect_uris: [],
-        response_types: [],
-      },
-      {
-        client_id: 'fresh',
-        client_secret: clientSecret,
-        grant_types: ['client_credentials'],
-        redirect_uris: [],
-        response_types: [],
-      },
-    ],
+    clients: ['agent', 'fresh'].map((client_id) => ({
+      client_id,
+      client_secret: clientSecret,
+      grant_types: ['client_credentials'],
+      redirect_uris: [],
+      response_types: [],
+    })),
     jwks: { keys: [{ ...key.privateKey.export({ format: 'jwk' }), kid: key.kid, use: 'sig', alg: 'RS256' }] },
     scopes: ['portal:read'],
     features: {
@@ -157,14 +148,15 @@ const linkedSubjects = async () => {
 
 describe('a token of the provider', () => {
   it('401 while there is no verified e-mail address', async () => {
-    claimed = {};
-    expect((await call(await issue('agent'))).status).toBe(401);
-    claimed = { email: 'ada@example.test' };
-    expect((await call(await issue('agent'))).status).toBe(401);
-    claimed = { email: 'ada@example.test', email_verified: false };
-    expect((await call(await issue('agent'))).status).toBe(401);
-    claimed = { email: 'nobody@example.test', email_verified: true };
-    expect((await call(await issue('agent'))).status).toBe(401);
+    for (const claims of [
+      {},
+      { email: 'ada@example.test' },
+      { email: 'ada@example.test', email_verified: false },
+      { email: 'nobody@example.test', email_verified: true },
+    ]) {
+      claimed = claims;
+      expect([claims, (await call(await issue('agent'))).status]).toEqual([claims, 401]);
+    }
     expect(await linkedSubjects()).toEqual([]);
   });
 

@@ -1,31 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Caller, Principal } from '../../src/core/ctx.ts';
 import { unlimitedLayer } from '../../src/core/record-access.ts';
 import { createTokenVerifier } from '../../src/identity/access-token.ts';
 import { identify } from '../../src/identity/principal.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { openBrowser } from '../setup/identity-provider.ts';
+import { makeKey } from '../setup/organization.ts';
+import { useSignIn } from '../setup/use-sign-in.ts';
 
-let database: TestDatabase;
-let site: SignInSite;
-let organization: { id: string; ownerId: string };
+const site = useSignIn();
 let session: string;
-
 beforeAll(async () => {
-  database = await testDatabase();
-  organization = await makeOrganization(database.ctx, { name: 'Acme', ownerEmail: 'owner@acme.example' });
-  site = await startSignInSite({
-    ctx: database.ctx,
-    people: [{ id: 'owner', email: 'owner@acme.example', name: 'Owner of Acme', about: '' }],
-  });
   const browser = openBrowser();
   await browser.signIn(site.origin, 'owner');
   session = browser.session();
-});
-afterAll(async () => {
-  await site.stop();
-  await database.close();
 });
 
 const identified = (given: { authorization?: string; session?: string }): Promise<Caller> =>
@@ -41,7 +28,7 @@ const identified = (given: { authorization?: string; session?: string }): Promis
 
 describe('a key, a token and a session of one person', () => {
   it('yield the same principal except for the credential and masked fields', async () => {
-    const key = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
+    const key = await makeKey(site.ctx, site.organization.id, { permissions: ['write'] });
     const callers = [
       await identified({ authorization: `Bearer ${key.secret}` }),
       await identified({ authorization: `Bearer ${await site.agentToken()}` }),
@@ -54,19 +41,19 @@ describe('a key, a token and a session of one person', () => {
     expect(principals).toHaveLength(3);
     const [byKey, byToken, bySession] = principals.map(({ credential: _credential, ...rest }) => rest);
     expect(byKey).toMatchObject({
-      user: { id: organization.ownerId, name: 'Owner of Acme' },
-      organization: { id: organization.id },
+      user: { id: site.organization.ownerId, name: 'Owner of Acme' },
+      organization: { id: site.organization.id },
     });
     expect(byKey?.permissions.size).toBeGreaterThan(20);
     expect(byKey?.reads).toEqual({ layers: [unlimitedLayer], unmasked: false });
     expect(byToken).toEqual({ ...byKey, reads: { layers: [], unmasked: true } });
     expect(bySession).toEqual(byToken);
     for (const { user, readOnly, refusal } of callers)
-      expect([user.id, readOnly, refusal]).toEqual([organization.ownerId, false, undefined]);
+      expect([user.id, readOnly, refusal]).toEqual([site.organization.ownerId, false, undefined]);
   });
 
   it('can be restricted to reading: a key by its access level, a token by its scope', async () => {
-    const key = await makeKey(database.ctx, organization.id);
+    const key = await makeKey(site.ctx, site.organization.id);
     const byKey = await identified({ authorization: `Bearer ${key.secret}` });
     const byToken = await identified({ authorization: `Bearer ${await site.agentToken('portal:read')}` });
     expect(byToken.principal?.permissions).toEqual(byKey.principal?.permissions);

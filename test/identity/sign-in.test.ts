@@ -1,6 +1,6 @@
 // Sign-in through a real identity provider.
 import supertest from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { DemoPerson } from '../../demo/identity-provider/identity-provider.ts';
 import { createApp } from '../../src/app.ts';
 import { createApi } from '../setup/api.ts';
@@ -109,34 +109,29 @@ describe('signing in', () => {
       people: site.people,
       publicUrl: 'https://portal.acme.example',
     });
-    try {
-      const browser = openBrowser();
-      const login = await browser.send(`${secure.origin}/auth/login`);
-      expect(login.headers.getSetCookie()[0]).toMatch(
-        /^__Host-portal_sign_in=[^;]+; Max-Age=600; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$/,
-      );
-      const callback = new URL(
-        await browser.throughProvider(login.headers.get('location') ?? '', 'stranger'),
-      );
-      expect(callback.origin).toBe('https://portal.acme.example');
-      site.people.push({ id: 'second', email: 'owner@acme.example', name: '', about: '' });
-      const again = openBrowser();
-      const back = new URL(await again.throughProvider(await again.begin(secure.origin), 'second'));
-      const response = await again.send(`${secure.origin}/auth/callback${back.search}`);
-      expect(response.headers.get('location')).toBe('https://portal.acme.example/');
-      const cookie = response.headers.getSetCookie().find((line) => line.includes('portal_session=')) ?? '';
-      expect(cookie).toMatch(
-        /^__Host-portal_session=[\w-]{43}; Max-Age=604800; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$/,
-      );
-      // A sibling domain can only set a cookie without the prefix: it is ignored.
-      const whoAmI = (cookies: string) =>
-        fetch(`${secure.origin}/api/platform/v1/whoami`, { headers: { cookie: cookies } });
-      const [own = ''] = cookie.split(';');
-      expect((await whoAmI(`portal_session=${'a'.repeat(43)}; ${own}`)).status).toBe(200);
-      expect((await whoAmI(own.replace('__Host-', ''))).status).toBe(401);
-    } finally {
-      await secure.stop();
-    }
+    onTestFinished(() => secure.stop());
+    const browser = openBrowser();
+    const login = await browser.send(`${secure.origin}/auth/login`);
+    expect(login.headers.getSetCookie()[0]).toMatch(
+      /^__Host-portal_sign_in=[^;]+; Max-Age=600; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$/,
+    );
+    const callback = new URL(await browser.throughProvider(login.headers.get('location') ?? '', 'stranger'));
+    expect(callback.origin).toBe('https://portal.acme.example');
+    site.people.push({ id: 'second', email: 'owner@acme.example', name: '', about: '' });
+    const again = openBrowser();
+    const back = new URL(await again.throughProvider(await again.begin(secure.origin), 'second'));
+    const response = await again.send(`${secure.origin}/auth/callback${back.search}`);
+    expect(response.headers.get('location')).toBe('https://portal.acme.example/');
+    const cookie = response.headers.getSetCookie().find((line) => line.includes('portal_session=')) ?? '';
+    expect(cookie).toMatch(
+      /^__Host-portal_session=[\w-]{43}; Max-Age=604800; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Lax$/,
+    );
+    // A sibling domain can only set a cookie without the prefix: it is ignored.
+    const whoAmI = (cookies: string) =>
+      fetch(`${secure.origin}/api/platform/v1/whoami`, { headers: { cookie: cookies } });
+    const [own = ''] = cookie.split(';');
+    expect((await whoAmI(`portal_session=${'a'.repeat(43)}; ${own}`)).status).toBe(200);
+    expect((await whoAmI(own.replace('__Host-', ''))).status).toBe(401);
   });
 });
 
@@ -299,29 +294,26 @@ describe('problems', () => {
     const port = await findStablePort();
     const away = await startSignInSite({ ctx: site.database.ctx, people: site.people, providerPort: port });
     await away.provider.stop();
+    onTestFinished(() => away.stop());
+    const down = await fetch(`${away.origin}/auth/login`, { redirect: 'manual' });
+    expect([down.status, down.headers.get('retry-after')]).toEqual([503, '10']);
+    const { createServer } = await import('node:http');
+    const { issuer } = away.provider;
+    const back = createServer((_req, res) => {
+      const metadata = {
+        issuer,
+        authorization_endpoint: `${issuer}/auth`,
+        token_endpoint: `${issuer}/token`,
+        jwks_uri: `${issuer}/jwks`,
+      };
+      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(metadata));
+    });
+    await new Promise<void>((resolve) => back.listen(port, '127.0.0.1', resolve));
     try {
-      const down = await fetch(`${away.origin}/auth/login`, { redirect: 'manual' });
-      expect([down.status, down.headers.get('retry-after')]).toEqual([503, '10']);
-      const { createServer } = await import('node:http');
-      const { issuer } = away.provider;
-      const back = createServer((_req, res) => {
-        const metadata = {
-          issuer,
-          authorization_endpoint: `${issuer}/auth`,
-          token_endpoint: `${issuer}/token`,
-          jwks_uri: `${issuer}/jwks`,
-        };
-        res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(metadata));
-      });
-      await new Promise<void>((resolve) => back.listen(port, '127.0.0.1', resolve));
-      try {
-        expect((await fetch(`${away.origin}/auth/login`, { redirect: 'manual' })).status).toBe(302);
-      } finally {
-        back.closeAllConnections();
-        await new Promise((resolve) => back.close(resolve));
-      }
+      expect((await fetch(`${away.origin}/auth/login`, { redirect: 'manual' })).status).toBe(302);
     } finally {
-      await away.stop();
+      back.closeAllConnections();
+      await new Promise((resolve) => back.close(resolve));
     }
   });
 

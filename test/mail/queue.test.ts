@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
 import { createKeyring } from '../../src/core/keyring.ts';
@@ -20,28 +20,23 @@ import {
 } from '../../src/mail/index.ts';
 import { claimMail, markDataStarted, markSent } from '../../src/mail/outgoing-mails.store.ts';
 import type { MailSenderOptions } from '../../src/mail/sender.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
+import { testSettings } from '../setup/database.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import { type MailServer, type ScriptedServer, startMailServer, startScriptedServer } from '../setup/smtp.ts';
 import { until } from '../setup/until.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
 /** No timeout is ever reached, except where a test sets another. */
 const limits = { connectMs: 30_000, envelopeMs: 30_000, dataMs: 30_000, stopMs: 200 };
 const quick = { pollMs: 50, leaseMs: 60_000, retryDelaysMs: [0, 0], limits };
 const key = Buffer.alloc(32, 7);
 
-let database: TestDatabase;
+const org = useOrganization();
 let server: MailServer;
-let organizationId: string;
 let senders: QueueWorker[] = [];
 const scripted: ScriptedServer[] = [];
 const children: ChildProcess[] = [];
 
-beforeAll(async () => {
-  database = await testDatabase();
-  organizationId = (await makeOrganization(database.ctx)).id;
-});
-afterAll(() => database.close());
 beforeEach(async () => {
   server = await startMailServer();
 });
@@ -55,8 +50,8 @@ afterEach(async () => {
 });
 
 const tenant = (smtpUrl = server.url): TenantCtx => ({
-  ...database.ctx,
-  organizationId,
+  ...org.ctx,
+  organizationId: org.id,
   keyring: createKeyring([{ id: 'test', bytes: key }]),
   settings: {
     ...testSettings,
@@ -113,7 +108,7 @@ async function script(...args: Parameters<typeof startScriptedServer>): Promise<
 describe('claiming', () => {
   it('serves the organization with the fewest mails in progress next, however many another one queued before', async () => {
     const many = await Promise.all(Array.from({ length: 4 }, () => enqueue()));
-    const other = { ...tenant(), organizationId: (await makeOrganization(database.ctx)).id };
+    const other = { ...tenant(), organizationId: (await makeOrganization(org.ctx)).id };
     const one = await inTransaction(other, (tx) =>
       enqueueMail(tx, other, {
         kind: 'test',
@@ -123,7 +118,7 @@ describe('claiming', () => {
       }),
     );
     const claimed: (string | undefined)[] = [];
-    for (let n = 0; n < 6; n += 1) claimed.push((await claimMail(database.ctx, createId(), 60_000))?.id);
+    for (let n = 0; n < 6; n += 1) claimed.push((await claimMail(org.ctx, createId(), 60_000))?.id);
     expect([claimed[1], claimed[5]]).toEqual([one, undefined]);
     expect(claimed.filter((id) => id !== one && id !== undefined).sort()).toEqual([...many].sort());
     await inTransaction(other, (tx) => tx('outgoing_mails').delete());
@@ -329,20 +324,17 @@ describe('several senders', () => {
         );
       },
     });
-    try {
-      const sender = start(tenant(ready.url));
-      await until(async () => (recipients > 0 ? true : undefined));
-      await sender.waitUntilIdle();
-      expect([recipients, ready.delivered.length]).toEqual([1, 0]);
-      expect(await row(id)).toMatchObject({
-        status: 'sending',
-        attempts: 1,
-        last_error: null,
-        data_begun_at: null,
-      });
-    } finally {
-      await ready.close();
-    }
+    onTestFinished(() => ready.close());
+    const sender = start(tenant(ready.url));
+    await until(async () => (recipients > 0 ? true : undefined));
+    await sender.waitUntilIdle();
+    expect([recipients, ready.delivered.length]).toEqual([1, 0]);
+    expect(await row(id)).toMatchObject({
+      status: 'sending',
+      attempts: 1,
+      last_error: null,
+      data_begun_at: null,
+    });
   });
 
   it('mark a mail unknown whose sender died while sending the message, unless the server’s reply arrives after all', async () => {
@@ -387,7 +379,12 @@ describe('a sender that is killed', () => {
     const { settings } = tenant(smtpUrl);
     await writeFile(
       file,
-      JSON.stringify({ address: database.address, key: key.toString('base64'), settings, options: quick }),
+      JSON.stringify({
+        address: org.database.address,
+        key: key.toString('base64'),
+        settings,
+        options: quick,
+      }),
     );
     const child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), [file], {
       stdio: 'inherit',
@@ -431,7 +428,7 @@ describe('prune_mails', () => {
     await change(done, { status: 'sent', body: null, created_at: old });
     await change(waiting, { created_at: old });
     await change(recent, { status: 'failed', body: null });
-    await database.ctx.db.control.raw('select prune_mails()');
+    await org.ctx.db.control.raw('select prune_mails()');
     expect([await row(done), (await row(waiting)).status, (await row(recent)).status]).toEqual([
       undefined,
       'queued',

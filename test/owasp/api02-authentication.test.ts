@@ -126,11 +126,13 @@ describe('a session', () => {
     const { cookie } = await makeSession(site.ctx, site.organization.ownerId, site.organization.id);
     const own = new URL(site.origin);
     const foreign = [
+      undefined,
       'https://evil.example',
       'null',
       `${site.origin}.evil.example`,
       `http://evil.example:${own.port}`,
       `https://${own.host}`,
+      `http://${own.hostname}:81`,
     ];
     const writes = guardedRoutes().filter(({ method }) => method !== 'GET');
     expect(writes.length).toBeGreaterThan(60);
@@ -138,7 +140,7 @@ describe('a session', () => {
     for (const [index, route] of writes.entries()) {
       // Each operation gets one of them in turn: one place decides for all of them.
       const origin = foreign[index % foreign.length];
-      const headers = { cookie, ...(origin !== undefined && { origin }) };
+      const headers = { cookie, referer: site.origin, ...(origin !== undefined && { origin }) };
       const answer = await fetch(`${site.origin}${platformBase}${buildPath(route)}`, {
         method: route.method,
         headers,

@@ -3,38 +3,28 @@
 // unsubscribe links opened by programs: test/platform/subscriptions/unsubscribe; the rate limit that REST and
 // the messages of MCP share: test/mcp/endpoint. Here the floods: a client that repeats a flow that sends, costs
 // or creates much is stopped.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defaultQuotas } from '../../src/core/settings/quotas.ts';
-import { type Api, listCodes, signedInApi } from '../setup/api.ts';
-import { type Company, openCompany } from '../setup/company.ts';
+import { listCodes, signedInApi } from '../setup/api.ts';
 import { makePerson, makeSession } from '../setup/organization.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
-let company: Company;
-let owner: Api;
 const maxOrganizationsPerPerson = 3;
-beforeAll(async () => {
-  const quotas = { ...defaultQuotas, invitations: 6 };
-  const settings = { allowSignup: true, rateLimitPerMinute: 60, quotas, maxOrganizationsPerPerson };
-  company = await openCompany({ settings });
-  ({ owner } = company);
+const quotas = { ...defaultQuotas, invitations: 6 };
+const org = useOrganization({
+  settings: { allowSignup: true, rateLimitPerMinute: 60, quotas, maxOrganizationsPerPerson },
 });
-afterAll(() => company.close());
-beforeEach(() => company.ctx.db.control.raw('delete from rate_limits'));
+beforeEach(() => org.ctx.db.control.raw('delete from rate_limits'));
 
-const viewer = async (): Promise<string> => {
-  const { body } = await owner('get', `/organizations/${company.id}/roles`);
-  return body.data.find(({ name }: { name: string }) => name === 'viewer').id;
-};
+const invite = (email: string) =>
+  org.api('post', `${org.at}/invitations`, { email, roleId: org.role('viewer') });
 const mails = async (): Promise<number> => {
-  const [row] = await company.sql((tx) => tx('outgoing_mails').count<{ count: string }[]>({ count: '*' }));
+  const [row] = await org.sql((tx) => tx('outgoing_mails').count<{ count: string }[]>({ count: '*' }));
   return Number(row?.count);
 };
 
 describe('invitations', () => {
   it('to many addresses stop at the quota, and no more mail is sent', async () => {
-    const roleId = await viewer();
-    const invite = (email: string) =>
-      owner('post', `/organizations/${company.id}/invitations`, { email, roleId });
     const answers = await Promise.all(
       Array.from({ length: 9 }, (_, index) => invite(`guest-${index}@example.test`)),
     );
@@ -44,16 +34,12 @@ describe('invitations', () => {
   });
 
   it('to one address in any spelling are one, with one mail until it has been sent', async () => {
-    const roleId = await viewer();
-    const list = () => owner('get', `/organizations/${company.id}/invitations`);
+    const list = () => org.api('get', `${org.at}/invitations`);
     const before = await mails();
     const { body: open } = await list();
     const email: string = open.data[0].email;
     for (const spelled of [email.toUpperCase(), `${email[0]?.toUpperCase()}${email.slice(1)}`, email]) {
-      const answer = await owner('post', `/organizations/${company.id}/invitations`, {
-        email: spelled,
-        roleId,
-      });
+      const answer = await invite(spelled);
       expect([answer.status, answer.body.id]).toEqual([201, open.data[0].id]);
     }
     expect([await mails(), (await list()).body.pagination.total]).toEqual([before, open.pagination.total]);
@@ -68,19 +54,16 @@ describe('invitations', () => {
     'a@example.test\u2028b',
   ])('to %j are rejected: one address, no header', async (email) => {
     const before = await mails();
-    const answer = await owner('post', `/organizations/${company.id}/invitations`, {
-      email,
-      roleId: await viewer(),
-    });
+    const answer = await invite(email);
     expect([answer.status, await mails()]).toEqual([422, before]);
   });
 });
 
 describe('sign-up', () => {
   it('limits the organizations of a person, whatever the way', async () => {
-    const person = await makePerson(company.ctx, 'collector@example.test');
-    const { cookie } = await makeSession(company.ctx, person.id);
-    const api = signedInApi(company.app, company.ctx, cookie);
+    const person = await makePerson(org.ctx, 'collector@example.test');
+    const { cookie } = await makeSession(org.ctx, person.id);
+    const api = signedInApi(org.app, org.ctx, cookie);
     const make = (name: string) => api('post', '/organizations', { name });
     const statuses: number[] = [];
     for (let count = 0; count < maxOrganizationsPerPerson + 1; count += 1)

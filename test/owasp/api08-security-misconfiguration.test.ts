@@ -14,15 +14,14 @@ import { platformBase } from '../../src/http/served.ts';
 import { createMetrics } from '../../src/operate/metrics.ts';
 import { listen } from '../contract/http.ts';
 import { loadInvoices, publishVersion } from '../public/fixture.ts';
-import { type Company, openCompany } from '../setup/company.ts';
 import { makeSession } from '../setup/organization.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
-let company: Company;
+const org = useOrganization({ settings: { corsOrigins: ['https://shop.example'] } });
 let server: Server;
 let origin: string;
 beforeAll(async () => {
-  company = await openCompany({ settings: { corsOrigins: ['https://shop.example'] } });
-  const { ctx, app, id } = company;
+  const { ctx, app, id } = org;
   await loadInvoices(ctx, id, [{ id: 1, tranid: 'INV-1', status: 'open' }]);
   await publishVersion(ctx, id);
   const readiness = async () => ({ ready: true, checks: { database: 'ok' } });
@@ -33,10 +32,9 @@ beforeAll(async () => {
 afterAll(async () => {
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
-  await company.close();
 });
 
-const keyed = () => ({ authorization: `Bearer ${company.secret}`, 'x-tenant-id': company.id });
+const keyed = () => ({ authorization: `Bearer ${org.owner.secret}`, 'x-tenant-id': org.id });
 type Asked = [name: string, path: string, init?: () => RequestInit];
 const whoami = `${platformBase}/whoami`;
 const keyedGet = () => ({ headers: keyed() });
@@ -119,11 +117,11 @@ describe('a request', () => {
     'by %s does nothing, and repeats nothing of what it brought',
     async (method) => {
       for (const path of [whoami, '/api/public/v1/invoices', '/auth/session', '/healthz', '/']) {
-        const head = `${method} ${path} HTTP/1.1\r\nHost: portal\r\nX-Marked: marked-secret\r\nAuthorization: Bearer ${company.secret}\r\nx-tenant-id: ${company.id}\r\nConnection: close\r\n\r\n`;
+        const head = `${method} ${path} HTTP/1.1\r\nHost: portal\r\nX-Marked: marked-secret\r\nAuthorization: Bearer ${org.owner.secret}\r\nx-tenant-id: ${org.id}\r\nConnection: close\r\n\r\n`;
         const { status, text } = await raw(head);
         expect([path, status >= 400 || (method === 'OPTIONS' && status === 204)]).toEqual([path, true]);
         expect(text).not.toContain('marked-secret');
-        expect(text).not.toContain(company.secret);
+        expect(text).not.toContain(org.owner.secret);
       }
     },
   );
@@ -153,7 +151,7 @@ describe('a request', () => {
   });
 
   it('from a page of another origin cannot read anything, with or without a cookie', async () => {
-    const { cookie } = await makeSession(company.ctx, company.ownerId, company.id);
+    const { cookie } = await makeSession(org.ctx, org.owner.id, org.id);
     const lookalikes = ['https://shop.example.evil.example', 'http://shop.example'];
     const paths = [whoami, '/api/public/v1/invoices', '/auth/session', '/mcp', `${platformBase}/openapi`];
     for (const from of ['https://evil.example', 'null', ...lookalikes])
@@ -184,12 +182,12 @@ describe('operator endpoints', () => {
       sinceTickSeconds: () => 0,
       databaseStats: async () => undefined,
     });
-    const app = createApp({ ...company.ctx, log: createLog('silent') }, { onServed: metrics.onServed });
+    const app = createApp({ ...org.ctx, log: createLog('silent') }, { onServed: metrics.onServed });
     const { url: at, stop } = await listen(app);
     await fetch(`${at}/api/public/v1/invoices/1?number=marked`, { headers: keyed() });
-    await fetch(`${at}${platformBase}/teams/${company.id}?marked=1`, { headers: keyed() });
+    await fetch(`${at}${platformBase}/teams/${org.id}?marked=1`, { headers: keyed() });
     await fetch(`${at}/unsubscribe?token=marked`);
-    await fetch(`${at}/marked/${company.secret}`);
+    await fetch(`${at}/marked/${org.owner.secret}`);
     await stop();
     const text = [
       await metrics.text(),
@@ -197,9 +195,9 @@ describe('operator endpoints', () => {
     ].join();
     expect(text).toContain('/api/public/{version}/{resource}/{id}');
     for (const never of [
-      company.id,
-      company.secret,
-      company.secret.slice(0, 12),
+      org.id,
+      org.owner.secret,
+      org.owner.secret.slice(0, 12),
       'marked',
       'INV-1',
       'example.test',
