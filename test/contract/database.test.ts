@@ -1,12 +1,12 @@
 // What the database itself guarantees, whatever the code does: tenant isolation, immutable published
 // versions, an append-only audit log.
+import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../src/core/id.ts';
-import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
 /**
  * Tables of no organization: the service's own counters and state, and people with their sessions, who may
@@ -26,321 +26,152 @@ const shared = [
   'users',
 ];
 
-let database: TestDatabase;
-let admin: Knex;
+const org = useOrganization();
 let mine: { id: string; ownerId: string };
 let other: { id: string; ownerId: string };
 let tables: string[];
 
 beforeAll(async () => {
-  database = await testDatabase();
-  admin = openKnex(database.address, null, 2);
-  mine = await makeOrganization(database.ctx);
-  other = await makeOrganization(database.ctx);
-  tables = (
-    await rows<{ name: string }>(
-      "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') order by 1",
-    )
-  )
-    .map(({ name }) => name)
-    .filter((name) => !shared.includes(name));
-  await fillEveryTable(mine.id);
-});
-afterAll(async () => {
-  await admin.destroy();
-  await database.close();
+  [mine, other] = [await makeOrganization(org.ctx), await makeOrganization(org.ctx)];
+  const found = await rows<{ name: string }>(
+    "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') order by 1",
+  );
+  tables = found.map(({ name }) => name).filter((name) => !shared.includes(name));
+  await fillEveryTable(mine.id, mine.ownerId);
 });
 
 const rows = async <T>(sql: string, bindings: readonly Knex.RawBinding[] = []): Promise<T[]> =>
-  (await admin.raw<{ rows: T[] }>(sql, bindings)).rows;
+  (await org.admin.raw<{ rows: T[] }>(sql, bindings)).rows;
 const as = <T>(organizationId: string, work: (tx: Tx) => Promise<T>): Promise<T> =>
-  inTransaction({ db: database.ctx.db, organizationId }, work);
+  inTransaction({ db: org.ctx.db, organizationId }, work);
 /** As the service, in no organization. */
-const service = { raw: <T>(sql: string) => database.ctx.db.control.raw<{ rows: T[] }>(sql) };
+const service = { raw: <T>(sql: string) => org.ctx.db.control.raw<{ rows: T[] }>(sql) };
 const organizationColumn = (table: string): string => (table === 'organizations' ? 'id' : 'organization_id');
 
+/** A row of every other table, each after those that it refers to. */
+function rowsFor(user_id: string, api_key_id: string, role_id: string): [table: string, row: object][] {
+  const [config, run, version, agent, conversation, team] = Array.from({ length: 6 }, createId);
+  const [view, subscription, recipient, slot] = Array.from({ length: 4 }, createId);
+  const [account_id, payment_id, payout_id, session] = Array.from({ length: 4 }, createId);
+  const id = createId();
+  const now = new Date();
+  const hash = randomBytes(32);
+  const money = { currency: 'GBP', amount_minor: 1 };
+  const addresses = { success_url: 'x', cancel_url: 'x', expires_at: now };
+  return [
+    ['audit_log', { id, credential_kind: 'api-key', action: 'x', target_type: 'x' }],
+    ['user_activity', { user_id, month: '2026-01-01' }],
+    ['erp_connections', { kind: 'netsuite', account_id: '1', settings: '{}' }],
+    ['erp_certificates', { slot: 1, certificate_pem: 'x', private_key: 'x', not_after: now }],
+    ['erp_queries', { name: 'x', label: 'x', query: 'select id from x', key_column: 'id' }],
+    ['erp_metadata', { refreshed_at: now }],
+    ['erp_record_types', { name: 'x', position: 0, head: '{}' }],
+    ['sync_configs', { id: config, name: 'x', record_type: 'x', mode: 'full', deletions: 'none' }],
+    ['sync_runs', { id: run, sync_config_id: config, record_type: 'x', mode: 'full', trigger: 'manual' }],
+    ['sync_run_events', { run_id: run, level: 'info', message: 'x' }],
+    ['drift_events', { id, record_type: 'x', kind: 'added', field: 'x', to_type: 'x', run_id: run, at: now }],
+    ['sync_alerts', { sync_config_id: config }],
+    ['certificate_alerts', { fingerprint: 'x', days: 60 }],
+    ['api_schemas', { id: version, version: 'v1', created_by: user_id }],
+    ['publication_reports', { api_schema_id: version, revision: 1 }],
+    ['token_revocations', { api_key_id, subject: 'x' }],
+    ['token_signing_keys', { kid: id, public_key: 'x', private_key: 'x' }],
+    ['mask_secrets', { secret: 'x' }],
+    ['api_key_usage', { api_key_id, day: '2026-03-02', version: 'v1', resource: 'x' }],
+    ['idempotency_keys', { credential_id: 'x', route_id: 'x', key: 'x', request_hash: hash }],
+    ['outgoing_mails', { id, kind: 'x', recipient: 'x', message_id: id, subject: 'x', body: 'x' }],
+    [
+      'invitations',
+      { id, email: 'x', role_id, role_name: 'x', token_hash: hash, invited_by: user_id, expires_at: now },
+    ],
+    ['domains', { id, hostname: 'acme.example', verification_value: 'x', next_check_at: now }],
+    ['agent_credit_entries', { id, credits: 1, kind: 'x' }],
+    ['agents', { id: agent, name: 'x', model: 'offline', api_version: 'v1' }],
+    ['conversations', { id: conversation, agent_id: agent, owner_id: user_id }],
+    [
+      'conversation_messages',
+      { id, conversation_id: conversation, role: 'user', content: 'x', status: 'complete' },
+    ],
+    [
+      'running_answers',
+      {
+        ...{ conversation_id: conversation, message_id: id, agent_id: agent },
+        ...{ month: '2026-01-01', credits: 1, lease_until: '2126-01-01' },
+      },
+    ],
+    ['warehouse_sizes', { bytes: 1, records: 1, measured_at: now }],
+    ['portal_field_mappings', { id, record_type: 'x', fields: '[]' }],
+    ['portal_sidebars', { items: '[]' }],
+    ['portal_pages', { id, slug: 'x', title: 'x', blocks: '[]' }],
+    ['portal_templates', { id, key: 'x', kind: 'document', body: 'x' }],
+    ['teams', { id: team, name: 'x' }],
+    ['team_members', { team_id: team, user_id }],
+    [
+      'views',
+      {
+        ...{ id: view, owner_id: user_id, name: 'x', record_type: 'x', columns: ['x'] },
+        ...{ visibility: 'team', team_id: team },
+      },
+    ],
+    [
+      'subscriptions',
+      {
+        ...{ id: subscription, view_id: view, owner_id: user_id },
+        ...{ schedule: '0 7 * * *', timezone: 'UTC', format: 'csv' },
+      },
+    ],
+    ['subscription_recipients', { id: recipient, subscription_id: subscription, email: 'x@example.test' }],
+    ['subscription_slots', { id: slot, subscription_id: subscription, trigger: 'manual', slot: now }],
+    [
+      'subscription_deliveries',
+      {
+        ...{ id, subscription_id: subscription, slot_id: slot, recipient_id: recipient },
+        ...{ message_id: id, status: 'queued' },
+      },
+    ],
+    ['subscription_links', { recipient_id: recipient, title: 'x', token_hash: hash }],
+    ['mail_attachments', { id, filename: 'x', content_type: 'text/csv', content: 'x' }],
+    ['pay_accounts', { id: account_id, provider: 'sandbox' }],
+    ['pay_configs', { account_id, currency: 'GBP', enabled: true, invoices: '{}' }],
+    ['pay_payments', { ...money, id: payment_id, account_id, customer_id: 'x' }],
+    ['pay_checkouts', { ...addresses, id, payment_id, title: 'x' }],
+    [
+      'pay_payment_invoices',
+      { payment_id, position: 0, record_id: 'x', number: 'x', amount_minor: 1, due_minor: 1, read_at: now },
+    ],
+    ['pay_erp_documents', { id, payment_id, kind: 'payment', external_id: 'x' }],
+    ['pay_refunds', { id, payment_id, amount_minor: 1 }],
+    [
+      'pay_payouts',
+      {
+        ...{ ...money, id: payout_id, account_id, provider_payout_id: 'x', status: 'PAID' },
+        ...{ arrival_date: '2026-03-02', created_at: now },
+      },
+    ],
+    ['pay_payout_entries', { payout_id, position: 0, kind: 'payment', payment_id, amount_minor: 1 }],
+    ['pay_events', { account_id, event_id: 'x', type: 'x' }],
+    ['pay_tasks', { account_id, kind: 'account', subject: '' }],
+    [
+      'sandbox_payments',
+      {
+        ...{ ...money, ...addresses, id: session, account_id, checkout_id: 'x', payment_id: 'x' },
+        ...{ token_hash: hash, token: 'x', title: 'x', items: '[]' },
+      },
+    ],
+    ['sandbox_refunds', { id, session_id: session, amount_minor: 1, state: 'PENDING' }],
+    ['sandbox_payouts', { ...money, id, account_id, arrival_date: '2026-03-03', created_at: now }],
+    ['sandbox_events', { id, account_id, body: '{}' }],
+  ];
+}
+
 /** At least one row of the organization in every table, as the service would write it. */
-async function fillEveryTable(id: string): Promise<void> {
-  await makeKey(database.ctx, id);
-  await makeMember(database.ctx, id, ['team:read']);
-  const [configId, runId] = [createId(), createId()];
+async function fillEveryTable(id: string, userId: string): Promise<void> {
+  const key = await makeKey(org.ctx, id);
+  await makeMember(org.ctx, id, ['team:read']);
   await as(id, async (tx) => {
-    const own = { organization_id: id };
-    const user = await tx('memberships').first<{ user_id: string }>('user_id');
-    await tx('audit_log').insert({
-      ...own,
-      id: createId(),
-      credential_kind: 'api-key',
-      action: 'x',
-      target_type: 'x',
-    });
-    await tx('user_activity').insert({ ...own, user_id: user.user_id, month: '2026-01-01' });
-    await tx('erp_connections').insert({ ...own, kind: 'netsuite', account_id: '1', settings: '{}' });
-    await tx('erp_certificates').insert({
-      ...own,
-      slot: 1,
-      certificate_pem: 'x',
-      private_key: 'x',
-      not_after: new Date(),
-    });
-    await tx('erp_queries').insert({
-      ...own,
-      name: 'x',
-      label: 'x',
-      query: 'select id from x',
-      key_column: 'id',
-    });
-    await tx('erp_metadata').insert({ ...own, refreshed_at: new Date() });
-    await tx('erp_record_types').insert({ ...own, name: 'x', position: 0, head: '{}' });
-    await tx('sync_configs').insert({
-      ...own,
-      id: configId,
-      name: 'x',
-      record_type: 'invoice',
-      mode: 'full',
-      deletions: 'none',
-    });
-    await tx('sync_runs').insert({
-      ...own,
-      id: runId,
-      sync_config_id: configId,
-      record_type: 'invoice',
-      mode: 'full',
-      trigger: 'manual',
-    });
-    await tx('sync_run_events').insert({ ...own, run_id: runId, level: 'info', message: 'x' });
-    const drift = {
-      record_type: 'invoice',
-      kind: 'added',
-      field: 'x',
-      to_type: 'text',
-      run_id: runId,
-      at: new Date(),
-    };
-    await tx('drift_events').insert({ ...own, ...drift, id: createId() });
-    await tx('sync_alerts').insert({ ...own, sync_config_id: configId });
-    await tx('certificate_alerts').insert({ ...own, fingerprint: 'x', days: 60 });
-    const versionId = createId();
-    await tx('api_schemas').insert({ ...own, id: versionId, version: 'v1', created_by: user.user_id });
-    await tx('publication_reports').insert({ ...own, api_schema_id: versionId, revision: 1 });
-    const key = await tx('api_keys').first<{ id: string }>('id');
-    await tx('token_revocations').insert({ ...own, api_key_id: key.id, subject: 'x' });
-    await tx('token_signing_keys').insert({ ...own, kid: createId(), public_key: 'x', private_key: 'x' });
-    await tx('mask_secrets').insert({ ...own, secret: 'x' });
-    await tx('api_key_usage').insert({
-      ...own,
-      api_key_id: key.id,
-      day: '2026-03-02',
-      version: 'v1',
-      resource: 'x',
-    });
-    await tx('idempotency_keys').insert({
-      ...own,
-      credential_id: 'x',
-      route_id: 'x',
-      key: 'x',
-      request_hash: Buffer.from('x'),
-    });
-    await tx('outgoing_mails').insert({
-      ...own,
-      id: createId(),
-      kind: 'x',
-      recipient: 'x',
-      message_id: createId(),
-      subject: 'x',
-      body: 'x',
-    });
-    const role = await tx('roles').first<{ id: string; name: string }>('id', 'name');
-    await tx('invitations').insert({
-      ...own,
-      id: createId(),
-      email: 'x@example.test',
-      role_id: role.id,
-      role_name: role.name,
-      token_hash: Buffer.from(id),
-      invited_by: user.user_id,
-      expires_at: new Date(),
-    });
-    const claimed = { hostname: 'acme.example', verification_value: 'x', next_check_at: new Date() };
-    await tx('domains').insert({ ...own, ...claimed, id: createId() });
-    await tx('agent_credit_entries').insert({ ...own, id: createId(), credits: 1, kind: 'x' });
-    const [agentId, conversationId] = [createId(), createId()];
-    await tx('agents').insert({ ...own, id: agentId, name: 'x', model: 'offline', api_version: 'v1' });
-    await tx('conversations').insert({
-      ...own,
-      id: conversationId,
-      agent_id: agentId,
-      owner_id: user.user_id,
-    });
-    const turn = { ...own, conversation_id: conversationId };
-    await tx('conversation_messages').insert({
-      ...turn,
-      id: createId(),
-      role: 'user',
-      content: 'x',
-      status: 'complete',
-    });
-    const held = {
-      message_id: createId(),
-      agent_id: agentId,
-      month: '2026-01-01',
-      credits: 1,
-      lease_until: '2126-01-01',
-    };
-    await tx('running_answers').insert({ ...turn, ...held });
-    await tx('warehouse_sizes').insert({ ...own, bytes: 1, records: 1, measured_at: new Date() });
-    await tx('portal_field_mappings').insert({
-      ...own,
-      id: createId(),
-      record_type: 'invoice',
-      fields: '[]',
-    });
-    await tx('portal_sidebars').insert({ ...own, items: '[]' });
-    await tx('portal_pages').insert({ ...own, id: createId(), slug: 'x', title: 'x', blocks: '[]' });
-    await tx('portal_templates').insert({ ...own, id: createId(), key: 'x', kind: 'document', body: 'x' });
-    const teamId = createId();
-    await tx('teams').insert({ ...own, id: teamId, name: 'x' });
-    await tx('team_members').insert({ ...own, team_id: teamId, user_id: user.user_id });
-    const view = { name: 'x', record_type: 'invoice', columns: ['x'], visibility: 'team', team_id: teamId };
-    const viewId = createId();
-    await tx('views').insert({ ...own, ...view, id: viewId, owner_id: user.user_id });
-    await subscribe(tx, own, viewId, user.user_id);
-    await pay(tx, own);
-    await useSandbox(tx, own);
-  });
-}
-
-async function pay(tx: Tx, own: { organization_id: string }): Promise<void> {
-  const [account_id, payment_id, payout_id] = [createId(), createId(), createId()];
-  await tx('pay_accounts').insert({ ...own, id: account_id, provider: 'sandbox' });
-  await tx('pay_configs').insert({ ...own, account_id, currency: 'GBP', enabled: true, invoices: '{}' });
-  await tx('pay_payments').insert({
-    ...own,
-    id: payment_id,
-    account_id,
-    customer_id: 'x',
-    currency: 'GBP',
-    amount_minor: 1,
-  });
-  const returns = { success_url: 'x', cancel_url: 'x' };
-  await tx('pay_checkouts').insert({
-    ...own,
-    ...returns,
-    id: createId(),
-    payment_id,
-    title: 'x',
-    expires_at: new Date(),
-  });
-  const share = {
-    position: 0,
-    record_id: 'x',
-    number: 'x',
-    amount_minor: 1,
-    due_minor: 1,
-    read_at: new Date(),
-  };
-  await tx('pay_payment_invoices').insert({ ...own, ...share, payment_id });
-  await tx('pay_erp_documents').insert({
-    ...own,
-    id: createId(),
-    payment_id,
-    kind: 'payment',
-    external_id: 'x',
-  });
-  await tx('pay_refunds').insert({ ...own, id: createId(), payment_id, amount_minor: 1 });
-  const payout = {
-    provider_payout_id: 'x',
-    status: 'PAID',
-    currency: 'GBP',
-    amount_minor: 1,
-    arrival_date: '2026-03-02',
-  };
-  await tx('pay_payouts').insert({ ...own, ...payout, id: payout_id, account_id, created_at: new Date() });
-  await tx('pay_payout_entries').insert({
-    ...own,
-    payout_id,
-    position: 0,
-    kind: 'payment',
-    payment_id,
-    amount_minor: 1,
-  });
-  await tx('pay_events').insert({ ...own, account_id, event_id: 'x', type: 'x' });
-  await tx('pay_tasks').insert({ ...own, account_id, kind: 'account', subject: '' });
-}
-
-async function useSandbox(tx: Tx, own: { organization_id: string }): Promise<void> {
-  const [id, account_id] = [createId(), createId()];
-  const sums = { amount_minor: 1, currency: 'GBP' };
-  const session = {
-    checkout_id: 'x',
-    payment_id: 'x',
-    token_hash: Buffer.from(id),
-    token: 'x',
-    title: 'x',
-    items: '[]',
-  };
-  const addresses = { success_url: 'x', cancel_url: 'x', expires_at: new Date() };
-  await tx('sandbox_payments').insert({ ...own, ...sums, ...session, ...addresses, id, account_id });
-  await tx('sandbox_refunds').insert({
-    ...own,
-    id: createId(),
-    session_id: id,
-    amount_minor: 1,
-    state: 'PENDING',
-  });
-  await tx('sandbox_payouts').insert({
-    ...own,
-    ...sums,
-    id: createId(),
-    account_id,
-    arrival_date: '2026-03-03',
-    created_at: new Date(),
-  });
-  await tx('sandbox_events').insert({ ...own, id: createId(), account_id, body: '{}' });
-}
-
-async function subscribe(
-  tx: Tx,
-  own: { organization_id: string },
-  viewId: string,
-  ownerId: string,
-): Promise<void> {
-  const [id, recipientId, slotId] = [createId(), createId(), createId()];
-  const row = { view_id: viewId, owner_id: ownerId, schedule: '0 7 * * *', timezone: 'UTC', format: 'csv' };
-  await tx('subscriptions').insert({ ...own, ...row, id });
-  await tx('subscription_recipients').insert({
-    ...own,
-    id: recipientId,
-    subscription_id: id,
-    email: 'x@example.test',
-  });
-  await tx('subscription_slots').insert({
-    ...own,
-    id: slotId,
-    subscription_id: id,
-    trigger: 'manual',
-    slot: new Date(),
-  });
-  const delivery = {
-    subscription_id: id,
-    slot_id: slotId,
-    recipient_id: recipientId,
-    message_id: createId(),
-    status: 'queued',
-  };
-  await tx('subscription_deliveries').insert({ ...own, ...delivery, id: createId() });
-  await tx('subscription_links').insert({
-    ...own,
-    recipient_id: recipientId,
-    title: 'x',
-    token_hash: Buffer.from(id),
-  });
-  await tx('mail_attachments').insert({
-    ...own,
-    id: createId(),
-    filename: 'x',
-    content_type: 'text/csv',
-    content: 'x',
+    const role = await tx('roles').first<{ id: string }>('id');
+    for (const [table, row] of rowsFor(userId, key.id, role.id))
+      await tx(table).insert({ organization_id: id, ...row });
   });
 }
 
@@ -439,6 +270,9 @@ const definers = [
 ];
 
 describe('row-level security', () => {
+  const rowsOfMine = (table: string) =>
+    rows(`select t::text from ${table} t where ${organizationColumn(table)} = '${mine.id}' order by 1`);
+
   it('is forced on every table except the shared ones', async () => {
     const found = await rows<{ name: string; forced: boolean; column: boolean }>(
       `select relname as name, relrowsecurity and relforcerowsecurity as forced,
@@ -459,9 +293,7 @@ describe('row-level security', () => {
       expect([table, await count(service.raw(sql))]).toEqual([table, 0]);
       const foreign = `${sql} where ${organizationColumn(table)} = '${mine.id}'`;
       expect([table, await count(as(other.id, (tx) => tx.raw(foreign)))]).toEqual([table, 0]);
-      const before = await rows(
-        `select t::text from ${table} t where ${organizationColumn(table)} = '${mine.id}' order by 1`,
-      );
+      const before = await rowsOfMine(table);
       for (const write of [
         `update ${table} set ${organizationColumn(table)} = '${other.id}'`,
         `delete from ${table}`,
@@ -472,24 +304,14 @@ describe('row-level security', () => {
           tx.raw(`${write} where ${organizationColumn(table)} = '${mine.id}'`),
         ).catch(() => undefined);
       }
-      expect([
-        table,
-        await rows(
-          `select t::text from ${table} t where ${organizationColumn(table)} = '${mine.id}' order by 1`,
-        ),
-      ]).toEqual([table, before]);
+      expect([table, await rowsOfMine(table)]).toEqual([table, before]);
     }
   });
 
   it('limits statements without a condition on the organization to its own rows', async () => {
-    const careless = await makeOrganization(database.ctx);
-    await fillEveryTable(careless.id);
-    const theirs = () =>
-      Promise.all(
-        tables.map((table) =>
-          rows(`select t::text from ${table} t where ${organizationColumn(table)} = '${mine.id}' order by 1`),
-        ),
-      );
+    const careless = await makeOrganization(org.ctx);
+    await fillEveryTable(careless.id, careless.ownerId);
+    const theirs = () => Promise.all(tables.map(rowsOfMine));
     const before = await theirs();
     for (const table of tables) {
       const column = organizationColumn(table);
@@ -523,7 +345,7 @@ describe('row-level security', () => {
   it('rejects a row inserted into another organization', async () => {
     const insert = { id: createId(), organization_id: mine.id, name: 'x' };
     await expect(as(other.id, (tx) => tx('roles').insert(insert))).rejects.toThrow(/row-level security/);
-    await expect(database.ctx.db.control('roles').insert(insert)).rejects.toThrow(/row-level security/);
+    await expect(org.ctx.db.control('roles').insert(insert)).rejects.toThrow(/row-level security/);
     await expect(
       as(mine.id, (tx) =>
         tx('roles').where({ organization_id: mine.id }).update({ organization_id: other.id }),
@@ -545,19 +367,11 @@ describe('row-level security', () => {
 });
 
 describe('a published version', () => {
-  const publish = async (version: string): Promise<string> => {
+  const publish = async (version: string, { id: organization_id, ownerId } = mine): Promise<string> => {
     const id = createId();
-    await as(mine.id, (tx) =>
-      tx('api_schemas').insert({
-        id,
-        organization_id: mine.id,
-        version,
-        status: 'published',
-        bindings: '{}',
-        openapi: '{}',
-        published_at: new Date(),
-        created_by: mine.ownerId,
-      }),
+    const live = { status: 'published', bindings: '{}', openapi: '{}', published_at: new Date() };
+    await as(organization_id, (tx) =>
+      tx('api_schemas').insert({ ...live, id, organization_id, version, created_by: ownerId }),
     );
     return id;
   };
@@ -592,7 +406,7 @@ describe('a published version', () => {
         as(mine.id, (tx) => tx.raw(sql)),
         column,
       ).rejects.toThrow(/Published schemas are immutable|row-level security/);
-      await expect(admin.raw(sql), column).rejects.toThrow('Published schemas are immutable');
+      await expect(org.admin.raw(sql), column).rejects.toThrow('Published schemas are immutable');
     }
     await as(mine.id, (tx) =>
       tx('api_schemas').where({ id }).update({
@@ -613,23 +427,12 @@ describe('a published version', () => {
     await expect(as(mine.id, (tx) => tx('api_schemas').where({ id }).delete())).rejects.toThrow(
       'Published schemas are immutable',
     );
-    await expect(admin('api_schemas').where({ id }).delete()).rejects.toThrow(
+    await expect(org.admin('api_schemas').where({ id }).delete()).rejects.toThrow(
       'Published schemas are immutable',
     );
     await expect(as(mine.id, (tx) => tx.raw('truncate api_schemas'))).rejects.toThrow(/permission denied/);
-    const doomed = await makeOrganization(database.ctx);
-    await as(doomed.id, (tx) =>
-      tx('api_schemas').insert({
-        id: createId(),
-        organization_id: doomed.id,
-        version: 'v1',
-        status: 'published',
-        bindings: '{}',
-        openapi: '{}',
-        published_at: new Date(),
-        created_by: doomed.ownerId,
-      }),
-    );
+    const doomed = await makeOrganization(org.ctx);
+    await publish('v1', doomed);
     await as(doomed.id, (tx) => tx('organizations').where({ id: doomed.id }).delete());
     expect(await rows('select from api_schemas where organization_id = ?', [doomed.id])).toEqual([]);
   });
@@ -644,45 +447,32 @@ describe('the audit log', () => {
 
 describe('prune_expired', () => {
   it('deletes what has expired and keeps everything else', async () => {
-    const last = await as(mine.id, (tx) =>
-      tx('sync_runs').first<{ id: string; sync_config_id: string }>('id', 'sync_config_id'),
-    );
-    const old = {
-      organization_id: mine.id,
-      sync_config_id: last.sync_config_id,
-      record_type: 'invoice',
-      mode: 'full',
-      trigger: 'manual',
-      status: 'failed',
-    };
+    const last = await as(mine.id, (tx) => tx('sync_runs').first<{ id: string }>('id'));
+    const [organization_id, at] = [mine.id, '2020-01-01'];
     await as(mine.id, async (tx) => {
-      await tx('sync_runs').insert({
-        ...old,
-        id: createId(),
-        queued_at: '2020-01-01',
-        finished_at: '2020-01-01',
-      });
+      await tx.raw(
+        `insert into sync_runs (id, organization_id, sync_config_id, record_type, mode, trigger, status, queued_at, finished_at)
+         select ?, organization_id, sync_config_id, record_type, mode, trigger, 'failed', ?, ? from sync_runs`,
+        [createId(), at, at],
+      );
       await tx('sync_run_events').insert({
-        organization_id: mine.id,
+        organization_id,
         run_id: last.id,
         level: 'info',
         message: 'old',
-        at: '2020-01-01',
+        at,
       });
-      await tx('idempotency_keys').insert({
-        organization_id: mine.id,
-        credential_id: 'x',
-        route_id: 'x',
-        key: 'old',
-        request_hash: Buffer.from('x'),
-        created_at: '2020-01-01',
-      });
+      await tx.raw(
+        `insert into idempotency_keys (organization_id, credential_id, route_id, key, request_hash, created_at)
+         select organization_id, credential_id, route_id, 'old', request_hash, ? from idempotency_keys`,
+        [at],
+      );
       await tx('rate_limits').insert({ key: 'old', hits: 1, resets_at: '2020-01-01' });
       await tx('rate_limits').insert({ key: 'new', hits: 1, resets_at: new Date(Date.now() + 60_000) });
     });
     await service.raw('select prune_expired()');
     const counts = await rows<{ counts: number[] }>(
-      `select array[(select count(*) from sync_runs), (select count(*) from sync_run_events), (select count(*) from idempotency_keys), (select count(*) from rate_limits)]::int[] as counts`,
+      `select array[(select count(*) from sync_runs), (select count(*) from sync_run_events), (select count(*) from idempotency_keys), (select count(*) from rate_limits where key in ('old', 'new'))]::int[] as counts`,
     );
     expect(counts[0]?.counts).toEqual([1, 1, 1, 1]);
   });

@@ -5,15 +5,13 @@ import type { Express } from 'express';
 import knexModule, { type Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { openKnex, poolConfig } from '../../src/db/connect.ts';
+import { poolConfig } from '../../src/db/connect.ts';
 import { type Answer, type Api, createApi, type Method } from '../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
-import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
+import { makeMember } from '../setup/organization.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
-let database: TestDatabase;
+const org = useOrganization();
 let forgetful: Knex;
-let admin: Knex;
-let app: Express;
 let careless: Express;
 let cut = 0;
 
@@ -32,11 +30,9 @@ function forget(sql: string): string {
 type Query = (config: { text: string }, ...rest: unknown[]) => unknown;
 
 beforeAll(async () => {
-  database = await testDatabase();
-  admin = openKnex(database.address, null, 2);
   forgetful = knexModule({
     client: 'pg',
-    connection: poolConfig(database.address, 'portal_service') as Knex.PgConnectionConfig,
+    connection: poolConfig(org.database.address, 'portal_service') as Knex.PgConnectionConfig,
     pool: {
       min: 0,
       max: 4,
@@ -51,14 +47,9 @@ beforeAll(async () => {
       },
     },
   });
-  app = createApp(database.ctx);
-  careless = createApp({ ...database.ctx, db: { ...database.ctx.db, control: forgetful } });
+  careless = createApp({ ...org.ctx, db: { ...org.ctx.db, control: forgetful } });
 });
-afterAll(async () => {
-  await forgetful.destroy();
-  await admin.destroy();
-  await database.close();
-});
+afterAll(() => forgetful.destroy());
 
 type Side = {
   readonly id: string;
@@ -83,15 +74,13 @@ type Side = {
 
 /** An organization with one object of each kind. */
 async function side(): Promise<Side> {
-  const { id } = await makeOrganization(database.ctx);
-  const { id: keyId, secret } = await makeKey(database.ctx, id, { permissions: ['write'] });
-  const api = createApi(app, secret);
+  const { id, api, owner } = await org.another();
   const made = async (path: string, body: object): Promise<string> => {
     const answer = await api('post', path, body);
     expect(answer.status, JSON.stringify(answer.body)).toBe(201);
     return answer.body.id;
   };
-  const { id: member } = await makeMember(database.ctx, id, 'viewer');
+  const { id: member } = await makeMember(org.ctx, id, 'viewer');
   const team = await made('/teams', { name: 'Team' });
   await api('post', `/teams/${team}/members`, { userId: member });
   const ids = {
@@ -108,8 +97,8 @@ async function side(): Promise<Side> {
   };
   // A key's last use is recorded only if it is later than the recorded one; so nothing of this organization
   // changes by itself.
-  await admin('api_keys').where({ id: keyId }).update({ last_used_at: '2100-01-01' });
-  return { id, honest: api, careless: createApi(careless, secret), ids };
+  await org.admin('api_keys').where({ id: owner.keyId }).update({ last_used_at: '2100-01-01' });
+  return { id, honest: api, careless: createApi(careless, owner.secret), ids };
 }
 
 const madeConfig = async (organizationId: string): Promise<string> => {
@@ -120,9 +109,11 @@ const madeConfig = async (organizationId: string): Promise<string> => {
     mode: 'full',
     deletions: 'none',
   };
-  const [row] = await admin('sync_configs').insert({ ...config, id: admin.raw('gen_random_uuid()') }, ['id']);
-  await admin('sync_runs').insert({
-    id: admin.raw('gen_random_uuid()'),
+  const [row] = await org
+    .admin('sync_configs')
+    .insert({ ...config, id: org.admin.raw('gen_random_uuid()') }, ['id']);
+  await org.admin('sync_runs').insert({
+    id: org.admin.raw('gen_random_uuid()'),
     organization_id: organizationId,
     sync_config_id: row.id,
     record_type: 'invoice',
@@ -134,7 +125,8 @@ const madeConfig = async (organizationId: string): Promise<string> => {
 };
 
 const madeView = async (organizationId: string): Promise<string> => {
-  const { user_id: ownerId } = await admin('memberships')
+  const { user_id: ownerId } = await org
+    .admin('memberships')
     .where({ organization_id: organizationId })
     .first('user_id');
   const view = {
@@ -144,29 +136,28 @@ const madeView = async (organizationId: string): Promise<string> => {
     record_type: 'invoice',
     columns: ['tranid'],
   };
-  const [row] = await admin('views').insert(
-    { ...view, visibility: 'organization', id: admin.raw('gen_random_uuid()') },
-    ['id'],
-  );
+  const [row] = await org
+    .admin('views')
+    .insert({ ...view, visibility: 'organization', id: org.admin.raw('gen_random_uuid()') }, ['id']);
   return row.id;
 };
 
 async function madeConversation(organizationId: string): Promise<{ agent: string; conversation: string }> {
-  const { user_id: ownerId } = await admin('memberships')
+  const { user_id: ownerId } = await org
+    .admin('memberships')
     .where({ organization_id: organizationId })
     .orderBy('joined_at')
     .first('user_id');
-  const own = { organization_id: organizationId, id: admin.raw('gen_random_uuid()') };
+  const own = { organization_id: organizationId, id: org.admin.raw('gen_random_uuid()') };
   const live = { status: 'published', bindings: '{}', openapi: '{}', published_at: new Date() };
-  await admin('api_schemas').insert({ ...own, ...live, version: 'v999', created_by: ownerId });
+  await org.admin('api_schemas').insert({ ...own, ...live, version: 'v999', created_by: ownerId });
   const row = { ...own, name: 'Own', model: 'offline', api_version: 'v999', status: 'running' };
-  const [{ id: agent }] = await admin('agents').insert(row, ['id']);
-  const [{ id: conversation }] = await admin('conversations').insert(
-    { ...own, agent_id: agent, owner_id: ownerId },
-    ['id'],
-  );
+  const [{ id: agent }] = await org.admin('agents').insert(row, ['id']);
+  const [{ id: conversation }] = await org
+    .admin('conversations')
+    .insert({ ...own, agent_id: agent, owner_id: ownerId }, ['id']);
   const message = { conversation_id: conversation, role: 'user', content: 'Own words', status: 'complete' };
-  await admin('conversation_messages').insert({ ...own, ...message });
+  await org.admin('conversation_messages').insert({ ...own, ...message });
   return { agent, conversation };
 }
 
@@ -273,12 +264,12 @@ const shown = ({ status, body }: Answer) => [
 ];
 
 const readEverything = async (id: string): Promise<string[]> => {
-  const { rows: tables } = await admin.raw<{ rows: { name: string }[] }>(
+  const { rows: tables } = await org.admin.raw<{ rows: { name: string }[] }>(
     "select table_name as name from information_schema.columns where table_schema = 'public' and column_name = 'organization_id' order by 1",
   );
   const texts = await Promise.all(
     tables.map(({ name }) =>
-      admin.raw<{ rows: { t: string }[] }>(
+      org.admin.raw<{ rows: { t: string }[] }>(
         `select t::text as t from ${name} t where organization_id = ? order by 1`,
         [id],
       ),
@@ -339,7 +330,7 @@ describe('with every condition on the organization cut out of the queries', () =
     expect(await readEverything(theirs.id)).toEqual(before);
     expect((await theirs.honest('get', '/whoami')).body.organization.name).not.toBe('Renamed');
     expect(
-      (await admin('organizations').where({ id: theirs.id }).first('deleting_since')).deleting_since,
+      (await org.admin('organizations').where({ id: theirs.id }).first('deleting_since')).deleting_since,
     ).toBeNull();
   });
 });

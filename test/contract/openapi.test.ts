@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import type { oas30 } from 'openapi3-ts';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { errorStatus } from '../../src/core/errors.ts';
 import { successStatus } from '../../src/http/route/route.ts';
@@ -349,13 +349,10 @@ describe('schemas', () => {
 describe('GET /openapi', () => {
   it('is public and contains the URL of the service', async () => {
     const database = await testDatabase({ settings: { publicUrl: 'https://portal.example.org' } });
-    try {
-      const answer = await supertest(createApp(database.ctx)).get(`${base}/openapi`);
-      expect(answer.status).toBe(200);
-      expect(answer.body).toEqual(JSON.parse(JSON.stringify(describePlatform('https://portal.example.org'))));
-      expect(answer.body.servers).toEqual([{ url: 'https://portal.example.org/api/platform/v1' }]);
-    } finally {
-      await database.close();
-    }
+    onTestFinished(() => database.close());
+    const answer = await supertest(createApp(database.ctx)).get(`${base}/openapi`);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual(JSON.parse(JSON.stringify(describePlatform('https://portal.example.org'))));
+    expect(answer.body.servers).toEqual([{ url: 'https://portal.example.org/api/platform/v1' }]);
   });
 });

@@ -2,28 +2,21 @@
 // at any level and no row of any table. The search looks for the secret itself and its usual encodings;
 // hashes and encrypted values contain none of them.
 import { createHash, createPrivateKey, randomBytes } from 'node:crypto';
-import type { Express } from 'express';
-import type { Knex } from 'knex';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { countByKey, encryptedColumns, findUnlistedColumns } from '../../src/admin/encrypted-columns.ts';
-import { createApp } from '../../src/app.ts';
-import type { Ctx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
-import { createLog } from '../../src/core/log.ts';
-import { openKnex } from '../../src/db/connect.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
 import type { AnyRoute, Route } from '../../src/http/route/route.ts';
 import { platformRoutes } from '../../src/platform/index.ts';
 import { secretBinding, startScheduler } from '../../src/sync/index.ts';
 import { type Answer, type Api, base, createApi } from '../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
-import { type DnsServer, startDns } from '../setup/dns.ts';
-import { accountId, type Erp, startErp } from '../setup/erp.ts';
-import { makeKey, makeOrganization, makePerson, makeSession } from '../setup/organization.ts';
+import { testSettings } from '../setup/database.ts';
+import { accountId } from '../setup/erp.ts';
+import { makePerson, makeSession } from '../setup/organization.ts';
 import { type StripeServer, startStripe } from '../setup/stripe/server.ts';
 import { until } from '../setup/until.ts';
+import { useOrganization } from '../setup/use-organization.ts';
 
 const recognizable = (what: string): string => `${what}-${randomBytes(12).toString('hex')}`;
 
@@ -41,21 +34,39 @@ const sent = {
   bearer: recognizable('bearer'),
 };
 
-let erp: Erp;
-let stripe: StripeServer;
-let dns: DnsServer;
-let database: TestDatabase;
-let ctx: Ctx;
-let admin: Knex;
-let app: Express;
-let organization: { id: string; ownerId: string };
-let owner: Api;
-let ownSecret: string;
 /** Secrets with the number of responses that may show each. */
 const secrets = new Map<string, number>();
 const lines: string[] = [];
 const answers: { call: string; text: string }[] = [];
 const driven = new Set<string>();
+
+let stripe: StripeServer;
+const stripeSettings = { ...testSettings.stripe };
+beforeAll(async () => {
+  stripe = await startStripe();
+  stripeSettings.apiUrl = stripe.url;
+});
+afterAll(() => stripe.stop());
+const org = useOrganization({
+  erp: {},
+  dns: true,
+  lines,
+  settings: {
+    stripe: stripeSettings,
+    mail: { ...testSettings.mail, smtpUrl: `smtp://portal:${configured.smtpPassword}@127.0.0.1:9` },
+    oidc: {
+      issuer: 'http://127.0.0.1:9',
+      audience: 'portal',
+      jwksUri: 'http://127.0.0.1:9/jwks',
+      userinfoUri: null,
+      client: { id: 'portal', secret: configured.clientSecret },
+    },
+  },
+});
+beforeAll(() => {
+  const all = [configured, sent, stripe.secrets].flatMap((held) => Object.values(held));
+  for (const never of [org.owner.secret, ...all]) secrets.set(never, 0);
+});
 
 const findRoute = (method: string, path: string): AnyRoute | undefined =>
   platformRoutes.find(
@@ -70,52 +81,13 @@ function note(call: string, answer: Answer): Answer {
 }
 async function call(...[method, path, body, headers]: Parameters<Api>): Promise<Answer> {
   driven.add(findRoute(method, path)?.id ?? '');
-  return note(`${method} ${path}`, await owner(method, path, body, headers));
+  return note(`${method} ${path}`, await org.api(method, path, body, headers));
 }
 async function good(...args: Parameters<Api>): Promise<Answer['body']> {
   const answer = await call(...args);
   expect(answer.status, `${args[0]} ${args[1]} ${JSON.stringify(answer.body)}`).toBeLessThan(300);
   return answer.body;
 }
-
-beforeAll(async () => {
-  [erp, dns, stripe] = await Promise.all([startErp(), startDns(), startStripe()]);
-  database = await testDatabase({
-    settings: {
-      dnsServers: [dns.address],
-      stripe: { ...testSettings.stripe, apiUrl: stripe.url },
-      erp: { ...testSettings.erp, allowedHosts: [erp.host] },
-      mail: { ...testSettings.mail, smtpUrl: `smtp://portal:${configured.smtpPassword}@127.0.0.1:9` },
-      oidc: {
-        issuer: 'http://127.0.0.1:9',
-        audience: 'portal',
-        jwksUri: 'http://127.0.0.1:9/jwks',
-        userinfoUri: null,
-        client: { id: 'portal', secret: configured.clientSecret },
-      },
-    },
-  });
-  ctx = { ...database.ctx, log: createLog('trace', { write: (line: string) => void lines.push(line) }) };
-  admin = openKnex(database.address, null, 1);
-  app = createApp(ctx);
-  organization = await makeOrganization(ctx);
-  ownSecret = (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret;
-  owner = createApi(app, ownSecret);
-  for (const never of [
-    ownSecret,
-    ...Object.values(configured),
-    ...Object.values(sent),
-    ...Object.values(stripe.secrets),
-  ])
-    secrets.set(never, 0);
-});
-afterAll(async () => {
-  await admin.destroy();
-  await database.close();
-  await erp.stop();
-  await dns.stop();
-  await stripe.stop();
-});
 
 describe('secrets', () => {
   it('of API keys are shown once each, and never in a replay', async () => {
@@ -132,16 +104,16 @@ describe('secrets', () => {
     await good('patch', `/api-keys/${made.id}`, { name: 'Other' });
     for (const { secret } of [made, rotated]) {
       secrets.set(secret, 1);
-      note('GET /whoami', await createApi(app, secret)('get', '/whoami'));
+      note('GET /whoami', await createApi(org.app, secret)('get', '/whoami'));
       note(
         'public',
-        await supertest(app)
+        await supertest(org.app)
           .get('/api/public/v1/x')
-          .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organization.id }),
+          .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': org.id }),
       );
     }
     await good('delete', `/api-keys/${made.id}`);
-    note('revoked', await createApi(app, made.secret)('get', '/whoami'));
+    note('revoked', await createApi(org.app, made.secret)('get', '/whoami'));
   });
 
   it('of tokens are shown once each, and never in a replay', async () => {
@@ -152,23 +124,23 @@ describe('secrets', () => {
     const [{ token }] = (await good('post', `/api-keys/${key.id}/tokens`, body, once)).tokens;
     expect((await good('post', `/api-keys/${key.id}/tokens`, body, once)).tokens).toBeNull();
     secrets.set(token, 1);
-    note('GET /whoami', await createApi(app, token)('get', '/whoami'));
-    const headers = { authorization: `Bearer ${token}`, 'x-tenant-id': organization.id };
+    note('GET /whoami', await createApi(org.app, token)('get', '/whoami'));
+    const headers = { authorization: `Bearer ${token}`, 'x-tenant-id': org.id };
     for (const path of [
       '/api/public/v1/x',
       `/api/public/v1/x/${token}`,
       `/api/public/openapi/v1?draft=${token}`,
     ])
-      note('public', await supertest(app).get(path).set(headers));
+      note('public', await supertest(org.app).get(path).set(headers));
     await good('delete', `/api-keys/${key.id}/tokens?subject=ann`);
-    note('revoked', await supertest(app).get('/api/public/v1/x').set(headers));
-    await admin.raw('delete from rate_limits');
+    note('revoked', await supertest(org.app).get('/api/public/v1/x').set(headers));
+    await org.admin.raw('delete from rate_limits');
   });
 
   it('of the ERP connection are never returned, whether they are accepted, rejected or wrong', async () => {
     const tba = (given: object, more: object = {}) => ({
       accountId,
-      baseUrl: erp.account.url,
+      baseUrl: org.erp.account.url,
       authentication: { method: 'tba', consumerKey: 'ck', tokenId: 'ti', ...given },
       ...more,
     });
@@ -192,23 +164,23 @@ describe('secrets', () => {
     for (const body of refused) expect((await call('put', '/netsuite/connection', body)).status).toBe(422);
     const broken = `{"authentication":{"tokenSecret":"${sent.malformed}",}}`;
     expect((await call('put', '/netsuite/connection', broken)).status).toBe(400);
-    const form = supertest(app)
+    const form = supertest(org.app)
       .put(`${base}/netsuite/connection`)
-      .set({ authorization: `Bearer ${ownSecret}` })
+      .set({ authorization: `Bearer ${org.owner.secret}` })
       .type('form');
     expect(note('form', await form.send(`tokenSecret=${sent.malformed}`)).status).toBe(415);
   });
 
   it('of certificates are never returned, and the tokens that the ERP issues for them are not stored', async () => {
-    const { certificateId } = await erp.connect(owner);
+    const { certificateId } = await org.erp.connect(org.api);
     expect(certificateId).not.toBe('');
     await good('post', '/netsuite/connection/certificate', undefined, { 'idempotency-key': 'second-slot' });
-    const { rows } = await admin.raw<{ rows: { slot: 1 | 2; private_key: string }[] }>(
+    const { rows } = await org.admin.raw<{ rows: { slot: 1 | 2; private_key: string }[] }>(
       'select slot, private_key from erp_certificates',
     );
     expect(rows).toHaveLength(2);
     for (const { slot, private_key: box } of rows) {
-      const pem = ctx.keyring.decrypt(box, secretBinding(organization.id, `erp-private-key-${slot}`));
+      const pem = org.ctx.keyring.decrypt(box, secretBinding(org.id, `erp-private-key-${slot}`));
       // Only the private exponent: the rest of the key is public in the certificate.
       const number = createPrivateKey(pem).export({ format: 'jwk' }).d ?? '';
       expect(occurring(flat(pem), number)).toBeDefined();
@@ -217,16 +189,13 @@ describe('secrets', () => {
     expect((await good('post', '/netsuite/connection/test')).ok).toBe(true);
     await good('post', '/netsuite/metadata/refresh');
     const config = await good('post', '/sync-configs', { name: 'Customers', recordType: 'customer' });
-    const scheduler = startScheduler(ctx);
-    try {
-      const run = await good('post', `/sync-configs/${config.id}/trigger`, {});
-      await until(async () =>
-        (await owner('get', `/sync-runs/${run.id}`)).body.status === 'succeeded' ? true : undefined,
-      );
-      await good('get', `/sync-runs/${run.id}/events`);
-    } finally {
-      await scheduler.stop();
-    }
+    const scheduler = startScheduler(org.ctx);
+    onTestFinished(() => scheduler.stop());
+    const run = await good('post', `/sync-configs/${config.id}/trigger`, {});
+    await until(async () =>
+      (await org.api('get', `/sync-runs/${run.id}`)).body.status === 'succeeded' ? true : undefined,
+    );
+    await good('get', `/sync-runs/${run.id}/events`);
   });
 
   it('of payment providers are never returned, whether they work or not', async () => {
@@ -244,7 +213,7 @@ describe('secrets', () => {
     expect((await put(wrong)).status).toBe(422);
     expect((await put({ ...wrong, more: sent.malformed })).status).toBe(422);
     const to = new URL(taken.body.webhookUrl).pathname;
-    const event = supertest(app)
+    const event = supertest(org.app)
       .post(to)
       .set({ 'stripe-signature': sent.bearer, 'content-type': 'application/json' });
     expect(note('webhook', await event.send(`{"id":"${sent.malformed}"}`)).status).toBe(400);
@@ -262,7 +231,9 @@ describe('secrets', () => {
     });
     note(
       'public',
-      await supertest(app).get(`/api/public/v1/x?access_token=${place}`).set('x-tenant-id', sent.misplaced),
+      await supertest(org.app)
+        .get(`/api/public/v1/x?access_token=${place}`)
+        .set('x-tenant-id', sent.misplaced),
     );
     for (const authorization of [
       `Bearer ${sent.bearer}`,
@@ -273,20 +244,20 @@ describe('secrets', () => {
     ])
       note(
         authorization.split(' ', 1)[0] ?? '',
-        await supertest(app).get(`${base}/whoami`).set({ authorization }),
+        await supertest(org.app).get(`${base}/whoami`).set({ authorization }),
       );
-    await admin.raw('delete from rate_limits');
+    await org.admin.raw('delete from rate_limits');
   });
 
   it('of a session work and are not repeated', async () => {
-    const { token, cookie } = await makeSession(ctx, organization.ownerId, organization.id);
+    const { token, cookie } = await makeSession(org.ctx, org.owner.id, org.id);
     secrets.set(token, 0);
-    const answer = await supertest(app).get(`${base}/whoami`).set({ cookie });
+    const answer = await supertest(org.app).get(`${base}/whoami`).set({ cookie });
     expect(answer.status).toBe(200);
     note('session', answer);
     note(
       'foreign origin',
-      await supertest(app)
+      await supertest(org.app)
         .post(`${base}/api-keys`)
         .set({ cookie, origin: 'https://elsewhere.example' })
         .send({ name: 'x' }),
@@ -296,34 +267,34 @@ describe('secrets', () => {
   it('of invitations are sent by mail only, and are not repeated to the caller', async () => {
     const token = randomBytes(32).toString('base64url');
     secrets.set(token, 0);
-    const guest = await makePerson(ctx, 'guest@example.test');
-    await inTransaction({ db: ctx.db, organizationId: organization.id }, async (tx) => {
+    const guest = await makePerson(org.ctx, 'guest@example.test');
+    await org.sql(async (tx) => {
       const role = await tx('roles').where({ name: 'viewer' }).first<{ id: string }>('id');
-      await good('post', `/organizations/${organization.id}/invitations`, {
+      await good('post', `/organizations/${org.id}/invitations`, {
         email: 'other@example.test',
         roleId: role?.id,
       });
       await tx('invitations').insert({
         id: createId(),
-        organization_id: organization.id,
+        organization_id: org.id,
         email: guest.email,
         role_id: role?.id,
         role_name: 'viewer',
         token_hash: createHash('sha256').update(token).digest(),
-        invited_by: organization.ownerId,
+        invited_by: org.owner.id,
         expires_at: '2100-01-01T00:00:00Z',
       });
     });
-    const stranger = await makePerson(ctx, 'stranger@example.test');
+    const stranger = await makePerson(org.ctx, 'stranger@example.test');
     const accepting = (headers: Record<string, string>) =>
-      createApi(app, null)('post', '/invitations/accept', { token }, headers);
+      createApi(org.app, null)('post', '/invitations/accept', { token }, headers);
     driven.add('acceptInvitation');
     for (const [person, status] of [
       [stranger, 403],
       [guest, 200],
       [guest, 422],
     ] as const) {
-      const session = await makeSession(ctx, person.id);
+      const session = await makeSession(org.ctx, person.id);
       secrets.set(session.token, 0);
       expect(note('accept', await accepting(session.headers)).status).toBe(status);
     }
@@ -331,9 +302,9 @@ describe('secrets', () => {
 
   it('are not revealed when the database rejects their row', async () => {
     for (const table of ['api_keys', 'erp_connections', 'erp_certificates', 'domains', 'idempotency_keys'])
-      await admin.raw(`alter table ${table} add constraint nothing_goes check (false) not valid`);
+      await org.admin.raw(`alter table ${table} add constraint nothing_goes check (false) not valid`);
     const before = lines.length;
-    const connection = { accountId, baseUrl: erp.account.url };
+    const connection = { accountId, baseUrl: org.erp.account.url };
     const authentication = {
       method: 'tba',
       consumerKey: 'ck',
@@ -345,13 +316,13 @@ describe('secrets', () => {
       await call('post', '/api-keys', { name: 'x' }),
       await call('put', '/netsuite/connection', { ...connection, authentication }),
       await call('post', '/netsuite/connection/certificate'),
-      await call('post', `/organizations/${organization.id}/domains`, { hostname: 'acme.example' }),
+      await call('post', `/organizations/${org.id}/domains`, { hostname: 'acme.example' }),
       await call('post', '/api-keys', { name: 'x' }, { 'idempotency-key': 'refused' }),
     ];
     expect(failing.map(({ status }) => status)).toEqual(failing.map(() => 500));
     expect(lines.slice(before).join('')).toContain('nothing_goes');
     for (const table of ['api_keys', 'erp_connections', 'erp_certificates', 'domains', 'idempotency_keys'])
-      await admin.raw(`alter table ${table} drop constraint nothing_goes`);
+      await org.admin.raw(`alter table ${table} drop constraint nothing_goes`);
   });
 });
 
@@ -371,13 +342,15 @@ function handlesSecrets(route: AnyRoute): route is Route {
 
 /** Every row of every table, read as the owner, who sees all. */
 async function storedText(): Promise<string> {
-  const { rows: tables } = await admin.raw<{ rows: { name: string }[] }>(
+  const { rows: tables } = await org.admin.raw<{ rows: { name: string }[] }>(
     `select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where c.relkind in ('r', 'p', 'm') and n.nspname !~ '^pg_' and n.nspname <> 'information_schema' order by 1`,
   );
   const texts: string[] = [];
   for (const { name } of tables) {
-    const { rows } = await admin.raw<{ rows: { text: string }[] }>(`select t::text as text from ${name} t`);
+    const { rows } = await org.admin.raw<{ rows: { text: string }[] }>(
+      `select t::text as text from ${name} t`,
+    );
     texts.push(name, ...rows.map(({ text }) => text));
   }
   return texts.join('\n');
@@ -448,9 +421,8 @@ describe('afterwards', () => {
       const list =
         collection === '/organizations' || collection === route.path
           ? undefined
-          : await owner('get', collection);
-      const id =
-        collection === '/organizations' ? organization.id : (list?.body?.data?.[0]?.id ?? createId());
+          : await org.api('get', collection);
+      const id = collection === '/organizations' ? org.id : (list?.body?.data?.[0]?.id ?? createId());
       const path = route.path
         .replace('{id}', id)
         .replaceAll(/\{\w+\}/g, (name) => ids.get(name) ?? createId());
@@ -484,19 +456,17 @@ describe('afterwards', () => {
     expect(flat(stored)).not.toMatch(/PRIVATEKEY/);
     expect(tokensIn(flat(stored))).toEqual([]);
     expect(
-      stored
-        .split('\n')
-        .filter((line) => line.startsWith(`wh_${organization.id.replaceAll('-', '')}.customer`)),
+      stored.split('\n').filter((line) => line.startsWith(`wh_${org.id.replaceAll('-', '')}.customer`)),
     ).not.toEqual([]);
   });
 
   it('encrypted values are in the columns that a rotation of the encryption key covers', async () => {
-    const filled = await Promise.all(encryptedColumns.map((sealed) => countByKey(admin, sealed)));
+    const filled = await Promise.all(encryptedColumns.map((sealed) => countByKey(org.admin, sealed)));
     const seen = encryptedColumns
       .filter((_, index) => filled[index]?.has('test') === true)
       .map(({ table }) => table);
     expect(seen).toEqual(expect.arrayContaining(['erp_certificates', 'outgoing_mails']));
-    expect(await findUnlistedColumns(admin, ['test'])).toEqual([]);
+    expect(await findUnlistedColumns(org.admin, ['test'])).toEqual([]);
   });
 
   it('the search finds a secret in each encoding', async () => {
@@ -504,7 +474,7 @@ describe('afterwards', () => {
     expect(tokensIn('abceyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.')).toEqual(['{"alg":"none"}', '{"sub":"x"}']);
     expect(tokensIn('test.AAeyJ0123456789abc.rest')).toEqual([]);
     for (const form of listEncodings(planted)) {
-      await inTransaction({ db: ctx.db, organizationId: organization.id }, (tx) =>
+      await org.sql((tx) =>
         tx('roles')
           .where({ name: 'viewer' })
           .update({ description: `a${form}b` }),
