@@ -47,7 +47,7 @@ const stopSenders = async (): Promise<unknown> => stops.pop()?.();
 const readStatus = async (tenant: TenantCtx, id: string): Promise<string> =>
   (await inTransaction(tenant, (tx) => tx('outgoing_mails').where({ id }).first())).status;
 const reaches = (tenant: TenantCtx, id: string, status: string) =>
-  until(async () => ((await readStatus(tenant, id)) === status ? true : undefined));
+  until(async () => (await readStatus(tenant, id)) === status);
 const subjects = (): string[] => smtp.delivered.map(({ mail }) => mail.subject ?? '').sort();
 const failovers = () =>
   database.query<{ timeline: string; lost: boolean }>(
@@ -69,7 +69,7 @@ describe('a failover that loses commits', () => {
     const cutAt = new Date();
     startSenders(database.ctx);
     await enqueue(tenant, 'lost');
-    await until(async () => (smtp.delivered.length === 2 ? true : undefined));
+    await until(async () => smtp.delivered.length === 2);
     await stopSenders();
     await database.failOver();
 
@@ -118,7 +118,7 @@ describe('a failover that loses commits', () => {
     stops.push(slow.close);
     const settings = { ...database.ctx.settings, mail: { ...database.ctx.settings.mail, smtpUrl: slow.url } };
     startSenders({ ...database.ctx, settings });
-    await until(async () => (asked ? true : undefined));
+    await until(async () => asked);
     await database.servers.caughtUp();
     await database.failOver();
     open();
@@ -212,7 +212,7 @@ describe('a subscription slot', () => {
       read: (_tenant, _work, stop) => once(stop, 'abort').then(() => Promise.reject(new Error('stopped'))),
     });
     void hanging.tick();
-    await until(async () => ((await fixture.deliveries(id)).length === 1 ? true : undefined));
+    await until(async () => (await fixture.deliveries(id)).length === 1);
     await database.servers.caughtUp();
     await database.failOver();
     await hanging.stop();

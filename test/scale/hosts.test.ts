@@ -1,11 +1,9 @@
 // Several servers in one address: connections go to the one that it asks for, and follow it through a
 // failover while requests run.
-import { rm } from 'node:fs/promises';
-import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connectClient, type OpenDb, openDb, openKnex, poolConfig } from '../../src/db/connect.ts';
-import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
-import { createScratchFolder } from '../setup/scratch-folder.ts';
+import { freezeServer } from '../ops/machine.ts';
+import { openScratchFolder } from '../setup/scratch-folder.ts';
 import { until } from '../setup/until.ts';
 import { startMovingAddress } from './harness/proxy.ts';
 import { type Server, type Servers, startPair } from './harness/servers.ts';
@@ -38,16 +36,14 @@ afterEach(async () => {
 });
 
 async function startServers(): Promise<void> {
-  const folder = await createScratchFolder('portal-hosts-');
-  const stopWatcher = startCleanupWatcher(folder);
+  const { folder, remove } = await openScratchFolder('portal-hosts-');
   servers = await startPair(folder);
   await servers.primary.query('create database portal');
   for (const sql of setUp) await servers.primary.query(sql, [], 'portal');
   await servers.caughtUp();
   stop = async () => {
     await servers.stop();
-    await rm(folder, { recursive: true, force: true });
-    stopWatcher();
+    await remove();
   };
 }
 
@@ -182,7 +178,7 @@ describe('an address with several hosts', () => {
       code: '25006',
     });
     // The connection to the standby is closed by the service, not by the address that moved.
-    await until(async () => (moving.connections <= 1 ? true : undefined));
+    await until(async () => moving.connections <= 1);
     moving.moveTo(servers.primary.connection);
     const written = await until(async () =>
       db.control.raw('insert into kept values (-1)').catch(() => undefined),
@@ -202,14 +198,14 @@ describe('a failover while requests run', () => {
     const db = open(buildUrl(both(), 'read-write'));
     expect(await readPort(db)).toBe(servers.primary.connection.port);
     const traffic = startTraffic(db);
-    await until(async () => (traffic.acknowledged.size > 20 ? true : undefined));
+    await until(async () => traffic.acknowledged.size > 20);
     const promoted = servers.standby;
     // Acknowledged means received: the standby is synchronous.
     await servers.primary.query("alter system set synchronous_standby_names = '*'");
     await servers.primary.query('select pg_reload_conf()');
     await servers.primary.query('create table synced ()');
     const before = traffic.acknowledged.size;
-    await until(async () => (traffic.acknowledged.size > before + 20 ? true : undefined));
+    await until(async () => traffic.acknowledged.size > before + 20);
     await servers.killPrimary();
     const killedMs = performance.now();
     const [reachableMs] = await Promise.all([takesWrites(promoted), servers.promote()]);
@@ -219,7 +215,7 @@ describe('a failover while requests run', () => {
     const known = traffic.acknowledged.size;
     await promoted.query("alter system set synchronous_standby_names = ''");
     await promoted.query('select pg_reload_conf()');
-    await until(async () => (traffic.acknowledged.size > known + 5 ? true : undefined));
+    await until(async () => traffic.acknowledged.size > known + 5);
     await traffic.end();
     const { rows } = await db.data.query<{ id: number }>('select id from kept');
     const there = new Set(rows.map(({ id }) => id));
@@ -234,29 +230,15 @@ describe('a failover while requests run', () => {
     const db = open(buildUrl([frozen, standby], 'read-write'));
     expect(await readPort(db)).toBe(frozen.connection.port);
     const traffic = startTraffic(db);
-    await until(async () => (traffic.acknowledged.size > 5 ? true : undefined));
-    const pids = await frozen.query<{ pid: number }>('select pid from pg_stat_activity');
-    const all = [await frozen.pid(), ...pids.map(({ pid }) => pid)];
-    for (const pid of all) signal(pid, 'SIGSTOP');
-    const client = new Client(standby.connection);
-    await client.connect();
-    await client.query('select pg_promote()');
-    await client.end();
+    await until(async () => traffic.acknowledged.size > 5);
+    const thaw = await freezeServer(await frozen.pid());
+    await standby.query('select pg_promote()');
     const reachableMs = await takesWrites(standby);
     const back = (await traffic.firstReadAfter(reachableMs)) - reachableMs;
     console.log(`frozen primary: reads back ${Math.round(back)} ms after the new primary was reachable`);
     expect(back).toBeLessThan(maxReturnMs);
     expect(await readPort(db)).toBe(standby.connection.port);
     await traffic.end();
-    for (const pid of all) signal(pid, 'SIGCONT');
+    thaw();
   });
 });
-
-/** A process that has ended meanwhile needs none. */
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
-  } catch {
-    return;
-  }
-}

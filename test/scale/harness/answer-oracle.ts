@@ -16,20 +16,7 @@ export type Answer = {
 };
 type Known = { readonly address: string; readonly text: string };
 
-export type Oracle = {
-  /**
-   * Reads the address and notes the answer. Rejects when its tag named another body before, or the address
-   * can't be read at all (400).
-   */
-  read(app: Express, address: string, headers?: Record<string, string>): Promise<Answer>;
-  /**
-   * Reads the address as a client that holds one of the tags it got there, and rejects when the answer isn't
-   * what `fresh` answers.
-   */
-  readAgain(app: Express, fresh: Express, address: string, choose: <T>(of: readonly T[]) => T): Promise<void>;
-  readonly tags: number;
-  readonly notModified: number;
-};
+export type Oracle = ReturnType<typeof createOracle>;
 
 /** CSV and lines of JSON have addresses of their own here: a suffix that names the media type. */
 const mediaTypes: Readonly<Record<string, string>> = { '#csv': 'text/csv', '#lines': 'application/x-ndjson' };
@@ -50,11 +37,15 @@ async function ask(app: Express, caller: Caller, address: string, headers: Recor
   }
 }
 
-export function createOracle(caller: Caller): Oracle {
+export function createOracle(caller: Caller) {
   const known = new Map<string, Known>();
   const tagsByPath = new Map<string, string[]>();
   let notModified = 0;
-  const read: Oracle['read'] = async (app, address, headers = {}) => {
+  const read = async (
+    app: Express,
+    address: string,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> => {
     const response = await ask(app, caller, address, headers);
     if (response === undefined) return { address, status: 0, tag: '', text: '', generation: 0n };
     const answer: Answer = {
@@ -76,8 +67,16 @@ export function createOracle(caller: Caller): Oracle {
     return answer;
   };
   return {
+    /**
+     * Reads the address and notes the answer. Rejects when its tag named another body before, or the address
+     * can't be read at all (400).
+     */
     read,
-    readAgain: async (app, fresh, address, choose) => {
+    /**
+     * Reads the address as a client that holds one of the tags it got there, and rejects when the answer isn't
+     * what `fresh` answers.
+     */
+    readAgain: async (app: Express, fresh: Express, address: string, choose: <T>(of: readonly T[]) => T) => {
       const tags = tagsByPath.get(address) ?? [];
       const tag = tags.length === 0 ? '"none"' : choose(tags);
       const answer = await read(app, address, { 'if-none-match': tag });

@@ -16,23 +16,14 @@ type Page = {
   hasMore: boolean;
 };
 
-export type ChangeClients = {
-  /** Follows the feed from the beginning for at most `pages` pages, and keeps the tokens. */
-  start(app: Express, limit: number, pages: number): Promise<void>;
-  /** Follows it to the end from a token that was kept, and compares with the list. */
-  resume(app: Express, limit: number, choose: <T>(of: readonly T[]) => T): Promise<void>;
-  /** A failover left this generation: what was read from later ones is lost. */
-  lose(surviving: bigint): void;
-  readonly followed: number;
-  readonly expired: number;
-};
+export type ChangeClients = ReturnType<typeof createChangeClients>;
 
 const feed = '/v1/things/changes';
 
 export function createChangeClients(
   oracle: Oracle,
   readList: (app: Express) => Promise<Map<string, unknown>>,
-): ChangeClients {
+) {
   const tokens: Token[] = [];
   let followed = 0;
   let expired = 0;
@@ -67,10 +58,12 @@ export function createChangeClients(
     return undefined;
   };
   return {
-    start: async (app, limit, pages) => {
+    /** Follows the feed from the beginning for at most `pages` pages, and keeps the tokens. */
+    start: async (app: Express, limit: number, pages: number): Promise<void> => {
       await follow(app, null, limit, pages);
     },
-    resume: async (app, limit, choose) => {
+    /** Follows it to the end from a token that was kept, and compares with the list. */
+    resume: async (app: Express, limit: number, choose: <T>(of: readonly T[]) => T): Promise<void> => {
       if (tokens.length === 0) return;
       // Tokens that saw what is lost are few, and are what must be refused.
       const lost = tokens.filter(({ isLost }) => isLost);
@@ -91,7 +84,8 @@ export function createChangeClients(
       if (own !== list)
         throw new Error(`a client from generation ${token.generation} has\n${own}\ninstead of\n${list}`);
     },
-    lose: (surviving) => {
+    /** A failover left this generation: what was read from later ones is lost. */
+    lose: (surviving: bigint): void => {
       for (const token of tokens) token.isLost ||= token.generation > surviving;
     },
     get followed() {

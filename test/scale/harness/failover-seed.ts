@@ -16,26 +16,24 @@ import {
   list,
   openCompany,
   readSome,
+  runThrough,
   type SeededCompany,
+  weigh,
 } from './seeded-company.ts';
 
-export type SeedReport = {
-  readonly failovers: number;
-  readonly lostPublishes: number;
-  readonly tags: number;
-  readonly notModified: number;
-  readonly followed: number;
-  readonly expired: number;
-  /** The longest time from the moment at which the address moved until a list was answered. */
-  readonly backAfterMs: number;
-};
+export type SeedReport = Awaited<ReturnType<typeof playFailovers>>;
 
 type Play = SeededCompany & {
   readonly database: PairDatabase;
   /** What is committed now is lost by the next failover. */
   isLosing: boolean;
   readonly drafts: Record<'v2' | 'v3', string>;
-  counts: { failovers: number; lostPublishes: number; backAfterMs: number };
+  counts: {
+    failovers: number;
+    lostPublishes: number;
+    /** The longest time from the moment at which the address moved until a list was answered. */
+    backAfterMs: number;
+  };
 };
 
 const steps = 24;
@@ -74,19 +72,7 @@ async function publish(play: Play): Promise<void> {
 
 /** The failover comes when the run calls the ERP for the nth time. */
 async function publishThroughFailover(play: Play): Promise<void> {
-  const { fixture, random } = play;
-  edit(play);
-  const id = await fixture.queue(random.chance(0.5) ? 'full' : 'incremental');
-  let left = random.between(1, 6);
-  let failing: Promise<void> | undefined;
-  fixture.erp.onCall = async () => {
-    left -= 1;
-    if (left === 0) failing = failOver(play);
-    await failing;
-  };
-  const hasEnded = await finishRun(play, id);
-  fixture.erp.onCall = () => undefined;
-  await failing;
+  const { hasEnded } = await runThrough(play, () => failOver(play), true);
   if (hasEnded) await assertPublished(play);
   else await publish(play);
 }
@@ -102,7 +88,7 @@ async function failOver(play: Play): Promise<void> {
   // Awaited below; until then its failure isn't handled.
   reading.catch(() => undefined);
   const movedAtMs = await database.failOver();
-  await until(async () => ((await oracle.read(exact, list)).status === 200 ? true : undefined));
+  await until(async () => (await oracle.read(exact, list)).status === 200);
   counts.backAfterMs = Math.max(counts.backAfterMs, performance.now() - movedAtMs);
   isOver = true;
   await reading;
@@ -146,7 +132,7 @@ async function publishForLoss(play: Play): Promise<void> {
   await readSome(play, allAddresses);
 }
 
-const actions: readonly [weight: number, act: (play: Play) => Promise<void>][] = [
+const actions = weigh<(play: Play) => Promise<void>>([
   [6, publish],
   [2, publishThroughFailover],
   [6, (play) => readSome(play, allAddresses)],
@@ -155,14 +141,13 @@ const actions: readonly [weight: number, act: (play: Play) => Promise<void>][] =
   [2, publishDraft],
   [2, failOver],
   [3, publishForLoss],
-];
-const weighted = actions.flatMap(([weight, act]) => Array.from({ length: weight }, () => act));
+]);
 
 /** Plays one seed. Rejects with the first wrong answer. */
-export async function playFailovers(database: PairDatabase, seed: number): Promise<SeedReport> {
+export async function playFailovers(database: PairDatabase, seed: number) {
   const play = await openPlay(database, seed);
   const { random, oracle, clients, exact, counts } = play;
-  for (let step = 0; step < steps; step += 1) await random.pick(weighted)(play);
+  for (let step = 0; step < steps; step += 1) await random.pick(actions)(play);
   await failOver(play);
   await publish(play);
   await readSome(play, allAddresses);

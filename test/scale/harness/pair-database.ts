@@ -1,39 +1,21 @@
 // A migrated database on a primary with one standby, behind an address that moves, with a ctx as
 // `testDatabase` gives it, so that fixtures which take a database go through a failover.
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { ensureServiceLogin } from '../../../src/db/service-login.ts';
-import { startCleanupWatcher } from '../../setup/cleanup-watcher.ts';
-import { openTestCtx, type TestDatabase, type TestDatabaseOptions } from '../../setup/database.ts';
-import { createScratchFolder } from '../../setup/scratch-folder.ts';
+import { openTestCtx, type TestDatabaseOptions } from '../../setup/database.ts';
+import { openScratchFolder } from '../../setup/scratch-folder.ts';
 import { until } from '../../setup/until.ts';
 import { startMovingAddress } from './proxy.ts';
-import { type Servers, startPair } from './servers.ts';
+import { startPair } from './servers.ts';
 
-export type PairDatabase = TestDatabase & {
-  readonly servers: Servers;
-  /** Another process of the service: connections of its own, everything else as `ctx`. */
-  openProcess(): Ctx;
-  /** What is committed from now on is lost by `failOver`. */
-  startLosing(): Promise<void>;
-  /**
-   * The primary dies, the standby is promoted, and the address moves to it. Resolves when the service reaches
-   * it, with the `performance.now()` of the move.
-   */
-  failOver(): Promise<number>;
-  /** The same in an orderly way: nothing is lost. */
-  switchOver(): Promise<number>;
-  /** Runs one statement as the superuser on the primary. */
-  query<Row extends object>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
-};
+export type PairDatabase = Awaited<ReturnType<typeof pairDatabase>>;
 
 const database = 'portal';
 
-export async function pairDatabase(options: TestDatabaseOptions = {}): Promise<PairDatabase> {
-  const folder = await createScratchFolder('portal-pair-');
-  const stopWatcher = startCleanupWatcher(folder);
+export async function pairDatabase(options: TestDatabaseOptions = {}) {
+  const { folder, remove } = await openScratchFolder('portal-pair-');
   const servers = await startPair(folder);
   const moving = await startMovingAddress(servers.primary.connection);
   const address = { ...servers.primary.connection, port: moving.port, database };
@@ -56,28 +38,36 @@ export async function pairDatabase(options: TestDatabaseOptions = {}): Promise<P
     address,
     service,
     servers,
-    openProcess: () => {
+    /** Another process of the service: connections of its own, everything else as `ctx`. */
+    openProcess: (): Ctx => {
       const process = { ...ctx, db: openTestCtx(service, options).db };
       processes.push(process);
       return process;
     },
+    /** What is committed from now on is lost by `failOver`. */
     startLosing: async () => {
       await servers.caughtUp();
       await servers.stopReceiving();
     },
+    /**
+     * The primary dies, the standby is promoted, and the address moves to it. Resolves when the service reaches
+     * it, with the `performance.now()` of the move.
+     */
     failOver: () =>
       moveAfter(async () => {
         await servers.killPrimary();
         await servers.promote();
       }),
+    /** The same in an orderly way: nothing is lost. */
     switchOver: () => moveAfter(() => servers.switchOver()),
-    query: (sql, values = []) => servers.primary.query(sql, values, database),
+    /** Runs one statement as the superuser on the primary. */
+    query: <Row extends object>(sql: string, values: readonly unknown[] = []) =>
+      servers.primary.query<Row>(sql, values, database),
     close: async () => {
       for (const { db } of processes) await db.close();
       await moving.close();
       await servers.stop();
-      await rm(folder, { recursive: true, force: true });
-      stopWatcher();
+      await remove();
     },
   };
 }

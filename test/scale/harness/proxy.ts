@@ -4,21 +4,10 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export type Target = { readonly host: string; readonly port: number };
-export type MovingAddress = {
-  readonly host: string;
-  readonly port: number;
-  /**
-   * New connections go to `target`; all present ones are broken. Null: connections are closed as soon as they
-   * are accepted.
-   */
-  moveTo(target: Target | null): void;
-  /** Connections that are open now. */
-  readonly connections: number;
-  close(): Promise<void>;
-};
+export type MovingAddress = Awaited<ReturnType<typeof startMovingAddress>>;
 
 /** Starts forwarding on a free port of loopback. */
-export async function startMovingAddress(first: Target | null): Promise<MovingAddress> {
+export async function startMovingAddress(first: Target | null) {
   let target = first;
   const open = new Set<Socket>();
   const cut = () => {
@@ -45,10 +34,15 @@ export async function startMovingAddress(first: Target | null): Promise<MovingAd
   return {
     host: '127.0.0.1',
     port: (server.address() as AddressInfo).port,
-    moveTo(next) {
+    /**
+     * New connections go to `target`; all present ones are broken. Null: connections are closed as soon as they
+     * are accepted.
+     */
+    moveTo(next: Target | null): void {
       target = next;
       cut();
     },
+    /** Connections that are open now. */
     get connections() {
       return open.size;
     },

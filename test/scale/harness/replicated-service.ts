@@ -2,7 +2,6 @@
 // were read: a sync publishes a state as a whole, so whatever is read must show one state, and the number of
 // records of that state.
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { readConfig } from '../../../src/config.ts';
 import { createLog } from '../../../src/core/log.ts';
 import { openDatabase } from '../../../src/open-database.ts';
@@ -10,12 +9,11 @@ import { enterVersions } from '../../../src/platform/api-schemas/shown-columns.t
 import { type Service, startService } from '../../../src/service.ts';
 import { saveAccount } from '../../../src/sync/record-types.store.ts';
 import { publishVersion } from '../../public/fixture.ts';
-import { startCleanupWatcher } from '../../setup/cleanup-watcher.ts';
 import { databaseUrl } from '../../setup/database-url.ts';
 import { makeKey } from '../../setup/organization.ts';
-import { createScratchFolder } from '../../setup/scratch-folder.ts';
+import { openScratchFolder } from '../../setup/scratch-folder.ts';
 import { findStablePort } from '../../setup/stable-port.ts';
-import { field, type MemoryErp, memoryErp, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
+import { field, type MemoryErp, memoryErp, syncFixture } from '../../sync/fixture.ts';
 import { type Servers, startPair } from './servers.ts';
 
 const database = 'portal';
@@ -53,30 +51,9 @@ const endpoint = {
 /** Of the values of `part`, which never change. */
 export const parts = 3;
 
-export type Published = { readonly state: number; readonly atMs: number };
+type Published = { readonly state: number; readonly atMs: number };
 
-export type ReplicatedService = {
-  readonly servers: Servers;
-  readonly service: Service;
-  readonly fixture: SyncFixture;
-  readonly secret: string;
-  /** As the service has them in READ_URL. */
-  readonly replicaUrls: readonly string[];
-  /** One more process, without metrics. */
-  startProcess(changes: Environment): Promise<Service>;
-  /** The states in the order in which they were published, each with when its sync had ended. */
-  readonly published: readonly Published[];
-  /** Changes every record in the ERP, adds or removes some, and syncs. */
-  publish(): Promise<void>;
-  /** The last state that was published is lost: it must not be shown any more. */
-  lose(): void;
-  isLost(state: number): boolean;
-  /** Number of records of a state, in all or of one part. */
-  countRecords(state: number, part?: number): number;
-  /** The value of a metric with these labels. */
-  metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>;
-  close(): Promise<void>;
-};
+export type ReplicatedService = Awaited<ReturnType<typeof startReplicatedService>>;
 
 type Options = {
   readonly replicas?: number;
@@ -134,7 +111,7 @@ function createEnvironment(servers: Servers, folder: string, metricsPort: number
   return { environment, replicaUrls };
 }
 
-async function startProcess(environment: Environment): Promise<Service> {
+export async function startProcess(environment: Environment): Promise<Service> {
   const config = readConfig(environment);
   const opened = await openDatabase(config);
   return startService(
@@ -158,10 +135,9 @@ async function readMetric(
   return samples.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 }
 
-export async function startReplicatedService(options: Options = {}): Promise<ReplicatedService> {
+export async function startReplicatedService(options: Options = {}) {
   const { replicas = 2, records = 900, settings = {} } = options;
-  const folder = await createScratchFolder('portal-replicas-');
-  const stopWatcher = startCleanupWatcher(folder);
+  const { folder, remove } = await openScratchFolder('portal-replicas-');
   const servers = await startPair(folder, { standbys: replicas, settings });
   await servers.primary.query(`create database ${database}`);
   const metricsPort = await findStablePort();
@@ -201,23 +177,29 @@ export async function startReplicatedService(options: Options = {}): Promise<Rep
     service,
     fixture,
     secret,
+    /** As the service has them in READ_URL. */
     replicaUrls,
-    startProcess: (changes) => startProcess({ ...environment, METRICS_PORT: '', ...changes }),
-    published,
+    /** One more process, without metrics. */
+    startProcess: (changes: Environment) => startProcess({ ...environment, METRICS_PORT: '', ...changes }),
+    /** The states in the order in which they were published, each with when its sync had ended. */
+    published: published as readonly Published[],
+    /** Changes every record in the ERP, adds or removes some, and syncs. */
     publish,
+    /** The last state that was published is lost: it must not be shown any more. */
     lose: () => {
       const last = published.pop();
       if (last !== undefined) lost.add(last.state);
     },
-    isLost: (state) => lost.has(state),
-    countRecords: (state, part) =>
+    isLost: (state: number) => lost.has(state),
+    /** Number of records of a state, in all or of one part. */
+    countRecords: (state: number, part?: number) =>
       (part === undefined ? listIds(records, state) : listIds(records, state).filter(isInPart(part))).length,
-    metric: (name, labels) => readMetric(metricsPort, name, labels),
+    /** The value of a metric with these labels. */
+    metric: (name: string, labels?: Environment) => readMetric(metricsPort, name, labels),
     close: async () => {
       await service.stop();
       await servers.stop();
-      await rm(folder, { recursive: true, force: true });
-      stopWatcher();
+      await remove();
     },
   };
 }

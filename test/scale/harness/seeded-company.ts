@@ -126,6 +126,38 @@ export async function finishRun({ ctx, fixture }: SeededCompany, id: string): Pr
   return ended === 'succeeded';
 }
 
+/**
+ * Queues a run over some edits. `happen` is called when the run calls the ERP for the nth time, which `waits` for
+ * it or goes on.
+ */
+export async function runThrough(
+  company: SeededCompany,
+  happen: () => Promise<unknown>,
+  waits: boolean,
+): Promise<{ readonly hasEnded: boolean; readonly hasHappened: boolean }> {
+  const { fixture, random } = company;
+  edit(company);
+  const id = await fixture.queue(random.chance(0.5) ? 'full' : 'incremental');
+  let left = random.between(1, 6);
+  let happening: Promise<unknown> | undefined;
+  fixture.erp.onCall = async () => {
+    left -= 1;
+    if (left === 0) happening = happen();
+    // The failure of what happens is reported at the end.
+    const settled = happening?.catch(() => undefined);
+    if (waits) await settled;
+  };
+  const hasEnded = await finishRun(company, id).finally(() => {
+    fixture.erp.onCall = () => undefined;
+  });
+  await happening;
+  return { hasEnded, hasHappened: happening !== undefined };
+}
+
+/** From pairs of a weight and an action: each as often as its weight says. */
+export const weigh = <T>(actions: readonly (readonly [weight: number, act: T])[]): readonly T[] =>
+  actions.flatMap(([weight, act]) => Array.from({ length: weight }, () => act));
+
 /** Rejects unless readers see what the ERP has. */
 export async function assertPublished({ fixture, oracle, exact }: SeededCompany): Promise<void> {
   const own = [...(await readList(oracle, exact)).values()] as { id: string; name: string; total: number }[];

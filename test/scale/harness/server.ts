@@ -193,12 +193,19 @@ export async function startPrimary(place: Place, given: Record<string, string>):
 export const buildConninfo = ({ connection }: Server, standby: string): string =>
   `host=${connection.host} port=${connection.port} user=${connection.user} password=${connection.password} application_name=${standby}`;
 
+/** Starts it when its files belong to the user that runs PostgreSQL. */
+async function startOwn({ programs: { account } }: Place, server: Server): Promise<void> {
+  if (account)
+    await runProgram('/bin/chown', ['-R', `${account.uid}:${account.gid}`, server.dataFolder], undefined);
+  await runProgram('/bin/chmod', ['-R', 'u=rwX,go=', server.dataFolder], undefined);
+  await server.start();
+}
+
 /**
  * Copies the running primary, starts the copy as a standby of it, and returns it. Settings and password are
  * the primary's.
  */
 export async function startStandby(place: Place, primary: Server): Promise<Server> {
-  const { programs } = place;
   const server = await describeServer(place, primary.connection.password);
   await createHome(place);
   const client = new Client(primary.connection);
@@ -206,20 +213,10 @@ export async function startStandby(place: Place, primary: Server): Promise<Serve
   try {
     // Both calls need the same session.
     await client.query("select pg_backup_start('standby', fast => true)");
-    const left = new Set([
-      'postmaster.pid',
-      'postmaster.opts',
-      'pg_wal',
-      'pg_replslot',
-      'postgresql.auto.conf',
-      'standby.signal',
-    ]);
-    const skips = (file: string) => left.has(path.relative(primary.dataFolder, file));
-    await cp(primary.dataFolder, server.dataFolder, {
-      recursive: true,
-      filter: (file) => !skips(file),
-      force: true,
-    });
+    const left =
+      'postmaster.pid postmaster.opts pg_wal pg_replslot postgresql.auto.conf standby.signal'.split(' ');
+    const filter = (file: string) => !left.includes(path.relative(primary.dataFolder, file));
+    await cp(primary.dataFolder, server.dataFolder, { recursive: true, filter, force: true });
     const { rows } = await client.query<{ labelfile: string }>(
       'select labelfile from pg_backup_stop(wait_for_archive => false)',
     );
@@ -234,11 +231,7 @@ export async function startStandby(place: Place, primary: Server): Promise<Serve
     `primary_conninfo = '${buildConninfo(primary, server.name)}'\n`,
   );
   await writeFile(path.join(server.dataFolder, 'standby.signal'), '');
-  const { account } = programs;
-  if (account)
-    await runProgram('/bin/chown', ['-R', `${account.uid}:${account.gid}`, server.dataFolder], undefined);
-  await runProgram('/bin/chmod', ['-R', 'u=rwX,go=', server.dataFolder], undefined);
-  await server.start();
+  await startOwn(place, server);
   return server;
 }
 
@@ -251,11 +244,7 @@ export async function startFilled(
   const server = await describeServer(place, password);
   await createHome(place);
   await fill(server.dataFolder);
-  const { account } = place.programs;
-  if (account)
-    await runProgram('/bin/chown', ['-R', `${account.uid}:${account.gid}`, server.dataFolder], undefined);
-  await runProgram('/bin/chmod', ['-R', 'u=rwX,go=', server.dataFolder], undefined);
-  await server.start();
+  await startOwn(place, server);
   return server;
 }
 

@@ -69,10 +69,8 @@ export async function startPair(
       `alter system set primary_conninfo = '${from === null ? '' : buildConninfo(from, standby.name)}'`,
     );
     await standby.query('select pg_reload_conf()');
-    await until(async () =>
-      (await standby.query('select from pg_stat_wal_receiver')).length > 0 === (from !== null)
-        ? true
-        : undefined,
+    await until(
+      async () => (await standby.query('select from pg_stat_wal_receiver')).length > 0 === (from !== null),
     );
   };
   const servers: Servers = {
@@ -111,7 +109,7 @@ export async function startPair(
         const [row] = await standby.query<{ state: string }>(
           'select pg_get_wal_replay_pause_state() as state',
         );
-        return row?.state === 'paused' ? true : undefined;
+        return row?.state === 'paused';
       });
     },
     resumeReplay: async (standby = first()) => {
@@ -126,7 +124,7 @@ export async function startPair(
         const [row] = await primary.query<{ now: string }>(
           "select current_setting('synchronous_standby_names') as now",
         );
-        return (row?.now === '*') === isSynchronous ? true : undefined;
+        return (row?.now === '*') === isSynchronous;
       });
     },
     caughtUp: async (standby = first()) => {
@@ -136,7 +134,7 @@ export async function startPair(
           'select pg_last_wal_replay_lsn() >= $1::pg_lsn as done',
           [now?.lsn],
         );
-        return row?.done === true ? true : undefined;
+        return row?.done === true;
       });
     },
     stop: async () => {
