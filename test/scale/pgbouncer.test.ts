@@ -9,21 +9,15 @@ import { type OpenDb, openDb } from '../../src/db/connect.ts';
 import { keepsPrepared } from '../../src/db/routed-client.ts';
 import { inDataTransaction } from '../../src/db/transaction.ts';
 import { createStatementRunner } from '../../src/public/read/statements.ts';
-import {
-  type OpsDatabase,
-  opsDatabase,
-  type ServingProcess,
-  startProcess,
-  startServer,
-} from '../ops/server-process.ts';
+import { type OpsSite, runCommand, type ServingProcess, useOpsDatabase } from '../ops/server-process.ts';
 import {
   type Company,
   connectCompany,
   type ErpSite,
   makeCompany,
-  openErpSite,
   publish,
   sync,
+  useErpSite,
 } from '../ops/site.ts';
 import { databaseUrl } from '../setup/database-url.ts';
 import { until } from '../setup/until.ts';
@@ -35,9 +29,8 @@ const login = (name: string): Login => ({ user: `${name}_${suffix}`, password: `
 const [pooled, reading, bare, superuser] = [login('pooled'), login('reading'), login('bare'), login('super')];
 
 let site: ErpSite;
-let database: OpsDatabase;
+let database: OpsSite;
 let pgBouncer: PgBouncer;
-const processes: ServingProcess[] = [];
 const through = ({ user, password }: Login, { connection }: PgBouncer = pgBouncer) => ({
   ...connection,
   user,
@@ -46,13 +39,7 @@ const through = ({ user, password }: Login, { connection }: PgBouncer = pgBounce
 const urlThrough = (given: Login, bouncer?: PgBouncer) => databaseUrl(through(given, bouncer));
 
 async function asAdmin(statements: readonly string[]): Promise<void> {
-  const client = new Client(database.address);
-  await client.connect();
-  try {
-    for (const statement of statements) await client.query(statement);
-  } finally {
-    await client.end();
-  }
+  for (const statement of statements) await database.query(statement);
 }
 
 /** The statements of docs/operations.md for the login of a pooler. */
@@ -66,26 +53,23 @@ async function documentedStatements({ user, password }: Login): Promise<string[]
     .filter(Boolean);
 }
 
-async function start(environment: Record<string, string>): Promise<ServingProcess> {
-  const started = await startServer(database, { ...site.environment, ...environment });
-  processes.push(started);
-  return started;
-}
+const start = (environment: Record<string, string>) =>
+  database.start({ ...site.environment, ...environment });
 
 async function failedStart(url: string, environment: Record<string, string> = {}): Promise<string> {
-  const failed = startProcess({ url, folder: database.folder }, ['serve'], {
+  const place = { url, folder: database.folder };
+  const { code, stdout, stderr } = await runCommand(place, ['serve'], {
     ...site.environment,
     ...environment,
   });
-  expect(await failed.ended).toBe(1);
-  const { stdout, stderr } = failed.output();
+  expect(code).toBe(1);
   return `${stdout}${stderr}`;
 }
 
 describe.skipIf(!isInstalled)(`PgBouncer (${pgBouncerVersion ?? 'not run: it is not installed'})`, () => {
+  site = useErpSite();
+  database = useOpsDatabase();
   beforeAll(async () => {
-    site = await openErpSite();
-    database = await opsDatabase();
     await asAdmin([
       ...(await documentedStatements(pooled)),
       ...(await documentedStatements(reading)),
@@ -98,16 +82,10 @@ describe.skipIf(!isInstalled)(`PgBouncer (${pgBouncerVersion ?? 'not run: it is 
     pgBouncer = await startPgBouncer(database.address, [pooled, reading, bare, superuser]);
   });
   afterAll(async () => {
-    for (const { child, ended } of processes) {
-      child.kill('SIGTERM');
-      await ended;
-    }
     await pgBouncer?.stop();
     await asAdmin([pooled, reading, bare, superuser].map(({ user }) => `drop role if exists ${user}`)).catch(
       () => undefined,
     );
-    await database?.close();
-    await site?.close();
   });
 
   describe('a process with WAREHOUSE_URL through it', () => {
@@ -247,7 +225,7 @@ describe.skipIf(!isInstalled)(`PgBouncer (${pgBouncerVersion ?? 'not run: it is 
         }
         for (const client of clients) await client.end();
         await shared.command('RECONNECT');
-        await until(async () => ((await company.read(other.url, path)).status === 200 ? true : undefined));
+        await until(async () => (await company.read(other.url, path)).status === 200);
         await shared.stop();
       },
     );
@@ -363,9 +341,8 @@ describe.skipIf(!isInstalled)(`PgBouncer (${pgBouncerVersion ?? 'not run: it is 
         WAREHOUSE_URL: urlThrough(pooled),
       });
       // On a busy machine the first check may take longer than it waits.
-      await until(async () => ((await fetch(`${serving.url}/readyz`)).status === 200 ? true : undefined));
-      serving.child.kill('SIGTERM');
-      await serving.ended;
+      await until(async () => (await fetch(`${serving.url}/readyz`)).status === 200);
+      await serving.stop();
       await sessions.stop();
     });
   });

@@ -1,27 +1,17 @@
 // A base backup and an archive of the log, restored to a moment before the last publish, with the commands in
 // docs/backup.md.
 import { execFile } from 'node:child_process';
-import { appendFile, chown, mkdir, rm } from 'node:fs/promises';
+import { appendFile, chown, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findPrograms } from '../../src/db/embedded/programs.ts';
-import { type ServingProcess, startProcess, startServer } from '../ops/server-process.ts';
-import {
-  type Company,
-  connectCompany,
-  type ErpSite,
-  makeCompany,
-  openErpSite,
-  publish,
-  sync,
-  waitForEnd,
-} from '../ops/site.ts';
-import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
+import { runCommand, type ServingProcess, startServer } from '../ops/server-process.ts';
+import { openPublished, type Published, sync, useErpSite, waitForEnd } from '../ops/site.ts';
 import { findClientPrograms } from '../setup/client-programs.ts';
 import { databaseUrl } from '../setup/database-url.ts';
 import { describeIf } from '../setup/describe-if.ts';
-import { createScratchFolder } from '../setup/scratch-folder.ts';
+import { openScratchFolder } from '../setup/scratch-folder.ts';
 import { until } from '../setup/until.ts';
 import { removeServer, type Server, startFilled } from './harness/server.ts';
 import { type Servers, startPair } from './harness/servers.ts';
@@ -32,12 +22,12 @@ const programs = await findClientPrograms(major);
 type Held = { readonly tag: string; readonly token: string; readonly phones: string };
 
 describeIf('point-in-time recovery', typeof programs === 'string' ? programs : undefined, () => {
+  const site = useErpSite();
   let folder: string;
-  let stopWatcher: () => void;
-  let site: ErpSite;
+  let remove: () => Promise<void>;
   let servers: Servers;
   let restored: Server | undefined;
-  let company: Company;
+  let company: Published['company'];
   let version: string;
   let customers: string;
   let serving: ServingProcess;
@@ -86,7 +76,7 @@ describeIf('point-in-time recovery', typeof programs === 'string' ? programs : u
       const [{ last } = { last: '' }] = await query<{ last: string }>(
         'select last_archived_wal as last from pg_stat_archiver',
       );
-      return last >= (log?.file ?? '') ? true : undefined;
+      return last >= (log?.file ?? '');
     });
   };
   const baseBackup = async ({ connection }: Server): Promise<void> => {
@@ -117,8 +107,7 @@ describeIf('point-in-time recovery', typeof programs === 'string' ? programs : u
   };
 
   beforeAll(async () => {
-    folder = await createScratchFolder('portal-moment-');
-    stopWatcher = startCleanupWatcher(folder);
+    ({ folder, remove } = await openScratchFolder('portal-moment-'));
     const { account } = await findPrograms(() => undefined);
     await mkdir(archive());
     await mkdir(path.join(folder, 'data'));
@@ -127,56 +116,46 @@ describeIf('point-in-time recovery', typeof programs === 'string' ? programs : u
       archive_mode: 'on',
       archive_command: `test ! -f ${archive()}/%f && cp %p ${archive()}/%f`,
     };
-    [site, servers] = await Promise.all([
-      openErpSite(),
-      startPair(folder, { standbys: 0, settings: archiving }),
-    ]);
+    servers = await startPair(folder, { standbys: 0, settings: archiving });
     const { primary } = servers;
     await primary.query('create database portal');
     serving = await start(primary);
-    company = await makeCompany({ ...primary.connection, database: 'portal' });
-    const configs = await connectCompany(company, serving.url, site);
-    for (const id of configs.values())
-      expect(await sync(company, serving.url, id)).toMatchObject({ status: 'succeeded' });
-    customers = configs.get('customer') ?? '';
-    version = await publish(company, serving.url);
+    const address = { ...primary.connection, database: 'portal' };
+    const opened = await openPublished(address, serving.url, site);
+    ({ company, version } = opened);
+    customers = opened.configs.get('customer') ?? '';
     await baseBackup(primary);
     held.push(await publishPhone('0161 kept'));
     const [now] = await primary.query<{ moment: string }>('select clock_timestamp()::text as moment');
     moment = now?.moment ?? '';
     held.push(await publishPhone('0161 lost'));
     await archived(primary);
-    serving.child.kill('SIGKILL');
-    await serving.ended;
+    await serving.kill();
     await company.close();
     await primary.kill();
   });
   afterAll(async () => {
-    for (const { child, ended } of all) {
-      child.kill('SIGKILL');
-      await ended;
-    }
+    for (const server of all) await server.kill();
     await company?.close();
     await restored?.kill();
     if (restored !== undefined) await removeServer(restored);
     await servers?.stop();
-    await site?.close();
-    await rm(folder, { recursive: true, force: true });
-    stopWatcher();
+    await remove();
   });
 
   it('has the records of that moment on a timeline of its own', async () => {
     restored = await recover();
     const { query } = restored;
-    await until(async () =>
-      (await query<{ is: boolean }>('select pg_is_in_recovery() as is'))[0]?.is === false ? true : undefined,
+    await until(
+      async () => (await query<{ is: boolean }>('select pg_is_in_recovery() as is'))[0]?.is === false,
     );
     expect(await query('select substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline')).toEqual([
       { timeline: '00000002' },
     ]);
-    const finished = startProcess(toPlace(restored), ['admin', 'finish-restore', '--json'], site.environment);
-    expect(await finished.ended, finished.output().stderr).toBe(0);
-    expect(JSON.parse(finished.output().stdout)).toMatchObject({
+    const finish = ['admin', 'finish-restore', '--json'];
+    const finished = await runCommand(toPlace(restored), finish, site.environment);
+    expect(finished.code, finished.stderr).toBe(0);
+    expect(JSON.parse(finished.stdout)).toMatchObject({
       organizations: [{ runs: { queued: 2 } }],
       verified: { problems: [] },
     });

@@ -1,12 +1,12 @@
 // Read replicas: whatever they lag behind and however they fail, callers get what the primary would answer.
 // READS=1000000 reads more of every kind.
-import { readdirSync, readFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fullAccess } from '../../src/core/record-access.ts';
 import { getNewestRecordReader, type RecordReader } from '../../src/public/index.ts';
 import { longReadKey } from '../../src/warehouse/table.ts';
+import { freezeServer } from '../ops/machine.ts';
 import { publishVersion } from '../public/fixture.ts';
 import { makeKey } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
@@ -36,8 +36,7 @@ afterAll(async () => {
 
 const clients = 6;
 const inUse = (replica: string) => site.metric('portal_replica_in_use', { replica });
-const bothInUse = () =>
-  until(async () => ((await inUse('1')) === 1 && (await inUse('2')) === 1 ? true : undefined));
+const bothInUse = () => until(async () => (await inUse('1')) === 1 && (await inUse('2')) === 1);
 const fallbacks = (reason: string, replica?: string) =>
   site.metric('portal_replica_fallbacks_total', { reason, ...(replica !== undefined && { replica }) });
 const answered = (server: string) => site.metric('portal_reads_total', { server });
@@ -94,9 +93,7 @@ describe('reads of every kind while syncs publish', () => {
     await site.publish();
     const before = [await answered('1'), await fallbacks('behind', '1')];
     await Promise.all([readers.run(clients, more(1_500)), publishTimes(3)]);
-    await until(async () =>
-      (await site.metric('portal_replica_lag_seconds', { replica: '1' })) > 0.5 ? true : undefined,
-    );
+    await until(async () => (await site.metric('portal_replica_lag_seconds', { replica: '1' })) > 0.5);
     expectCorrect();
     // One question for each kind of record and each generation; all the others go to the other servers.
     expect((await fallbacks('behind', '1')) - (before[1] ?? 0)).toBeLessThan(100);
@@ -126,9 +123,7 @@ it('payments read invoices as the last sync published them, while no replica sho
     for (let time = 0; time < 4; time += 1) {
       const before = await site.fixture.state();
       const publishing = site.publish();
-      await until(async () =>
-        (await site.fixture.state())?.generation !== before?.generation ? true : undefined,
-      );
+      await until(async () => (await site.fixture.state())?.generation !== before?.generation);
       const shown = await stateShown(getNewestRecordReader(ctx));
       await publishing;
       expect(shown).toBe(site.published.at(-1)?.state);
@@ -144,39 +139,15 @@ it('payments read invoices as the last sync published them, while no replica sho
 /** Waits for further reads, which then began after now. */
 const readsGoOn = (count = 100) => {
   const enough = more(count);
-  return until(async () => (enough() ? true : undefined));
+  return until(async () => enough());
 };
-
-/** The processes of a server, from /proc. */
-async function listChildPids(server: Server): Promise<number[]> {
-  const postmaster = await server.pid();
-  const isChild = (pid: string): boolean => {
-    try {
-      return (
-        Number(
-          readFileSync(`/proc/${pid}/stat`, 'utf8')
-            .replace(/^.*\) /s, '')
-            .split(' ')[1],
-        ) === postmaster
-      );
-    } catch {
-      return false;
-    }
-  };
-  return [
-    postmaster,
-    ...readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name) && isChild(name))
-      .map(Number),
-  ];
-}
 
 describe('a replica that fails', () => {
   it('is left out when it is killed, without an error for any caller, and is read again after it started', async () => {
     const before = [await fallbacks('failed', '1'), await answered('1')];
     await readDuring(async () => {
       await first.kill();
-      await until(async () => ((await inUse('1')) === 0 ? true : undefined));
+      await until(async () => (await inUse('1')) === 0);
       const failed = await fallbacks('failed', '1');
       // Every connection fails once.
       expect(failed - (before[0] ?? 0)).toBeLessThan(40);
@@ -201,14 +172,13 @@ describe('a replica that fails', () => {
     'is left out when it freezes, with the reads that wait for it',
     async () => {
       await readDuring(async () => {
-        const frozen = await listChildPids(second);
-        for (const pid of frozen) process.kill(pid, 'SIGSTOP');
+        const thaw = await freezeServer(await second.pid());
         try {
-          await until(async () => ((await inUse('2')) === 0 ? true : undefined));
+          await until(async () => (await inUse('2')) === 0);
           await site.publish();
           await readsGoOn();
         } finally {
-          for (const pid of frozen) process.kill(pid, 'SIGCONT');
+          thaw();
         }
         await bothInUse();
         await site.publish();
@@ -235,7 +205,7 @@ describe('the replay of a replica', () => {
     await readDuring(() =>
       until(async () => {
         await onPrimary(`begin; lock table ${table} in access exclusive mode; commit`);
-        return (await fallbacks('conflict', '1')) > before || undefined;
+        return (await fallbacks('conflict', '1')) > before;
       }),
     );
     expectCorrect();
@@ -258,7 +228,7 @@ describe('the replay of a replica', () => {
             'portal',
           )
         ).length > 0;
-      await until(async () => ((await isLocked()) ? true : undefined));
+      await until(async () => await isLocked());
       await site.servers.pauseReplay(first);
       await holder.query('commit');
       await readers.run(clients, more(300));
@@ -346,16 +316,14 @@ describe('a replica that shows what a lost primary published', () => {
       await until(async () => {
         const response = await fetch(list, { headers });
         const { data } = (await response.json()) as { data?: { total: number }[] };
-        return data?.[0]?.total === 1 ? true : undefined;
+        return data?.[0]?.total === 1;
       });
       await readMore();
       expect(
         await other.metric('portal_replica_fallbacks_total', { replica: '2', reason: 'behind' }),
       ).toBeGreaterThan(0);
       // What the former primary wrote is nothing that the promoted server lacks.
-      await until(async () =>
-        (await other.metric('portal_replica_lag_seconds', { replica: '1' })) === 0 ? true : undefined,
-      );
+      await until(async () => (await other.metric('portal_replica_lag_seconds', { replica: '1' })) === 0);
       await other.publish();
       await readMore();
     } finally {

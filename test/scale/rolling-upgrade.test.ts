@@ -1,23 +1,8 @@
 // A deployment as an operator does it: new processes start next to those of the version before, which then
 // end, all under load. No request fails, no answer is wrong, and what must happen once happens once.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openKnex } from '../../src/db/connect.ts';
-import {
-  type OpsDatabase,
-  opsDatabase,
-  type ServingProcess,
-  startProcess,
-  startServer,
-} from '../ops/server-process.ts';
-import {
-  type Company,
-  connectCompany,
-  type ErpSite,
-  makeCompany,
-  openErpSite,
-  publish,
-  sync,
-} from '../ops/site.ts';
+import { runCommand, type ServingProcess, useOpsDatabase } from '../ops/server-process.ts';
+import { type Company, connectCompany, makeCompany, publish, sync, useErpSite } from '../ops/site.ts';
 import { describeIf } from '../setup/describe-if.ts';
 import { type MailServer, startMailServer } from '../setup/smtp.ts';
 import { until } from '../setup/until.ts';
@@ -29,9 +14,9 @@ const before = '2d32214';
 
 describeIf(`a rolling upgrade from ${before}`, await reasonAgainst(before), () => {
   let old: Awaited<ReturnType<typeof unpackCommit>>;
-  let site: ErpSite;
+  const site = useErpSite();
+  const database = useOpsDatabase(null);
   let mails: MailServer;
-  let database: OpsDatabase;
   let company: Company;
   let load: RollingLoad;
   let version: string;
@@ -41,7 +26,7 @@ describeIf(`a rolling upgrade from ${before}`, await reasonAgainst(before), () =
   let [turn, changes] = [0, 0];
 
   const start = async (root?: string): Promise<ServingProcess> => {
-    const started = await startServer(database, environment, root);
+    const started = await database.start(environment, root);
     all.push(started);
     inService.push(started);
     return started;
@@ -54,41 +39,27 @@ describeIf(`a rolling upgrade from ${before}`, await reasonAgainst(before), () =
   const end = async (server: ServingProcess): Promise<void> => {
     inService.splice(inService.indexOf(server), 1);
     await load.passed(1);
-    server.child.kill('SIGTERM');
-    expect(await server.ended).toBe(0);
+    expect(await server.stop()).toBe(0);
   };
   const pick = (): string => {
     turn += 1;
     return inService[turn % inService.length]?.url ?? '';
   };
-  const asAdmin = async <T>(sql: string): Promise<T[]> => {
-    const admin = openKnex(database.address, null, 1);
-    try {
-      return (await admin.raw<{ rows: T[] }>(sql)).rows;
-    } finally {
-      await admin.destroy();
-    }
-  };
   /** By the version before, whose tables this one must find. */
   const makeOrganizationBefore = async (): Promise<{ id: string; ownerId: string }> => {
     const args = ['admin', 'create-organization', '--name', 'Acme', '--owner-email', 'owner@example.test'];
-    const command = startProcess(database, args, environment, old.root);
-    expect(await command.ended).toBe(0);
-    const [made] = await asAdmin<{ id: string; ownerId: string }>(
+    expect(await runCommand(database, args, environment, old.root)).toMatchObject({ code: 0 });
+    const [made] = await database.query<{ id: string; ownerId: string }>(
       'select organization_id as id, user_id as "ownerId" from memberships',
     );
     if (made === undefined) throw new Error('no organization was made');
     return made;
   };
-  const migrations = async (): Promise<number> => (await asAdmin('select from knex_migrations')).length;
+  const migrations = async (): Promise<number> =>
+    (await database.query('select from knex_migrations')).length;
 
   beforeAll(async () => {
-    [old, site, mails, database] = await Promise.all([
-      unpackCommit(before),
-      openErpSite(),
-      startMailServer(),
-      opsDatabase(null),
-    ]);
+    [old, mails] = await Promise.all([unpackCommit(before), startMailServer()]);
     const pools = { CONTROL_POOL_SIZE: '4', DATA_POOL_SIZE: '4' };
     environment = { ...site.environment, ...pools, SMTP_URL: mails.url, RATE_LIMIT_PER_MINUTE: '100000' };
     await start(old.root);
@@ -110,10 +81,9 @@ describeIf(`a rolling upgrade from ${before}`, await reasonAgainst(before), () =
     load = startRollingLoad({ company, version, customers, roleId, pick, change });
   });
   afterAll(async () => {
-    for (const { child } of all) child.kill('SIGKILL');
-    await Promise.all(all.map(({ ended }) => ended));
     await company?.close();
-    await Promise.all([database?.close(), site?.close(), mails?.close(), old?.remove()]);
+    await Promise.all([mails?.close(), ...all.map((server) => server.kill())]);
+    await old?.remove();
   });
 
   it('fails no request and gives no wrong answer', async () => {
@@ -150,10 +120,10 @@ describeIf(`a rolling upgrade from ${before}`, await reasonAgainst(before), () =
   });
 
   it('has made each team once and sent each mail once', async () => {
-    const teams = await asAdmin<{ name: string }>("select name from teams where name like 'team %'");
+    const teams = await database.query<{ name: string }>("select name from teams where name like 'team %'");
     expect(teams.map(({ name }) => name).toSorted()).toEqual(load.teams.toSorted());
-    await until(async () =>
-      (await asAdmin("select from outgoing_mails where status <> 'sent'")).length === 0 ? true : undefined,
+    await until(
+      async () => (await database.query("select from outgoing_mails where status <> 'sent'")).length === 0,
     );
     expect(mails.delivered.flatMap(({ to }) => to).toSorted()).toEqual(load.invited.toSorted());
   });

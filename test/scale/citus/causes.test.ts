@@ -3,7 +3,6 @@
 // them is about.
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { Client } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { migrate } from '../../../src/db/migrate.ts';
 import { UnusableDatabase } from '../../../src/db/unusable-database.ts';
@@ -26,8 +25,10 @@ import {
 } from '../../public/fixture.ts';
 import { describeIf } from '../../setup/describe-if.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { asSuperuser } from '../../setup/superuser.ts';
 import { until } from '../../setup/until.ts';
-import { datedFields, type MemoryErp, memoryErp, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
+import type { ConfigOptions } from '../../sync/fixture.ts';
+import { openThings } from '../harness/things.ts';
 import { type CitusDatabase, citusDatabase } from './harness/citus-database.ts';
 import { noCluster, noLocalCluster, startCluster } from './harness/cluster.ts';
 
@@ -51,14 +52,9 @@ describeIf('the service on Citus', noCluster, () => {
   });
   afterAll(() => database?.close());
 
-  async function synced(
-    options: { deletions?: 'feed' } = {},
-  ): Promise<{ erp: MemoryErp; fixture: SyncFixture }> {
-    const erp = memoryErp(datedFields);
-    for (let id = 1; id <= 30; id += 1) erp.put(id);
-    const fixture = await syncFixture(database.ctx, erp, { ...options, maxDeleteShare: 1 });
-    expect((await fixture.sync()).status).toBe('succeeded');
-    return { erp, fixture };
+  async function synced(options: ConfigOptions = {}) {
+    const { fixture } = await openThings(database.ctx, 30, { ...options, maxDeleteShare: 1 });
+    return { erp: fixture.erp, fixture };
   }
 
   async function withInvoices(
@@ -97,19 +93,14 @@ describeIf('the service on Citus', noCluster, () => {
 
   it('tables of an organization are made and upgraded one statement at a time', async () => {
     const { fixture } = await synced();
-    const tables = async () =>
-      (
-        await fixture.query<{ name: string }>(
-          'select relname as name from pg_class where relnamespace = $1::regnamespace and relkind = $2',
-          [fixture.schema, 'r'],
-        )
-      ).map(({ name }) => name);
+    const select = `select relname as name from pg_class where relnamespace = $1::regnamespace and relkind = 'r' order by 1`;
+    const tables = () => fixture.query<{ name: string }>(select, [fixture.schema]);
     const before = await tables();
     // As an older version left it.
     await database.ctx.db.control.raw(`drop table ${fixture.schema}.rolling_reads`);
     await database.ctx.db.control.raw(`alter table ${fixture.schema}.record_state drop column filter`);
     await updateTenantSchema(database.ctx, fixture.organizationId);
-    expect((await tables()).sort()).toEqual(before.sort());
+    expect(await tables()).toEqual(before);
     expect((await fixture.sync()).status).toBe('succeeded');
   });
 
@@ -228,9 +219,7 @@ describeIf('the service on Citus', noCluster, () => {
     await body?.read();
     const stalled =
       "select from pg_stat_activity where datname = current_database() and query like 'copy (%' and wait_event = 'ClientWrite'";
-    await until(async () =>
-      (await database.cluster.coordinator.query(stalled)).length > 0 ? true : undefined,
-    );
+    await until(async () => (await database.cluster.coordinator.query(stalled)).length > 0);
     await control.transaction(async (tx) => {
       await tx.raw("set local lock_timeout = '20s'");
       await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 2))', [`${schema}.${table}`]);
@@ -275,19 +264,12 @@ describeIf('the service on Citus', noCluster, () => {
     const tenant = { ...database.ctx, organizationId };
     const document = SchemaDocument.parse({ endpoints: [endpoint] });
     const options = {
-      maxPairs: 100,
-      smallTableRecords: 0,
-      budgetMs: 60_000,
-      warnMs: 250,
+      ...{ maxPairs: 100, smallTableRecords: 0, budgetMs: 60_000, warnMs: 250 },
       onProgress: async () => undefined,
       signal: new AbortController().signal,
     };
-    const { pairs } = await proveVersion(
-      tenant,
-      document,
-      bindDocument(document, await readAvailable(tenant)),
-      options,
-    );
+    const bindings = bindDocument(document, await readAvailable(tenant));
+    const { pairs } = await proveVersion(tenant, document, bindings, options);
     const scanned = pairs.filter(({ trials }) => trials.some(({ byIndex }) => !byIndex));
     expect(scanned.some(({ filter }) => filter === 'status')).toBe(true);
     expect(
@@ -299,17 +281,14 @@ describeIf('the service on Citus', noCluster, () => {
     const { fixture } = await synced();
     const { bytes, records } = await measureTenantStorage(fixture.tenant);
     const node = await database.getNode(fixture.schema);
-    const client = new Client({
-      ...node.connection,
-      database: database.cluster.database,
-      options: '-c citus.show_shards_for_app_name_prefixes=*',
-    });
-    await client.connect();
-    const { rows } = await client.query<{ bytes: string }>(
-      `select sum(pg_total_relation_size(oid)) as bytes from pg_class where relnamespace = $1::regnamespace and relkind = 'r' and relname ~ '_[0-9]{6,}$'`,
-      [fixture.schema],
+    const shards = '-c citus.show_shards_for_app_name_prefixes=*';
+    const at = { ...node.connection, database: database.cluster.database, options: shards };
+    const { rows } = await asSuperuser(at, (client) =>
+      client.query<{ bytes: string }>(
+        `select sum(pg_total_relation_size(oid)) as bytes from pg_class where relnamespace = $1::regnamespace and relkind = 'r' and relname ~ '_[0-9]{6,}$'`,
+        [fixture.schema],
+      ),
     );
-    await client.end();
     expect(records).toBe(30);
     expect(bytes).toBe(Number(rows[0]?.bytes));
     expect(bytes).toBeGreaterThan(100_000);
@@ -337,9 +316,7 @@ describeIf('the service on Citus', noCluster, () => {
       `select citus_schema_move($1::regnamespace, $2::text, $3::int)`,
       [fixture.schema, host, port],
     );
-    await until(async () =>
-      (await database.getNode(fixture.schema)).name === target.name ? true : undefined,
-    );
+    await until(async () => (await database.getNode(fixture.schema)).name === target.name);
     expect((await lineage())?.epoch).toBe(before?.epoch);
     erp.put(1, { name: 'third' });
     expect((await fixture.sync()).status).toBe('succeeded');

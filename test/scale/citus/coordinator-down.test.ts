@@ -2,28 +2,17 @@
 // that it knows, as long as TRUST_DURING_OUTAGE_SECONDS allows; and it reads through another worker when the
 // one it used is killed.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { readConfig } from '../../../src/config.ts';
-import { createLog } from '../../../src/core/log.ts';
-import { openDatabase } from '../../../src/open-database.ts';
-import { type Service, startService } from '../../../src/service.ts';
+import type { Service } from '../../../src/service.ts';
 import { ask } from '../../ops/site.ts';
-import { publishVersion } from '../../public/fixture.ts';
 import { describeIf } from '../../setup/describe-if.ts';
-import { makeKey } from '../../setup/organization.ts';
 import { createScratchFolder } from '../../setup/scratch-folder.ts';
 import { until } from '../../setup/until.ts';
-import { datedFields, memoryErp, syncFixture } from '../../sync/fixture.ts';
+import { startProcess } from '../harness/replicated-service.ts';
+import { openThings, type Things } from '../harness/things.ts';
 import { type CitusDatabase, citusDatabase } from './harness/citus-database.ts';
 import { type Node, noLocalCluster } from './harness/cluster.ts';
 
-type Company = { readonly organizationId: string; readonly secret: string; readonly node: Node };
-
-const endpoint = {
-  name: 'things',
-  recordType: 'thing',
-  fields: [{ name: 'name', source: 'name' }],
-  sorts: ['name'],
-};
+type Company = Things & { readonly node: Node };
 const paths = ['/v1/things', '/v1/things?sort=name&pageSize=5&page=2', '/v1/things/7', '/v1/things/changes'];
 
 describeIf('the coordinator is down', noLocalCluster, () => {
@@ -32,19 +21,15 @@ describeIf('the coordinator is down', noLocalCluster, () => {
   let service: Service | undefined;
 
   async function makeCompany(): Promise<Company> {
-    const fixture = await syncFixture(database.ctx, memoryErp(datedFields));
-    for (let id = 1; id <= 20; id += 1) fixture.erp.put(id);
-    expect((await fixture.sync()).status).toBe('succeeded');
-    await publishVersion(database.ctx, fixture.organizationId, { endpoints: [endpoint] });
-    const { secret } = await makeKey(database.ctx, fixture.organizationId, { permissions: ['write'] });
-    return { organizationId: fixture.organizationId, secret, node: await database.getNode(fixture.schema) };
+    const things = await openThings(database.ctx);
+    return { ...things, node: await database.getNode(things.fixture.schema) };
   }
 
   async function start(seconds: number): Promise<Service> {
     const hosts = database.cluster.workers
       .map(({ connection: { host, port } }) => `${host}:${port}`)
       .join(',');
-    const config = readConfig({
+    service = await startProcess({
       PORT: '0',
       LOG_LEVEL: 'silent',
       SYNC_WORKERS: '0',
@@ -55,7 +40,6 @@ describeIf('the coordinator is down', noLocalCluster, () => {
       WAREHOUSE_URL: `${database.serviceUrl().replace(/@[^/]+/, `@${hosts}`)}?target_session_attrs=read-write`,
       TRUST_DURING_OUTAGE_SECONDS: String(seconds),
     });
-    service = await startService(config, await openDatabase(config), createLog('silent'));
     return service;
   }
 
@@ -76,8 +60,7 @@ describeIf('the coordinator is down', noLocalCluster, () => {
   });
   afterAll(() => database?.close());
 
-  const get = (url: string, { secret, organizationId }: Company) =>
-    ask(url, 'get', undefined, { authorization: `Bearer ${secret}`, 'x-tenant-id': organizationId });
+  const get = (url: string, { headers }: Company) => ask(url, 'get', undefined, headers);
   const read = ({ localUrl }: Service, company: Company, path = '/v1/things') =>
     get(`${localUrl}/api/public${path}`, company);
   const whoami = ({ localUrl }: Service, company: Company) =>
@@ -110,9 +93,7 @@ describeIf('the coordinator is down', noLocalCluster, () => {
     const running = await start(0);
     expect(new Set((await readAll(running)).map(([status]) => status))).toEqual(new Set([200]));
     await database.cluster.kill('coordinator');
-    await until(async () =>
-      (await read(running, companies[0] as Company)).status === 503 ? true : undefined,
-    );
+    await until(async () => (await read(running, companies[0] as Company)).status === 503);
   });
 
   it('reads of known keys go on through the workers, with the same entity tags, and management gets 503', async () => {
@@ -121,9 +102,7 @@ describeIf('the coordinator is down', noLocalCluster, () => {
     expect(new Set(before.map(([status]) => status))).toEqual(new Set([200]));
     const readings = companies.map((company) => startReading(running, company));
     await database.cluster.kill('coordinator');
-    await until(
-      async () => (running.ctx.db.controlAvailability.unreachableForMs() ?? 0) > 2_000 || undefined,
-    );
+    await until(async () => (running.ctx.db.controlAvailability.unreachableForMs() ?? 0) > 2_000);
     expect(await readAll(running)).toEqual(before);
     for (const company of companies) expect((await whoami(running, company)).status).toBe(503);
     expect((await ask(`${running.localUrl}/readyz`)).body).toMatchObject({
@@ -131,9 +110,7 @@ describeIf('the coordinator is down', noLocalCluster, () => {
       checks: { database: "can't be reached; known API keys stay trusted", warehouse: 'ok' },
     });
     await database.cluster.start('coordinator');
-    await until(async () =>
-      (await whoami(running, companies[0] as Company)).status === 200 ? true : undefined,
-    );
+    await until(async () => (await whoami(running, companies[0] as Company)).status === 200);
     for (const stop of readings) expect(new Set(await stop())).toEqual(new Set([200]));
   });
 
@@ -147,10 +124,10 @@ describeIf('the coordinator is down', noLocalCluster, () => {
     const stop = startReading(running, other);
     await database.cluster.kill(used.name);
     const [gone] = companies.filter(({ node }) => node.name === used.name);
-    await until(async () => ((await read(running, gone as Company)).status === 503 ? true : undefined));
+    await until(async () => (await read(running, gone as Company)).status === 503);
     expect((await read(running, other)).status).toBe(200);
     await database.cluster.start(used.name);
-    await until(async () => ((await read(running, gone as Company)).status === 200 ? true : undefined));
+    await until(async () => (await read(running, gone as Company)).status === 200);
     expect(new Set(await stop())).toEqual(new Set([200]));
   });
 });

@@ -4,17 +4,15 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { findPrograms } from '../../../src/db/embedded/programs.ts';
 import { describeMove, type Sites } from '../../ops/move-story.ts';
-import { startCleanupWatcher } from '../../setup/cleanup-watcher.ts';
 import { databaseUrl } from '../../setup/database-url.ts';
-import { createScratchFolder } from '../../setup/scratch-folder.ts';
-import { removeServer, startPrimary } from '../harness/server.ts';
+import { openScratchFolder } from '../../setup/scratch-folder.ts';
+import { startPrimary } from '../harness/server.ts';
 import { noCluster, startCluster } from './harness/cluster.ts';
 
 async function openSites(): Promise<Sites> {
   const cluster = await startCluster();
-  const servers = await createScratchFolder('portal-former-');
+  const { folder: servers, remove } = await openScratchFolder('portal-former-');
   await chmod(servers, 0o755);
-  const stopWatcher = startCleanupWatcher(servers);
   const plain = await startPrimary(
     { programs: await findPrograms(() => undefined), folder: servers, name: 'former' },
     {},
@@ -34,9 +32,8 @@ async function openSites(): Promise<Sites> {
     close: async () => {
       await cluster.stop();
       await plain.kill();
-      await removeServer(plain);
-      await Promise.all([servers, folder].map((each) => rm(each, { recursive: true, force: true })));
-      stopWatcher();
+      await remove();
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }

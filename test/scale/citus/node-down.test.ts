@@ -1,11 +1,8 @@
 // A worker of the cluster is killed: its organizations get 503 and wait, all others read and sync on. What
 // needs changes of tables waits too, shows that it does, and continues by itself.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { readConfig } from '../../../src/config.ts';
-import { createLog } from '../../../src/core/log.ts';
-import { openDatabase } from '../../../src/open-database.ts';
 import { finishDeletions } from '../../../src/platform/organizations/finish-deletions.ts';
-import { type Service, startService } from '../../../src/service.ts';
+import type { Service } from '../../../src/service.ts';
 import { type Scheduler, startScheduler } from '../../../src/sync/index.ts';
 import { freezeServer, processes } from '../../ops/machine.ts';
 import { ask } from '../../ops/site.ts';
@@ -16,31 +13,13 @@ import { makeKey, makeSession } from '../../setup/organization.ts';
 import { createScratchFolder } from '../../setup/scratch-folder.ts';
 import { findStablePort } from '../../setup/stable-port.ts';
 import { until } from '../../setup/until.ts';
-import {
-  datedFields,
-  field,
-  type MemoryErp,
-  memoryErp,
-  type SyncFixture,
-  syncFixture,
-} from '../../sync/fixture.ts';
+import { field, type MemoryErp, type SyncFixture } from '../../sync/fixture.ts';
+import { startProcess } from '../harness/replicated-service.ts';
+import { openThings, type Things, thingsEndpoint } from '../harness/things.ts';
 import { type CitusDatabase, citusDatabase } from './harness/citus-database.ts';
 import { type Node, noLocalCluster } from './harness/cluster.ts';
 
-type Company = {
-  readonly fixture: SyncFixture;
-  readonly secret: string;
-  readonly node: Node;
-  readonly ownerId: string;
-};
-
-const endpoint = {
-  name: 'things',
-  recordType: 'thing',
-  fields: [{ name: 'name', source: 'name' }],
-  filters: [{ field: 'name', operators: ['eq'] }],
-  sorts: ['name'],
-};
+type Company = Things & { readonly node: Node; readonly ownerId: string };
 const management = '/api/platform/v1';
 
 describeIf('a worker is down', noLocalCluster, () => {
@@ -54,19 +33,14 @@ describeIf('a worker is down', noLocalCluster, () => {
   const erps = new Map<string, MemoryErp>();
 
   async function makeCompany(): Promise<Company> {
-    const erp = memoryErp(datedFields);
-    erp.deleted = new Map();
-    for (let id = 1; id <= 20; id += 1) erp.put(id);
-    const fixture = await syncFixture(database.ctx, erp, { deletions: 'feed', maxDeleteShare: 1 });
-    erps.set(fixture.organizationId, erp);
-    expect((await fixture.sync()).status).toBe('succeeded');
-    await publishVersion(database.ctx, fixture.organizationId, { endpoints: [endpoint] });
-    const { secret } = await makeKey(database.ctx, fixture.organizationId, { permissions: ['write'] });
+    const things = await openThings(database.ctx, 20, { deletions: 'feed', maxDeleteShare: 1 });
+    const { fixture, organizationId } = things;
+    erps.set(organizationId, fixture.erp);
     const [owner] = await database.cluster.coordinator.query<{ id: string }>(
       'select user_id as id from memberships where organization_id = $1',
-      [fixture.organizationId],
+      [organizationId],
     );
-    return { fixture, secret, node: await database.getNode(fixture.schema), ownerId: owner?.id ?? '' };
+    return { ...things, node: await database.getNode(fixture.schema), ownerId: owner?.id ?? '' };
   }
 
   const environment = async () => ({
@@ -86,8 +60,7 @@ describeIf('a worker is down', noLocalCluster, () => {
   beforeAll(async () => {
     database = await citusDatabase({ settings: { sync: { ...testSettings.sync, metadataMaxAgeMs: 0 } } });
     metricsPort = await findStablePort();
-    const config = readConfig(await environment());
-    service = await startService(config, await openDatabase(config), createLog('silent'));
+    service = await startProcess(await environment());
     near = await makeCompany();
     do far = await makeCompany();
     while (far.node.name === near.node.name);
@@ -96,18 +69,15 @@ describeIf('a worker is down', noLocalCluster, () => {
     await scheduler?.stop();
     scheduler = undefined;
     await database.cluster.start(far.node.name).catch(() => undefined);
-    await until(async () => ((await read(far)).status === 200 ? true : undefined));
+    await until(async () => (await read(far)).status === 200);
   });
   afterAll(async () => {
     await service?.stop();
     await database?.close();
   });
 
-  const read = ({ secret, fixture }: Company, path = '/v1/things') =>
-    ask(`${service.localUrl}/api/public${path}`, 'get', undefined, {
-      authorization: `Bearer ${secret}`,
-      'x-tenant-id': fixture.organizationId,
-    });
+  const read = ({ headers }: Company, path = '/v1/things') =>
+    ask(`${service.localUrl}/api/public${path}`, 'get', undefined, headers);
   const call = ({ secret }: Company, method: 'get' | 'post' | 'patch', path: string, body?: unknown) =>
     ask(`${service.localUrl}${management}${path}`, method, body, { authorization: `Bearer ${secret}` });
   const startWorkers = (): void => {
@@ -141,7 +111,7 @@ describeIf('a worker is down', noLocalCluster, () => {
       return run.status === 'waiting' && run.error?.code === code ? run : undefined;
     });
   const succeeded = (fixture: SyncFixture, id: string) =>
-    until(async () => ((await fixture.row(id)).status === 'succeeded' ? true : undefined));
+    until(async () => (await fixture.row(id)).status === 'succeeded');
 
   it('answers 503 at once for its organizations, and everything for the others', async () => {
     const replies = { near: [] as number[], far: [] as number[], farMs: [] as number[] };
@@ -156,12 +126,10 @@ describeIf('a worker is down', noLocalCluster, () => {
       }),
     );
     await database.cluster.kill(far.node.name);
-    await until(async () => (replies.far.includes(503) ? true : undefined));
+    await until(async () => replies.far.includes(503));
     near.fixture.erp.put(21);
-    expect(await near.fixture.sync('incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { inserted: 1 },
-    });
+    const synced = await near.fixture.sync('incremental');
+    expect(synced).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
     const whole = await read(near, '/v1/things?pageSize=100');
     expect(whole.body.pagination.total).toBe(21);
     const refused = await read(far);
@@ -169,7 +137,7 @@ describeIf('a worker is down', noLocalCluster, () => {
     // What needs no records works.
     expect((await call(far, 'get', '/api-keys')).status).toBe(200);
     await database.cluster.start(far.node.name);
-    await until(async () => ((await read(far)).status === 200 ? true : undefined));
+    await until(async () => (await read(far)).status === 200);
     isOver = true;
     await reading;
     expect(new Set(replies.near)).toEqual(new Set([200]));
@@ -204,7 +172,7 @@ describeIf('a worker is down', noLocalCluster, () => {
       })(),
     ];
     // All permits that they can get, until the first reads have ended by their time limit.
-    await until(async () => (readers.every(({ statuses }) => statuses.includes(503)) ? true : undefined));
+    await until(async () => readers.every(({ statuses }) => statuses.includes(503)));
     near.fixture.erp.put(40);
     expect((await near.fixture.sync('incremental')).status).toBe('succeeded');
     isOver = true;
@@ -213,7 +181,7 @@ describeIf('a worker is down', noLocalCluster, () => {
     // At first, what a process still trusts.
     for (const { statuses } of readers) expect(statuses.join()).toMatch(/^(200,)*503(,503)*$/);
     expect(new Set(answered)).toEqual(new Set([200]));
-    await until(async () => ((await read(far)).status === 200 ? true : undefined));
+    await until(async () => (await read(far)).status === 200);
   });
 
   it("its organizations' runs wait for it, however often they are tried, and continue by themselves", async () => {
@@ -221,10 +189,9 @@ describeIf('a worker is down', noLocalCluster, () => {
     far.fixture.erp.put(22);
     const id = await far.fixture.queue('incremental');
     startWorkers();
-    await until(async () =>
-      (await far.fixture.row(id)).attempt > database.ctx.settings.sync.maxAttemptsWithoutProgress + 3
-        ? true
-        : undefined,
+    await until(
+      async () =>
+        (await far.fixture.row(id)).attempt > database.ctx.settings.sync.maxAttemptsWithoutProgress + 3,
     );
     const run = await waitsFor(far.fixture, id, 'WAREHOUSE_SERVER_DOWN');
     expect(run.attempts_without_progress).toBeLessThanOrEqual(1);
@@ -244,20 +211,12 @@ describeIf('a worker is down', noLocalCluster, () => {
     startWorkers();
     await waitsFor(near.fixture, altered, 'TABLES_PENDING');
     const shown = await call(near, 'get', `/sync-configs/${near.fixture.configId}`);
-    expect(shown.body.lastRun).toMatchObject({
-      error: {
-        code: 'TABLES_PENDING',
-        fix: 'No action is needed: the run continues by itself when the server responds again.',
-      },
-    });
+    const fix = 'No action is needed: the run continues by itself when the server responds again.';
+    expect(shown.body.lastRun).toMatchObject({ error: { code: 'TABLES_PENDING', fix } });
     expect((await read(near)).status).toBe(200);
     // An index of a version.
-    const sorted = {
-      ...endpoint,
-      description: '',
-      sorts: ['name'],
-      filters: [{ field: 'name', operators: ['contains'] }],
-    };
+    const filters = [{ field: 'name', operators: ['starts_with'] }];
+    const sorted = { ...thingsEndpoint, description: '', filters };
     const id = await publishVersion(database.ctx, near.fixture.organizationId, {
       version: 'v2',
       status: 'draft',
@@ -270,44 +229,29 @@ describeIf('a worker is down', noLocalCluster, () => {
     expect(publishing.status).toBe(202);
     await until(async () => {
       const { body } = await call(near, 'get', `/api-schema/${draft.body.id}`);
-      return body.publication.progress.step === 'tables pending' ? true : undefined;
+      return body.publication.progress.step === 'tables pending';
     });
     // A new organization.
     const { headers } = await makeSession(service.ctx, near.ownerId, near.fixture.organizationId);
-    const created = await ask(
-      `${service.localUrl}${management}/organizations`,
-      'post',
-      { name: 'Newcomer' },
-      {
-        ...headers,
-        origin: service.url,
-      },
-    );
+    const organizations = `${service.localUrl}${management}/organizations`;
+    const asPage = { ...headers, origin: service.url };
+    const created = await ask(organizations, 'post', { name: 'Newcomer' }, asPage);
     expect(created.status).toBe(201);
     expect(created.body.nextStep).toContain('Its tables are pending');
     await until(async () => {
       const { status, checks } = await readChecks();
-      return status === 'ready' && checks.tables === 'pending: 1 run, 1 publication' ? true : undefined;
+      return status === 'ready' && checks.tables === 'pending: 1 run, 1 publication';
     });
-    await until(async () =>
-      (await readMetric('portal_tables_pending', 'publications')) === 1 ? true : undefined,
-    );
+    await until(async () => (await readMetric('portal_tables_pending', 'publications')) === 1);
     await database.cluster.start(far.node.name);
     await succeeded(near.fixture, altered);
-    await until(async () =>
-      (await call(near, 'get', `/api-schema/${draft.body.id}`)).body.status === 'published'
-        ? true
-        : undefined,
+    await until(
+      async () => (await call(near, 'get', `/api-schema/${draft.body.id}`)).body.status === 'published',
     );
-    await until(async () =>
-      (await readMetric('portal_tables_pending', 'publications')) === 0 ? true : undefined,
-    );
+    await until(async () => (await readMetric('portal_tables_pending', 'publications')) === 0);
     expect((await readChecks()).checks).not.toHaveProperty('tables');
-    const newcomer = await call(
-      { ...near, secret: (await makeKey(database.ctx, created.body.id, { permissions: ['write'] })).secret },
-      'get',
-      '/sync-configs',
-    );
+    const { secret } = await makeKey(database.ctx, created.body.id, { permissions: ['write'] });
+    const newcomer = await call({ ...near, secret }, 'get', '/sync-configs');
     expect(newcomer.status).toBe(200);
   });
 
@@ -326,7 +270,7 @@ describeIf('a worker is down', noLocalCluster, () => {
       503,
       expect.stringContaining('is completed automatically'),
     ]);
-    await until(async () => ((await read(company)).status === 404 ? true : undefined));
+    await until(async () => (await read(company)).status === 404);
     await database.cluster.coordinator.query(
       "update organizations set deleting_since = now() - interval '2 minutes' where id = $1",
       [fixture.organizationId],
@@ -335,23 +279,16 @@ describeIf('a worker is down', noLocalCluster, () => {
     const countLeft = async () => {
       const sql =
         'select (select count(*) from organizations where id = $1) + (select count(*) from pg_namespace where nspname = $2) as n';
-      return Number(
-        (
-          await database.cluster.coordinator.query<{ n: string }>(sql, [
-            fixture.organizationId,
-            fixture.schema,
-          ])
-        )[0]?.n,
-      );
+      const { organizationId, schema } = fixture;
+      const [row] = await database.cluster.coordinator.query<{ n: string }>(sql, [organizationId, schema]);
+      return Number(row?.n);
     };
     expect(await countLeft()).toBe(2);
-    await until(async () =>
-      (await readMetric('portal_tables_pending', 'deletions')) === 1 ? true : undefined,
-    );
+    await until(async () => (await readMetric('portal_tables_pending', 'deletions')) === 1);
     await database.cluster.start(far.node.name);
     await until(async () => {
       await finishDeletions(database.ctx);
-      return (await countLeft()) === 0 ? true : undefined;
+      return (await countLeft()) === 0;
     });
   });
 });

@@ -8,32 +8,23 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseCommandArguments } from '../../../src/admin/command.ts';
 import { commands } from '../../../src/admin/index.ts';
 import { startEmbedded } from '../../../src/db/embedded/embedded.ts';
-import { type ServingProcess, startProcess, startServer } from '../../ops/server-process.ts';
-import { publishVersion } from '../../public/fixture.ts';
+import { type Ran, runCommand, type ServingProcess, startServer } from '../../ops/server-process.ts';
 import { openTestCtx, type TestCtx } from '../../setup/database.ts';
 import { databaseUrl } from '../../setup/database-url.ts';
 import { describeIf } from '../../setup/describe-if.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { makeOrganization } from '../../setup/organization.ts';
 import { createScratchFolder } from '../../setup/scratch-folder.ts';
 import { until } from '../../setup/until.ts';
-import { datedFields, memoryErp, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
+import type { SyncFixture } from '../../sync/fixture.ts';
+import { openThings } from '../harness/things.ts';
 import { type Address, watchAnswers } from './harness/answers.ts';
 import { type Cluster, type Node, noLocalCluster, startCluster } from './harness/cluster.ts';
 
 type Check = { node: string; check: string; state: string; toDo?: string };
-type Ran = { code: number | null; stdout: string; stderr: string; json: () => Record<string, never> };
 
 const database = 'warehouse';
 const login = { user: 'portal_login', password: 'for-the-service' };
 const key = `test:${Buffer.alloc(32, 7).toString('base64')}`;
-const endpoint = {
-  name: 'things',
-  recordType: 'thing',
-  fields: [
-    { name: 'name', source: 'name' },
-    { name: 'total', source: 'total' },
-  ],
-};
 
 describeIf('operators’ commands on Citus', noLocalCluster, () => {
   let cluster: Cluster;
@@ -51,11 +42,9 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     args: readonly string[],
     extra: Record<string, string> = {},
     url = serviceUrl(),
-  ): Promise<Ran> {
-    const command = startProcess({ url, folder }, ['admin', ...args], { ...environment(), ...extra });
-    const code = await command.ended;
-    const { stdout, stderr } = command.output();
-    return { code, stdout, stderr, json: () => JSON.parse(stdout) };
+  ): Promise<Ran & { json: () => Record<string, never> }> {
+    const ran = await runCommand({ url, folder }, ['admin', ...args], { ...environment(), ...extra });
+    return { ...ran, json: () => JSON.parse(ran.stdout) };
   }
   /** The checks of `prepare-citus` by state, as `node: check`. */
   async function prepare(
@@ -71,8 +60,8 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
         checks.filter((check) => check.state === state).map(({ node, check }) => `${node}: ${check}`),
     };
   }
-  const inDatabase = (node: Node, ...statements: string[]): Promise<unknown> =>
-    node.query(statements.join('; '), [], database);
+  const inDatabase = <Row extends object>(node: Node, sql: string, values: unknown[] = []): Promise<Row[]> =>
+    node.query<Row>(sql, values, database);
   const alone = 'set citus.enable_ddl_propagation to off';
   /** As a session has them that opens there with this login. */
   async function readSettings(node: Node, user: string, names: readonly string[]): Promise<unknown[]> {
@@ -95,8 +84,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     cluster = await startCluster({ workers: 3, roles: false });
   });
   afterAll(async () => {
-    server?.child.kill('SIGKILL');
-    await server?.ended;
+    await server?.kill();
     await ctx?.db.close();
     await cluster?.stop();
     await rm(folder, { recursive: true, force: true });
@@ -108,18 +96,15 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
   it('prepare-citus makes a cluster of servers that only have Citus loaded, and changes nothing when it is repeated', async () => {
     const first = await prepare('--workers', [worker1(), worker2()].map(toAddress).join());
     expect([first.code, first.in('missing')]).toEqual([0, []]);
+    const made = [
+      'extension pg_trgm',
+      'role portal_owner may log in',
+      'role portal_service may log in',
+      'defaults of portal_service',
+      'login portal_login',
+    ];
     for (const node of [cluster.coordinator, worker1(), worker2()])
-      expect(first.in('changed')).toEqual(
-        expect.arrayContaining(
-          [
-            'extension pg_trgm',
-            'role portal_owner may log in',
-            'role portal_service may log in',
-            'defaults of portal_service',
-            'login portal_login',
-          ].map((check) => `${toAddress(node)}: ${check}`),
-        ),
-      );
+      for (const check of made) expect(first.in('changed')).toContain(`${toAddress(node)}: ${check}`);
     const second = await prepare();
     expect([second.code, second.in('missing'), second.in('changed')]).toEqual([0, [], []]);
     const coordinator = toAddress(cluster.coordinator);
@@ -134,15 +119,15 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
   });
 
   it('prepare-citus repairs what it can, and says what else is left to do', async () => {
-    await inDatabase(
-      worker2(),
+    const broken = [
       alone,
       'alter role portal_service nologin',
       'revoke create on schema public from portal_owner',
       `alter role portal_service in database ${database} set timezone = 'America/New_York'`,
       'alter role portal_service set default_transaction_read_only = on',
       `alter database ${database} set statement_timeout = '20min'`,
-    );
+    ];
+    await inDatabase(worker2(), broken.join('; '));
     await worker1().query("alter system set wal_level = 'replica'");
     await restart(worker1());
     const [one, two] = [toAddress(worker1()), toAddress(worker2())];
@@ -155,13 +140,9 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     ]);
     const names = ['timezone', 'default_transaction_read_only', 'statement_timeout'];
     expect(await readSettings(worker2(), 'portal_service', names)).toEqual(['UTC', 'off', '0']);
+    const toDo = expect.stringContaining("alter system set wal_level = 'logical'");
     expect(found.checks.filter(({ state }) => state === 'missing')).toEqual([
-      {
-        node: one,
-        check: 'wal_level = logical',
-        state: 'missing',
-        toDo: expect.stringContaining("alter system set wal_level = 'logical'"),
-      },
+      { node: one, check: 'wal_level = logical', state: 'missing', toDo },
     ]);
     await worker1().query('alter system reset wal_level');
     await cluster.kill('worker1');
@@ -175,48 +156,37 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
   it('prepare-citus lets nodes log in to each other that ask for a password', async () => {
     for (const node of cluster.workers.concat(cluster.coordinator)) {
       const [{ hba_file: file = '' } = {}] = await node.query<{ hba_file: string }>('show hba_file');
-      await writeFile(
-        file,
-        'host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n',
-      );
+      const rules = ['host all postgres 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 scram-sha-256', ''];
+      await writeFile(file, rules.join('\n'));
       await node.query('select pg_reload_conf()');
     }
     const found = await until(async () => {
       const ran = await prepare();
       return ran.in('changed').length > 0 ? ran : undefined;
     });
-    expect([found.code, found.in('changed')]).toEqual([
-      0,
-      [
-        'all nodes: portal_owner logs in from node to node',
-        'all nodes: portal_service logs in from node to node',
-      ],
+    expect(found.code).toBe(0);
+    expect(found.in('changed')).toEqual([
+      'all nodes: portal_owner logs in from node to node',
+      'all nodes: portal_service logs in from node to node',
     ]);
     const again = await prepare();
     expect([again.code, again.in('changed')]).toEqual([0, []]);
-    const [{ readable } = { readable: true }] = await worker1().query<{ readable: boolean }>(
-      "select has_table_privilege('portal_service', 'pg_catalog.pg_dist_authinfo', 'SELECT') as readable",
-      [],
-      database,
-    );
-    expect(readable).toBe(false);
+    const readable =
+      "select has_table_privilege('portal_service', 'pg_catalog.pg_dist_authinfo', 'SELECT') as readable";
+    expect(await inDatabase(worker1(), readable)).toEqual([{ readable: false }]);
   });
 
   it('prepare-citus refuses a login that is no superuser, and a server without Citus', async () => {
     const plainLogin = await admin(['prepare-citus'], { MIGRATION_DATABASE_URL: serviceUrl() });
-    expect([plainLogin.code, plainLogin.stderr]).toEqual([
-      1,
-      expect.stringContaining('needs a superuser of the coordinator, and portal_login is none'),
-    ]);
+    const words = 'needs a superuser of the coordinator, and portal_login is none';
+    expect(plainLogin).toMatchObject({ code: 1, stderr: expect.stringContaining(words) });
     const other = await mkdtemp(path.join(tmpdir(), 'portal-plain-'));
     const plain = await startEmbedded(path.join(other, 'postgres'));
     try {
       const url = databaseUrl(plain.connection);
       const refused = await admin(['prepare-citus'], { MIGRATION_DATABASE_URL: url }, url);
-      expect([refused.code, refused.stderr]).toEqual([
-        1,
-        expect.stringContaining("Citus isn't loaded on this server"),
-      ]);
+      const reason = expect.stringContaining("Citus isn't loaded on this server");
+      expect(refused).toMatchObject({ code: 1, stderr: reason });
     } finally {
       await plain.stop();
       await rm(other, { recursive: true, force: true });
@@ -231,17 +201,9 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
   const tenants: Tenant[] = [];
 
   async function makeTenant(records: number): Promise<Tenant> {
-    const fixture = await syncFixture(ctx, memoryErp(datedFields));
-    for (let id = 1; id <= records; id += 1) fixture.erp.put(id);
-    expect(await fixture.sync()).toMatchObject({ status: 'succeeded' });
-    await publishVersion(ctx, fixture.organizationId, { endpoints: [endpoint] });
-    const { secret } = await makeKey(ctx, fixture.organizationId);
-    const headers = { authorization: `Bearer ${secret}`, 'x-tenant-id': fixture.organizationId };
-    const [row] = await cluster.coordinator.query<{ slug: string }>(
-      'select slug from organizations where id = $1',
-      [fixture.organizationId],
-      database,
-    );
+    const { fixture, headers } = await openThings(ctx, records);
+    const select = 'select slug from organizations where id = $1';
+    const [row] = await inDatabase<{ slug: string }>(cluster.coordinator, select, [fixture.organizationId]);
     const at = (place: string, accept = 'application/json'): Address => ({
       url: `${server?.url}/api/public/v1/things${place}`,
       headers: { ...headers, accept },
@@ -289,7 +251,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     };
     const before = await exported();
     const watched = watchAnswers(tenants.flatMap(({ addresses }) => addresses));
-    await until(async () => (watched.answers() > 20 ? true : undefined));
+    await until(async () => watched.answers() > 20);
     const moving = admin(['move-organization', slug, '--to', to]);
     for (let id = 1; id <= 5; id += 1) {
       fixture.erp.put(1_000 + id);
@@ -308,12 +270,8 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     expect((await readPlacement())[slug]).toBe(to);
     expect(await fixture.rows()).toHaveLength(406);
     expect(await exported()).toBe(before);
-    const audited = await cluster.coordinator.query(
-      'select changes from audit_log where action = $1',
-      ['warehouse.move'],
-      database,
-    );
-    expect(audited).toEqual([{ changes: { from, to } }]);
+    const audited = "select changes from audit_log where action = 'warehouse.move'";
+    expect(await inDatabase(cluster.coordinator, audited)).toEqual([{ changes: { from, to } }]);
     expect((await admin(['move-organization', slug, '--to', to])).stdout).toBe(
       `${slug} is on ${to} already.\n`,
     );
@@ -379,7 +337,7 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
     expect([dryRun.code, dryRun.stderr]).toEqual([1, refused.stderr]);
     // The first host of WAREHOUSE_URL is down: the service has found the second.
     const watched = watchAnswers(addresses);
-    await until(async () => (watched.answers() > 20 ? true : undefined));
+    await until(async () => watched.answers() > 20);
     expect((await watched.stop()).problems).toEqual([]);
     await cluster.start('worker1');
     expect((await admin(['list-placement'])).code).toBe(0);
@@ -392,24 +350,13 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
       { url: serviceUrl(), folder },
       { ...environment(), WAREHOUSE_URL: serviceUrl(worker2()), SYNC_WORKERS: '0' },
     );
-    other.child.kill('SIGTERM');
-    expect(await other.ended).toBe(0);
-    const made = await admin([
-      'create-organization',
-      '--name',
-      'Meanwhile',
-      '--owner-email',
-      'owner@meanwhile.example',
-    ]);
+    expect(await other.stop()).toBe(0);
+    const create = (name: string) =>
+      admin(['create-organization', '--name', name, '--owner-email', 'owner@meanwhile.example']);
+    const made = await create('Meanwhile');
     expect([made.code, made.stdout]).toEqual([0, expect.stringContaining('Its tables are pending')]);
-    await inDatabase(cluster.coordinator, alone, 'alter role portal_service reset timezone');
-    const update = await admin([
-      'create-organization',
-      '--name',
-      'Later',
-      '--owner-email',
-      'owner@meanwhile.example',
-    ]);
+    await inDatabase(cluster.coordinator, `${alone}; alter role portal_service reset timezone`);
+    const update = await create('Later');
     expect([update.code, update.stderr]).toEqual([
       1,
       expect.stringContaining(`The node ${toAddress(worker1())} of the Citus cluster`),
@@ -420,20 +367,16 @@ describeIf('operators’ commands on Citus', noLocalCluster, () => {
 
   it('rebalance empties a node that takes no records any more, which then leaves the cluster', async () => {
     const { host, port } = worker3().connection;
-    await cluster.coordinator.query(
-      "select citus_set_node_property($1, $2, 'shouldhaveshards', false)",
-      [host, port],
-      database,
-    );
+    const emptied = "select citus_set_node_property($1, $2, 'shouldhaveshards', false)";
+    await inDatabase(cluster.coordinator, emptied, [host, port]);
     expect((await admin(['rebalance'])).code).toBe(0);
     expect(Object.values(await readPlacement())).not.toContain(toAddress(worker3()));
-    await cluster.coordinator.query('select citus_remove_node($1, $2)', [host, port], database);
+    await inDatabase(cluster.coordinator, 'select citus_remove_node($1, $2)', [host, port]);
     expect(await prepare()).toMatchObject({ code: 0 });
     const verified = await admin(['verify-restore', '--json']);
     expect([verified.code, verified.json()]).toMatchObject([0, { problems: [] }]);
-    expect(
-      await cluster.coordinator.query("select citus_create_restore_point('portal') as point", [], database),
-    ).toHaveLength(1);
+    const restorePoint = "select citus_create_restore_point('portal') as point";
+    expect(await inDatabase(cluster.coordinator, restorePoint)).toHaveLength(1);
   });
 
   it('docs/citus.md names commands that exist, with arguments that they take', async () => {

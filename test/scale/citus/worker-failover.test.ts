@@ -3,20 +3,13 @@
 import type { Express } from 'express';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createReadEngine } from '../../../src/public/index.ts';
-import { createCaller, publicApp, publishVersion } from '../../public/fixture.ts';
+import { createCaller, publicApp } from '../../public/fixture.ts';
 import { describeIf } from '../../setup/describe-if.ts';
-import { makeKey } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { datedFields, memoryErp, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
+import type { SyncFixture } from '../../sync/fixture.ts';
+import { openThings } from '../harness/things.ts';
 import { type CitusDatabase, citusDatabase } from './harness/citus-database.ts';
 import { noLocalCluster } from './harness/cluster.ts';
-
-const endpoint = {
-  name: 'things',
-  recordType: 'thing',
-  fields: [{ name: 'name', source: 'name' }],
-  sorts: ['name'],
-};
 
 describeIf("a worker's standby is promoted", noLocalCluster, () => {
   let database: CitusDatabase;
@@ -27,15 +20,8 @@ describeIf("a worker's standby is promoted", noLocalCluster, () => {
   let getOther: ReturnType<typeof createCaller>;
 
   async function makeCompany() {
-    const fixture = await syncFixture(database.ctx, memoryErp(datedFields), {
-      deletions: 'feed',
-      maxDeleteShare: 1,
-    });
-    fixture.erp.deleted = new Map();
-    for (let id = 1; id <= 20; id += 1) fixture.erp.put(id);
-    expect((await fixture.sync()).status).toBe('succeeded');
-    await publishVersion(database.ctx, fixture.organizationId, { endpoints: [endpoint] });
-    const { secret } = await makeKey(database.ctx, fixture.organizationId);
+    const things = await openThings(database.ctx, 20, { deletions: 'feed', maxDeleteShare: 1 });
+    const { fixture, secret } = things;
     return { fixture, get: createCaller(app, { secret, organizationId: fixture.organizationId }) };
   }
 
@@ -57,9 +43,7 @@ describeIf("a worker's standby is promoted", noLocalCluster, () => {
 
     await standby.query("alter system set primary_conninfo = ''");
     await standby.query('select pg_reload_conf()');
-    await until(async () =>
-      (await standby.query('select from pg_stat_wal_receiver')).length === 0 ? true : undefined,
-    );
+    await until(async () => (await standby.query('select from pg_stat_wal_receiver')).length === 0);
     for (let id = 21; id <= 30; id += 1) lost.erp.put(id, { name: `lost ${id}` });
     expect(await lost.sync('incremental')).toMatchObject({ status: 'succeeded', generation: '2' });
     const addresses = ['/v1/things?pageSize=100', '/v1/things?sort=name&pageSize=5&page=6', '/v1/things/25'];
@@ -72,7 +56,7 @@ describeIf("a worker's standby is promoted", noLocalCluster, () => {
       `select citus_update_node(nodeid, $2, $3) from pg_dist_node where nodeport = $1 and noderole = 'primary'`,
       [worker.connection.port, standby.connection.host, standby.connection.port],
     );
-    await until(async () => ((await getLost('/v1/things')).status === 200 ? true : undefined));
+    await until(async () => (await getLost('/v1/things')).status === 200);
     expect((await getLost('/v1/things').expect(200)).body.pagination.total).toBe(20);
     await getLost(`/v1/things/changes?since=${lostToken}`).expect(410);
 

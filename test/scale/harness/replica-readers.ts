@@ -16,20 +16,17 @@ type Answer = { readonly status: number; readonly text: string; readonly headers
  */
 type Shown = { readonly states: readonly unknown[]; readonly found: number; readonly part?: number };
 
-export type Findings = {
-  reads: number;
+const nothingFound = {
+  reads: 0,
   /** Answers that show several states, or another number of records than their state has. */
-  wrong: number;
+  wrong: 0,
   /** Older than what the same client has seen. */
-  backward: number;
+  backward: 0,
   /** Replaced more than a second before the request. */
-  stale: number;
-  errors: number;
+  stale: 0,
+  errors: 0,
   /** Exports whose connection broke after the first byte, so that no client takes them for complete. */
-  cut: number;
-  readonly kinds: Record<string, number>;
-  /** The first of them. */
-  readonly problems: string[];
+  cut: 0,
 };
 
 /** The state that the process trusts may be this old. */
@@ -62,27 +59,16 @@ type Reader = {
   readonly tags: Map<string, [string, Shown]>;
 };
 
-export type Readers = {
-  readonly findings: Findings;
-  /** Reads on until `isOver`, with this many clients at once. */
-  run(clients: number, isOver: () => boolean): Promise<void>;
-  close(): Promise<void>;
-};
+export type Readers = Awaited<ReturnType<typeof openReaders>>;
 
-export async function openReaders(site: ReplicatedService): Promise<Readers> {
+export async function openReaders(site: ReplicatedService) {
   const { service, secret, fixture, published, countRecords: countOf } = site;
   const agent = new Agent({ keepAlive: true });
   const own = { authorization: `Bearer ${secret}`, 'x-tenant-id': fixture.organizationId };
-  const findings: Findings = {
-    reads: 0,
-    wrong: 0,
-    backward: 0,
-    stale: 0,
-    errors: 0,
-    cut: 0,
-    kinds: {},
-    problems: [],
-  };
+  const kindsRead: Record<string, number> = {};
+  /** The first of them. */
+  const problems: string[] = [];
+  const findings = { ...nothingFound, kinds: kindsRead, problems };
   const note = (what: 'wrong' | 'backward' | 'stale' | 'errors', text: string): void => {
     findings[what] += 1;
     if (findings.problems.length < maxProblems) findings.problems.push(`${what}: ${text}`);
@@ -90,27 +76,18 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
 
   const send = (path: string, more: Record<string, string> = {}, body?: object): Promise<Answer> =>
     new Promise((resolve, reject) => {
-      const given =
-        body === undefined
-          ? { method: 'GET', headers: {} }
-          : { method: 'POST', headers: { 'content-type': 'application/json' } };
-      const headers: Record<string, string> = { ...own, ...given.headers, ...more };
-      const sent = request(
-        `${service.localUrl}${path}`,
-        { agent, method: given.method, headers },
-        (answer) => {
-          const chunks: Buffer[] = [];
-          answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-          answer.once('error', () => reject(new CutOff()));
-          answer.once('end', () =>
-            resolve({
-              status: answer.statusCode ?? 0,
-              text: Buffer.concat(chunks).toString(),
-              headers: answer.headers,
-            }),
-          );
-        },
-      );
+      const [method, type] =
+        body === undefined ? ['GET', {}] : ['POST', { 'content-type': 'application/json' }];
+      const headers = { ...own, ...type, ...more };
+      const sent = request(`${service.localUrl}${path}`, { agent, method, headers }, (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+        answer.once('error', () => reject(new CutOff()));
+        answer.once('end', () => {
+          const { statusCode: status = 0 } = answer;
+          resolve({ status, text: Buffer.concat(chunks).toString(), headers: answer.headers });
+        });
+      });
       sent.once('error', reject);
       sent.end(body === undefined ? undefined : JSON.stringify(body));
     });
@@ -126,10 +103,8 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
     read: (text: string) => Shown,
   ): Promise<Shown> => {
     const known = tags.get(path);
-    const { status, text, headers } = await send(
-      path,
-      known === undefined ? {} : { 'if-none-match': known[0] },
-    );
+    const asked = known === undefined ? {} : { 'if-none-match': known[0] };
+    const { status, text, headers } = await send(path, asked);
     if (status === 304 && known !== undefined) return known[1];
     if (status !== 200) throw new Error(`${path}: ${status} ${text.slice(0, 300)}`);
     const shown = read(text);
@@ -138,11 +113,8 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
   };
 
   const filters = [{ field: 'part', operator: 'eq', value: '1' }];
-  const made = await send(
-    '/api/platform/v1/views',
-    {},
-    { name: 'Part 1', recordType: 'thing', columns: ['total'], filters },
-  );
+  const part1 = { name: 'Part 1', recordType: 'thing', columns: ['total'], filters };
+  const made = await send('/api/platform/v1/views', {}, part1);
   if (made.status !== 201) throw new Error(`The view was not made: ${made.text}`);
   const view = JSON.parse(made.text) as { id: string };
   const mcp = new Client({ name: 'test', version: '1.0.0' });
@@ -166,46 +138,37 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
     return hasMore ? undefined : { states: [...reader.copy.values()], found: reader.copy.size };
   }
 
+  const list = '/api/public/v1/things';
   const kinds: Record<string, { readonly weight: number; read(reader: Reader): Promise<Shown | undefined> }> =
     {
       ...richerKinds(get, records, countOf),
       list: {
         weight: 20,
-        read: async () =>
-          shownIn(await get(`/api/public/v1/things?pageSize=${pageSize}&page=${1 + below(8)}`)),
+        read: async () => shownIn(await get(`${list}?pageSize=${pageSize}&page=${1 + below(8)}`)),
       },
       revalidated: {
         weight: 10,
-        read: (reader) =>
-          revalidate(reader, `/api/public/v1/things?pageSize=${pageSize}&page=${1 + below(3)}`, shownIn),
+        read: (reader) => revalidate(reader, `${list}?pageSize=${pageSize}&page=${1 + below(3)}`, shownIn),
       },
       filter: {
         weight: 15,
         read: async () => {
           const part = below(parts);
-          return {
-            ...shownIn(
-              await get(`/api/public/v1/things?part=${part}&total_lte=${1e9 + below(1e6)}&pageSize=10`),
-            ),
-            part,
-          };
+          const filtered = `${list}?part=${part}&total_lte=${1e9 + below(1e6)}&pageSize=10`;
+          return { ...shownIn(await get(filtered)), part };
         },
       },
       deep: {
         weight: 10,
-        read: async () =>
-          shownIn(
-            await get(
-              `/api/public/v1/things?sort=name&order=desc&pageSize=${pageSize}&page=${Math.floor(records / pageSize) - below(5)}`,
-            ),
-          ),
+        read: async () => {
+          const page = Math.floor(records / pageSize) - below(5);
+          return shownIn(await get(`${list}?sort=name&order=desc&pageSize=${pageSize}&page=${page}`));
+        },
       },
       record: {
         weight: 25,
         read: async () => {
-          const { data } = JSON.parse(await get(`/api/public/v1/things/${1 + below(records)}`)) as {
-            data: RecordJson;
-          };
+          const { data } = JSON.parse(await get(`${list}/${1 + below(records)}`)) as { data: RecordJson };
           return { states: [data.total], found: countOf(Number(data.total)) };
         },
       },
@@ -213,16 +176,14 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
       ndjson: {
         weight: 2,
         read: async () => {
-          const all = lines(await get('/api/public/v1/things', { accept: 'application/x-ndjson' })).map(
-            (line) => JSON.parse(line) as RecordJson,
-          );
-          return { states: all.map(({ total }) => total), found: all.length };
+          const all = lines(await get(list, { accept: 'application/x-ndjson' }));
+          return { states: all.map((line) => (JSON.parse(line) as RecordJson).total), found: all.length };
         },
       },
       csv: {
         weight: 2,
         read: async () => {
-          const all = lines(await get('/api/public/v1/things?part=2', { accept: 'text/csv' })).slice(1);
+          const all = lines(await get(`${list}?part=2`, { accept: 'text/csv' })).slice(1);
           return { states: all.map((line) => Number(line.split(',')[2])), found: all.length, part: 2 };
         },
       },
@@ -236,13 +197,10 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
       mcp: {
         weight: 2,
         read: async () => {
-          const answer = await mcp.callTool({
-            name: 'query',
-            arguments: { version: 'v1', resource: 'things', filters: { part: '0' }, pageSize: 10 },
-          });
-          const [first] = answer.content;
-          if (answer.isError === true || first?.type !== 'text')
-            throw new Error(JSON.stringify(answer.content));
+          const asked = { version: 'v1', resource: 'things', filters: { part: '0' }, pageSize: 10 };
+          const { content, isError } = await mcp.callTool({ name: 'query', arguments: asked });
+          const [first] = content;
+          if (isError === true || first?.type !== 'text') throw new Error(JSON.stringify(content));
           return { ...shownIn(first.text), part: 0 };
         },
       },
@@ -250,16 +208,9 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
         weight: 3,
         read: async () => {
           const access = { reads: fullAccess, masks: 'own' as const, maxCharacters };
-          const input = {
-            version: 'v1',
-            resource: 'things',
-            field: 'total',
-            orderBy: 'count',
-            limit: 20,
-          } as const;
-          const { count, min, max } = JSON.parse(
-            await tools.aggregate(fixture.tenant, access, input),
-          ) as Record<string, unknown>;
+          const over = { version: 'v1', resource: 'things', field: 'total' };
+          const input = { ...over, orderBy: 'count', limit: 20 } as const;
+          const { count, min, max } = JSON.parse(await tools.aggregate(fixture.tenant, access, input));
           return { states: [Number(min), Number(max)], found: Number(count) };
         },
       },
@@ -294,19 +245,20 @@ export async function openReaders(site: ReplicatedService): Promise<Readers> {
       else note('errors', `${kind}: ${error instanceof Error ? error.message : String(error)}`);
     }
     findings.reads += 1;
-    findings.kinds[kind] = (findings.kinds[kind] ?? 0) + 1;
+    kindsRead[kind] = (kindsRead[kind] ?? 0) + 1;
   }
 
   return {
     findings,
-    run: async (clients, isOver) => {
+    /** Reads on until `isOver`, with this many clients at once. */
+    run: async (clients: number, isOver: () => boolean): Promise<void> => {
       const readUntilOver = async (): Promise<void> => {
         const reader: Reader = { seen: 0, since: null, copy: new Map(), tags: new Map() };
         while (!isOver()) await readOnce(reader);
       };
       await Promise.all(Array.from({ length: clients }, readUntilOver));
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       await mcp.close();
       agent.destroy();
     },

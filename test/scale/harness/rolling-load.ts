@@ -4,23 +4,7 @@
 import type { Company, Reply } from '../../ops/site.ts';
 import { until } from '../../setup/until.ts';
 
-export type RollingLoad = {
-  /** Resolves when every client has had this many more answers. */
-  passed(answers: number): Promise<void>;
-  /** Ends the clients, and resolves with what went wrong. */
-  stop(): Promise<readonly string[]>;
-  /** Reads the changes to their end. Rejects when they are refused. */
-  follow(): Promise<void>;
-  readonly answers: number;
-  readonly notModified: number;
-  readonly tags: number;
-  readonly runs: number;
-  /** Names of the teams whose creation was acknowledged, and addresses of people who were invited. */
-  readonly teams: readonly string[];
-  readonly invited: readonly string[];
-  /** The copy of a client that follows the changes of customers. */
-  readonly copy: ReadonlyMap<string, unknown>;
-};
+export type RollingLoad = ReturnType<typeof startRollingLoad>;
 type Options = {
   readonly company: Company;
   readonly version: string;
@@ -141,7 +125,7 @@ function openWriters({ company, roleId, pick }: Options) {
 
 const betweenMs = 20;
 
-export function startRollingLoad(options: Options): RollingLoad {
+export function startRollingLoad(options: Options) {
   const { company, version, pick } = options;
   const tags = openTags();
   const follower = openFollower(options);
@@ -192,19 +176,19 @@ export function startRollingLoad(options: Options): RollingLoad {
     }
   });
   return {
-    passed: async (more) => {
+    /** Resolves when every client has had this many more answers. */
+    passed: async (more: number): Promise<void> => {
       const goal = rounds.map((round) => round + more);
-      await until(
-        async () => (rounds.every((round, index) => round >= (goal[index] ?? 0)) ? true : undefined),
-        300_000,
-      );
+      await until(async () => rounds.every((round, index) => round >= (goal[index] ?? 0)), 300_000);
     },
-    stop: async () => {
+    /** Ends the clients, and resolves with what went wrong. */
+    stop: async (): Promise<readonly string[]> => {
       isStopped = true;
       await Promise.all(callers);
       return wrong;
     },
-    follow: async () => {
+    /** Reads the changes to their end. Rejects when they are refused. */
+    follow: async (): Promise<void> => {
       for (let more: boolean | string = true; more !== false; more = await follower.step())
         if (typeof more === 'string') throw new Error(more);
     },
@@ -220,8 +204,10 @@ export function startRollingLoad(options: Options): RollingLoad {
     get runs() {
       return runs;
     },
+    /** Names of the teams whose creation was acknowledged, and addresses of people who were invited. */
     teams: writers.teams,
     invited: writers.invited,
+    /** The copy of a client that follows the changes of customers. */
     copy: follower.copy,
   };
 }

@@ -14,28 +14,25 @@ import {
   list,
   openCompany,
   readSome,
+  runThrough,
   type SeededCompany,
+  weigh,
 } from '../../harness/seeded-company.ts';
 import type { CitusDatabase } from './citus-database.ts';
 
-export type ChaosReport = {
-  kills: number;
-  moves: number;
-  rebalances: number;
-  publishes: number;
-  reads: number;
+const emptyReport = {
+  kills: 0,
+  moves: 0,
+  rebalances: 0,
+  publishes: 0,
+  reads: 0,
   /** Answers 503 of companies on a killed node. */
-  refused: number;
+  refused: 0,
   /** Of a read while nothing was killed, in ms. */
-  slowestMs: number;
+  slowestMs: 0,
 };
-export type Chaos = {
-  /** Plays one seed. Rejects with the first wrong answer. */
-  play(seed: number): Promise<ChaosReport>;
-  /** Entity tags and answers 304 of all seeds. */
-  totals(): { tags: number; notModified: number; followed: number };
-  close(): Promise<void>;
-};
+export type ChaosReport = typeof emptyReport;
+export type Chaos = Awaited<ReturnType<typeof openChaos>>;
 
 type Play = {
   readonly database: CitusDatabase;
@@ -123,23 +120,8 @@ async function publishThrough(
   company: SeededCompany,
   happen: () => Promise<unknown>,
 ): Promise<void> {
-  const { random } = play;
-  edit(company);
-  const id = await company.fixture.queue(random.chance(0.5) ? 'full' : 'incremental');
-  let left = random.between(1, 6);
-  const waits = random.chance(0.5);
-  let happening: Promise<unknown> | undefined;
-  company.fixture.erp.onCall = async () => {
-    left -= 1;
-    if (left === 0) happening = happen();
-    // The failure of what happens is reported at the end.
-    const settled = happening?.catch(() => undefined);
-    if (waits) await settled;
-  };
-  await finishRun(company, id).finally(() => {
-    company.fixture.erp.onCall = () => undefined;
-  });
-  await (happening ?? happen());
+  const { hasHappened } = await runThrough(company, happen, play.random.chance(0.5));
+  if (!hasHappened) await happen();
   await assertPublished(company);
   play.report.publishes += 1;
 }
@@ -173,7 +155,7 @@ async function rebalance({ database, report }: Play): Promise<void> {
 async function recover({ companies }: Play): Promise<void> {
   for (const { oracle, exact, trusting } of companies)
     for (const app of [exact, trusting])
-      await until(async () => ((await oracle.read(app, list)).status === 200 ? true : undefined));
+      await until(async () => (await oracle.read(app, list)).status === 200);
 }
 
 /** The returned function says whether a read may fail while the node is down. */
@@ -209,7 +191,7 @@ async function killNode(play: Play, name: string): Promise<void> {
 }
 
 const nodeNames = ['worker1', 'worker2', 'coordinator'];
-const actions: readonly [weight: number, act: (play: Play, company: SeededCompany) => Promise<void>][] = [
+const actions = weigh<(play: Play, company: SeededCompany) => Promise<void>>([
   [5, publish],
   [5, (_play, company) => readSome(company)],
   [
@@ -224,12 +206,11 @@ const actions: readonly [weight: number, act: (play: Play, company: SeededCompan
   ],
   [1, (play, company) => readThroughMove(play, () => publishThrough(play, company, () => rebalance(play)))],
   [2, (play, company) => publishThrough(play, company, () => killNode(play, play.random.pick(nodeNames)))],
-];
-const weighted = actions.flatMap(([weight, act]) => Array.from({ length: weight }, () => act));
+]);
 
 async function playSeed(play: Play): Promise<void> {
   const { random, companies } = play;
-  for (let step = 0; step < steps; step += 1) await random.pick(weighted)(play, random.pick(companies));
+  for (let step = 0; step < steps; step += 1) await random.pick(actions)(play, random.pick(companies));
   // Whatever the seed chose, each of these happens.
   const [first = random.pick(companies)] = companies;
   await readThroughMove(play, () => publishThrough(play, first, () => moveCompany(play, first)));
@@ -252,7 +233,7 @@ function openOther(ctx: Ctx, database: CitusDatabase) {
   );
 }
 
-export async function openChaos(database: CitusDatabase): Promise<Chaos> {
+export async function openChaos(database: CitusDatabase) {
   const { ctx } = database;
   const db = openOther(ctx, database);
   const companies: SeededCompany[] = [];
@@ -261,16 +242,9 @@ export async function openChaos(database: CitusDatabase): Promise<Chaos> {
   const sum = (of: (company: SeededCompany) => number): number =>
     companies.reduce((total, company) => total + of(company), 0);
   return {
-    play: async (seed) => {
-      const report: ChaosReport = {
-        kills: 0,
-        moves: 0,
-        rebalances: 0,
-        publishes: 0,
-        reads: 0,
-        refused: 0,
-        slowestMs: 0,
-      };
+    /** Plays one seed. Rejects with the first wrong answer. */
+    play: async (seed: number): Promise<ChaosReport> => {
+      const report = { ...emptyReport };
       const random = createRandom(seed);
       await playSeed({
         database,
@@ -280,6 +254,7 @@ export async function openChaos(database: CitusDatabase): Promise<Chaos> {
       });
       return report;
     },
+    /** Entity tags and answers 304 of all seeds. */
     totals: () => ({
       tags: sum(({ oracle }) => oracle.tags),
       notModified: sum(({ oracle }) => oracle.notModified),

@@ -3,14 +3,13 @@
 // cluster, tests get a database there, and those that kill servers are not run.
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, rm } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { Client } from 'pg';
 import { findPrograms } from '../../../../src/db/embedded/programs.ts';
-import { startCleanupWatcher } from '../../../setup/cleanup-watcher.ts';
 import { databaseUrl } from '../../../setup/database-url.ts';
-import { createScratchFolder } from '../../../setup/scratch-folder.ts';
+import { openScratchFolder } from '../../../setup/scratch-folder.ts';
+import { asSuperuser } from '../../../setup/superuser.ts';
 import {
   type Connection,
   describeServer,
@@ -87,29 +86,21 @@ export async function startCluster({
 }: ClusterOptions = {}): Promise<Cluster> {
   if (realUrl !== undefined) return joinRealCluster(realUrl, roles);
   if (kit === undefined) throw new Error('neither CITUS_KIT nor CITUS_URL is set');
-  const folder = given ?? (await createScratchFolder('portal-citus-'));
+  const { folder, remove } = await openScratchFolder('portal-citus-', given);
   await chmod(folder, 0o755);
-  const stopWatcher = startCleanupWatcher(folder);
   const conf = Object.entries({ ...foreignDefaults, ...serverSettings })
     .map(([name, value]) => `${name} = '${value}'`)
     .join(';');
-  const args = [
-    '--node-modules',
-    path.join(root, 'node_modules'),
-    '--folder',
-    folder,
-    '--workers',
-    String(workers),
-    '--extra-conf',
-    conf,
-  ];
-  if (roles) args.push('--roles', serviceRoles.join());
-  const started = await promisify(execFile)(process.execPath, [
-    path.join(kit, 'start-cluster.ts'),
-    ...args,
-    '--database',
-    clusterDatabase,
-  ]);
+  const options: Record<string, string> = {
+    '--node-modules': path.join(root, 'node_modules'),
+    '--folder': folder,
+    '--workers': String(workers),
+    '--extra-conf': conf,
+    '--database': clusterDatabase,
+    ...(roles && { '--roles': serviceRoles.join() }),
+  };
+  const program = path.join(kit, 'start-cluster.ts');
+  const started = await promisify(execFile)(process.execPath, [program, ...Object.entries(options).flat()]);
   const made = JSON.parse(started.stdout) as {
     programs: string;
     nodes: { name: string; port: number; data: string; log: string }[];
@@ -139,8 +130,7 @@ export async function startCluster({
     },
     stop: async () => {
       for (const { kill } of servers.values()) await kill();
-      await rm(folder, { recursive: true, force: true });
-      stopWatcher();
+      await remove();
     },
   };
 }
@@ -162,19 +152,15 @@ function describeNode(name: string, connection: Connection): Node {
   return {
     name,
     connection,
-    query: async <Row extends object>(
+    query: <Row extends object>(
       sql: string,
       values: readonly unknown[] = [],
       database = connection.database,
-    ) => {
-      const client = new Client({ ...connection, database });
-      await client.connect();
-      try {
-        return (await client.query<Row>(sql, [...values])).rows;
-      } finally {
-        await client.end();
-      }
-    },
+    ) =>
+      asSuperuser(
+        { ...connection, database },
+        async (client) => (await client.query<Row>(sql, [...values])).rows,
+      ),
   };
 }
 
