@@ -14,7 +14,7 @@ import {
   type Download,
   type Page,
 } from 'playwright-core';
-import { inject } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 import { choosePart } from '../setup/choose-part.ts';
 
 /** A browser of its own in the Chromium that global.ts started. */
@@ -69,6 +69,36 @@ export async function openVisit(browser: Browser, options: BrowserContextOptions
   return { context, page: await context.newPage(), requested, complaints };
 }
 
+/** For the top level of a test file: opens visits, and closes them after each test. */
+export function useVisits(): (options?: BrowserContextOptions) => Promise<Visit> {
+  let browser: Browser;
+  const visits: Visit[] = [];
+  beforeAll(async () => {
+    browser = await connectChromium();
+  });
+  afterEach(async () => {
+    for (const { context } of visits.splice(0)) await context.close();
+  });
+  afterAll(() => browser.close());
+  return async (options) => {
+    const visit = await openVisit(browser, options);
+    visits.push(visit);
+    return visit;
+  };
+}
+
+/** Gives the browser the cookie of a session. */
+export const addSession = ({ context }: Visit, token: string, url: string): Promise<void> =>
+  context.addCookies([{ name: 'portal_session', value: token, url, httpOnly: true, sameSite: 'Lax' }]);
+
+/** What was reported, except for responses with an error status, which the browser reports as well. */
+export const withoutFailedLoads = ({ complaints }: Visit): string[] =>
+  complaints.filter((text) => !text.startsWith('Failed to load resource'));
+
+/** The URLs of other servers that were requested. */
+export const foreignRequests = ({ requested }: Visit, ...origins: readonly string[]): string[] =>
+  requested.filter((address) => address.startsWith('http') && !origins.includes(new URL(address).origin));
+
 /** Everything that outlives or leaves the page's memory (storage, cookies, caches), as one text. */
 export async function readTraces({ context, page, requested }: Visit): Promise<string> {
   const held = await page.evaluate<unknown>(`(async () => ({
@@ -105,8 +135,10 @@ export async function accessibilityViolations(
     .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ' ' + html.slice(0, 200) + ' ' + failureSummary)))`);
 }
 
+/** In the folder that SCREENSHOTS names; without it none is made. */
 export async function saveScreenshot(page: Page, name: string, fullPage = false): Promise<void> {
-  const folder = process.env['SCREENSHOTS'] ?? 'test-results';
+  const folder = process.env['SCREENSHOTS'];
+  if (folder === undefined) return;
   mkdirSync(folder, { recursive: true });
   await page.screenshot({ path: path.join(folder, `${name}.png`), fullPage });
 }
@@ -117,6 +149,17 @@ export const readDownload = async (download: Download): Promise<string> =>
 /** How many pixels the page is wider than its window. */
 export const measureOverflow = (page: Page): Promise<number> =>
   page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+
+/** The page as it is now, in a screenshot of this name: it fits its window, and axe finds nothing. */
+export async function expectSound(
+  page: Page,
+  name: string,
+  { fullPage = false, exceptRules = [] as readonly string[] } = {},
+): Promise<void> {
+  await saveScreenshot(page, name, fullPage);
+  expect(await measureOverflow(page), `${name}: overflow`).toBe(0);
+  expect(await accessibilityViolations(page, exceptRules), name).toEqual([]);
+}
 
 const everyLook = [
   { name: '360-light', width: 360, colorScheme: 'light' },

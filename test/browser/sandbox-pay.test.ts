@@ -2,8 +2,7 @@
 // keyboard, without scripts.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Ctx, TenantCtx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
@@ -15,14 +14,13 @@ import { makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
 import {
   accessibilityViolations,
-  connectChromium,
+  expectSound,
+  foreignRequests,
   listen,
   looks,
-  measureOverflow,
-  openVisit,
   type Site,
   saveScreenshot,
-  type Visit,
+  useVisits,
 } from './chromium.ts';
 
 const never = new AbortController().signal;
@@ -33,8 +31,7 @@ let provider: PaymentProvider;
 let site: Site;
 let shop: Server;
 let shopUrl: string;
-let browser: Browser;
-let visits: Visit[] = [];
+const visit = useVisits();
 
 beforeAll(async () => {
   database = await testDatabase({ clock });
@@ -53,18 +50,12 @@ beforeAll(async () => {
   const { id } = await makeOrganization(ctx, { name: 'Aster & Söhne <b>GmbH</b>' });
   const tenant: TenantCtx = { ...ctx, organizationId: id };
   provider = await sandbox.create(tenant, { id: createId(), secrets: {}, publicUrl: site.origin });
-  browser = await connectChromium();
 });
 afterAll(async () => {
-  await browser.close();
   await site.close();
   shop.closeAllConnections();
   shop.close();
   await database.close();
-});
-afterEach(async () => {
-  for (const { context } of visits) await context.close();
-  visits = [];
 });
 
 const checkOut = (currency = 'GBP') => {
@@ -90,12 +81,6 @@ const checkOut = (currency = 'GBP') => {
     never,
   );
 };
-
-async function visit(options: Parameters<typeof openVisit>[1] = {}): Promise<Visit> {
-  const opened = await openVisit(browser, options);
-  visits.push(opened);
-  return opened;
-}
 
 const readState = async (sessionId: string) => (await provider.findPayment({ sessionId }, never))?.state;
 
@@ -129,9 +114,7 @@ describe('the payment page', () => {
         'referrer-policy': 'same-origin',
         'x-robots-tag': 'noindex',
       });
-      await saveScreenshot(page, `sandbox-pay-${name}`, true);
-      expect(await measureOverflow(page)).toBe(0);
-      expect(await accessibilityViolations(page)).toEqual([]);
+      await expectSound(page, `sandbox-pay-${name}`, { fullPage: true });
       await page.getByRole('heading', { name: 'Pay £34,911.94 to Aster & Söhne <b>GmbH</b>' }).waitFor();
       expect(await page.getByRole('row').allInnerTexts()).toHaveLength(3);
       expect(await page.locator('input:not([type=radio])').count()).toBe(0);
@@ -162,8 +145,7 @@ describe('the payment page', () => {
       expect(await page.getByRole('alert').innerText()).toContain(
         '9995 was declined. The card has insufficient funds.',
       );
-      await saveScreenshot(page, `sandbox-declined-${name}`);
-      expect(await accessibilityViolations(page)).toEqual([]);
+      await expectSound(page, `sandbox-declined-${name}`);
       expect(await readState(session.id)).toBe('OPEN');
       await page.getByText('Approved after a while').click();
       await page.getByRole('button', { name: /^Pay/ }).click();
@@ -172,14 +154,9 @@ describe('the payment page', () => {
       await page.goBack();
       await page.goto(session.url);
       await page.getByRole('heading', { name: 'This payment is being processed' }).waitFor();
-      await saveScreenshot(page, `sandbox-processing-${name}`);
-      expect(await measureOverflow(page)).toBe(0);
-      expect(await accessibilityViolations(page)).toEqual([]);
+      await expectSound(page, `sandbox-processing-${name}`);
       expect(opened.complaints).toEqual([]);
-      const foreign = opened.requested.filter(
-        (address) => ![site.origin, shopUrl].includes(new URL(address).origin),
-      );
-      expect(foreign).toEqual([]);
+      expect(foreignRequests(opened, site.origin, shopUrl)).toEqual([]);
     },
   );
 

@@ -1,25 +1,14 @@
 // Connecting an account, by keyboard: in the console, and on the account's own set-up pages as its
 // administrator.
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { testSettings } from '../../setup/database.ts';
-import { accountId, dataFolder, type Erp, startErp } from '../../setup/erp.ts';
+import { afterEach, describe, expect, it } from 'vitest';
+import { accountId } from '../../setup/erp.ts';
 import { openVisit, type Visit } from '../chromium.ts';
-import { type ConsoleSite, finishStory, press, startConsole, tabTo, type } from './console-site.ts';
+import { press, tabTo, type, useConsole } from './console-site.ts';
 
-let erp: Erp;
-let site: ConsoleSite;
+const site = useConsole({ erp: 'started' });
 const setUps: Visit[] = [];
-beforeAll(async () => {
-  erp = await startErp(dataFolder, { control: {} });
-  site = await startConsole({ settings: { erp: { ...testSettings.erp, allowedHosts: [erp.host] } } });
-});
-afterAll(async () => {
-  await site.close();
-  await erp.stop();
-});
 afterEach(async () => {
-  await site.leave();
   for (const { context } of setUps.splice(0)) await context.close();
   await site.api('delete', '/netsuite/connection');
 });
@@ -30,7 +19,7 @@ async function openSetUp({ context }: Visit): Promise<Page> {
   if (browser === null) throw new Error('The visit has no browser');
   const visit = await openVisit(browser);
   setUps.push(visit);
-  const { control, url } = erp.account;
+  const { control, url } = site.erp.account;
   await visit.page.goto(`${control?.url}/set-up#token=${control?.token}`);
   await visit.page.getByText(url).waitFor();
   return visit.page;
@@ -58,7 +47,7 @@ async function enterAccount(page: Page, clientId: string): Promise<void> {
   await type(page, page.getByLabel('Account id'), accountId);
   await type(page, page.getByLabel('Client id'), clientId);
   await press(page, page.getByLabel('Another address'), { key: 'Space' });
-  await type(page, page.getByLabel('Base URL'), erp.account.url);
+  await type(page, page.getByLabel('Base URL'), site.erp.account.url);
   await page.keyboard.press('Enter');
 }
 
@@ -74,7 +63,7 @@ describe('connecting NetSuite', () => {
     const { page } = visit;
     const setUp = await openSetUp(visit);
     await page.getByRole('heading', { level: 1, name: 'Connect NetSuite' }).waitFor();
-    await finishStory(visit, { name: 'connection-1-account' });
+    await visit.finish({ name: 'connection-1-account' });
 
     await enterAccount(page, await createIntegration(setUp));
     await press(page, page.getByRole('button', { name: 'Create certificate' }));
@@ -83,7 +72,7 @@ describe('connecting NetSuite', () => {
     await tabTo(page, page.getByRole('link', { name: 'Download .pem' }));
     const [download] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')]);
     expect(download.suggestedFilename()).toBe('portal-service-certificate-1.pem');
-    await finishStory(visit, { name: 'connection-2-certificate' });
+    await visit.finish({ name: 'connection-2-certificate' });
     const certificateId = await upload(setUp, certificatePem);
 
     // The step is in the address, and what was entered is there after a reload.
@@ -95,7 +84,7 @@ describe('connecting NetSuite', () => {
     await page.getByRole('status').filter({ hasText: "can't read account" }).waitFor();
     const advice = page.getByRole('region', { name: 'What to do' });
     expect(await advice.textContent()).toContain('Compare the certificate id');
-    await finishStory(visit, { name: 'connection-4-wrong-id' });
+    await visit.finish({ name: 'connection-4-wrong-id' });
     await page.reload();
     await press(page, advice.getByRole('link', { name: 'Go to: Certificate id' }));
     await type(page, page.getByLabel('Certificate id'), certificateId);
@@ -104,7 +93,7 @@ describe('connecting NetSuite', () => {
       .getByRole('status')
       .filter({ hasText: `can sign in to account ${accountId}` })
       .waitFor();
-    await finishStory(visit, { name: 'connection-5-green' });
+    await visit.finish({ name: 'connection-5-green' });
     await tabTo(page, page.getByRole('link', { name: 'Choose record types' }));
   });
 });
@@ -112,9 +101,8 @@ describe('connecting NetSuite', () => {
 describe('token-based authentication', () => {
   it('needs no certificate', async () => {
     const { consumerKey, consumerSecret, tokenId, tokenSecret } =
-      await erp.account.createTokenCredentials('Portal Service');
-    const visit = await site.open('/connection');
-    const { page } = visit;
+      await site.erp.account.createTokenCredentials('Portal Service');
+    const { page, finish } = await site.open('/connection');
     await type(page, page.getByLabel('Account id'), accountId);
     await tabTo(page, page.getByLabel('How the service signs in'));
     await page.keyboard.press('ArrowDown');
@@ -123,24 +111,24 @@ describe('token-based authentication', () => {
     await type(page, page.getByLabel('Token id'), tokenId);
     await type(page, page.getByLabel('Token secret'), tokenSecret);
     await press(page, page.getByLabel('Another address'), { key: 'Space' });
-    await type(page, page.getByLabel('Base URL'), erp.account.url);
+    await type(page, page.getByLabel('Base URL'), site.erp.account.url);
     await page.keyboard.press('Enter');
     await page.getByRole('status').filter({ hasText: 'can sign in' }).waitFor();
     expect(await page.getByRole('navigation', { name: 'Steps' }).getByRole('listitem').count()).toBe(2);
     await press(page, page.getByRole('main').getByRole('link', { name: 'Connection' }));
     await page.getByText(`ends in ${tokenSecret.slice(-4)}`).waitFor();
-    await finishStory(visit, { name: 'connection-tba' });
+    await finish({ name: 'connection-tba' });
   });
 });
 
 describe('an existing connection', () => {
   it('says what the role cannot see, renews its certificate, and is deleted with a warning', async () => {
-    await erp.connect(site.api);
+    await site.erp.connect(site.api);
     await site.api('post', '/netsuite/metadata/refresh');
     expect(
       (await site.api('post', '/sync-configs', { name: 'Customers', recordType: 'customer' })).status,
     ).toBe(201);
-    erp.account.setVisible('employee', false);
+    site.erp.account.setVisible('employee', false);
     const visit = await site.open('/connection');
     const { page } = visit;
     await press(page, page.getByRole('button', { name: /^Test/ }));
@@ -149,8 +137,8 @@ describe('an existing connection', () => {
       .getByText(/employee/)
       .first()
       .waitFor();
-    erp.account.setVisible('employee', true);
-    await finishStory(visit, { name: 'connection-state' });
+    site.erp.account.setVisible('employee', true);
+    await visit.finish({ name: 'connection-state' });
 
     await press(page, page.getByRole('link', { name: 'Renew or upload again' }));
     await press(page, page.getByRole('button', { name: 'Create a new certificate' }));
@@ -167,17 +155,17 @@ describe('an existing connection', () => {
     await press(page, page.getByRole('button', { name: 'Delete' }));
     const dialog = page.getByRole('dialog', { name: 'Delete the connection?' });
     await dialog.getByText('1 sync of account').waitFor();
-    await finishStory(visit, { name: 'connection-delete' });
+    await visit.finish({ name: 'connection-delete' });
     await press(page, dialog.getByRole('button', { name: 'Delete the connection' }));
     await page.getByRole('heading', { level: 1, name: 'Connect NetSuite' }).waitFor();
     expect((await site.api('get', '/netsuite/connection')).status).toBe(404);
   });
 
   it('is shown without actions to those who may only read it', async () => {
-    await erp.connect(site.api);
-    const visit = await site.open('/connection', { role: ['netsuite:read'] });
-    await visit.page.getByText(accountId).first().waitFor();
-    expect(await visit.page.getByRole('main').getByRole('button').count()).toBe(0);
-    await finishStory(visit);
+    await site.erp.connect(site.api);
+    const { page, finish } = await site.open('/connection', { role: ['netsuite:read'] });
+    await page.getByText(accountId).first().waitFor();
+    expect(await page.getByRole('main').getByRole('button').count()).toBe(0);
+    await finish();
   });
 });

@@ -1,7 +1,7 @@
 // The console in a real browser: the real application with an identity provider on a database of its own, and
 // helpers by which a story signs in, moves by keyboard and is judged at its end.
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
-import { expect, inject } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 import { type Background, startBackground } from '../../../src/app.ts';
 import type { Settings } from '../../../src/core/settings.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
@@ -13,7 +13,9 @@ import { type SignInSite, startSignInSite } from '../../setup/identity-provider.
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
 import {
   accessibilityViolations,
+  addSession,
   connectChromium,
+  foreignRequests,
   looks,
   measureOverflow,
   openVisit,
@@ -37,6 +39,9 @@ export type ConsoleOptions = {
   readonly background?: boolean;
 };
 
+/** A visit, and how its story ends: see finishStory. */
+export type Story = Visit & { finish(ending?: Ending): Promise<void> };
+
 export type ConsoleSite = {
   readonly origin: string;
   readonly database: TestDatabase;
@@ -46,14 +51,16 @@ export type ConsoleSite = {
   /** Calls the management interface with a key that may do everything. */
   readonly api: Api;
   /** With `erp` only. */
-  readonly erp: Erp | undefined;
+  readonly erp: Erp;
   /** With `published` only. */
   readonly schemaId: string;
   /** With `usedKey` only. */
   readonly keyId: string;
   /** A transaction of the organization, to arrange what no operation can. */
   arrange<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
-  visit(options?: BrowserContextOptions): Promise<Visit>;
+  visit(options?: BrowserContextOptions): Promise<Story>;
+  /** A new visitor with a session of that person, before a page is loaded. */
+  visitAs(userId: string, organizationId: string | null, options?: BrowserContextOptions): Promise<Story>;
   /**
    * Gives the browser the session of the owner, or of a new member with a role or with exactly these
    * permissions.
@@ -66,8 +73,8 @@ export type ConsoleSite = {
   open(
     path?: string,
     options?: { readonly role?: string | readonly string[]; readonly browser?: BrowserContextOptions },
-  ): Promise<Visit>;
-  /** Closes the visitors; for afterEach. */
+  ): Promise<Story>;
+  /** Closes the visitors. */
   leave(): Promise<void>;
   close(): Promise<void>;
 };
@@ -109,6 +116,17 @@ async function connectErp(erp: Erp, api: Api): Promise<void> {
   if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
 }
 
+/** For the top level of a test file: the application, whose visitors are closed after each test. */
+export function useConsole(options?: ConsoleOptions): ConsoleSite {
+  const site = {} as ConsoleSite;
+  beforeAll(async () => {
+    Object.assign(site, await startConsole(options));
+  });
+  afterEach(() => site.leave());
+  afterAll(() => site.close());
+  return site;
+}
+
 /** Starts the application, and a browser with the first visit. Close it afterwards. */
 export async function startConsole(options: ConsoleOptions = {}): Promise<ConsoleSite> {
   const erp = options.erp === undefined ? undefined : await startErp(undefined, { control: {} });
@@ -146,20 +164,17 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<Consol
   const browser: { opened?: Promise<Browser> } = {};
   const visits: Visit[] = [];
 
-  async function visit(given: BrowserContextOptions = {}): Promise<Visit> {
+  async function visit(given: BrowserContextOptions = {}): Promise<Story> {
     browser.opened ??= connectChromium();
     const made = await openVisit(await browser.opened, given);
     visits.push(made);
-    return made;
+    return { ...made, finish: (ending) => finishStory(made, ending) };
   }
 
-  async function signIn({ context }: Visit, { role }: { readonly role?: string | readonly string[] } = {}) {
+  async function signIn(made: Visit, { role }: { readonly role?: string | readonly string[] } = {}) {
     const person =
       role === undefined ? { id: organization.ownerId, email } : await makeMember(ctx, organization.id, role);
-    const { token } = await makeSession(ctx, person.id, organization.id);
-    await context.addCookies([
-      { name: 'portal_session', value: token, url: origin, httpOnly: true, sameSite: 'Lax' },
-    ]);
+    await addSession(made, (await makeSession(ctx, person.id, organization.id)).token, origin);
     return person;
   }
 
@@ -174,11 +189,16 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<Consol
     organizationId: organization.id,
     owner: { id: organization.ownerId, email },
     api,
-    erp,
+    erp: erp as Erp,
     schemaId,
     keyId,
     arrange: (work) => inTransaction({ db: ctx.db, organizationId: organization.id }, work),
     visit,
+    async visitAs(userId, organizationId, given) {
+      const made = await visit(given);
+      await addSession(made, (await makeSession(ctx, userId, organizationId)).token, origin);
+      return made;
+    },
     signIn,
     async open(path = '/', { role, browser: given } = {}) {
       const made = await visit(given);
@@ -234,6 +254,14 @@ export async function type(page: Page, locator: Locator, text: string): Promise<
   await page.keyboard.type(text);
 }
 
+/** Types the beginning of an option, as the browser's own selects are used by keyboard. */
+export async function choose(page: Page, label: string, option: string): Promise<void> {
+  const select = page.getByLabel(label, { exact: true });
+  await tabTo(page, select);
+  if ((await select.locator('option:checked').textContent()) !== option) await page.keyboard.type(option);
+  await expect.poll(() => select.locator('option:checked').textContent()).toBe(option);
+}
+
 type Ending = {
   /** Name of the screenshots; without it none are made. */
   readonly name?: string;
@@ -250,11 +278,11 @@ type Ending = {
  * wider than the window. And the whole visit: no request to another origin, no error on the console, no
  * violation of the content security policy.
  */
-export async function finishStory(
+async function finishStory(
   visit: Visit,
   { name, statuses = [], origins = [], fullPage = true }: Ending = {},
 ): Promise<void> {
-  const { page, requested, complaints } = visit;
+  const { page, complaints } = visit;
   const before = page.viewportSize();
   for (const look of looks) {
     await page.setViewportSize({ width: look.width, height: 900 });
@@ -265,10 +293,7 @@ export async function finishStory(
   }
   if (before !== null) await page.setViewportSize(before);
   await page.emulateMedia({ colorScheme: null });
-  const expected = [new URL(page.url()).origin, ...origins];
-  const isForeign = (address: string): boolean =>
-    !/^(data|blob):/.test(address) && !expected.includes(new URL(address).origin);
-  expect(requested.filter(isForeign)).toEqual([]);
+  expect(foreignRequests(visit, new URL(page.url()).origin, ...origins)).toEqual([]);
   const isExpected = (text: string): boolean =>
     statuses.some((status) => text.includes(`status of ${status}`));
   expect(complaints.filter((text) => !isExpected(text))).toEqual([]);

@@ -2,18 +2,10 @@
 // masks hide.
 
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { invoicesEndpoint, publishVersion } from '../../public/fixture.ts';
 import { readDownload } from '../chromium.ts';
-import {
-  type ConsoleSite,
-  finishStory,
-  madeUpInvoices,
-  press,
-  startConsole,
-  tabTo,
-  type,
-} from './console-site.ts';
+import { choose, madeUpInvoices, press, tabTo, type, useConsole } from './console-site.ts';
 
 const exactTotal = '123456789012345678.12345678901234567890';
 const lines = JSON.stringify([
@@ -27,14 +19,11 @@ const maskedFields = invoicesEndpoint.fields.map((field) =>
   field.name === 'customerName' ? { ...field, mask: 'hash' } : field,
 );
 
-let site: ConsoleSite;
+const site = useConsole({ invoices, published: true });
 beforeAll(async () => {
-  site = await startConsole({ invoices, published: true });
   const masked = { ...invoicesEndpoint, fields: maskedFields, search: ['number'] };
   await publishVersion(site.database.ctx, site.organizationId, { version: 'v2', endpoints: [masked] });
 });
-afterAll(() => site.close());
-afterEach(() => site.leave());
 
 const readIds = async (page: Page): Promise<string[]> =>
   page.getByRole('link', { name: /^Open record / }).allTextContents();
@@ -51,20 +40,11 @@ async function addFilter(page: Page, field: string, condition: string, value: st
   await page.getByRole('button', { name: `Remove the filter ${field} ${condition} ${value}` }).waitFor();
 }
 
-/** Types the beginning of an option, as the browser's own selects are used by keyboard. */
-async function choose(page: Page, label: string, option: string): Promise<void> {
-  const select = page.getByLabel(label, { exact: true });
-  await tabTo(page, select);
-  if ((await select.locator('option:checked').textContent()) !== option) await page.keyboard.type(option);
-  await expect.poll(() => select.locator('option:checked').textContent()).toBe(option);
-}
-
 describe('the records of a version', () => {
   it('are filtered, sorted, paged and exported; the address shows the same again', async () => {
-    const visit = await site.open('/data');
-    const { page } = visit;
+    const { page, finish } = await site.open('/data');
     await page.getByRole('link', { name: 'invoices' }).nth(1).waitFor();
-    await finishStory(visit, { name: 'data-versions' });
+    await finish({ name: 'data-versions' });
     await press(page, page.getByRole('link', { name: 'invoices' }).nth(1));
     await page.getByText('90 records').waitFor();
     await addFilter(page, 'status', 'is', 'open');
@@ -97,7 +77,7 @@ describe('the records of a version', () => {
     expect(address).toContain('filter=status%3Aeq%3Aopen');
     await page.reload();
     await waitForIds(page, shown);
-    await finishStory(visit, { name: 'data-filtered' });
+    await finish({ name: 'data-filtered' });
     await page.goBack();
     await page.getByText('Page 1 of').waitFor();
     await press(page, page.getByRole('button', { name: 'Remove the filter status is open' }));
@@ -105,14 +85,13 @@ describe('the records of a version', () => {
   });
 
   it('opens one record with its lines and its exact digits, and comes back to the list', async () => {
-    const visit = await site.open('/data/v1/invoices');
-    const { page } = visit;
+    const { page, finish } = await site.open('/data/v1/invoices');
     await press(page, page.getByRole('link', { name: 'Open record 1', exact: true }));
     const panel = page.getByRole('complementary', { name: 'Record 1' });
     await panel.getByText(exactTotal).first().waitFor();
     await panel.getByText('Desk').waitFor();
     await panel.getByText('2.50').waitFor();
-    await finishStory(visit, { name: 'data-record' });
+    await finish({ name: 'data-record' });
     await page.reload();
     await panel.waitFor();
     await page.getByRole('link', { name: 'Open record 1', exact: true }).waitFor();
@@ -126,10 +105,9 @@ describe('the records of a version', () => {
   });
 
   it('are saved as a view with the chosen columns, filters and order', async () => {
-    const visit = await site.open(
+    const { page, finish } = await site.open(
       '/data/v1/invoices?filter=status:eq:open&filter=status:eq:paid&filter=paid:null:false&sort=date&order=desc',
     );
-    const { page } = visit;
     await page.getByRole('button', { name: 'Remove the filter status is open or paid' }).waitFor();
     await press(page, page.getByRole('button', { name: 'Columns' }));
     await press(page, page.getByRole('checkbox', { name: 'customerName' }), { key: 'Space' });
@@ -142,7 +120,7 @@ describe('the records of a version', () => {
     await type(page, page.getByLabel('Name'), 'Open and paid');
     await press(page, page.getByRole('button', { name: 'Save the view' }));
     await page.getByRole('link', { name: 'Open Open and paid' }).waitFor();
-    await finishStory(visit, { name: 'data-view' });
+    await finish({ name: 'data-view' });
     const [view] = (await site.api('get', '/views?q=paid')).body.data;
     expect(view).toMatchObject({
       recordType: 'invoice',
@@ -157,8 +135,9 @@ describe('the records of a version', () => {
   });
 
   it('are masked for people without unmasked access, and searched where the version declares it', async () => {
-    const visit = await site.open('/data/v2/invoices?columns=number,customerName', { role: 'viewer' });
-    const { page } = visit;
+    const { page, finish } = await site.open('/data/v2/invoices?columns=number,customerName', {
+      role: 'viewer',
+    });
     await page.getByRole('columnheader', { name: 'customerName (masked)' }).waitFor();
     await page
       .getByText(/^[0-9a-f]{64}$/)
@@ -168,7 +147,7 @@ describe('the records of a version', () => {
     expect(await page.getByLabel('Field', { exact: true }).locator('option').allTextContents()).not.toContain(
       'customerName',
     );
-    await finishStory(visit, { name: 'data-masked' });
+    await finish({ name: 'data-masked' });
     await page.keyboard.press('Escape');
     await type(page, page.getByRole('searchbox', { name: 'Search in number' }), 'INV-1007');
     await page.keyboard.press('Enter');
@@ -177,8 +156,7 @@ describe('the records of a version', () => {
   });
 
   it('are not shown as if filtered when the address has what the list does not understand', async () => {
-    const visit = await site.open('/data/v1/invoices');
-    const { page } = visit;
+    const { page, finish } = await site.open('/data/v1/invoices');
     for (const search of ['filter=status:Open', 'status=Open', 'order=up', 'page=x', 'columns=number,nope']) {
       await page.goto(`${site.origin}/console/data/v1/invoices?${search}`);
       await page.getByText(`does not understand ${search} in its address`).waitFor();
@@ -187,15 +165,15 @@ describe('the records of a version', () => {
         0,
       ]);
     }
-    await finishStory(visit, { name: 'data-not-understood' });
+    await finish({ name: 'data-not-understood' });
     await press(page, page.getByRole('link', { name: 'Choose a version and a resource' }));
     await press(page, page.getByRole('link', { name: 'invoices' }).nth(1));
     await page.getByText('90 records').waitFor();
   });
 
   it('show the problem of a filter that the version does not declare, in the words of the service', async () => {
-    const visit = await site.open('/data/v1/invoices?filter=statsu:eq:open');
-    await visit.page.getByRole('alert').getByText('statsu').first().waitFor();
-    expect(visit.complaints.filter((text) => !text.includes('status of 400'))).toEqual([]);
+    const { page, complaints } = await site.open('/data/v1/invoices?filter=statsu:eq:open');
+    await page.getByRole('alert').getByText('statsu').first().waitFor();
+    expect(complaints.filter((text) => !text.includes('status of 400'))).toEqual([]);
   });
 });

@@ -1,19 +1,17 @@
 // Held deletions in the console, by keyboard: looked at, some approved, the rest rejected.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { sendControl } from '../../setup/account-control.ts';
-import { type ConsoleSite, finishStory, press, startConsole, tabTo, type } from './console-site.ts';
+import { press, tabTo, type, useConsole } from './console-site.ts';
 import { createSync, runSync } from './sync-seeds.ts';
 
-let site: ConsoleSite;
+const site = useConsole({ erp: 'connected', background: true });
 let syncId: string;
 let gone: string[];
 beforeAll(async () => {
-  site = await startConsole({ erp: 'connected', background: true });
   syncId = await createSync(site, 'customer', { name: 'Customers', maxDeleteShare: 0 });
   await createSync(site, 'invoice', { name: 'Invoices' }).then((id) => runSync(site, id));
   expect((await runSync(site, syncId)).status).toBe('succeeded');
-  const { account } = site.erp ?? {};
-  if (account === undefined) throw new Error('no ERP');
+  const { account } = site.erp;
   const { records } = await sendControl(account, 'GET', '/records/customer?limit=30');
   gone = records.map(({ id }: { id: string }) => id);
   for (const id of gone) await sendControl(account, 'DELETE', `/records/customer/${id}?listed=false`);
@@ -22,20 +20,18 @@ beforeAll(async () => {
     error: { code: 'DELETIONS_HELD' },
   });
 });
-afterAll(() => site.close());
 
 it('leads from the list to the records, and says what is known of each', async () => {
-  const visit = await site.open('/syncs');
-  const { page } = visit;
+  const { page, finish } = await site.open('/syncs');
   await page.getByText('Deletions held').waitFor();
   await press(page, page.getByRole('link', { name: 'Customers' }));
   await page.getByText('30 deletions are held').waitFor();
-  await finishStory(visit, { name: 'sync-held' });
+  await finish({ name: 'sync-held' });
   await press(page, page.getByRole('link', { name: 'Look at the records' }));
   await page.getByRole('heading', { level: 1, name: '30 held deletions of customer' }).waitFor();
   await page.getByText('30 of 1,199 stored records').waitFor();
   expect(await page.getByRole('checkbox').count()).toBe(30);
-  await finishStory(visit, { name: 'proposal' });
+  await finish({ name: 'proposal' });
 });
 
 const stored = async (): Promise<number> => (await site.api('get', `/sync-configs/${syncId}`)).body.records;
@@ -44,8 +40,7 @@ const openProposal = async () =>
 
 it('approves two of them after a question in numbers, and the run deletes only these', async () => {
   const { id } = await openProposal();
-  const visit = await site.open(`/syncs/${syncId}/deletions/${id}`);
-  const { page } = visit;
+  const { page, finish } = await site.open(`/syncs/${syncId}/deletions/${id}`);
   const [first, second] = [gone[0], gone[1]];
   await press(page, page.getByRole('checkbox', { name: `Delete CUST${first}` }), { key: 'Space' });
   await press(page, page.getByRole('checkbox', { name: `Delete CUST${second}` }), { key: 'Space' });
@@ -54,19 +49,18 @@ it('approves two of them after a question in numbers, and the run deletes only t
   await page.keyboard.press('Enter');
   const dialog = page.getByRole('dialog', { name: 'Delete 2 records' });
   await dialog.getByText('The other 28 records stay and keep waiting for a decision.').waitFor();
-  await finishStory(visit, { name: 'proposal-approve', fullPage: false });
+  await finish({ name: 'proposal-approve', fullPage: false });
   await press(page, dialog.getByRole('button', { name: 'Approve 2 deletions' }));
   await page.waitForURL('**/runs/*');
   await page.getByRole('heading', { name: "Why it isn't green" }).waitFor();
   await page.getByRole('heading', { name: '28 deletions are held' }).waitFor();
   await page.getByText('Everything was published, except what is named here.').waitFor();
   expect(await stored()).toBe(1_197);
-  await finishStory(visit, { name: 'run-held' });
+  await finish({ name: 'run-held' });
 });
 
 it('rejects the rest, and the next run is green', async () => {
-  const visit = await site.open(`/syncs/${syncId}?show=deletions`);
-  const { page } = visit;
+  const { page, finish } = await site.open(`/syncs/${syncId}?show=deletions`);
   await page.getByRole('table').getByText('Carried out').waitFor();
   const row = page.getByRole('row').filter({ hasText: 'Waits for a decision' });
   await press(page, row.getByRole('link'));
@@ -76,7 +70,7 @@ it('rejects the rest, and the next run is green', async () => {
   await type(page, dialog.getByLabel('Reason'), 'Hidden from the role by mistake');
   await press(page, dialog.getByRole('button', { name: 'Reject 28 deletions' }));
   await page.getByText('Rejected', { exact: true }).waitFor();
-  await finishStory(visit, { name: 'proposal-rejected' });
+  await finish({ name: 'proposal-rejected' });
   await press(
     page,
     page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: /^customer/ }),
@@ -89,10 +83,10 @@ it('rejects the rest, and the next run is green', async () => {
 
 it('shows a person who may only look the records, and no button to decide', async () => {
   const { data } = (await site.api('get', `/sync-configs/${syncId}/deletion-proposals?status=rejected`)).body;
-  const visit = await site.open(`/syncs/${syncId}/deletions/${data[0].id}`, {
+  const { page, finish } = await site.open(`/syncs/${syncId}/deletions/${data[0].id}`, {
     role: ['sync:read', 'record:read'],
   });
-  await visit.page.getByRole('heading', { name: 'Records', exact: true }).waitFor();
-  expect(await visit.page.getByRole('button', { name: /Approve|Reject/ }).count()).toBe(0);
-  await finishStory(visit);
+  await page.getByRole('heading', { name: 'Records', exact: true }).waitFor();
+  expect(await page.getByRole('button', { name: /Approve|Reject/ }).count()).toBe(0);
+  await finish();
 });

@@ -1,27 +1,19 @@
 // The whole first-time story, by keyboard alone and at the service's own rate limit: from a person without an
 // organization to the first request with an API key, copied from the page.
 import type { Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { accountId } from '../../setup/erp.ts';
-import { makePerson, makeSession } from '../../setup/organization.ts';
+import { makePerson } from '../../setup/organization.ts';
 import type { Visit } from '../chromium.ts';
-import { type ConsoleSite, finishStory, press, startConsole, tabTo, type } from './console-site.ts';
+import { press, type Story, tabTo, type, useConsole } from './console-site.ts';
 
 const perMinute = 60;
-let site: ConsoleSite;
-beforeAll(async () => {
-  site = await startConsole({
-    erp: 'started',
-    background: true,
-    settings: { allowSignup: true, rateLimitPerMinute: perMinute },
-  });
+const site = useConsole({
+  erp: 'started',
+  background: true,
+  settings: { allowSignup: true, rateLimitPerMinute: perMinute },
 });
-afterAll(() => site.close());
 
-const account = () => {
-  if (site.erp === undefined) throw new Error('no ERP');
-  return site.erp.account;
-};
 const heading = (page: Page, name: string | RegExp) =>
   page.getByRole('heading', { level: 1, name }).waitFor();
 const button = (page: Page, name: string | RegExp): Locator => page.getByRole('button', { name });
@@ -60,7 +52,7 @@ async function copy(page: Page, name: string): Promise<string> {
 
 /** In the set-up pages of the account, opened in a second tab. */
 async function openAccount({ context }: Visit): Promise<Page> {
-  const { control, url } = account();
+  const { control, url } = site.erp.account;
   const tab = await context.newPage();
   await tab.goto(`${control?.url}/set-up#token=${control?.token}`);
   await tab.getByText(url).waitFor();
@@ -74,7 +66,7 @@ async function idShown(tab: Page, title: string): Promise<string> {
   return (await shown.locator('code').textContent()) ?? '';
 }
 
-async function connect(visit: Visit): Promise<void> {
+async function connect(visit: Story): Promise<void> {
   const { page } = visit;
   const tab = await openAccount(visit);
   await type(tab, tab.getByLabel('Name'), 'Portal Service');
@@ -87,7 +79,7 @@ async function connect(visit: Visit): Promise<void> {
   await press(page, page.getByText('Another address').or(page.getByLabel('Another address')), {
     key: 'Space',
   });
-  await type(page, page.getByLabel('Base URL'), account().url);
+  await type(page, page.getByLabel('Base URL'), site.erp.account.url);
   await page.keyboard.press('Enter');
   await press(page, button(page, 'Create certificate'));
   const certificate = await copy(page, 'Copy certificate');
@@ -109,19 +101,19 @@ async function connect(visit: Visit): Promise<void> {
 }
 
 /** Also of the account's pages, which are of another origin: the second tab opened them, not the console. */
-const judge = (visit: Visit, name: string, fullPage = false): Promise<void> =>
-  finishStory(visit, {
+const judge = (visit: Story, name: string, fullPage = false): Promise<void> =>
+  visit.finish({
     name: `first-${name}`,
     statuses: [404],
     fullPage,
-    origins: [new URL(account().control?.url ?? '').origin],
+    origins: [new URL(site.erp.account.control?.url ?? '').origin],
   });
 
 /**
  * Chooses invoices with the proposed fields but one, follows the first run to its end, and returns how many
  * records it proved.
  */
-async function sync(visit: Visit): Promise<number> {
+async function sync(visit: Story): Promise<number> {
   const { page } = visit;
   await press(page, link(page, 'Choose record types'));
   await press(page, button(page, 'Read the record types'));
@@ -134,7 +126,7 @@ async function sync(visit: Visit): Promise<number> {
   await press(page, page.getByLabel('Sync Exchange rate (exchangerate)'), { key: 'Space' });
   await press(page, button(page, 'Estimate and create'));
   await page.getByRole('dialog').getByText('Requests to NetSuite').waitFor();
-  account().setLatency(400);
+  site.erp.account.setLatency(400);
   await press(page, page.getByRole('dialog').getByRole('button', { name: 'Create sync' }));
   await press(page, link(page, 'Follow the run'));
   await heading(page, 'Run of invoice');
@@ -144,7 +136,7 @@ async function sync(visit: Visit): Promise<number> {
   const [first, address] = [await done(), page.url()];
   await expect.poll(done, { timeout: 30_000 }).toBeGreaterThan(first);
   await judge(visit, 'run');
-  account().setLatency(0);
+  site.erp.account.setLatency(0);
   await page.getByText('Succeeded', { exact: true }).first().waitFor();
   const compared = page
     .getByRole('region', { name: 'Proof' })
@@ -156,7 +148,7 @@ async function sync(visit: Visit): Promise<number> {
 }
 
 /** Drafts a version from what is synced, and publishes it as it is proposed. */
-async function publish(visit: Visit): Promise<void> {
+async function publish(visit: Story): Promise<void> {
   const { page } = visit;
   await press(page, link(page, 'Create v1'));
   await press(page, button(page, /^Draft a version from 1 record type/));
@@ -172,7 +164,7 @@ async function publish(visit: Visit): Promise<void> {
 }
 
 /** Creates a key, and returns the request that the page offers. */
-async function createKey(visit: Visit): Promise<string> {
+async function createKey(visit: Story): Promise<string> {
   const { page } = visit;
   await press(page, link(page, 'Create an API key'));
   await type(page, page.getByLabel('Name'), 'Partner portal');
@@ -198,7 +190,7 @@ async function send(
   };
 }
 
-const overview = async (visit: Visit): Promise<void> => {
+const overview = async (visit: Story): Promise<void> => {
   await press(visit.page, visit.page.getByRole('link', { name: 'Overview' }));
   await heading(visit.page, 'Overview');
 };
@@ -206,17 +198,13 @@ const overview = async (visit: Visit): Promise<void> => {
 it('leads from no organization to the first request of its own API, without a request refused', {
   timeout: 240_000,
 }, async () => {
-  const visit = await site.visit({
+  const person = await makePerson(site.service.ctx, 'ada@aster.example');
+  const visit = await site.visitAs(person.id, null, {
     permissions: ['clipboard-read', 'clipboard-write'],
     viewport: { width: 1280, height: 800 },
   });
-  const { page, context } = visit;
+  const { page } = visit;
   const answers = recordAnswers(visit);
-  const person = await makePerson(site.service.ctx, 'ada@aster.example');
-  const { token } = await makeSession(site.service.ctx, person.id, null);
-  await context.addCookies([
-    { name: 'portal_session', value: token, url: site.origin, httpOnly: true, sameSite: 'Lax' },
-  ]);
 
   await page.goto(site.origin);
   await heading(page, 'Create your organization');

@@ -1,13 +1,12 @@
 // API keys, by keyboard: create one with scopes, use it, see its usage, rotate it with a grace period, mint a
 // token, revoke.
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { invoicesEndpoint, publishVersion } from '../../public/fixture.ts';
-import { type ConsoleSite, finishStory, press, startConsole, tabTo, type } from './console-site.ts';
+import { choose, press, type, useConsole } from './console-site.ts';
 
-let site: ConsoleSite;
+const site = useConsole({ invoices: 40, published: true, usedKey: true });
 beforeAll(async () => {
-  site = await startConsole({ invoices: 40, published: true, usedKey: true });
   const fields = invoicesEndpoint.fields.map((field) =>
     field.name === 'customer' ? { ...field, scopable: true } : field,
   );
@@ -17,8 +16,6 @@ beforeAll(async () => {
   ];
   await publishVersion(site.database.ctx, site.organizationId, { version: 'v2', endpoints });
 });
-afterAll(() => site.close());
-afterEach(() => site.leave());
 
 /** Reads the public interface as a program would, with a secret that the console has shown. */
 async function read(secret: string, path: string): Promise<{ status: number; total: number | undefined }> {
@@ -26,13 +23,6 @@ async function read(secret: string, path: string): Promise<{ status: number; tot
   const response = await fetch(`${site.origin}/api/public${path}`, { headers });
   const body = (await response.json()) as { pagination?: { total: number } };
   return { status: response.status, total: body.pagination?.total };
-}
-
-async function choose(page: Page, label: string, option: string): Promise<void> {
-  const select = page.getByLabel(label, { exact: true });
-  await tabTo(page, select);
-  if ((await select.locator('option:checked').textContent()) !== option) await page.keyboard.type(option);
-  await expect.poll(() => select.locator('option:checked').textContent()).toBe(option);
 }
 
 const secretShown = async (page: Page): Promise<string> =>
@@ -60,10 +50,9 @@ async function expectGone(page: Page, secret: string): Promise<void> {
 
 describe('API keys', () => {
   it('are created with scopes, used, and show their usage', async () => {
-    const visit = await site.open('/keys');
-    const { page } = visit;
+    const { page, complaints, finish } = await site.open('/keys');
     await page.getByRole('link', { name: 'Partner portal' }).waitFor();
-    await finishStory(visit, { name: 'keys-list' });
+    await finish({ name: 'keys-list' });
     await press(page, page.getByRole('link', { name: 'Create an API key' }));
     await type(page, page.getByLabel('Name'), 'Customer 1');
     await press(page, page.getByRole('checkbox', { name: 'v2' }), { key: 'Space' });
@@ -72,7 +61,7 @@ describe('API keys', () => {
     await choose(page, 'Field of condition 1', 'customer');
     await type(page, page.getByLabel('Values of condition 1'), '1');
     await choose(page, 'Expires', 'In 90 days');
-    await finishStory(visit, { name: 'keys-new' });
+    await finish({ name: 'keys-new' });
     await press(page, page.getByRole('button', { name: 'Create the key' }));
     await page.getByText('Copy it now').waitFor();
     const secret = await secretShown(page);
@@ -80,7 +69,7 @@ describe('API keys', () => {
     await press(page, page.getByRole('button', { name: 'Copy', exact: true }));
     await page.getByRole('button', { name: 'Copied', exact: true }).waitFor();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(secret);
-    await finishStory(visit, { name: 'keys-created' });
+    await finish({ name: 'keys-created' });
     expect(await page.locator('.key-secret pre').nth(1).textContent()).toContain(
       '/api/public/v2/invoices?pageSize=1',
     );
@@ -97,7 +86,7 @@ describe('API keys', () => {
     await page.reload();
     await page.getByText('3 requests').first().waitFor();
     await page.getByRole('row', { name: /v2 credits 1/ }).waitFor();
-    expect(visit.complaints).toEqual([]);
+    expect(complaints).toEqual([]);
   });
 
   it('are rotated with a grace period during which both secrets work, and revoked', async () => {
@@ -113,8 +102,7 @@ describe('API keys', () => {
         succeeded: 1_234,
       }),
     );
-    const visit = await site.open('/keys?q=Nightly');
-    const { page } = visit;
+    const { page, finish } = await site.open('/keys?q=Nightly');
     await press(page, page.getByRole('link', { name: 'Nightly' }));
     await page.getByRole('heading', { name: 'Nightly' }).waitFor();
     await press(page, page.getByRole('button', { name: 'Rotate' }));
@@ -132,11 +120,11 @@ describe('API keys', () => {
     await expect.poll(() => page.content()).not.toContain(secret);
     await press(page, page.getByRole('button', { name: 'I have copied it' }));
     await page.getByText('Two secrets work at the moment').waitFor();
-    await finishStory(visit, { name: 'keys-grace' });
+    await finish({ name: 'keys-grace' });
     await press(page, page.getByRole('button', { name: 'Revoke', exact: true }));
     await page.getByText('It made 1,234 requests in the last 7 days').waitFor();
     expect(await page.evaluate('document.activeElement?.textContent')).toBe('Cancel');
-    await finishStory(visit, { name: 'keys-revoke', fullPage: false });
+    await finish({ name: 'keys-revoke', fullPage: false });
     await press(page, page.getByRole('button', { name: 'Revoke this key' }));
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.getByText('revoked', { exact: true }).waitFor();
@@ -145,8 +133,7 @@ describe('API keys', () => {
   });
 
   it('mint a token for a customer, whose tokens are revoked by subject', async () => {
-    const visit = await site.open(`/keys/${site.keyId}`);
-    const { page } = visit;
+    const { page, finish } = await site.open(`/keys/${site.keyId}`);
     await page.getByRole('img', { name: /^Requests by day/ }).waitFor();
     await press(page, page.getByRole('button', { name: 'v1 invoices' }));
     await page.getByText('of v1 invoices in 30 days').waitFor();
@@ -169,14 +156,13 @@ describe('API keys', () => {
     await press(page, page.getByRole('button', { name: 'Revoke these tokens' }));
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await expect.poll(async () => (await read(token, '/v2/invoices')).status, { timeout: 10_000 }).toBe(401);
-    await finishStory(visit, { name: 'keys-usage' });
+    await finish({ name: 'keys-usage' });
   });
 
   it('are edited: scopes become narrower, and say so', async () => {
     const { id } = (await site.api('post', '/api-keys', { name: 'Wide', scopes: { permissions: ['write'] } }))
       .body;
-    const visit = await site.open(`/keys/${id}`);
-    const { page } = visit;
+    const { page } = await site.open(`/keys/${id}`);
     await press(page, page.getByRole('button', { name: 'Edit' }));
     await press(page, page.getByRole('checkbox', { name: 'v1' }), { key: 'Space' });
     await page.getByText("it can't use the management interface").waitFor();
@@ -198,8 +184,7 @@ describe('API keys', () => {
         .where({ id })
         .update({ secret_ends_at: endsAt, transferred_from: 'left@console.example' }),
     );
-    const visit = await site.open('/keys?status=revoked&q=Handed');
-    const { page } = visit;
+    const { page } = await site.open('/keys?status=revoked&q=Handed');
     await press(page, page.getByRole('button', { name: 'Clear filters' }));
     await press(page, page.getByRole('button', { name: 'Name' }));
     await expect.poll(() => page.url()).toContain('sort=name');
@@ -213,10 +198,10 @@ describe('API keys', () => {
   });
 
   it('are only looked at by people who may not change them', async () => {
-    const visit = await site.open(`/keys/${site.keyId}`, { role: ['api-key:read'] });
-    await visit.page.getByText('Reads all records').first().waitFor();
+    const { page, complaints } = await site.open(`/keys/${site.keyId}`, { role: ['api-key:read'] });
+    await page.getByText('Reads all records').first().waitFor();
     for (const name of ['Edit', 'Rotate', 'Revoke', 'Mint a token'])
-      expect(await visit.page.getByRole('button', { name }).count()).toBe(0);
-    expect(visit.complaints).toEqual([]);
+      expect(await page.getByRole('button', { name }).count()).toBe(0);
+    expect(complaints).toEqual([]);
   });
 });

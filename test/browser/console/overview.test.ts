@@ -1,22 +1,13 @@
 // The overview in the console, by keyboard: the set-up of an empty organization, what is wrong first, and
 // what each person may see.
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { sendControl } from '../../setup/account-control.ts';
-import { type ConsoleSite, finishStory, openScreen, press, startConsole, tabTo } from './console-site.ts';
+import { openScreen, press, tabTo, useConsole } from './console-site.ts';
 import { createSync, publishDraft, runSync } from './sync-seeds.ts';
 
-let site: ConsoleSite;
-beforeAll(async () => {
-  site = await startConsole({ erp: 'started', background: true });
-});
-afterAll(() => site.close());
-afterEach(() => site.leave());
+const site = useConsole({ erp: 'started', background: true });
 
-const account = () => {
-  if (site.erp === undefined) throw new Error('no ERP');
-  return site.erp.account;
-};
 const back = async (page: Page): Promise<void> => {
   await page.goBack();
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
@@ -24,16 +15,15 @@ const back = async (page: Page): Promise<void> => {
 const step = (page: Page, title: string) => page.getByRole('listitem').filter({ hasText: title });
 
 it('guides an empty organization through its set-up', async () => {
-  const visit = await site.open('/');
-  const { page } = visit;
+  const { page, finish } = await site.open('/');
   await page.getByText('From your ERP to an API of your own in a few steps.').waitFor();
   await page.getByText('1 of 6 done').waitFor(); // the key of the harness
   await press(page, page.getByRole('link', { name: 'Connect NetSuite' }));
   await page.waitForURL('**/connection');
   await back(page);
-  await finishStory(visit, { name: 'overview-empty' });
+  await finish({ name: 'overview-empty' });
 
-  await site.erp?.connect(site.api);
+  await site.erp.connect(site.api);
   expect((await site.api('post', '/netsuite/connection/test')).body).toMatchObject({ ok: true });
   expect((await site.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
   await page.reload();
@@ -55,7 +45,7 @@ it('guides an empty organization through its set-up', async () => {
   await page.getByText('5 of 6 done').waitFor();
   await page.getByRole('table').getByText('published').waitFor();
   await page.getByText('Requests appear here within half a minute.').waitFor();
-  await finishStory(visit, { name: 'overview-set-up' });
+  await finish({ name: 'overview-set-up' });
   await press(page, page.getByRole('button', { name: 'Hide' }));
   await page.getByRole('heading', { name: 'Set-up' }).waitFor({ state: 'detached' });
   await page.reload();
@@ -80,7 +70,7 @@ it('says calmly that all is well, with the requests of the last days, and reads 
   expect(await page.getByRole('heading', { name: 'Set-up' }).count()).toBe(0);
   await page.getByRole('img', { name: /^Requests by day/ }).waitFor();
   await tabTo(page, page.getByRole('link', { name: 'API keys' }).last());
-  await finishStory(visit, { name: 'overview-green' });
+  await visit.finish({ name: 'overview-green' });
 
   const reads = (): string[] =>
     visit.requested
@@ -94,12 +84,12 @@ it('says calmly that all is well, with the requests of the last days, and reads 
 /** The id of the sync whose deletions are held. */
 async function breakThings(): Promise<string> {
   const customers = (await site.api('get', '/sync-configs?recordType=customer')).body.data[0].id;
-  const { records } = await sendControl(account(), 'GET', '/records/customer?limit=30');
+  const { records } = await sendControl(site.erp.account, 'GET', '/records/customer?limit=30');
   for (const { id } of records)
-    await sendControl(account(), 'DELETE', `/records/customer/${id}?listed=false`);
+    await sendControl(site.erp.account, 'DELETE', `/records/customer/${id}?listed=false`);
   expect(await runSync(site, customers, 'full')).toMatchObject({ error: { code: 'DELETIONS_HELD' } });
   const invoices = await createSync(site, 'invoice', { name: 'Invoices' });
-  account().setVisible('transaction', false);
+  site.erp.account.setVisible('transaction', false);
   expect((await runSync(site, invoices)).status).toBe('failed');
   return customers;
 }
@@ -107,11 +97,10 @@ async function breakThings(): Promise<string> {
 it('names a failing sync and held deletions first, each with the way to mend it', async () => {
   const customers = await breakThings();
   const { body: connection } = await site.api('get', '/netsuite/connection');
-  await account().revokeCertificate(connection.authentication.certificateId);
-  account().revokeTokens();
+  await site.erp.account.revokeCertificate(connection.authentication.certificateId);
+  site.erp.account.revokeTokens();
   expect((await runSync(site, customers)).status).toBe('failed');
-  const visit = await site.open('/');
-  const { page } = visit;
+  const { page, finish } = await site.open('/');
   const problems = page.getByRole('region', { name: 'Problems' }).getByRole('listitem');
   await problems.first().waitFor();
   const texts = await problems.allInnerTexts();
@@ -122,7 +111,7 @@ it('names a failing sync and held deletions first, each with the way to mend it'
   await page.getByText(/^\d errors? and 1 warning, the worst first\.$/).waitFor();
   await problems.first().getByRole('img', { name: 'Error' }).waitFor();
   await problems.last().getByRole('img', { name: 'Warning' }).waitFor();
-  await finishStory(visit, { name: 'overview-red' });
+  await finish({ name: 'overview-red' });
 
   await press(page, problems.getByRole('link', { name: /^Open the connection/ }));
   await page.waitForURL('**/connection');
@@ -140,10 +129,10 @@ it('shows a person what they may see', async () => {
   await keys.page.getByText('Requests today').waitFor();
   for (const hidden of ['Problems', 'Syncs', 'API versions'])
     expect(await keys.page.getByRole('region', { name: hidden }).count()).toBe(0);
-  await finishStory(keys, { name: 'overview-keys-only' });
+  await keys.finish({ name: 'overview-keys-only' });
   const none = await site.open('/', { role: ['team:read'] });
   await none.page.getByText('Your role shows nothing on this page.').waitFor();
-  await finishStory(none);
+  await none.finish();
   const viewer = await site.open('/', { role: 'viewer' });
   await viewer.page.getByRole('region', { name: 'Problems' }).waitFor();
   await viewer.page.getByRole('region', { name: 'Syncs' }).first().waitFor();

@@ -1,17 +1,11 @@
 // The portal's side of the console, by keyboard: views and their mails, pages, agents with a chat, and
 // payments.
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
-import { type ConsoleSite, finishStory, press, startConsole, tabTo, type } from './console-site.ts';
+import { press, tabTo, type, useConsole } from './console-site.ts';
 
-let site: ConsoleSite;
-
-beforeAll(async () => {
-  site = await startConsole({ invoices: 12, published: true, background: true });
-});
-afterAll(() => site.close());
-afterEach(() => site.leave());
+const site = useConsole({ invoices: 12, published: true, background: true });
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const locateRow = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
@@ -20,8 +14,7 @@ const heading = (page: Page, name: string) => page.getByRole('heading', { level:
 
 describe('views and subscriptions', () => {
   it('a view is made with a filter, and its subscription is created and sent', async () => {
-    const visit = await site.open('/views');
-    const { page } = visit;
+    const { page, finish } = await site.open('/views');
     await press(page, button(page, 'New view'));
     await type(page, dialog(page).getByLabel('Name'), 'Open invoices');
     await type(page, dialog(page).getByLabel('Record type'), 'invoice');
@@ -29,16 +22,16 @@ describe('views and subscriptions', () => {
     await press(page, button(page, 'Add filter'));
     await type(page, dialog(page).getByLabel('Field of filter 1'), 'status');
     await type(page, dialog(page).getByLabel('Value of filter 1'), 'open');
-    await finishStory(visit, { name: 'portal-view-form' });
+    await finish({ name: 'portal-view-form' });
     await press(page, button(page, 'Create view'));
     await heading(page, 'Open invoices').waitFor();
     await locateRow(page, 'INV-1001').waitFor();
     expect(await locateRow(page, 'INV-1000').count()).toBe(0);
-    await finishStory(visit, { name: 'portal-view' });
+    await finish({ name: 'portal-view' });
     await press(page, page.getByRole('link', { name: 'Definition and use' }));
     await page.getByText('status is open').waitFor();
     await page.getByText('No page shows this view.').waitFor();
-    await finishStory(visit, { name: 'portal-view-use' });
+    await finish({ name: 'portal-view-use' });
     await press(page, page.getByRole('link', { name: 'New subscription' }));
     await type(page, dialog(page).getByLabel('Recipients'), 'ada@example.test\ngrace@example.test');
     await press(page, button(page, 'Create subscription'));
@@ -47,14 +40,13 @@ describe('views and subscriptions', () => {
     await dialog(page).getByText('2 mails will be sent now').waitFor();
     await press(page, dialog(page).getByRole('button', { name: 'Send now' }));
     await locateRow(page, 'ada@example.test').getByText('Sent', { exact: true }).waitFor();
-    await finishStory(visit, { name: 'portal-subscription' });
+    await finish({ name: 'portal-subscription' });
   });
 });
 
 describe('pages', () => {
   it('a page is written in blocks and published', async () => {
-    const visit = await site.open('/pages');
-    const { page } = visit;
+    const { page, finish } = await site.open('/pages');
     await press(page, button(page, 'New page'));
     await type(page, dialog(page).getByLabel('Title'), 'Terms');
     await type(page, dialog(page).getByLabel('Address'), 'terms');
@@ -66,20 +58,19 @@ describe('pages', () => {
     await page.getByText('Revision 2').waitFor();
     await press(page, button(page, 'Publish'));
     await page.getByText('Published', { exact: true }).first().waitFor();
-    await finishStory(visit, { name: 'portal-page' });
+    await finish({ name: 'portal-page' });
     for (const show of ['sidebar', 'templates', 'mappings']) {
       await page.goto(`${site.origin}/console/pages?show=${show}`);
       await heading(page, 'Pages').waitFor();
       await page.getByRole('heading').or(page.getByText('There are no')).last().waitFor();
-      await finishStory(visit, { name: `portal-pages-${show}` });
+      await finish({ name: `portal-pages-${show}` });
     }
   });
 });
 
 describe('agents', () => {
   it('an agent of the built-in model answers a question with a number', async () => {
-    const visit = await site.open('/agents');
-    const { page } = visit;
+    const { page, finish } = await site.open('/agents');
     await press(page, button(page, 'New agent'));
     await type(page, dialog(page).getByLabel('Name'), 'Sales desk');
     await press(page, button(page, 'Create agent'));
@@ -101,7 +92,7 @@ describe('agents', () => {
       .toBe(true);
     await heading(page, 'How many invoices are there?').waitFor();
     await log.getByText(/tool call/).waitFor();
-    await finishStory(visit, { name: 'portal-chat' });
+    await finish({ name: 'portal-chat' });
     await page.reload();
     await answer.waitFor();
     const [, agentId] = /agents\/([^/]+)\//.exec(page.url()) ?? [];
@@ -111,7 +102,7 @@ describe('agents', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('alert').waitFor();
     await expect.poll(() => input.inputValue()).toBe('And customers?');
-    await finishStory(visit, { name: 'portal-chat-refused', statuses: [422, 403, 409] });
+    await finish({ name: 'portal-chat-refused', statuses: [422, 403, 409] });
   });
 });
 
@@ -201,21 +192,19 @@ const insertPayout = (paymentId: string): Promise<void> =>
 describe('payments', () => {
   it('a payout shows its sums and leads to its payments', async () => {
     await insertPayout(await insertStuckPayment());
-    const visit = await site.open('/payments');
-    const { page } = visit;
+    const { page, finish } = await site.open('/payments');
     await press(page, page.getByRole('link', { name: 'Payouts' }));
     await locateRow(page, '1,200.00 GBP').getByText('Paid out').waitFor();
     await press(page, button(page, 'Details'));
     await dialog(page).getByText('-34.50 GBP').waitFor();
-    await finishStory(visit, { name: 'portal-payout' });
+    await finish({ name: 'portal-payout' });
     await press(page, dialog(page).getByRole('link', { name: '1,234.50 GBP' }));
     await heading(page, 'Payment of 1,234.50 GBP').waitFor();
   });
 
   it('a stuck write-back is found by its filter and retried', async () => {
     const paymentId = await insertStuckPayment();
-    const visit = await site.open('/payments');
-    const { page } = visit;
+    const { page, finish } = await site.open('/payments');
     await locateRow(page, '1,234.50 GBP').first().waitFor();
     await tabTo(page, page.getByLabel('In the ERP'));
     await page.keyboard.type('Stuck');
@@ -223,7 +212,7 @@ describe('payments', () => {
     await press(page, page.locator(`a[href$="${paymentId}"]`));
     await heading(page, 'Payment of 1,234.50 GBP').waitFor();
     await page.getByText('Take the customer off credit hold, then retry.').waitFor();
-    await finishStory(visit, { name: 'portal-payment' });
+    await finish({ name: 'portal-payment' });
     await press(page, button(page, 'Retry'));
     await press(page, dialog(page).getByRole('button', { name: 'Retry' }));
     await page.getByText('Waiting', { exact: true }).waitFor();
@@ -231,7 +220,7 @@ describe('payments', () => {
     await type(page, dialog(page).getByLabel('Amount in GBP'), '34.50');
     await button(page, 'Refund 34.50 GBP').waitFor();
     await dialog(page).getByText('34.50 GBP goes back to the payer (card 4242).').waitFor();
-    await finishStory(visit, { name: 'portal-refund' });
+    await finish({ name: 'portal-refund' });
     const answered = page.waitForResponse(/\/refund$/);
     await press(page, button(page, 'Refund 34.50 GBP'));
     const answer = await answered;
@@ -240,6 +229,6 @@ describe('payments', () => {
     await page.goto(`${site.origin}/console/payments?show=configuration`);
     await press(page, button(page, 'Set up payments'));
     await dialog(page).getByLabel('Provider').waitFor();
-    await finishStory(visit, { name: 'portal-pay-config', statuses: [422] });
+    await finish({ name: 'portal-pay-config', statuses: [422] });
   });
 });

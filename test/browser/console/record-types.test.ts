@@ -1,22 +1,16 @@
 // Choosing what is synced, by keyboard: many record types at once, and the fields of one.
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type ConsoleSite, finishStory, press, startConsole, tabTo, type } from './console-site.ts';
+import { describe, expect, it } from 'vitest';
+import { press, tabTo, type, useConsole } from './console-site.ts';
 
-let site: ConsoleSite;
-beforeAll(async () => {
-  site = await startConsole({ erp: 'connected' });
-});
-afterAll(() => site.close());
-afterEach(() => site.leave());
+const site = useConsole({ erp: 'connected' });
 
 describe('record types', () => {
   it('are searched, chosen in bulk and synced after an estimate', async () => {
-    const visit = await site.open('/record-types');
-    const { page, requested } = visit;
+    const { page, requested, finish } = await site.open('/record-types');
     await page.getByRole('row').nth(5).waitFor();
     expect(requested.filter((address) => address.includes('/api/platform/')).length).toBeLessThanOrEqual(6);
-    await finishStory(visit, { name: 'record-types-1-list' });
+    await finish({ name: 'record-types-1-list' });
 
     await type(page, page.getByLabel('Search'), 'employee');
     await page.getByRole('link', { name: 'Vendor', exact: true }).waitFor({ state: 'detached' });
@@ -33,7 +27,7 @@ describe('record types', () => {
       .getByRole('row')
       .filter({ has: page.getByRole('link', { name: 'Customer', exact: true }) });
     await customer.getByText(/^\d\d/).waitFor();
-    await finishStory(visit, { name: 'record-types-2-chosen' });
+    await finish({ name: 'record-types-2-chosen' });
 
     await press(page, page.getByRole('link', { name: 'Plan the syncs' }));
     const create = page.getByRole('button', { name: /^Create \d+ syncs$/ });
@@ -43,7 +37,7 @@ describe('record types', () => {
         /^Creates \d+ syncs with [\d,]+ fields in all: every field that can be synced,.* Schedule: Every 15 minutes\./,
       )
       .waitFor();
-    await finishStory(visit, { name: 'record-types-3-plan' });
+    await finish({ name: 'record-types-3-plan' });
     await press(page, create);
     await page.getByRole('status').filter({ hasText: 'created' }).waitFor();
     expect((await site.api('get', '/sync-configs')).body.pagination.total).toBeGreaterThan(1);
@@ -54,10 +48,9 @@ describe('record types', () => {
 
 describe('a record type', () => {
   it('proposes fields, and its sync is created with those that were chosen', async () => {
-    const visit = await site.open('/record-types/invoice');
-    const { page } = visit;
+    const { page, finish } = await site.open('/record-types/invoice');
     await page.getByRole('heading', { level: 1, name: 'Invoice' }).waitFor();
-    await finishStory(visit, { name: 'record-type-1-proposal' });
+    await finish({ name: 'record-type-1-proposal' });
     const number = page.getByLabel('Sync Document number (tranid)');
     expect(await number.isChecked()).toBe(true);
     await type(page, page.getByLabel('Search fields'), 'exchange');
@@ -74,7 +67,7 @@ describe('a record type', () => {
         /^Reads the \d+ chosen fields\. Schedule: Every 15 minutes\. The first load starts at once\./,
       )
       .waitFor();
-    await finishStory(visit, { name: 'record-type-2-estimate' });
+    await finish({ name: 'record-type-2-estimate' });
     await press(page, dialog.getByRole('button', { name: 'Create sync' }));
     await page.waitForURL(/\/console\/syncs\//);
     const { body } = await site.api('get', '/sync-configs?recordType=invoice');
@@ -90,15 +83,14 @@ describe('a record type', () => {
       recordType: 'vendor',
       fields: ['entityid', 'email'],
     });
-    const visit = await site.open('/record-types/vendor');
-    const { page } = visit;
+    const { page, finish } = await site.open('/record-types/vendor');
     const phone = page.getByLabel('Sync Phone (phone)');
     await phone.waitFor();
     expect(await page.getByLabel('Sync Email (email)').isChecked()).toBe(true);
     await type(page, page.getByLabel('Search fields'), 'phone');
     await press(page, phone, { key: 'Space' });
     await page.getByText('1 added, 0 removed: not saved yet.').waitFor();
-    await finishStory(visit, { name: 'record-type-3-edit' });
+    await finish({ name: 'record-type-3-edit' });
     await tabTo(page, page.getByRole('button', { name: 'Save fields' }), { back: true });
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog');
@@ -116,7 +108,7 @@ describe('a record type', () => {
     await visit.page
       .getByText("This record type can't be synced: Its records are in the record type item")
       .waitFor();
-    await finishStory(visit, { name: 'record-type-4-refused' });
+    await visit.finish({ name: 'record-type-4-refused' });
   });
 });
 
@@ -200,8 +192,7 @@ describe('large accounts', () => {
       head: JSON.stringify({ ...head, name: `customrecord_${index}`, label: `Own record ${index}` }),
     }));
     await site.arrange((tx) => tx.batchInsert('erp_record_types', rows, 100));
-    const visit = await site.open('/record-types');
-    const { page, requested } = visit;
+    const { page, requested } = await site.open('/record-types');
     await page.getByText(/7\d\d record types of the account/).waitFor();
     const requests = requested.filter((address) => address.includes('/netsuite/metadata')).length;
     expect(requests).toBe(8);
@@ -215,14 +206,13 @@ describe('large accounts', () => {
 describe('without a catalogue', () => {
   it('leads to the connection, then reads the record types', async () => {
     await site.api('delete', '/netsuite/connection');
-    const visit = await site.open('/record-types');
-    const { page } = visit;
+    const { page, finish } = await site.open('/record-types');
     await page.getByText('NetSuite is not connected yet.').waitFor();
-    await finishStory(visit, { name: 'record-types-4-no-connection' });
-    await site.erp?.connect(site.api);
+    await finish({ name: 'record-types-4-no-connection' });
+    await site.erp.connect(site.api);
     await page.reload();
     await press(page, page.getByRole('button', { name: 'Read the record types' }));
     await page.getByRole('link', { name: 'Invoice', exact: true }).waitFor();
-    await finishStory(visit);
+    await finish();
   });
 });

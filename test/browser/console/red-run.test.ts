@@ -1,23 +1,20 @@
 // A red run in the console, by keyboard: a field that the ERP hides is explained and mended, by giving access
 // again and by accepting it.
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { Visit } from '../chromium.ts';
-import { type ConsoleSite, finishStory, press, startConsole } from './console-site.ts';
+import { press, useConsole } from './console-site.ts';
 import { createSync, publishDraft, runSync } from './sync-seeds.ts';
 
-let site: ConsoleSite;
+const site = useConsole({ erp: 'connected', background: true });
 let syncId: string;
 beforeAll(async () => {
-  site = await startConsole({ erp: 'connected', background: true });
   syncId = await createSync(site, 'customer', { name: 'Customers' });
   expect((await runSync(site, syncId)).status).toBe('succeeded');
   await publishDraft(site, ['customer']);
 });
-afterAll(() => site.close());
-afterEach(() => site.leave());
 
 const setVisible = (visible: boolean): void =>
-  site.erp?.account.setColumnVisible('customer', 'defaultcountry', visible);
+  site.erp.account.setColumnVisible('customer', 'defaultcountry', visible);
 
 /** From the list of syncs to the end of a new run. */
 async function runFromList(visit: Visit): Promise<void> {
@@ -35,7 +32,7 @@ it('explains a field that the role can no longer read, and is green again once i
   await page.getByRole('heading', { name: "Why it isn't green" }).waitFor();
   await page.getByRole('heading', { name: "1 field can't be read" }).waitFor();
   await page.getByText('The last values stay, and new records have none.').first().waitFor();
-  await finishStory(visit, { name: 'run-red' });
+  await visit.finish({ name: 'run-red' });
   setVisible(true);
   const red = page.url();
   await press(page, page.getByRole('button', { name: 'Access is given: run now' }));
@@ -57,7 +54,7 @@ it('accepts a field that is gone for good, after saying what becomes of its valu
   await dialog
     .getByText('The stored values stay as they are. New records have no value. Shown by v1 /customers')
     .waitFor();
-  await finishStory(visit, { name: 'accept-fields', fullPage: false });
+  await visit.finish({ name: 'accept-fields', fullPage: false });
   const red = page.url();
   await press(page, dialog.getByRole('button', { name: 'Accept 1 missing field and run' }));
   await page.waitForURL((address) => address.href !== red);
@@ -69,23 +66,22 @@ it('accepts a field that is gone for good, after saying what becomes of its valu
   await press(page, page.getByRole('link', { name: 'Fields' }));
   await page.getByText('Accepted').waitFor();
   await page.getByText('Disappeared').first().waitFor();
-  await finishStory(visit, { name: 'sync-drift' });
+  await visit.finish({ name: 'sync-drift' });
 });
 
 it('explains a refused connection, and leads to it', async () => {
-  const { account } = site.erp ?? {};
+  const { account } = site.erp;
   const { body } = await site.api('get', '/netsuite/connection');
-  await account?.revokeCertificate(body.authentication.certificateId);
-  account?.revokeTokens();
+  await account.revokeCertificate(body.authentication.certificateId);
+  account.revokeTokens();
   const failed = await runSync(site, syncId);
   expect(failed.status).toBe('failed');
-  const visit = await site.open(`/runs/${failed.id}`);
-  const { page } = visit;
+  const { page, finish } = await site.open(`/runs/${failed.id}`);
   await page.getByText('Nothing of this run was published.').waitFor();
-  await finishStory(visit, { name: 'run-failed' });
+  await finish({ name: 'run-failed' });
   await press(page, page.getByRole('link', { name: 'customer' }).first());
   await page.getByText('Paused', { exact: true }).waitFor();
-  await finishStory(visit, { name: 'sync-paused' });
+  await finish({ name: 'sync-paused' });
   await press(page, page.getByRole('link', { name: 'Open the connection' }));
   await page.waitForURL('**/connection');
 });

@@ -1,25 +1,12 @@
 // The editor of API versions by keyboard: a draft from synced records, a field renamed and filtered, a
 // mistake shown and mended, and what another person saved in the meantime.
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type ConsoleSite,
-  finishStory,
-  openScreen,
-  press,
-  startConsole,
-  tabTo,
-  type,
-} from './console-site.ts';
-import { syncRecordTypes } from './synced.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openScreen, press, tabTo, type, useConsole } from './console-site.ts';
+import { syncRecordTypes } from './sync-seeds.ts';
 
-let site: ConsoleSite;
-beforeAll(async () => {
-  site = await startConsole({ erp: 'connected', background: true });
-  await syncRecordTypes(site, ['invoice', 'customer']);
-});
-afterAll(() => site.close());
-afterEach(() => site.leave());
+const site = useConsole({ erp: 'connected', background: true });
+beforeAll(() => syncRecordTypes(site, ['invoice', 'customer']));
 
 const locateName = (page: Page, source: string) =>
   page.getByRole('textbox', { name: `Name of ${source}`, exact: true });
@@ -31,10 +18,9 @@ const ready = (page: Page) => page.getByText(/^Ready to publish/).waitFor();
 
 describe('the editor of API versions', () => {
   it('makes a draft from what is synced, renames a field, adds a filter and mends a mistake', async () => {
-    const visit = await site.open('/schemas');
-    const { page } = visit;
+    const { page, finish } = await site.open('/schemas');
     await page.getByText('No version yet.').waitFor();
-    await finishStory(visit, { name: 'schemas-empty' });
+    await finish({ name: 'schemas-empty' });
     await press(page, page.getByRole('button', { name: 'Draft a version from 2 record types' }));
     await page.waitForURL(/\/schemas\/[0-9a-f-]{36}$/);
     await ready(page);
@@ -55,7 +41,7 @@ describe('the editor of API versions', () => {
     await ready(page);
     await press(page, page.getByRole('button', { name: /^Settings of exchangeRate:/ }), { max: 300 });
     await press(page, page.getByRole('checkbox', { name: 'exchangeRate_gt', exact: true }), { key: 'Space' });
-    await finishStory(visit, { name: 'schema-editor-details' });
+    await finish({ name: 'schema-editor-details' });
     await page.getByText('unsaved', { exact: true }).waitFor();
     const proposed = await readInvoicesEndpoint(id);
 
@@ -66,7 +52,7 @@ describe('the editor of API versions', () => {
     await press(page, page.getByRole('button', { name: 'Add relation' }));
     const relation = page.getByRole('textbox', { name: 'Name of relation 1' });
     await expect.poll(() => relation.inputValue()).toBe('customer');
-    await finishStory(visit, { name: 'schema-resource-settings' });
+    await finish({ name: 'schema-resource-settings' });
 
     // Nothing is lost by a reload.
     await page.reload();
@@ -83,13 +69,12 @@ describe('the editor of API versions', () => {
     expect(invoices.filters).toContainEqual({ field: 'exchangeRate', operators: ['gt'] });
     expect(invoices.filters.map(({ field }: { field: string }) => field)).toContain('documentNumber');
     expect(invoices.sorts).not.toContain('number');
-    await finishStory(visit, { name: 'schema-editor' });
+    await finish({ name: 'schema-editor' });
   });
 
   it('shows a problem of the service at its field, keeps text and tables in step, and adds fields', async () => {
     const { id } = (await site.api('post', '/api-schema', { endpoints: [small] })).body;
-    const visit = await site.open(`/schemas/${id}`);
-    const { page } = visit;
+    const { page, finish } = await site.open(`/schemas/${id}`);
     await ready(page);
     await press(page, page.getByRole('link', { name: 'JSON' }));
     const text = page.getByRole('textbox', { name: 'Definition as JSON' });
@@ -102,7 +87,7 @@ describe('the editor of API versions', () => {
     await page
       .getByRole('cell', { name: 'Invoice has no synced field of this name. Did you mean "tranid"?' })
       .waitFor();
-    await finishStory(visit, { name: 'schema-problem' });
+    await finish({ name: 'schema-problem' });
 
     await press(page, page.getByRole('button', { name: /^Settings of number:/ }));
     const source = page.getByRole('combobox', { name: 'Source' });
@@ -112,25 +97,24 @@ describe('the editor of API versions', () => {
     await page.keyboard.press('Escape');
     await type(page, page.getByRole('searchbox', { name: 'Find a field of Invoice' }), 'due');
     await press(page, page.getByRole('checkbox', { name: 'Publish duedate' }), { key: 'Space' });
-    await finishStory(visit, { name: 'schema-add-fields' });
+    await finish({ name: 'schema-add-fields' });
     await locateName(page, 'duedate').waitFor();
     await press(page, page.getByRole('link', { name: 'JSON' }), { max: 200 });
     expect(
       JSON.parse(await text.inputValue())[0].fields.map(({ source: of }: { source: string }) => of),
     ).toEqual(['tranid', 'duedate']);
-    await finishStory(visit, { name: 'schema-json' });
+    await finish({ name: 'schema-json' });
   });
 
   it('says what another person saved meanwhile, and replaces it only when asked', async () => {
     const { id } = (await site.api('post', '/api-schema', { endpoints: [small] })).body;
-    const visit = await site.open(`/schemas/${id}`);
-    const { page } = visit;
+    const { page, finish } = await site.open(`/schemas/${id}`);
     await ready(page);
     await site.api('patch', `/api-schema/${id}`, { notes: 'Saved elsewhere' });
     await type(page, locateName(page, 'tranid'), 'docNumber');
     await press(page, page.getByRole('button', { name: 'Save', exact: true }), { max: 200 });
     await page.getByText(/Revision 2 was saved by another person/).waitFor();
-    await finishStory(visit, { name: 'schema-conflict', statuses: [422] });
+    await finish({ name: 'schema-conflict', statuses: [422] });
     await press(page, page.getByRole('button', { name: 'Replace revision 2 by mine' }));
     await page.getByText(/Revision 3, saved/).waitFor();
     expect((await saved(id)).endpoints[0].fields[0].name).toBe('docNumber');
@@ -143,13 +127,12 @@ describe('the editor of API versions', () => {
     expect(await visit.page.getByRole('textbox').count()).toBe(0);
     await openScreen(visit, `${site.origin}/console/schemas`);
     expect(await visit.page.getByRole('button', { name: 'New draft' }).count()).toBe(0);
-    await finishStory(visit, { name: 'schemas-list' });
+    await visit.finish({ name: 'schemas-list' });
   });
 
   it('asks seldom while a person types', async () => {
     const { id } = (await site.api('post', '/api-schema', { endpoints: [small] })).body;
-    const visit = await site.open(`/schemas/${id}`);
-    const { page, requested } = visit;
+    const { page, requested } = await site.open(`/schemas/${id}`);
     await ready(page);
     const opened = requested.filter((address) => address.includes('/api/platform/'));
     expect(opened.filter((address) => address.includes('/api-schema/')).length).toBeLessThanOrEqual(3);

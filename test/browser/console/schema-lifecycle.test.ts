@@ -1,16 +1,8 @@
 // The life of an API version by keyboard: published with its proof, followed by a version that breaks
 // callers, deprecated and retired after a look at who calls it.
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type ConsoleSite,
-  finishStory,
-  openScreen,
-  press,
-  startConsole,
-  tabTo,
-  type,
-} from './console-site.ts';
+import { describe, expect, it } from 'vitest';
+import { openScreen, press, tabTo, type, useConsole } from './console-site.ts';
 
 const endpoint = {
   name: 'invoices',
@@ -27,12 +19,7 @@ const endpoint = {
   sorts: ['number', 'total'],
 };
 
-let site: ConsoleSite;
-beforeAll(async () => {
-  site = await startConsole({ invoices: 400, usedKey: true, background: true });
-});
-afterAll(() => site.close());
-afterEach(() => site.leave());
+const site = useConsole({ invoices: 400, usedKey: true, background: true });
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const inDialog = (page: Page, name: string) =>
@@ -63,13 +50,13 @@ describe('the life of an API version', () => {
     await press(page, button(page, 'Review and publish'));
     await heading(page, 'Publish v1');
     await page.getByText('This is the first version').waitFor();
-    await finishStory(visit, { name: 'schema-review' });
+    await visit.finish({ name: 'schema-review' });
     await publish(page, 'v1');
     await page
       .getByText(/reads were tried on the real 400 records.* Each ended within the time limit of reads/)
       .waitFor();
     await page.getByText(/\/api\/public\/v1\/invoices\?pageSize=5/).waitFor();
-    await finishStory(visit, { name: 'schema-proof' });
+    await visit.finish({ name: 'schema-proof' });
     await press(page, button(page, 'Measure again'));
     await button(page, 'Measuring…').waitFor();
     await button(page, 'Measure again').waitFor();
@@ -84,7 +71,7 @@ describe('the life of an API version', () => {
     await press(page, page.getByRole('checkbox', { name: 'Publish status' }), { key: 'Space' });
     await press(page, button(page, '2 breaking'));
     await page.getByText('The field status of invoices was removed').waitFor();
-    await finishStory(visit, { name: 'schema-breaking' });
+    await visit.finish({ name: 'schema-breaking' });
     await press(page, button(page, 'Save and review'), { max: 200 });
     await heading(page, 'Publish v2');
     await page.getByText('2 breaking changes since v1').waitFor();
@@ -96,7 +83,7 @@ describe('the life of an API version', () => {
       .getByText(/^1 API key · /)
       .first()
       .waitFor();
-    await finishStory(visit, { name: 'schemas' });
+    await visit.finish({ name: 'schemas' });
     await press(page, page.getByRole('link', { name: 'v1', exact: true }));
     await heading(page, 'v1 · Partners');
     await press(page, button(page, 'Deprecate'));
@@ -104,12 +91,12 @@ describe('the life of an API version', () => {
     await page.getByText(/^Partner portal: /).waitFor();
     await page.getByLabel('Sunset date').fill('2099-12-31');
     await page.getByText('2100-01-01T04:59:59.000Z').waitFor();
-    await finishStory(visit, { name: 'schema-deprecate', fullPage: false });
+    await visit.finish({ name: 'schema-deprecate', fullPage: false });
     await press(page, inDialog(page, 'Deprecate v1'));
     await page.getByText(/with the sunset on/).waitFor();
     await press(page, page.getByRole('link', { name: 'Callers' }));
     await page.getByRole('link', { name: 'Partner portal' }).waitFor();
-    await finishStory(visit, { name: 'schema-callers' });
+    await visit.finish({ name: 'schema-callers' });
     await press(page, button(page, 'Retire'));
     await page.getByText(/^1 API key used it in the last 30 days:/).waitFor();
     await press(page, inDialog(page, 'Retire v1'));
@@ -122,7 +109,7 @@ describe('the life of an API version', () => {
     await press(page, inDialog(page, 'Restore v1'));
     await page.getByText(/with the sunset on/).waitFor();
     await press(page, page.getByRole('link', { name: 'Fields', exact: true }));
-    await finishStory(visit, { name: 'schema-published' });
+    await visit.finish({ name: 'schema-published' });
   });
 
   it('says why a publication failed and where to mend it, and starts from nothing or a copy', async () => {
@@ -145,10 +132,9 @@ describe('the life of an API version', () => {
         .where({ id })
         .update({ publication: JSON.stringify(failed) }),
     );
-    const visit = await site.open(`/schemas/${id}/publish`);
-    const { page } = visit;
+    const { page, finish } = await site.open(`/schemas/${id}/publish`);
     await page.getByText(/was not published\./).waitFor();
-    await finishStory(visit, { name: 'schema-failed' });
+    await finish({ name: 'schema-failed' });
     await press(page, page.getByRole('link', { name: 'invoices.total' }));
     await press(page, button(page, 'Delete draft'));
     await press(page, inDialog(page, 'Delete draft'));
@@ -158,7 +144,7 @@ describe('the life of an API version', () => {
     await tabTo(page, beginning);
     await page.keyboard.press('ArrowDown');
     await expect.poll(() => beginning.locator('option:checked').textContent()).toMatch(/^A copy of v/);
-    await finishStory(visit, { name: 'schema-new', fullPage: false });
+    await finish({ name: 'schema-new', fullPage: false });
     await press(page, inDialog(page, 'Create draft'));
     await page.waitForURL(/\/schemas\/[0-9a-f-]{36}$/);
     await type(page, page.getByRole('textbox', { name: 'Name of tranid' }), 'docNumber');
@@ -170,12 +156,11 @@ describe('the life of an API version', () => {
     const { id } = (await site.api('post', '/api-schema', { endpoints: [endpoint] })).body;
     const held = { publication: JSON.stringify(running), publication_lease_until: '2099-01-01T00:00:00Z' };
     await site.arrange((tx) => tx('api_schemas').where({ id }).update(held));
-    const visit = await site.open(`/schemas/${id}`);
-    const { page } = visit;
+    const { page, finish } = await site.open(`/schemas/${id}`);
     await page.getByText("The draft can't be changed while it is being published.").waitFor();
     await press(page, page.getByRole('link', { name: 'Follow the publication' }));
     await page.getByText('Building indexes of invoice: 3 of 8').waitFor();
-    await finishStory(visit, { name: 'schema-running' });
+    await finish({ name: 'schema-running' });
     const live = { publication_lease_until: null };
     await site.arrange((tx) => tx('api_schemas').where({ id }).update(live));
     await page.getByText(/is published: 1 resource can be read/).waitFor();

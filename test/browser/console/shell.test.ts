@@ -1,42 +1,28 @@
 // The frame of the console, by keyboard: signing in, moving, the menu of narrow screens, organizations, and
 // what happens when the session or the service ends in between.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { inUserTransaction } from '../../../src/identity/sessions.store.ts';
 import { makeMember, makeOrganization, makePerson, makeSession } from '../../setup/organization.ts';
-import type { Visit } from '../chromium.ts';
-import { type ConsoleSite, finishStory, press, startConsole, tabTo, type } from './console-site.ts';
+import { addSession, type Visit } from '../chromium.ts';
+import { press, startConsole, tabTo, type, useConsole } from './console-site.ts';
 
-let site: ConsoleSite;
-beforeAll(async () => {
-  site = await startConsole({ settings: { allowSignup: true } });
-});
-afterAll(() => site.close());
-afterEach(() => site.leave());
+const site = useConsole({ settings: { allowSignup: true } });
 
 const heading = ({ page }: Visit, name: string) => page.getByRole('heading', { level: 1, name });
 const narrow = { browser: { viewport: { width: 360, height: 800 } } };
-
-async function visitAs(userId: string, organizationId: string | null): Promise<Visit> {
-  const visit = await site.visit();
-  const { token } = await makeSession(site.service.ctx, userId, organizationId);
-  await visit.context.addCookies([
-    { name: 'portal_session', value: token, url: site.origin, httpOnly: true, sameSite: 'Lax' },
-  ]);
-  return visit;
-}
 
 describe('signing in', () => {
   it('leads from the welcome page to the console, and back out', async () => {
     const visit = await site.visit();
     const { page } = visit;
     await page.goto(`${site.origin}/`);
-    await finishStory(visit, { name: 'welcome' });
+    await visit.finish({ name: 'welcome' });
     await press(page, page.getByRole('link', { name: 'Sign in' }));
     await press(page, page.getByRole('button', { name: site.owner.email }));
     await heading(visit, 'Overview').waitFor();
     expect(page.url()).toBe(`${site.origin}/console`);
-    await finishStory(visit, { name: 'shell-overview', origins: [site.service.provider.issuer] });
+    await visit.finish({ name: 'shell-overview', origins: [site.service.provider.issuer] });
     await press(page, page.getByRole('button', { name: 'Sign out' }));
     await page.getByRole('heading', { name: 'Sign out of the demo identity provider too?' }).waitFor();
     await press(page, page.getByRole('button', { name: 'Sign out' }));
@@ -44,19 +30,19 @@ describe('signing in', () => {
     expect(page.url()).toBe(`${site.origin}/`);
     await page.goto(`${site.origin}/console/syncs?page=2`);
     await heading(visit, 'Sign in to the console').waitFor();
-    await finishStory(visit, { name: 'shell-signed-out', origins: [site.service.provider.issuer] });
+    await visit.finish({ name: 'shell-signed-out', origins: [site.service.provider.issuer] });
     await press(page, page.getByRole('link', { name: 'Sign in' }));
     await press(page, page.getByRole('button', { name: site.owner.email }));
     await page.waitForURL(`${site.origin}/console/syncs?page=2`);
   });
 
   it('opens the reference of a version from the welcome page, also without scripts', async () => {
-    const visit = await site.visit({ javaScriptEnabled: false });
-    await visit.page.goto(`${site.origin}/`);
-    await type(visit.page, visit.page.getByLabel('Tenant id'), site.organizationId);
-    await visit.page.keyboard.press('Enter');
-    await visit.page.waitForURL(`${site.origin}/api/public/openapi/v1/preview#tenant=${site.organizationId}`);
-    expect(visit.complaints).toEqual([]);
+    const { page, complaints } = await site.visit({ javaScriptEnabled: false });
+    await page.goto(`${site.origin}/`);
+    await type(page, page.getByLabel('Tenant id'), site.organizationId);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${site.origin}/api/public/openapi/v1/preview#tenant=${site.organizationId}`);
+    expect(complaints).toEqual([]);
   });
 });
 
@@ -78,7 +64,7 @@ describe('moving about', () => {
       await page
         .goto(`${site.origin}/console${unknown}`)
         .then(() => heading(visit, 'There is no such page').waitFor());
-    await finishStory(visit, { name: 'shell-not-found' });
+    await visit.finish({ name: 'shell-not-found' });
     await press(page, page.getByRole('link', { name: 'Go to the overview' }));
     await heading(visit, 'Overview').waitFor();
   });
@@ -108,7 +94,7 @@ describe('moving about', () => {
     expect(await link.isVisible()).toBe(false);
     await button.and(page.locator(':focus')).waitFor();
     await page.keyboard.press('Enter');
-    await finishStory(visit, { name: 'shell-menu' });
+    await visit.finish({ name: 'shell-menu' });
     await press(page, link);
     await heading(visit, 'Teams').waitFor();
     expect(await link.isVisible()).toBe(false);
@@ -119,7 +105,7 @@ describe('moving about', () => {
     const email = `${'a-long-name.'.repeat(5)}x@subsidiary-with-a-long-name.example`;
     const { id } = await makePerson(site.service.ctx, email);
     await makeOrganization(site.service.ctx, { name: 'Long names', ownerEmail: email });
-    const visit = await visitAs(id, null);
+    const visit = await site.visitAs(id, null);
     await visit.page.goto(`${site.origin}/console`);
     await heading(visit, 'Overview').waitFor();
     const shown = visit.page.getByText(email);
@@ -127,7 +113,7 @@ describe('moving about', () => {
       email,
       expect.closeTo(20, -1),
     ]);
-    await finishStory(visit, { name: 'shell-long-address' });
+    await visit.finish({ name: 'shell-long-address' });
   });
 
   it('keeps the chosen theme', async () => {
@@ -156,45 +142,38 @@ describe('moving about', () => {
 
 describe('organizations', () => {
   it('are created by a person who has none', async () => {
-    const visit = await visitAs((await makePerson(site.service.ctx, 'newcomer@console.example')).id, null);
+    const visit = await site.visitAs(
+      (await makePerson(site.service.ctx, 'newcomer@console.example')).id,
+      null,
+    );
     const { page } = visit;
     await page.goto(`${site.origin}/console`);
     await heading(visit, 'Create your organization').waitFor();
-    await finishStory(visit, { name: 'shell-first-organization' });
+    await visit.finish({ name: 'shell-first-organization' });
     await type(page, page.getByLabel('Name'), 'Newcomers');
     await page.keyboard.press('Enter');
     await heading(visit, 'Overview').waitFor();
     await page.getByText('Newcomers', { exact: true }).waitFor();
-    await finishStory(visit);
+    await visit.finish();
   });
 
   it('are not created where people may not sign up, nor while it is unknown whether there are some', async () => {
     const closed = await startConsole({ settings: { allowSignup: false } });
-    try {
-      const visit = await closed.visit();
-      const { page } = visit;
-      const { token } = await makeSession(
-        closed.service.ctx,
-        (await makePerson(closed.service.ctx, 'uninvited@console.example')).id,
-        null,
-      );
-      await visit.context.addCookies([
-        { name: 'portal_session', value: token, url: closed.origin, httpOnly: true, sameSite: 'Lax' },
-      ]);
-      await page.goto(`${closed.origin}/console`);
-      await heading(visit, 'You belong to no organization').waitFor();
-      await page.getByText('Ask an administrator of an organization for an invitation').waitFor();
-      expect(await page.getByLabel('Name').count()).toBe(0);
-      await finishStory(visit, { name: 'shell-no-organization' });
-      await page.route('**/whoami/organizations*', (route) => route.abort());
-      await page.reload();
-      await page.getByRole('alert').getByText('The service did not answer.').waitFor();
-      expect([await page.getByLabel('Name').count(), await page.getByText('invitation').count()]).toEqual([
-        0, 0,
-      ]);
-    } finally {
-      await closed.close();
-    }
+    onTestFinished(() => closed.close());
+    const { id } = await makePerson(closed.service.ctx, 'uninvited@console.example');
+    const visit = await closed.visitAs(id, null);
+    const { page } = visit;
+    await page.goto(`${closed.origin}/console`);
+    await heading(visit, 'You belong to no organization').waitFor();
+    await page.getByText('Ask an administrator of an organization for an invitation').waitFor();
+    expect(await page.getByLabel('Name').count()).toBe(0);
+    await visit.finish({ name: 'shell-no-organization' });
+    await page.route('**/whoami/organizations*', (route) => route.abort());
+    await page.reload();
+    await page.getByRole('alert').getByText('The service did not answer.').waitFor();
+    expect([await page.getByLabel('Name').count(), await page.getByText('invitation').count()]).toEqual([
+      0, 0,
+    ]);
   });
 
   it('are all there for a person who has more than a page of them', async () => {
@@ -202,7 +181,7 @@ describe('organizations', () => {
     const { id, email } = await makePerson(ctx, 'many@console.example');
     for (let number = 1; number <= 101; number += 1)
       await makeOrganization(ctx, { name: `Subsidiary ${number}`, ownerEmail: email });
-    const visit = await visitAs(id, null);
+    const visit = await site.visitAs(id, null);
     await visit.page.goto(`${site.origin}/console`);
     await press(visit.page, visit.page.getByRole('button', { name: 'Subsidiary 1', exact: true }), {
       max: 120,
@@ -216,11 +195,11 @@ describe('organizations', () => {
     const { id, email } = await makePerson(ctx, 'several@console.example');
     for (const name of ['Borage Company', 'Cicely Company'])
       await makeOrganization(ctx, { name, ownerEmail: email });
-    const visit = await visitAs(id, null);
+    const visit = await site.visitAs(id, null);
     const { page } = visit;
     await page.goto(`${site.origin}/console/people`);
     await heading(visit, 'Choose an organization').waitFor();
-    await finishStory(visit, { name: 'shell-choose-organization' });
+    await visit.finish({ name: 'shell-choose-organization' });
     await press(page, page.getByRole('button', { name: 'Borage Company' }));
     await heading(visit, 'People').waitFor();
     await tabTo(page, page.getByLabel('Organization'));
@@ -247,7 +226,7 @@ describe('the organization that a page shows', () => {
       await makeOrganization(ctx, { name: 'Shown Company', ownerEmail: email }),
       await makeOrganization(ctx, { name: 'Other Company', ownerEmail: email }),
     ];
-    const visit = await visitAs(id, shown.id);
+    const visit = await site.visitAs(id, shown.id);
     const { page, context } = visit;
     const platform = `${site.origin}/api/platform/v1`;
     const readTeams = async (organizationId: string): Promise<string[]> => {
@@ -284,17 +263,14 @@ describe('the organization that a page shows', () => {
     for (const name of ['Dill Company', 'Elder Company'])
       organizations.push(await makeOrganization(ctx, { name, ownerEmail: email }));
     const [first, second] = organizations;
-    const visit = await visitAs(id, first?.id ?? null);
-    const { page, context } = visit;
+    const visit = await site.visitAs(id, first?.id ?? null);
+    const { page } = visit;
     await page.goto(`${site.origin}/console/connection`);
     await type(page, page.getByLabel('Account id'), '1234567');
     expect(await page.evaluate<string[]>('Object.keys(sessionStorage)')).toEqual([
       expect.stringContaining(`${id} ${first?.id}`),
     ]);
-    const { token } = await makeSession(ctx, id, second?.id ?? null);
-    await context.addCookies([
-      { name: 'portal_session', value: token, url: site.origin, httpOnly: true, sameSite: 'Lax' },
-    ]);
+    await addSession(visit, (await makeSession(ctx, id, second?.id ?? null)).token, site.origin);
     await page.reload();
     expect(await page.getByLabel('Account id').inputValue()).toBe('');
   });
@@ -310,8 +286,7 @@ describe('in between', () => {
   });
 
   it('signing in is possible from any address', async () => {
-    const visit = await site.visit();
-    const { page } = visit;
+    const { page } = await site.visit();
     const signIn = page.getByRole('link', { name: 'Sign in' });
     for (const [search, kept] of [
       [`?q=${'a'.repeat(1000)}`, ''],
@@ -335,7 +310,7 @@ describe('in between', () => {
     );
     await press(page, page.getByRole('link', { name: 'Teams' }));
     await page.getByText('Your session has ended.', { exact: true }).waitFor();
-    await finishStory(visit, { name: 'shell-session-ended', statuses: [401] });
+    await visit.finish({ name: 'shell-session-ended', statuses: [401] });
     // In another tab of the same browser.
     const other = await visit.context.newPage();
     await site.signIn(visit);
@@ -371,18 +346,14 @@ describe('in between', () => {
 
   it('the rate limit is said while reading waits for it', async () => {
     const limited = await startConsole({ settings: { rateLimitPerMinute: 3 } });
-    try {
-      const visit = await limited.open();
-      const { page } = visit;
-      for (const name of ['People', 'Teams', 'Domains'])
-        await press(page, page.getByRole('link', { name, exact: true }));
-      await page.getByText('Too many requests in this minute.').waitFor();
-      await finishStory(visit, { name: 'shell-limited', statuses: [429] });
-      await page.reload();
-      await page.getByText('Too many requests in this minute.').waitFor();
-      await finishStory(visit, { name: 'shell-limited-at-first', statuses: [429] });
-    } finally {
-      await limited.close();
-    }
+    onTestFinished(() => limited.close());
+    const { page, finish } = await limited.open();
+    for (const name of ['People', 'Teams', 'Domains'])
+      await press(page, page.getByRole('link', { name, exact: true }));
+    await page.getByText('Too many requests in this minute.').waitFor();
+    await finish({ name: 'shell-limited', statuses: [429] });
+    await page.reload();
+    await page.getByText('Too many requests in this minute.').waitFor();
+    await finish({ name: 'shell-limited-at-first', statuses: [429] });
   });
 });

@@ -1,5 +1,6 @@
 // Syncs for the stories of the console: made and run through the management interface, from a simulated
 // account.
+import { expect } from 'vitest';
 import { until } from '../../setup/until.ts';
 import type { ConsoleSite } from './console-site.ts';
 
@@ -51,4 +52,11 @@ export async function publishDraft({ api }: ConsoleSite, recordTypes: readonly s
   await until(async () =>
     (await api('get', `/api-schema/${id}`)).body.status === 'published' ? true : undefined,
   );
+}
+
+/** Runs one sync of each record type to its end. */
+export async function syncRecordTypes(site: ConsoleSite, recordTypes: readonly string[]): Promise<void> {
+  const ids = await Promise.all(recordTypes.map((recordType) => createSync(site, recordType)));
+  for (const { status } of await Promise.all(ids.map((id) => runSync(site, id))))
+    expect(status).toBe('succeeded');
 }

@@ -1,44 +1,36 @@
 // Syncs and runs in the console, by keyboard: start one, follow it live, cancel it, read its proof, change
 // its settings, delete it.
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { sendControl } from '../../setup/account-control.ts';
 import { testSettings } from '../../setup/database.ts';
-import { type ConsoleSite, finishStory, press, startConsole, tabTo, type } from './console-site.ts';
+import { press, tabTo, type, useConsole } from './console-site.ts';
 import { createSync, runSync } from './sync-seeds.ts';
 
-let site: ConsoleSite;
-beforeAll(async () => {
-  site = await startConsole({
-    erp: 'connected',
-    background: true,
-    settings: { sync: { ...testSettings.sync, maxFieldBytes: 20_000 } },
-  });
+const site = useConsole({
+  erp: 'connected',
+  background: true,
+  settings: { sync: { ...testSettings.sync, maxFieldBytes: 20_000 } },
 });
-afterAll(() => site.close());
-afterEach(async () => {
-  site.erp?.account.setLatency(0);
-  await site.leave();
-});
+afterEach(() => site.erp.account.setLatency(0));
 
 it('says what to do where nothing is synced', async () => {
-  const visit = await site.open('/syncs');
-  await visit.page.getByText('Nothing is synced yet.').waitFor();
-  await tabTo(visit.page, visit.page.getByRole('link', { name: 'Choose record types' }));
-  await finishStory(visit);
+  const { page, finish } = await site.open('/syncs');
+  await page.getByText('Nothing is synced yet.').waitFor();
+  await tabTo(page, page.getByRole('link', { name: 'Choose record types' }));
+  await finish();
 });
 
 it('starts a run, follows it live to its proof, and finds it in the history', async () => {
   const id = await createSync(site, 'customer', { name: 'Customers', schedule: '*/15 * * * *' });
-  const visit = await site.open('/syncs');
-  const { page } = visit;
+  const { page, finish } = await site.open('/syncs');
   await press(page, page.getByRole('link', { name: 'Customers' }));
   await page.getByRole('heading', { level: 1, name: 'Customers' }).waitFor();
   await page.getByText('Every 15 minutes').first().waitFor();
-  site.erp?.account.setLatency(150);
+  site.erp.account.setLatency(150);
   await press(page, page.getByRole('button', { name: 'Run now' }));
   await page.waitForURL('**/runs/*');
   await page.getByText('Reading from the ERP').first().waitFor();
-  site.erp?.account.setLatency(0);
+  site.erp.account.setLatency(0);
   await page.getByRole('heading', { name: 'Proof' }).waitFor();
   await page.getByText('Succeeded', { exact: true }).first().waitFor();
   const proof = page.getByRole('region', { name: 'Proof' }).getByRole('table');
@@ -51,7 +43,7 @@ it('starts a run, follows it live to its proof, and finds it in the history', as
   await page.getByText(/ (\d) of \1 checks agree\.$/).waitFor();
   await press(page, page.getByText('Show the log of the run'));
   await page.getByText('run succeeded').waitFor();
-  await finishStory(visit, { name: 'run-green' });
+  await finish({ name: 'run-green' });
   await press(
     page,
     page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: /^customer/ }),
@@ -63,15 +55,14 @@ it('starts a run, follows it live to its proof, and finds it in the history', as
   await page.waitForURL('**/runs/*');
   await page.goBack();
   await page.getByRole('region', { name: 'Runs' }).getByText(`${count} read · ${count} new`).waitFor();
-  await finishStory(visit, { name: 'sync-green' });
+  await finish({ name: 'sync-green' });
   expect((await runSync(site, id)).status).toBe('succeeded');
 });
 
 it('cancels a run that is open, and runs again', async () => {
   const id = await createSync(site, 'invoice', { name: 'Invoices' });
-  const visit = await site.open(`/syncs/${id}`);
-  const { page } = visit;
-  site.erp?.account.setLatency(2_000);
+  const { page, finish } = await site.open(`/syncs/${id}`);
+  site.erp.account.setLatency(2_000);
   await press(page, page.getByRole('button', { name: 'Full run' }));
   await page.waitForURL('**/runs/*');
   await page.getByRole('region', { name: 'Progress' }).waitFor();
@@ -80,8 +71,8 @@ it('cancels a run that is open, and runs again', async () => {
   await dialog.getByText('nothing is published').waitFor();
   await press(page, dialog.getByRole('button', { name: 'Cancel the run' }));
   await page.getByText('The run was cancelled.').waitFor();
-  site.erp?.account.setLatency(0);
-  await finishStory(visit, { name: 'run-cancelled' });
+  site.erp.account.setLatency(0);
+  await finish({ name: 'run-cancelled' });
   const cancelled = page.url();
   await press(page, page.getByRole('button', { name: 'Run again' }));
   await page.waitForURL((address) => address.href !== cancelled);
@@ -93,8 +84,7 @@ it('cancels a run that is open, and runs again', async () => {
 it('changes the schedule, pauses, chooses fields, and deletes a sync', async () => {
   const id = await createSync(site, 'item', { name: 'Items', schedule: '0 * * * *' });
   expect((await runSync(site, id)).status).toBe('succeeded');
-  const visit = await site.open(`/syncs/${id}?show=settings`);
-  const { page } = visit;
+  const { page, finish } = await site.open(`/syncs/${id}?show=settings`);
   await tabTo(page, page.getByLabel('Schedule'));
   await page.keyboard.type('Every day at');
   await page.getByLabel('Time', { exact: true }).waitFor();
@@ -102,7 +92,7 @@ it('changes the schedule, pauses, chooses fields, and deletes a sync', async () 
   await page.keyboard.type('0630AM');
   await type(page, page.getByLabel('Alert recipients'), 'ops@aster.example');
   await page.getByText('Not saved yet').waitFor();
-  await finishStory(visit, { name: 'sync-settings' });
+  await finish({ name: 'sync-settings' });
   await press(page, page.getByRole('button', { name: 'Save' }));
   await page.getByText('Saved', { exact: true }).waitFor();
   await page.getByText('Every day at 06:30, UTC').waitFor();
@@ -115,7 +105,7 @@ it('changes the schedule, pauses, chooses fields, and deletes a sync', async () 
   await press(page, page.getByRole('button', { name: 'Pause schedule' }));
   await page.getByRole('button', { name: 'Enable schedule' }).waitFor();
   await press(page, page.getByRole('link', { name: 'Fields' }));
-  await finishStory(visit, { name: 'sync-fields' });
+  await finish({ name: 'sync-fields' });
   await press(page, page.getByRole('link', { name: 'Choose fields' }));
   await type(page, page.getByLabel('Search fields'), 'displayname');
   await press(page, page.getByRole('button', { name: 'Clear all shown' }));
@@ -144,27 +134,25 @@ it('changes the schedule, pauses, chooses fields, and deletes a sync', async () 
 
 it('finds syncs by name and state, and names a record that was rejected', async () => {
   const [customers] = (await site.api('get', '/sync-configs?recordType=customer')).body.data;
-  const { erp } = site;
-  if (erp === undefined) throw new Error('no ERP');
-  const { records } = await sendControl(erp.account, 'GET', '/records/customer?limit=1');
-  await sendControl(erp.account, 'PATCH', `/records/customer/${records[0].id}`, {
+  const { account } = site.erp;
+  const { records } = await sendControl(account, 'GET', '/records/customer?limit=1');
+  await sendControl(account, 'PATCH', `/records/customer/${records[0].id}`, {
     fields: { entityid: 'x'.repeat(30_000) },
   });
   expect((await runSync(site, customers.id)).status).toBe('partial');
-  const visit = await site.open('/syncs?state=partial');
-  const { page } = visit;
+  const { page, finish } = await site.open('/syncs?state=partial');
   await page.getByRole('table').getByText('Customers').waitFor();
   expect(await page.getByRole('table').getByText('Invoices').count()).toBe(0);
   await type(page, page.getByLabel('Search by name'), 'inv');
   await page.getByText('Nothing matches these filters.').waitFor();
   await press(page, page.getByRole('button', { name: 'Clear filters' }));
   await page.getByRole('table').getByText('Invoices').waitFor();
-  await finishStory(visit, { name: 'syncs' });
+  await finish({ name: 'syncs' });
   await press(page, page.getByRole('link', { name: 'Customers' }));
   await press(page, page.getByRole('link', { name: 'See the rejected records' }));
   await page.getByText('FIELD_TOO_LARGE').waitFor();
-  await finishStory(visit, { name: 'sync-rejected' });
-  await sendControl(erp.account, 'PATCH', `/records/customer/${records[0].id}`, {
+  await finish({ name: 'sync-rejected' });
+  await sendControl(account, 'PATCH', `/records/customer/${records[0].id}`, {
     fields: { entityid: 'CUST-1' },
   });
   await press(page, page.getByRole('button', { name: 'Read 1 record again' }));
