@@ -2,41 +2,24 @@
 // sees what the account did.
 import { randomBytes } from 'node:crypto';
 import { type NetsuiteAccount, startNetsuiteAccount } from 'netsuite-simulator';
-import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
 import { dropDatabase, signIn } from '../../packages/netsuite-simulator/test/test-account.ts';
 import { accountId, dataFolder } from '../setup/erp.ts';
 import { until } from '../setup/until.ts';
-import {
-  accessibilityViolations,
-  connectChromium,
-  looks,
-  measureOverflow,
-  openVisit,
-  readTraces,
-  saveScreenshot,
-  type Visit,
-} from './chromium.ts';
+import { expectSound, looks, readTraces, useVisits, type Visit } from './chromium.ts';
 
 const database = `erp_${randomBytes(6).toString('hex')}`;
 let account: NetsuiteAccount;
-let browser: Browser;
-let visits: Visit[] = [];
+const openVisit = useVisits();
 
 beforeAll(async () => {
   account = await startNetsuiteAccount({ admin: inject('pg'), database, dataFolder, accountId, control: {} });
-  browser = await connectChromium();
 });
 afterAll(async () => {
-  await browser.close();
   await account.stop();
   await dropDatabase(database);
 });
-afterEach(async () => {
-  await control('POST', '/reset');
-  for (const { context } of visits) await context.close();
-  visits = [];
-});
+afterEach(() => control('POST', '/reset'));
 
 async function control(method: string, path: string): Promise<Record<string, unknown>> {
   const { url, token } = account.control ?? { url: '', token: '' };
@@ -46,10 +29,9 @@ async function control(method: string, path: string): Promise<Record<string, unk
 
 async function openPage(
   token = account.control?.token,
-  options: Parameters<typeof openVisit>[1] = {},
+  options: Parameters<typeof openVisit>[0] = {},
 ): Promise<Visit> {
-  const visit = await openVisit(browser, options);
-  visits.push(visit);
+  const visit = await openVisit(options);
   await visit.page.goto(`${account.control?.url}/#token=${token}`);
   return visit;
 }
@@ -179,7 +161,5 @@ it.each(looks)('looks right at $name', async ({ name, width, colorScheme }) => {
   await page.locator('#record-form').getByLabel('Internal id').fill('514012');
   await page.locator('#record-form').getByRole('button', { name: 'Show' }).click();
   await page.getByRole('heading', { name: 'transaction 514012' }).waitFor();
-  expect(await accessibilityViolations(page)).toEqual([]);
-  expect(await measureOverflow(page)).toBe(0);
-  await saveScreenshot(page, `erp-control-${name}`, true);
+  await expectSound(page, `erp-control-${name}`, { fullPage: true });
 });

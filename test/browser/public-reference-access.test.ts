@@ -1,41 +1,24 @@
 // Access to the public reference, its error messages, and its layout and accessibility.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { makeKey, makeMember, makeSession } from '../setup/organization.ts';
-import {
-  accessibilityViolations,
-  looks,
-  measureOverflow,
-  readTraces,
-  saveScreenshot,
-  type Visit,
-} from './chromium.ts';
+import { addSession, expectSound, looks, readTraces, type Visit, withoutFailedLoads } from './chromium.ts';
 import {
   longNameAt,
   longTitle,
-  openReferenceSite,
   operation,
   type ReferenceSite,
   send,
+  useReference,
 } from './reference-site.ts';
 
-let reference: ReferenceSite;
-let tenant: string;
-let key: string;
-beforeAll(async () => {
-  reference = await openReferenceSite();
-  ({ tenant, key } = reference);
-});
-afterAll(() => reference.close());
-afterEach(() => reference.leave());
+const reference = useReference();
 
 describe('a person signed in to the management interface', () => {
   async function visitAs(role: string | string[], address = '/v1/preview'): Promise<Visit> {
-    const { id } = await makeMember(reference.database.ctx, tenant, role);
+    const { id } = await makeMember(reference.database.ctx, reference.tenant, role);
     const { token } = await makeSession(reference.database.ctx, id);
     const made = await reference.newVisit();
-    await made.context.addCookies([
-      { name: 'portal_session', value: token, url: reference.site.origin, httpOnly: true, sameSite: 'Lax' },
-    ]);
+    await addSession(made, token, reference.site.origin);
     await made.page.goto(`${reference.site.origin}/api/public/openapi${address}`);
     return made;
   }
@@ -46,12 +29,12 @@ describe('a person signed in to the management interface', () => {
     const list = operation(made, 'listInvoices');
     await list.getByRole('button', { name: 'Use this key' }).click();
     await list.getByText('Enter the API key').waitFor();
-    await list.getByLabel('API key').fill(key);
+    await list.getByLabel('API key').fill(reference.key);
     await made.page.keyboard.press('Enter');
     const response = await send(made, 'listInvoices');
     expect(response.status()).toBe(200);
     expect(await response.request().allHeaders()).not.toHaveProperty('cookie');
-    expect(await readTraces(made)).not.toContain(key);
+    expect(await readTraces(made)).not.toContain(reference.key);
     await made.page.getByRole('button', { name: 'Use another key' }).click();
     await made.page.getByRole('button', { name: 'Use tenant and key' }).click();
     await reference.enter(made);
@@ -85,13 +68,13 @@ describe('a rejected key or an unknown version gets a clear message', () => {
     await reference.enter(made, credentials());
     await alert.getByText(message).waitFor();
     expect(await made.page.getByRole('button', { name: 'Open the reference' }).isEnabled()).toBe(true);
-    expect(made.complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
+    expect(withoutFailedLoads(made)).toEqual([]);
   });
 
   it('several wrong credentials, an unreachable service, and recovery', async () => {
     const made = await reference.visit();
     const alert = made.page.getByRole('alert');
-    const restricted = await makeKey(reference.database.ctx, tenant, { versions: ['v2'] });
+    const restricted = await makeKey(reference.database.ctx, reference.tenant, { versions: ['v2'] });
     const refusals: [Parameters<ReferenceSite['enter']>[1], string][] = [
       [{ key: unknownKey }, 'This API key is not valid'],
       [{ tenant: 'acme' }, 'This tenant id is not valid'],
@@ -124,11 +107,8 @@ describe.each(looks)('the public reference at $name', ({ name, width, colorSchem
   it('fits its window and is accessible', async () => {
     const made = await reference.visit('/v1/preview', { viewport: { width, height: 900 }, colorScheme });
     const { page } = made;
-    const look = async (what: string, fullPage = false) => {
-      await saveScreenshot(page, `public-${name}-${what}`, fullPage);
-      expect([what, await measureOverflow(page)]).toEqual([what, 0]);
-      expect([what, await accessibilityViolations(page)]).toEqual([what, []]);
-    };
+    const look = (what: string, fullPage = false) =>
+      expectSound(page, `public-${name}-${what}`, { fullPage });
     await page.getByRole('button', { name: 'Open the reference' }).waitFor();
     await reference.enter(made, { key: 'psk_wrong' });
     await page.getByRole('alert').waitFor();

@@ -1,22 +1,19 @@
 // Summaries, related records, search, alternatives and filters on lines on the public reference page: all of
 // them are shown and can be sent.
 import type { Locator, Response } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { publishVersion } from '../public/fixture.ts';
 import { parties, richInvoices, richTargets } from '../public/openapi/richer-document.ts';
 import { describeTargets } from '../public/related.ts';
 import { accessibilityViolations } from './chromium.ts';
-import { openReferenceSite, operation, type ReferenceSite, send } from './reference-site.ts';
+import { operation, send, useReference } from './reference-site.ts';
 
-let reference: ReferenceSite;
+const reference = useReference();
 beforeAll(async () => {
-  reference = await openReferenceSite();
   const { ctx } = reference.database;
   await describeTargets(ctx, reference.tenant, richTargets);
   await publishVersion(ctx, reference.tenant, { version: 'v7', endpoints: [richInvoices, parties] });
 });
-afterAll(() => reference.close());
-afterEach(() => reference.leave());
 
 const parseQuery = (response: Response): [string, string][] => [...new URL(response.url()).searchParams];
 const readBody = (section: Locator): Promise<string> =>

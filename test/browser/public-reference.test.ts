@@ -1,29 +1,14 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import express from 'express';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { until } from '../setup/until.ts';
-import { accessibilityViolations, listen, readDownload, readTraces } from './chromium.ts';
-import {
-  exactDigits,
-  longTitle,
-  openReferenceSite,
-  operation,
-  type ReferenceSite,
-  send,
-} from './reference-site.ts';
+import { accessibilityViolations, listen, readDownload, readTraces, withoutFailedLoads } from './chromium.ts';
+import { exactDigits, longTitle, operation, send, useReference } from './reference-site.ts';
 
-let reference: ReferenceSite;
-let tenant: string;
-let key: string;
-beforeAll(async () => {
-  reference = await openReferenceSite();
-  ({ tenant, key } = reference);
-});
-afterAll(() => reference.close());
-afterEach(() => reference.leave());
+const reference = useReference();
 
 describe('the shell of the public reference', () => {
   const readShell = async (label: string, headers: Record<string, string> = {}) => {
@@ -42,9 +27,10 @@ describe('the shell of the public reference', () => {
     for (const label of ['v2', 'v6', 'v999', 'latest', 'a%2Fb', '%3Cscript%3E', 'v1%3Fdraft=true']) {
       expect(await readShell(label)).toMatchObject({ status: 200, text: shell.text, policy: shell.policy });
     }
-    expect((await readShell('v1', { authorization: `Bearer ${key}`, 'x-tenant-id': tenant })).text).toBe(
-      shell.text,
-    );
+    expect(
+      (await readShell('v1', { authorization: `Bearer ${reference.key}`, 'x-tenant-id': reference.tenant }))
+        .text,
+    ).toBe(shell.text);
   });
 
   it('has a strict policy and is revalidated each time', async () => {
@@ -87,7 +73,7 @@ const untilStaleFieldsAre = (shown: boolean): Promise<true> =>
   until(async () => {
     const read = await fetch(`${reference.site.origin}/api/public/v1/invoices`, {
       method: 'HEAD',
-      headers: { authorization: `Bearer ${key}`, 'x-tenant-id': tenant },
+      headers: { authorization: `Bearer ${reference.key}`, 'x-tenant-id': reference.tenant },
     });
     return read.headers.has('x-data-stale-fields') === shown ? true : undefined;
   });
@@ -122,7 +108,7 @@ describe('the public reference', () => {
     await list.getByRole('button', { name: 'First five' }).click();
     const response = await send(made, 'listInvoices');
     const sent = await response.request().allHeaders();
-    expect(sent).toMatchObject({ authorization: `Bearer ${key}`, 'x-tenant-id': tenant });
+    expect(sent).toMatchObject({ authorization: `Bearer ${reference.key}`, 'x-tenant-id': reference.tenant });
     expect([sent['cookie'], sent['referer']]).toEqual([undefined, undefined]);
     await list.getByText('200 OK').waitFor();
     await list.getByText('Page 1 of 3, 12 records').waitFor();
@@ -143,8 +129,8 @@ describe('the public reference', () => {
     await list.getByText('Not modified: your copy').waitFor();
 
     const traces = await readTraces(made);
-    expect(traces).not.toContain(key);
-    expect([made.page.url(), ...made.requested].join()).not.toContain(tenant);
+    expect(traces).not.toContain(reference.key);
+    expect([made.page.url(), ...made.requested].join()).not.toContain(reference.tenant);
     expect(await made.context.storageState({ indexedDB: true })).toEqual({ cookies: [], origins: [] });
     expect(made.complaints).toEqual([]);
     expect(reference.staysHere(made)).toBe(true);
@@ -152,7 +138,7 @@ describe('the public reference', () => {
 
   it('names the fields that the ERP cannot deliver and since when, as soon as there is a key to ask with', async () => {
     const { data } = reference.database.ctx.db;
-    const state = `${tenantSchema(tenant)}.record_state`;
+    const state = `${tenantSchema(reference.tenant)}.record_state`;
     const since = '2026-02-20T08:30:00Z';
     const entry = {
       since,
@@ -230,17 +216,17 @@ describe('the public reference', () => {
       '-H',
       'Authorization: Bearer YOUR_API_KEY',
       '-H',
-      `x-tenant-id: ${tenant}`,
+      `x-tenant-id: ${reference.tenant}`,
     ]);
     await list.getByRole('radio', { name: 'JavaScript' }).check();
-    const program = `${(await code.innerText()).replace('YOUR_API_KEY', key)}\nconsole.log(JSON.stringify(data))`;
+    const program = `${(await code.innerText()).replace('YOUR_API_KEY', reference.key)}\nconsole.log(JSON.stringify(data))`;
     const ran = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
     expect(JSON.parse(ran.stdout)).toHaveLength(12);
     await list.getByRole('radio', { name: 'Python' }).check();
     await list.getByRole('button', { name: 'Copy the example' }).click();
     const copied = await made.page.evaluate<string>('navigator.clipboard.readText()');
     expect(copied).toContain('("status", "paid in \\"full\\" & \'more\'"),');
-    expect(copied).not.toContain(key);
+    expect(copied).not.toContain(reference.key);
   });
 
   it('can be used with the keyboard alone, also with many resources', async () => {
@@ -287,18 +273,18 @@ describe('the public reference', () => {
   });
 
   it('takes the tenant id from the fragment, and discards the key when the reader changes it', async () => {
-    const made = await reference.visit(`/v1/preview#tenant=${tenant}`);
+    const made = await reference.visit(`/v1/preview#tenant=${reference.tenant}`);
     const { page } = made;
     await page.getByRole('button', { name: 'Open the reference' }).waitFor();
     expect(await page.evaluate('document.activeElement.id')).toBe('key');
-    await page.keyboard.type(key);
+    await page.keyboard.type(reference.key);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Test', level: 2 }).waitFor();
     await page.getByRole('button', { name: 'Use another key' }).click();
     await page.getByRole('button', { name: 'Open the reference' }).waitFor();
     expect(await page.getByRole('heading', { name: 'Test' }).count()).toBe(0);
     expect(await page.getByLabel('API key').inputValue()).toBe('');
-    expect(await page.getByLabel('Tenant id').inputValue()).toBe(tenant);
+    expect(await page.getByLabel('Tenant id').inputValue()).toBe(reference.tenant);
   });
 
   it('shows the changes of a draft, and sends no requests for it', async () => {
@@ -375,22 +361,19 @@ describe('the public reference', () => {
     });
     app.use(createApp(reference.database.ctx));
     const site = await listen(app);
-    try {
-      const made = await reference.newVisit();
-      await made.page.goto(`${site.origin}/api/public/openapi/v1/preview#at=listInvoices`);
-      await reference.enter(made);
-      const list = operation(made, 'listInvoices');
-      for (const type of ['text/csv', 'application/json']) {
-        await list.getByLabel('Response format').selectOption(type);
-        await list.getByRole('button', { name: 'Send' }).click();
-        await list.getByText('The response is incomplete').waitFor();
-        expect(await list.getByText('Saved as').count()).toBe(0);
-        expect(await list.innerText()).not.toContain('INV-');
-      }
-      expect(made.complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
-    } finally {
-      await site.close();
+    onTestFinished(() => site.close());
+    const made = await reference.newVisit();
+    await made.page.goto(`${site.origin}/api/public/openapi/v1/preview#at=listInvoices`);
+    await reference.enter(made);
+    const list = operation(made, 'listInvoices');
+    for (const type of ['text/csv', 'application/json']) {
+      await list.getByLabel('Response format').selectOption(type);
+      await list.getByRole('button', { name: 'Send' }).click();
+      await list.getByText('The response is incomplete').waitFor();
+      expect(await list.getByText('Saved as').count()).toBe(0);
+      expect(await list.innerText()).not.toContain('INV-');
     }
+    expect(withoutFailedLoads(made)).toEqual([]);
   });
 
   it('stays usable when its scripts load late, and says that it needs JavaScript without them', async () => {
@@ -404,10 +387,10 @@ describe('the public reference', () => {
       await route.continue();
     });
     await made.page.goto(`${reference.site.origin}/api/public/openapi/v1/preview`, { waitUntil: 'commit' });
-    await made.page.getByLabel('Tenant id').fill(tenant);
-    await made.page.getByLabel('API key').fill(key);
+    await made.page.getByLabel('Tenant id').fill(reference.tenant);
+    await made.page.getByLabel('API key').fill(reference.key);
     await made.page.keyboard.press('Enter');
-    expect(made.page.url()).not.toContain(key);
+    expect(made.page.url()).not.toContain(reference.key);
     release();
     await made.page.getByRole('button', { name: 'Open the reference' }).click();
     await made.page.getByRole('heading', { name: 'Test', level: 2 }).waitFor();

@@ -2,17 +2,19 @@
 // copy, and the button to send one without scrolling.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Locator, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { accessibilityViolations, looks, measureOverflow, saveScreenshot, type Visit } from './chromium.ts';
-import { openReferenceSite, operation, type ReferenceSite, send } from './reference-site.ts';
+import type { Locator } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import {
+  accessibilityViolations,
+  expectSound,
+  looks,
+  saveScreenshot,
+  type Visit,
+  withoutFailedLoads,
+} from './chromium.ts';
+import { operation, send, useReference } from './reference-site.ts';
 
-let reference: ReferenceSite;
-beforeAll(async () => {
-  reference = await openReferenceSite();
-});
-afterAll(() => reference.close());
-afterEach(() => reference.leave());
+const reference = useReference();
 
 /** A window of a laptop and one of a phone, each in both themes. */
 const windows = looks.map((look) => ({ ...look, height: look.width === 360 ? 740 : 800 }));
@@ -52,12 +54,6 @@ async function runCurl(command: string, key: string): Promise<unknown> {
   const [address = '', ...flags] = stdout.trim().split('\n');
   const headers = flags.filter((flag) => flag !== '-H').map((line) => line.split(': ') as [string, string]);
   return (await fetch(address, { headers })).json();
-}
-
-async function expectSound(page: Page, name: string): Promise<void> {
-  await saveScreenshot(page, name);
-  expect([name, await measureOverflow(page)]).toEqual([name, 0]);
-  expect([name, await accessibilityViolations(page)]).toEqual([name, []]);
 }
 
 const clipboard = { permissions: ['clipboard-read', 'clipboard-write'] };
@@ -171,7 +167,7 @@ describe.each(windows)('an address of the interface that a browser opens at $nam
       ]);
       await made.page.getByRole('link', { name: 'Go to the start page' }).waitFor();
       await expectSound(made.page, `error-page-${window.name}`);
-      expect(made.complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
+      expect(withoutFailedLoads(made)).toEqual([]);
     },
   );
 });

@@ -1,6 +1,7 @@
 // Versions in every status behind the real application, and helpers that use the public reference page as a
 // reader does.
 import type { Browser, Locator, Response } from 'playwright-core';
+import { afterAll, afterEach, beforeAll } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { type InvoiceRow, invoicesEndpoint, loadInvoices, publishVersion } from '../public/fixture.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
@@ -110,7 +111,18 @@ export async function send(visit: Visit, id: string): Promise<Response> {
   return answered;
 }
 
-export async function openReferenceSite(): Promise<ReferenceSite> {
+/** For the top level of a test file: the visits are closed after each test. */
+export function useReference(): ReferenceSite {
+  const reference = {} as ReferenceSite;
+  beforeAll(async () => {
+    Object.assign(reference, await openReferenceSite());
+  });
+  afterEach(() => reference.leave());
+  afterAll(() => reference.close());
+  return reference;
+}
+
+async function openReferenceSite(): Promise<ReferenceSite> {
   const database = await testDatabase({ settings: { publicUrl: 'http://portal.example.test' } });
   const tenant = (await makeOrganization(database.ctx, { name: 'Aster Company' })).id;
   await loadInvoices(database.ctx, tenant, rows);

@@ -3,26 +3,24 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { UnauthorizedError } from '@modelcontextprotocol/client';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
 import { openMcpClient, selfRegistering } from '../setup/mcp-client.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import {
-  connectChromium,
   looks,
   measureOverflow,
-  openVisit,
   saveScreenshot,
+  useVisits,
   type Visit,
+  withoutFailedLoads,
 } from './chromium.ts';
 import { openOperation, operation, send } from './reference-site.ts';
 
 let database: TestDatabase;
 let site: SignInSite;
-let browser: Browser;
-let visits: Visit[] = [];
+const openVisit = useVisits();
 
 beforeAll(async () => {
   database = await testDatabase();
@@ -41,21 +39,14 @@ beforeAll(async () => {
       },
     ],
   });
-  browser = await connectChromium();
 });
 afterAll(async () => {
-  await browser.close();
   await site.stop();
   await database.close();
 });
-afterEach(async () => {
-  for (const { context } of visits) await context.close();
-  visits = [];
-});
 
-async function visit(options: Parameters<typeof openVisit>[1] = {}): Promise<Visit> {
-  const made = await openVisit(browser, options);
-  visits.push(made);
+async function visit(options: Parameters<typeof openVisit>[0] = {}): Promise<Visit> {
+  const made = await openVisit(options);
   await made.page.goto(`${site.origin}/api/platform/v1/openapi/preview`);
   await made.page.getByRole('heading', { name: 'Portal Service: management interface' }).waitFor();
   return made;
@@ -118,7 +109,7 @@ describe.each(looks)('signing in at $name', ({ name, width, colorScheme }) => {
     await made.page.getByRole('button', { name: 'owner@acme.example' }).click();
     await made.page.getByRole('heading', { name: 'Overview' }).waitFor();
     expect(made.page.url()).toBe(`${site.origin}/console`);
-    expect(made.complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
+    expect(withoutFailedLoads(made)).toEqual([]);
   });
 });
 
