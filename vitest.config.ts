@@ -23,6 +23,8 @@ const project = (name: string, test: NonNullable<Project['test']>): Project => (
 });
 
 const others = ['access', 'browser', 'green', 'ops', 'profiles', 'scale'];
+/** Played with each profile, too. */
+const sharedByOps = ['test/ops/chaos.test.ts', 'test/ops/days.test.ts'];
 const filesIn = (folder: string): string => `${folder}/**/*.test.ts`;
 
 type Environment = Readonly<Record<string, string>>;
@@ -30,7 +32,8 @@ type Parts = {
   readonly everywhere: Environment;
   readonly env: Partial<Record<string, Environment>>;
   readonly profiles: readonly string[];
-  readonly onCitus: string[];
+  /** The files of a project that are played. */
+  readonly choose: (project: string, pattern: string) => string[];
   /** The projects that replay the demo's days. */
   readonly replaying: readonly string[];
 };
@@ -43,7 +46,7 @@ const whole: Parts = {
   everywhere: {},
   env: {},
   profiles,
-  onCitus: [onCitus],
+  choose: (_project, pattern) => [pattern],
   replaying: ['ops', ...profiles],
 };
 
@@ -60,62 +63,76 @@ const long: Parts = {
   },
 };
 
-/** What .ci/run runs: a part of what the projects behind `unit` have more of than fits in a quarter of an hour. */
+/** In continuous integration, one in so many files of a project is played. */
+const parts: Readonly<Record<string, number>> = {
+  simulator: 2,
+  green: 3,
+  access: 2,
+  ops: 3,
+  scale: 3,
+  browser: 3,
+  citus: 12,
+};
+
+/** What .ci/run runs: `unit`, and of the others what fits in a quarter of an hour. */
 function chooseParts(): Parts {
   const slice = chooseSlice();
   const playing = slice.isWhole ? profiles : [profiles[slice.pick('profile', 2)] ?? ''];
   const sharing = ['ops', ...playing];
   const from = 1 + slice.pick('parts', 10_000);
-  const files = globSync(onCitus).sort();
-  const first = slice.pick('citus', 12);
   const replaying = sharing[slice.pick('days', sharing.length)] ?? '';
   console.log(
-    `SLICE=${slice.hash}: part ${from}, ${playing.join(' and ')}, days on ${replaying}, each 12th file on Citus from ${first}`,
+    `SLICE=${slice.hash}: part ${from}, ${playing.join(' and ')}, days on ${replaying}, of each project one in so many files: ${JSON.stringify(parts)}`,
   );
   return {
-    everywhere: { SLICE_NUMBER: String(from), BOOKS_FROM: '2011-08-29', SEEDS: '2' },
+    everywhere: { SLICE_NUMBER: String(from), BOOKS_FROM: '2011-08-29', REPLAY_DAYS: '5', SEEDS: '2' },
     env: {
-      unit: { PROPERTY_INPUTS: '50', HISTORIES: '12' },
+      unit: { PROPERTY_INPUTS: '30', HISTORIES: '12' },
       ...Object.fromEntries(
         sharing.map((name, index) => [name, { CHAOS_SHARE: `${index}/${sharing.length}` }]),
       ),
     },
     profiles: playing,
-    onCitus: files.filter((_file, index) => index % 12 === first),
+    choose(name, pattern) {
+      const count = parts[name] ?? 1;
+      const first = slice.pick(name, count);
+      return globSync(pattern)
+        .sort()
+        .filter((_file, index) => index % count === first);
+    },
     replaying: [replaying],
   };
 }
 
 /** docs/development.md says what each project proves. */
-const listProjects = ({ everywhere, env, profiles, onCitus, replaying }: Parts): Project[] =>
+const listProjects = ({ everywhere, env, profiles, choose, replaying }: Parts): Project[] =>
   [
     project('unit', {
       include: [filesIn('test')],
       exclude: others.map((folder) => filesIn(`test/${folder}`)),
     }),
-    project('simulator', { include: [filesIn('packages/netsuite-simulator/test')] }),
-    project('green', { include: [filesIn('test/green')] }),
-    project('access', { include: [filesIn('test/access')] }),
-    project('ops', { include: [filesIn('test/ops')] }),
-    project('scale', { include: [filesIn('test/scale')], exclude: [filesIn('test/scale/citus')] }),
+    project('simulator', { include: choose('simulator', filesIn('packages/netsuite-simulator/test')) }),
+    project('green', { include: choose('green', filesIn('test/green')) }),
+    project('access', { include: choose('access', filesIn('test/access')) }),
+    project('ops', { include: [...choose('ops', filesIn('test/ops')), ...sharedByOps] }),
+    project('scale', {
+      include: choose('scale', filesIn('test/scale')),
+      exclude: [filesIn('test/scale/citus')],
+    }),
     project('browser', {
       globalSetup: ['test/setup/global.ts', 'test/browser/global.ts'],
-      include: [filesIn('test/browser')],
+      include: choose('browser', filesIn('test/browser')),
     }),
     project('citus', {
       globalSetup: ['test/scale/citus/harness/global.ts'],
       // Without a cluster these say so.
-      include: hasCluster ? onCitus : ['test/scale/citus/*.test.ts'],
+      include: hasCluster ? choose('citus', onCitus) : ['test/scale/citus/*.test.ts'],
       // What the commands of a cluster answer on one server.
       exclude: ['test/admin/placement.test.ts'],
     }),
     ...profiles.map((name) =>
       project(name, {
-        include: [
-          filesIn('test/connectors/netsuite'),
-          'test/ops/{chaos,days}.test.ts',
-          filesIn('test/profiles'),
-        ],
+        include: [filesIn('test/connectors/netsuite'), ...sharedByOps, filesIn('test/profiles')],
         env: { ERP_PROFILE: name },
       }),
     ),

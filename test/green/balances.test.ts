@@ -1,20 +1,18 @@
 // Fields that the account computes from other records, such as a customer's balance: no record type without
 // open and closed records leaves them to the daily scan.
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Company, startCompany } from './company.ts';
+import { beforeAll, expect, it } from 'vitest';
+import { useCompany } from './company.ts';
 
-let company: Company;
+const company = useCompany();
 beforeAll(async () => {
-  company = await startCompany();
-  expect(await company.run('customer')).toMatchObject({ status: 'succeeded', mode: 'full' });
+  await company.expectSuccess('customer', 'incremental', {}, { mode: 'full' });
   const fields = [
     { name: 'balance', source: 'balancesearch', description: 'What the customer owes', as: 'string' },
   ];
   expect(
     await company.publish([{ name: 'customers', recordType: 'customer', fields, maxPageSize: 1000 }]),
   ).toBe('v1');
-}, 60_000);
-afterAll(() => company.stop());
+});
 
 async function wrongBalances(): Promise<string[]> {
   const truth = new Map(
@@ -38,8 +36,7 @@ it.each(['incremental', 'full'] as const)(
       touch: 'none',
     });
     expect(await wrongBalances()).toEqual([invoice?.fields['entity']]);
-    const run = await company.run('customer', mode);
-    expect(run).toMatchObject({ status: 'succeeded', mode, counts: { updated: 1 } });
+    const run = await company.expectSuccess('customer', mode, { updated: 1 }, { mode });
     expect((await company.proof(run))['scan']).toBeUndefined();
     expect(await wrongBalances()).toEqual([]);
   },

@@ -1,13 +1,13 @@
 // A consumer's feed names a record only when something changed that a version shows: not when a field
 // vanishes and returns with the same values, and not for fields of the ERP that no version shows. Their
 // values are stored all the same.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startBackground } from '../../src/app.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { until } from '../setup/until.ts';
-import { type Company, type ErpRecord, startCompany } from './company.ts';
+import { type ErpRecord, useCompany } from './company.ts';
 
-let company: Company;
+const company = useCompany();
 let ids: readonly string[] = [];
 
 const field = (name: string, source: string) => ({ name, source });
@@ -87,17 +87,13 @@ const state = async (column: string) => {
 };
 
 beforeAll(async () => {
-  company = await startCompany();
   await company.run('invoice');
   await company.publish(invoices(shownByV1));
-  ids = (await company.truth('transaction'))
-    .filter(({ fields }: ErpRecord) => fields['type'] === 'CustInvc')
-    .map(({ id }) => id);
-}, 60_000);
+  ids = (await company.transactions('CustInvc')).map(({ id }) => id);
+});
 afterEach(async () => {
   await company.control('POST', '/reset');
 });
-afterAll(() => company.stop());
 
 describe.each(['incremental', 'full'] as const)('in %s runs', (mode) => {
   it('a shown field that vanishes and returns with the same values puts only what changed into the feed', async () => {
@@ -118,8 +114,8 @@ describe.each(['incremental', 'full'] as const)('in %s runs', (mode) => {
     await company.run('invoice', mode);
     await hideColumns();
     // A field that no version misses is noticed when the metadata are read again, by default once a day.
-    expect((await company.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
-    expect(await company.run('invoice', mode)).toMatchObject({ status: 'succeeded', mode: 'full' });
+    await company.refresh();
+    await company.expectSuccess('invoice', mode, {}, { mode: 'full' });
     expect(await follow()).toEqual([]);
   });
 

@@ -3,6 +3,7 @@
 // run that says `succeeded` is right.
 import type { Express } from 'express';
 import supertest from 'supertest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { type Background, createApp, startBackground } from '../../src/app.ts';
 import type { Settings } from '../../src/core/settings.ts';
 import { openWire, type Wire } from '../chaos/wire.ts';
@@ -26,6 +27,8 @@ export type Run = {
   >;
   readonly error: Answered;
 };
+type Mode = Run['mode'];
+type Counts = Partial<Run['counts']>;
 export type ErpRecord = {
   readonly id: string;
   readonly fields: Readonly<Record<string, string>>;
@@ -50,8 +53,18 @@ export type Company = {
   truth(table: string): Promise<ErpRecord[]>;
   /** Creates the sync of a record type unless it exists, and returns its id. */
   config(recordType: string, options?: Readonly<Record<string, unknown>>): Promise<string>;
+  /** The ERP's transactions of a type, by its code, such as `CustInvc`. */
+  transactions(type: string): Promise<ErpRecord[]>;
+  /** Reads the account's metadata again. */
+  refresh(): Promise<void>;
   /** Triggers a run of the record type's sync and waits for its end. */
-  run(recordType: string, mode?: 'incremental' | 'full'): Promise<Run>;
+  run(recordType: string, mode?: Mode): Promise<Run>;
+  /** A run that must succeed, with these counts among others. */
+  expectSuccess(recordType: string, mode: Mode, counts?: Counts, more?: object): Promise<Run>;
+  /** A run that must end as partial, for this reason. */
+  expectPartial(recordType: string, mode: Mode, code: string, counts?: Counts, more?: object): Promise<Run>;
+  /** A run that must fail, for this reason. */
+  expectFailure(recordType: string, mode: Mode, code: string, more?: object): Promise<Run>;
   /** The checks of a run, by name. */
   proof(run: Pick<Run, 'id'>): Promise<Record<string, { passed: boolean; message: string; facts: Answered }>>;
   /**
@@ -77,6 +90,21 @@ type Options = {
   readonly sync?: Partial<Settings['sync']>;
   readonly mail?: Partial<Settings['mail']>;
 };
+
+/** For the top level of a test file or suite: the company is there when its own hooks and tests run. */
+export function useCompany(options: Options = {}): Company {
+  const company = {} as Company;
+  beforeAll(async () => Object.assign(company, await startCompany(options)));
+  afterAll(() => company.stop());
+  return company;
+}
+
+/** Ids of records of which the two sides have other values, or that only one side has. */
+export const differingIds = (
+  served: ReadonlyMap<string, unknown>,
+  truth: ReadonlyMap<string, unknown>,
+): string[] =>
+  [...new Set([...served.keys(), ...truth.keys()])].filter((id) => served.get(id) !== truth.get(id)).sort();
 
 /** Retries of failed runs are quick and few, unless `sync` says otherwise; caches live for 50 ms. */
 export async function startCompany({
@@ -135,6 +163,11 @@ export async function startCompany({
         after = page.next;
       }
     },
+    transactions: async (type) =>
+      (await company.truth('transaction')).filter(({ fields }) => fields['type'] === type),
+    async refresh() {
+      expectStatus(200, await api('post', '/netsuite/metadata/refresh'));
+    },
     async config(recordType, options = {}) {
       const known = configs.get(recordType);
       if (known !== undefined) return known;
@@ -155,6 +188,21 @@ export async function startCompany({
         const { body } = await api('get', `/sync-runs/${started.id}`);
         return ended.includes(body.status) ? body : undefined;
       });
+    },
+    async expectSuccess(recordType, mode, counts = {}, more = {}) {
+      const run = await company.run(recordType, mode);
+      expect(run).toMatchObject({ status: 'succeeded', error: null, counts, ...more });
+      return run;
+    },
+    async expectPartial(recordType, mode, code, counts = {}, more = {}) {
+      const run = await company.run(recordType, mode);
+      expect({ ...run, code: run.error?.code }).toMatchObject({ status: 'partial', code, counts, ...more });
+      return run;
+    },
+    async expectFailure(recordType, mode, code, more = {}) {
+      const run = await company.run(recordType, mode);
+      expect({ ...run, code: run.error?.code }).toMatchObject({ status: 'failed', code, ...more });
+      return run;
     },
     async proof({ id }) {
       const { checks } = expectStatus(200, await api('get', `/sync-runs/${id}/proof`));

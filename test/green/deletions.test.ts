@@ -1,8 +1,8 @@
 // F and G: what reads as deletion and isn't. Records that are hidden from the integration role, that a page
 // passed over, or that other records still name stay, and an administrator can look at what is held back
 // before deciding.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Company, type ErpRecord, startCompany } from './company.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type ErpRecord, useCompany } from './company.ts';
 
 const modes = ['incremental', 'full'] as const;
 const field = (name: string, source: string) => ({ name, source, description: name });
@@ -21,7 +21,7 @@ const endpoints = [
   createEndpoint('customers', 'customer', [field('number', 'entityid'), field('phone', 'phone')]),
 ];
 
-let company: Company;
+const company = useCompany();
 let vendors: string[];
 let customers: ErpRecord[];
 /** Customers that no invoice and no credit memo names. */
@@ -64,7 +64,6 @@ const reject = async (recordType: string, id: string, body: object = {}) =>
   );
 
 beforeAll(async () => {
-  company = await startCompany();
   vendors = [];
   for (let n = 1; n <= 20; n += 1) vendors.push(await createVendor(n));
   for (let n = 1; n <= 60; n += 1)
@@ -76,8 +75,7 @@ beforeAll(async () => {
   const names = new Set((await company.truth('transaction')).map(({ fields }) => fields['entity']));
   named = customers.map(({ id }) => id).filter((id) => names.has(id));
   unnamed = customers.map(({ id }) => id).filter((id) => !names.has(id));
-}, 60_000);
-afterAll(() => company.stop());
+});
 beforeEach(async () => {
   await company.control('POST', '/reset');
 });
@@ -85,19 +83,14 @@ beforeEach(async () => {
 /** Shows everything again and syncs, so that nothing is held when the next test starts. */
 async function settle(recordType: string): Promise<void> {
   await company.control('POST', '/reset');
-  expect(await company.run(recordType)).toMatchObject({ status: 'succeeded' });
+  await company.expectSuccess(recordType, 'incremental');
 }
 
 describe.each(modes)('records that a role no longer sees (%s run)', (mode) => {
   it('all vendors hidden: the empty answer is held, the run is partial, and they stay served', async () => {
     const before = await readIds('vendors');
     await hide({ vendor: before });
-    const run = await company.run('vendor', mode);
-    expect(run).toMatchObject({
-      status: 'partial',
-      error: { code: 'DELETIONS_HELD' },
-      counts: { deleted: 0 },
-    });
+    await company.expectPartial('vendor', mode, 'DELETIONS_HELD', { deleted: 0 });
     expect(await readIds('vendors')).toEqual(before);
     await settle('vendor');
     expect(await readIds('vendors')).toEqual(before);
@@ -107,11 +100,7 @@ describe.each(modes)('records that a role no longer sees (%s run)', (mode) => {
     const before = await readIds('contacts');
     expect(before).toHaveLength(60);
     await hide({ contact: before.slice(0, 20) });
-    expect(await company.run('contact', mode)).toMatchObject({
-      status: 'partial',
-      error: { code: 'DELETIONS_HELD' },
-      counts: { deleted: 0 },
-    });
+    await company.expectPartial('contact', mode, 'DELETIONS_HELD', { deleted: 0 });
     expect(await readIds('contacts')).toEqual(before);
     await settle('contact');
   });
@@ -120,32 +109,19 @@ describe.each(modes)('records that a role no longer sees (%s run)', (mode) => {
     const { id } = await company.control('POST', '/records/employee', {
       fields: { entityid: 'E-1', lastname: 'Jones' },
     });
-    expect(await company.run('employee', mode)).toMatchObject({ status: 'succeeded' });
+    await company.expectSuccess('employee', mode);
     await hide({ employee: [id] });
-    expect(await company.run('employee', mode)).toMatchObject({
-      status: 'partial',
-      error: { code: 'DELETIONS_HELD' },
-      counts: { deleted: 0 },
-    });
+    await company.expectPartial('employee', mode, 'DELETIONS_HELD', { deleted: 0 });
     await settle('employee');
     await company.control('DELETE', `/records/employee/${id}`);
-    expect(await company.run('employee', mode)).toMatchObject({
-      status: 'succeeded',
-      counts: { deleted: 1 },
-    });
+    await company.expectSuccess('employee', mode, { deleted: 1 });
   });
 
   it('a few that nothing names are deleted without approval', async () => {
     const { id } = await company.control('POST', '/records/customer', { like: unnamed[0] });
-    expect(await company.run('customer', mode)).toMatchObject({
-      status: 'succeeded',
-      counts: { inserted: 1 },
-    });
+    await company.expectSuccess('customer', mode, { inserted: 1 });
     await company.control('DELETE', `/records/customer/${id}?listed=false`);
-    expect(await company.run('customer', mode)).toMatchObject({
-      status: 'succeeded',
-      counts: { deleted: 1 },
-    });
+    await company.expectSuccess('customer', mode, { deleted: 1 });
     expect(await readIds('customers')).not.toContain(id);
   });
 });
@@ -160,16 +136,11 @@ describe.each(modes)('a record that others still name (%s run)', (mode) => {
     const nameCustomer = (entity: string | undefined) =>
       company.control('PATCH', `/records/transaction/${invoice.id}`, { fields: { entity } });
     await nameCustomer(id);
-    expect(await company.run('customer')).toMatchObject({ status: 'succeeded' });
-    expect(await company.run('invoice')).toMatchObject({ status: 'succeeded' });
+    await company.expectSuccess('customer', 'incremental');
+    await company.expectSuccess('invoice', 'incremental');
 
     await company.control('DELETE', `/records/customer/${id}?listed=false`);
-    const held = await company.run('customer', mode);
-    expect(held).toMatchObject({
-      status: 'partial',
-      error: { code: 'DELETIONS_HELD' },
-      counts: { deleted: 0 },
-    });
+    const held = await company.expectPartial('customer', mode, 'DELETIONS_HELD', { deleted: 0 });
     expect(await readIds('customers')).toContain(id);
     const detail = await proposal('customer', held.error.proposalId);
     expect(detail).toMatchObject({
@@ -180,33 +151,28 @@ describe.each(modes)('a record that others still name (%s run)', (mode) => {
     expect(detail.records).toMatchObject([
       { id, referencedBy: [{ recordType: 'invoice', field: 'entity', count: 1 }] },
     ]);
-    expect(await company.run('customer', mode)).toMatchObject({
-      status: 'partial',
-      error: { proposalId: held.error.proposalId },
-    });
+    await company.expectPartial(
+      'customer',
+      mode,
+      'DELETIONS_HELD',
+      {},
+      { error: { proposalId: held.error.proposalId } },
+    );
 
     await nameCustomer(named[0]);
-    expect(await company.run('invoice')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
-    expect(await company.run('customer', mode)).toMatchObject({
-      status: 'succeeded',
-      counts: { deleted: 1 },
-    });
+    await company.expectSuccess('invoice', 'incremental', { updated: 1 });
+    await company.expectSuccess('customer', mode, { deleted: 1 });
     expect(await readIds('customers')).not.toContain(id);
     expect(await proposals('customer', '?status=open')).toEqual([]);
   });
 
   it('by a line: an item that invoices sell is held', async () => {
-    expect(await company.run('item', mode)).toMatchObject({ status: 'succeeded' });
+    await company.expectSuccess('item', mode);
     const sold =
       (await company.truth('transaction')).find(({ fields }) => fields['type'] === 'CustInvc')?.lines?.[0]
         ?.fields['item'] ?? '';
     await hide({ item: [sold] });
-    const held = await company.run('item', mode);
-    expect(held).toMatchObject({
-      status: 'partial',
-      error: { code: 'DELETIONS_HELD' },
-      counts: { deleted: 0 },
-    });
+    const held = await company.expectPartial('item', mode, 'DELETIONS_HELD', { deleted: 0 });
     const [record] = (await proposal('item', held.error.proposalId)).records;
     expect(record.id).toBe(sold);
     expect(record.referencedBy).toContainEqual({
@@ -222,7 +188,7 @@ describe('a full run whose pages pass over a living record while another is dele
   it('requests the absent record by id, updates it and keeps it', async () => {
     const [living = ''] = named;
     const { id: gone } = await company.control('POST', '/records/customer', { like: unnamed[0] });
-    expect(await company.run('customer')).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
+    await company.expectSuccess('customer', 'incremental', { inserted: 1 });
     await company.control('PATCH', `/records/customer/${living}`, { fields: { phone: '01 23' } });
     await company.control('DELETE', `/records/customer/${gone}?listed=false`);
     await company.control('PUT', '/faults', [
@@ -238,10 +204,7 @@ describe('a full run whose pages pass over a living record while another is dele
     const served = await company.readAll('v1/customers');
     expect(served.find(({ id }) => String(id) === living)).toMatchObject({ phone: '01 23' });
     // The deleted one was read before; the next run finds it.
-    expect(await company.run('customer', 'full')).toMatchObject({
-      status: 'succeeded',
-      counts: { deleted: 1 },
-    });
+    await company.expectSuccess('customer', 'full', { deleted: 1 });
     expect(await readIds('customers')).toEqual(
       customers.map(({ id }) => id).sort((a, b) => Number(a) - Number(b)),
     );
@@ -311,7 +274,7 @@ describe('deletion proposals', () => {
   it.each(modes)('are approved in part, at the revision that was reviewed (%s run)', async (mode) => {
     const gone: string[] = [];
     for (let n = 101; n <= 106; n += 1) gone.push(await createVendor(n));
-    expect(await company.run('vendor')).toMatchObject({ status: 'succeeded' });
+    await company.expectSuccess('vendor', 'incremental');
     for (const id of gone) await company.control('DELETE', `/records/vendor/${id}?listed=false`);
     const { error } = await company.run('vendor', mode);
     const [first = '', second = '', ...rest] = gone;
@@ -343,7 +306,7 @@ describe('deletion proposals', () => {
       { id: error.proposalId, count: 4, revision: 2 },
     ]);
     expect(await decide({ revision: 2 })).toMatchObject({ status: 202 });
-    expect(await company.run('vendor', mode)).toMatchObject({ status: 'succeeded' });
+    await company.expectSuccess('vendor', mode);
     expect(await readIds('vendors')).toEqual(vendors);
   });
 
@@ -351,7 +314,7 @@ describe('deletion proposals', () => {
     const { id } = await heldVendors(vendors.slice(0, 3));
     await company.control('POST', '/reset');
     expect(await approve('vendor', { proposalId: id, revision: 1 })).toMatchObject({ status: 202 });
-    expect(await company.run('vendor')).toMatchObject({ status: 'succeeded', counts: { deleted: 0 } });
+    await company.expectSuccess('vendor', 'incremental', { deleted: 0 });
     expect(await readIds('vendors')).toEqual(vendors);
   });
 
@@ -368,26 +331,16 @@ describe('deletion proposals', () => {
         status: 200,
         body: { status: 'rejected', count: 3 },
       });
-      expect(await company.run('vendor', mode)).toMatchObject({
-        status: 'succeeded',
-        error: null,
-        counts: { deleted: 0 },
-      });
-      expect(await company.run('vendor', 'full')).toMatchObject({ status: 'succeeded', error: null });
+      await company.expectSuccess('vendor', mode, { deleted: 0 });
+      await company.expectSuccess('vendor', 'full');
       expect(await readIds('vendors')).toEqual(vendors);
       const { body: config } = await company.api('get', `/sync-configs/${await company.config('vendor')}`);
       expect(config.heldDeletions).toBeNull();
       // A further one is deleted without them.
       const other = await createVendor(201);
-      expect(await company.run('vendor', mode)).toMatchObject({
-        status: 'succeeded',
-        counts: { inserted: 1 },
-      });
+      await company.expectSuccess('vendor', mode, { inserted: 1 });
       await company.control('DELETE', `/records/vendor/${other}`);
-      expect(await company.run('vendor', mode)).toMatchObject({
-        status: 'succeeded',
-        counts: { deleted: 1 },
-      });
+      await company.expectSuccess('vendor', mode, { deleted: 1 });
       // One of them is shown again, without a new modification time: it is compared again, and leaves the
       // list.
       await company.control('PATCH', `/records/vendor/${back}`, {
@@ -395,17 +348,11 @@ describe('deletion proposals', () => {
         touch: 'none',
       });
       await hide({ vendor: [gone, never] });
-      expect(await company.run('vendor', mode)).toMatchObject({
-        status: 'succeeded',
-        counts: { updated: 1 },
-      });
+      await company.expectSuccess('vendor', mode, { updated: 1 });
       expect(await proposal('vendor', id)).toMatchObject({ status: 'rejected', count: 2 });
       // One of them is listed as deleted.
       await company.control('DELETE', `/records/vendor/${gone}`);
-      expect(await company.run('vendor', mode)).toMatchObject({
-        status: 'succeeded',
-        counts: { deleted: 1 },
-      });
+      await company.expectSuccess('vendor', mode, { deleted: 1 });
       expect(await proposal('vendor', id)).toMatchObject({ status: 'rejected', count: 1 });
       expect(await readIds('vendors')).toEqual(vendors.filter((vendor) => vendor !== gone));
       // A rejection can be taken back.
@@ -449,7 +396,7 @@ describe.each(modes)('a record that others still name and the ERP lists as delet
       like: unnamed[0],
       fields: { parent: id },
     });
-    expect(await company.run('customer')).toMatchObject({ status: 'succeeded', counts: { inserted: 2 } });
+    await company.expectSuccess('customer', 'incremental', { inserted: 2 });
     await hide({ customer: [id] });
     const held = await company.run('customer', mode);
     expect(held.status).toBe('partial');
@@ -458,9 +405,6 @@ describe.each(modes)('a record that others still name and the ERP lists as delet
     ]);
     await company.control('POST', '/reset');
     for (const gone of [child, id]) await company.control('DELETE', `/records/customer/${gone}`);
-    expect(await company.run('customer', mode)).toMatchObject({
-      status: 'succeeded',
-      counts: { deleted: 2 },
-    });
+    await company.expectSuccess('customer', mode, { deleted: 2 });
   });
 });

@@ -69,8 +69,7 @@ async function latestToken(resource: string): Promise<string> {
   }
 }
 
-const documents = async (type: string): Promise<ErpRecord[]> =>
-  (await company.truth('transaction')).filter(({ fields }) => fields['type'] === type);
+const documents = async (type: string): Promise<ErpRecord[]> => await company.transactions(type);
 type Line = Readonly<
   Record<'line' | 'quantity' | 'shownQuantity' | 'shownNet' | 'shownAmount', number | null>
 >;
@@ -125,22 +124,11 @@ describe('a database that a version without these fields filled', () => {
   it('is filled by one full run after the next reading of the metadata, and no caller of v1 gets a change', async () => {
     const before = await company.readAll('v1/invoices');
     const token = await latestToken('invoices');
-    expect(await company.run('invoice', 'incremental')).toMatchObject({
-      status: 'succeeded',
-      mode: 'incremental',
-    });
-    expect((await company.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
+    await company.expectSuccess('invoice', 'incremental', {}, { mode: 'incremental' });
+    await company.refresh();
     for (const type of Object.values(types))
-      expect(await company.run(type)).toMatchObject({
-        status: 'succeeded',
-        mode: 'full',
-        counts: { inserted: 0, deleted: 0 },
-      });
-    expect(await company.run('invoice')).toMatchObject({
-      status: 'succeeded',
-      mode: 'incremental',
-      counts: { updated: 0 },
-    });
+      await company.expectSuccess(type, 'incremental', { inserted: 0, deleted: 0 }, { mode: 'full' });
+    await company.expectSuccess('invoice', 'incremental', { updated: 0 }, { mode: 'incremental' });
     expect(await company.readAll('v1/invoices')).toEqual(before);
     expect(await changesFrom('invoices', token)).toMatchObject({ data: [], hasMore: false });
   });
@@ -161,10 +149,7 @@ describe('they follow the account', () => {
     const [open] = (await documents('CustInvc')).filter(({ fields }) => fields['status'] === 'A');
     const id = open?.id ?? '';
     await company.control('PATCH', `/records/transaction/${id}`, { fields: { status: 'B' }, touch: 'none' });
-    expect(await company.run('invoice', 'incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { updated: 1 },
-    });
+    await company.expectSuccess('invoice', 'incremental', { updated: 1 });
     expect((await company.read(`/v2/invoices/${id}`)).body.data).toMatchObject({
       status: 'Invoice : Paid In Full',
       shownStatus: 'Paid In Full',
@@ -174,23 +159,19 @@ describe('they follow the account', () => {
       lines: [{ line: line.line, fields: { quantity: '-7.50' } }],
       touch: 'lines',
     });
-    expect(await company.run('invoice', 'incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { updated: 1 },
-    });
+    await company.expectSuccess('invoice', 'incremental', { updated: 1 });
     expect(await wrong('invoices', 'CustInvc', -1)).toEqual([]);
   });
 
   it('a status that the role can no longer read: both are named, and both heal', async () => {
     await company.control('PUT', '/hidden', { columns: { transaction: ['status'] } });
-    expect((await company.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
-    const run = await company.run('invoice', 'incremental');
-    expect(run).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
+    await company.refresh();
+    await company.expectPartial('invoice', 'incremental', 'FIELDS_UNREADABLE');
     const stale = (await company.read('/v2/invoices?pageSize=1')).headers['x-data-stale-fields'];
     expect(stale).toContain('status');
     expect(stale).toContain('shownStatus');
     await company.control('PUT', '/hidden', {});
-    expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded' });
+    await company.expectSuccess('invoice', 'incremental');
     expect(await wrong('invoices', 'CustInvc', -1)).toEqual([]);
   });
 });
@@ -202,9 +183,9 @@ describe('they alone, without the raw ones', () => {
     const [invoice] = await documents('CustInvc');
     const order = { like: invoice?.id, fields: { type: 'SalesOrd', status: 'B' } };
     ({ id } = await company.control('POST', '/records/transaction', order));
-    expect((await company.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
+    await company.refresh();
     await company.config('salesOrder', { fields: ['tranid', 'displayStatus'] });
-    expect(await company.run('salesOrder')).toMatchObject({ status: 'succeeded' });
+    await company.expectSuccess('salesOrder', 'incremental');
     const lines = {
       ...field('lines', 'lines'),
       fields: [field('line', 'linesequencenumber'), field('quantity', 'displayQuantity')],
@@ -219,10 +200,7 @@ describe('they alone, without the raw ones', () => {
   it('follow a change without a modification time', async () => {
     expect(await readStatus()).toBe('Pending Fulfillment');
     await company.control('PATCH', `/records/transaction/${id}`, { fields: { status: 'A' }, touch: 'none' });
-    expect(await company.run('salesOrder', 'incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { updated: 1 },
-    });
+    await company.expectSuccess('salesOrder', 'incremental', { updated: 1 });
     expect(await readStatus()).toBe('Pending Approval');
   });
 
@@ -263,12 +241,12 @@ describe('they alone, without the raw ones', () => {
 
   it('can be accepted as missing', async () => {
     await company.control('PUT', '/hidden', { columns: { transaction: ['status'] } });
-    expect(await company.run('salesOrder', 'full')).toMatchObject({ status: 'partial' });
+    await company.expectPartial('salesOrder', 'full', 'FIELDS_UNREADABLE');
     const config = await company.config('salesOrder');
     const accepted = await company.api('post', `/sync-configs/${config}/accept-missing-fields`, {
       fields: ['displayStatus'],
     });
     expect(accepted.status, accepted.text).toBe(202);
-    expect(await company.run('salesOrder', 'full')).toMatchObject({ status: 'succeeded' });
+    await company.expectSuccess('salesOrder', 'full');
   });
 });

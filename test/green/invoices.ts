@@ -1,7 +1,7 @@
 // Invoices as a company serves them, compared with the account's truth: for tests of values that change
 // without a trace in the ERP.
 import { demoEndpoints } from '../../demo/schema.ts';
-import type { Company, ErpRecord } from './company.ts';
+import { type Company, differingIds, type ErpRecord } from './company.ts';
 
 const sources = {
   number: 'tranid',
@@ -24,7 +24,7 @@ export const invoiceEndpoint = {
 };
 
 export const trueInvoices = async (company: Company): Promise<ErpRecord[]> =>
-  (await company.truth('transaction')).filter(({ fields }) => fields['type'] === 'CustInvc');
+  await company.transactions('CustInvc');
 
 const toText = (values: Readonly<Record<string, unknown>>): string =>
   JSON.stringify(
@@ -45,9 +45,7 @@ export async function wrongInvoices(company: Company, version = 'v1'): Promise<s
       toText(Object.fromEntries(Object.entries(sources).map(([name, source]) => [name, fields[source]]))),
     ]),
   );
-  return [...new Set([...served.keys(), ...truth.keys()])]
-    .filter((id) => served.get(id) !== truth.get(id))
-    .sort();
+  return differingIds(served, truth);
 }
 
 /** Edits an invoice in the account; `touch` is `none`, `header`, `lines` or a time. */

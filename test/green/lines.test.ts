@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { demoEndpoints } from '../../demo/schema.ts';
 import { dataFolder } from '../setup/erp.ts';
 import { createScratchFolder } from '../setup/scratch-folder.ts';
-import { type Company, type ErpRecord, type Run, startCompany } from './company.ts';
+import { type Company, differingIds, type ErpRecord, type Run, startCompany } from './company.ts';
 
 const lineFields = {
   line: 'linesequencenumber',
@@ -75,13 +75,12 @@ let folder: string;
 const onLines = { table: 'transactionline', kind: 'rows' } as const;
 const withoutLine2 = { on: onLines, dropRows: { where: { linesequencenumber: 2 } } };
 
-const invoices = async (): Promise<ErpRecord[]> =>
-  (await company.truth('transaction')).filter(({ fields }) => fields['type'] === 'CustInvc');
+const invoices = async (): Promise<ErpRecord[]> => await company.transactions('CustInvc');
 /** Ids of invoices whose served lines differ from the ERP's, or that only one side has. */
 async function wrong(): Promise<string[]> {
   const served = new Map((await company.readAll('v1/invoices')).map(({ id, lines }) => [id, asText(lines)]));
   const truth = new Map((await invoices()).map((record) => [record.id, asText(trueLines(record))]));
-  return [...new Set([...served.keys(), ...truth.keys()])].filter((id) => served.get(id) !== truth.get(id));
+  return differingIds(served, truth);
 }
 const put = (...faults: object[]) => company.control('PUT', '/faults', faults);
 const hits = async (): Promise<number[]> => (await company.control('GET', '/state')).hits;
@@ -144,10 +143,7 @@ describe('line 2 is left out of every answer', () => {
     });
     expect(await wrong()).toEqual([]);
     await put();
-    expect(await company.run('invoice', 'incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { updated: 3 },
-    });
+    await company.expectSuccess('invoice', 'incremental', { updated: 3 });
     expect(await wrong()).toEqual([]);
   });
 
@@ -156,8 +152,7 @@ describe('line 2 is left out of every answer', () => {
     async (mode) => {
       await editHeaders(`edited before a ${mode} run`);
       await put({ ...withoutLine2, times: 1 });
-      const run = await company.run('invoice', mode);
-      expect(run).toMatchObject({ status: 'succeeded', mode });
+      const run = await company.expectSuccess('invoice', mode, {}, { mode });
       expect(await hits()).toEqual([1]);
       expect((await company.proof(run))['lines']?.facts.reread).toBeGreaterThan(0);
       expect(await wrong()).toEqual([]);
@@ -200,7 +195,7 @@ describe('other answers about lines that are not right', () => {
       isGreen ? [] : before,
     ]);
     await put();
-    expect(await company.run('invoice', 'incremental')).toMatchObject({ status: 'succeeded' });
+    await company.expectSuccess('invoice', 'incremental');
     expect(await wrong()).toEqual([]);
   });
 });
@@ -210,12 +205,11 @@ describe('lines that an earlier run left wrong', () => {
     // An ERP that leaves the lines out of its totals as well can't be caught: this stores what the version
     // before stored.
     await put(withoutLine2, { ...withoutLine2, on: { ...onLines, kind: 'count' } });
-    expect(await company.run('invoice', 'full')).toMatchObject({ status: 'succeeded' });
+    await company.expectSuccess('invoice', 'full');
     expect((await wrong()).length).toBeGreaterThan(50);
     await put();
     await passDays(1);
-    const healed = await company.run('invoice', 'incremental');
-    expect(healed).toMatchObject({ status: 'succeeded', mode: 'incremental' });
+    const healed = await company.expectSuccess('invoice', 'incremental', {}, { mode: 'incremental' });
     // The rolling full read gets to the invoices before the scan does; test/sync/line-proof shows the scan
     // alone.
     expect((await company.proof(healed))['lines']?.facts).toMatchObject({
@@ -230,10 +224,7 @@ describe('lines that an earlier run left wrong', () => {
     await edit(edited?.id ?? '', { lines: [{ line, fields: { quantity: -77 } }], touch: 'none' });
     expect(await wrong()).toEqual([edited?.id]);
     await passDays(1);
-    expect(await company.run('invoice', 'incremental')).toMatchObject({
-      status: 'succeeded',
-      counts: { updated: 1 },
-    });
+    await company.expectSuccess('invoice', 'incremental', { updated: 1 });
     expect(await wrong()).toEqual([]);
   });
 });
@@ -246,8 +237,7 @@ describe('only the time of a line moves', () => {
     const line = edited?.lines?.at(-1)?.line;
     await edit(edited?.id ?? '', { lines: [{ line, fields: { memo: 'described again' } }], touch: 'lines' });
     expect(await wrong()).toEqual([edited?.id]);
-    const run = await company.run('invoice', 'incremental');
-    expect(run).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
+    const run = await company.expectSuccess('invoice', 'incremental', { updated: 1 });
     expect((await company.proof(run))['lines']?.facts).toMatchObject({ changedRead: 1 });
     expect(await wrong()).toEqual([]);
   });
@@ -257,7 +247,7 @@ describe('requests', () => {
   /** How many requests of each kind a run makes. */
   const countRequests = async (mode: 'full' | 'incremental'): Promise<Record<string, number>> => {
     const before = new Date().toISOString();
-    expect(await company.run('invoice', mode)).toMatchObject({ status: 'succeeded', mode });
+    await company.expectSuccess('invoice', mode, {}, { mode });
     const { recent } = await company.control('GET', '/state');
     const about: Record<string, number> = {};
     for (const { at, kind, table } of recent)

@@ -1,9 +1,10 @@
 // Fields with several choices: their ids and names as lists in new versions, one joined text in those
 // published before.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { inTransaction } from '../../src/db/transaction.ts';
+import { listProblems } from '../setup/api.ts';
 import { makeKey } from '../setup/organization.ts';
-import { type Company, startCompany } from './company.ts';
+import { useCompany } from './company.ts';
 
 /**
  * The entries of the account's list of colours. One name has the separator of the joined text, and two are
@@ -35,14 +36,11 @@ const endpoint = {
   maxPageSize: 1000,
 };
 
-let company: Company;
+const company = useCompany({ erp: { profile: 'single' } });
 beforeAll(async () => {
-  company = await startCompany({ erp: { profile: 'single' } });
-  for (const type of ['customer', 'creditMemo'])
-    expect(await company.run(type)).toMatchObject({ status: 'succeeded' });
+  for (const type of ['customer', 'creditMemo']) await company.expectSuccess(type, 'incremental');
   expect(await company.publish([endpoint])).toBe('v1');
-}, 120_000);
-afterAll(() => company.stop());
+});
 
 /** The chosen ids by customer, as the account has them; null without any. */
 async function chosen(): Promise<Map<string, string[] | null>> {
@@ -165,7 +163,7 @@ it('a renamed entry has its new name, and one that was read before keeps none of
     })),
   });
   colours.set('1', 'Blue').set('6', 'Red; "dark"');
-  expect(await company.run('customer', 'full')).toMatchObject({ status: 'succeeded' });
+  await company.expectSuccess('customer', 'full');
   const truth = await chosen();
   for (const { id, interestNames } of await company.readAll('v1/customers'))
     expect(interestNames, id).toEqual(toNames(truth.get(id) ?? null));
@@ -197,7 +195,7 @@ it('lines have them too, and are found by them', async () => {
     },
   ]);
   const materials = ['Wood', 'Metal', 'Glass & ceramic', 'Paper', 'Fabric'];
-  const truth = (await company.truth('transaction')).filter(({ fields }) => fields['type'] === 'CustCred');
+  const truth = await company.transactions('CustCred');
   const listEntries = (record: (typeof truth)[number]) =>
     (record.lines ?? []).map(({ fields }) => fields['custcol_materials']?.split(', ') ?? null);
   // The account has lines besides those of the document, without these values.
@@ -251,49 +249,49 @@ it('a masked list is one text, and neither filters nor groups by it are allowed'
   expect((await read('/summary?by=interestNames')).status).toBe(403);
 });
 
-it('a definition may only say what a list can do', async () => {
-  const problems = async (change: object): Promise<string[]> => {
-    const draft = await company.api('post', '/api-schema', {
-      name: 'Wrong',
-      endpoints: [{ ...endpoint, filters: [], groups: undefined, ...change }],
-    });
-    if (draft.status !== 201)
-      return draft.body.error.details.map(
-        ({ path, code }: { path: string; code: string }) => `${path} ${code}`,
-      );
-    const { body } = await company.api('post', `/api-schema/${draft.body.id}/validate`);
-    return body.problems.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`);
-  };
-  const fields = [{ name: 'name', source: 'companyname' }, ids];
-  expect(await problems({ fields: [{ name: 'name', source: 'companyname', as: 'list' }] })).toEqual([
-    'endpoints[0].fields[0].as not_a_list',
-  ]);
-  expect(await problems({ fields: [{ name: 'raw', source: 'custentity_interests.ids' }] })).toEqual([
-    'endpoints[0].fields[0].source unknown_source',
-  ]);
-  expect(await problems({ fields: [{ ...ids, scopable: true }] })).toEqual([
-    'endpoints[0].fields[0].scopable not_scopable',
-  ]);
-  expect(await problems({ fields, sorts: ['interestIds'] })).toEqual(['endpoints[0].sorts[0] lists']);
-  expect(await problems({ fields, filters: [{ field: 'interestIds', operators: ['contains'] }] })).toEqual([
-    'endpoints[0].filters[0].operators[0] operator_misfits',
-  ]);
-  expect(await problems({ fields, filters: [{ field: 'name', operators: ['all'] }] })).toEqual([
-    'endpoints[0].filters[0].operators[0] operator_misfits',
-  ]);
-  expect(
-    await problems({ fields, aggregates: [{ field: 'interestIds', functions: ['count_distinct'] }] }),
-  ).toEqual(['endpoints[0].aggregates[0].functions[0] function_misfits']);
-  expect(await problems({ fields: [...fields, { name: 'interestIds_all', source: 'companyname' }] })).toEqual(
-    ['endpoints[0].fields[2].name clashes_with_filter'],
-  );
+const name = { name: 'name', source: 'companyname' };
+const raw = { name: 'raw', source: 'custentity_interests.ids' };
+it.each<[string, object, string]>([
+  ['of a field that is none', { fields: [{ ...name, as: 'list' }] }, 'fields[0].as not_a_list'],
+  ['of the ids of a list', { fields: [raw] }, 'fields[0].source unknown_source'],
+  ['for row scopes', { fields: [{ ...ids, scopable: true }] }, 'fields[0].scopable not_scopable'],
+  ['for sorting', { sorts: ['interestIds'] }, 'sorts[0] lists'],
+  [
+    'for parts of a text',
+    { filters: [{ field: 'interestIds', operators: ['contains'] }] },
+    'filters[0].operators[0] operator_misfits',
+  ],
+  [
+    'for all of several values of a text',
+    { filters: [{ field: 'name', operators: ['all'] }] },
+    'filters[0].operators[0] operator_misfits',
+  ],
+  [
+    'for counting',
+    { aggregates: [{ field: 'interestIds', functions: ['count_distinct'] }] },
+    'aggregates[0].functions[0] function_misfits',
+  ],
+  [
+    'next to a field with the name of its filter',
+    { fields: [name, ids, { name: 'interestIds_all', source: 'companyname' }] },
+    'fields[2].name clashes_with_filter',
+  ],
+])('a definition of a list %s is refused', async (_what, change, problem) => {
+  const given = { ...endpoint, fields: [name, ids], filters: [], groups: undefined, ...change };
+  const draft = await company.api('post', '/api-schema', { name: 'Wrong', endpoints: [given] });
+  const answer =
+    draft.status === 201 ? await company.api('post', `/api-schema/${draft.body.id}/validate`) : draft;
+  expect(listProblems(answer)).toEqual([`endpoints[0].${problem}`]);
+});
+
+it('a filter by an id that is none is refused', async () => {
   expect((await company.read('/v1/customers?interestIds=red')).body.error.details).toMatchObject([
     { path: 'interestIds', code: 'invalid_value' },
   ]);
 });
 
 it('a proposed draft has both lists, with filters by the ids and groups by the names', async () => {
-  expect(await company.run('customrecord_complaint')).toMatchObject({ status: 'succeeded' });
+  await company.expectSuccess('customrecord_complaint', 'incremental');
   const { body } = await company.api('post', '/api-schema/draft-from', {
     recordTypes: ['customrecord_complaint'],
   });
@@ -315,7 +313,7 @@ it('a description that an earlier version stored as one text is made again by th
     tx.raw(`update erp_record_types set description =
       replace(replace(description::text, '"multiselect"', '"list"'), 'Multiple Select by ids', 'Multiple Select')::jsonb where name = 'customer'`),
   );
-  expect(await company.run('customer', 'incremental')).toMatchObject({ status: 'succeeded' });
+  await company.expectSuccess('customer', 'incremental');
   const { body } = await company.api('get', '/netsuite/metadata/customer');
   const described = body.fields.find(({ name }: { name: string }) => name === 'custentity_interests');
   expect(described).toMatchObject({ type: 'multiselect' });
@@ -326,7 +324,7 @@ it('an answer that leaves entries of the list out: they are asked for again', as
   await company.control('PUT', '/faults', [
     { on: { table: 'customlist_colour', kind: 'rows' }, times: 1, dropRows: { every: 1 } },
   ]);
-  expect(await company.run('customer', 'full')).toMatchObject({ status: 'succeeded' });
+  await company.expectSuccess('customer', 'full');
   await company.control('PUT', '/faults', []);
   const truth = await chosen();
   for (const { id, interestNames } of await company.readAll('v1/customers'))
@@ -338,8 +336,7 @@ it('a role that can no longer read the list: what is served stays, and is said t
   const [id = ''] = await idsWhere((entries) => entries?.join() === '3');
   await company.control('POST', '/role', { permissions: { customLists: 'none' } });
   await company.control('PATCH', `/records/customer/${id}`, { fields: { custentity_interests: '7, 2' } });
-  const run = await company.run('customer', 'incremental');
-  expect(run).toMatchObject({ status: 'partial', counts: { updated: 1 } });
+  const run = await company.expectPartial('customer', 'incremental', 'FIELDS_UNREADABLE', { updated: 1 });
   expect(run.error.message).toContain('custentity_interests');
   const listInterests = (records: readonly { id: string; interestIds: unknown; interestNames: unknown }[]) =>
     records.map((record) => [record.id, record.interestIds, record.interestNames]);
@@ -348,8 +345,8 @@ it('a role that can no longer read the list: what is served stays, and is said t
     (await company.read('/v1/customers?pageSize=1')).headers['x-data-stale-fields'];
   expect(await staleFields()).toMatch(/interestIds.*interestNames/);
   await company.control('POST', '/role', { permissions: null });
-  await company.api('post', '/netsuite/metadata/refresh');
-  expect(await company.run('customer', 'incremental')).toMatchObject({ status: 'succeeded' });
+  await company.refresh();
+  await company.expectSuccess('customer', 'incremental');
   expect(await staleFields()).toBeUndefined();
   expect((await company.read(`/v1/customers/${id}`)).body.data).toMatchObject({
     interestIds: [7, 2],
@@ -359,8 +356,8 @@ it('a role that can no longer read the list: what is served stays, and is said t
 
 it('a role that never could read the list: ids alone', async () => {
   await company.control('POST', '/role', { permissions: { customLists: 'none' } });
-  await company.api('post', '/netsuite/metadata/refresh');
-  expect(await company.run('item')).toMatchObject({ status: 'succeeded' });
+  await company.refresh();
+  await company.expectSuccess('item', 'incremental');
   const colourIds = { name: 'colourIds', source: 'custitem_colours', as: 'list' };
   const items = { name: 'items', recordType: 'item', description: '', filters: [], maxPageSize: 1000 };
   const version = await company.publish([{ ...items, fields: [colourIds] }]);

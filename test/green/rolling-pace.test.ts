@@ -1,17 +1,15 @@
 // C: the pace of the rolling full read. Beyond one page a run it takes at most a tenth of the requests of its
 // sync, and where the period doesn't suffice, the sync says how long it really takes.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Company, type Run, startCompany } from './company.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Run, useCompany } from './company.ts';
 import { passDays, setClock } from './invoices.ts';
 
 const pageSize = 5;
-let company: Company;
+const company = useCompany({ sync: { pageSize } });
 beforeAll(async () => {
-  company = await startCompany({ sync: { pageSize } });
   await setClock(company, '2011-09-05T09:00:00Z');
-  expect(await company.run('creditMemo')).toMatchObject({ status: 'succeeded', mode: 'full' });
-}, 60_000);
-afterAll(() => company.stop());
+  await company.expectSuccess('creditMemo', 'incremental', {}, { mode: 'full' });
+});
 
 type Slice = { pages: number; requests: number; rolling: number };
 async function readSlice(run: Run): Promise<Slice> {
@@ -34,8 +32,7 @@ describe('the rolling full read of a table that is large for its requests', () =
     await passDays(company, 4);
     const slices: Slice[] = [];
     for (let day = 1; day <= 5; day += 1) {
-      const run = await company.run('creditMemo');
-      expect(run).toMatchObject({ status: 'succeeded', mode: 'incremental' });
+      const run = await company.expectSuccess('creditMemo', 'incremental', {}, { mode: 'incremental' });
       const slice = await readSlice(run);
       slices.push(slice);
       [total, rolling] = [total + slice.requests, rolling + slice.rolling];
@@ -50,9 +47,7 @@ describe('the rolling full read of a table that is large for its requests', () =
     const read = slices.reduce((sum, { pages }) => sum + pages, 0) * pageSize;
     expect({ periodDays, records }).toEqual({ periodDays: 7, records: read });
     expect(completeSince).toMatch(/^2011-09-05T09:00:/);
-    const stored = (await company.truth('transaction')).filter(
-      ({ fields }) => fields['type'] === 'CustCred',
-    ).length;
+    const stored = (await company.transactions('CustCred')).length;
     expect(expectedDays).toBeGreaterThan(7);
     expect(expectedDays).toBeCloseTo((4 * stored) / read, 0);
   });

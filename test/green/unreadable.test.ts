@@ -1,20 +1,9 @@
 // E: fields that a published version shows and that the role can't read any more.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { decimal, type Gaps, startGaps } from './gaps.ts';
+import { describe, expect, it } from 'vitest';
+import { ascending, by, decimal, useGaps } from './gaps.ts';
 
-let gaps: Gaps;
-beforeAll(async () => {
-  gaps = await startGaps();
-}, 120_000);
-beforeEach(() => gaps.heal(), 120_000);
-afterAll(() => gaps.stop());
+const gaps = useGaps();
 
-const ascending = (...ids: string[]): string[] => ids.sort((a, b) => Number(a) - Number(b));
-const by = <T>(records: Map<string, T>, id: string): T => {
-  const found = records.get(id);
-  if (found === undefined) throw new Error(`no record ${id}`);
-  return found;
-};
 const headers = { transaction: ['duedate', 'foreignamountunpaid'] };
 
 it.each(['incremental', 'full'] as const)(
@@ -28,8 +17,7 @@ it.each(['incremental', 'full'] as const)(
     const created = await gaps.create(like);
     const token = await gaps.token();
 
-    const run = await company.run('invoice', mode);
-    expect(run).toMatchObject({ status: 'partial', mode, error: { code: 'FIELDS_UNREADABLE' } });
+    const run = await company.expectPartial('invoice', mode, 'FIELDS_UNREADABLE', {}, { mode });
     for (const name of ['duedate', 'foreignamountunpaid']) expect(run.error.message).toContain(name);
     expect(run.error.fix).toContain('Give the integration role access');
     expect(run.error.fix).toContain('accept that the field is missing');
@@ -59,19 +47,13 @@ it.each(['incremental', 'full'] as const)(
     });
     expect(await gaps.changes(token)).toEqual(ascending(edited, created));
 
-    const again = await company.run('invoice', mode);
-    expect(again).toMatchObject({
-      status: 'partial',
-      generation: run.generation,
-      error: { code: 'FIELDS_UNREADABLE' },
-    });
+    await company.expectPartial('invoice', mode, 'FIELDS_UNREADABLE', {}, { generation: run.generation });
     expect((await gaps.sync()).staleFields).toEqual(staleFields);
 
     const later = await gaps.token();
     await gaps.edit(silent, { fields: { duedate: '2032-02-29' }, touch: 'none' });
     await gaps.hide();
-    const healed = await company.run('invoice', 'incremental');
-    expect(healed).toMatchObject({ status: 'succeeded', mode: 'full', error: null });
+    const healed = await company.expectSuccess('invoice', 'incremental', {}, { mode: 'full' });
     const [after, truth] = [await gaps.served(), await gaps.truth()];
     expect(after.size).toBe(truth.size);
     for (const [id, { fields }] of truth) {
@@ -84,66 +66,55 @@ it.each(['incremental', 'full'] as const)(
       "Sync invoice can't update some fields",
       'Sync invoice has recovered',
     ]);
-    expect(await company.run('invoice', 'incremental')).toMatchObject({
-      status: 'succeeded',
-      mode: 'incremental',
-      generation: healed.generation,
-    });
+    await company.expectSuccess(
+      'invoice',
+      'incremental',
+      {},
+      { mode: 'incremental', generation: healed.generation },
+    );
   },
-  120_000,
 );
 
 describe('lines', () => {
   it.each([
     ['the table of lines', { tables: ['transactionline'] }, 'lines'],
     ['a column of lines', { columns: { transactionline: ['rate'] } }, 'lines.rate'],
-  ])(
-    '%s is hidden: the last lines stay, and headers go on',
-    async (_what, hidden, named) => {
-      const { company } = gaps;
-      const before = await gaps.served();
-      const [edited = '', like = ''] = [...before.keys()];
-      await gaps.hide(hidden);
-      await gaps.edit(edited, {
-        fields: { foreigntotal: '77' },
-        lines: [{ line: 1, fields: { rate: '123.25' } }],
-      });
-      const created = await gaps.create(like);
-      const run = await company.run('invoice', 'incremental');
-      expect(run).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
-      expect(run.error.message).toContain(named);
-      expect((await gaps.sync()).staleFields).toMatchObject([{ field: 'lines', reason: 'unreadable' }]);
-      expect(await company.run('invoice', 'full')).toMatchObject({
-        status: 'partial',
-        error: { code: 'FIELDS_UNREADABLE' },
-      });
-      const during = await gaps.served();
-      for (const [id, { lines }] of before) expect([id, by(during, id).lines]).toEqual([id, lines]);
-      expect(by(during, edited).total).toBe(77);
-      expect(by(during, created).lines).toBeNull();
+  ])('%s is hidden: the last lines stay, and headers go on', async (_what, hidden, named) => {
+    const { company } = gaps;
+    const before = await gaps.served();
+    const [edited = '', like = ''] = [...before.keys()];
+    await gaps.hide(hidden);
+    await gaps.edit(edited, {
+      fields: { foreigntotal: '77' },
+      lines: [{ line: 1, fields: { rate: '123.25' } }],
+    });
+    const created = await gaps.create(like);
+    const run = await company.expectPartial('invoice', 'incremental', 'FIELDS_UNREADABLE');
+    expect(run.error.message).toContain(named);
+    expect((await gaps.sync()).staleFields).toMatchObject([{ field: 'lines', reason: 'unreadable' }]);
+    await company.expectPartial('invoice', 'full', 'FIELDS_UNREADABLE');
+    const during = await gaps.served();
+    for (const [id, { lines }] of before) expect([id, by(during, id).lines]).toEqual([id, lines]);
+    expect(by(during, edited).total).toBe(77);
+    expect(by(during, created).lines).toBeNull();
 
-      const token = await gaps.token();
-      await gaps.hide();
-      expect(await company.run('invoice', 'incremental')).toMatchObject({
-        status: 'succeeded',
-        mode: 'full',
-      });
-      const [after, truth] = [await gaps.served(), await gaps.truth()];
-      for (const [id, { lines = [] }] of truth) {
-        const served = by(after, id).lines.map(({ line, rate, itemId }: Record<string, string>) => [
-          String(line),
-          decimal(rate),
-          itemId ?? null,
-        ]);
-        expect([id, served]).toEqual([
-          id,
-          lines.map(({ line, fields }) => [String(line), decimal(fields['rate']), fields['item'] ?? null]),
-        ]);
-      }
-      expect(await gaps.changes(token)).toEqual(ascending(edited, created));
-    },
-    120_000,
-  );
+    const token = await gaps.token();
+    await gaps.hide();
+    await company.expectSuccess('invoice', 'incremental', {}, { mode: 'full' });
+    const [after, truth] = [await gaps.served(), await gaps.truth()];
+    for (const [id, { lines = [] }] of truth) {
+      const served = by(after, id).lines.map(({ line, rate, itemId }: Record<string, string>) => [
+        String(line),
+        decimal(rate),
+        itemId ?? null,
+      ]);
+      expect([id, served]).toEqual([
+        id,
+        lines.map(({ line, fields }) => [String(line), decimal(fields['rate']), fields['item'] ?? null]),
+      ]);
+    }
+    expect(await gaps.changes(token)).toEqual(ascending(edited, created));
+  });
 });
 
 describe('POST /sync-configs/{id}/accept-missing-fields', () => {
@@ -166,7 +137,7 @@ describe('POST /sync-configs/{id}/accept-missing-fields', () => {
     const before = await gaps.served();
     const [like = ''] = [...before.keys()];
     await gaps.hide({ columns: headers });
-    expect(await company.run('invoice')).toMatchObject({ status: 'partial' });
+    await company.expectPartial('invoice', 'incremental', 'FIELDS_UNREADABLE');
     expect((await gaps.accept('duedate', 'tranid')).body.error.details).toMatchObject([
       { path: 'fields[1]', message: 'tranid is not stale. Stale fields: duedate, foreignamountunpaid' },
     ]);
@@ -176,13 +147,11 @@ describe('POST /sync-configs/{id}/accept-missing-fields', () => {
       staleFields: [{ field: 'foreignamountunpaid' }],
       acceptedFields: [{ field: 'duedate', reason: 'unreadable' }],
     });
-    const second = await company.run('invoice');
-    expect(second).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
+    const second = await company.expectPartial('invoice', 'incremental', 'FIELDS_UNREADABLE');
     expect(second.error.message).not.toContain('duedate');
     expect((await gaps.accept('foreignamountunpaid')).status).toBe(202);
     const created = await gaps.create(like);
-    for (const mode of ['incremental', 'full'] as const)
-      expect(await company.run('invoice', mode)).toMatchObject({ status: 'succeeded' });
+    for (const mode of ['incremental', 'full'] as const) await company.expectSuccess('invoice', mode);
     const during = await gaps.served();
     for (const [id, { dueDate }] of before) expect([id, by(during, id).dueDate]).toEqual([id, dueDate]);
     expect(by(during, created).dueDate).toBeNull();
@@ -190,39 +159,34 @@ describe('POST /sync-configs/{id}/accept-missing-fields', () => {
 
     const token = await gaps.token();
     await gaps.hide();
-    expect((await company.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
-    expect(await company.run('invoice')).toMatchObject({ status: 'succeeded', mode: 'full' });
+    await company.refresh();
+    await company.expectSuccess('invoice', 'incremental', {}, { mode: 'full' });
     expect(await gaps.sync()).toMatchObject({ staleFields: [], acceptedFields: [] });
     const [after, truth] = [await gaps.served(), await gaps.truth()];
     for (const [id, { fields }] of truth)
       expect([id, by(after, id).dueDate]).toEqual([id, fields['duedate'] ?? null]);
     expect(await gaps.changes(token)).toEqual([created]);
     await gaps.hide({ columns: headers });
-    expect(await company.run('invoice')).toMatchObject({
-      status: 'partial',
-      error: { code: 'FIELDS_UNREADABLE' },
-    });
-  }, 120_000);
+    await company.expectPartial('invoice', 'incremental', 'FIELDS_UNREADABLE');
+  });
 
   it('covers only the fields of lines that were missing', async () => {
     const { company } = gaps;
     await gaps.hide({ columns: { transactionline: ['rate'] } });
-    expect(await company.run('invoice', 'full')).toMatchObject({ status: 'partial' });
+    await company.expectPartial('invoice', 'full', 'FIELDS_UNREADABLE');
     expect((await gaps.accept('lines')).status).toBe(202);
-    expect(await company.run('invoice')).toMatchObject({ status: 'succeeded' });
+    await company.expectSuccess('invoice', 'incremental');
     const [first] = [...(await gaps.served()).values()];
     expect(first.lines[0]).toMatchObject({ rate: null });
     await gaps.hide({ columns: { transactionline: ['rate', 'memo'] } });
-    const run = await company.run('invoice', 'full');
-    expect(run).toMatchObject({ status: 'partial', error: { code: 'FIELDS_UNREADABLE' } });
+    const run = await company.expectPartial('invoice', 'full', 'FIELDS_UNREADABLE');
     expect(run.error.message).toContain('lines.memo');
     expect(run.error.message).not.toContain('lines.rate');
-  }, 120_000);
+  });
 });
 
 it('a column that no version shows: the run succeeds, as before', async () => {
   await gaps.hide({ columns: { transaction: ['shipdate', 'otherrefnum'] } });
-  for (const mode of ['incremental', 'full'] as const)
-    expect(await gaps.company.run('invoice', mode)).toMatchObject({ status: 'succeeded' });
+  for (const mode of ['incremental', 'full'] as const) await gaps.company.expectSuccess('invoice', mode);
   expect((await gaps.sync()).staleFields).toEqual([]);
-}, 120_000);
+});
