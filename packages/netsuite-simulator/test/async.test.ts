@@ -135,7 +135,7 @@ it('a collection is a job with a task for each record', async () => {
   expect(memos).toEqual(['three', 'two']);
   expect(await caller.read(`${read}/task/1/result`)).not.toHaveProperty('total');
   await completed(await submit('DELETE', `record/v1/invoice?ids=${ids.join(',')}`));
-  expect(await caller.rows(`SELECT id FROM transaction WHERE id IN (${ids.join(', ')})`)).toEqual([]);
+  await caller.expectNone(`SELECT id FROM transaction WHERE id IN (${ids.join(', ')})`);
   expect(toErrorDetail(await submit('POST', 'record/v1/invoice', {}, COLLECTION))).toEqual([
     400,
     'Invalid content in the request body.',

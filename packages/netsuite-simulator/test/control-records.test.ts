@@ -6,13 +6,13 @@ const world = useControlled();
 
 const UTC = (column: string) => `TO_CHAR(SYS_EXTRACT_UTC(${column}), 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 const times = async (id: string): Promise<[header: string | undefined, lines: (string | undefined)[]]> => {
-  const [header] = await world.rows(
+  const header = await world.first(
     `SELECT ${UTC('lastmodifieddate')} AS at FROM transaction WHERE id = ${id}`,
   );
   const lines = await world.rows(
     `SELECT ${UTC('linelastmodifieddate')} AS at FROM transactionline WHERE transaction = ${id} ORDER BY linesequencenumber`,
   );
-  return [header?.['at'], lines.map((line) => line['at'])];
+  return [header['at'], lines.map((line) => line['at'])];
 };
 const BEFORE = '2011-07-01T09:00:00Z';
 const deletions = () =>
@@ -166,7 +166,7 @@ describe('removing and restoring', () => {
       listed: true,
     });
     expect(await world.column('SELECT id FROM transaction ORDER BY id')).not.toContain('107');
-    expect(await world.rows('SELECT uniquekey FROM transactionline WHERE transaction = 107')).toEqual([]);
+    await world.expectNone('SELECT uniquekey FROM transactionline WHERE transaction = 107');
     expect((await world.get('record/v1/invoice/107')).status).toBe(400);
     expect(await deletions()).toEqual([
       { recordid: '107', scriptid: 'invoice', type: 'Invoice', name: 'I107' },

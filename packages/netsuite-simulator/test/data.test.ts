@@ -74,11 +74,11 @@ describe('the slice', () => {
     for (const column of ['quantity', 'rate', 'netamount'])
       expect(total(readLines, column)).toBe(total(lines, column));
     expect(readLines.map((row) => row['memo'] ?? '')).toEqual(lines.map((row) => row['memo']));
-    const [sums] = await caller.rows(
+    const sums = await caller.first(
       'SELECT SUM(foreigntotal) AS t, (SELECT SUM(l.netamount) FROM transactionline l) AS l FROM transaction',
     );
-    expect(thousandths(sums?.['t'] ?? '')).toBe(total(transactions, 'foreigntotal'));
-    expect(thousandths(sums?.['l'] ?? '')).toBe(total(lines, 'netamount'));
+    expect(thousandths(sums['t'] ?? '')).toBe(total(transactions, 'foreigntotal'));
+    expect(thousandths(sums['l'] ?? '')).toBe(total(lines, 'netamount'));
   });
 
   it('contains customers and items unchanged', async () => {
@@ -141,17 +141,17 @@ describe('the slice', () => {
   it('counts open days and balances from business time', async () => {
     const q =
       "SELECT daysopen, daysoverduesearch AS late, SYSDATE AS today FROM transaction WHERE type = 'CustInvc' AND foreignamountunpaid > 0 ORDER BY duedate, id";
-    const [before] = await caller.rows(q, { limit: 1 });
+    const before = await caller.first(q, { limit: 1 });
     await caller.account.setBusinessTime(new Date('2011-10-31T12:00:00Z'));
-    const [after] = await caller.rows(q, { limit: 1 });
-    expect([before?.['today'], after?.['today']]).toEqual(['8/31/2011', '10/31/2011']);
-    expect(Number(after?.['daysopen']) - Number(before?.['daysopen'])).toBe(61);
-    expect(Number(after?.['late'])).toBe(Number(after?.['daysopen']) - 30);
-    const [sums] =
-      await caller.rows(`SELECT SUM(c.balancesearch) AS b, (SELECT SUM(t.foreignamountunpaid) FROM transaction t WHERE t.entity IS NOT NULL) AS u,
+    const after = await caller.first(q, { limit: 1 });
+    expect([before['today'], after['today']]).toEqual(['8/31/2011', '10/31/2011']);
+    expect(Number(after['daysopen']) - Number(before['daysopen'])).toBe(61);
+    expect(Number(after['late'])).toBe(Number(after['daysopen']) - 30);
+    const sums =
+      await caller.first(`SELECT SUM(c.balancesearch) AS b, (SELECT SUM(t.foreignamountunpaid) FROM transaction t WHERE t.entity IS NOT NULL) AS u,
       SUM(c.overduebalancesearch) AS o, (SELECT SUM(t.foreignamountunpaid) FROM transaction t WHERE t.type = 'CustInvc') AS i FROM customer c`);
-    expect(sums?.['b']).toBe(sums?.['u']);
-    expect(sums?.['o']).toBe(sums?.['i']);
+    expect(sums['b']).toBe(sums['u']);
+    expect(sums['o']).toBe(sums['i']);
   });
 });
 

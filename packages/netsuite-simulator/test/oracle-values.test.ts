@@ -41,7 +41,7 @@ describe('numbers', () => {
     it(`${expression} is ${value}`, async () => expect(await one(expression)).toBe(value));
 
   it('the quotient of columns and counts isn’t a whole number either', async () => {
-    const [row] = await caller.rows(
+    const row = await caller.first(
       'SELECT COUNT(*) / 4 AS n, SUM(id) / 2 AS half, MAX(id / 4) AS quarter FROM customer',
     );
     expect(row).toMatchObject({ n: '0.5', half: '1.5', quarter: '0.5' });

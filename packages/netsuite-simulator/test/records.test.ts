@@ -5,12 +5,12 @@ const caller = useCaller();
 let invoice: Record<string, string>;
 let credit: Record<string, string>;
 beforeAll(async () => {
-  const find = async (type: string) =>
-    (await caller.first(
+  const find = (type: string) =>
+    caller.first(
       `SELECT id, tranid, entity, foreigntotal, TO_CHAR(trandate, 'YYYY-MM-DD') AS trandate
     FROM transaction WHERE type = '${type}' AND entity IS NOT NULL AND foreigntotal <> 0 ORDER BY id`,
       { limit: 1 },
-    )) ?? {};
+    );
   invoice = await find('CustInvc');
   credit = await find('CustCred');
 });
@@ -147,9 +147,9 @@ describe('GET a record', () => {
       isPerson: false,
       isInactive: false,
     });
-    const [item] = await caller.rows('SELECT id, itemid FROM item ORDER BY id', { limit: 1 });
-    expect(await caller.read(`record/v1/inventoryItem/${item?.['id']}`)).toMatchObject({
-      itemId: item?.['itemid'],
+    const item = await caller.first('SELECT id, itemid FROM item ORDER BY id', { limit: 1 });
+    expect(await caller.read(`record/v1/inventoryItem/${item['id']}`)).toMatchObject({
+      itemId: item['itemid'],
     });
     expect(Object.keys(await caller.read(`record/v1/invoice/${invoice['id']}?fields=total,tranId`))).toEqual([
       'links',

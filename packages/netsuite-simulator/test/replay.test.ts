@@ -65,26 +65,20 @@ describe('a few days', () => {
     vi.useRealTimers();
     await shop.close();
   });
+  const readClock = () => [shop.account.daysLeft(), shop.account.businessTime().toISOString().slice(0, 16)];
+  const readChange = () =>
+    shop.value("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1");
   const count = async (table: string) => Number(await shop.value(`SELECT COUNT(*) AS n FROM ${table}`));
 
   it('start with the earlier data, and add their rows and what falls due', async () => {
     const reported: unknown[] = [];
-    shop = await startShop(
-      {
-        ...HELD,
-        onDay: (day, { inserted, daysLeft }) => reported.push([day, inserted.transaction, daysLeft]),
-      },
-      DAYS,
-    );
+    const onDay: NetsuiteAccountOptions['onDay'] = (day, { inserted, daysLeft }) =>
+      reported.push([day, inserted.transaction, daysLeft]);
+    shop = await startShop({ ...HELD, onDay }, DAYS);
     const { account } = shop;
-    expect([account.daysLeft(), account.businessTime().toISOString().slice(0, 16)]).toEqual([
-      5,
-      '2011-07-01T10:00',
-    ]); // eleven in London
+    expect(readClock()).toEqual([5, '2011-07-01T10:00']); // eleven in London
     expect([await count('transaction'), await count('customer'), await count('item')]).toEqual([3, 2, 1]);
-    expect(
-      await shop.value("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1"),
-    ).toBe('2011-07-01');
+    expect(await readChange()).toBe('2011-07-01');
     // Due on Tuesday 5 July: one that will be paid, and one of the ten percent that never are.
     const paid = () =>
       shop.rows(
@@ -94,10 +88,8 @@ describe('a few days', () => {
     expect((await account.advanceTo('2011-07-04')).map((report) => report.inserted.transaction)).toEqual([
       0, 0, 1,
     ]);
-    expect(account.businessTime().toISOString().slice(0, 16)).toBe('2011-07-04T10:00');
-    expect(
-      await shop.value("SELECT TO_CHAR(lastmodifieddate, 'YYYY-MM-DD') AS at FROM customer WHERE id = 1"),
-    ).toBe('2011-07-04');
+    expect(readClock()).toEqual([2, '2011-07-04T10:00']);
+    expect(await readChange()).toBe('2011-07-04');
     expect(await paid()).toMatchObject([{ status: 'A' }, { status: 'A' }]);
     await account.advanceTo('2011-07-05');
     expect(await paid()).toMatchObject([
@@ -147,23 +139,14 @@ describe('a few days', () => {
     expect(shop.account.businessTime().toISOString()).toBe('2011-07-04T08:59:59.000Z');
     vi.useRealTimers();
     await shop.account.setBusinessTime(new Date('2011-07-04T09:30:00Z'));
-    expect([shop.account.daysLeft(), shop.account.businessTime().toISOString().slice(0, 16)]).toEqual([
-      2,
-      '2011-07-04T10:00',
-    ]);
+    expect(readClock()).toEqual([2, '2011-07-04T10:00']);
     await shop.account.setBusinessTime(new Date('2011-07-20T09:30:00Z'));
-    expect([shop.account.daysLeft(), shop.account.businessTime().toISOString().slice(0, 16)]).toEqual([
-      0,
-      '2011-07-20T09:30',
-    ]);
+    expect(readClock()).toEqual([0, '2011-07-20T09:30']);
   });
 
   it('are entered by the timer, one at a time, until none is left', async () => {
     const days: string[] = [];
-    let end: () => void = () => undefined;
-    const ended = new Promise<void>((resolve) => {
-      end = resolve;
-    });
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const onDay: NetsuiteAccountOptions['onDay'] = (day, { daysLeft }) => {
       days.push(day);
       if (daysLeft === 0) end();
@@ -209,27 +192,19 @@ describe('a few days', () => {
     shop = await startShop(HELD, DAYS);
     await expect(shop.account.advanceTo('tomorrow')).rejects.toThrow(RangeError);
     const other = newDatabaseName();
-    await expect(startOn(other, { dataFolder: shop.folder, replayFrom: '2011-02-30' })).rejects.toThrow(
-      RangeError,
-    );
-    await expect(startOn(other, { dataFolder: shop.folder, replayFrom: '2011-06-05' })).rejects.toThrow(
-      /no rows changed before 2011-06-05/,
-    );
+    const start = (replayFrom: string) => startOn(other, { dataFolder: shop.folder, replayFrom });
+    await expect(start('2011-02-30')).rejects.toThrow(RangeError);
+    await expect(start('2011-06-05')).rejects.toThrow(/no rows changed before 2011-06-05/);
     await dropDatabase(other);
   });
 });
 
 describe('restarts between days', () => {
   const database = newDatabaseName();
-  const folders: (() => Promise<void>)[] = [];
-  afterAll(async () => {
-    await dropDatabase(database);
-    for (const remove of folders) await remove();
-  });
+  afterAll(() => dropDatabase(database));
 
   it('a restart resumes where the books end; a kill leaves only whole days', async () => {
     const { folder, remove } = await createDataFolder(DAYS);
-    folders.push(remove);
     const options = { admin: inject('pg'), database, dataFolder: folder, accountId: ACCOUNT_ID, ...HELD };
     const first = await startOn(database, { ...HELD, dataFolder: folder });
     await first.advanceTo('2011-07-04');
@@ -261,6 +236,7 @@ describe('restarts between days', () => {
     await (await startOn(whole, { dataFolder: folder })).stop();
     expect(await computeChecksums(database)).toEqual(await computeChecksums(whole));
     await dropDatabase(whole);
+    await remove();
   });
 
   it('the slice with ten days entered one by one equals the slice loaded at once', async () => {

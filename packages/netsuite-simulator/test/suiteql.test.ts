@@ -34,7 +34,7 @@ describe('the response', () => {
   });
 
   it('has T and F, numbers without trailing zeros, and no nulls', async () => {
-    const [row] = await caller.rows(
+    const row = await caller.first(
       'SELECT posting, void, memo, exchangerate, 1.500 AS n, 100 AS h FROM transaction ORDER BY id ASC',
       { limit: 1 },
     );

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import jwt from 'jsonwebtoken';
-import { afterAll, beforeAll, inject } from 'vitest';
+import { afterAll, beforeAll, expect, inject } from 'vitest';
 import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from '../src/account.ts';
 import { createCertificate, type KeyType } from './certificate.ts';
 import { asAdmin, createLoadedDatabase } from './loaded-account.ts';
@@ -155,6 +155,8 @@ export type Caller = {
   value(q: string, options?: QueryOptions): Promise<string | undefined>;
   /** The only column in all rows. */
   column(q: string, options?: QueryOptions): Promise<(string | undefined)[]>;
+  /** Expects a successful query without rows. */
+  expectNone(q: string, message?: string): Promise<void>;
   /** The error message of a rejected query, without the prefix that all of them share. */
   refusal(q: string, options?: QueryOptions): Promise<string>;
   get(pathAndQuery: string, headers?: Record<string, string>, method?: string): Promise<Answer>;
@@ -241,6 +243,7 @@ export async function startCaller(options: Partial<NetsuiteAccountOptions> = {})
     first,
     value: async (q, queryOptions) => toValue(await first(q, queryOptions)),
     column: async (q, queryOptions) => (await rows(q, queryOptions)).map(toValue),
+    expectNone: async (q, message) => expect(await rows(q), message).toEqual([]),
     async refusal(q, queryOptions) {
       const { status, body } = await query(q, queryOptions);
       if (status !== 400) throw new Error(`${status} ${JSON.stringify(body).slice(0, 300)}`);

@@ -324,7 +324,7 @@ describe('DELETE', () => {
     const id = await createInvoice([{ item: '10', amount: 3 }]);
     await shop.account.setBusinessTime(new Date('2011-07-07T22:30:00Z'));
     expect(await shop.status('DELETE', `record/v1/invoice/${id}`)).toBe(204);
-    expect(await shop.rows(`SELECT id FROM transaction WHERE id = ${id}`)).toEqual([]);
+    await shop.expectNone(`SELECT id FROM transaction WHERE id = ${id}`);
     expect(await readLines(id)).toEqual([]);
     const read = () =>
       shop.first(
@@ -372,7 +372,7 @@ it('a transform bills an order once', async () => {
   expect(
     await shop.rows(`SELECT nextdoc, linktype FROM nexttransactionlinelink WHERE previousdoc = ${order}`),
   ).toMatchObject([{ nextdoc: made, linktype: 'OrdBill' }]);
-  expect(toErrorDetail(await shop.send('DELETE', `record/v1/salesOrder/${order}`))[0]).toBe(400);
+  expect(await shop.status('DELETE', `record/v1/salesOrder/${order}`)).toBe(400);
   await shop.send('DELETE', `record/v1/invoice/${made}`);
   expect(await header(order)).toMatchObject({ status: 'B' });
   expect(await shop.status('POST', `record/v1/salesOrder/${order}/!transform/customer`, {})).toBe(400);

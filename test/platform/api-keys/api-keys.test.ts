@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { hasApiKeyFormat } from '../../../src/identity/api-key.ts';
-import { type Api, createApi, listCodes } from '../../setup/api.ts';
+import { type Api, createApi, listCodes, listIds } from '../../setup/api.ts';
 import { makeKey, makeMember } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -115,9 +115,7 @@ describe('a key', () => {
     await change(id, { expires_at: new Date(Date.now() - 1000) });
     expect(await readStatus(secret)).toBe(401);
     expect((await org.api('get', `/api-keys/${id}`)).body.status).toBe('expired');
-    expect(
-      (await org.api('get', '/api-keys?status=expired')).body.data.map((key: { id: string }) => key.id),
-    ).toEqual([id]);
+    expect(listIds(await org.api('get', '/api-keys?status=expired'))).toEqual([id]);
   });
 });
 
@@ -278,8 +276,7 @@ describe('GET /api-keys', () => {
       await create(org.api, { name: 'Zebra one' }),
       await create(org.api, { name: 'zebra 100%' }),
     ];
-    const ids = async (query: string) =>
-      (await org.api('get', `/api-keys?${query}`)).body.data.map(({ id }: { id: string }) => id);
+    const ids = async (query: string) => listIds(await org.api('get', `/api-keys?${query}`));
     expect(await ids('q=ZEBRA')).toEqual([b.id, a.id]);
     expect(await ids('q=%25')).toEqual([b.id]);
     expect(await ids('q=zebra&pageSize=1&page=2')).toEqual([a.id]);

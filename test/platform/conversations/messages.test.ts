@@ -32,6 +32,9 @@ beforeAll(async () => {
   mine = await site.company();
 });
 
+const dialect = anthropicDialect;
+const model = toModel(dialect);
+
 type Shown = {
   id: string;
   role: string;
@@ -64,6 +67,16 @@ const ended = (conversationId: string): Promise<Shown> =>
       (message) => message.role === 'assistant' && message.status !== 'running',
     ),
   );
+
+/** A message whose answer stalls after its first text, in a new conversation. */
+async function streamHalf(question: string, headers?: Record<string, string>) {
+  const { conversationId } = await mine.converse(model);
+  const { answer, left } = stalled(dialect);
+  site.provider.script(answer);
+  const stream = await mine.stream(conversationId, question, headers);
+  await stream.until(({ event }) => event === 'text');
+  return { conversationId, stream, left };
+}
 
 describe('the built-in model', () => {
   it('answers from the records with its tools, costs no credits, and the question becomes the title of the conversation', async () => {
@@ -271,16 +284,9 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
   });
 });
 
-const dialect = anthropicDialect;
-const model = toModel(dialect);
-
 describe('a conversation', () => {
   it('answers one message at a time', async () => {
-    const { conversationId } = await mine.converse(model);
-    const { answer } = stalled(dialect);
-    site.provider.script(answer);
-    const first = await mine.stream(conversationId, 'One');
-    await first.until(({ event }) => event === 'text');
+    const { conversationId, stream: first } = await streamHalf('One');
     const second = await ask(conversationId, 'Two');
     expect([second.status, listCodes(second)]).toEqual([422, ['answer_running']]);
     const streamed = await mine.stream(conversationId, 'Three');
@@ -310,11 +316,7 @@ describe('a conversation', () => {
   });
 
   it('deleted while it is answered releases no credits that are being spent', async () => {
-    const { conversationId } = await mine.converse(model);
-    const { answer } = stalled(dialect);
-    site.provider.script(answer);
-    const stream = await mine.stream(conversationId, 'One');
-    await stream.until(({ event }) => event === 'text');
+    const { conversationId, stream } = await streamHalf('One');
     const held = await creditsLeft();
     expect((await mine.api('delete', `/conversations/${conversationId}`)).status).toBe(204);
     expect(await creditsLeft()).toEqual(held);
@@ -367,12 +369,8 @@ describe('a repeated Idempotency-Key', () => {
   });
 
   it('returns the canceled message to a client that disconnected the first time', async () => {
-    const { conversationId } = await mine.converse(model);
-    const { answer } = stalled(dialect);
-    site.provider.script(answer);
     const key = { 'idempotency-key': 'left-early' };
-    const first = await mine.stream(conversationId, 'Hello?', key);
-    await first.until(({ event }) => event === 'text');
+    const { conversationId, stream: first } = await streamHalf('Hello?', key);
     first.close();
     await ended(conversationId);
     const again = await (await mine.stream(conversationId, 'Hello?', key)).rest();
@@ -385,11 +383,7 @@ describe('a repeated Idempotency-Key', () => {
 
 describe('an interrupted process', () => {
   it('that shuts down gracefully fails its messages with their text so far', async () => {
-    const { conversationId } = await mine.converse(model);
-    const { answer, left } = stalled(dialect);
-    site.provider.script(answer);
-    const stream = await mine.stream(conversationId, 'One');
-    await stream.until(({ event }) => event === 'text');
+    const { stream, left } = await streamHalf('One');
     await site.ctx.work.stop('answers');
     await left;
     const last = (await stream.rest()).at(-1);

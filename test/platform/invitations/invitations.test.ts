@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { openKnex } from '../../../src/db/connect.ts';
-import { createApi, listCodes } from '../../setup/api.ts';
+import { createApi, listCodes, listIds } from '../../setup/api.ts';
 import { makeMember, makeOrganization } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
 import { useStarted } from '../../setup/use-started.ts';
@@ -215,8 +215,7 @@ describe('GET /organizations/{id}/invitations', () => {
         .where({ id: c.id })
         .update({ expires_at: new Date(Date.now() - 1_000) }),
     );
-    const ids = async (query: string) =>
-      (await site.owner('get', `${site.invitations}?${query}`)).body.data.map(({ id }: { id: string }) => id);
+    const ids = async (query: string) => listIds(await site.owner('get', `${site.invitations}?${query}`));
     expect(await ids('q=FIND-')).toEqual([c.id, b.id, a.id]);
     expect(await ids('q=find-&status=pending')).toEqual([a.id]);
     expect(await ids('q=find-&status=revoked')).toEqual([b.id]);

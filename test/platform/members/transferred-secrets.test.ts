@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { startMailSender } from '../../../src/mail/index.ts';
 import { startSecretEndReports } from '../../../src/platform/api-keys/report-secret-ends.ts';
-import { type Api, listCodes } from '../../setup/api.ts';
+import { type Api, listCodes, listIds } from '../../setup/api.ts';
 import { testClock, testSettings } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
 import type { Delivered } from '../../setup/smtp.ts';
@@ -76,9 +76,7 @@ describe('the secret of a transferred key', () => {
     const member = await org.join('editor');
     await transfer(member, { seconds: 0 });
     expect(await read(member.secret)).toBe(401);
-    expect(
-      (await org.api('get', '/api-keys?status=active')).body.data.map(({ id }: { id: string }) => id),
-    ).toEqual([org.owner.keyId]);
+    expect(listIds(await org.api('get', '/api-keys?status=active'))).toEqual([org.owner.keyId]);
     const rotated = await rotate(member.keyId, { gracePeriodSeconds: 3600 });
     expect([rotated.status, rotated.body.status]).toEqual([201, 'active']);
     expect([await read(member.secret), await read(rotated.body.secret)]).toEqual([401, 404]);

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { openKnex } from '../../../src/db/connect.ts';
-import { type Api, createApi, listCodes, signedInApi } from '../../setup/api.ts';
+import { type Api, createApi, listCodes, listIds, signedInApi } from '../../setup/api.ts';
 import { testDatabase } from '../../setup/database.ts';
 import { makeKey, makeOrganization, makeSession } from '../../setup/organization.ts';
 import { useStarted } from '../../setup/use-started.ts';
@@ -117,8 +117,7 @@ describe('GET /organizations', () => {
     const { id, ownerId } = await makeOrganization(ctx, { name: 'First of two' });
     const api = await sessionApi(ownerId, id);
     const second = (await api('post', '/organizations', { name: 'Last of two' })).body;
-    const ids = async (ask: Api, query = '') =>
-      (await ask('get', `/organizations${query}`)).body.data.map((one: { id: string }) => one.id);
+    const ids = async (ask: Api, query = '') => listIds(await ask('get', `/organizations${query}`));
     expect(await ids(api)).toEqual([second.id, id]);
     expect(await ids(api, '?q=FIRST')).toEqual([id]);
     expect(await ids(api, '?pageSize=1&page=2')).toEqual([id]);

@@ -2,7 +2,7 @@
 // what disables a subscription.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { loadInvoices } from '../../public/fixture.ts';
-import { createApi, listCodes } from '../../setup/api.ts';
+import { createApi, listCodes, listIds } from '../../setup/api.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { openSubscriptionSite } from './fixture.ts';
@@ -87,7 +87,7 @@ describe('access to a subscription', () => {
       await site.subscribe({ viewId: secret }, maker.api),
       await site.subscribe({ viewId }, maker.api),
     ];
-    expect((await maker.api('get', '/subscriptions')).body.data.map(({ id }: { id: string }) => id)).toEqual(
+    expect(listIds(await maker.api('get', '/subscriptions'))).toEqual(
       expect.arrayContaining([hidden.id, shared.id]),
     );
     const address = `/subscriptions/${hidden.id}`;
@@ -99,7 +99,7 @@ describe('access to a subscription', () => {
       await other.api('get', `${address}/deliveries`),
     ];
     expect(unseen.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
-    const listed = (await third.api('get', '/subscriptions')).body.data.map(({ id }: { id: string }) => id);
+    const listed = listIds(await third.api('get', '/subscriptions'));
     expect([listed.includes(shared.id), listed.includes(hidden.id)]).toEqual([true, false]);
     expect(listCodes(await third.api('patch', `/subscriptions/${shared.id}`, { enabled: false }))).toEqual([
       'subscription_owner_needed',

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openKnex } from '../../../src/db/connect.ts';
 import { loadInvoices } from '../../public/fixture.ts';
-import { base, listCodes, listProblems } from '../../setup/api.ts';
+import { base, listCodes, listIds, listProblems } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
 import { useViews } from './fixture.ts';
 
@@ -23,7 +23,7 @@ describe('GET /views/{id}/records', () => {
       ],
     });
     const answer = await readRecords(org.api, id, '?pageSize=3');
-    expect(answer.body.data.map((record: { id: string }) => record.id)).toEqual(['1', '4', '3']);
+    expect(listIds(answer)).toEqual(['1', '4', '3']);
     expect(answer.text).toContain(
       '{"id":"1","tranid":"INV-1","total":-15.30,"seq":"9007199254740993","entity.name":"=HYPERLINK(\\"x\\")","paid":null',
     );
@@ -148,12 +148,7 @@ describe('GET /views/{id}/records as CSV', () => {
       await readRecords(org.api, id, '?pageSize=2'),
       await readRecords(org.api, id, '?pageSize=2&page=2'),
     ];
-    expect(pages.flatMap((page) => page.body.data.map((record: { id: string }) => record.id))).toEqual([
-      '3',
-      '2',
-      '1',
-      '4',
-    ]);
+    expect(pages.flatMap((page) => listIds(page))).toEqual(['3', '2', '1', '4']);
   });
 
   it('has no pages and no other media types', async () => {

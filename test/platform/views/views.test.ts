@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import type {} from '../../../src/db/transaction.ts';
-import { listCodes, listProblems } from '../../setup/api.ts';
+import { listCodes, listIds, listProblems } from '../../setup/api.ts';
 import type { Person } from '../../setup/use-organization.ts';
 import { useViews } from './fixture.ts';
 
@@ -101,8 +101,7 @@ describe('/views', () => {
       await make(org.api, { name: 'North 1' }),
       await make(org.api, { name: 'North 100%', visibility: 'organization' }),
     ];
-    const ids = async (query: string) =>
-      (await org.api('get', `/views?${query}`)).body.data.map((view: { id: string }) => view.id);
+    const ids = async (query: string) => listIds(await org.api('get', `/views?${query}`));
     expect(await ids('')).toEqual([b, a]);
     expect(await ids('q=%25')).toEqual([b]);
     expect(await ids('visibility=private&recordType=invoice')).toEqual([a]);

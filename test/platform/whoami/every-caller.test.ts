@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { createId } from '../../../src/core/id.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
-import { type Answer, type Api, createApi, listCodes, signedInApi } from '../../setup/api.ts';
+import { type Answer, type Api, createApi, listCodes, listIds, signedInApi } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { type SignInSite, startSignInSite } from '../../setup/identity-provider.ts';
 import { makeKey, makeOrganization, makePerson, makeSession } from '../../setup/organization.ts';
@@ -119,10 +119,7 @@ describe('a person with several organizations', () => {
     const unchosen = await api('get', '/whoami');
     expect(actsFor(unchosen)).toEqual([200, null, 'organization_needed']);
     expect(unchosen.body.nextStep.message).toContain('POST /whoami/active-organization');
-    expect((await api('get', '/organizations')).body.data.map(({ id }: { id: string }) => id)).toEqual([
-      second.id,
-      first.id,
-    ]);
+    expect(listIds(await api('get', '/organizations'))).toEqual([second.id, first.id]);
     expect(listCodes(await api('get', '/teams'))).toEqual(['organization_needed']);
     expect(actsFor(await named(api, second.id))).toEqual([200, second.id, null]);
     expect((await named(api, first.id, '/teams')).status).toBe(200);

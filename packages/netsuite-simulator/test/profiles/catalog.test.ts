@@ -103,7 +103,7 @@ describe.each(['single', 'oneworld'] as const)('%s', (profile) => {
       'custbody_margin',
       expect.objectContaining({ type: 'number', 'x-ns-custom-field': true }),
     );
-    const [row = {}] = await caller.rows(
+    const row = await caller.first(
       "SELECT id, custbody_batch, abbrevtype, trandisplayname FROM transaction WHERE type = 'CustInvc' AND custbody_batch IS NOT NULL ORDER BY id FETCH FIRST 1 ROWS ONLY",
     );
     for (const name of ['custbody_batch', 'abbrevType', 'tranDisplayName'])

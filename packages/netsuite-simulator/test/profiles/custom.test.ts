@@ -25,7 +25,7 @@ describe('custom fields', () => {
     ]) {
       const own = PROFILE_FIELDS.filter((field) => field.table === table);
       const queried = own.filter(({ refusal }) => refusal === undefined);
-      const [row = {}] = await caller.rows(
+      const row = await caller.first(
         `SELECT ${queried.map(({ name }) => `COUNT(${name}) AS ${name}`).join(', ')} FROM ${table}`,
       );
       for (const { name } of queried) expect(Number(row[name]), `${table}.${name}`).toBeGreaterThan(0);
@@ -66,9 +66,7 @@ describe('custom fields', () => {
   });
 
   it('hold long texts, lists with gaps, and references that lead somewhere', async () => {
-    const [long = {}] = await caller.rows(
-      'SELECT MAX(LENGTH(custbody_packing_history)) AS n FROM transaction',
-    );
+    const long = await caller.first('SELECT MAX(LENGTH(custbody_packing_history)) AS n FROM transaction');
     expect(Number(long['n'])).toBeGreaterThan(4_000);
     const channels = await caller.rows(
       'SELECT custbody_channel AS id, BUILTIN.DF(custbody_channel) AS name FROM transaction WHERE custbody_channel IS NOT NULL GROUP BY custbody_channel, BUILTIN.DF(custbody_channel) ORDER BY 1',
@@ -93,7 +91,7 @@ describe('custom fields', () => {
   });
 
   it('with several choices have a joined text, a map table and a collection in records', async () => {
-    const [chosen = {}] = await caller.rows(
+    const chosen = await caller.first(
       `SELECT id, custentity_interests AS ids, BUILTIN.DF(custentity_interests) AS names FROM customer WHERE custentity_interests LIKE '%,%,%' AND isinactive = 'F' ORDER BY id FETCH FIRST 1 ROWS ONLY`,
     );
     const ids = (chosen['ids'] ?? '').split(', ');
@@ -185,7 +183,7 @@ describe('custom records and lists', () => {
   });
 
   it('have hierarchies and references to other records', async () => {
-    const [child = {}] = await caller.rows(
+    const child = await caller.first(
       'SELECT s.id, s.parent, BUILTIN.DF(s.parent) AS parentname, p.name FROM customrecord_sales_territory s JOIN customrecord_sales_territory p ON p.id = s.parent ORDER BY s.id FETCH FIRST 1 ROWS ONLY',
     );
     expect(child['parentname']).toBe(child['name']);
