@@ -65,12 +65,12 @@ const long: Parts = {
 
 /** In continuous integration, one in so many files of a project is played. */
 const parts: Readonly<Record<string, number>> = {
-  simulator: 2,
-  green: 3,
-  access: 2,
-  ops: 3,
-  scale: 3,
-  browser: 3,
+  simulator: 3,
+  green: 4,
+  access: 4,
+  ops: 4,
+  scale: 4,
+  browser: 4,
   citus: 12,
 };
 
@@ -85,7 +85,12 @@ function chooseParts(): Parts {
     `SLICE=${slice.hash}: part ${from}, ${playing.join(' and ')}, days on ${replaying}, of each project one in so many files: ${JSON.stringify(parts)}`,
   );
   return {
-    everywhere: { SLICE_NUMBER: String(from), BOOKS_FROM: '2011-08-29', REPLAY_DAYS: '5', SEEDS: '2' },
+    everywhere: {
+      SLICE_NUMBER: String(from),
+      BOOKS_FROM: '2011-08-29',
+      REPLAY_DAYS: '3',
+      SEEDS: '2',
+    },
     env: {
       unit: { PROPERTY_INPUTS: '30', HISTORIES: '12' },
       ...Object.fromEntries(
