@@ -71,6 +71,8 @@ const parts: Readonly<Record<string, number>> = {
   ops: 4,
   scale: 4,
   browser: 4,
+  single: 3,
+  oneworld: 3,
   citus: 12,
 };
 
@@ -137,7 +139,11 @@ const listProjects = ({ everywhere, env, profiles, choose, replaying }: Parts): 
     }),
     ...profiles.map((name) =>
       project(name, {
-        include: [filesIn('test/connectors/netsuite'), ...sharedByOps, filesIn('test/profiles')],
+        include: [
+          ...choose(name, filesIn('test/connectors/netsuite')),
+          ...sharedByOps,
+          filesIn('test/profiles'),
+        ],
         env: { ERP_PROFILE: name },
       }),
     ),
