@@ -166,8 +166,30 @@ describe('a session', () => {
   });
 });
 
-// 403 for every other origin: test/owasp/api02-authentication.
-describe('the Origin of a request with a session', () => {
+describe('a request with a session that may change data', () => {
+  const create = (token: string, headers: Record<string, string>) =>
+    sessionApi(org.app, token, null)('post', '/api-keys', { name: 'x' }, headers);
+
+  it('403 unless it comes from a page of this service', async () => {
+    const { token } = await signedIn();
+    const before = (await org.admin('api_keys').pluck('id')).length;
+    for (const headers of [
+      {},
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { origin: 'http://127.0.0.1:81' },
+      { origin: 'https://127.0.0.1' },
+      { origin: 'http://127.0.0.1.evil.example' },
+      { referer: 'http://127.0.0.1/' },
+    ] as Record<string, string>[]) {
+      const answer = await create(token, headers);
+      expect([headers, answer.status, listCodes(answer)]).toEqual([headers, 403, ['foreign_origin']]);
+      expect(answer.headers['ratelimit']).toBeDefined();
+    }
+    expect((await org.admin('api_keys').pluck('id')).length).toBe(before);
+    expect((await create(token, { origin: 'http://127.0.0.1' })).status).toBe(201);
+  });
+
   it('matters to writes alone, and a key needs none', async () => {
     const { token } = await signedIn();
     expect((await sessionApi(org.app, token, null)('get', '/api-keys')).status).toBe(200);

@@ -4,9 +4,11 @@
 // that writes.
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import jwt from 'jsonwebtoken';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { platformBase } from '../../src/http/served.ts';
 import { buildPath, guardedRoutes } from '../contract/walk.ts';
+import { openBrowser } from '../setup/identity-provider.ts';
 import { makeKey, makeSession } from '../setup/organization.ts';
 import { createLimitClock } from '../setup/rate-limits.ts';
 import { useSignIn } from '../setup/use-sign-in.ts';
@@ -45,6 +47,23 @@ async function readStatuses(headers: Record<string, string>): Promise<number[]> 
 }
 const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` });
 
+/** The parts of a token, modified. */
+function changed(
+  token: string,
+  header: object,
+  claims: object = {},
+  sign?: (input: string) => string,
+): string {
+  const [head = '', body = ''] = token.split('.').map((part) => Buffer.from(part, 'base64url').toString());
+  const text = [
+    { ...JSON.parse(head), ...header },
+    { ...JSON.parse(body), ...claims },
+  ]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.');
+  return `${text}.${sign?.(text) ?? token.split('.')[2]}`;
+}
+
 describe('a nearly valid credential', () => {
   it('is rejected everywhere; valid ones are accepted', async () => {
     const token = await site.agentToken();
@@ -73,6 +92,32 @@ describe('a nearly valid credential', () => {
         [401, 401, 401],
       ]);
     expect(await readStatuses({ 'x-api-key': key })).toEqual([401, 401, 401]);
+  });
+
+  it('as a token: no other algorithm, key, audience, issuer, type or time', async () => {
+    const token = await site.agentToken();
+    const { keys } = (await (await fetch(site.ctx.settings.oidc?.jwksUri ?? '')).json()) as {
+      keys: { kid: string }[];
+    };
+    const published = JSON.stringify(keys[0]);
+    const now = Math.floor(Date.now() / 1000);
+    const hmac = (secret: string) =>
+      jwt.sign({ ...(jwt.decode(token) as object), exp: now + 600 }, secret, {
+        algorithm: 'HS256',
+        keyid: keys[0]?.kid,
+      });
+    const forged = [
+      changed(token, { alg: 'none' }, {}, () => ''),
+      hmac(published),
+      changed(token, { kid: "x' or '1'='1" }),
+      changed(token, { jku: `${site.origin}/keys`, jwk: keys[0] }),
+      changed(token, { crit: ['exp'] }),
+      changed(token, {}, { aud: 'someone-else' }),
+      changed(token, {}, { sub: 'grace' }),
+      `${token.split('.').slice(0, 2).join('.')}.`,
+    ];
+    for (const wrong of forged)
+      expect([wrong, await readStatuses(bearer(wrong))]).toEqual([wrong, [401, 401, 401]]);
   });
 });
 
@@ -122,6 +167,28 @@ describe('guessing', () => {
 });
 
 describe('a session', () => {
+  it('is replaced at each sign-in, whatever cookie was sent, and its cookie is limited to this service', async () => {
+    const browser = openBrowser();
+    const planted = 'planted-by-somebody-else';
+    const set: string[] = [];
+    const follow = async (url: string): Promise<Response> => {
+      const response = await fetch(url, {
+        redirect: 'manual',
+        headers: { cookie: `portal_session=${planted}` },
+      });
+      set.push(...response.headers.getSetCookie());
+      return response;
+    };
+    expect((await follow(`${site.origin}/auth/login`)).status).toBe(302);
+    await browser.signIn(site.origin, 'owner');
+    const first = browser.session();
+    await browser.signIn(site.origin, 'owner');
+    expect(new Set([planted, first, browser.session()]).size).toBe(3);
+    expect(await readStatuses({ cookie: `portal_session=${planted}` })).toEqual([401, 401, 401]);
+    for (const line of set) expect(line).toMatch(/; Path=\/auth; .*HttpOnly; .*SameSite=Lax/);
+    expect(set.length).toBeGreaterThan(0);
+  });
+
   it('writes nothing for a page of another site, in any operation', async () => {
     const { cookie } = await makeSession(site.ctx, site.organization.ownerId, site.organization.id);
     const own = new URL(site.origin);
