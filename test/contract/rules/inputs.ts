@@ -18,8 +18,8 @@ import { answerProblems } from './responses.ts';
 /** Of each kind for each operation; `npm run test:all` sends more. */
 export const wantedInputs = Number(process.env['PROPERTY_INPUTS'] ?? 10);
 const batchSize = 8;
-/** Writes with hardly any inputs get the same ones again, for other objects and concurrently. */
-const fewestWrites = 8;
+/** Types with hardly any inputs get the same ones again, for other objects and concurrently. */
+const fewestInputs = 8;
 /** Rules between fields that no schema expresses may reject a few. */
 const enough = 0.8;
 
@@ -80,8 +80,7 @@ type Outcome = { readonly count: number; readonly failures: string[] };
 
 async function sendValid({ walk, route, builder, siteFor, fields, seed }: Ground): Promise<Outcome> {
   const distinct = validInputs(route, fields, builder.inputs ?? wantedInputs, seed);
-  const fewest = route.method === 'GET' ? 1 : Math.min(fewestWrites, builder.inputs ?? fewestWrites);
-  const rounds = Math.ceil(fewest / distinct.length);
+  const rounds = Math.ceil(Math.min(fewestInputs, builder.inputs ?? fewestInputs) / distinct.length);
   const inputs = Array.from({ length: rounds }, () => distinct).flat();
   const repeatable = builder.repeatable ?? ['GET', 'PUT', 'PATCH'].includes(route.method);
   const once = repeatable ? await builder.build(await siteFor()) : undefined;
