@@ -1745,8 +1745,10 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 -- ensure_user(new_id uuid, wanted_email text, wanted_name text) returns uuid  [security definer]
 -- erp_document_is_news(d pay_erp_documents) returns bool
 -- find_api_key(hash bytea) returns record  [security definer]
+-- find_first_owner(wanted_organization uuid) returns record  [security definer]
 -- find_identity(wanted_issuer text, wanted_subject text) returns record  [security definer]
 -- find_invitation(hash bytea) returns record  [security definer]
+-- find_mail_recipient(wanted_email text) returns record  [security definer]
 -- find_pay_account(endpoint uuid) returns record  [security definer]
 -- find_sandbox_payment(hash bytea) returns uuid  [security definer]
 -- find_session(hash bytea) returns record  [security definer]

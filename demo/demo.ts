@@ -89,7 +89,7 @@ async function startAccount(
   opened: OpenedDatabase,
   config: Config,
   known: DemoFile | undefined,
-  progress: ProgressDisplay,
+  { progress, verbose }: { progress: ProgressDisplay; verbose: boolean },
 ): Promise<NetsuiteAccount> {
   if (opened.embedded === undefined)
     throw new Error('The demo needs its embedded PostgreSQL, which was not started.');
@@ -100,7 +100,7 @@ async function startAccount(
     dataFolder: config.DEMO_DATA ?? shippedData,
     ...(config.ERP_PROFILE !== 'none' && { profile: config.ERP_PROFILE }),
     ...(config.DEMO_DATA === undefined && { replayFrom }),
-    onDay: logDay,
+    ...(verbose && { onDay: logDay }),
     accountId,
     onProgress: (_step: string, done: number, total: number) => progress.showPart(done, total),
   };
@@ -169,7 +169,8 @@ const agentText = (platform: string, managing: string, agentId: DemoFile['agentI
     && ${managing} -N -H 'Accept: text/event-stream' "${platform}/conversations/$CONVERSATION/messages" -d '{"content":"How many invoices are open?"}'
 `;
 
-function welcomeText(
+/** Everything to try, for `--verbose`. */
+function verboseText(
   file: DemoFile,
   token: CustomerToken | undefined,
   identityProvider: IdentityProviderServer,
@@ -212,10 +213,21 @@ Reference pages:
 
   public interface       ${baseUrl}/api/public/openapi/${version}/preview#tenant=${tenantId}
   management interface   ${baseUrl}/api/platform/v1/openapi/preview
-
-Stop with Ctrl-C; the data are kept in ${dataDir}.
 `;
 }
+
+/** What the start prints last, the address at the end. */
+const readyText = (service: Service, dataDir: string, daysLeft: number): string => `
+${
+  daysLeft === 0
+    ? 'The data hold no more days: no new transactions from now on.'
+    : `The account enters one more day of transactions each minute, and the scheduled syncs load it: ${daysLeft} days to come.`
+}
+Keys and addresses are in ${dataDir}/demo.json; mails are written to ${dataDir}/outbox.
+Commands to try are in README.md; npm run demo -- --verbose prints more.
+Stop with Ctrl-C; the data are kept in ${dataDir}.
+
+${consoleText(service)}`;
 
 type Parts = {
   service: Service;
@@ -273,39 +285,35 @@ const demoSettings = (settings: Settings, oidc: Settings['oidc'], erpHost: strin
 
 const openAccount = (
   life: Lifecycle,
-  ...[opened, config, known, progress]: Parameters<typeof startAccount>
+  ...[opened, config, known, shown]: Parameters<typeof startAccount>
 ): Promise<NetsuiteAccount> =>
   life.open(
     () =>
-      startAccount(opened, config, known, progress).catch(async (error: unknown) => {
+      startAccount(opened, config, known, shown).catch(async (error: unknown) => {
         throw error instanceof AccountInUse ? await describeRival(config, known) : error;
       }),
     (running) => running.stop(),
   );
 
-const replayText = (daysLeft: number): string =>
-  daysLeft === 0
-    ? 'The data hold no more days: no new transactions from now on.\n'
-    : `The account enters one more day of transactions each minute, and the scheduled syncs load it: ${daysLeft} days to come.\n`;
-
 /**
- * Starts everything, sets the organization up until v1 is served, and prints what to try. `life` closes what
+ * Starts everything, sets the organization up until v1 is served, and prints where it is; with `verbose`
+ * also each step, what to try and each day that the account enters. `life` closes what
  * was opened. Throws `CannotRun` when another process runs the demo in this folder, and an Error when
  * NODE_ENV is production, and when a start or a set-up step fails.
  */
-export async function startDemo(config: Config, life: Lifecycle): Promise<void> {
+export async function startDemo(config: Config, life: Lifecycle, verbose: boolean): Promise<void> {
   if (config.NODE_ENV === 'production')
     throw new Error(
       'The demo is not for production. Unset NODE_ENV=production, or start the service with npm start.',
     );
-  const progress = createProgressDisplay(process.stdout);
+  const progress = createProgressDisplay(process.stdout, verbose);
   await mkdir(config.DATA_DIR, { recursive: true, mode: 0o700 });
   try {
     progress.startStep('Starting PostgreSQL');
     const own = { DATA_DIR: config.DATA_DIR };
     const opened = await life.open(() => openDatabase(own), closeDatabase);
     const known = await readDemoFile(config.DATA_DIR);
-    const account = await openAccount(life, opened, config, known, progress);
+    const account = await openAccount(life, opened, config, known, { progress, verbose });
     const identityProvider = await life.open(
       () => startDemoIdentityProvider(config, known),
       (running) => running.stop(),
@@ -323,9 +331,8 @@ export async function startDemo(config: Config, life: Lifecycle): Promise<void> 
     const file: DemoFile = { ...made, identityProviderUrl: identityProvider.issuer };
     progress.end();
     await writeDemoFile(config.DATA_DIR, file);
-    console.log(`\n${consoleText(service)}`);
-    console.log(welcomeText(file, customerToken, identityProvider, config.DATA_DIR));
-    console.log(replayText(account.daysLeft()));
+    if (verbose) console.log(verboseText(file, customerToken, identityProvider, config.DATA_DIR));
+    console.log(readyText(service, config.DATA_DIR, account.daysLeft()));
     account.startReplay();
   } finally {
     progress.end();

@@ -1,5 +1,6 @@
 // The entry point of `npm run demo` and `npm run erp`; started by scripts/run.mjs. Together with src/main.ts
 // the only reader of process.env.
+import { parseArgs } from 'node:util';
 import { readConfig } from '../src/config.ts';
 import { runCommand } from '../src/run-command.ts';
 import { erpUsage, startErp } from './erp.ts';
@@ -11,8 +12,9 @@ if (command === 'erp') {
     startErp(args, { dataDir, profile: ERP_PROFILE || 'single' }, life),
   );
 } else
-  await runCommand('Usage: npm run demo', 'The service', async (life) => {
+  await runCommand('Usage: npm run demo [-- --verbose]', 'The service', async (life) => {
+    const { verbose } = parseArgs({ args, options: { verbose: { type: 'boolean', default: false } } }).values;
     const config = readConfig(process.env);
     const { startDemo } = await import('./demo.ts'); // loads the whole service
-    await startDemo(config, life);
+    await startDemo(config, life, verbose);
   });

@@ -1,5 +1,5 @@
-// Shows the progress of the demo's start: one bar that is redrawn on a terminal, plain lines elsewhere, at
-// most every ten seconds within a step.
+// Shows the progress of the demo's start: on a terminal one line that is redrawn, elsewhere a line every ten
+// seconds within a step. With `verbose` each step has a line that stays.
 
 export type ProgressDisplay = {
   /** Ends the previous step and starts this one. */
@@ -13,14 +13,14 @@ export type ProgressDisplay = {
 const width = 24;
 const lineIntervalMs = 10_000;
 
-export function createProgressDisplay(out: NodeJS.WriteStream): ProgressDisplay {
+export function createProgressDisplay(out: NodeJS.WriteStream, verbose = false): ProgressDisplay {
   let current = '';
   let startedMs = 0;
   let shownMs = 0;
   const finish = () => {
     if (current === '') return;
     const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
-    out.write(out.isTTY ? `\r\x1b[K✓ ${current} (${seconds} s)\n` : '');
+    if (out.isTTY) out.write(`\r\x1b[K${verbose ? `✓ ${current} (${seconds} s)\n` : ''}`);
     current = '';
   };
   return {
@@ -29,7 +29,7 @@ export function createProgressDisplay(out: NodeJS.WriteStream): ProgressDisplay 
       current = text;
       startedMs = performance.now();
       shownMs = startedMs;
-      out.write(out.isTTY ? `… ${text}` : `${text}\n`);
+      if (out.isTTY || verbose) out.write(out.isTTY ? `… ${text}` : `${text}\n`);
     },
     showPart: (done, total, secondsLeft = null) => {
       if (total <= 0) return;
@@ -41,7 +41,7 @@ export function createProgressDisplay(out: NodeJS.WriteStream): ProgressDisplay 
         );
       } else if (performance.now() - shownMs >= lineIntervalMs) {
         shownMs = performance.now();
-        out.write(`  ${done} of ${total}${left}\n`);
+        out.write(`${verbose ? ' ' : current} ${done} of ${total}${left}\n`);
       }
     },
     end: finish,

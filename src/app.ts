@@ -33,10 +33,12 @@ import {
 } from './http/pending-headers.ts';
 import { assertHeaders, requestLog } from './http/request-log.ts';
 import { type OnServed, platformBase, recordServed } from './http/served.ts';
-import { createDemo, createSignInRouter, type Demo, mayUseDemo } from './http/sign-in.ts';
+import { isFromThisMachine } from './http/sign-in/browser.ts';
+import { createDemo, type Demo } from './http/sign-in/demo.ts';
+import { createSignInRouter } from './http/sign-in/router.ts';
 import type { VerifyToken } from './identity/access-token.ts';
 import type { DemoPerson } from './identity/sign-in.ts';
-import { startMailSender } from './mail/index.ts';
+import { createCodeMailSender, startMailSender } from './mail/index.ts';
 import { startSecretEndReports } from './platform/api-keys/report-secret-ends.ts';
 import { maintainAllIndexes } from './platform/api-schemas/maintain-indexes.ts';
 import { startPublicationWorker } from './platform/api-schemas/publication.ts';
@@ -97,8 +99,8 @@ function lazyMcpServer(ctx: ReadingCtx, usage: UsageCounter): ServeMcp {
   };
 }
 
-/** The pages behind links in mails, and the page on which the sandbox is paid. */
-function mountSmallPages(app: Express, ctx: Ctx, failures: FailureLimit): void {
+/** The pages behind links in mails, those on which people sign in, and the one on which the sandbox is paid. */
+function mountSmallPages(app: Express, ctx: Ctx, failures: FailureLimit, demo: Demo | undefined): void {
   const invitation = createInvitationPage();
   app.use('/invitation-assets', invitation.assets);
   app.get('/invitations/accept', invitation.page);
@@ -114,6 +116,11 @@ function mountSmallPages(app: Express, ctx: Ctx, failures: FailureLimit): void {
   const paying = createSandboxPayPages(ctx, failures, invitation.stylesheet);
   app.use('/pay-assets', paying.assets);
   app.use('/pay/sandbox', paying.pages);
+  const { stylesheet } = invitation;
+  app.use(
+    '/auth',
+    createSignInRouter(ctx, { failures, demo, sendCodeMail: createCodeMailSender(), stylesheet }),
+  );
 }
 
 /** The page at /, and the console to which it leads. */
@@ -126,7 +133,7 @@ function mountConsole(
 ): void {
   const ownHost = redirectToOwnHost(ctx.settings.publicUrl);
   const welcome = createWelcomePage(ctx, failures, (req) =>
-    mayUseDemo(req, ctx.settings) ? demo : undefined,
+    isFromThisMachine(req, ctx.settings) ? demo : undefined,
   );
   app.use('/welcome-assets', welcome.assets);
   app.get('/', ownHost, welcome.page);
@@ -143,7 +150,10 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
   app.set('etag', false);
   app.set('case sensitive routing', true);
   app.set('trust proxy', options.trustProxy ?? false);
-  app.use(requestLog(ctx.log, ctx.clock, createSecurityHeaders(), options.onServed), assertHeaders);
+  app.use(
+    requestLog(ctx.log, ctx.clock, createSecurityHeaders(ctx.settings), options.onServed),
+    assertHeaders,
+  );
   const pages = createReferencePages();
   const usage = options.usage ?? startUsageCounter(ctx);
   const verify = lazyTokenVerifier(ctx);
@@ -165,10 +175,9 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
     app.use(['/unsubscribe', '/pay/sandbox', '/auth', platformBase, mcpPath], options.gate);
   app.use('/reference-assets', pages.assets);
   app.get(`${platformBase}/openapi/preview`, pages.platform);
-  mountSmallPages(app, ctx, failures);
   const demo = options.demoOwner && createDemo(ctx, options.demoOwner);
+  mountSmallPages(app, ctx, failures, demo);
   mountConsole(app, ctx, failures, options.consoleFolder, demo);
-  app.use('/auth', createSignInRouter(ctx, failures, demo));
   app.use(platformBase, platformRouter(ctx, verify, failures, options.streams ?? {}));
   app.get(metadataPaths, serveResourceMetadata(ctx));
   app.use(mcpPath, createMcpRouter(ctx, verify, failures, lazyMcpServer(ctx, usage)));
@@ -205,6 +214,7 @@ export async function startBackground(
   const scheduler = startScheduler(ctx);
   const publications = startPublicationWorker(ctx);
   const mailSender = startMailSender(ctx);
+  const codeMails = { stop: () => ctx.work.stop('code-mails') };
   const domainChecks = startDomainChecks(ctx);
   const certificates = startCertificateWatch(ctx);
   const secretEnds = startSecretEndReports(ctx);
@@ -224,6 +234,7 @@ export async function startBackground(
     publications,
     subscriptions,
     mailSender,
+    codeMails,
     domainChecks,
     certificates,
     secretEnds,

@@ -2,7 +2,7 @@
 // to it. What the variables are is declared in core/settings.ts.
 import path from 'node:path';
 import { z } from 'zod';
-import { isLoopbackHttp } from './core/loopback.ts';
+import { isLoopbackHttp, isLoopbackName } from './core/loopback.ts';
 import { listVariables, settingsFrom } from './core/settings/declare.ts';
 import { encryptionKeys, isTrivialKey } from './core/settings/values.ts';
 import { type DerivedSettings, declaredSettings, type Environment, type Settings } from './core/settings.ts';
@@ -55,6 +55,19 @@ function checkProviders(given: Given): string[] {
       problems.push(`AGENT_MODELS: ${provider}… requires ${needed}`);
   if (has('OPENAI_COMPATIBLE_API_KEY') && !has('OPENAI_COMPATIBLE_URL'))
     problems.push('OPENAI_COMPATIBLE_API_KEY: requires OPENAI_COMPATIBLE_URL');
+  const byMail = given['SIGN_IN_BY_MAIL'];
+  if (byMail === 'true' && oidc > 0)
+    problems.push(
+      'SIGN_IN_BY_MAIL: a code passes by the second factor of OIDC_ISSUER; set it to with-provider if that is intended',
+    );
+  if (byMail === 'with-provider' && oidc === 0)
+    problems.push('SIGN_IN_BY_MAIL: with-provider requires OIDC_ISSUER; without a provider set it to true');
+  if (
+    (byMail === 'true' || byMail === 'with-provider') &&
+    given['NODE_ENV'] === 'production' &&
+    !has('SMTP_URL')
+  )
+    problems.push('SIGN_IN_BY_MAIL: requires SMTP_URL in production');
   return problems;
 }
 
@@ -116,17 +129,26 @@ function oidcFrom(env: Environment): Settings['oidc'] {
     : null;
 }
 
+const hostName = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+const publicUrlFrom = (env: Environment): string =>
+  withoutSlash(env.PUBLIC_URL ?? `http://${hostName(env.HOST)}:${env.PORT}`);
+
+const signInFrom = (env: Environment): Settings['signIn'] => ({
+  byMail: env.SIGN_IN_BY_MAIL !== 'false',
+  byLink:
+    env.NODE_ENV !== 'production' && isLoopbackName(hostName(env.HOST)) && isLoopbackHttp(publicUrlFrom(env)),
+});
+
 const derivedFrom = (env: Environment): DerivedSettings => ({
   production: env.NODE_ENV === 'production',
-  publicUrl: withoutSlash(
-    env.PUBLIC_URL ?? `http://${env.HOST.includes(':') ? `[${env.HOST}]` : env.HOST}:${env.PORT}`,
-  ),
+  publicUrl: publicUrlFrom(env),
   configuredUrl: env.PUBLIC_URL === undefined ? null : withoutSlash(env.PUBLIC_URL),
   ownUrl: `http://127.0.0.1:${env.PORT}`,
   mail: { outboxFolder: path.join(env.DATA_DIR, 'outbox') },
   models: modelsFrom(env),
   sandbox: { allowed: env.SANDBOX_PAYMENTS ?? env.NODE_ENV !== 'production' },
   sync: { renewMs: env.SYNC_LEASE_SECONDS * 250 },
+  signIn: signInFrom(env),
   oidc: oidcFrom(env),
 });
 

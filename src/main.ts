@@ -3,6 +3,7 @@
 // two.
 import { type Config, readConfig, warningsAbout } from './config.ts';
 import type { Lifecycle } from './core/lifecycle.ts';
+import { allowsSignInLinks, createOwnerLink, linkMinutes } from './identity/sign-in-link.ts';
 import { closeDatabase, openDatabase } from './open-database.ts';
 import { InvalidUsage, runCommand } from './run-command.ts';
 import { startService } from './service.ts';
@@ -24,6 +25,12 @@ async function serve(config: Config, life: Lifecycle): Promise<void> {
     { url: service.url, database: opened.embedded === undefined ? 'external' : 'embedded' },
     'listening',
   );
+  const owner = allowsSignInLinks(service.ctx.settings) ? await createOwnerLink(service.ctx) : undefined;
+  // Next to the log, not in it: the link is a secret.
+  if (owner !== undefined)
+    console.error(
+      `\nTo sign in as ${owner.email}, open this link within ${linkMinutes} minutes:\n${owner.link}\n`,
+    );
 }
 
 async function admin(config: Config, life: Lifecycle, args: string[]): Promise<number> {

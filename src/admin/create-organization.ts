@@ -4,10 +4,12 @@ import { createId } from '../core/id.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { Email, shortText } from '../http/fields.ts';
 import { generateApiKey } from '../identity/api-key.ts';
+import { allowsSignInLinks, createOwnerLink } from '../identity/sign-in-link.ts';
 import { insertApiKey } from '../platform/api-keys/api-keys.store.ts';
 import { pendingNote, provisionOrganization } from '../platform/organizations/organizations.service.ts';
 import { defineCommand, option } from './command.ts';
 import { auditOperator } from './operator.ts';
+import { describeLink } from './sign-in-link.ts';
 
 const slug = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens');
 
@@ -49,14 +51,17 @@ export const createOrganizationCommand = defineCommand({
         changes: { ...input, key: key.prefix },
       });
     });
+    const link = allowsSignInLinks(ctx.settings) ? await createOwnerLink(ctx, organization.id) : undefined;
+    const signIn = link === undefined ? '' : `\n\n${describeLink(link)}`;
     return {
       json: {
         id: organization.id,
         slug: organization.slug,
         name: organization.name,
         managementKey: key.secret,
+        signInLink: link?.link ?? null,
       },
-      text: `organization   ${organization.name}\nid             ${organization.id}\nslug           ${organization.slug}\nmanagement key ${key.secret}\n\nThe key is only shown this once. Store it safely.${organization.pending === null ? '' : `\n${pendingNote}`}`,
+      text: `organization   ${organization.name}\nid             ${organization.id}\nslug           ${organization.slug}\nmanagement key ${key.secret}\n\nThe key is only shown this once. Store it safely.${signIn}${organization.pending === null ? '' : `\n${pendingNote}`}`,
     };
   },
 });

@@ -30,6 +30,7 @@ import { moveToCitusCommand } from './move-to-citus.ts';
 import { organizationsCommand } from './organizations.ts';
 import { releaseRunCommand } from './release-run.ts';
 import { rotateEncryptionKeyCommand } from './rotate-encryption-key.ts';
+import { signInLinkCommand } from './sign-in-link.ts';
 import { listUnknownMailsCommand, sendUnknownMailsCommand } from './unknown-mails.ts';
 import { verifyRestoreCommand } from './verify-restore.ts';
 
@@ -37,6 +38,7 @@ export const commands: readonly Command[] = [
   createOrganizationCommand,
   organizationsCommand,
   issueKeyCommand,
+  signInLinkCommand,
   rotateEncryptionKeyCommand,
   listRunsCommand,
   releaseRunCommand,

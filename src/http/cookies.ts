@@ -4,7 +4,7 @@
 import { parse as parseCookies } from 'cookie';
 import type { Request } from 'express';
 
-const toCookieName = (publicUrl: string, name: string): string =>
+export const toCookieName = (publicUrl: string, name: string): string =>
   publicUrl.startsWith('https:') ? `__Host-${name}` : name;
 export const sessionCookieName = (publicUrl: string): string => toCookieName(publicUrl, 'portal_session');
 export const attemptCookieName = (publicUrl: string): string => toCookieName(publicUrl, 'portal_sign_in');

@@ -6,8 +6,9 @@ import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
+import { countHits } from '../db/rate-limits.ts';
 import { callerNetwork } from './caller-address.ts';
-import { countHits, rateLimitExceeded } from './rate-limit.ts';
+import { rateLimitExceeded } from './rate-limit.ts';
 
 const maxFailuresPerMinute = 20;
 /**
@@ -22,6 +23,8 @@ export type FailureLimit = {
    * after that.
    */
   count(req: Request, refusal: AppError): Promise<AppError>;
+  /** For `catch`: counts a refusal of a credential, and rejects with it or with 429. */
+  countRefusal(req: Request): (error: unknown) => Promise<never>;
   /**
    * Counts an unknown cookie or link token, which may be a guess. Rejects with 429 once its network has made
    * too many; until then the caller may hold an old one and gets an ordinary response.
@@ -50,6 +53,9 @@ export function createFailureLimit(ctx: Pick<Ctx, 'db' | 'clock'>): FailureLimit
   }
   return {
     count,
+    countRefusal: (req) => async (error) => {
+      throw error instanceof AppError && error.status < 500 ? await count(req, error) : error;
+    },
     async countGuess(req) {
       const counted = await count(req, new AppError('UNAUTHORIZED', 'Not known'));
       if (counted.status === 429) throw counted;

@@ -6,6 +6,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { RequestHandler, Response } from 'express';
 import helmet from 'helmet';
+import type { Settings } from '../core/settings.ts';
 
 /** Names and values alternate, as `writeHead` takes them. */
 export type HeaderList = string[];
@@ -25,14 +26,16 @@ const permissionsPolicy = ['camera', 'display-capture', 'geolocation', 'micropho
  * every response, so helmet runs once, when the application is created. A page with its own scripts replaces
  * the Content-Security-Policy later. Throws when helmet fails or sets fewer headers than expected.
  */
-export function createSecurityHeaders(): readonly string[] {
+export function createSecurityHeaders({ publicUrl }: Pick<Settings, 'publicUrl'>): readonly string[] {
   const req = new IncomingMessage(new Socket());
   const res = new ServerResponse(req);
-  helmet({ contentSecurityPolicy: policy })(req, res, (problem) => {
+  // Browsers ignore HSTS over http, and a host without https must not promise it.
+  const strictTransportSecurity = publicUrl.startsWith('https:');
+  helmet({ contentSecurityPolicy: policy, strictTransportSecurity })(req, res, (problem) => {
     if (problem !== undefined) throw problem;
   });
   const headers = Object.entries(res.getHeaders()).flatMap(([name, value]) => [name, String(value)]);
-  if (headers.length < 20) throw new Error('helmet set fewer headers than expected');
+  if (headers.length < 18) throw new Error('helmet set fewer headers than expected');
   return [...headers, 'Permissions-Policy', permissionsPolicy];
 }
 

@@ -4,8 +4,9 @@ import type { RequestHandler, Response } from 'express';
 import { rateLimit } from 'express-rate-limit';
 import type { Ctx } from '../core/ctx.ts';
 import type { ErrorDetail } from '../core/errors.ts';
+import { countHits, requestWindowSeconds } from '../db/rate-limits.ts';
 import { callerCtx } from './authenticate.ts';
-import { countHits, databaseStore, rateLimitExceeded, windowSeconds } from './rate-limit.ts';
+import { databaseStore, rateLimitExceeded } from './rate-limit.ts';
 
 /**
  * What the rate limit counts by: the API key, the key and the subject of its token, or the person behind an
@@ -61,7 +62,7 @@ function listLimits({ settings }: Pick<Ctx, 'settings'>): readonly Limit[] {
 export const rateLimitRequests = (ctx: Ctx): RequestHandler[] =>
   listLimits(ctx).map(({ name, max, findKey, details }) =>
     rateLimit({
-      windowMs: windowSeconds * 1000,
+      windowMs: requestWindowSeconds * 1000,
       limit: max,
       standardHeaders: 'draft-8',
       legacyHeaders: false,
@@ -71,7 +72,7 @@ export const rateLimitRequests = (ctx: Ctx): RequestHandler[] =>
       keyGenerator: (_req, res) => findKey(res) ?? '',
       validate: false,
       handler: (_req, res, next) => {
-        next(rateLimitExceeded(Number(res.getHeader('Retry-After') ?? windowSeconds), details));
+        next(rateLimitExceeded(Number(res.getHeader('Retry-After') ?? requestWindowSeconds), details));
       },
     }),
   );
@@ -81,7 +82,7 @@ export async function consumeRateLimit(ctx: Ctx, res: Response, count: number): 
   for (const { max, findKey, details } of listLimits(ctx)) {
     const key = findKey(res);
     if (key === undefined) continue;
-    const { hits, secondsLeft } = await countHits(ctx, key, count);
+    const { hits, secondsLeft } = await countHits(ctx, key, { count });
     if (hits > max) throw rateLimitExceeded(secondsLeft, details);
   }
 }

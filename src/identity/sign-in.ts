@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
-import { createId } from '../core/id.ts';
+import type { Settings } from '../core/settings.ts';
 import type { Tx } from '../db/transaction.ts';
 import { writeAudit } from './audit.store.ts';
 import {
@@ -15,6 +15,7 @@ import {
   type ProvenIdentity,
   startAgain,
 } from './provider.ts';
+import { defineSealed } from './sealed.ts';
 import {
   bindOrganization,
   deleteSessions,
@@ -29,6 +30,7 @@ import {
   findMemberships,
   findUserByToken,
   hasInvitation,
+  registerRecipient,
   setUserName,
   type User,
 } from './users.store.ts';
@@ -40,16 +42,16 @@ export type ClientInfo = {
   readonly requestId: string;
 };
 
+/** Whether there is a page on which a person can sign in. */
+export const hasSignInPage = ({ oidc, signIn }: Pick<Settings, 'oidc' | 'signIn'>): boolean =>
+  oidc?.client != null || signIn.byMail;
+
 export const attemptTtlMs = 600_000;
-const encryptionBinding = 'sign-in';
-const AttemptCookie = z.object({
-  state: z.string(),
-  nonce: z.string(),
-  verifier: z.string(),
-  returnTo: z.string(),
-  expiresAtMs: z.number(),
-});
-type AttemptCookie = z.output<typeof AttemptCookie>;
+const attempts = defineSealed(
+  'sign-in',
+  attemptTtlMs,
+  z.object({ state: z.string(), nonce: z.string(), verifier: z.string(), returnTo: z.string() }),
+);
 
 const invalidReturnTo = (): AppError =>
   new AppError('BAD_REQUEST', 'Invalid query parameters', {
@@ -83,15 +85,10 @@ export async function startSignIn(
 ): Promise<{ url: string; cookie: string }> {
   const target = resolveReturnUrl(returnTo, ctx.settings.publicUrl);
   const { attempt, url } = await provider.start(prompt);
-  const content: AttemptCookie = {
-    ...attempt,
-    returnTo: target,
-    expiresAtMs: ctx.clock.now().getTime() + attemptTtlMs,
-  };
-  return { url: url.href, cookie: ctx.keyring.encrypt(JSON.stringify(content), encryptionBinding) };
+  return { url: url.href, cookie: attempts.seal(ctx, { ...attempt, returnTo: target }) };
 }
 
-const expiredSignIn = (): AppError =>
+export const expiredSignIn = (): AppError =>
   new AppError(
     'BAD_REQUEST',
     'This sign-in was not started in this browser, took too long, or is already finished',
@@ -99,39 +96,23 @@ const expiredSignIn = (): AppError =>
   );
 
 /**
- * Undefined unless the cookie was issued by this service, hasn't expired, and belongs to the provider's
- * response.
+ * Lets only one request per attempt or link continue, across all processes. Rejects with 400
+ * `sign_in_expired` for the others.
  */
-function decryptAttempt(ctx: Ctx, cookie: string, query: URLSearchParams): AttemptCookie | undefined {
-  let content: unknown;
-  try {
-    content = JSON.parse(ctx.keyring.decrypt(cookie, encryptionBinding));
-  } catch {
-    return undefined;
-  }
-  const { data } = AttemptCookie.safeParse(content);
-  return data !== undefined &&
-    data.expiresAtMs > ctx.clock.now().getTime() &&
-    query.get('state') === data.state
-    ? data
-    : undefined;
-}
-
-/**
- * Lets only one request per attempt continue, across all processes. Rejects with 400 `sign_in_expired` for
- * the others.
- */
-async function assertFirstUse(ctx: Ctx, state: string): Promise<void> {
+export async function assertFirstUse(ctx: Ctx, state: string, problem = expiredSignIn): Promise<void> {
   const hash = createHash('sha256').update(state).digest();
   const { rowCount } = await ctx.db.control.raw<{ rowCount: number }>(
     'insert into used_sign_ins (state_hash) values (?) on conflict do nothing',
     [hash],
   );
-  if (rowCount !== 1) throw expiredSignIn();
+  if (rowCount !== 1) throw problem();
 }
 
 const forbidden = (message: string, code: string, reason: string): AppError =>
   new AppError('FORBIDDEN', message, { details: [{ path: '', code, message: reason }] });
+
+export const noAccount = (): AppError =>
+  forbidden('There is no account for you here', 'no_account', 'Ask for an invitation to an organization.');
 
 /** The address in lower case if an account may be created with it, else null. */
 const usableEmail = (email: string): string | null => {
@@ -180,12 +161,7 @@ export async function findOrCreateUser(ctx: Ctx, proven: ProvenIdentity): Promis
     ctx.settings.allowSignup || (await hasInvitation(ctx, email))
       ? await createUser(ctx, { issuer, subject, email, name: name === '' ? email : name })
       : undefined;
-  if (created === undefined)
-    throw forbidden(
-      'There is no account for you here',
-      'no_account',
-      'Ask for an invitation to an organization.',
-    );
+  if (created === undefined) throw noAccount();
   return created;
 }
 
@@ -231,10 +207,16 @@ async function auditSession(
 }
 
 /**
- * Creates a session with a new token, in the person's organization if there is exactly one. Returns the
- * token.
+ * Ends the sessions that the browser still has, so that no token outlives a new sign-in, and creates one with
+ * a new token, in the person's organization if there is exactly one. Returns the token.
  */
-async function startSession(ctx: Ctx, user: User, visitor: ClientInfo): Promise<string> {
+export async function startSession(
+  ctx: Ctx,
+  user: User,
+  held: readonly string[],
+  visitor: ClientInfo,
+): Promise<string> {
+  await signOut(ctx, held, visitor);
   const memberships = await findMemberships(ctx, user.id);
   const organizationId = memberships.length === 1 ? (memberships[0]?.organization.id ?? null) : null;
   return inUserTransaction(ctx, user.id, async (tx) => {
@@ -253,15 +235,8 @@ async function startSession(ctx: Ctx, user: User, visitor: ClientInfo): Promise<
 /** The person that a demo signs in without an identity provider. */
 export type DemoPerson = { readonly email: string; readonly name: string };
 
-async function ensureDemoUser(ctx: Ctx, { email, name }: DemoPerson): Promise<User> {
-  const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [
-    createId(),
-    email,
-    name,
-  ]);
-  const [{ id } = { id: '' }] = rows;
-  return { id, email, name };
-}
+const ensureDemoUser = (ctx: Ctx, person: DemoPerson): Promise<User> =>
+  registerRecipient(ctx, { ...person, id: null });
 
 /**
  * Whether the person has an organization: not yet while the demo is set up for the first time. Creates the
@@ -270,22 +245,15 @@ async function ensureDemoUser(ctx: Ctx, { email, name }: DemoPerson): Promise<Us
 export const isDemoReady = async (ctx: Ctx, person: DemoPerson): Promise<boolean> =>
   (await findMemberships(ctx, (await ensureDemoUser(ctx, person)).id)).length > 0;
 
-/**
- * Creates the person if necessary, ends the session that the browser still has and returns the token of a new
- * one.
- */
-export async function signInAsDemo(
+/** Creates the person if necessary and returns the token of a new session; see `startSession`. */
+export const signInAsDemo = async (
   ctx: Ctx,
   person: DemoPerson,
-  sessions: readonly string[],
+  held: readonly string[],
   visitor: ClientInfo,
-): Promise<string> {
-  const user = await ensureDemoUser(ctx, person);
-  await signOut(ctx, sessions, visitor);
-  return startSession(ctx, user, visitor);
-}
+): Promise<string> => startSession(ctx, await ensureDemoUser(ctx, person), held, visitor);
 
-type Finished = { readonly token: string; readonly returnTo: string };
+export type Finished = { readonly token: string; readonly returnTo: string };
 /** `cookies` and `sessions` are the values of the two cookies. */
 type Callback = {
   readonly query: URLSearchParams;
@@ -294,9 +262,8 @@ type Callback = {
 };
 
 /**
- * Handles the provider's callback. Ends the session that the browser still has, so that no token outlives a
- * new sign-in. Rejects with 400 when the sign-in has expired, was already used or isn't confirmed, 403 when
- * there is no account, and 503 while the provider is unreachable.
+ * Handles the provider's callback; see `startSession`. Rejects with 400 when the sign-in has expired, was
+ * already used or isn't confirmed, 403 when there is no account, and 503 while the provider is unreachable.
  */
 export async function finishSignIn(
   ctx: Ctx,
@@ -305,13 +272,12 @@ export async function finishSignIn(
   visitor: ClientInfo,
 ): Promise<Finished> {
   const attempt = cookies
-    .map((cookie) => decryptAttempt(ctx, cookie, query))
-    .find((found) => found !== undefined);
+    .map((cookie) => attempts.open(ctx, cookie))
+    .find((found) => found !== undefined && found.state === query.get('state'));
   if (attempt === undefined) throw expiredSignIn();
   await assertFirstUse(ctx, attempt.state);
   const user = await findOrCreateUser(ctx, await provider.finish(attempt, query));
-  await signOut(ctx, sessions, visitor);
-  return { token: await startSession(ctx, user, visitor), returnTo: attempt.returnTo };
+  return { token: await startSession(ctx, user, sessions, visitor), returnTo: attempt.returnTo };
 }
 
 /** Ends the sessions of these cookies; does nothing when there are none. */

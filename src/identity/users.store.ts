@@ -74,6 +74,43 @@ export const createUser = (
     return rows[0] ?? findLinkedUser({ db: { control: tx } }, { issuer, subject });
   });
 
+/** `id` is null for someone who is only invited so far. */
+export type MailRecipient = Omit<User, 'id'> & { readonly id: string | null; readonly linked: boolean };
+
+/** The user or invited person with this e-mail address, and the address as it was entered in the service. */
+export async function findMailRecipient(ctx: LookupCtx, email: string): Promise<MailRecipient | undefined> {
+  const { rows } = await ctx.db.control.raw<{ rows: MailRecipient[] }>(
+    'select * from find_mail_recipient(?)',
+    [email],
+  );
+  return rows[0];
+}
+
+/** The user of a recipient, created when there is only an invitation. */
+export async function registerRecipient(
+  ctx: LookupCtx,
+  { id, email, name }: Pick<MailRecipient, 'id' | 'email' | 'name'>,
+): Promise<User> {
+  if (id !== null) return { id, email, name };
+  const { rows } = await ctx.db.control.raw<{ rows: { id: string }[] }>('select ensure_user(?, ?, ?) as id', [
+    createId(),
+    email,
+    name,
+  ]);
+  return { id: rows[0]?.id ?? '', email, name };
+}
+
+/** The owner who has been longest in this organization, or in the oldest one. */
+export async function findFirstOwner(
+  ctx: LookupCtx,
+  organizationId: string | null,
+): Promise<User | undefined> {
+  const { rows } = await ctx.db.control.raw<{ rows: User[] }>('select * from find_first_owner(?)', [
+    organizationId,
+  ]);
+  return rows[0];
+}
+
 /** Whether an invitation for this e-mail address is pending. */
 export async function hasInvitation(ctx: Pick<Ctx, 'db'>, email: string): Promise<boolean> {
   const { rows } = await ctx.db.control.raw<{ rows: { invited: boolean }[] }>(

@@ -9,6 +9,8 @@ export type MailContent = {
   /** The heading, and the title of the HTML document. */
   readonly title: string;
   readonly paragraphs: readonly string[];
+  /** A code to type, in large letters below the title. */
+  readonly code?: string;
   /** Below the paragraphs, in a wider card. */
   readonly table?: RecordTable;
   /** The one thing that the recipient should do, as a button. */
@@ -28,6 +30,8 @@ const darkStyles = `
 
 const paragraph = (text: string): string =>
   `<p class="words" style="margin:0 0 16px;color:#1b2430;${font};font-size:16px;line-height:1.5;${wrap}">${escapeHtml(text)}</p>`;
+const codeHtml = (code: string): string =>
+  `<p class="words" style="margin:0 0 16px;color:#1b2430;${font};font-size:32px;line-height:1.3;font-weight:700;letter-spacing:2px;white-space:nowrap">${escapeHtml(code)}</p>`;
 const note = (text: string): string =>
   `<p class="note" style="margin:0 0 8px;color:#56616f;${font};font-size:13px;line-height:1.5;${wrap}">${escapeHtml(text)}</p>`;
 const button = ({ label, url }: NonNullable<MailContent['action']>): string =>
@@ -36,7 +40,7 @@ const button = ({ label, url }: NonNullable<MailContent['action']>): string =>
 const smallLinkHtml = ({ label, url }: NonNullable<MailContent['smallLink']>): string =>
   `<p class="note" style="margin:0 0 8px;color:#56616f;${font};font-size:13px;line-height:1.5"><a class="link" href="${escapeHtml(url)}" style="color:#1d5fd1">${escapeHtml(label)}</a></p>`;
 
-function toHtml({ title, paragraphs, table, action, notes = [], smallLink }: MailContent): string {
+function toHtml({ title, code, paragraphs, table, action, notes = [], smallLink }: MailContent): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -50,7 +54,7 @@ function toHtml({ title, paragraphs, table, action, notes = [], smallLink }: Mai
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" class="page" style="background:#f6f7f9"><tr><td align="center" style="padding:24px 12px">
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" class="card" style="max-width:${table === undefined ? 560 : 760}px;background:#ffffff;border:1px solid #d5dae1;border-radius:10px"><tr><td style="padding:24px;text-align:left">
 <h1 class="words" style="margin:0 0 16px;color:#1b2430;${font};font-size:20px;line-height:1.3;${wrap}">${escapeHtml(title)}</h1>
-${paragraphs.map(paragraph).join('\n')}
+${code === undefined ? '' : `${codeHtml(code)}\n`}${paragraphs.map(paragraph).join('\n')}
 ${table === undefined ? '' : recordTableHtml(table)}
 ${action === undefined ? '' : button(action)}
 ${notes.map(note).join('\n')}
@@ -62,12 +66,12 @@ ${smallLink === undefined ? '' : smallLinkHtml(smallLink)}
 `;
 }
 
-function toText({ title, paragraphs, table, action, notes = [], smallLink }: MailContent): string {
+function toText({ title, code, paragraphs, table, action, notes = [], smallLink }: MailContent): string {
   const records = table === undefined ? [] : [recordTableText(table)];
   const link = (given: MailContent['action']): string[] =>
     given === undefined ? [] : [`${given.label}:\n${given.url}`];
   const small = [...notes, ...link(smallLink)];
-  return `${[title, ...paragraphs, ...records, ...link(action), ...(small.length > 0 ? ['-- '] : []), ...small].join('\n\n')}\n`;
+  return `${[title, ...(code === undefined ? [] : [code]), ...paragraphs, ...records, ...link(action), ...(small.length > 0 ? ['-- '] : []), ...small].join('\n\n')}\n`;
 }
 
 /** Appends our small print to HTML that this service didn't write, such as an organization's template. */

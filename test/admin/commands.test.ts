@@ -1,4 +1,5 @@
 // Operators' commands next to a running service: API keys and stuck runs.
+import supertest from 'supertest';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { BadArguments, formatHelp, parseCommandArguments } from '../../src/admin/command.ts';
 import { commands } from '../../src/admin/index.ts';
@@ -72,6 +73,28 @@ describe('commands', () => {
       ]),
     ).toBe('name   rows\na         5\nbcdef    12');
     expect(textTable([])).toBe('');
+  });
+});
+
+describe('sign-in-link', () => {
+  it('prints a link for the owner of an organization, which is recorded', async () => {
+    const { json } = await operator.run('sign-in-link', '--organization', site.slug);
+    const { email, signInLink } = json as { email: string; signInLink: string };
+    const { pathname, search, host } = new URL(signInLink);
+    const page = await supertest(site.app)
+      .get(pathname + search)
+      .set({ host });
+    expect(page.text).toContain(`Sign in as ${email}</button>`);
+    const audited = await operators.readAudit(site.id, 'sign-in-link.create');
+    expect(audited).toEqual([{ credential_kind: 'operator', changes: { email } }]);
+  });
+
+  it('is refused where others could open the link', async () => {
+    const { settings } = site.ctx;
+    const elsewhere = { ...settings, signIn: { byMail: false, byLink: false } };
+    await expect(operators.open(undefined, elsewhere).run('sign-in-link')).rejects.toThrow(
+      'OIDC_ISSUER must be empty',
+    );
   });
 });
 

@@ -36,9 +36,9 @@ export function useOperators(site: OrganizationSite) {
     for (const operator of operators) await operator.close();
   });
   return {
-    /** With these encryption keys; by default with those of the service. */
-    open(keyring = site.ctx.keyring): Operator {
-      const operator = createOperator({ ...site.ctx, keyring }, site.database.address);
+    /** With these encryption keys and settings; by default with those of the service. */
+    open(keyring = site.ctx.keyring, settings = site.ctx.settings): Operator {
+      const operator = createOperator({ ...site.ctx, keyring, settings }, site.database.address);
       operators.push(operator);
       return operator;
     },

@@ -155,6 +155,36 @@ describe('readConfig', () => {
     });
   });
 
+  it('lets people sign in by mail where no second factor is passed by and mails are delivered', () => {
+    const provider = {
+      OIDC_ISSUER: 'https://id.example.org',
+      OIDC_AUDIENCE: 'portal',
+      OIDC_JWKS_URI: 'https://id.example.org/jwks',
+    };
+    for (const [given, problems] of [
+      [{ SIGN_IN_BY_MAIL: 'true' }, []],
+      [{ SIGN_IN_BY_MAIL: 'yes' }, ['SIGN_IN_BY_MAIL']],
+      [{ ...provider, SIGN_IN_BY_MAIL: 'true' }, ['SIGN_IN_BY_MAIL']],
+      [{ ...provider, SIGN_IN_BY_MAIL: 'with-provider' }, []],
+      [{ SIGN_IN_BY_MAIL: 'with-provider' }, ['SIGN_IN_BY_MAIL']],
+      [{ ...good, SMTP_URL: '', SIGN_IN_BY_MAIL: 'true' }, ['SIGN_IN_BY_MAIL']],
+      [{ ...good, SMTP_URL: 'smtps://mail.example.org', SIGN_IN_BY_MAIL: 'true' }, []],
+    ] as const)
+      expect([given, listProblems(given)]).toEqual([given, problems]);
+  });
+
+  it.each([
+    [{}, true],
+    [{ HOST: '::1' }, true],
+    [{ PUBLIC_URL: 'http://localhost:8080' }, true],
+    [{ HOST: '0.0.0.0' }, false],
+    [{ PUBLIC_URL: 'https://portal.example.org' }, false],
+    [{ PUBLIC_URL: 'http://192.168.1.2:8080' }, false],
+    [{ ...good, PUBLIC_URL: 'http://127.0.0.1:8080' }, false],
+  ])('prints sign-in links with %j: %j', (given, byLink) => {
+    expect(readConfig(given).settings.signIn.byLink).toBe(byLink);
+  });
+
   it('reports everything that is missing in production at once', () => {
     expect(listProblems({ NODE_ENV: 'production' })).toEqual([
       'DATABASE_URL',

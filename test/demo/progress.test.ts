@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { createProgressDisplay } from '../../demo/progress.ts';
 
-function open(isTTY: boolean) {
+function open(isTTY: boolean, verbose = false) {
   const written: string[] = [];
   const out = new Writable({
     write: (text, _, done) => {
@@ -13,7 +13,7 @@ function open(isTTY: boolean) {
   });
   return {
     written,
-    display: createProgressDisplay(Object.assign(out, { isTTY }) as unknown as NodeJS.WriteStream),
+    display: createProgressDisplay(Object.assign(out, { isTTY }) as unknown as NodeJS.WriteStream, verbose),
   };
 }
 
@@ -29,11 +29,15 @@ describe('the progress display', () => {
     ]);
   });
 
-  it('has one line for a short step elsewhere', () => {
-    const { written, display } = open(false);
+  it.each([
+    [true, false, '\r\x1b[K'],
+    [false, false, ''],
+    [false, true, 'Syncing invoices\n'],
+  ])('leaves after a short step, on a terminal: %j, with --verbose: %j', (isTTY, verbose, left) => {
+    const { written, display } = open(isTTY, verbose);
     display.startStep('Syncing invoices');
     display.showPart(250, 1_000, 48);
     display.end();
-    expect(written.join('')).toBe('Syncing invoices\n');
+    expect(written.join('').split('48 s left').at(-1)).toBe(left);
   });
 });

@@ -285,7 +285,6 @@ describe('problems', () => {
       expect([answer.status, answer.body.error.code]).toEqual([404, 'NOT_FOUND']);
       expect(answer.body.error.message).toContain('no identity provider is configured');
     }
-    expect((await supertest(app).post('/auth/logout').set('origin', 'http://127.0.0.1')).status).toBe(404);
     const page = await supertest(app).get('/auth/login').set('accept', 'text/html');
     expect(page.text).not.toContain('Sign in again');
   });

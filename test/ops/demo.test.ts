@@ -20,8 +20,8 @@ const run = promisify(execFile);
 let folder: string;
 const started: ServerProcess[] = [];
 
-function startDemo(environment: Record<string, string> = {}): ServerProcess {
-  const demo = startScript(['demo'], folder, { HOME: folder, PORT: '0', ...environment });
+function startDemo(environment: Record<string, string> = {}, args = ['--verbose']): ServerProcess {
+  const demo = startScript(['demo', ...args], folder, { HOME: folder, PORT: '0', ...environment });
   started.push(demo);
   return demo;
 }
@@ -172,9 +172,13 @@ describe('npm run demo', () => {
     const killed = startDemo(all);
     await killed.seen('Syncing every record type');
     await killed.kill();
-    const demo = startDemo(all);
-    await demo.seen('Stop with Ctrl-C');
+    const demo = startDemo(all, []);
+    await demo.seen('The console is at');
+    // Lines of progress appear only in steps that take longer than ten seconds.
+    const lines = print(demo).trim().split('\n');
+    expect(lines.filter((line) => !/ of \d+/.test(line)).length).toBeLessThanOrEqual(10);
     const file = DemoFile.parse(JSON.parse(await readFile(path.join(all.DATA_DIR, 'demo.json'), 'utf8')));
+    expect(lines.at(-1)).toContain(`The console is at ${file.baseUrl}`);
     expect(file.resources).toEqual(['invoices', 'customers', 'items', 'credit-memos']);
     expect(await readBudget(file)).toMatch(/^"60-in-1min"; r=59; /);
     const client = createManagementClient(file.baseUrl, file.managementKey);

@@ -17,7 +17,9 @@ import { loadInvoices, publishVersion } from '../public/fixture.ts';
 import { makeSession } from '../setup/organization.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 
-const org = useOrganization({ settings: { corsOrigins: ['https://shop.example'] } });
+const org = useOrganization({
+  settings: { publicUrl: 'https://portal.example', corsOrigins: ['https://shop.example'] },
+});
 let server: Server;
 let origin: string;
 beforeAll(async () => {

@@ -46,6 +46,14 @@ const pages: Readonly<Record<string, string>> = {
   'ALL /auth/login': 'refuses other methods',
   'POST /auth/demo': 'sign-in of the demo on its own machine; only npm run demo mounts it',
   'ALL /auth/demo': 'refuses other methods',
+  'POST /auth/mail': 'sign-in with a mailed code, only with SIGN_IN_BY_MAIL: the address',
+  'ALL /auth/mail': 'refuses other methods',
+  'GET /auth/code': 'the form for that code',
+  'POST /auth/code': 'sign-in with that code',
+  'ALL /auth/code': 'refuses other methods',
+  'GET /auth/link': 'page of the link that the service prints on its own machine, without a provider',
+  'POST /auth/link': 'sign-in with that link',
+  'ALL /auth/link': 'refuses other methods',
   'GET /auth/callback': 'sign-in',
   'ALL /auth/callback': 'refuses other methods',
   'POST /auth/logout': 'sign-out',
@@ -65,7 +73,12 @@ beforeAll(async () => {
     jwksUri: 'http://127.0.0.1:9/jwks',
     userinfoUri: null,
   };
-  database = await testDatabase({ settings: { oidc: { ...oidc, client: { id: 'portal', secret: null } } } });
+  database = await testDatabase({
+    settings: {
+      oidc: { ...oidc, client: { id: 'portal', secret: null } },
+      signIn: { byMail: true, byLink: true },
+    },
+  });
   app = createApp(database.ctx, { demoOwner: { email: 'owner@demo.example', name: 'Owner' } });
   server = await listen(app);
 });
@@ -120,7 +133,13 @@ describe('the mounted routes', () => {
   );
 
   it('are operations of the OpenAPI document or in the list of pages, and nothing else', () => {
-    const found = new Set(mounted((app as unknown as { router: { stack: Layer[] } }).router.stack));
+    const { ctx } = database;
+    const withoutProvider = createApp({ ...ctx, settings: { ...ctx.settings, oidc: null } });
+    const found = new Set(
+      [app, withoutProvider].flatMap((each) =>
+        mounted((each as unknown as { router: { stack: Layer[] } }).router.stack),
+      ),
+    );
     expect([...found].filter((at) => !operations.includes(at) && pages[at] === undefined)).toEqual([]);
     expect([...operations, ...Object.keys(pages)].filter((at) => !found.has(at))).toEqual([]);
     const described = Object.entries(

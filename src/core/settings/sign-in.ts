@@ -1,8 +1,23 @@
-// Settings of the identity provider.
+// Settings of signing in.
+import { z } from 'zod';
 import { derived, variable } from './declare.ts';
 import { httpUrl, text } from './values.ts';
 
 export const signInSettings = {
+  SIGN_IN_BY_MAIL: variable(
+    z.enum(['false', 'true', 'with-provider'], 'must be true, false or with-provider'),
+    'false',
+    'true: members sign in with a code that is mailed to them, without an identity provider; production requires SMTP_URL. with-provider: those',
+    'whom the identity provider has not signed in yet may do so as well. A code passes by the second factor of a provider.',
+  ),
+  signIn: {
+    /** With a mailed code. */
+    byMail: derived<boolean>(),
+    /**
+     * With a link that the service prints: not in production, and only while its address is on this machine.
+     */
+    byLink: derived<boolean>(),
+  },
   OIDC_ISSUER: variable(
     httpUrl.optional(),
     '',

@@ -5,6 +5,7 @@ import type { ErrorRequestHandler, Request, Response } from 'express';
 import type { Ctx } from '../../core/ctx.ts';
 import type { AppError } from '../../core/errors.ts';
 import { escapeHtml } from '../../core/escape-html.ts';
+import { hasSignInPage } from '../../identity/sign-in.ts';
 import { getRequestId, logFailure, setErrorHeaders, toAppError } from '../errors.ts';
 
 const style = `:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif;background:#f6f7f9;color:#1b2430}
@@ -82,7 +83,7 @@ type PageCtx = Pick<Ctx, 'log' | 'settings'>;
  */
 export function errorPages({ log, settings }: PageCtx, sessionBase: string): ErrorRequestHandler {
   const signIn = ({ method, originalUrl }: Request): ErrorPage['action'] =>
-    method === 'GET' && settings.oidc?.client != null && originalUrl.startsWith(`${sessionBase}/`)
+    method === 'GET' && hasSignInPage(settings) && originalUrl.startsWith(`${sessionBase}/`)
       ? { label: 'Sign in', path: `/auth/login?returnTo=${encodeURIComponent(originalUrl)}` }
       : undefined;
   return (error: unknown, req, res, next) => {

@@ -8,6 +8,8 @@ import type { Ctx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import { isId } from '../../core/id.ts';
 import { findSession } from '../../identity/sessions.store.ts';
+import { hasSignInPage } from '../../identity/sign-in.ts';
+import { allowsSignInLinks } from '../../identity/sign-in-link.ts';
 import { sessionCookies } from '../cookies.ts';
 import type { FailureLimit } from '../failure-limit.ts';
 import { type Asset, assetsVersion, readAsset, serveAssets, serveText } from './static-page.ts';
@@ -19,9 +21,16 @@ const demoEntrance = `<form method="post" action="/auth/demo"><button type="subm
       <p class="fine">Or <a href="/auth/login?returnTo=/console&amp;prompt=login">sign in as another person of the demo</a>: an editor, a viewer or a newcomer without an organization.</p>`;
 const demoPreparation = `<p role="status"><strong>The demo is being prepared.</strong> You can sign in within a few seconds: this page loads itself again.</p>`;
 const signInEntrance = '<p><a class="main" href="/auth/login?returnTo=/console">Sign in</a></p>';
-const noEntrance = `<p>Sign-in is not configured yet. Set the identity provider in the environment of the service (<code>OIDC_ISSUER</code>,
-      <code>OIDC_AUDIENCE</code>, <code>OIDC_JWKS_URI</code> and <code>OIDC_CLIENT_ID</code>; see <code>docs/console.md</code>) and start it again.
+const linkEntrance = `<p>Open the sign-in link that the service printed when it started. It works once, for 15 minutes. To get another one, run
+      <code>npm run admin -- sign-in-link</code> in the folder of the service.</p>
+      <p class="fine">For other people, set an identity provider or <code>SIGN_IN_BY_MAIL</code>: see <code>docs/console.md</code>.</p>`;
+const noEntrance = `<p>Sign-in is not configured yet. Set an identity provider (<code>OIDC_ISSUER</code> and what belongs to it) or
+      <code>SIGN_IN_BY_MAIL</code> in the environment of the service and start it again; see <code>docs/console.md</code>.
       Programs use API keys and need none of this.</p>`;
+const chooseEntrance = ({ settings }: Pick<Ctx, 'settings'>): string => {
+  if (hasSignInPage(settings)) return signInEntrance;
+  return allowsSignInLinks(settings) ? linkEntrance : noEntrance;
+};
 
 /** The demo as whose owner this request may sign in with one click. */
 type DemoOf = (req: Request) => { isReady(): Promise<boolean> } | undefined;
@@ -48,9 +57,8 @@ export function createWelcomePage(
       template.replace('{{entrance}}', () => entrance),
       { cacheControl: 'no-store', sendsForms: true },
     );
-  const isConfigured = ctx.settings.oidc?.client != null;
   const [ready, preparing] = [pageWith(demoEntrance), pageWith(demoPreparation)];
-  const plain = pageWith(isConfigured ? signInEntrance : noEntrance);
+  const plain = pageWith(chooseEntrance(ctx));
   return {
     assets: serveAssets(assets, version),
     openReference,

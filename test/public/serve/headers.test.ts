@@ -88,9 +88,23 @@ describe('HEAD, gzip and CORS', () => {
 });
 
 describe('the whole application', () => {
+  it('promises https to browsers only where it is served over https', async () => {
+    const { settings } = site.ctx;
+    for (const [publicUrl, expected] of [
+      ['http://127.0.0.1:8080', undefined],
+      ['https://portal.example', 'max-age=31536000; includeSubDomains'],
+    ] as const) {
+      const app = createApp({ ...site.ctx, settings: { ...settings, publicUrl } });
+      for (const path of ['/', '/api/public/v1/invoices', '/api/platform/v1/whoami']) {
+        const { headers } = await supertest(app).get(path);
+        expect(headers['strict-transport-security']).toBe(expected);
+      }
+    }
+  });
+
   const safe = [
     ...['content-security-policy', 'cross-origin-opener-policy', 'cross-origin-resource-policy'],
-    ...['origin-agent-cluster', 'permissions-policy', 'referrer-policy', 'strict-transport-security'],
+    ...['origin-agent-cluster', 'permissions-policy', 'referrer-policy'],
     ...['x-content-type-options', 'x-dns-prefetch-control', 'x-download-options', 'x-frame-options'],
     ...['x-permitted-cross-domain-policies', 'x-request-id', 'x-xss-protection'],
   ];

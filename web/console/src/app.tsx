@@ -104,13 +104,10 @@ const SignIn = ({ possible }: { possible: boolean }) => (
         </p>
       </>
     ) : (
-      <p>
-        Sign-in is not configured. Set the identity provider in the environment of the service (
-        <code>OIDC_ISSUER</code> and what belongs to it) and start it again.
-      </p>
+      <p>The start page says how to sign in to this service.</p>
     )}
     <p>
-      <a href="/">About this service</a>
+      <a href="/">Start page</a>
     </p>
   </>
 );

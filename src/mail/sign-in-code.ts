@@ -1,0 +1,73 @@
+// The mail with a code to sign in. It isn't queued with other mails: the code is worth nothing after ten
+// minutes, must not wait behind a batch of reports, and is never stored.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Ctx } from '../core/ctx.ts';
+import { createId } from '../core/id.ts';
+import { anyOwner, Semaphore } from '../core/semaphore.ts';
+import { sendMail } from '../gateways/mail.ts';
+import { messageIdFor } from './enqueue.ts';
+import { layoutMail } from './layout.ts';
+
+const browsers = ['Edg', 'Firefox', 'Chrome', 'Safari'];
+const systems = ['Android', 'iPhone', 'iPad', 'Windows', 'Mac OS X', 'Linux'];
+const commonNames: Readonly<Record<string, string>> = { Edg: 'Edge', 'Mac OS X': 'macOS' };
+
+/** Browser and system that a User-Agent header names. It may hold anything, so nothing else of it is shown. */
+function describeBrowser(userAgent: string): string {
+  const found = [browsers, systems].map((known) => known.find((name) => userAgent.includes(name)));
+  return (
+    found.flatMap((name) => (name === undefined ? [] : [commonNames[name] ?? name])).join(' on ') ||
+    'an unknown browser'
+  );
+}
+
+const showTime = (at: Date): string =>
+  new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(at);
+
+/** Servers that greylist accept a mail after some minutes; a later one would carry an expired code. */
+const retryDelaysMs = [0, 2_000, 15_000, 60_000, 180_000];
+const maxSending = 5;
+
+type CodeMail = {
+  readonly to: { readonly address: string; readonly name: string };
+  readonly code: string;
+  readonly url: string;
+  readonly browser: string;
+  readonly requestedAt: Date;
+};
+
+/** Returns a sender for one process, which has at most five of these mails in hand at once. */
+export function createCodeMailSender() {
+  const sending = new Semaphore({ maxRunning: maxSending });
+  return async (ctx: Ctx, mail: CodeMail, stop: AbortSignal): Promise<void> => {
+    const host = new URL(ctx.settings.publicUrl).host;
+    const content = layoutMail({
+      title: `Sign in to ${host}`,
+      code: `${mail.code.slice(0, 3)} ${mail.code.slice(3)}`,
+      paragraphs: [
+        'Enter these six digits in the browser in which you asked for them. They work once, for ten minutes.',
+      ],
+      action: { label: 'Where to enter the code', url: mail.url },
+      notes: [
+        `Requested on ${showTime(mail.requestedAt)} UTC with ${describeBrowser(mail.browser)}.`,
+        'If that was not you, ignore this mail: without the code no one can sign in. Never pass it on.',
+      ],
+    });
+    const messageId = messageIdFor(ctx.settings, createId());
+    for (const delayMs of retryDelaysMs) {
+      await sleep(delayMs, undefined, { signal: stop }).catch(() => undefined);
+      const release = await sending.acquireUnlessAborted(anyOwner, stop);
+      if (release === undefined) return;
+      const { to, requestedAt: date } = mail;
+      const subject = `Your code to sign in to ${host}`;
+      const outcome = await sendMail(
+        ctx.settings.mail,
+        { ...content, to, subject, messageId, date, attachments: [] },
+        { beforeData: async () => undefined, stop },
+      ).finally(release);
+      if (outcome.kind === 'sent') return;
+      ctx.log.warn({ outcome: outcome.kind, error: outcome.error }, 'a sign-in code was not delivered');
+      if (outcome.kind !== 'deferred') return;
+    }
+  };
+}
