@@ -6,7 +6,7 @@ import { AppError } from '../core/errors.ts';
 import { createId } from '../core/id.ts';
 import type { Settings } from '../core/settings.ts';
 import { defineSealed } from './sealed.ts';
-import { assertFirstUse, type ClientInfo, noAccount, startSession } from './sign-in.ts';
+import { assertFirstUse, type ClientInfo, isUsed, noAccount, startSession } from './sign-in.ts';
 import { findFirstOwner, findMailRecipient, type User } from './users.store.ts';
 
 export const linkMinutes = 15;
@@ -44,11 +44,20 @@ const expiredLink = (): AppError =>
     ],
   });
 
-/** Whom the link signs in. Throws 400 `sign_in_expired` for a link that is too old or not of this service. */
-export function readSignInLink(ctx: Ctx, token: string): { readonly id: string; readonly email: string } {
+function openLink(ctx: Ctx, token: string): { readonly id: string; readonly email: string } {
   const found = links.open(ctx, token);
   if (found === undefined) throw expiredLink();
   return found;
+}
+
+/**
+ * Whose link it is. Rejects with 400 `sign_in_expired` for a link that is too old, used, or not of this
+ * service.
+ */
+export async function readSignInLink(ctx: Ctx, token: string): Promise<string> {
+  const { id, email } = openLink(ctx, token);
+  if (await isUsed(ctx, id)) throw expiredLink();
+  return email;
 }
 
 /** Returns the token of a new session; see `startSession`. Rejects with 400 `sign_in_expired` or 403 `no_account`. */
@@ -58,7 +67,7 @@ export async function finishWithLink(
   sessions: readonly string[],
   client: ClientInfo,
 ): Promise<string> {
-  const { id, email } = readSignInLink(ctx, token);
+  const { id, email } = openLink(ctx, token);
   await assertFirstUse(ctx, id, expiredLink);
   const found = await findMailRecipient(ctx, email);
   if (found === undefined || found.id === null) throw noAccount();

@@ -95,15 +95,25 @@ export const expiredSignIn = (): AppError =>
     { details: [{ path: '', code: 'sign_in_expired', message: startAgain }] },
   );
 
+const hashState = (state: string): Buffer => createHash('sha256').update(state).digest();
+
+/** Whether an attempt or link has been used. */
+export async function isUsed(ctx: Ctx, state: string): Promise<boolean> {
+  const row = await ctx.db
+    .control('used_sign_ins')
+    .where({ state_hash: hashState(state) })
+    .first('used_at');
+  return row !== undefined;
+}
+
 /**
  * Lets only one request per attempt or link continue, across all processes. Rejects with 400
  * `sign_in_expired` for the others.
  */
 export async function assertFirstUse(ctx: Ctx, state: string, problem = expiredSignIn): Promise<void> {
-  const hash = createHash('sha256').update(state).digest();
   const { rowCount } = await ctx.db.control.raw<{ rowCount: number }>(
     'insert into used_sign_ins (state_hash) values (?) on conflict do nothing',
-    [hash],
+    [hashState(state)],
   );
   if (rowCount !== 1) throw problem();
 }

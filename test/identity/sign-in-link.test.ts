@@ -60,6 +60,14 @@ describe('the link', () => {
     const again = await press(token);
     expect([again.status, again.get('Set-Cookie')]).toEqual([400, undefined]);
     expect(again.body.error.details[0].message).toContain('npm run admin -- sign-in-link');
+    const used = await supertest(org.app)
+      .get(path)
+      .set({ ...own, accept: 'text/html' });
+    expect([used.status, used.text.includes('<form'), used.text.includes('/auth/login')]).toEqual([
+      400,
+      false,
+      false,
+    ]);
   });
 
   it('ends after 15 minutes', async () => {

@@ -4,15 +4,18 @@ import type { AppError } from '../../core/errors.ts';
 import { startAgain } from '../../identity/provider.ts';
 import { detailForPage, sendErrorPage } from './error-page.ts';
 
-/** As someone else when this person has no access; nothing to try when sign-in isn't configured. */
-function retry({ status }: AppError) {
-  if (status === 404) return undefined;
+/** As someone else when this person has no access; nothing to try where there is no page to sign in. */
+function retry({ status }: AppError, hasPage: boolean) {
+  if (status === 404 || !hasPage) return undefined;
   if (status === 403) return { label: 'Sign in as someone else', path: '/auth/login?prompt=login' };
   return { label: 'Sign in again', path: '/auth/login' };
 }
 
-export function sendSignInError(res: Response, problem: AppError): void {
+export function sendSignInError(res: Response, problem: AppError, hasPage: boolean): void {
   const reason = problem.details[0]?.code === 'unavailable' ? undefined : detailForPage(problem);
   // The button says how to start again.
-  sendErrorPage(res, problem, { reason: reason === startAgain ? undefined : reason, action: retry(problem) });
+  sendErrorPage(res, problem, {
+    reason: reason === startAgain ? undefined : reason,
+    action: retry(problem, hasPage),
+  });
 }

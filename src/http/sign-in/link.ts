@@ -30,11 +30,11 @@ export function mountSignInLink(
 ): void {
   const { publicUrl } = ctx.settings;
 
-  const showButton: RequestHandler = (req, res) => {
+  const showButton: RequestHandler = async (req, res) => {
     if (!isFromThisMachine(req, ctx.settings))
       throw new AppError('NOT_FOUND', 'There is nothing at this address');
     const { token } = parseQuery(Token, req);
-    sendLinkPage(res, { email: readSignInLink(ctx, token).email, token, stylesheet });
+    sendLinkPage(res, { email: await readSignInLink(ctx, token), token, stylesheet });
   };
 
   const signIn: RequestHandler = async (req, res) => {

@@ -36,7 +36,7 @@ function errorPage(ctx: Ctx): ErrorRequestHandler {
     if (res.headersSent || !wantsPage(req)) return next(error);
     const shown = toAppError(error);
     logFailure(ctx.log, getRequestId(res), shown, error);
-    sendSignInError(res, shown);
+    sendSignInError(res, shown, hasSignInPage(ctx.settings));
   };
 }
 
