@@ -1,4 +1,4 @@
-// Exports of a whole list as NDJSON and CSV, compared with PostgreSQL's own COPY of the same projection in
+// Exports of a whole list as NDJSON, CSV and XLSX, compared with PostgreSQL's own COPY of the same projection in
 // alternating rounds, and the service's peak memory meanwhile. The service runs in its own process. Usage:
 // npm run bench -- export [records, default 1000000] [rounds, default 5] [some | all, default both]
 import { fork } from 'node:child_process';
@@ -266,6 +266,7 @@ function createVariants(
     'COPY of the served select': () => runCopy(buildStatement(resource)),
     NDJSON: () => runExport('application/x-ndjson'),
     CSV: () => runExport('text/csv'),
+    XLSX: () => runExport('application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'),
     'NDJSON, gzip': () => runExport('application/x-ndjson', { 'accept-encoding': 'gzip' }),
   };
 }

@@ -8,6 +8,10 @@ export const toQueryText = (url: string): string => {
   return start === -1 ? '' : url.slice(start + 1);
 };
 
+/** Whether a parameter of the query may have this name; one in percent escapes may. */
+export const queryMayName = (queryText: string, name: string): boolean =>
+  queryText.includes('%') || queryText.includes(name);
+
 const malformed = (message: string): AppError =>
   new AppError('BAD_REQUEST', message, { details: [{ path: '', code: 'malformed_escape', message }] });
 

@@ -1,10 +1,11 @@
 // The ways by which records leave the service, each with its check against the oracle. A surface that is added
 // to the service belongs here and, with the line that carries the scope, in surface-patches.ts.
 import { parse as parseCsv } from 'csv-parse/sync';
+import readXlsxFile from 'read-excel-file/node';
 import { expect } from 'vitest';
 import type { Answer } from './call.ts';
 import { checkDescription } from './descriptions.ts';
-import { outOfScope, readability, type VersionModel, visibleFields } from './model.ts';
+import { type ExactRecord, outOfScope, readability, type VersionModel, visibleFields } from './model.ts';
 import {
   allowedNames,
   buildPath,
@@ -212,6 +213,45 @@ async function checkCsv(one: Case): Promise<void> {
       );
     },
   );
+}
+
+type Cell = string | number | boolean | Date | null | undefined;
+/** Whether the cell shows this value of a record, in a type of its own. */
+function shows(cell: Cell, value: unknown): boolean {
+  if (cell instanceof Date) return Math.abs(cell.getTime() - Date.parse(String(value))) <= 1;
+  if (typeof cell === 'number') return Number(cellText(value)) === cell;
+  // A cell holds no longer text.
+  return typeof cell === 'boolean' ? cell === value : (cell ?? '') === cellText(value).slice(0, 32_767);
+}
+
+async function checkWorkbook(one: Case): Promise<void> {
+  const expected = await computeExpected(one);
+  const accept = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
+  const answer = await one.oracle.get(one.reader, exportPath(one), { accept });
+  if (expected.kind === 'refused') return checkRefusal(one, answer, exportPath(one), expected);
+  expect([answer.status, answer.isWhole]).toEqual([200, true]);
+  const records = expected.records.map((record) => select(one.query, record));
+  const linesNames = one.endpoint.fields.flatMap(({ kind, name }) => (kind === 'lines' ? [name] : []));
+  const [list, ...ofLines] = await readXlsxFile(answer.raw, { trim: false });
+  const text = exact([list, ...ofLines]);
+  inspect(one, { ...answer, text }, exportPath(one), { names: allowedNames(one, 'resource'), records });
+  const wanted = new Map([[list?.sheet, records]]);
+  for (const name of linesNames)
+    wanted.set(
+      name,
+      records.flatMap(({ id, [name]: lines }) =>
+        ((lines ?? []) as ExactRecord[]).map((line, index) => ({ ...line, id, line: `#${index + 1}` })),
+      ),
+    );
+  for (const { sheet, data } of [list, ...ofLines].filter((each) => each !== undefined)) {
+    const [head = [], ...rows] = data as Cell[][];
+    const shown = wanted.get(sheet) ?? [];
+    expect([sheet, rows.length]).toEqual([sheet, shown.length]);
+    for (const [index, record] of shown.entries())
+      for (const [at, name] of head.entries())
+        if (!shows(rows[index]?.[at], record[String(name)]))
+          expect([sheet, index, name, rows[index]?.[at]]).toEqual([sheet, index, name, record[String(name)]]);
+  }
 }
 
 const unstable = new Set(['date', 'x-request-id', 'connection', 'keep-alive']);
@@ -468,6 +508,7 @@ export const readSurfaces: readonly Surface[] = [
   { name: 'record', check: checkRecord },
   { name: 'export as JSON lines', check: checkJsonLines },
   { name: 'export as CSV', check: checkCsv },
+  { name: 'export as a workbook', check: checkWorkbook },
   { name: 'HEAD', check: checkHead },
   { name: 'gzip', check: checkGzip },
   { name: 'entity tags', check: checkTags },

@@ -16,6 +16,8 @@ const reserved = new Set([
     'since',
     'limit',
     'draft',
+    'format',
+    'bom',
     'q',
     'or',
     'expand',

@@ -31,6 +31,8 @@ export type CopyOptions = {
   readonly createWriter: (columns: readonly CellColumn[]) => RowWriter;
   /** Awaited before each further chunk, so that short reads go first. */
   readonly yieldToReads: () => Promise<void>;
+  /** Whether the snapshot ends with these rows; true by default. */
+  readonly isLast?: boolean;
 };
 
 /**
@@ -39,7 +41,7 @@ export type CopyOptions = {
  */
 export async function startCopy(
   { client, table, release }: Snapshot,
-  { write: writeStatement, total, signal, createWriter, yieldToReads }: CopyOptions,
+  { write: writeStatement, total, signal, createWriter, yieldToReads, isLast = true }: CopyOptions,
 ): Promise<CopiedRows> {
   const { text, columns } = writeStatement(table);
   await client.query(exportSettings);
@@ -58,10 +60,10 @@ export async function startCopy(
       }
     }
     // The stream may end cleanly only when PostgreSQL reports the COPY as complete.
-    await client.query('commit');
+    if (isLast) await client.query('commit');
     if (total !== null && rowCount() !== total)
       throw new Error(`export returned ${rowCount()} of ${total} records`);
-    release();
+    if (isLast) release();
   }
   return {
     bytesTaken: () => bytesTaken,

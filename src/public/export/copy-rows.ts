@@ -12,7 +12,7 @@ export type CellColumn = { readonly name: string; readonly kind: CellKind };
 
 /** Positions of the next input and output byte. A cell writer leaves `at` on the byte that ends the cell. */
 export type ByteCursor = { at: number; to: number };
-/** Writes one non-null cell: at most six bytes per input byte, plus `maxAddedBytes`. */
+/** Writes one non-null cell: at most seven bytes per input byte, plus those of the form. */
 export type WriteCell = (cursor: ByteCursor, input: Uint8Array, output: Uint8Array) => void;
 
 type Cell<Text> = {
@@ -27,6 +27,10 @@ export type RowForm = {
   readonly head: string;
   readonly cells: readonly Cell<string>[];
   readonly end: string;
+  /** What precedes the cells of the next row, at most 40 bytes. */
+  readonly begin?: () => Uint8Array;
+  /** What a cell's `write` adds at most to seven bytes per input byte; 8 by default. */
+  readonly maxAddedBytes?: number;
 };
 
 export type RowWriter = {
@@ -41,8 +45,8 @@ export type RowWriter = {
 
 export const byte = { tab: 0x09, lineFeed: 0x0a, backslash: 0x5c, quote: 0x22, null: 0x4e } as const;
 
-const maxAddedBytes = 8;
-const maxOutputPerByte = 6;
+const maxBeginBytes = 40;
+const maxOutputPerByte = 7;
 const chunkBytes = 1 << 16;
 /** Shorter runs are copied faster byte by byte. */
 const minBytesForSet = 7;
@@ -94,9 +98,19 @@ export function put(bytes: Uint8Array, output: Uint8Array, to: number): number {
   return to + bytes.length;
 }
 
-type Row = { readonly cells: readonly Cell<Uint8Array>[]; readonly end: Uint8Array };
+type Row = {
+  readonly cells: readonly Cell<Uint8Array>[];
+  readonly end: Uint8Array;
+  readonly begin: (() => Uint8Array) | undefined;
+};
 
-function writeRow({ cells, end }: Row, cursor: ByteCursor, input: Uint8Array, output: Uint8Array): void {
+function writeRow(
+  { cells, end, begin }: Row,
+  cursor: ByteCursor,
+  input: Uint8Array,
+  output: Uint8Array,
+): void {
+  if (begin !== undefined) cursor.to = put(begin(), output, cursor.to);
   for (const { whenNull, before, write, after } of cells) {
     if (input[cursor.at] === byte.backslash && input[cursor.at + 1] === byte.null) {
       cursor.to = put(whenNull, output, cursor.to);
@@ -111,7 +125,7 @@ function writeRow({ cells, end }: Row, cursor: ByteCursor, input: Uint8Array, ou
   cursor.to = put(end, output, cursor.to);
 }
 
-export function createRowWriter({ head, cells, end }: RowForm): RowWriter {
+export function createRowWriter({ head, cells, end, begin, maxAddedBytes = 8 }: RowForm): RowWriter {
   const row: Row = {
     cells: cells.map(({ whenNull, before, write, after }) => ({
       whenNull: Buffer.from(whenNull),
@@ -120,9 +134,11 @@ export function createRowWriter({ head, cells, end }: RowForm): RowWriter {
       after: Buffer.from(after),
     })),
     end: Buffer.from(end),
+    begin,
   };
   const perRow =
     row.end.length +
+    maxBeginBytes +
     row.cells.reduce(
       (sum, cell) => sum + cell.whenNull.length + cell.before.length + cell.after.length + maxAddedBytes,
       0,

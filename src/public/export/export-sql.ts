@@ -13,7 +13,7 @@ import { linesJson, maskedColumn, valueJson, valueText } from '../read/render-sq
 import { orderSql, rangeOrderSql, type TableRef } from '../read/sql.ts';
 import type { SummaryPlan } from '../read/summary-plan.ts';
 import { summaryRowsSql } from '../read/summary-sql.ts';
-import type { OutputField } from '../version/compile.ts';
+import type { LinesField, OutputField } from '../version/compile.ts';
 import type { ValueType } from '../version/operators.ts';
 import type { CellColumn, CellKind } from './copy-rows.ts';
 
@@ -78,6 +78,52 @@ function rowsSql(plan: ListPlan, rangeSql: (bounds: readonly string[], order: st
   if (plan.sort.order === 'asc' || !mayLackKey(plan)) return rangeSql([], orderSql(plan.sort));
   const [column, order] = [columnReference(plan.sort.column), rangeOrderSql(plan.sort)];
   return `(${rangeSql([`${column} is not null`], order)}) union all (${rangeSql([`${column} is null`], order)})`;
+}
+
+/**
+ * The lines of the listed records as rows: the record's id, the number of the line in it, and its fields, as
+ * the list shows them.
+ */
+export function copyLinesStatement(
+  { schema, table }: TableRef,
+  plan: ListPlan,
+  field: LinesField,
+): CopyStatement {
+  const texts = planConditions(plan, schema).map((part) => part.text(valueSql));
+  const from = `${schema}.${quoteIdentifier(table)} as t cross join lateral json_array_elements(${linesJson(`t.${quoteIdentifier(field.column)}`, field.lines)}) with ordinality as line(content, number)`;
+  const cells = field.lines.map(({ name }) => `line.content ->> ${valueSql(name, 'text')}`);
+  return {
+    text: copyText(
+      `select ${['t.id', 'line.number', ...cells].join(', ')} from ${from}${whereSql(texts)} order by ${orderSql(plan.sort)}, line.number`,
+    ),
+    columns: [
+      { name: 'id', kind: plan.endpoint.idType === 'integer' ? 'digits' : 'text' },
+      { name: 'line', kind: 'number' },
+      ...field.lines.map((line) => ({ name: line.name, kind: lineKind(line) })),
+    ],
+  };
+}
+
+function lineKind({ type, asString, mask }: LinesField['lines'][number]): CellKind {
+  if (mask !== null || isListType(type)) return 'text';
+  if (type === 'integer' || type === 'number') return asString ? 'digits' : 'number';
+  return type;
+}
+
+/** Counts the lines of the selected records. */
+export function countLinesStatement(
+  { schema, table }: TableRef,
+  plan: ListPlan,
+  { column }: LinesField,
+): { readonly text: string; readonly values: readonly unknown[] } {
+  const { text, values } = countStatement({ schema, table }, plan);
+  return {
+    text: text.replace(
+      'count(*)::text',
+      `coalesce(sum(jsonb_array_length(t.${quoteIdentifier(column)})), 0)::text`,
+    ),
+    values,
+  };
 }
 
 export function countStatement(

@@ -13,7 +13,7 @@ import {
   sendNotModifiedIfFresh,
   toIdentity,
 } from '../http/exchange.ts';
-import { acceptsGzip, acceptsMark, knownTags } from '../http/negotiate.ts';
+import { acceptsGzip, knownTags, workbookType } from '../http/negotiate.ts';
 import {
   addFreshness,
   assertMatch,
@@ -23,29 +23,28 @@ import {
   sendNotModified,
 } from '../http/response.ts';
 import { asUnavailable, queryCanceled } from '../read/failures.ts';
-import { planList } from '../read/plan.ts';
+import { type ListPlan, planList } from '../read/plan.ts';
 import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
 import { parseQuery } from '../read/request.ts';
-import type { TableRef } from '../read/sql.ts';
 import { assertScopeFresh } from '../read/stale-fields.ts';
-import { type CopiedRows, startCopy, watchCopy } from './copy-lines.ts';
-import type { CellColumn, RowWriter } from './copy-rows.ts';
+import { type CopiedRows, type CopyOptions, startCopy, watchCopy } from './copy-lines.ts';
+import { startWorkbook } from './copy-workbook.ts';
 import { createCsvWriter } from './csv.ts';
-import { type CopyStatement, copyStatement } from './export-sql.ts';
+import { copyStatement } from './export-sql.ts';
 import type { ExportState } from './export-state.ts';
 import { createJsonLinesWriter } from './json-lines.ts';
 import { loadTotal, mayOpenAgain, openSnapshot, type Snapshot, type SnapshotSource } from './snapshot.ts';
 
 export const exportTypes = ['application/x-ndjson', 'text/csv'] as const;
-type ExportType = (typeof exportTypes)[number];
+export type ExportType = (typeof exportTypes)[number] | typeof workbookType;
 
 const contentTypes: Readonly<Record<ExportType, string>> = {
   'application/x-ndjson': 'application/x-ndjson; charset=utf-8',
   'text/csv': 'text/csv; charset=utf-8; header=present',
+  [workbookType]: workbookType,
 };
-const rowWriters: Readonly<
-  Record<ExportType, (columns: readonly CellColumn[], options: { readonly withMark: boolean }) => RowWriter>
-> = { 'application/x-ndjson': createJsonLinesWriter, 'text/csv': createCsvWriter };
+
+type CopyLimits = Pick<CopyOptions, 'signal' | 'yieldToReads'>;
 
 /** What is streamed. */
 export type ExportContent = {
@@ -53,8 +52,10 @@ export type ExportContent = {
   readonly type: ExportType;
   /** Equal for all requests with the same response from this endpoint. */
   readonly normalized: string;
-  readonly write: (table: TableRef) => CopyStatement;
-  readonly createWriter: (columns: readonly CellColumn[]) => RowWriter;
+  /** As `startCopy`; `total` comes from `countRows`. */
+  readonly start: (snapshot: Snapshot, total: number | null, options: CopyLimits) => Promise<CopiedRows>;
+  /** The name under which a browser saves the response; undefined where it shows it. */
+  readonly fileName?: string | undefined;
   /** Number of rows; null when counting them would cost as much as sending them. */
   readonly countRows: (snapshot: Snapshot) => Promise<number | null>;
 };
@@ -67,18 +68,47 @@ type ExportJob = {
   readonly signal: AbortSignal;
 };
 
+/** What is copied, and how it is written. */
+export const copyRows =
+  (write: CopyOptions['write'], createWriter: CopyOptions['createWriter']): ExportContent['start'] =>
+  (snapshot, total, options) =>
+    startCopy(snapshot, { ...options, write, total, createWriter });
+
+function startOf(type: ExportType, plan: ListPlan, withMark: boolean): ExportContent['start'] {
+  if (type === workbookType)
+    return (snapshot, total, options) => startWorkbook(snapshot, plan, total ?? 0, options);
+  return type === 'text/csv'
+    ? copyRows(
+        (table) => copyStatement(table, plan, 'csv'),
+        (columns) => createCsvWriter(columns, { withMark }),
+      )
+    : copyRows((table) => copyStatement(table, plan), createJsonLinesWriter);
+}
+
+const fileEndings: Partial<Readonly<Record<ExportType, string>>> = {
+  'text/csv': 'csv',
+  [workbookType]: 'xlsx',
+};
+
+/** A form of the list, and whether the parameter `format` asked for it. */
+export type ExportForm = { readonly type: ExportType; readonly withMark: boolean; readonly named: boolean };
+
 /** Streams a whole list. Rejects as `streamRows` does, and with 400 for bad parameters. */
-export function serveExport(exports: ExportState, read: ReadContext, type: ExportType): Promise<void> {
+export function serveExport(
+  exports: ExportState,
+  read: ReadContext,
+  { type, withMark, named }: ExportForm,
+): Promise<void> {
   const { req } = read.exchange;
   const plan = planList(read.endpoint, parseQuery(toQueryText(req.url ?? '')), { paged: false });
-  const withMark = type === 'text/csv' && acceptsMark(req.headers);
+  const ending = fileEndings[type];
   return streamRows(exports, read, {
     representation: type,
     type,
     normalized: `${plan.normalized}${withMark ? ' bom' : ''}`,
-    write: (table) => copyStatement(table, plan, type === 'text/csv' ? 'csv' : 'json'),
-    createWriter: (columns) => rowWriters[type](columns, { withMark }),
+    start: startOf(type, plan, withMark),
     countRows: (snapshot) => loadTotal(snapshot, read.reader, plan),
+    fileName: named && ending !== undefined ? `${read.endpoint.name}.${ending}` : undefined,
   });
 }
 
@@ -140,7 +170,8 @@ async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
   assertScopeFresh(read.endpoint, snapshot.freshness);
   const identity = toIdentity(read, content.representation, content.normalized, snapshot.freshness);
   assertMatch(req, identity);
-  const isGzip = acceptsGzip(req.headers);
+  // A workbook is compressed already.
+  const isGzip = content.type !== workbookType && acceptsGzip(req.headers);
   const tag = computeEtag(identity, isGzip ? 'gzip' : 'identity');
   const knownTag = knownTags(req.headers).includes('*') ? tag : matchingTag(req, identity);
   if (knownTag !== undefined) {
@@ -151,11 +182,8 @@ async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
   const rows =
     req.method === 'HEAD'
       ? undefined
-      : await startCopy(snapshot, {
-          write: content.write,
-          total,
+      : await content.start(snapshot, total, {
           signal: job.signal,
-          createWriter: content.createWriter,
           yieldToReads: job.exports.yieldToReads,
         });
   addFreshness(read.exchange, snapshot.freshness, read.endpoint);
@@ -165,6 +193,9 @@ async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
     ...(total === null ? [] : ['X-Total-Count', String(total)]),
     'Content-Type',
     contentTypes[content.type],
+    ...(content.fileName === undefined
+      ? []
+      : ['Content-Disposition', `attachment; filename="${content.fileName}"`]),
   );
   if (isGzip) headers.push('Content-Encoding', 'gzip');
   res.writeHead(200, headers);

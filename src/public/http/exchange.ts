@@ -15,7 +15,7 @@ import {
 } from '../read/reader.ts';
 import { assertScopeFresh } from '../read/stale-fields.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
-import { chooseMediaType } from './negotiate.ts';
+import { chooseMediaType, type workbookType } from './negotiate.ts';
 import type { PageBody, PageBodyCache } from './page-bodies.ts';
 import {
   addFreshness,
@@ -64,6 +64,7 @@ export type Representation =
   | 'changes'
   | 'application/x-ndjson'
   | 'text/csv'
+  | typeof workbookType
   | 'summary/x-ndjson';
 
 /**

@@ -1,6 +1,8 @@
 // Content negotiation: media type, content coding, and whether the client already has the representation.
 import type { IncomingHttpHeaders } from 'node:http';
 
+export const workbookType = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
+
 type Weighted = { readonly value: string; readonly weight: number };
 
 function weighted(header: string): Weighted[] {

@@ -4,6 +4,7 @@
 // An endpoint that declares nothing new is described as it always was, byte for byte.
 import { oas31 } from 'openapi3-ts';
 import { defaultPageSize } from '../../db/page.ts';
+import { workbookType } from '../http/negotiate.ts';
 import { type Comparable, compareVersions } from '../version/compare.ts';
 import { listMasks } from '../version/masks.ts';
 import type { EndpointDefinition } from '../version/schema-document.ts';
@@ -24,6 +25,7 @@ import {
 } from './parts.ts';
 import {
   expandParameter,
+  formatParameters,
   orParameter,
   searchParameter,
   sortChoices,
@@ -162,6 +164,7 @@ function listOperation(
   record: oas31.ReferenceObject,
   example: unknown,
 ): oas31.OperationObject {
+  const takesFormat = bindings[endpoint.recordType]?.takesFormat === true;
   return {
     operationId: operations.list,
     tags: [endpoint.name],
@@ -172,17 +175,19 @@ function listOperation(
       fieldsParameter(endpoint),
       ...expandParameters(endpoint),
       ...selectingParameters(endpoint, bindings),
+      ...(takesFormat ? formatParameters : []),
       shared('ifNoneMatch'),
     ],
     responses: {
       200: listResponse(
         jsonResponse(
-          'A page of records, or the whole list as NDJSON or CSV.',
+          `A page of records, or the whole list as ${takesFormat ? 'NDJSON, CSV or XLSX' : 'NDJSON or CSV'}.`,
           listHeaders,
           { $ref: `#/components/schemas/${components.page}` },
           { data: [example], pagination: { total: 1, page: 1, pageSize: defaultPageSize, totalPages: 1 } },
         ),
         record,
+        takesFormat,
       ),
       ...errorRefs,
     },
@@ -251,13 +256,26 @@ const fieldsParameter = ({ fields }: EndpointDefinition): oas31.ParameterObject 
   },
 });
 
-/** Adds the exports of the list: one record per line. */
-const listResponse = (page: oas31.ResponseObject, record: oas31.ReferenceObject): oas31.ResponseObject => ({
+/** Adds the exports of the list: one record per line, and as a workbook. */
+const listResponse = (
+  page: oas31.ResponseObject,
+  record: oas31.ReferenceObject,
+  withWorkbook: boolean,
+): oas31.ResponseObject => ({
   ...page,
   content: {
     ...page.content,
     'application/x-ndjson': { schema: record },
     'text/csv': { schema: { type: 'string', description: 'A header row, then one row per record.' } },
+    ...(withWorkbook && {
+      [workbookType]: {
+        schema: {
+          type: 'string' as const,
+          format: 'binary',
+          description: 'A sheet of the records, and one for each field that holds lines.',
+        },
+      },
+    }),
   },
 });
 

@@ -113,6 +113,23 @@ export const expandParameter = (names: readonly string[]): Parameter => ({
   },
 });
 
+/** The parameters that choose the form of a list. */
+export const formatParameters: readonly Parameter[] = [
+  {
+    name: 'format',
+    in: 'query',
+    description:
+      'The form of the response, for clients that cannot set `Accept`; it wins over that header. `json` is a page. `ndjson`, `csv` and `xlsx` are the whole list, without `page` and `pageSize`. `xlsx` has the lines of the records on further sheets; numbers with more than 15 digits are texts, and lists of more than 1,048,575 records are refused.',
+    schema: { type: 'string', enum: ['json', 'ndjson', 'csv', 'xlsx'] },
+  },
+  {
+    name: 'bom',
+    in: 'query',
+    description: 'With `format=csv`: begins with a byte order mark, from which Excel knows the encoding.',
+    schema: { type: 'boolean' },
+  },
+];
+
 /**
  * What `sort` takes where combinations are declared: fields, fields in descending order, and the
  * combinations.

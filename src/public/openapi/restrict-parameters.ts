@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import { aggregateFunctions } from '../version/schema-document.ts';
-import { listOrExamples, orExample, searchText } from './query-parameters.ts';
+import { formatParameters, listOrExamples, orExample, searchText } from './query-parameters.ts';
 
 type Schema = Record<string, unknown>;
 export type Parameter = Schema & {
@@ -16,6 +16,7 @@ const schema = z.looseObject({});
 const namesIn = (values: unknown, isKept: (name: string) => boolean): string[] =>
   z.array(z.string()).parse(values).filter(isKept);
 const pagingParameters = new Set(['page', 'pageSize', 'order']);
+const formatNames = new Set(formatParameters.map(({ name }) => name));
 const defaultPattern = / Default: by (.+), (?:asc|desc)\.$/;
 
 /** With only the kept values; undefined when none is left. */
@@ -108,7 +109,8 @@ export function restrictParameters(
     if (name === 'sort') return restrictSort(given, endpoint);
     if (name === 'expand' && endpoint.relations.size > 0)
       return withValues(given, (relation) => part.related.includes(relation));
-    return pagingParameters.has(name) || isFilter(given) ? given : undefined;
+    const isOwn = pagingParameters.has(name) || (endpoint.takesFormat && formatNames.has(name));
+    return isOwn || isFilter(given) ? given : undefined;
   };
   return parameters.map(restricted).filter((given) => given !== undefined);
 }

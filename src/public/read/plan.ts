@@ -15,6 +15,7 @@ import {
   withExpand,
 } from './expand.ts';
 import { maskedParameters, parseSelection, type Selection, selectionParameters } from './filters.ts';
+import { checkFormat, formatParameters } from './format.ts';
 import {
   collectProblems,
   maxSuggestions,
@@ -125,7 +126,11 @@ export function planList(
   assertListUnmasked(endpoint, query);
   assertExpandable(endpoint, query);
   const { report, assertNone } = collectProblems();
-  const own = new Set([...listParameters, ...selectionParameters(endpoint)]);
+  const own = new Set([
+    ...listParameters,
+    ...(endpoint.takesFormat ? formatParameters : []),
+    ...selectionParameters(endpoint),
+  ]);
   reportUnknown(
     query,
     withExpand(own, endpoint),
@@ -144,6 +149,7 @@ export function planList(
     endpoint.maxPageSize,
     report,
   );
+  checkFormat(endpoint, query, report);
   const sort = parseSort(endpoint, query, report);
   const fields = parseFields(endpoint, query, report);
   const expansions = parseExpand(endpoint, query, report);

@@ -271,6 +271,7 @@ export function compileEndpoint(
     takesOr: false,
     sortSets: new Map(),
     takesSortSets: false,
+    takesFormat: false,
   });
   return { endpoint, found };
 }

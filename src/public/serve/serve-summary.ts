@@ -3,7 +3,7 @@
 import { toQueryText } from '../../core/query-text.ts';
 import { copySummaryStatement } from '../export/export-sql.ts';
 import { createJsonTextWriter } from '../export/json-lines.ts';
-import { streamRows } from '../export/serve-export.ts';
+import { copyRows, streamRows } from '../export/serve-export.ts';
 import {
   freshnessFor,
   negotiateMediaType,
@@ -31,8 +31,7 @@ export async function serveSummary(service: PublicService, read: ReadContext): P
       representation: 'summary/x-ndjson',
       type: jsonLines,
       normalized: plan.normalized,
-      write: (table) => copySummaryStatement(table, plan),
-      createWriter: createJsonTextWriter,
+      start: copyRows((table) => copySummaryStatement(table, plan), createJsonTextWriter),
       countRows: () => Promise.resolve(null),
     });
   await sendPageOrNotModified(read, 'summary', plan.normalized, async () => {

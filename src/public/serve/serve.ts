@@ -5,7 +5,7 @@ import { toQueryText } from '../../core/query-text.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import type { ServedRoute } from '../../core/served-route.ts';
 import { serveChanges } from '../changes/change-feed.ts';
-import { exportTypes, serveExport } from '../export/serve-export.ts';
+import { type ExportForm, exportTypes, serveExport } from '../export/serve-export.ts';
 import {
   negotiateMediaType,
   type PublicExchange,
@@ -15,6 +15,7 @@ import {
   sendPageOrNotModified,
   toIdentity,
 } from '../http/exchange.ts';
+import { acceptsMark, workbookType } from '../http/negotiate.ts';
 import {
   addCacheHeaders,
   addDeprecation,
@@ -24,6 +25,7 @@ import {
   recordBody,
   sendJsonText,
 } from '../http/response.ts';
+import { chosenFormat, type Format } from '../read/format.ts';
 import { readListPage } from '../read/list.ts';
 import { planRecord, type RecordPlan } from '../read/plan.ts';
 import { parseQuery, parseTarget, type RequestTarget } from '../read/request.ts';
@@ -154,14 +156,38 @@ function findEndpoint(
   return endpoint;
 }
 
+const formatTypes: Readonly<Record<Exclude<Format, 'json'>, ExportForm['type']>> = {
+  ndjson: 'application/x-ndjson',
+  csv: 'text/csv',
+  xlsx: workbookType,
+};
+
+/** The form of an export; undefined for a page. Throws 406 when the client accepts neither. */
+function chooseForm({ endpoint, exchange: { req } }: ReadContext, queryText: string): ExportForm | undefined {
+  const chosen = chosenFormat(endpoint, queryText);
+  if (chosen !== undefined)
+    return chosen.format === 'json'
+      ? undefined
+      : { type: formatTypes[chosen.format], withMark: chosen.withMark, named: true };
+  const type = negotiateMediaType(
+    req,
+    endpoint.takesFormat
+      ? ['application/json', ...exportTypes, workbookType]
+      : ['application/json', ...exportTypes],
+  );
+  if (type === 'application/json') return undefined;
+  return { type, withMark: type === 'text/csv' && acceptsMark(req.headers), named: false };
+}
+
 async function serveList(service: PublicService, read: ReadContext): Promise<void> {
   const { req } = read.exchange;
-  const mediaType = negotiateMediaType(req, ['application/json', ...exportTypes]);
-  if (mediaType !== 'application/json') {
+  const queryText = toQueryText(req.url ?? '');
+  const form = chooseForm(read, queryText);
+  if (form !== undefined) {
     read.exchange.onServed(served.export);
-    return serveExport(service.engine.exports, read, mediaType);
+    return serveExport(service.engine.exports, read, form);
   }
-  const plan = service.loadPlan(read.endpoint, toQueryText(req.url ?? ''));
+  const plan = service.loadPlan(read.endpoint, queryText);
   const path = `${read.exchange.baseUrl}/${read.version}/${read.endpoint.name}`;
   const render = async () => {
     const { records, total, freshness, related } = await readListPage(readerFor(read), plan);

@@ -146,6 +146,7 @@ export function bindDocument(document: SchemaDocument, available: Available): Bi
       idType: recordType.idType,
       columns: {},
       foldsText: true,
+      takesFormat: true,
       ...summaries,
     };
     bindings[endpoint.recordType] = bound;

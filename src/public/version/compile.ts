@@ -60,6 +60,7 @@ export type FilterParameter = {
 };
 
 export type ValueField = Extract<OutputField, { kind: 'value' }>;
+export type LinesField = Extract<OutputField, { kind: 'lines' }>;
 
 /** What a summary computes over one field. `isMoney`: amounts of several currencies are never added up. */
 export type CompiledAggregate = {
@@ -131,6 +132,8 @@ export type CompiledEndpoint = {
    * a leading `-`.
    */
   readonly takesSortSets: boolean;
+  /** Whether `format` and `bom` are parameters of the list. */
+  readonly takesFormat: boolean;
 };
 
 /** A condition of a row scope; without values it matches no record. */
@@ -246,6 +249,7 @@ function compileEndpoint(
       (endpoint.sortSets ?? []).map((names) => [names.join(), compileSort(names, getColumn)]),
     ),
     takesSortSets: endpoint.sortSets !== undefined,
+    takesFormat: binding.takesFormat === true,
   });
 }
 

@@ -192,6 +192,11 @@ export type RecordTypeBinding = Money & {
    * ignored.
    */
   readonly limitNeedsGroups?: true;
+  /**
+   * `format` and `bom` are parameters of lists. Absent in versions that were published when fields could have
+   * these names.
+   */
+  readonly takesFormat?: true;
 };
 
 /** By record type, then by source. */

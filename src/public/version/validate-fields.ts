@@ -11,7 +11,7 @@ import {
 } from './schema-document.ts';
 
 const fieldName = /^[a-z][A-Za-z0-9_]{0,62}$/;
-const reserved = new Set(['id', 'page', 'pagesize', 'sort', 'order', 'fields', 'since', 'limit', 'draft']);
+const reserved = new Set('id page pagesize sort order fields since limit draft format bom'.split(' '));
 const suffixes = operators.map(toSuffix).filter((suffix) => suffix !== '');
 
 /**

@@ -263,6 +263,7 @@ describe('bindDocument', () => {
       invoice: {
         idType: 'integer',
         foldsText: true,
+        takesFormat: true,
         columns: {
           moved: { column: 'f_moved_2', type: 'number', lineFields: null },
           'entity.name': { column: 'l_entity', type: 'text', lineFields: null },
