@@ -142,7 +142,6 @@ const signInFrom = (env: Environment): Settings['signIn'] => ({
 const derivedFrom = (env: Environment): DerivedSettings => ({
   production: env.NODE_ENV === 'production',
   publicUrl: publicUrlFrom(env),
-  configuredUrl: env.PUBLIC_URL === undefined ? null : withoutSlash(env.PUBLIC_URL),
   ownUrl: `http://127.0.0.1:${env.PORT}`,
   mail: { outboxFolder: path.join(env.DATA_DIR, 'outbox') },
   models: modelsFrom(env),

@@ -27,7 +27,6 @@ describe('readConfig', () => {
     const config = readConfig({});
     expect(config.settings).toMatchObject({
       publicUrl: 'http://127.0.0.1:8080',
-      configuredUrl: null,
       production: false,
       rateLimitPerMinute: 60,
       oidc: null,
@@ -193,7 +192,6 @@ describe('readConfig', () => {
     ]);
     expect(readConfig(good).settings).toMatchObject({
       publicUrl: 'https://portal.example.org',
-      configuredUrl: 'https://portal.example.org',
     });
   });
 

@@ -46,8 +46,6 @@ export const serviceSettings = {
     'The address that callers use, without a path. Used in links, descriptions and mails. Default: http://HOST:PORT',
   ),
   publicUrl: derived<string>(),
-  /** PUBLIC_URL as it is given, without a slash at the end; null without it. */
-  configuredUrl: derived<string | null>(),
   /** Address at which this process reaches itself; the sandbox delivers its webhook events there. */
   ownUrl: derived<string>(),
   DATA_DIR: variable(

@@ -128,7 +128,7 @@ async function goLive(
   publishedBy: string | null,
 ): Promise<void> {
   const { id, version, name, notes } = row;
-  const serverUrl = ctx.settings.configuredUrl;
+  const serverUrl = ctx.settings.publicUrl;
   const openapi = describeVersion({ ...content, version, name, notes, draft: false, serverUrl });
   await ensureMaskSecret(tx, ctx, content.endpoints);
   const warnings = await warnOfTaggedFields(tx, ctx.organizationId, row);

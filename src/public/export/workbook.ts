@@ -2,6 +2,7 @@
 // constant memory. Equal rows make equal bytes.
 import { Readable } from 'node:stream';
 import yazl from 'yazl';
+import { gzipLevel } from '../http/response.ts';
 import { sheetEnd, styles } from './sheet.ts';
 
 /** `open` starts the worksheet: what a sheet writer makes of its rows, but for its end. */
@@ -49,7 +50,12 @@ const parts = (names: readonly string[]): [path: string, text: string][] => [
 ];
 
 /** The time of all entries: that of the data is in the response's headers. */
-const entryOptions = { mtime: new Date(2000, 0, 1), mode: 0o100644, forceDosTimestamp: true };
+const entryOptions = {
+  mtime: new Date(2000, 0, 1),
+  mode: 0o100644,
+  forceDosTimestamp: true,
+  compressionLevel: gzipLevel,
+};
 
 async function* whole({ open }: Sheet): AsyncGenerator<Buffer> {
   // The writer reuses its buffer, and compression reads it later.

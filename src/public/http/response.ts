@@ -138,14 +138,18 @@ export const isServableTo = (req: IncomingMessage, { coding, length }: Body): bo
   (coding === 'gzip') === ((coding === 'gzip' || length > minGzipBytes) && acceptsGzip(req.headers));
 
 /** Sends the body, or 304 when the client already has it. */
-export function sendBody(reply: PendingResponse, { tag, coding, content, length }: Body): void {
+export function sendBody(
+  reply: PendingResponse,
+  { tag, coding, content, length }: Body,
+  contentType = 'application/json; charset=utf-8',
+): void {
   const { req, res, headers } = reply;
   const known = knownTags(req.headers);
   if (known.includes(tag) || known.includes('*')) {
     sendNotModified(reply, tag);
     return;
   }
-  headers.push('ETag', tag, 'Content-Type', 'application/json; charset=utf-8');
+  headers.push('ETag', tag, 'Content-Type', contentType);
   if (coding === 'gzip') headers.push('Content-Encoding', 'gzip');
   headers.push('Content-Length', String(length));
   res.writeHead(200, headers);
@@ -159,16 +163,17 @@ export function sendBody(reply: PendingResponse, { tag, coding, content, length 
   }
 }
 
-/** Sends JSON text, or 304 when the client already has it in any coding. */
+/** Sends JSON text, or text of another type, or 304 when the client already has it in any coding. */
 export async function sendJsonText(
   reply: PendingResponse,
   identity: Identity,
   parts: BodyParts,
+  contentType?: string,
 ): Promise<void> {
   assertMatch(reply.req, identity);
   const tag = matchingTag(reply.req, identity);
   if (tag !== undefined) return sendNotModified(reply, tag);
-  sendBody(reply, await writeBody(reply.req, identity, parts));
+  sendBody(reply, await writeBody(reply.req, identity, parts), contentType);
 }
 
 /** Headers of every response, 304 included. */

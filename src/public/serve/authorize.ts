@@ -107,14 +107,20 @@ export function assertTenant(
   credential: 'key' | 'token' | 'session' = 'key',
 ): void {
   const tenant = headers['x-tenant-id'];
+  const own = `It is the id of the organization that this ${credential} belongs to: ${holder.organization.id}`;
   if (tenant === undefined || tenant === '')
-    throw accessError('BAD_REQUEST', 'x-tenant-id', 'tenant_missing', 'The x-tenant-id header is missing');
+    throw accessError(
+      'BAD_REQUEST',
+      'x-tenant-id',
+      'tenant_missing',
+      `The x-tenant-id header is missing. ${own}`,
+    );
   if (typeof tenant !== 'string' || !isId(tenant.toLowerCase())) {
     throw accessError(
       'BAD_REQUEST',
       'x-tenant-id',
       'tenant_malformed',
-      'The x-tenant-id header must be one organization id',
+      `The x-tenant-id header must be one organization id. ${own}`,
     );
   }
   if (tenant.toLowerCase() !== holder.organization.id)

@@ -11,6 +11,7 @@ import type { FoundApiKey } from '../../identity/api-key.store.ts';
 import { negotiateMediaType, type PublicExchange } from '../http/exchange.ts';
 import { addCacheHeaders, addDeprecation, sendJsonText, textBody } from '../http/response.ts';
 import { unauthenticated } from '../load/admission.ts';
+import { type CollectionForm, collectionForms, toCollection } from '../openapi/collections.ts';
 import { describeVersion } from '../openapi/describe-version.ts';
 import { restrictDescription } from '../openapi/restrict-description.ts';
 import { parameterError, parameterProblem, parseQuery } from '../read/request.ts';
@@ -66,31 +67,51 @@ export async function serveDescription(
   if (asksForDraft(toQueryText(req.url ?? ''))) {
     if (key !== null) assertMayReadDraft(key);
     const text = await describeDraft(tenant, version);
-    assertDescriptionParameters(req);
-    return sendJsonText(
-      exchange,
-      [
-        tenant.organizationId,
-        scopeKey,
-        'draft',
-        version,
-        createHash('sha256').update(text).digest('base64url'),
-      ],
-      textBody(text),
-    );
+    const form = readForm(req);
+    const hash = createHash('sha256').update(text).digest('base64url');
+    return send(exchange, tenant, { form, version, text, identity: [scopeKey, 'draft', version, hash] });
   }
   const state = await getPublishedVersion(service.engine, tenant, version);
   exchange.onTarget(state.version, '');
   assertNotRetired(state);
   const access = 'access' in reader ? reader.access : reader.reads;
   addDeprecation(exchange, state, access, null);
-  assertDescriptionParameters(req);
+  const form = readForm(req);
   const { content } = service.engine;
   const part = partFor(await content.loadCompiled(tenant, state), access);
+  const text = await content.loadDescription(tenant, state, part);
+  const identity = [part?.name ?? scopeKey, 'description', state.contentId];
+  await send(exchange, tenant, { form, version, text, identity });
+}
+
+type Served = {
+  /** Null for the OpenAPI document itself. */
+  readonly form: CollectionForm | null;
+  readonly version: string;
+  readonly text: string;
+  readonly identity: readonly string[];
+};
+
+const fileEndings: Readonly<Record<CollectionForm, string>> = {
+  postman: 'postman_collection.json',
+  http: 'http',
+};
+
+async function send(
+  exchange: PublicExchange,
+  { organizationId, settings }: TenantCtx,
+  { form, version, text, identity }: Served,
+): Promise<void> {
+  const own = [organizationId, ...identity];
+  if (form === null) return sendJsonText(exchange, own, textBody(text));
+  const baseUrl = `${settings.publicUrl}/api/public`;
+  exchange.headers.push('Content-Disposition', `attachment; filename="${version}.${fileEndings[form]}"`);
+  const type = form === 'http' ? 'text/plain; charset=utf-8' : undefined;
   await sendJsonText(
     exchange,
-    [tenant.organizationId, part?.name ?? scopeKey, 'description', state.contentId],
-    textBody(await content.loadDescription(tenant, state, part)),
+    [...own, form, baseUrl],
+    textBody(toCollection(form, text, { baseUrl, organizationId })),
+    type,
   );
 }
 
@@ -117,29 +138,39 @@ async function describeDraft(tenant: TenantCtx, version: string): Promise<string
     endpoints: draft.endpoints,
     bindings,
     draft: true,
-    serverUrl: tenant.settings.configuredUrl,
+    serverUrl: tenant.settings.publicUrl,
     previous:
       (await inTransaction(tenant, (tx) => findPredecessor(tx, tenant.organizationId, version))) ?? null,
   });
 }
 
-function assertDescriptionParameters(req: IncomingMessage): void {
-  negotiateMediaType(req, ['application/json']);
+const forms: readonly string[] = collectionForms;
+const isForm = (text: string | undefined): text is CollectionForm =>
+  text !== undefined && forms.includes(text);
+
+/** The form that `as` asks for. Throws 406, and 400 for bad parameters. */
+function readForm(req: IncomingMessage): CollectionForm | null {
   const query = parseQuery(toQueryText(req.url ?? ''));
   const draft = query.get('draft');
   if (draft !== undefined && (draft.length > 1 || (draft[0] !== 'true' && draft[0] !== 'false'))) {
     throw parameterError([parameterProblem('draft', 'invalid_value', '"draft" must be true or false')]);
   }
-  const unknown = [...query.keys()].filter((name) => name !== 'draft').slice(0, 20);
+  const [form, ...others] = query.get('as') ?? [];
+  if (form !== undefined && (others.length > 0 || !isForm(form)))
+    throw parameterError([parameterProblem('as', 'invalid_value', `"as" must be ${forms.join(' or ')}`)]);
+  const unknown = [...query.keys()].filter((name) => name !== 'draft' && name !== 'as').slice(0, 20);
   if (unknown.length > 0) {
     throw parameterError(
       unknown.map((name) =>
         parameterProblem(
           name,
           'unknown_parameter',
-          `Unknown parameter "${name.slice(0, 80)}". The only parameter is "draft".`,
+          `Unknown parameter "${name.slice(0, 80)}". The parameters are "draft" and "as".`,
         ),
       ),
     );
   }
+  if (isForm(form)) return form;
+  negotiateMediaType(req, ['application/json']);
+  return null;
 }

@@ -54,9 +54,9 @@ describe('the description of a new version', () => {
     return body.servers.map(({ url }: { url: string }) => url);
   };
 
-  it('keeps the address of the service at its publication, and has only the relative one without PUBLIC_URL', async () => {
-    const configured = (configuredUrl: string) =>
-      createApp({ ...org.ctx, settings: { ...org.ctx.settings, configuredUrl } });
+  it('keeps the address of the service at its publication', async () => {
+    const configured = (publicUrl: string) =>
+      createApp({ ...org.ctx, settings: { ...org.ctx.settings, publicUrl } });
     const [first, second] = [configured('https://portal.example'), configured('https://moved.example')];
     const made = await draft();
     const { body } = await createCaller(first, { secret, organizationId: org.id })(
@@ -73,8 +73,6 @@ describe('the description of a new version', () => {
         'https://portal.example/api/public',
         '/api/public',
       ]);
-    const { version } = await published();
-    expect(await readServers(first, version, org.id)).toEqual(['/api/public']);
   });
 });
 
