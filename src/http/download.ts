@@ -6,7 +6,7 @@ import type { CallerCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { safeFileName } from '../core/file-name.ts';
 import { notPagedMessage } from '../db/page.ts';
-import type { Route } from './route/route.ts';
+import { downloadTypes, type Route } from './route/route.ts';
 
 function assertNotPaged(query: Request['query']): void {
   const details = ['page', 'pageSize']
@@ -23,22 +23,23 @@ function assertNotPaged(query: Request['query']): void {
 export async function sendDownload(
   route: Route,
   ctx: CallerCtx,
-  input: unknown,
+  { input, type }: { readonly input: unknown; readonly type: string },
   req: Request,
   res: Response,
 ): Promise<void> {
   const { download } = route;
   if (download === undefined) throw new Error(`${route.id} has no download`);
+  const form = download.forms.find((each) => downloadTypes[each] === type) ?? download.forms[0];
   assertNotPaged(req.query);
   const gone = new AbortController();
   res.once('close', () => gone.abort());
   if (res.closed) gone.abort();
   let failure: unknown;
   try {
-    const { fileName, headers, bytes, aborted } = await download.open(ctx, input, gone.signal);
+    const { fileName, headers, bytes, aborted } = await download.open(ctx, input, form, gone.signal);
     res.attachment(safeFileName(fileName));
     for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
-    res.setHeader('Content-Type', `${download.mediaType}; charset=utf-8; header=present`);
+    res.setHeader('Content-Type', form === 'csv' ? `${type}; charset=utf-8; header=present` : type);
     res.setHeader('Cache-Control', 'no-store');
     if (req.method === 'HEAD') {
       gone.abort();

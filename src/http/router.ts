@@ -15,7 +15,14 @@ import { rateLimitRequests } from './request-limits.ts';
 import { maxBodyBytes } from './route/body-limits.ts';
 import { authorizeAndParse, type RouteResponse } from './route/invoke.ts';
 import { assertNoQuery } from './route/parse.ts';
-import { type AnyRoute, type PublicRoute, type RawInput, type Route, successStatus } from './route/route.ts';
+import {
+  type AnyRoute,
+  downloadTypes,
+  type PublicRoute,
+  type RawInput,
+  type Route,
+  successStatus,
+} from './route/route.ts';
 import { platformBase, recordServed } from './served.ts';
 
 function send(res: Response, { status, body }: RouteResponse): void {
@@ -78,11 +85,11 @@ function negotiateType(req: Request, { stream, download }: Offers): string {
   const offered = [
     'application/json',
     ...(stream === undefined ? [] : ['text/event-stream']),
-    ...(download === undefined ? [] : [download.mediaType]),
+    ...(download === undefined ? [] : download.forms.map((form) => downloadTypes[form])),
   ];
   const isOpened = download !== undefined && wantsPage(req) && Object.keys(req.query).length === 0;
-  const type = isOpened ? download.mediaType : req.accepts(offered);
-  const isHeadServed = type === download?.mediaType && download.servesHead === true;
+  const type = isOpened ? downloadTypes[download.forms[0]] : req.accepts(offered);
+  const isHeadServed = type !== 'application/json' && download?.servesHead === true;
   if (type !== false) return req.method === 'HEAD' && !isHeadServed ? 'application/json' : type;
   throw new AppError('BAD_REQUEST', 'None of the accepted media types is available', {
     status: 406,
@@ -131,7 +138,7 @@ function serve(route: Route, streams: Streams): RequestHandler {
       return serveStream(route, streams, raw, key, req, res);
     }
     if (type !== 'application/json')
-      return sendDownload(route, ctx, authorizeAndParse(route, ctx, raw), req, res);
+      return sendDownload(route, ctx, { input: authorizeAndParse(route, ctx, raw), type }, req, res);
     const { response, replayed } = await invokeOnce(route, ctx, raw, key);
     if (replayed) res.setHeader('Idempotency-Replayed', 'true');
     send(res, response);

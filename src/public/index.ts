@@ -33,6 +33,7 @@ export {
 export { describeVersion } from './openapi/describe-version.ts';
 export { type Proof, proveVersion } from './proof/prove.ts';
 export { listIndexes } from './read/indexes.ts';
+export type { FileForm } from './records/file-stream.ts';
 export type { QueryProblem, RecordQuery } from './records/record-query.ts';
 export type { SummaryColumn, SummaryQuery } from './records/record-summary.ts';
 export type { RecordReader } from './records/records.ts';

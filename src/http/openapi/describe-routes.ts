@@ -7,7 +7,13 @@ import {
   type SchemaObject,
 } from 'openapi3-ts/oas30';
 import type { z } from 'zod';
-import { type AnyRoute, type PublicRoute, type RouteGroup, successStatus } from '../route/route.ts';
+import {
+  type AnyRoute,
+  downloadTypes,
+  type PublicRoute,
+  type RouteGroup,
+  successStatus,
+} from '../route/route.ts';
 import { buildExample } from './example.ts';
 import {
   componentHeaders,
@@ -64,8 +70,15 @@ function streamContent(route: AnyRoute, components: Map<string, SchemaObject>) {
 
 function downloadContent(route: AnyRoute) {
   if (route.access === 'public' || route.download === undefined) return {};
-  const { mediaType, description, example } = route.download;
-  return { [mediaType]: { schema: { type: 'string' as const, description }, example } };
+  const { forms, description, example } = route.download;
+  return Object.fromEntries(
+    forms.map((form) => [
+      downloadTypes[form],
+      form === 'csv'
+        ? { schema: { type: 'string' as const, description }, example }
+        : { schema: { type: 'string' as const, format: 'binary' } },
+    ]),
+  );
 }
 
 const successTexts: Readonly<Record<number, string>> = {

@@ -59,7 +59,8 @@ function createRoute<
     },
     download: download && {
       ...download,
-      open: async (ctx, input, signal) => download.open(toContext(ctx, input as In), input as In, signal),
+      open: async (ctx, input, form, signal) =>
+        download.open(toContext(ctx, input as In), input as In, form, signal),
     },
     parse: (raw) => parseInput(spec, raw),
     handle: async (ctx, input) => spec.handler(toContext(ctx, input as In), input as In),

@@ -87,9 +87,17 @@ export type DownloadFile = {
   /** Aborted when the bytes end before the file is complete. */
   readonly aborted: AbortSignal;
 };
+/** The forms of files, with their media types. */
+export const downloadTypes = {
+  csv: 'text/csv',
+  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+} as const;
+export type DownloadForm = keyof typeof downloadTypes;
 export type Download<C, I> = {
-  readonly mediaType: 'text/csv';
+  /** The first is what a person gets who opens the address in a browser. */
+  readonly forms: readonly [DownloadForm, ...DownloadForm[]];
   readonly description: string;
+  /** Of the CSV file. */
   readonly example: string;
   /**
    * HEAD has the headers of the file when the client asks for it, as exports of the public interface do;
@@ -97,7 +105,7 @@ export type Download<C, I> = {
    */
   readonly servesHead?: true;
   /** An error it throws becomes an ordinary error response. `signal` is aborted when the client has gone. */
-  open(ctx: C, input: I, signal: AbortSignal): Promise<DownloadFile>;
+  open(ctx: C, input: I, form: DownloadForm, signal: AbortSignal): Promise<DownloadFile>;
 };
 
 /**

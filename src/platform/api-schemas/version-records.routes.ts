@@ -8,7 +8,7 @@ import { Id, Instant } from '../../http/fields.ts';
 import { maxPageSize, Pagination, toPage } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import type { DownloadFile } from '../../http/route/route.ts';
-import { allColumnTypes, getVersionReader, toQueryParameters } from '../../public/index.ts';
+import { allColumnTypes, type FileForm, getVersionReader, toQueryParameters } from '../../public/index.ts';
 import { getApiSchemaRow } from './api-schemas.service.ts';
 
 const given = z.union([z.string(), z.array(z.string())]);
@@ -124,13 +124,18 @@ async function listRecords(ctx: RequestCtx, request: RecordsRequest) {
 }
 
 /** Throws as `listRecords` does. `signal` is aborted when the client disconnects. */
-async function openCsv(ctx: RequestCtx, request: RecordsRequest, signal: AbortSignal): Promise<DownloadFile> {
+async function openFile(
+  ctx: RequestCtx,
+  request: RecordsRequest,
+  form: FileForm,
+  signal: AbortSignal,
+): Promise<DownloadFile> {
   const query = await toVersionQuery(ctx, request);
   const { bytes, aborted, total, syncedAt, stale } = await getVersionReader(ctx)
-    .csv(ctx, query, signal)
+    .file(ctx, query, form, signal)
     .catch(rethrowInOwnTerms);
   return {
-    fileName: `${query.version}-${query.resource}.csv`,
+    fileName: `${query.version}-${query.resource}.${form}`,
     headers: {
       'X-Total-Count': String(total),
       ...(syncedAt !== null && { 'X-Data-Synced-At': syncedAt }),
@@ -170,14 +175,14 @@ export const versionRecordRoutes = [
     },
     additionalErrors: [422],
     download: {
-      mediaType: 'text/csv',
+      forms: ['csv', 'xlsx'],
       description:
-        'All records that the filters select as a CSV file (RFC 4180), with the limits of exports; `page`, `pageSize` and `expand` are ' +
+        'All records that the filters select as a CSV file (RFC 4180) or an Excel workbook, with the limits of exports; `page`, `pageSize` and `expand` are ' +
         'refused with 400. Texts that a spreadsheet would read as a formula get a leading apostrophe; numbers stay as they are. `X-Total-Count` is ' +
         'the number of records.',
       example: 'id,number,date,amountDue\r\n7,INV-1007,2026-03-02,15.30\r\n',
       servesHead: true,
-      open: openCsv,
+      open: openFile,
     },
     handler: listRecords,
   }),

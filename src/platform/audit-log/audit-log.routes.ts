@@ -84,14 +84,14 @@ export const auditLogRoutes = [
       .refine(isSpan, noSpan),
     response: createPageSchema(AuditEntry),
     download: {
-      mediaType: 'text/csv',
+      forms: ['csv'],
       description:
         'All matching entries as a CSV file (RFC 4180), newest first, with the limits of exports; `page` and `pageSize` do not apply. ' +
         '`changes` is JSON. Texts that a spreadsheet would read as a formula get a leading apostrophe. `X-Total-Count` is the number of entries.',
       example:
         'at,actorEmail,actorId,credentialKind,credentialId,action,targetType,targetId,changes,ip,requestId,id\r\n' +
         '2026-03-02T10:15:00Z,ada@company.example,,session,,team.create,team,,"{""name"":""Sales""}",203.0.113.7,,\r\n',
-      open: (ctx, { query: { page: _page, pageSize: _pageSize, ...filter } }, signal) =>
+      open: (ctx, { query: { page: _page, pageSize: _pageSize, ...filter } }, _form, signal) =>
         openAuditCsv(ctx, withPeriod(filter, ctx.clock.now()), signal),
     },
     handler: (ctx, { query: { page, pageSize, ...filter } }) =>

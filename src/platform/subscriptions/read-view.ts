@@ -48,9 +48,15 @@ async function readCsv(
   const maxBytes = tenant.settings.mail.maxAttachmentBytes;
   const aborter = new AbortController();
   try {
-    const found = await records.csv(tenant, toRecordQuery(view), AbortSignal.any([aborter.signal, stop]), {
-      unmasked: false,
-    });
+    const found = await records.file(
+      tenant,
+      toRecordQuery(view),
+      'csv',
+      AbortSignal.any([aborter.signal, stop]),
+      {
+        unmasked: false,
+      },
+    );
     const chunks: Buffer[] = [];
     let size = 0;
     for await (const chunk of found.bytes) {

@@ -113,14 +113,14 @@ export const viewRoutes = [
     response: ViewRecords,
     additionalErrors: [422],
     download: {
-      mediaType: 'text/csv',
+      forms: ['csv', 'xlsx'],
       description:
-        'All records of the view as a CSV file (RFC 4180); `page` and `pageSize` are refused with 400. Texts that a spreadsheet would read as a ' +
+        'All records of the view as a CSV file (RFC 4180) or an Excel workbook; `page` and `pageSize` are refused with 400. Texts that a spreadsheet would read as a ' +
         'formula get a leading apostrophe; numbers stay as they are. `X-Total-Count` is the number of records, `X-View-Problems` names ' +
         'the columns and sorts that do not work at the moment. Returns 422 when a filter does not work. A browser that opens the address ' +
         'saves this file.',
       example: 'id,tranid,foreigntotal\r\n7,INV-1007,-15.30\r\n',
-      open: (ctx, { params, query }, left) => service.openViewCsv(ctx, params.id, query, left),
+      open: (ctx, { params, query }, form, left) => service.openViewFile(ctx, params.id, query, form, left),
     },
     handler: (ctx, { params, query }) => service.listViewRecords(ctx, params.id, query),
   }),

@@ -10,7 +10,7 @@ import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import type { DownloadFile } from '../../http/route/route.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { getRecordReader, type QueryProblem, type RecordQuery } from '../../public/index.ts';
+import { type FileForm, getRecordReader, type QueryProblem, type RecordQuery } from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
 import { findSummaryProblems, toSummaryProblem, toSummaryQuery } from './view-summary.ts';
 import type { NewView, View, ViewPatch } from './views.schemas.ts';
@@ -277,20 +277,22 @@ const toRights = ({ principal }: RequestCtx, { masked }: ViewRead) => ({
 });
 
 /**
- * A CSV file has no place for problems: throws 422 when a filter does not work; columns and sorts that do not
+ * A file has no place for problems: throws 422 when a filter does not work; columns and sorts that do not
  * work are named in the header `X-View-Problems`. Throws 404 for a view that the caller may not see. `left`
  * is aborted when the client disconnects.
  */
-export async function openViewCsv(
+export async function openViewFile(
   ctx: RequestCtx,
   id: string,
   read: ViewRead,
+  form: FileForm,
   left: AbortSignal,
 ): Promise<DownloadFile> {
   const view = await inTransaction(ctx, (tx) => getVisibleView(tx, ctx, id));
-  const { bytes, aborted, total, problems, heldBack, syncedAt } = await getRecordReader(ctx).csv(
+  const { bytes, aborted, total, problems, heldBack, syncedAt } = await getRecordReader(ctx).file(
     ctx,
     toRecordQuery(view),
+    form,
     left,
     toRights(ctx, read),
   );
@@ -298,7 +300,7 @@ export async function openViewCsv(
     throw invalid('A filter of the view does not work at the moment', problems.map(toViewProblem));
   const missing = problems.map((problem) => `${toViewProblem(problem).path} ${problem.code}`).join(', ');
   return {
-    fileName: `${view.name}.csv`,
+    fileName: `${view.name}.${form}`,
     headers: {
       'X-Total-Count': String(total),
       ...(syncedAt !== null && { 'X-Data-Synced-At': syncedAt }),

@@ -164,6 +164,19 @@ async function exportWhole(job: ExportJob, source: SnapshotSource): Promise<void
   }
 }
 
+/** The headers of the export itself, names and values in turn. */
+const listHeaders = (
+  { type, fileName }: ExportContent,
+  tag: string,
+  total: number | null,
+  isGzip: boolean,
+): string[] => [
+  ...['ETag', tag, 'Content-Type', contentTypes[type]],
+  ...(total === null ? [] : ['X-Total-Count', String(total)]),
+  ...(fileName === undefined ? [] : ['Content-Disposition', `attachment; filename="${fileName}"`]),
+  ...(isGzip ? ['Content-Encoding', 'gzip'] : []),
+];
+
 async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
   const { read, content } = job;
   const { req, res, headers } = read.exchange;
@@ -187,17 +200,7 @@ async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
           yieldToReads: job.exports.yieldToReads,
         });
   addFreshness(read.exchange, snapshot.freshness, read.endpoint);
-  headers.push(
-    'ETag',
-    tag,
-    ...(total === null ? [] : ['X-Total-Count', String(total)]),
-    'Content-Type',
-    contentTypes[content.type],
-    ...(content.fileName === undefined
-      ? []
-      : ['Content-Disposition', `attachment; filename="${content.fileName}"`]),
-  );
-  if (isGzip) headers.push('Content-Encoding', 'gzip');
+  headers.push(...listHeaders(content, tag, total, isGzip));
   res.writeHead(200, headers);
   if (rows === undefined) return void res.end();
   const stopWatch = watchExport(job, snapshot, rows);

@@ -10,6 +10,7 @@ import { readSummary } from '../read/summary.ts';
 import { readDescribedType } from '../version/available.ts';
 import type { FindLivingMasks } from '../version/living-masks.ts';
 import { isRecordId } from '../version/values.ts';
+import type { FileForm } from './file-stream.ts';
 import {
   bindQuery,
   compileEndpoint,
@@ -23,11 +24,11 @@ import {
 import { bindSummary, freshnessOfSummary, type SummaryColumn, type SummaryQuery } from './record-summary.ts';
 import {
   type CallerRights,
-  type CsvSources,
+  type FileSources,
   findQueryTarget,
-  type RecordsCsv,
-  startRecordsCsv,
-} from './records-csv.ts';
+  type RecordsFile,
+  startRecordsFile,
+} from './records-file.ts';
 
 /** The groups of a summary. */
 export type FoundGroups = {
@@ -47,7 +48,7 @@ export type FoundGroups = {
 };
 
 /** What reads of records share with those of the public interface. */
-export type RecordSources = CsvSources & {
+export type RecordSources = FileSources & {
   /** Queue for reads of saved queries, which no version declares and no index may serve. */
   readonly savedQueries: Semaphore;
   readonly findLivingMasks: FindLivingMasks;
@@ -94,11 +95,17 @@ export type RecordReader = {
     rights: CallerRights,
   ): Promise<string | undefined>;
   /**
-   * All records of one snapshot as CSV, in constant memory, queued with the exports of the public interface.
+   * All records of one snapshot as a file, in constant memory, queued with the exports of the public interface.
    * Resolves when the first rows are available; a caller that does not read to the end must abort the signal.
    * Rejects with 503 as `list` does, and when too many exports run.
    */
-  csv(tenant: TenantCtx, query: RecordQuery, signal: AbortSignal, rights: CallerRights): Promise<RecordsCsv>;
+  file(
+    tenant: TenantCtx,
+    query: RecordQuery,
+    form: FileForm,
+    signal: AbortSignal,
+    rights: CallerRights,
+  ): Promise<RecordsFile>;
   /**
    * The groups of a summary, of all records that the filters select. Groups, aggregates and filters that do
    * not work hold the rows back. Rejects with 503 as `list` does.
@@ -255,7 +262,8 @@ export function createRecordReader(sources: RecordSources): RecordReader {
       withPermit(sources, tenant, () => list(sources, tenant, query, page, rights)),
     get: (tenant, recordType, id, names, rights) =>
       withPermit(sources, tenant, () => get(sources, tenant, recordType, id, names, rights)),
-    csv: (tenant, query, signal, rights) => startRecordsCsv({ sources, ctx: tenant, query, signal, rights }),
+    file: (tenant, query, form, signal, rights) =>
+      startRecordsFile({ sources, ctx: tenant, query, form, signal, rights }),
     summarize: (tenant, query, rights) =>
       withPermit(sources, tenant, () => summarize(sources, tenant, query, rights)),
     checkSummary: (tenant, query, rights) => checkSummary(sources, tenant, query, rights),

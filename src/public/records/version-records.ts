@@ -19,7 +19,14 @@ import {
 } from '../version/published.ts';
 import { assertScopes } from '../version/scopes.ts';
 import { type MaskSources, narrowForPerson } from '../version/strictest-masks.ts';
-import { type CsvBytes, type CsvJob, copyRecords, type ExportSources, startCsv } from './csv-stream.ts';
+import {
+  copyRecords,
+  type ExportSources,
+  type FileBytes,
+  type FileForm,
+  type FileJob,
+  startFile,
+} from './file-stream.ts';
 
 export type VersionSources = KnownVersions & ExportSources & MaskSources;
 
@@ -50,14 +57,15 @@ export type VersionReader = {
    */
   list(tenant: TenantCtx, query: VersionQuery): Promise<VersionPage>;
   /**
-   * All selected records as CSV. A caller that does not read to the end must abort the signal. Rejects as
+   * All selected records as a file. A caller that does not read to the end must abort the signal. Rejects as
    * `list` does.
    */
-  csv(
+  file(
     tenant: TenantCtx,
     query: VersionQuery,
+    form: FileForm,
     signal: AbortSignal,
-  ): Promise<CsvBytes & Pick<VersionPage, 'total' | 'syncedAt' | 'stale'>>;
+  ): Promise<FileBytes & Pick<VersionPage, 'total' | 'syncedAt' | 'stale'>>;
 };
 
 async function findEndpoint(
@@ -94,12 +102,18 @@ async function list(sources: VersionSources, tenant: TenantCtx, request: Version
   return { records: `[${wholeText(records)}]`, total, page, pageSize, fields: shown, syncedAt, stale };
 }
 
-async function csv(sources: VersionSources, tenant: TenantCtx, request: VersionQuery, signal: AbortSignal) {
+async function openFile(
+  sources: VersionSources,
+  tenant: TenantCtx,
+  request: VersionQuery,
+  form: FileForm,
+  signal: AbortSignal,
+) {
   const endpoint = await findEndpoint(sources, tenant, request);
   const plan = planList(endpoint, request.query, { paged: false });
   const { recordType } = endpoint;
-  const job: CsvJob = { sources, ctx: tenant, recordType, signal };
-  return startCsv(job, async (source, onDone) => {
+  const job: FileJob = { sources, ctx: tenant, recordType, form, signal };
+  return startFile(job, async (source, onDone) => {
     const snapshot = await openSnapshot(source, recordType, tenant.settings.exports.maxDurationMs, signal);
     try {
       assertScopeFresh(endpoint, snapshot.freshness);
@@ -132,5 +146,5 @@ const maxParameters = 1_000;
 /** The caches are those of the public interface; a `tenant` must use the same connections. */
 export const createVersionReader = (sources: VersionSources): VersionReader => ({
   list: (tenant, query) => list(sources, tenant, query),
-  csv: (tenant, query, signal) => csv(sources, tenant, query, signal),
+  file: (tenant, query, form, signal) => openFile(sources, tenant, query, form, signal),
 });

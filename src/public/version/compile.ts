@@ -245,13 +245,15 @@ function compileEndpoint(
     relations: compileRelations(endpoint, getField, getEndpoint),
     search: Object.freeze((endpoint.search ?? []).map(getField)),
     takesOr: endpoint.or === true,
-    sortSets: new Map(
-      (endpoint.sortSets ?? []).map((names) => [names.join(), compileSort(names, getColumn)]),
-    ),
-    takesSortSets: endpoint.sortSets !== undefined,
+    ...compileSortSets(endpoint, getColumn),
     takesFormat: binding.takesFormat === true,
   });
 }
+
+const compileSortSets = ({ sortSets }: EndpointDefinition, getColumn: ColumnOf) => ({
+  sortSets: new Map((sortSets ?? []).map((names) => [names.join(), compileSort(names, getColumn)])),
+  takesSortSets: sortSets !== undefined,
+});
 
 function compileFilters({ filters: declared }: EndpointDefinition, id: CompiledColumn, getColumn: ColumnOf) {
   const filters: FilterParameter[] = [{ name: 'id', field: 'id', column: id, operator: 'eq' }];

@@ -1,10 +1,13 @@
 // The records of views, as pages and as CSV.
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import readXlsxFile from 'read-excel-file/node';
+import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openKnex } from '../../../src/db/connect.ts';
 import { loadInvoices } from '../../public/fixture.ts';
 import { base, listCodes, listIds, listProblems } from '../../setup/api.ts';
+import { asBuffer } from '../../setup/raw-body.ts';
 import { until } from '../../setup/until.ts';
 import { useViews } from './fixture.ts';
 
@@ -149,6 +152,29 @@ describe('GET /views/{id}/records as CSV', () => {
       await readRecords(org.api, id, '?pageSize=2&page=2'),
     ];
     expect(pages.flatMap((page) => listIds(page))).toEqual(['3', '2', '1', '4']);
+  });
+
+  it('is a workbook for those who ask for one', async () => {
+    const id = await make(org.api, { name: 'Open', columns: ['tranid', 'total', 'lastmodified'] });
+    const read = (view: string) =>
+      supertest(org.app)
+        .get(`${base}/views/${view}/records`)
+        .set({
+          authorization: `Bearer ${org.owner.secret}`,
+          accept: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+        })
+        .buffer(true)
+        .parse(asBuffer);
+    const answer = await read(id).expect(200);
+    expect(answer.headers['content-disposition']).toBe('attachment; filename=Open.xlsx');
+    const [sheet] = await readXlsxFile(answer.body as Buffer, { trim: false });
+    expect(sheet?.data[0]).toEqual(['id', 'tranid', 'total', 'lastmodified']);
+    expect(sheet?.data.slice(1)).toEqual(
+      expect.arrayContaining([
+        ['2', '-15.30', '12345678901234567890.10', null],
+        ['4', null, -15.3, new Date('2026-01-31T10:00:00Z')],
+      ]),
+    );
   });
 
   it('has no pages and no other media types', async () => {

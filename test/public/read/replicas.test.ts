@@ -78,7 +78,9 @@ describe('an export', () => {
     );
     await bumpGeneration(database.ctx, tenant.organizationId, records.length);
     site.cut();
-    await expect(site.reads.csv(tenant, query, never, fullAccess)).rejects.toMatchObject({ status: 503 });
+    await expect(site.reads.file(tenant, query, 'csv', never, fullAccess)).rejects.toMatchObject({
+      status: 503,
+    });
     expect(lent(site.replica.exports)).toBe(0);
   });
 
@@ -92,7 +94,7 @@ describe('an export', () => {
       onPrimary += 1;
     });
     const filters = [{ source: 'status', operator: 'eq', values: ['open'] }] as const;
-    const asked = site.reads.csv(site.tenant, { ...query, filters }, never, fullAccess);
+    const asked = site.reads.file(site.tenant, { ...query, filters }, 'csv', never, fullAccess);
     await expect(asked).rejects.toMatchObject({
       status: 503,
       message: expect.stringContaining('time limit'),

@@ -88,7 +88,7 @@ describe('a query by a caller who reads masked values', () => {
     const single = await records.get(tenant, 'invoice', '1', sources, masked);
     expect(JSON.parse(single ?? '')).toEqual(first);
     const some = query({ columns: named('tranid', 'total', 'trandate') });
-    const { bytes } = await records.csv(tenant, some, new AbortController().signal, masked);
+    const { bytes } = await records.file(tenant, some, 'csv', new AbortController().signal, masked);
     const text = await readText(bytes);
     expect(text.split('\r\n')[1]).toBe(`1,****1234,${first.total},2026`);
     const whole = await records.list(tenant, query({}), page, unmasked);
@@ -105,7 +105,7 @@ describe('a query by a caller who reads masked values', () => {
       0,
       [['filters[0].source', 'masked_field']],
     ]);
-    const csv = await records.csv(tenant, filtered, new AbortController().signal, masked);
+    const csv = await records.file(tenant, filtered, 'csv', new AbortController().signal, masked);
     expect(await readText(csv.bytes)).toBe('\ufeffid,tranid,total,trandate,lines,status\r\n');
     expect((await records.list(tenant, filtered, page, unmasked)).total).toBe(2);
     const sorted = query({

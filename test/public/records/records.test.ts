@@ -119,7 +119,7 @@ describe('a list', () => {
           }
           expect(seen).toEqual(wanted.map(({ id }) => Number(id)));
           const never = new AbortController().signal;
-          const csv = await records.csv(tenant, { ...asked, columns: [] }, never, fullAccess);
+          const csv = await records.file(tenant, { ...asked, columns: [] }, 'csv', never, fullAccess);
           expect((await readText(csv.bytes)).split('\r\n')).toEqual(['\ufeffid', ...seen.map(String), '']);
         },
       ),

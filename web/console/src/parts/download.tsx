@@ -1,5 +1,5 @@
-// Saves a list as a CSV file. A link can't ask for CSV, so the file is read first and then handed to the
-// browser.
+// Saves a list as a CSV file or an Excel workbook. A link can't ask for them, so the file is read first and
+// then handed to the browser.
 import { useState } from 'preact/hooks';
 import { type ApiError, readError, send, toApiError } from '../api.ts';
 import { formatBytes, formatCount } from '../format.ts';
@@ -7,13 +7,23 @@ import { Problem } from './problem.tsx';
 
 type Report = (total: number, bytes: number) => void;
 
+const forms = {
+  csv: { accept: 'text/csv', label: 'Export CSV' },
+  xlsx: {
+    accept: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+    label: 'Export for Excel',
+  },
+} as const;
+type Form = keyof typeof forms;
+
 /** Reads the file, and reports each piece of it. */
-async function readCsv(
+async function readFile(
   path: string,
+  form: Form,
   report: Report,
   signal: AbortSignal,
 ): Promise<{ file: Blob; total: number }> {
-  const response = await send(path, { headers: { accept: 'text/csv' }, signal });
+  const response = await send(path, { headers: { accept: forms[form].accept }, signal });
   if (response.body === null) throw await readError(response);
   const total = Number(response.headers.get('x-total-count'));
   let bytes = 0;
@@ -40,10 +50,13 @@ function saveFile(file: Blob, name: string): void {
 type State = { readonly running?: AbortController; readonly text?: string; readonly error?: ApiError };
 type Query = Readonly<Record<string, string>> | readonly (readonly [name: string, value: string])[];
 
-type CsvProps = { path: string; query?: Query; fileName: string; item?: string };
+type ExportProps = { path: string; query?: Query; fileName: string; form?: Form; item?: string };
 
-/** Saves all entries that `query` selects, with progress. `item` is what one of them is. */
-export function CsvButton({ path, query = {}, fileName, item = 'record' }: CsvProps) {
+/**
+ * Saves all entries that `query` selects, with progress. `fileName` is without an ending; `item` is what one of
+ * them is.
+ */
+export function ExportButton({ path, query = {}, fileName, form = 'csv', item = 'record' }: ExportProps) {
   const [{ running, text, error }, setState] = useState<State>({});
   const start = async (): Promise<void> => {
     const abort = new AbortController();
@@ -52,8 +65,8 @@ export function CsvButton({ path, query = {}, fileName, item = 'record' }: CsvPr
     setState({ running: abort });
     try {
       const search = new URLSearchParams(query as Record<string, string>);
-      const { file, total } = await readCsv(`${path}?${search}`, report, abort.signal);
-      saveFile(file, fileName);
+      const { file, total } = await readFile(`${path}?${search}`, form, report, abort.signal);
+      saveFile(file, `${fileName}.${form}`);
       setState({ text: `Exported ${formatCount(total, item)}` });
     } catch (thrown) {
       setState(abort.signal.aborted ? {} : { error: toApiError(thrown) });
@@ -62,7 +75,7 @@ export function CsvButton({ path, query = {}, fileName, item = 'record' }: CsvPr
   return (
     <>
       <button type="button" onClick={() => (running === undefined ? void start() : running.abort())}>
-        {running === undefined ? 'Export CSV' : 'Cancel the export'}
+        {running === undefined ? forms[form].label : 'Cancel the export'}
       </button>
       <span role="status" class="fine">
         {text}

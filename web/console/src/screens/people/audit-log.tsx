@@ -1,6 +1,6 @@
 // Who changed what, and when. Filters and page are in the address; the CSV file has all entries that the
 // filters select.
-import { CsvButton } from '../../parts/download.tsx';
+import { ExportButton } from '../../parts/download.tsx';
 import '../../styles/people.css';
 import { dayFilter, Facts, List, listQuery, searchFilter, selectFilter } from '../../parts/list.tsx';
 import { Page } from '../../parts/page.tsx';
@@ -74,7 +74,7 @@ export function AuditLog() {
       title="Audit log"
       lead="Every change. Entries are never changed or deleted."
       actions={
-        <CsvButton path={`/organizations/${path.id}/audit-log`} query={filters} fileName="audit-log.csv" />
+        <ExportButton path={`/organizations/${path.id}/audit-log`} query={filters} fileName="audit-log" />
       }
     >
       <List

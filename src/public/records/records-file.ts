@@ -1,16 +1,19 @@
-// Writes everything that a query finds as CSV for spreadsheets.
+// Writes everything that a query finds as a file for spreadsheets.
 import type { TenantCtx } from '../../core/ctx.ts';
+import { createSheetWriter } from '../export/sheet.ts';
 import { openSnapshot, type SnapshotSource } from '../export/snapshot.ts';
+import { sheetNames, streamWorkbook } from '../export/workbook.ts';
 import { readAvailableType } from '../version/available.ts';
 import type { FindLivingMasks } from '../version/living-masks.ts';
 import {
-  type CsvBytes,
-  type CsvJob,
   copyRecords,
   createWriter,
   type ExportSources,
-  startCsv,
-} from './csv-stream.ts';
+  type FileBytes,
+  type FileForm,
+  type FileJob,
+  startFile,
+} from './file-stream.ts';
 import {
   type BoundQuery,
   bindQuery,
@@ -23,7 +26,7 @@ import {
   unknownRecordTypeProblem,
 } from './record-query.ts';
 
-export type RecordsCsv = CsvBytes & {
+export type RecordsFile = FileBytes & {
   readonly columns: readonly QueryColumn[];
   readonly problems: readonly QueryProblem[];
   /** No records are returned because of the problems. */
@@ -38,33 +41,41 @@ export type RecordsCsv = CsvBytes & {
 
 const wholeResult = { page: 1, pageSize: 1 };
 
-const headerLine = ({ columns }: RecordQuery): Buffer =>
-  createWriter(['id', ...columns.map(({ name }) => name)].map((name) => ({ name, kind: 'text' }))).head;
+async function* headerOf({ columns, recordType }: RecordQuery, form: FileForm): AsyncGenerator<Buffer> {
+  const names = ['id', ...columns.map(({ name }) => name)].map((name) => ({ name, kind: 'text' as const }));
+  if (form === 'csv') yield createWriter(names).head;
+  else {
+    const [name = recordType] = sheetNames([recordType]);
+    const open = async function* () {
+      yield createSheetWriter(names).head;
+    };
+    yield* streamWorkbook([{ name, open }]);
+  }
+}
 
 /** The header line alone. */
 const headerOnly = (
-  query: RecordQuery,
+  { query, form }: Pick<FileRequest, 'query' | 'form'>,
   bound: Pick<BoundQuery, 'columns' | 'problems'>,
   syncedAt: string | null,
-): RecordsCsv => ({
+): RecordsFile => ({
   columns: bound.columns,
   problems: bound.problems,
   heldBack: true,
   total: 0,
   syncedAt,
-  bytes: (async function* () {
-    yield headerLine(query);
-  })(),
+  bytes: headerOf(query, form),
   aborted: new AbortController().signal,
 });
 
-export type CsvSources = ExportSources & { readonly findLivingMasks: FindLivingMasks };
+export type FileSources = ExportSources & { readonly findLivingMasks: FindLivingMasks };
 /** Whether the caller reads masked fields as they are. */
 export type CallerRights = { readonly unmasked: boolean };
-type CsvRequest = {
-  readonly sources: CsvSources;
+type FileRequest = {
+  readonly sources: FileSources;
   readonly ctx: TenantCtx;
   readonly query: RecordQuery;
+  readonly form: FileForm;
   readonly signal: AbortSignal;
   readonly rights: CallerRights;
 };
@@ -73,7 +84,7 @@ const noMasks: QueryMasks = new Map();
 
 /** What queries of the record type are bound to; undefined when it was never set up. */
 export async function findQueryTarget(
-  { findLivingMasks }: CsvSources,
+  { findLivingMasks }: FileSources,
   ctx: TenantCtx,
   recordType: string,
   { unmasked }: CallerRights,
@@ -86,17 +97,17 @@ export async function findQueryTarget(
 
 /** One attempt. `onDone` is called once, when the connection is no longer needed. */
 async function startOnce(
-  request: CsvRequest,
-  job: CsvJob,
+  request: FileRequest,
+  job: FileJob,
   source: SnapshotSource,
   onDone: () => void,
-): Promise<RecordsCsv> {
+): Promise<RecordsFile> {
   const { sources, ctx, query, signal, rights } = request;
   const target = await findQueryTarget(sources, ctx, query.recordType, rights);
   if (target === undefined) {
     onDone();
     const columns = query.columns.map((column) => ({ ...column, type: null }));
-    return headerOnly(query, { columns, problems: [unknownRecordTypeProblem] }, null);
+    return headerOnly(request, { columns, problems: [unknownRecordTypeProblem] }, null);
   }
   const { plan, ...bound } = bindQuery(query, target, wholeResult);
   const snapshot = await openSnapshot(source, query.recordType, ctx.settings.exports.maxDurationMs, signal);
@@ -106,7 +117,7 @@ async function startOnce(
     if (bound.matchesNothing) {
       snapshot.destroy();
       onDone();
-      return headerOnly(query, { ...bound, problems }, syncedAt);
+      return headerOnly(request, { ...bound, problems }, syncedAt);
     }
     return {
       ...bound,
@@ -126,8 +137,8 @@ async function startOnce(
  * Rejects with 503 when too many exports run, no sync of the record type has been published, or the database
  * is unavailable; with the reason of the signal when it aborts first.
  */
-export function startRecordsCsv(request: CsvRequest): Promise<RecordsCsv> {
-  const { sources, ctx, query, signal } = request;
-  const job: CsvJob = { sources, ctx, recordType: query.recordType, signal };
-  return startCsv(job, (source, onDone) => startOnce(request, job, source, onDone));
+export function startRecordsFile(request: FileRequest): Promise<RecordsFile> {
+  const { sources, ctx, query, form, signal } = request;
+  const job: FileJob = { sources, ctx, recordType: query.recordType, form, signal };
+  return startFile(job, (source, onDone) => startOnce(request, job, source, onDone));
 }

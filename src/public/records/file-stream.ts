@@ -1,9 +1,10 @@
-// What every CSV of records for people has in common: one snapshot, in constant memory, with the queue and
-// limits of the exports of the public interface. It begins with a byte order mark. Texts that a spreadsheet
-// would run as a formula get an apostrophe; numbers are never changed.
+// What every file of records for people has in common: one snapshot, in constant memory, with the queue and
+// limits of the exports of the public interface. CSV begins with a byte order mark, and texts that a
+// spreadsheet would run as a formula get an apostrophe; numbers are never changed.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { startCopy, watchCopy } from '../export/copy-lines.ts';
+import { startWorkbook } from '../export/copy-workbook.ts';
 import { createCsvWriter } from '../export/csv.ts';
 import { copyStatement } from '../export/export-sql.ts';
 import { acquireExport, type ExportState } from '../export/export-state.ts';
@@ -16,20 +17,24 @@ import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
 export const createWriter: Parameters<typeof startCopy>[1]['createWriter'] = (columns) =>
   createCsvWriter(columns, { guardFormulas: true, withMark: true });
 
+export const fileForms = ['csv', 'xlsx'] as const;
+export type FileForm = (typeof fileForms)[number];
+
 export type ExportSources = { readonly exports: ExportState; readonly getReader: ReaderOf };
 
 /** `signal` is aborted when the reader of the bytes has gone. */
-export type CsvJob = {
+export type FileJob = {
   readonly sources: ExportSources;
   readonly ctx: TenantCtx;
   readonly recordType: string;
+  readonly form: FileForm;
   readonly signal: AbortSignal;
 };
 
-export type CsvBytes = {
+export type FileBytes = {
   /**
-   * UTF-8: a header line, then the records, with CR LF line ends. Ends cleanly only when it is complete. Can
-   * be read once.
+   * CSV in UTF-8: a header line, then the records, with CR LF line ends; or a workbook. Ends cleanly only when
+   * it is complete. Can be read once.
    */
   readonly bytes: AsyncIterable<Buffer>;
   /** Aborted when the service ends the stream early, because its reader is slow or a writer is blocked. */
@@ -41,30 +46,33 @@ export type CsvBytes = {
  * reader disconnected.
  */
 export async function copyRecords(
-  job: CsvJob,
+  job: FileJob,
   snapshot: Snapshot,
   plan: ListPlan,
   onDone: () => void,
-): Promise<CsvBytes & { readonly total: number }> {
-  const { sources, ctx, signal } = job;
+): Promise<FileBytes & { readonly total: number }> {
+  const { sources, ctx, form, signal } = job;
   const total = await loadTotal(snapshot, sources.getReader(ctx.organizationId), plan);
-  const rows = await startCopy(snapshot, {
-    write: (table) => copyStatement(table, plan, 'csv'),
-    total,
-    signal,
-    createWriter,
-    yieldToReads: sources.exports.yieldToReads,
-  });
+  const options = { signal, yieldToReads: sources.exports.yieldToReads };
+  const rows =
+    form === 'xlsx'
+      ? await startWorkbook(snapshot, plan, total, options)
+      : await startCopy(snapshot, {
+          ...options,
+          write: (table) => copyStatement(table, plan, 'csv'),
+          total,
+          createWriter,
+        });
   return { total, ...watchedBytes(job, snapshot, rows, onDone) };
 }
 
 /** The bytes, watched until they end, are cut off, or the reader disconnects. */
 function watchedBytes(
-  { sources, ctx, recordType, signal }: CsvJob,
+  { sources, ctx, recordType, signal }: FileJob,
   snapshot: Snapshot,
   rows: Awaited<ReturnType<typeof startCopy>>,
   onDone: () => void,
-): CsvBytes {
+): FileBytes {
   const aborted = new AbortController();
   let isOffered = false;
   const finish = (): void => {
@@ -76,7 +84,7 @@ function watchedBytes(
   const cutOff = (reason: string): void => {
     ctx.log.info(
       { organizationId: ctx.organizationId, recordType, reason, bytes: rows.bytesTaken() },
-      'CSV of records was cut off',
+      'file of records was cut off',
     );
     aborted.abort(new Error(`cut off: ${reason}`));
     finish();
@@ -115,8 +123,8 @@ function watchedBytes(
  * until `start` calls `onDone`. Rejects with 503 when too many exports run, no sync of the record type has
  * been published, or the database is unavailable; with the reason of the signal when it aborts first.
  */
-export async function startCsv<T>(
-  { sources, ctx, recordType, signal }: CsvJob,
+export async function startFile<T>(
+  { sources, ctx, recordType, signal }: FileJob,
   start: (source: SnapshotSource, onDone: () => void) => Promise<T>,
 ): Promise<T> {
   const releasePermit = await acquireExport(sources.exports, ctx.organizationId, signal);
