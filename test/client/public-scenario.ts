@@ -79,6 +79,11 @@ const code: 'NOT_FOUND' | undefined =
 // What the description does not know must not compile.
 // @ts-expect-error: no such filter
 await client.GET('/v1/invoices', { params: { query: { colour: 'red' } } });
+// Next to a known filter it compiles, unless the query is checked by itself.
+type ListQuery = NonNullable<paths['/v1/invoices']['get']['parameters']['query']>;
+// @ts-expect-error: no such filter
+const mixed = { total_gt: 0, totl_lt: 9 } satisfies ListQuery;
+const refused = await client.GET('/v1/invoices', { params: { query: mixed } });
 // @ts-expect-error: this field sorts nothing
 await client.GET('/v1/invoices', { params: { query: { sort: 'customer' } } });
 // @ts-expect-error: no such resource
@@ -90,6 +95,7 @@ const unsure = (change: (typeof changes.data)[number]): unknown => change.record
 
 console.log(
   JSON.stringify({
+    refused: refused.response.status,
     totals,
     total: listed.pagination.total,
     narrowed: narrowed.data.map((record) => Object.keys(record)),

@@ -143,6 +143,7 @@ describe('a typed client of a published version', () => {
     expect(
       JSON.parse(await run('public-scenario.ts', `${server.url}/api/public`, reader.secret, reader.tenant)),
     ).toEqual({
+      refused: 400,
       totals: [12, 11, 10],
       total: 12,
       narrowed: [['id', 'number', 'paid']],
