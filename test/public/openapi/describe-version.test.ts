@@ -1,34 +1,14 @@
 // The description of a version without new declarations is stored in test/public/golden.
-import type { oas31 } from 'openapi3-ts';
 import supertest from 'supertest';
 import { describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
-import { describeVersion } from '../../../src/public/openapi/describe-version.ts';
-import { bindDocument } from '../../../src/public/version/bind.ts';
-import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { makeMember, makeSession } from '../../setup/organization.ts';
 import { useStarted } from '../../setup/use-started.ts';
-import { availableInvoices } from '../compiled.ts';
+import { bindEndpoints, describeEndpoints } from '../compiled.ts';
 import { type Get, invoicesEndpoint, openSite } from '../fixture.ts';
 import { lintTotals, schemaErrors } from './problems.ts';
 
-const describeEndpoints = (endpoints: unknown[], previous: unknown[] | null = null): oas31.OpenAPIObject => {
-  const parse = (list: unknown[]) => {
-    const { endpoints: parsed } = SchemaDocument.parse({ endpoints: list });
-    return { endpoints: parsed, bindings: bindDocument({ endpoints: parsed }, availableInvoices()) };
-  };
-  return JSON.parse(
-    describeVersion({
-      version: 'v2',
-      name: '',
-      notes: 'For partners.',
-      draft: false,
-      previous: previous === null ? null : { version: 'v1', ...parse(previous) },
-      ...parse(endpoints),
-    }),
-  );
-};
-
+const notes = 'For partners.';
 const awkward = [
   { ...invoicesEndpoint, sorts: [], maxPageSize: 10 },
   { ...invoicesEndpoint, name: 'a-1', defaultSort: { field: 'date', order: 'desc' } },
@@ -43,8 +23,9 @@ const awkward = [
 
 describe('describeVersion', () => {
   it('is valid OpenAPI 3.1 and lint-clean', async () => {
+    const previous = { version: 'v1', ...bindEndpoints([invoicesEndpoint]) };
     for (const endpoints of [[invoicesEndpoint], awkward, []]) {
-      const described = JSON.stringify(describeEndpoints(endpoints, [invoicesEndpoint]));
+      const described = describeEndpoints(endpoints, { notes, previous });
       expect(await schemaErrors(described)).toEqual([]);
       if (endpoints.length > 0)
         expect(await lintTotals(described)).toEqual({ errors: 0, warnings: 0, ignored: 0 });
@@ -54,9 +35,8 @@ describe('describeVersion', () => {
   it('ends descriptions of the publisher with a full stop before adding text', () => {
     const describeTotal = (description: string) => {
       const fields = [{ name: 'total', source: 'total', description }];
-      const described = describeEndpoints([{ ...invoicesEndpoint, fields, filters: [], sorts: [] }]);
-      const record = described.components?.schemas?.['Invoice'] as oas31.SchemaObject | undefined;
-      return record?.properties?.['total'];
+      const endpoint = { ...invoicesEndpoint, fields, filters: [], sorts: [] };
+      return JSON.parse(describeEndpoints([endpoint], { notes })).components.schemas.Invoice.properties.total;
     };
     for (const written of ['What is due', 'What is due.'])
       expect(describeTotal(written)).toMatchObject({

@@ -1,52 +1,31 @@
-// The description of summaries, related records, search, alternatives, filters on lines and several sorts.
+// The description of summaries, related records, search, alternatives, filters on lines, several sorts, and fields
+// that are scopable, tagged or hashed. Other masks: golden-description.test.ts.
 import type { oas31 } from 'openapi3-ts';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { AccessLayer, RecordAccess } from '../../../src/core/record-access.ts';
-import { describeVersion } from '../../../src/public/openapi/describe-version.ts';
 import { restrictDescription } from '../../../src/public/openapi/restrict-description.ts';
-import { bindDocument } from '../../../src/public/version/bind.ts';
 import { compileSchema } from '../../../src/public/version/compile.ts';
 import { readableEndpoints } from '../../../src/public/version/narrow.ts';
-import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
-import { availableInvoices } from '../compiled.ts';
+import { availableInvoices, bindEndpoints, describeEndpoints } from '../compiled.ts';
 import { lintTotals, schemaErrors } from './problems.ts';
 import { parties, richInvoices } from './richer-document.ts';
 
-const parse = (list: readonly unknown[], money: object = {}) => {
-  const { endpoints } = SchemaDocument.parse({ endpoints: list });
-  const bindings = bindDocument({ endpoints }, availableInvoices());
-  const { invoice } = bindings;
-  return {
-    endpoints,
-    bindings: invoice === undefined ? bindings : { ...bindings, invoice: { ...invoice, ...money } },
-  };
-};
-const buildText = (
-  list: readonly unknown[],
-  { serverUrl, ...money }: { serverUrl?: string; currency?: string; amounts?: object } = {},
-): string =>
-  describeVersion({
-    version: 'v2',
-    name: '',
-    notes: '',
-    draft: false,
-    serverUrl: serverUrl ?? null,
-    previous: null,
-    ...parse(list, money),
-  });
-const buildDocument = (list: readonly unknown[]): oas31.OpenAPIObject => JSON.parse(buildText(list));
+const buildDocument = (list: readonly unknown[]): oas31.OpenAPIObject => JSON.parse(describeEndpoints(list));
 
 const restricted = (
   list: readonly unknown[],
   layer: Partial<AccessLayer>,
   unmasked = true,
 ): { text: string; body: oas31.OpenAPIObject } => {
-  const schema = compileSchema({ id: 'x', version: 'v2', maskSecret: Buffer.alloc(32), ...parse(list) });
+  const schema = compileSchema({
+    ...{ id: 'x', version: 'v2', maskSecret: Buffer.alloc(32) },
+    ...bindEndpoints(list),
+  });
   const access: RecordAccess = {
     layers: [{ versions: [], resources: [], rows: null, fields: null, ...layer }],
     unmasked,
   };
-  const text = restrictDescription(buildText(list), readableEndpoints(schema, access));
+  const text = restrictDescription(describeEndpoints(list), readableEndpoints(schema, access));
   return { text, body: JSON.parse(text) };
 };
 
@@ -70,7 +49,7 @@ beforeAll(() => {
 
 describe('the description of a version that declares everything', () => {
   it('is valid OpenAPI 3.1 and lint-clean', async () => {
-    const described = buildText([richInvoices, parties], { serverUrl: 'https://portal.example' });
+    const described = describeEndpoints([richInvoices, parties], { serverUrl: 'https://portal.example' });
     expect(await schemaErrors(described)).toEqual([]);
     expect(await lintTotals(described)).toMatchObject({ errors: 0, warnings: 0 });
   });
@@ -152,7 +131,7 @@ describe('the description of related records', () => {
 
   it('describes relations between resources in both directions', async () => {
     const back = { ...parties, relations: [{ name: 'first', field: 'number', resource: 'invoices' }] };
-    const described = buildText([richInvoices, back]);
+    const described = describeEndpoints([richInvoices, back]);
     expect(await schemaErrors(described)).toEqual([]);
     expect(findSchema(JSON.parse(described), 'Party').properties).toHaveProperty('first');
   });
@@ -226,8 +205,10 @@ describe('the description of a summary', () => {
   });
 
   it('says that several currencies are never added up, where records have one', () => {
-    const isSaid = (list: readonly unknown[], money: object = { currency: 'status' }) =>
-      buildText(list, money).includes('several_currencies');
+    const isSaid = (list: readonly unknown[], money: object = { currency: 'status' }) => {
+      const bound = bindEndpoints(list, { invoice: { ...availableInvoices().invoice, ...money } });
+      return describeEndpoints(list, bound).includes('several_currencies');
+    };
     const aggregating = (aggregates: readonly object[]) => [{ ...richInvoices, aggregates }, parties];
     const rich = [richInvoices, parties];
     expect(isSaid(rich)).toBe(true);
@@ -274,9 +255,43 @@ describe('the description for a reader of a part', () => {
   });
 });
 
+describe('the description of fields', () => {
+  it('shows scopable and tagged ones, how masked ones look, and those that the ERP does not have', async () => {
+    const described = describeEndpoints([
+      {
+        name: 'invoices',
+        recordType: 'invoice',
+        fields: [
+          { name: 'customerId', source: 'entity', scopable: true, tags: ['personal', 'confidential'] },
+          { name: 'seq', source: 'seq', mask: 'hash', description: 'Position' },
+          {
+            ...{ name: 'lines', source: 'lines', tags: ['personal'] },
+            fields: [{ name: 'item', source: 'item', mask: 'hash', tags: ['personal'] }],
+          },
+          { name: 'unknown', source: 'nothing', mask: 'hash', scopable: true },
+        ],
+      },
+    ]);
+    expect(await schemaErrors(described)).toEqual([]);
+    expect(findSchema(JSON.parse(described), 'Invoice').properties).toMatchObject({
+      customerId: { 'x-scopable': true, 'x-tags': ['personal', 'confidential'] },
+      seq: {
+        type: ['integer', 'string', 'null'],
+        description: expect.stringMatching(/^Position\..*HMAC-SHA-256/),
+        'x-mask': 'hash',
+      },
+      lines: {
+        'x-tags': ['personal'],
+        items: { properties: { item: { 'x-mask': 'hash', 'x-tags': ['personal'] } } },
+      },
+      unknown: { 'x-mask': 'hash', 'x-scopable': true },
+    });
+  });
+});
+
 describe('the servers of a description', () => {
   it('have the configured address first and the relative one second', () => {
-    const { servers } = JSON.parse(buildText([parties], { serverUrl: 'https://portal.example' }));
+    const { servers } = JSON.parse(describeEndpoints([parties], { serverUrl: 'https://portal.example' }));
     expect(servers.map(({ url }: { url: string }) => url)).toEqual([
       'https://portal.example/api/public',
       '/api/public',

@@ -2,23 +2,14 @@
 // stages.
 import { describe, expect, it } from 'vitest';
 import { listIndexes } from '../../../src/public/read/indexes.ts';
-import { type Available, bindDocument } from '../../../src/public/version/bind.ts';
+import type { Available } from '../../../src/public/version/bind.ts';
 import { compareVersions } from '../../../src/public/version/compare.ts';
 import { compileSchema } from '../../../src/public/version/compile.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { listShownColumns } from '../../../src/public/version/shown-columns.ts';
-import { validateDocument } from '../../../src/public/version/validate.ts';
-import { invoiceColumns } from '../fixture.ts';
+import { availableInvoices, bindEndpoints, listProblems } from '../compiled.ts';
 
-const available: Available = {
-  invoice: {
-    label: 'Invoice',
-    idType: 'integer',
-    hasData: true,
-    columns: invoiceColumns,
-    volatileFields: ['status'],
-  },
-};
+const available: Available = { invoice: { ...availableInvoices().invoice, volatileFields: ['status'] } };
 
 type Field = readonly [name: string, source: string, more?: object];
 const endpoint = (fields: readonly Field[], more: object = {}) => ({
@@ -27,12 +18,8 @@ const endpoint = (fields: readonly Field[], more: object = {}) => ({
   fields: fields.map(([name, source, declared]) => ({ name, source, ...declared })),
   ...more,
 });
-const createDocument = (...fields: readonly Field[]) =>
-  SchemaDocument.parse({ endpoints: [endpoint(fields)] });
-const problems = (...fields: readonly Field[]) =>
-  validateDocument(createDocument(...fields), available).map(
-    ({ path, code, blocks }) => `${blocks} ${path} ${code}`,
-  );
+const bind = (...fields: readonly Field[]) => bindEndpoints([endpoint(fields)], available);
+const problems = (...fields: readonly Field[]) => listProblems([endpoint(fields)], available);
 const scopable = { scopable: true };
 const line = (name: string, source: string, more: object = {}) => ({ name, source, ...more });
 
@@ -49,7 +36,7 @@ describe('SchemaDocument', () => {
   });
 
   it('leaves definitions without them as they were', () => {
-    expect(createDocument(['a', 'tranid']).endpoints[0]?.fields).toEqual([
+    expect(bind(['a', 'tranid']).endpoints[0]?.fields).toEqual([
       { name: 'a', source: 'tranid', description: '' },
     ]);
   });
@@ -149,15 +136,8 @@ describe('validateDocument', () => {
 });
 
 describe('compareVersions', () => {
-  const comparable = (...fields: readonly Field[]) => {
-    const document = createDocument(...fields);
-    return { endpoints: document.endpoints, bindings: bindDocument(document, available) };
-  };
   const changes = (before: object, after: object) =>
-    compareVersions(
-      comparable(['customerId', 'entity', before]),
-      comparable(['customerId', 'entity', after]),
-    );
+    compareVersions(bind(['customerId', 'entity', before]), bind(['customerId', 'entity', after]));
 
   it('describes masks and scopable fields, and which of their changes break clients', () => {
     const path = 'invoices.fields.customerId';
@@ -175,7 +155,7 @@ describe('compareVersions', () => {
   });
 
   it('describes the masks of fields of lines', () => {
-    const lines = (more: object) => comparable(['lines', 'lines', { fields: [line('item', 'item', more)] }]);
+    const lines = (more: object) => bind(['lines', 'lines', { fields: [line('item', 'item', more)] }]);
     expect(compareVersions(lines({}), lines({ mask: 'hash' }))).toMatchObject([
       { path: 'invoices.fields.lines.item', breaking: true },
     ]);
@@ -184,8 +164,8 @@ describe('compareVersions', () => {
 
 describe('indexes and columns', () => {
   const expressions = (more: object, ...fields: readonly Field[]) => {
-    const document = SchemaDocument.parse({ endpoints: [endpoint(fields, more)] });
-    return listIndexes(document, bindDocument(document, available))
+    const bound = bindEndpoints([endpoint(fields, more)], available);
+    return listIndexes(bound, bound.bindings)
       .get('invoice')
       ?.map(({ expression }) => expression);
   };
@@ -211,31 +191,24 @@ describe('indexes and columns', () => {
   });
 
   it('marks the columns of scopable fields, under whatever name they are shown', () => {
-    const document = createDocument(
+    const { endpoints, bindings } = bind(
       ['customerId', 'entity', scopable],
       ['again', 'entity'],
       ['number', 'tranid'],
     );
-    expect(listShownColumns(document.endpoints, bindDocument(document, available)).get('invoice')).toEqual([
+    expect(listShownColumns(endpoints, bindings).get('invoice')).toEqual([
       { column: 'f_entity', scopable: true },
       { column: 'f_tranid' },
     ]);
   });
 
   it('compiles scopable columns by source, and masks of fields and of lines', () => {
-    const document = createDocument(
+    const bound = bind(
       ['customerId', 'entity', scopable],
       ['date', 'trandate', { mask: 'year' }],
       ['lines', 'lines', { fields: [line('item', 'item', { mask: 'hash' })] }],
     );
-    const bindings = bindDocument(document, available);
-    const compiled = compileSchema({
-      ...document,
-      bindings,
-      id: 'x',
-      version: 'v1',
-      maskSecret: Buffer.alloc(32, 1),
-    });
+    const compiled = compileSchema({ ...bound, id: 'x', version: 'v1', maskSecret: Buffer.alloc(32, 1) });
     const invoices = compiled.endpoints.get('invoices');
     expect([...(invoices?.scopable ?? [])]).toEqual([
       ['id', { column: 'id', type: 'integer' }],

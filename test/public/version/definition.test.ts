@@ -1,12 +1,12 @@
 // The pure stages of a definition: schema, rules, binding, compiling, comparing.
 import { describe, expect, it } from 'vitest';
 import { listIndexes } from '../../../src/public/read/indexes.ts';
-import { type Available, bindDocument } from '../../../src/public/version/bind.ts';
-import { compareVersions } from '../../../src/public/version/compare.ts';
+import type { Available } from '../../../src/public/version/bind.ts';
 import { compileSchema } from '../../../src/public/version/compile.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
 import { validateDocument } from '../../../src/public/version/validate.ts';
 import type { RecordColumn } from '../../../src/warehouse/columns.ts';
+import { availableInvoices, bindEndpoints, listChanges, listProblems } from '../compiled.ts';
 import { invoiceColumns, invoicesEndpoint } from '../fixture.ts';
 
 const text = { part: 'value', type: 'text', lineFields: null } as const;
@@ -39,8 +39,6 @@ const endpoint = (changes: Endpoint = {}): Endpoint => ({
 const fields = (...list: [name: string, source: string, more?: object][]) => ({
   fields: list.map(([name, source, more]) => ({ name, source, ...more })),
 });
-const found = (doc: SchemaDocument) =>
-  validateDocument(doc, available).map(({ path, code, blocks }) => `${blocks} ${path} ${code}`);
 
 describe('SchemaDocument', () => {
   it('is strict, bounded and fills in defaults', () => {
@@ -74,18 +72,18 @@ describe('SchemaDocument', () => {
 describe('validateDocument', () => {
   const reserved = ['id', 'page', 'pageSize', 'sort', 'order', 'fields', 'since', 'limit', 'draft'];
   it('accepts a complete definition', () => {
-    expect(found(document(invoicesEndpoint))).toEqual([]);
+    expect(listProblems([invoicesEndpoint], available)).toEqual([]);
   });
 
-  it.each<[string, SchemaDocument, string[]]>([
-    ['no endpoint', document(), ['publish endpoints no_endpoints']],
+  it.each<[string, Endpoint[], string[]]>([
+    ['no endpoint', [], ['publish endpoints no_endpoints']],
     [
       'illegal names',
-      document(
+      [
         endpoint({ name: 'Invoices' }),
         endpoint({ name: `a${'b'.repeat(63)}` }),
         endpoint({ name: 'a', ...fields(['Number', 'tranid'], ['a-b', 'status'], ['_x', 'total']) }),
-      ),
+      ],
       [
         'save endpoints[0].name illegal_name',
         'save endpoints[1].name illegal_name',
@@ -96,17 +94,17 @@ describe('validateDocument', () => {
     ],
     [
       'reserved names',
-      document(endpoint(fields(...reserved.map((name): [string, string] => [name, 'tranid'])))),
+      [endpoint(fields(...reserved.map((name): [string, string] => [name, 'tranid'])))],
       Array.from({ length: 9 }, (_, index) => `save endpoints[0].fields[${index}].name reserved_name`),
     ],
     [
       'duplicates, ignoring case',
-      document(endpoint(fields(['number', 'tranid'], ['nUMBER', 'status'])), endpoint()),
+      [endpoint(fields(['number', 'tranid'], ['nUMBER', 'status'])), endpoint()],
       ['save endpoints[1].name duplicate', 'save endpoints[0].fields[1].name duplicate'],
     ],
     [
       'a field named like a filter of another field',
-      document(
+      [
         endpoint(
           fields(
             ['date', 'trandate'],
@@ -116,7 +114,7 @@ describe('validateDocument', () => {
             ['id_not', 'tranid'],
           ),
         ),
-      ),
+      ],
       [
         'save endpoints[0].fields[1].name clashes_with_filter',
         'save endpoints[0].fields[2].name clashes_with_filter',
@@ -125,11 +123,11 @@ describe('validateDocument', () => {
     ],
     [
       'unknown and unsynced record types',
-      document(
+      [
         endpoint({ recordType: 'invoyce' }),
         endpoint({ name: 'b', recordType: 'customer' }),
         endpoint({ name: 'c', recordType: 'constructor' }),
-      ),
+      ],
       [
         'publish endpoints[0].recordType unknown_record_type',
         'publish endpoints[1].recordType not_synced',
@@ -139,7 +137,7 @@ describe('validateDocument', () => {
     ],
     [
       'unknown, loading, vanished, stale and returned fields',
-      document(
+      [
         endpoint(
           fields(
             ['a', 'tranidd'],
@@ -152,7 +150,7 @@ describe('validateDocument', () => {
             ['h', 'back'],
           ),
         ),
-      ),
+      ],
       [
         'publish endpoints[0].fields[0].source unknown_source',
         'publish endpoints[0].fields[1].source still_loading',
@@ -165,7 +163,7 @@ describe('validateDocument', () => {
     ],
     [
       'lines',
-      document(
+      [
         endpoint(
           fields(
             ['a', 'lines'],
@@ -183,7 +181,7 @@ describe('validateDocument', () => {
             ],
           ),
         ),
-      ),
+      ],
       [
         'save endpoints[0].fields[0].fields lines_without_fields',
         'save endpoints[0].fields[1].fields fields_without_lines',
@@ -196,12 +194,12 @@ describe('validateDocument', () => {
     ],
     [
       'text as a number',
-      document(endpoint(fields(['a', 'tranid', { as: 'number' }], ['b', 'total', { as: 'number' }]))),
+      [endpoint(fields(['a', 'tranid', { as: 'number' }], ['b', 'total', { as: 'number' }]))],
       ['publish endpoints[0].fields[0].as not_a_number'],
     ],
     [
       'filters',
-      document(
+      [
         endpoint({
           ...fields(
             ['number', 'tranid'],
@@ -218,7 +216,7 @@ describe('validateDocument', () => {
             { field: 'paid', operators: ['eq'] },
           ],
         }),
-      ),
+      ],
       [
         'save endpoints[0].filters[5].field duplicate',
         'save endpoints[0].filters[0].field not_included',
@@ -232,13 +230,13 @@ describe('validateDocument', () => {
     ],
     [
       'sorts',
-      document(
+      [
         endpoint({
           ...fields(['number', 'tranid'], ['lines', 'lines', { fields: [{ name: 'item', source: 'item' }] }]),
           sorts: ['number', 'lines', 'other', 'number'],
           defaultSort: { field: 'total', order: 'desc' },
         }),
-      ),
+      ],
       [
         'save endpoints[0].sorts[3] duplicate',
         'save endpoints[0].sorts[1] lines',
@@ -246,8 +244,8 @@ describe('validateDocument', () => {
         'save endpoints[0].defaultSort.field not_a_sort',
       ],
     ],
-  ])('%s', (_, doc, problems) => {
-    expect(found(doc).sort()).toEqual([...problems].sort());
+  ])('%s', (_, endpoints, problems) => {
+    expect(listProblems(endpoints, available).sort()).toEqual([...problems].sort());
   });
 
   it('suggests the nearest name', () => {
@@ -258,8 +256,8 @@ describe('validateDocument', () => {
 
 describe('bindDocument', () => {
   it('binds the physical column of each source, skipping one that a type change replaced', () => {
-    const doc = document(endpoint(fields(['a', 'moved'], ['b', 'entity.name'], ['c', 'nothing'])));
-    expect(bindDocument(doc, available)).toEqual({
+    const bound = endpoint(fields(['a', 'moved'], ['b', 'entity.name'], ['c', 'nothing']));
+    expect(bindEndpoints([bound], available).bindings).toEqual({
       invoice: {
         idType: 'integer',
         foldsText: true,
@@ -274,8 +272,7 @@ describe('bindDocument', () => {
 });
 
 describe('compileSchema', () => {
-  const doc = document(invoicesEndpoint);
-  const bindings = bindDocument(doc, available);
+  const { bindings, ...doc } = bindEndpoints([invoicesEndpoint], available);
 
   it('is frozen', () => {
     const compiled = compileSchema({ id: 'x', version: 'v1', bindings, ...doc }).endpoints.get('invoices');
@@ -315,14 +312,8 @@ describe('compileSchema', () => {
 });
 
 describe('compareVersions', () => {
-  const bound = (...endpoints: Endpoint[]) => {
-    const doc = document(...endpoints);
-    return { endpoints: doc.endpoints, bindings: bindDocument(doc, available) };
-  };
   const changes = (before: Endpoint[], after: Endpoint[]) =>
-    compareVersions(bound(...before), bound(...after)).map(
-      ({ path, code, breaking }) => `${path} ${code}${breaking ? ' !' : ''}`,
-    );
+    listChanges(bindEndpoints(before, available), bindEndpoints(after, available));
 
   it('marks breaking changes', () => {
     expect(changes([endpoint(), endpoint({ name: 'old' })], [endpoint(), endpoint({ name: 'new' })])).toEqual(
@@ -369,21 +360,12 @@ describe('compareVersions', () => {
   });
 
   it('a changed type is breaking even with the same source', () => {
-    const retyped: Available = {
-      invoice: {
-        label: 'Invoice',
-        idType: 'integer',
-        hasData: true,
-        columns: invoiceColumns.map(
-          (column): RecordColumn => (column.field === 'total' ? { ...column, type: 'text' } : column),
-        ),
-      },
-    };
-    const doc = document(endpoint(fields(['total', 'total'])));
-    const changed = compareVersions(
-      { endpoints: doc.endpoints, bindings: bindDocument(doc, available) },
-      { endpoints: doc.endpoints, bindings: bindDocument(doc, retyped) },
+    const retyped = invoiceColumns.map(
+      (column): RecordColumn => (column.field === 'total' ? { ...column, type: 'text' } : column),
     );
-    expect(changed).toMatchObject([{ path: 'invoices.fields.total', breaking: true }]);
+    const list = [endpoint(fields(['total', 'total']))];
+    expect(
+      listChanges(bindEndpoints(list, available), bindEndpoints(list, availableInvoices(retyped))),
+    ).toEqual(['invoices.fields.total changed !']);
   });
 });

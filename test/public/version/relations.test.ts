@@ -1,11 +1,10 @@
 // The rules for the relations of an endpoint.
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Available, type AvailableRecordType, bindDocument } from '../../../src/public/version/bind.ts';
+import type { Available } from '../../../src/public/version/bind.ts';
 import { compileSchema } from '../../../src/public/version/compile.ts';
-import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
-import { validateDocument } from '../../../src/public/version/validate.ts';
 import { useStarted } from '../../setup/use-started.ts';
-import { invoiceColumns, invoicesEndpoint, openSite } from '../fixture.ts';
+import { availableInvoices, bindEndpoints, listProblems } from '../compiled.ts';
+import { invoicesEndpoint, openSite } from '../fixture.ts';
 import {
   allTargets,
   customersEndpoint,
@@ -14,31 +13,17 @@ import {
   relatedInvoices,
 } from '../related.ts';
 
-const createType = (label: string, targets?: Readonly<Record<string, string>>): AvailableRecordType => ({
-  label,
-  idType: 'integer',
-  hasData: true,
-  columns: invoiceColumns,
-  ...(targets !== undefined && { targets }),
-});
+const { invoice } = availableInvoices();
+const targets = { entity: 'customer', seq: 'invoice', status: 'toString', paid: 'customer' };
 const available: Available = {
-  invoice: createType('Invoice', {
-    entity: 'customer',
-    seq: 'invoice',
-    status: 'toString',
-    paid: 'customer',
-  }),
-  customer: createType('Customer'),
+  invoice: { ...invoice, targets },
+  customer: { ...invoice, label: 'Customer' },
 };
 const buyers = { ...invoicesEndpoint, name: 'customers', recordType: 'customer' };
 
 type Relation = { readonly name: string; readonly field: string; readonly resource: string };
-const problems = (...relations: Relation[]): string[] => {
-  const endpoints = [{ ...invoicesEndpoint, relations }, buyers];
-  return validateDocument(SchemaDocument.parse({ endpoints }), available).map(
-    ({ path, code, blocks }) => `${blocks} ${path} ${code}`,
-  );
-};
+const problems = (...relations: Relation[]): string[] =>
+  listProblems([{ ...invoicesEndpoint, relations }, buyers], available);
 const buyer = { name: 'buyer', field: 'customer', resource: 'customers' };
 
 describe('a relation', () => {
@@ -74,15 +59,8 @@ describe('a relation', () => {
   });
 
   it('is compiled with the endpoint that it names, also when that one comes later', () => {
-    const document = SchemaDocument.parse({
-      endpoints: [{ ...invoicesEndpoint, relations: [buyer] }, buyers],
-    });
-    const { endpoints } = compileSchema({
-      ...document,
-      id: 'x',
-      version: 'v1',
-      bindings: bindDocument(document, available),
-    });
+    const bound = bindEndpoints([{ ...invoicesEndpoint, relations: [buyer] }, buyers], available);
+    const { endpoints } = compileSchema({ ...bound, id: 'x', version: 'v1' });
     expect(endpoints.get('invoices')?.relations.get('buyer')?.target()).toBe(endpoints.get('customers'));
   });
 });

@@ -1,22 +1,20 @@
 // The rules of summaries, relations' parameters, search, `or`, sort sets and filters on lines, and what
 // differences between versions say.
 import { describe, expect, it } from 'vitest';
-import { type Available, bindDocument } from '../../../src/public/version/bind.ts';
-import { compareVersions } from '../../../src/public/version/compare.ts';
-import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
-import { validateDocument } from '../../../src/public/version/validate.ts';
-import { fieldsWith, invoiceColumns, invoicesEndpoint } from '../fixture.ts';
+import type { Available } from '../../../src/public/version/bind.ts';
+import { availableInvoices, bindEndpoints, listChanges, listProblems } from '../compiled.ts';
+import { fieldsWith, invoicesEndpoint } from '../fixture.ts';
 
-const invoice = { label: 'Invoice', idType: 'integer' as const, hasData: true, columns: invoiceColumns };
+const { invoice } = availableInvoices();
 const available: Available = { invoice };
 const inCurrencies: Available = { invoice: { ...invoice, currency: 'entity' } };
 
-const declared = (changes: object) =>
-  SchemaDocument.parse({ endpoints: [{ ...invoicesEndpoint, ...changes }] });
 const found = (changes: object, given: Available = available) =>
-  validateDocument(declared(changes), given).map(
-    ({ path, code, blocks }) => `${blocks} ${path.replace('endpoints[0].', '')} ${code}`,
+  listProblems([{ ...invoicesEndpoint, ...changes }], given).map((problem) =>
+    problem.replace('endpoints[0].', ''),
   );
+const bindInvoices = (changes: object, given: Available = available) =>
+  bindEndpoints([{ ...invoicesEndpoint, ...changes }], given);
 const named = (name: string, source = 'status') => ({
   fields: [...invoicesEndpoint.fields, { name, source }],
 });
@@ -96,7 +94,7 @@ describe('search, or and sort sets', () => {
       { aggregates: [] },
       { groups: [{ field: 'date' }] },
     ])
-      expect(() => declared(changes)).toThrow();
+      expect(() => bindInvoices(changes)).toThrow();
   });
 });
 
@@ -198,12 +196,10 @@ describe('aggregates of what the ERP says are amounts', () => {
   });
 
   it('are bound as far as the version has them', () => {
-    const bound = bindDocument(
-      declared({ ...of('seq'), fields: invoicesEndpoint.fields.filter(({ source }) => source !== 'total') }),
-      inBoth,
-    );
-    expect(bound['invoice']).toMatchObject({ currency: 'entity', amounts: { seq: null } });
-    expect(bound['invoice']?.amounts).not.toHaveProperty('total');
+    const fields = invoicesEndpoint.fields.filter(({ source }) => source !== 'total');
+    const { bindings } = bindInvoices({ ...of('seq'), fields }, inBoth);
+    expect(bindings['invoice']).toMatchObject({ currency: 'entity', amounts: { seq: null } });
+    expect(bindings['invoice']?.amounts).not.toHaveProperty('total');
   });
 });
 
@@ -244,19 +240,12 @@ describe('names', () => {
 
 describe('differences between versions', () => {
   const bound = (changes: object, utcOffsetMinutes = 0, money: object = {}) => {
-    const { endpoints } = declared(changes);
-    const bindings = bindDocument({ endpoints }, available);
-    const [recordType = ''] = Object.keys(bindings);
-    const own = bindings[recordType];
-    return {
-      endpoints,
-      bindings: own === undefined ? bindings : { [recordType]: { ...own, utcOffsetMinutes, ...money } },
-    };
+    const { endpoints, bindings } = bindInvoices(changes);
+    const { invoice: own } = bindings;
+    if (own === undefined) throw new Error('the invoices are not bound');
+    return { endpoints, bindings: { invoice: { ...own, utcOffsetMinutes, ...money } } };
   };
-  const changes = (before: object, after: object) =>
-    compareVersions(bound(before), bound(after)).map(
-      ({ path, code, breaking }) => `${path} ${code}${breaking ? ' !' : ''}`,
-    );
+  const changes = (before: object, after: object) => listChanges(bound(before), bound(after));
   const rich = {
     search: ['number'],
     or: true,
@@ -290,9 +279,7 @@ describe('differences between versions', () => {
     const related = (field: string) => ({ relations: [{ name: 'parent', field, resource: 'invoices' }] });
     expect(changes(related('customer'), related('number'))).toEqual(['invoices.relations.parent changed !']);
     const periods = { groups: [{ field: 'modified', periods: ['day'] }] };
-    expect(compareVersions(bound(periods, 60), bound(periods, 120))).toMatchObject([
-      { path: 'invoices.groups', breaking: true },
-    ]);
+    expect(listChanges(bound(periods, 60), bound(periods, 120))).toEqual(['invoices.groups changed !']);
   });
 
   it('compares time zones only where both have a period of a time: dates have none', () => {
@@ -300,13 +287,11 @@ describe('differences between versions', () => {
       groups: groups.map((group) => ({ periods: ['month'], ...group })),
     });
     const [dates, times] = [{ field: 'date' }, { field: 'modified' }];
-    expect(compareVersions(bound(grouped(dates), 60), bound(grouped(dates), 120))).toEqual([]);
-    expect(compareVersions(bound(grouped(dates), 60), bound(grouped(dates, times), 120))).toMatchObject([
-      { path: 'invoices.groups.modified.month', breaking: false },
-    ]);
-    expect(
-      compareVersions(bound(grouped(dates, times), 60), bound(grouped(dates, times), 120)),
-    ).toMatchObject([{ path: 'invoices.groups', breaking: true }]);
+    const moved = (before: object[], after: object[]) =>
+      listChanges(bound(grouped(...before), 60), bound(grouped(...after), 120));
+    expect(moved([dates], [dates])).toEqual([]);
+    expect(moved([dates], [dates, times])).toEqual(['invoices.groups.modified.month added']);
+    expect(moved([dates, times], [dates, times])).toEqual(['invoices.groups changed !']);
   });
 
   it('finds amounts that need their currency from now on, or another one', () => {
@@ -314,10 +299,8 @@ describe('differences between versions', () => {
       aggregates: [{ field, functions, ...rest }],
     });
     const between = (from: object, to: object, before: object, after = before) =>
-      compareVersions(bound(before, 0, from), bound(after, 0, to)).map(
-        ({ path, breaking }) => `${path}${breaking ? ' !' : ''}`,
-      );
-    const path = 'invoices.aggregates.total.currency';
+      listChanges(bound(before, 0, from), bound(after, 0, to));
+    const path = 'invoices.aggregates.total.currency changed';
     const currency = { currency: 'currency' };
     const amounts = (of: string | null) => ({ ...currency, amounts: { total: of } });
     for (const [from, to] of [
@@ -329,7 +312,7 @@ describe('differences between versions', () => {
     ] as const) {
       expect(between(from, to, aggregated(['sum']))).toEqual([`${path} !`]);
       expect(between(from, to, aggregated(['count_distinct', 'max']))).toEqual([`${path} !`]);
-      expect(between(from, to, {}, aggregated(['sum']))).toEqual(['invoices.aggregates.sum.total']);
+      expect(between(from, to, {}, aggregated(['sum']))).toEqual(['invoices.aggregates.sum.total added']);
       for (const free of [
         aggregated(['count_distinct']),
         aggregated(['min'], 'date'),
