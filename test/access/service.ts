@@ -1,10 +1,10 @@
 // The whole service, listening. Loaded once more for each surface that is switched off: see switch-off.ts.
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { createReadEngine, getRecordTools, type RecordTools } from '../../src/public/index.ts';
 import { openTestCtx, type TestDatabase, type TestDatabaseOptions } from '../setup/database.ts';
+import { listenLocally } from '../setup/sockets.ts';
 import { type Call, createCaller } from './call.ts';
 
 export type Service = {
@@ -26,8 +26,7 @@ export async function startService(
   publicUrl?: string,
 ): Promise<Service> {
   const server = createServer({ keepAliveTimeout: 60_000 });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const origin = `http://127.0.0.1:${await listenLocally(server)}`;
   const own = openTestCtx(database.service, {
     ...options,
     settings: { ...options.settings, publicUrl: publicUrl ?? origin },

@@ -4,7 +4,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Express } from 'express';
@@ -25,6 +24,7 @@ import { startEmbedded } from '../../src/db/embedded/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { profile } from '../setup/account-profile.ts';
 import { startCleanupWatcher } from '../setup/cleanup-watcher.ts';
+import { listenLocally } from '../setup/sockets.ts';
 import { writeAccountData } from './account-data.ts';
 import { type Books, openBooks } from './books.ts';
 import { type Cluster, startCluster } from './cluster.ts';
@@ -129,7 +129,7 @@ async function openServiceDatabase(cluster: Cluster): Promise<DatabaseAddress> {
 
 async function serve(app: Express, closing: Closing): Promise<string> {
   const server = createServer({ keepAliveTimeout: 0 }, app);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listenLocally(server);
   closing.push(
     () =>
       new Promise((resolve) => {
@@ -137,7 +137,7 @@ async function serve(app: Express, closing: Closing): Promise<string> {
         server.closeAllConnections();
       }),
   );
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${port}`;
 }
 
 async function build(

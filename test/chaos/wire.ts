@@ -2,7 +2,7 @@
 // a chosen one, and removes locked records from responses: they are listed and counted but can't be read.
 // Texts may be replaced, too. Everything else passes unchanged.
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenLocally } from '../setup/sockets.ts';
 
 export type Wire = {
   readonly url: string;
@@ -125,8 +125,7 @@ export async function openWire(target: string): Promise<Wire> {
     response.on('error', () => undefined);
     pass(request, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const host = `127.0.0.1:${await listenLocally(server)}`;
   return {
     url: `http://${host}`,
     host,

@@ -1,9 +1,9 @@
 // Sends requests to one listening server over kept-alive sockets, exactly as given: no client library
 // normalizes them.
 import { Agent, createServer, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Express } from 'express';
 import type { Response } from 'supertest';
+import { listenLocally } from '../setup/sockets.ts';
 
 /**
  * The body may hold anything, as it does in the other tests' client; the walk checks it against the
@@ -30,8 +30,7 @@ export type Server = {
 export async function listen(app: Express): Promise<Server> {
   // Idle sockets stay open: a socket that the server closes just as it is reused would be a false failure.
   const server = createServer({ keepAliveTimeout: 0 }, app);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listenLocally(server);
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });
   return {
     url: `http://127.0.0.1:${port}`,

@@ -1,6 +1,3 @@
-// Clients that send too much, too little or nothing, or don't read their response: each costs bounded time
-// and memory.
-import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import express from 'express';
@@ -11,7 +8,7 @@ import { errorHandler } from '../../src/http/errors.ts';
 import { assertHeaders, requestLog } from '../../src/http/request-log.ts';
 import { maxBodyBytes } from '../../src/http/route/body-limits.ts';
 import { attachApp, createHttpServer } from '../../src/http/server/server.ts';
-import { openSocket, readToClose } from '../setup/sockets.ts';
+import { listenLocally, openSocket, readToClose } from '../setup/sockets.ts';
 import { until } from '../setup/until.ts';
 
 /** Far more than the operating system buffers for a client that doesn't read. */
@@ -64,8 +61,7 @@ beforeAll(async () => {
   app.use(errorHandler(log));
   for (const each of [server, impatient]) {
     attachApp(each, app);
-    each.listen(0, '127.0.0.1');
-    await once(each, 'listening');
+    await listenLocally(each);
   }
 });
 afterEach(async () => {

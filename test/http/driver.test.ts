@@ -1,7 +1,7 @@
 // What src/http/driver relies on inside Express and Node.js. When this fails after an upgrade, change
 // src/http/driver first.
 import { once } from 'node:events';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import express, { type Express, type Request, type RequestHandler } from 'express';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createLog } from '../../src/core/log.ts';
@@ -12,6 +12,7 @@ import {
   type MessageClasses,
 } from '../../src/http/driver/message-classes.ts';
 import { attachApp, createHttpServer, type HttpServer } from '../../src/http/server/server.ts';
+import { listenLocally } from '../setup/sockets.ts';
 
 let http: HttpServer | undefined;
 afterEach(() => {
@@ -22,9 +23,7 @@ afterEach(() => {
 async function listen(app: Express, messages: Partial<MessageClasses> = {}): Promise<number> {
   http = createHttpServer(createLog('silent'), messages);
   attachApp(http.server, app);
-  http.server.listen(0, '127.0.0.1');
-  await once(http.server, 'listening');
-  return (http.server.address() as AddressInfo).port;
+  return listenLocally(http.server);
 }
 
 describe('Express', () => {

@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import supertest from 'supertest';
@@ -10,6 +9,7 @@ import { openDb, openKnex } from '../../src/db/connect.ts';
 import { toAppError } from '../../src/http/errors.ts';
 import { describeFailure } from '../../src/sync/retry.ts';
 import { type Api, base, createApi, listCodes } from '../setup/api.ts';
+import { listenLocally } from '../setup/sockets.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 
 const org = useOrganization();
@@ -78,14 +78,9 @@ describe('the error body', () => {
   });
 
   it('is 503 for a database server that accepts the connection and never responds', async () => {
-    const silent = createServer(() => undefined).listen(0, '127.0.0.1');
-    await once(silent, 'listening');
-    const address = {
-      host: '127.0.0.1',
-      port: (silent.address() as AddressInfo).port,
-      user: 'nobody',
-      database: 'none',
-    };
+    const silent = createServer(() => undefined);
+    const port = await listenLocally(silent);
+    const address = { host: '127.0.0.1', port, user: 'nobody', database: 'none' };
     const knex = openKnex(address, null, 1, { connectionTimeoutMillis: 50 });
     try {
       const error = await knex.raw('select').catch((failure: unknown) => failure);

@@ -1,6 +1,6 @@
 // Server-sent events, tested by following a run: no event lost, none sent twice, and no connection left open.
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
@@ -10,6 +10,7 @@ import { base } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type OpenStream, openStream, type StreamEvent, serve } from '../setup/event-stream.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../setup/organization.ts';
+import { listenLocally } from '../setup/sockets.ts';
 import { asAdmin, endOpenRuns, type SyncFixture, syncFixture, until } from '../sync/fixture.ts';
 
 /** Without a notification nothing would be seen for a minute. */
@@ -313,14 +314,12 @@ async function openLine(port: number): Promise<{ port: number; vanish(): void }>
     forward(near, far);
     forward(far, near);
   });
-  line.listen(0, '127.0.0.1');
-  await once(line, 'listening');
   closing.push(() => {
     for (const end of ends) end.destroy();
     line.close();
   });
   return {
-    port: (line.address() as AddressInfo).port,
+    port: await listenLocally(line),
     vanish: () => {
       for (const end of ends) end.removeAllListeners('data').pause();
     },

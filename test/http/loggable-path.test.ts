@@ -1,22 +1,23 @@
 // The request log: whatever path a secret is sent in, the log doesn't have it.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { createSecretToken } from '../../src/core/secret-token.ts';
 import { loggablePath } from '../../src/http/loggable-path.ts';
 import { attachApp, createHttpServer } from '../../src/http/server/server.ts';
 import { generateApiKey } from '../../src/identity/api-key.ts';
+import { listenLocally } from '../setup/sockets.ts';
 import { until } from '../setup/until.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 
 let server: ReturnType<typeof createHttpServer>['server'];
+let port: number;
 const lines: string[] = [];
 const org = useOrganization({ lines });
 beforeAll(async () => {
   server = createHttpServer(org.ctx.log).server;
   attachApp(server, org.app);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  port = await listenLocally(server);
 });
 beforeEach(() => {
   lines.length = 0;
@@ -28,7 +29,6 @@ afterAll(async () => {
 
 /** Sends the path as it is, without normalizing it, and returns the log's line about it. */
 async function readLog(path: string): Promise<string> {
-  const { port } = server.address() as AddressInfo;
   await new Promise<void>((resolve, reject) => {
     const sent = request({ port, host: '127.0.0.1', path, agent: false }, (response) =>
       response.resume().once('end', () => resolve()),

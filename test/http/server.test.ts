@@ -11,7 +11,7 @@ import { lingerMs } from '../../src/http/driver/connection-end.ts';
 import { errorHandler, notFoundHandler } from '../../src/http/errors.ts';
 import { assertHeaders, requestLog } from '../../src/http/request-log.ts';
 import { attachApp, createHttpServer } from '../../src/http/server/server.ts';
-import { openSocket, readToClose } from '../setup/sockets.ts';
+import { listenLocally, openSocket, readToClose } from '../setup/sockets.ts';
 import { until } from '../setup/until.ts';
 
 let server: Server;
@@ -45,8 +45,7 @@ beforeAll(async () => {
   ).server;
   for (const each of [server, impatient]) {
     attachApp(each, app);
-    each.listen(0, '127.0.0.1');
-    await once(each, 'listening');
+    await listenLocally(each);
   }
 });
 afterAll(() => {

@@ -1,7 +1,7 @@
 // A response that stops before its end, over HTTP/1.0, where the end of the connection is the end of the
 // body: only a reset tells the client.
 import { EventEmitter, once } from 'node:events';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGzip } from 'node:zlib';
@@ -17,6 +17,7 @@ import {
   type ServerLimits,
 } from '../../src/http/server/server.ts';
 import { closeServer } from '../../src/http/server/shutdown.ts';
+import { listenLocally } from '../setup/sockets.ts';
 
 async function serve(
   handler: RequestHandler,
@@ -34,13 +35,12 @@ async function serve(
       request: messages.IncomingMessage.prototype,
     }),
   );
-  http.server.listen(0, '127.0.0.1');
-  await once(http.server, 'listening');
+  const port = await listenLocally(http.server);
   onTestFinished(() => {
     http.server.closeAllConnections();
     http.server.close();
   });
-  return { ...http, port: (http.server.address() as AddressInfo).port };
+  return { ...http, port };
 }
 
 /**

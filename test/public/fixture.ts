@@ -1,5 +1,6 @@
 // A small organization with invoices in its warehouse and a published version, and the public interface in
 // front of it: `openSite` gives all of it, the other functions its parts.
+import { buffer } from 'node:stream/consumers';
 import express, { type Express } from 'express';
 import supertest from 'supertest';
 import type { Ctx, ReadEngine, ReadingCtx } from '../../src/core/ctx.ts';
@@ -113,9 +114,24 @@ export const invoicesEndpoint = {
   sorts: ['number', 'status', 'total', 'seq', 'paid', 'date', 'modified'],
 };
 
-/** The usual fields, with more said of some of them, by name. */
+/** The endpoint, with more said of some of its fields, by name. */
+export const withFields = <F extends { readonly name: string }, T extends { readonly fields: readonly F[] }>(
+  endpoint: T & { readonly fields: readonly F[] },
+  more: Readonly<Record<string, object>>,
+) => ({ ...endpoint, fields: endpoint.fields.map((field) => ({ ...field, ...more[field.name] })) });
+/** The usual fields, in the same way. */
 export const fieldsWith = (more: Readonly<Record<string, object>>) =>
-  invoicesEndpoint.fields.map((field) => ({ ...field, ...more[field.name] }));
+  withFields(invoicesEndpoint, more).fields;
+
+type Masks = Readonly<Record<string, string>>;
+const toDeclared = (masks: Masks) =>
+  Object.fromEntries(Object.entries(masks).map(([name, mask]) => [name, { mask }]));
+/** The usual invoices, with these masks of their fields and of the fields of their lines. */
+export const maskInvoices = (masks: Masks, ofLines: Masks = {}) => {
+  const [lines] = invoicesEndpoint.fields.flatMap((field) => ('fields' in field ? [field] : []));
+  const masked = lines?.fields?.map((field) => ({ ...field, ...toDeclared(ofLines)[field.name] }));
+  return withFields(invoicesEndpoint, { ...toDeclared(masks), lines: { fields: masked } });
+};
 
 export type InvoiceRow = {
   id: string | number;
@@ -370,3 +386,7 @@ export async function openSite({
 
 export const listIds = (response: { body: { data: { id: string }[] } }): string[] =>
   response.body.data.map(({ id }) => id);
+
+/** With its byte order mark, if it has one. */
+export const readText = async (bytes: AsyncIterable<Buffer>): Promise<string> =>
+  (await buffer(bytes)).toString();

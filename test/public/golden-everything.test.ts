@@ -1,20 +1,13 @@
 // A version that declares everything that a version can: its answers are stored as a file and compared byte
 // for byte, before and after a later version. See golden.test.ts: a difference means a broken promise; do not
 // regenerate the file.
-import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { saveAccount } from '../../src/sync/record-types.store.ts';
 import { useStarted } from '../setup/use-started.ts';
 import { field } from '../sync/fixture.ts';
 import { type InvoiceRow, invoicesEndpoint, openSite, publicApp } from './fixture.ts';
-import { answersText } from './golden-answers.ts';
+import { answersText, createLine, readKept } from './golden-answers.ts';
 
-const line = (item: string, quantity: number) => ({
-  item,
-  'item.name': `Name of ${item}`,
-  quantity,
-  secretcost: 1,
-});
 const rows: InvoiceRow[] = [
   {
     id: 1,
@@ -27,7 +20,7 @@ const rows: InvoiceRow[] = [
     lastmodified: '2026-01-31T23:30:00Z',
     entity: '3',
     entityName: 'Café "Zürich"',
-    lines: JSON.stringify([line('a', 1), line('b', 2.25)]),
+    lines: JSON.stringify([createLine('a', 1), createLine('b', 2.25)]),
   },
   {
     id: 2,
@@ -56,7 +49,7 @@ const rows: InvoiceRow[] = [
     total: '-3',
     paid: true,
     trandate: '2026-02-28',
-    lines: JSON.stringify([line('a', -7)]),
+    lines: JSON.stringify([createLine('a', -7)]),
   },
   {
     id: 11,
@@ -151,7 +144,7 @@ const addresses = [
   '/v1/invoices?or=(status:eq:EUR,status:eq:USD)&fields=status#text/csv',
 ];
 
-const kept = (): string => readFileSync(new URL('golden/everything.txt', import.meta.url), 'utf8');
+const kept = readKept('everything');
 
 const site = useStarted(() => openSite({ settings: { cacheTtlMs: 0 }, rows, versions: [] }));
 beforeAll(async () => {
@@ -188,7 +181,7 @@ const answers = async (): Promise<string> =>
 
 describe('a version that declares everything', () => {
   it('returns the stored responses', async () => {
-    expect(await answers()).toBe(kept());
+    expect(await answers()).toBe(kept);
   });
 
   it('still does after the account moved to another zone and lost its currencies, and a later version declares nothing', async () => {
@@ -197,6 +190,6 @@ describe('a version that declares everything', () => {
     await saveAccount(site.tenant, { described: [], listed: [], account });
     await site.publish({ version: 'v2', endpoints: [invoicesEndpoint] });
     await site.get('/v2/invoices/summary').expect(404);
-    expect(await answers()).toBe(kept());
+    expect(await answers()).toBe(kept);
   });
 });

@@ -1,11 +1,10 @@
 // Versions published before parameters such as `q`, `or`, `expand` and `sum` existed may have fields and ids
 // of these names: they mean there what they always meant. The stored answers were made before the parameters
 // existed; do not regenerate the file.
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { useStarted } from '../setup/use-started.ts';
 import { openSite } from './fixture.ts';
-import { answersText } from './golden-answers.ts';
+import { answersText, readKept } from './golden-answers.ts';
 
 const endpoint = {
   name: 'summary',
@@ -89,13 +88,13 @@ const addresses = [
   '/v1/summary/changes?limit=1&expand=a',
 ];
 
-const kept = (): string => readFileSync(new URL('golden/names.txt', import.meta.url), 'utf8');
+const kept = readKept('names');
 
 const site = useStarted(() => openSite({ rows, idType: 'text', versions: [{ endpoints: [endpoint] }] }));
 
 describe('a version whose fields have the names of later parameters', () => {
   it('returns the stored responses', async () => {
-    expect(await answersText(site.get, addresses, false)).toBe(kept());
+    expect(await answersText(site.get, addresses, false)).toBe(kept);
   });
 
   it('returns its lists as exports', async () => {

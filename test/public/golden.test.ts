@@ -2,18 +2,11 @@
 // compared byte for byte, before and after everything that may happen around it. A difference means a broken
 // promise; do not regenerate the file. Only the message of an error, which is documented as free text, may be
 // edited.
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { useStarted } from '../setup/use-started.ts';
 import { type InvoiceRow, invoicesEndpoint, loadInvoices, openSite } from './fixture.ts';
-import { answersText } from './golden-answers.ts';
+import { answersText, createLine, readKept } from './golden-answers.ts';
 
-const line = (item: string, quantity: number) => ({
-  item,
-  'item.name': `Name of ${item}`,
-  quantity,
-  secretcost: 1,
-});
 const rows: InvoiceRow[] = [
   {
     id: 1,
@@ -26,7 +19,7 @@ const rows: InvoiceRow[] = [
     lastmodified: '2026-01-31T10:20:30.123456Z',
     entity: '7',
     entityName: 'Café "Zürich" \\ Söhne',
-    lines: JSON.stringify([line('a', 1), line('b', 2.25)]),
+    lines: JSON.stringify([createLine('a', 1), createLine('b', 2.25)]),
   },
   {
     id: 2,
@@ -72,7 +65,7 @@ const addresses = [
   '/v1/invoices?totl=1',
 ];
 
-const kept = readFileSync(new URL('golden/v1.txt', import.meta.url), 'utf8');
+const kept = readKept('v1');
 
 const site = useStarted(() => openSite({ settings: { cacheTtlMs: 0 }, rows }));
 

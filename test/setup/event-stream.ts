@@ -1,7 +1,7 @@
 // Reads server-sent events one by one, as a client would, over a connection of its own.
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Express } from 'express';
+import { listenLocally } from './sockets.ts';
 
 export type StreamEvent = { readonly event: string; readonly id: string | undefined; readonly data: unknown };
 export type OpenStream = {
@@ -94,8 +94,7 @@ type Served = {
 
 export async function serve(app: Express): Promise<Served> {
   const server = createServer({ keepAliveTimeout: 0 }, app);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listenLocally(server);
   return {
     url: `http://127.0.0.1:${port}`,
     port,

@@ -1,7 +1,6 @@
 // A real identity provider, the service that uses it for sign-in, and a minimal browser that keeps cookies by
 // name and path and follows redirects only when asked, so that tests see every step.
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Express } from 'express';
 import { openClientStore } from '../../demo/identity-provider/client-store.ts';
 import {
@@ -14,6 +13,7 @@ import { type AppOptions, createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import type { Settings } from '../../src/core/settings.ts';
 import { startUsageCounter, type UsageCounter } from '../../src/public/index.ts';
+import { listenLocally } from './sockets.ts';
 
 export type SignInSite = {
   readonly origin: string;
@@ -61,8 +61,7 @@ export async function startSignInSite({
     nowMs: () => performance.now(),
   });
   const server = createServer({ keepAliveTimeout: 0 });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const origin = `http://127.0.0.1:${await listenLocally(server)}`;
   const own: Settings = {
     ...ctx.settings,
     publicUrl: publicUrl ?? origin,

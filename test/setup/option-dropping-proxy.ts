@@ -1,8 +1,9 @@
 // A TCP proxy in front of PostgreSQL that drops parameters of the start-up packet, as PgBouncer does with
 // `ignore_startup_parameters`.
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import type { TestServer } from './global.ts';
+import { listenLocally } from './sockets.ts';
 
 /**
  * A start-up packet is its length (4 bytes), the protocol's version (4 bytes), and names and values that each
@@ -46,11 +47,10 @@ export async function startOptionDroppingProxy(
     sockets.add(client);
     client.on('error', () => undefined);
     forward(client).catch(() => client.destroy());
-  }).listen(0, '127.0.0.1');
-  await once(listening, 'listening');
+  });
   return {
     host: '127.0.0.1',
-    port: (listening.address() as AddressInfo).port,
+    port: await listenLocally(listening),
     close: () => {
       for (const socket of sockets) socket.destroy();
       listening.close();

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
 import PostalMime, { type Email } from 'postal-mime';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import { listenLocally } from './sockets.ts';
 
 export type Delivered = {
   readonly from: string;
@@ -143,10 +144,9 @@ export async function startScriptedServer(
   const hangUp = (): void => {
     for (const socket of sockets) socket.destroy();
   };
-  const server: Server = createServer(converse).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const server: Server = createServer(converse);
   return {
-    url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `smtp://127.0.0.1:${await listenLocally(server)}`,
     messages,
     commands,
     stalled,

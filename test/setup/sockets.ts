@@ -1,5 +1,13 @@
-// What clients do that no HTTP library does for them.
+// Servers on a free port of this machine, and what clients do that no HTTP library does for them.
+import { once } from 'node:events';
 import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
+
+/** Resolves to the port on which the server listens from now on, at 127.0.0.1. */
+export async function listenLocally(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
 
 /** A connection to a server on this machine, which may be reset. */
 export function openSocket(server: Server, text = ''): Socket {

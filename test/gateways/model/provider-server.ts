@@ -2,7 +2,7 @@
 // Messages or OpenAI's chat completions, and records what it received and when a caller disconnected.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenLocally } from '../../setup/sockets.ts';
 
 export type Asked = {
   readonly headers: IncomingMessage['headers'];
@@ -38,10 +38,8 @@ export async function startProvider(): Promise<ProviderServer> {
     const answer = answers.shift() ?? ((other) => void other.writeHead(418).end());
     await answer(res, request);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    url: `http://127.0.0.1:${await listenLocally(server)}/v1`,
     asked,
     script: (...next) => {
       asked.length = 0;

@@ -1,7 +1,6 @@
 // The sandbox as the service uses it: as a payment provider, through its payment page, its clock and its
 // webhook.
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { createId } from '../../../src/core/id.ts';
@@ -23,6 +22,7 @@ import { processDueChanges } from '../../../src/gateways/payments/sandbox/proces
 import { testCards } from '../../../src/gateways/payments/sandbox/test-cards.ts';
 import { type TestDatabase, testClock, testDatabase, testSettings } from '../../setup/database.ts';
 import { makeOrganization } from '../../setup/organization.ts';
+import { listenLocally } from '../../setup/sockets.ts';
 import { until } from '../../setup/until.ts';
 
 const never = new AbortController().signal;
@@ -49,10 +49,7 @@ beforeAll(async () => {
     res.statusCode = failingOnce.delete(req.url ?? '') ? 503 : 200;
     res.end('{"received":true}');
   });
-  await new Promise<void>((resolve) => {
-    hook.listen(0, '127.0.0.1', resolve);
-  });
-  const ownUrl = `http://127.0.0.1:${(hook.address() as AddressInfo).port}`;
+  const ownUrl = `http://127.0.0.1:${await listenLocally(hook)}`;
   database = await testDatabase({ clock, settings: { ownUrl, publicUrl: 'https://portal.example.test' } });
   organizationId = (await makeOrganization(database.ctx, { name: 'Aster & Söhne' })).id;
 });

@@ -2,20 +2,15 @@
 // allow-lists at every door, with entity tags, HEAD and the texts of errors: test/access.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useStarted } from '../../setup/use-started.ts';
-import { type Get, invoicesEndpoint, listIds, openSite } from '../fixture.ts';
+import { type Get, listIds, maskInvoices, openSite } from '../fixture.ts';
 
-const masks: Readonly<Record<string, string>> = {
-  ...{ number: 'last4', total: 'hash', totalText: 'hash', seq: 'last4', paid: 'hash', date: 'year' },
-  ...{ modified: 'hash', customerName: 'last4', itemName: 'last4', quantity: 'hash' },
-};
-const withMask = <T extends { name: string }>(field: T) => {
-  const mask = masks[field.name];
-  return mask === undefined ? field : { ...field, mask };
-};
 const maskedEndpoint = {
-  ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) =>
-    'fields' in field ? { ...field, fields: field.fields?.map(withMask) } : withMask(field),
+  ...maskInvoices(
+    {
+      ...{ number: 'last4', total: 'hash', totalText: 'hash', seq: 'last4', paid: 'hash', date: 'year' },
+      ...{ modified: 'hash', customerName: 'last4' },
+    },
+    { itemName: 'last4', quantity: 'hash' },
   ),
   defaultSort: { field: 'date', order: 'desc' },
 };

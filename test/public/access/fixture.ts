@@ -1,14 +1,16 @@
 // Invoices whose customer and time of change may be named by row scopes, and such scopes.
 import type { RowScopes } from '../../../src/core/record-access.ts';
-import { invoicesEndpoint } from '../fixture.ts';
+import { fieldsWith, invoicesEndpoint } from '../fixture.ts';
 
-export const scopedInvoices = {
+/** Of the same invoices, without fields that scopes may name. */
+export const unscopableInvoices = {
   ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field): typeof field & { scopable?: boolean } =>
-    ['customer', 'modified'].includes(field.name) ? { ...field, scopable: true } : field,
-  ),
   filters: [...invoicesEndpoint.filters, { field: 'customer', operators: ['eq', 'not', 'null'] }],
   defaultSort: { field: 'date', order: 'desc' },
+};
+export const scopedInvoices = {
+  ...unscopableInvoices,
+  fields: fieldsWith({ customer: { scopable: true }, modified: { scopable: true } }),
 };
 
 /** Invoices of these customers. */

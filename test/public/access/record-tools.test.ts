@@ -9,8 +9,8 @@ import {
 } from '../../../src/core/record-access.ts';
 import { getRecordTools } from '../../../src/public/index.ts';
 import { useStarted } from '../../setup/use-started.ts';
-import { type InvoiceRow, openSite, withReads } from '../fixture.ts';
-import { createRowScopes, scopedInvoices } from './fixture.ts';
+import { type InvoiceRow, openSite, withFields, withReads } from '../fixture.ts';
+import { createRowScopes, scopedInvoices, unscopableInvoices } from './fixture.ts';
 
 const customers = ['acme', 'birch', 'corda'] as const;
 const rows: InvoiceRow[] = Array.from({ length: 90 }, (_, index) => ({
@@ -23,26 +23,14 @@ const rows: InvoiceRow[] = Array.from({ length: 90 }, (_, index) => ({
   entityName: `The ${customers[index % 3]} company`,
   lines: '[{"item":"1","item.name":"Bolt of ten letters"}]',
 }));
-const masked: Readonly<Record<string, string>> = { total: 'last4', date: 'year', totalText: 'last4' };
+const masks = { total: { mask: 'last4' }, date: { mask: 'year' }, totalText: { mask: 'last4' } };
 
 const site = useStarted(() => {
-  const fields = scopedInvoices.fields.map((field) => ({
-    ...field,
-    ...(masked[field.name] !== undefined && { mask: masked[field.name] }),
-  }));
-  const unscopable = scopedInvoices.fields.map(({ scopable: _scopable, ...field }) => field);
+  const masked = [withFields(scopedInvoices, masks), { ...scopedInvoices, name: 'bills' }];
   return openSite({
     settings: { cacheTtlMs: 0 },
     rows,
-    versions: [
-      {
-        endpoints: [
-          { ...scopedInvoices, fields },
-          { ...scopedInvoices, name: 'bills' },
-        ],
-      },
-      { version: 'v2', endpoints: [{ ...scopedInvoices, fields: unscopable }] },
-    ],
+    versions: [{ endpoints: masked }, { version: 'v2', endpoints: [unscopableInvoices] }],
   });
 });
 let tools: ReturnType<typeof getRecordTools>;

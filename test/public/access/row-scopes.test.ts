@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { testClock } from '../../setup/database.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { bumpGeneration, type Get, listIds, openSite } from '../fixture.ts';
-import { createRowScopes, scopedInvoices } from './fixture.ts';
+import { createRowScopes, scopedInvoices, unscopableInvoices } from './fixture.ts';
 
 const customers = ['acme', 'birch', 'corda', null] as const;
 const rows = Array.from({ length: 40 }, (_, index) => ({
@@ -15,17 +15,16 @@ const rows = Array.from({ length: 40 }, (_, index) => ({
 const own = rows.filter(({ entity }) => entity === 'acme').map(({ id }) => String(id));
 
 const clock = testClock();
-const site = useStarted(() => {
-  const unscopable = scopedInvoices.fields.map(({ scopable: _scopable, ...field }) => field);
-  return openSite({
+const site = useStarted(() =>
+  openSite({
     clock,
     rows,
     versions: [
       { endpoints: [{ ...scopedInvoices, defaultSort: null }] },
-      { version: 'v2', endpoints: [{ ...scopedInvoices, fields: unscopable }] },
+      { version: 'v2', endpoints: [unscopableInvoices] },
     ],
-  });
-});
+  }),
+);
 let acme: Get;
 beforeAll(async () => {
   acme = await site.callerWith({ rows: createRowScopes(['acme']) });

@@ -2,7 +2,7 @@
 // needs.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { Pool } from 'pg';
 import pino from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -10,12 +10,13 @@ import type { Settings } from '../../../src/core/settings.ts';
 import { openDb, openKnex } from '../../../src/db/connect.ts';
 import { adoptMessageClasses, createMessageClasses } from '../../../src/http/driver/message-classes.ts';
 import { createSlowReaderCheck } from '../../../src/public/export/slow-reader.ts';
-import { startUsageCounter, type UsageCounter } from '../../../src/public/index.ts';
+import { startUsageCounter } from '../../../src/public/index.ts';
 import { fetchAndStoreMetadata } from '../../../src/sync/connection.ts';
 import { applyColumnChanges, dropRetiredTables } from '../../../src/warehouse/table.ts';
 import { makeKey } from '../../setup/organization.ts';
-import { readToClose } from '../../setup/sockets.ts';
+import { listenLocally, readToClose } from '../../setup/sockets.ts';
 import { until } from '../../setup/until.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { field, memoryErp, noSignal, syncFixture } from '../../sync/fixture.ts';
 import {
   type Caller,
@@ -25,16 +26,16 @@ import {
   openSite,
   publicApp,
   publishVersion,
-  type Site,
 } from '../fixture.ts';
 
 // More than the buffers of a connection hold, so that a client that does not read blocks the whole pipeline.
 const count = 3_000;
 const characters = 10_000;
 
-let database: Site;
+// A list that waited for the client of an export would get 503 here; nothing else takes that long.
+const database = useStarted(() => openSite({ settings: { readTimeoutMs: 30_000 } }));
+const usage = useStarted(async () => startUsageCounter(database.ctx, { flushEveryMs: 3_600_000 }));
 let admin: ReturnType<typeof openKnex>;
-let usage: UsageCounter;
 let caller: Caller;
 let table: string;
 let schema: string;
@@ -53,10 +54,7 @@ async function fill(): Promise<string> {
 }
 
 beforeAll(async () => {
-  // A list that waited for the client of an export would get 503 here; nothing else takes that long.
-  database = await openSite({ settings: { readTimeoutMs: 30_000 } });
   admin = openKnex(database.address, null, 2);
-  usage = startUsageCounter(database.ctx, { flushEveryMs: 3_600_000 });
   caller = { organizationId: database.organizationId, secret: (await database.key()).secret };
   ({ schema } = database);
   table = await fill();
@@ -67,11 +65,7 @@ afterEach(async () => {
   await until(async () => (await backends()).length === 0);
   lines.length = 0;
 });
-afterAll(async () => {
-  await usage.stop();
-  await admin.destroy();
-  await database.close();
-});
+afterAll(() => admin.destroy());
 
 type Changed = { readonly cacheTtlMs?: number; readonly data?: Pool };
 
@@ -83,10 +77,9 @@ async function serve(exports: Partial<Settings['exports']> = {}, changed: Change
   const messages = createMessageClasses();
   const app = publicApp({ ...ctx, db: { ...ctx.db, data }, log, settings }, usage);
   adoptMessageClasses(app, messages);
-  const server = createServer({ ...messages }, app).listen(0, '127.0.0.1');
+  const server = createServer({ ...messages }, app);
   servers.push(server);
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
+  return listenLocally(server);
 }
 
 function send(port: number, query: string, more = '', as = caller, resource = 'invoices'): Socket {

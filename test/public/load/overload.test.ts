@@ -1,20 +1,26 @@
 // The public interface and the rest of the service under more load than there are connections and slots.
 import type { Express } from 'express';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../../src/app.ts';
-import { openKnex } from '../../../src/db/connect.ts';
 import { generateApiKey } from '../../../src/identity/api-key.ts';
 import { createConcurrencyLimit } from '../../../src/public/load/admission.ts';
-import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+
 import { createApi } from '../../setup/api.ts';
-import { type TestDatabase, testClock, testDatabase, testSettings } from '../../setup/database.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { testClock, testSettings } from '../../setup/database.ts';
 import { until } from '../../setup/until.ts';
-import { type Caller, createCaller, listIds, loadInvoices, publishVersion } from '../fixture.ts';
+import { useDatabase } from '../../setup/use-database.ts';
+import { type Caller, createCaller, listIds, openOrganization } from '../fixture.ts';
 
 const clock = testClock();
-let database: TestDatabase;
-let admin: ReturnType<typeof openKnex>;
+// Six data connections, five of them for reads, four of these for one organization; two for lookups.
+const database = useDatabase({
+  clock,
+  settings: {
+    readTimeoutMs: 60_000,
+    publicLoad: { maxRequests: 12, maxWaitMs: 60_000 },
+    cacheBytes: { ...testSettings.cacheBytes, bodies: 0 },
+  },
+});
 let app: Express;
 /** The organization whose table will be locked, and one that has nothing to do with it. */
 let busy: Caller;
@@ -22,40 +28,27 @@ let other: Caller;
 let busyTable: string;
 
 async function company(): Promise<{ caller: Caller; table: string }> {
-  const { id } = await makeOrganization(database.ctx);
-  const caller = { organizationId: id, secret: (await makeKey(database.ctx, id)).secret };
-  const table = await loadInvoices(database.ctx, id, [{ id: 1, tranid: 'a' }]);
-  await publishVersion(database.ctx, id);
-  return { caller, table: `${tenantSchema(id)}.${table}` };
+  const rows = [{ id: 1, tranid: 'a' }];
+  const { organizationId, key, schema, table } = await openOrganization(database.ctx, app, { rows });
+  return { caller: { organizationId, secret: (await key()).secret }, table: `${schema}.${table}` };
 }
 
 beforeAll(async () => {
-  // Six data connections, five of them for reads, four of these for one organization; two for lookups.
-  database = await testDatabase({
-    clock,
-    settings: {
-      readTimeoutMs: 60_000,
-      publicLoad: { maxRequests: 12, maxWaitMs: 60_000 },
-      cacheBytes: { ...testSettings.cacheBytes, bodies: 0 },
-    },
-  });
-  admin = openKnex(database.address, null, 3);
+  app = createApp(database.ctx);
   ({ caller: busy, table: busyTable } = await company());
   ({ caller: other } = await company());
-  app = createApp(database.ctx);
   for (const caller of [busy, other]) await lists(caller).expect(200);
   // The use of each key is recorded by then: a pending write would wait behind a lock among those that are
   // counted.
-  await until(async () => (await admin('api_keys').whereNull('last_used_at').select('id')).length === 0);
-});
-afterAll(async () => {
-  await admin.destroy();
-  await database.close();
+  await until(async () => {
+    const unused = await database.admin('api_keys').whereNull('last_used_at').select('id');
+    return unused.length === 2; // each organization has another key, which is not used
+  });
 });
 
 const lists = (caller: Caller) => createCaller(app, caller)('/v1/invoices');
 const waitingFor = async (table: string): Promise<number> => {
-  const { rows } = await admin.raw(
+  const { rows } = await database.admin.raw(
     'select count(*)::int as found from pg_locks where not granted and relation = ?::regclass',
     [table],
   );
@@ -63,7 +56,7 @@ const waitingFor = async (table: string): Promise<number> => {
 };
 /** Until the returned function is called, or the test ends. */
 async function lock(table: string): Promise<() => Promise<void>> {
-  const locker = await admin.transaction();
+  const locker = await database.admin.transaction();
   await locker.raw(`lock table ${table} in access exclusive mode`);
   const unlock = async (): Promise<void> => {
     if (!locker.isCompleted()) await locker.rollback();

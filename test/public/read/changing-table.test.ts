@@ -1,7 +1,7 @@
 // Reads that meet a publish, a table swap, a changed table or a broken connection.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openKnex } from '../../../src/db/connect.ts';
-import { type TestClock, type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { testClock } from '../../setup/database.ts';
+import { useDatabase } from '../../setup/use-database.ts';
 import {
   bumpGeneration,
   type Get,
@@ -12,16 +12,11 @@ import {
   publicApp,
 } from '../fixture.ts';
 
-let database: TestDatabase;
+const clock = testClock();
+const database = useDatabase({ clock });
 let organization: Awaited<ReturnType<typeof openOrganization>>;
-let clock: TestClock;
 let get: Get;
 
-beforeAll(async () => {
-  clock = testClock();
-  database = await testDatabase({ clock });
-});
-afterAll(() => database.close());
 beforeEach(async () => {
   const rows = Array.from({ length: 60 }, (_, index) => ({
     id: index + 1,
@@ -64,13 +59,11 @@ describe('reads while the table changes', () => {
 
   it('replace broken connections', async () => {
     await get('/v1/invoices').expect(200);
-    const admin = openKnex(database.address, null, 1);
-    const { rowCount } = await admin.raw<{ rowCount: number }>(
+    const { rowCount } = await database.admin.raw<{ rowCount: number }>(
       // Until each is closed: a retry after a broken connection could meet another one that is about to
       // break.
       "select pg_terminate_backend(pid, 60000) from pg_stat_activity where datname = current_database() and query like '%row_to_json%' and pid <> pg_backend_pid()",
     );
-    await admin.destroy();
     expect(rowCount).toBeGreaterThan(0);
     await Promise.all(Array.from({ length: 6 }, () => get('/v1/invoices').expect(200)));
   });

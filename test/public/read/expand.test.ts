@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { RowScopes } from '../../../src/core/record-access.ts';
 import { testClock } from '../../setup/database.ts';
 import { useStarted } from '../../setup/use-started.ts';
-import { type Get, type InvoiceRow, invoicesEndpoint, openSite, type Site } from '../fixture.ts';
+import { type Get, type InvoiceRow, invoicesEndpoint, openSite, type Site, withFields } from '../fixture.ts';
 import {
   allTargets,
   type CustomerRow,
@@ -41,18 +41,8 @@ const invoices: InvoiceRow[] = Array.from({ length: 120 }, (_, index) => ({
   lines: JSON.stringify([{ item: String(index), quantity: index }]),
 }));
 
-const maskedCustomers = {
-  ...customersEndpoint,
-  fields: customersEndpoint.fields.map((field) =>
-    field.name === 'name' ? { ...field, mask: 'last4' } : field,
-  ),
-};
-const maskedInvoices = {
-  ...relatedInvoices,
-  fields: relatedInvoices.fields.map((field) =>
-    field.name === 'customer' ? { ...field, mask: 'hash' } : field,
-  ),
-};
+const maskedCustomers = withFields(customersEndpoint, { name: { mask: 'last4' } });
+const maskedInvoices = withFields(relatedInvoices, { customer: { mask: 'hash' } });
 /** As they were before relations could be declared; a filter has the name of the parameter. */
 const oldInvoices = {
   ...invoicesEndpoint,

@@ -1,4 +1,5 @@
 // The plan of PostgreSQL for the count of a list, over a table that has the indexes of the version.
+import type { PoolClient } from 'pg';
 import { inject } from 'vitest';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { countStatement } from '../../../src/public/export/export-sql.ts';
@@ -67,6 +68,34 @@ export async function createIndexes({ ctx, organizationId, table, definition }: 
     );
 }
 
+/** Works on one connection, after SQL and then with these indexes on the table; nothing of it is kept. */
+export async function withIndexes<T>(
+  { ctx, schema, table }: Pick<Site, 'ctx' | 'schema' | 'table'>,
+  indexes: ReturnType<typeof compileInvoices>['indexes'],
+  sql: string,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await ctx.db.data.connect();
+  try {
+    await client.query(`begin; ${sql}`);
+    for (const [index, { method, expression }] of indexes.entries())
+      await client.query(`create index i_${index} on ${schema}.${table} using ${method} (${expression})`);
+    return await work(client);
+  } finally {
+    await client.query('rollback');
+    client.release(true);
+  }
+}
+
+export async function readPlan(
+  client: PoolClient,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<string> {
+  const { rows } = await client.query<{ 'QUERY PLAN': string }>(text, [...values]);
+  return rows.map((row) => row['QUERY PLAN']).join('\n');
+}
+
 /**
  * Sequential scans are discouraged, because the table is small. With `analyze` the statement is executed, and
  * each step has the number of its rows. Everything is rolled back.
@@ -79,19 +108,11 @@ export async function explainCount(
 ): Promise<string> {
   const { whole, indexes } = compileEndpoint(definition);
   const { text, values } = countStatement({ schema, table }, planList(whole, parseQuery(query)));
-  const client = await ctx.db.data.connect();
-  try {
-    await client.query('begin');
-    for (const { method, expression } of indexes)
-      await client.query(`create index on ${schema}.${table} using ${method} (${expression})`);
-    await client.query('set local enable_seqscan to off');
-    const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+  return withIndexes({ ctx, schema, table }, indexes, 'set local enable_seqscan to off', (client) =>
+    readPlan(
+      client,
       `explain (costs off${analyze ? ', analyze, timing off, summary off' : ''}) ${text}`,
-      [...values],
-    );
-    return rows.map((row) => row['QUERY PLAN']).join('\n');
-  } finally {
-    await client.query('rollback');
-    client.release();
-  }
+      values,
+    ),
+  );
 }

@@ -1,11 +1,12 @@
 // Entity tags, the one-second rule and totals, without notifications.
 import express, { type Express } from 'express';
 import type { Pool, PoolClient } from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { openDb } from '../../../src/db/connect.ts';
-import { type TestClock, type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
+import { testClock, testDatabase } from '../../setup/database.ts';
 import { until } from '../../setup/until.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import {
   bumpGeneration,
   fieldsWith,
@@ -18,12 +19,17 @@ import {
   publicApp,
 } from '../fixture.ts';
 
-let database: TestDatabase;
+const clock = testClock();
+// Queries that meet a lock here wait until the test releases it, except those with a short timeout.
+const database = useStarted(() =>
+  testDatabase({ clock, settings: { anchorEvery: 4, readTimeoutMs: 60_000 } }),
+);
 let organization: Awaited<ReturnType<typeof openOrganization>>;
-let clock: TestClock;
 let statements: string[];
 let ctx: Ctx;
-let hurried: ReturnType<typeof openDb>;
+const hurried = useStarted(async () =>
+  openDb(database.address, database.address, { control: 1, data: 4 }, 400),
+);
 let isHurried = false;
 let get: Get;
 
@@ -45,19 +51,11 @@ const watched = <T extends Pool | PoolClient>(target: T, current = (): T => targ
   });
 
 beforeAll(async () => {
-  clock = testClock();
-  // Queries that meet a lock here wait until the test releases it, except those with a short timeout.
-  database = await testDatabase({ clock, settings: { anchorEvery: 4, readTimeoutMs: 60_000 } });
-  hurried = openDb(database.address, database.address, { control: 1, data: 4 }, 400);
   const { data } = database.ctx.db;
   ctx = {
     ...database.ctx,
     db: { ...database.ctx.db, data: watched(data, () => (isHurried ? hurried.data : data)) },
   };
-});
-afterAll(async () => {
-  await hurried.close();
-  await database.close();
 });
 
 beforeEach(async () => {

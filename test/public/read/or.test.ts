@@ -25,8 +25,8 @@ const withheld: ReadonlySet<string> = new Set(
     .filter(({ status }) => status === 'open')
     .flatMap(({ id }, index) => (index % 2 === 1 ? [String(id)] : [])),
 );
-const masked = { ...selectableAs('masked', ['number'], { mask: 'last4' }), search: ['customerName'] };
-const scoped = selectableAs('scoped', ['status'], { scopable: true });
+const masked = { ...selectableAs('masked', { number: { mask: 'last4' } }), search: ['customerName'] };
+const scoped = selectableAs('scoped', { status: { scopable: true } });
 const withStatus = (wanted: string) => invoices.flatMap(({ id, status }) => (status === wanted ? [id] : []));
 const someIds = [...withStatus('open').slice(0, 4), ...withStatus('paid').slice(0, 4)];
 const site = useStarted(() => openSelection(invoices, [masked, scoped]));

@@ -1,12 +1,13 @@
 // The pages of a list for any data with nulls and ties, any filter, sort and page size, with anchors of deep
 // pages forced on small tables; what caches may share; how many prepared statements a connection keeps.
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createFairQueue } from '../../../src/public/load/fair-queue.ts';
 import { createStatementRunner } from '../../../src/public/read/statements.ts';
-import { listen, type Server } from '../../contract/http.ts';
+import { listen } from '../../contract/http.ts';
 import { testClock } from '../../setup/database.ts';
-import { type Caller, type InvoiceRow, loadInvoices, openSite, publicApp, type Site } from '../fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { type Caller, type InvoiceRow, loadInvoices, openSite, publicApp } from '../fixture.ts';
 
 const size = 130;
 const anchorEvery = 4;
@@ -60,24 +61,24 @@ const sorts: Readonly<Record<string, string>> = {
 };
 
 const clock = testClock();
-let site: Site;
-let server: Server;
+const site = useStarted(() => openSite({ clock, settings: { anchorEvery } }));
+const server = useStarted(() => listen(site.app));
 /** Settings without any cache. */
-let forgetful: Server;
+const forgetful = useStarted(() => {
+  const { settings } = site.ctx;
+  const cacheBytes = { ...settings.cacheBytes, bodies: 0, totals: 0, anchors: 0 };
+  return listen(publicApp({ ...site.ctx, settings: { ...settings, cacheBytes } }));
+});
 let table: string;
 let own: Caller;
 
 const ask = async (path: string, headers: Record<string, string> = {}, as = own, asked = server) => {
-  const {
-    status,
-    headers: answered,
-    text,
-  } = await asked.send({
+  const answer = await asked.send({
     method: 'GET',
     path: `/api/public/v1/invoices${path}`,
     headers: { authorization: `Bearer ${as.secret}`, 'x-tenant-id': as.organizationId, ...headers },
   });
-  return { status, etag: answered['etag'] ?? '', text };
+  return { status: answer.status, etag: answer.headers['etag'] ?? '', text: answer.text };
 };
 type Page = { data: { id: string }[]; pagination: { total: number; totalPages: number } };
 const readPage = async (path: string, asked = server): Promise<Page> => {
@@ -95,18 +96,8 @@ async function change(seed: number): Promise<void> {
 }
 
 beforeAll(async () => {
-  site = await openSite({ clock, settings: { anchorEvery } });
   await change(0);
   own = { secret: (await site.key()).secret, organizationId: site.organizationId };
-  const { settings } = site.ctx;
-  const cacheBytes = { ...settings.cacheBytes, bodies: 0, totals: 0, anchors: 0 };
-  server = await listen(site.app);
-  forgetful = await listen(publicApp({ ...site.ctx, settings: { ...settings, cacheBytes } }));
-});
-afterAll(async () => {
-  await server.stop();
-  await forgetful.stop();
-  await site.close();
 });
 
 describe('all pages of a list', () => {
@@ -244,11 +235,7 @@ describe('prepared statements', () => {
         3,
       );
       const held = async () =>
-        (
-          await only.query<{ statement: string }>(
-            "select statement from pg_prepared_statements where statement like '% as sum'",
-          )
-        ).rows.length;
+        (await only.query("select from pg_prepared_statements where statement like '% as sum'")).rowCount;
       const run = async (n: number) =>
         expect(await statements.run('a', statement(n))).toEqual([{ sum: 2 * n }]);
       for (const n of [1, 2, 3, 4, 5]) await run(n);

@@ -17,7 +17,7 @@ import {
 } from './selection-oracle.ts';
 
 const invoices = randomInvoices(90);
-const masked = { ...selectableAs('masked', ['number'], { mask: 'last4' }), search: ['number'] };
+const masked = { ...selectableAs('masked', { number: { mask: 'last4' } }), search: ['number'] };
 const site = useStarted(() => openSelection(invoices, [masked]));
 const get: Get = (path, headers) => site.get(path, headers);
 

@@ -1,7 +1,14 @@
 // Random invoices with lines, a version that declares every way to select and sort them, and what each way
 // means, computed in memory.
 import fc from 'fast-check';
-import { fieldsWith, type InvoiceRow, invoicesEndpoint, openSite, richLineColumns } from '../fixture.ts';
+import {
+  fieldsWith,
+  type InvoiceRow,
+  invoicesEndpoint,
+  openSite,
+  richLineColumns,
+  withFields,
+} from '../fixture.ts';
 
 export type Line = Readonly<Record<string, string | number | boolean>>;
 export type Invoice = InvoiceRow & { readonly id: number; readonly parsed: readonly Line[] | null };
@@ -136,13 +143,10 @@ export const compares = (operator: string, value: number | string, other: number
   return operator === 'gte' ? value >= other : value <= other;
 };
 
-/** Such a resource under another name, in which the fields of these names are declared like this. */
-export const selectableAs = (name: string, names: readonly string[], declared: object) => ({
-  ...selectableInvoices,
+/** Such a resource under another name, with more said of some of its fields. */
+export const selectableAs = (name: string, more: Readonly<Record<string, object>>) => ({
+  ...withFields(selectableInvoices, more),
   name,
-  fields: selectableInvoices.fields.map((field) =>
-    names.includes(field.name) ? { ...field, ...declared } : field,
-  ),
 });
 
 /** An organization with these invoices, and a version of `invoices`, `plain`, which declares no more than filters, and more. */

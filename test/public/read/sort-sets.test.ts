@@ -9,6 +9,7 @@ import { listStatement } from '../../../src/public/read/sql.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { compileInvoices } from '../compiled.ts';
 import { type Get, listIds, richLineColumns } from '../fixture.ts';
+import { readPlan, withIndexes } from './explain.ts';
 import {
   type Invoice,
   idsInLines,
@@ -19,7 +20,7 @@ import {
 } from './selection-oracle.ts';
 
 const invoices = randomInvoices(90);
-const masked = selectableAs('masked', ['total', 'totalText'], { mask: 'hash' });
+const masked = selectableAs('masked', { total: { mask: 'hash' }, totalText: { mask: 'hash' } });
 const site = useStarted(() => openSelection(invoices, [masked]));
 const get: Get = (path, headers) => site.get(path, headers);
 
@@ -120,29 +121,17 @@ describe('sort by several keys', () => {
   it('walks the index of the combination', async () => {
     const { whole, indexes } = compileInvoices(selectableInvoices, richLineColumns);
     const { schema, table } = site;
-    const client = await site.ctx.db.data.connect();
-    try {
-      await client.query('begin');
-      await client.query(
-        `insert into ${schema}.${table} (id, generation, content_hash, f_status, f_total, f_trandate)
-         select n, 1, '', 'open', n % 7, date '2020-01-01' + n % 2000 from generate_series(1000, 20999) as n`,
-      );
-      for (const { method, expression } of indexes)
-        await client.query(`create index on ${schema}.${table} using ${method} (${expression})`);
+    const rows = `insert into ${schema}.${table} (id, generation, content_hash, f_status, f_total, f_trandate)
+         select n, 1, '', 'open', n % 7, date '2020-01-01' + n % 2000 from generate_series(1000, 20999) as n`;
+    await withIndexes(site, indexes, rows, async (client) => {
       await client.query(`analyze ${schema}.${table}`);
       for (const sort of ['date,-total', '-status,date,total', '-date,-total']) {
         const plan = planList(whole, parseQuery(`sort=${sort}`));
         const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), false);
-        const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${write()}`, [
-          ...values,
-        ]);
-        const text = rows.map((row) => row['QUERY PLAN']).join('\n');
+        const text = await readPlan(client, `explain (costs off) ${write()}`, values);
         expect(text).toContain('Index Only Scan');
         expect(text).not.toContain('Sort');
       }
-    } finally {
-      await client.query('rollback');
-      client.release();
-    }
+    });
   });
 });

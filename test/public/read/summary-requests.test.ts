@@ -1,21 +1,21 @@
 // What requests for summaries are refused, and how they are answered. What a reader reaches: test/access.
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import { compareVersions } from '../../../src/public/version/compare.ts';
-import { makeKey } from '../../setup/organization.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { createRowScopes } from '../access/fixture.ts';
 import { openOrganization } from '../fixture.ts';
 import { summarizedInvoices } from './summary-fixture.ts';
-import { openSummarySite, type SummarySite } from './summary-site.ts';
+import { openSummarySite } from './summary-site.ts';
 
-let site: SummarySite;
-
-beforeAll(async () => {
-  site = await openSummarySite();
-});
-afterAll(() => site.database.close());
+const site = useStarted(openSummarySite);
+const ndjson = { accept: 'application/x-ndjson' };
+const longRows = (bytes: number) =>
+  Array.from({ length: 90 }, (_, index) => ({
+    id: index + 1,
+    tranid: `${index} ${'é"'.repeat(bytes / 4)}`,
+  }));
 
 describe('requests for a summary', () => {
   const problems: [string, [string, string][]][] = [
@@ -50,8 +50,7 @@ describe('requests for a summary', () => {
   });
 
   it('have a limit without groups ignored in versions from before it was refused, whose next version says so', async () => {
-    const { organizationId } = site;
-    const [old, bindings] = await inTransaction({ ...site.database.ctx, organizationId }, async (tx) => {
+    const [old, bindings] = await site.inTransaction(async (tx) => {
       const v1 = await tx('api_schemas').where({ version: 'v1' }).first();
       const { limitNeedsGroups: _, ...invoice } = v1.bindings.invoice;
       const json = { endpoints: JSON.stringify(v1.endpoints), bindings: JSON.stringify({ invoice }) };
@@ -94,7 +93,7 @@ describe('requests for a summary', () => {
   it('mean a record where the version declares no summary', async () => {
     await site.get('/v3/invoices/summary').expect(404);
     await site.get('/v3/invoices?sum=total').expect(400);
-    const { get: other } = await openOrganization(site.database.ctx, site.app, {
+    const { get: other } = await openOrganization(site.ctx, site.app, {
       rows: [{ id: 'summary', tranid: 'of text ids' }],
       idType: 'text',
       versions: [{}, { version: 'v2', endpoints: [summarizedInvoices] }],
@@ -146,18 +145,11 @@ describe('the answer', () => {
   it('has the same groups as JSON lines', async () => {
     const query = 'sum=total&by=customer&by=date.month&count=true&sort=-count';
     const { text } = await site.get(`/v1/invoices/summary?${query}`).expect(200);
-    const lines = await site
-      .get(`/v1/invoices/summary?${query}`, { accept: 'application/x-ndjson' })
-      .buffer()
-      .expect(200);
+    const lines = await site.get(`/v1/invoices/summary?${query}`, ndjson).buffer().expect(200);
     expect(lines.headers['content-type']).toBe('application/x-ndjson; charset=utf-8');
     expect(text.startsWith(`{"data":[${lines.text.trimEnd().split('\n').join()}],"total":`)).toBe(true);
-    await site
-      .get(`/v1/invoices/summary?${query}`, {
-        accept: 'application/x-ndjson',
-        'if-none-match': String(lines.headers['etag']),
-      })
-      .expect(304);
+    const held = { ...ndjson, 'if-none-match': String(lines.headers['etag']) };
+    await site.get(`/v1/invoices/summary?${query}`, held).expect(304);
     expect(lines.headers['etag']).not.toBe((await site.get(`/v1/invoices/summary?${query}`)).headers['etag']);
   });
 
@@ -173,45 +165,30 @@ describe('the answer', () => {
     expect(body.error.message).toMatch(/1203 groups.*limit.*x-ndjson/);
     const most = await other('/v1/invoices/summary?by=number&sum=total&limit=1000').expect(200);
     expect([most.body.data.length, most.body.total]).toEqual([1_000, 1_203]);
-    const lines = await other('/v1/invoices/summary?by=number&sum=total', { accept: 'application/x-ndjson' })
-      .buffer()
-      .expect(200);
+    const lines = await other('/v1/invoices/summary?by=number&sum=total', ndjson).buffer().expect(200);
     const found = lines.text.trimEnd().split('\n');
     expect(new Set(found).size).toBe(1_203);
     expect(found[0]).toBe('{"number":"N0","sum":{"total":"1.10"}}');
-    const first = await other('/v1/invoices/summary?by=number&limit=2', { accept: 'application/x-ndjson' })
-      .buffer()
-      .expect(200);
+    const first = await other('/v1/invoices/summary?by=number&limit=2', ndjson).buffer().expect(200);
     expect(first.text).toBe('{"number":"N0","count":1}\n{"number":"N1","count":1}\n');
   });
 
   it('may be larger than one text of the database, and names the limit when it is too large', async () => {
-    const long = (bytes: number) =>
-      Array.from({ length: 90 }, (_, index) => ({
-        id: index + 1,
-        tranid: `${index} ${'é"'.repeat(bytes / 4)}`,
-      }));
-    const large = long(16_000);
+    const large = longRows(16_000);
     const other = await site.organizationWith(large);
     const { body } = await other('/v1/invoices/summary?by=number').expect(200);
     expect(body.total).toBe(90);
     expect(new Set(body.data.map(({ number }: { number: string }) => number))).toEqual(
       new Set(large.map(({ tranid }) => tranid)),
     );
-    const tooLarge = await site.organizationWith(
-      long(Math.ceil(site.database.ctx.settings.maxAnswerBytes / 60)),
-    );
+    const tooLarge = await site.organizationWith(longRows(Math.ceil(site.ctx.settings.maxAnswerBytes / 60)));
     const refused = await tooLarge('/v1/invoices/summary?by=number');
     expect([refused.status, refused.body.error.details[0].code]).toEqual([400, 'answer_too_long']);
     await tooLarge('/v1/invoices/summary?by=number&limit=2').expect(200);
   });
 
   it('of more than one text is read by each of the requests that wait for it, within a permit of its own', async () => {
-    const long = Array.from({ length: 90 }, (_, index) => ({
-      id: index + 1,
-      tranid: `${index} ${'é"'.repeat(4_000)}`,
-    }));
-    const other = await site.organizationWith(long);
+    const other = await site.organizationWith(longRows(16_000));
     await other('/v1/invoices?pageSize=1').expect(200);
     const before = site.statementsRun();
     const answers = await Promise.all(
@@ -222,7 +199,7 @@ describe('the answer', () => {
   });
 
   it('has no body for HEAD, as a document and as lines', async () => {
-    const caller = await makeKey(site.database.ctx, site.organizationId);
+    const caller = await site.key();
     for (const accept of ['application/json', 'application/x-ndjson']) {
       const { status, text, headers } = await supertest(site.app)
         .head('/api/public/v1/invoices/summary?by=paid')

@@ -36,7 +36,6 @@ async function describeAccount(database: TestDatabase, id: string, hasCurrencies
   });
 }
 
-export type SummarySite = Awaited<ReturnType<typeof openSummarySite>>;
 export async function openSummarySite() {
   const clock = testClock();
   const database = await testDatabase({ clock, settings: { maxAnswerBytes: 2 ** 21 } });
@@ -51,8 +50,9 @@ export async function openSummarySite() {
   await organization.publish({ version: 'v3', endpoints: [invoicesEndpoint] });
   return {
     ...organization,
-    database,
+    ctx,
     app,
+    close: database.close,
     /** Runs SQL in which `$t` is the table of the invoices. */
     inSql: organization.sql<Row>,
     /**

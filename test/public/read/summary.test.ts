@@ -1,5 +1,6 @@
 // Summaries of random invoices under random filters, groups and functions, compared with SQL written by hand.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { useStarted } from '../../setup/use-started.ts';
 import { exactAverage } from './exact-average.ts';
 import {
   aggregateNames,
@@ -10,14 +11,9 @@ import {
   keySql,
   type Random,
 } from './summary-fixture.ts';
-import { openSummarySite, type Row, rows, type SummarySite, utcOffsetMinutes } from './summary-site.ts';
+import { openSummarySite, type Row, rows, utcOffsetMinutes } from './summary-site.ts';
 
-let site: SummarySite;
-
-beforeAll(async () => {
-  site = await openSummarySite();
-});
-afterAll(() => site.database.close());
+const site = useStarted(openSummarySite);
 
 const toJson = (value: unknown, key: string): unknown => {
   if (value === null) return null;

@@ -9,6 +9,7 @@ import { listStatement } from '../../../src/public/read/sql.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { compileInvoices } from '../compiled.ts';
 import { type Get, type InvoiceRow, listIds, openSite } from '../fixture.ts';
+import { readPlan, withIndexes } from './explain.ts';
 
 // Few distinct values, so that there are ties, and nulls, and letters that sort differently by code point and
 // by locale.
@@ -84,7 +85,6 @@ describe('plans', () => {
   it('are generic only when an index holds the list as one range, whatever the values', async () => {
     const { whole, indexes } = compileInvoices({ defaultSort: { field: 'date', order: 'desc' } });
     const { schema, table } = site;
-    const client = await site.ctx.db.data.connect();
     // The coordinator counts its own plan, which names a node and is generic after five; the node plans each
     // statement with its values.
     const onCitus = inject('nodes').length > 1;
@@ -94,31 +94,23 @@ describe('plans', () => {
       const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), false);
       return { text: write(), values: [...values] };
     };
-    /** Prepared, and run more often than PostgreSQL tries custom plans. */
-    const runOften = async (name: string, queries: readonly string[]) => {
-      for (let round = 0; round < 4; round += 1)
-        for (const query of queries) await client.query({ name, ...buildStatement(query) });
-      const { rows: counts } = await client.query<{ generic: string }>(
-        'select generic_plans as generic from pg_prepared_statements where name = $1',
-        [name],
-      );
-      return Number(counts[0]?.generic);
-    };
-    const explain = async (name: string, query: string): Promise<string> => {
-      const values = buildStatement(query).values.map((value) => `'${String(value)}'`);
-      const { rows: lines } = await client.query<{ 'QUERY PLAN': string }>(
-        `explain (costs off) execute "${name}"(${values.join()})`,
-      );
-      return lines.map((line) => line['QUERY PLAN']).join('\n');
-    };
-    try {
-      await client.query('begin');
-      await client.query(
-        `insert into ${schema}.${table} (id, generation, content_hash, f_status, f_total, f_trandate)
-         select n, 1, '', case when n % 1000 = 0 then 'rare' else 'open' end, n, date '2020-01-01' + n % 2000 from generate_series(1000, 20999) as n`,
-      );
-      for (const [index, { method, expression }] of indexes.entries())
-        await client.query(`create index p_${index} on ${schema}.${table} using ${method} (${expression})`);
+    const stored = `insert into ${schema}.${table} (id, generation, content_hash, f_status, f_total, f_trandate)
+         select n, 1, '', case when n % 1000 = 0 then 'rare' else 'open' end, n, date '2020-01-01' + n % 2000 from generate_series(1000, 20999) as n`;
+    await withIndexes(site, indexes, stored, async (client) => {
+      /** Prepared, and run more often than PostgreSQL tries custom plans. */
+      const runOften = async (name: string, queries: readonly string[]) => {
+        for (let round = 0; round < 4; round += 1)
+          for (const query of queries) await client.query({ name, ...buildStatement(query) });
+        const { rows: counts } = await client.query<{ generic: string }>(
+          'select generic_plans as generic from pg_prepared_statements where name = $1',
+          [name],
+        );
+        return Number(counts[0]?.generic);
+      };
+      const explain = (name: string, query: string): Promise<string> => {
+        const values = buildStatement(query).values.map((value) => `'${String(value)}'`);
+        return readPlan(client, `explain (costs off) execute "${name}"(${values.join()})`);
+      };
       await client.query(`analyze ${schema}.${table}`);
       const values = ['open', 'rare', 'absent'];
       for (const [name, rest] of [
@@ -142,10 +134,7 @@ describe('plans', () => {
       expect(await runOften('several', ['status=open&status=rare', 'status=open&status=absent'])).toEqual(
         neverGeneric,
       );
-    } finally {
-      await client.query('rollback');
-      client.release(true);
-    }
+    });
   });
 });
 
@@ -153,22 +142,16 @@ describe('the indexes of a version', () => {
   it('are used by the statements of its filters and sorts', async () => {
     const { whole, indexes } = compileInvoices();
     const { schema, table } = site;
-    const client = await site.ctx.db.data.connect();
-    const scanned = async (query: string): Promise<string> => {
-      const plan = planList(whole, parseQuery(query));
-      const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), true);
-      const { rows: lines } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${write()}`, [
-        ...values,
-      ]);
-      // On Citus the names on the nodes end with a number.
-      return lines.map((line) => line['QUERY PLAN'].replaceAll(/_10\d{4}\b/g, '')).join('\n');
-    };
-    try {
-      await client.query("begin; set local citus.propagate_set_commands = 'local'");
-      await client.query('set local enable_seqscan = off');
-      await client.query('set local enable_sort = off');
-      for (const [index, { method, expression }] of indexes.entries())
-        await client.query(`create index i_${index} on ${schema}.${table} using ${method} (${expression})`);
+    const settings =
+      "set local citus.propagate_set_commands = 'local'; set local enable_seqscan = off; set local enable_sort = off";
+    await withIndexes(site, indexes, settings, async (client) => {
+      const scanned = async (query: string): Promise<string> => {
+        const plan = planList(whole, parseQuery(query));
+        const { write, values } = listStatement({ schema, table }, plan, plainRanges(plan), true);
+        const text = await readPlan(client, `explain (costs off) ${write()}`, values);
+        // On Citus the names on the nodes end with a number.
+        return text.replaceAll(/_10\d{4}\b/g, '');
+      };
       await client.query(`analyze ${schema}.${table}`);
       expect(await scanned('number_contains=INV')).toMatch(/Index Cond: \(lower\(upper\(.*f_tranid.* ~~ /);
       expect(await scanned('customerName_starts_with=INV')).toMatch(
@@ -186,9 +169,6 @@ describe('the indexes of a version', () => {
         expect(await scanned(`sort=date&order=${order}`)).toMatch(
           new RegExp(`Limit\\n\\s+-> {2}Index Only Scan ${way}using`),
         );
-    } finally {
-      await client.query('rollback');
-      client.release();
-    }
+    });
   });
 });

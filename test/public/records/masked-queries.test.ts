@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { getRecordReader, type RecordReader } from '../../../src/public/index.ts';
 import { useStarted } from '../../setup/use-started.ts';
-import { type InvoiceRow, invoicesEndpoint, openSite, withReads } from '../fixture.ts';
+import { type InvoiceRow, maskInvoices, openSite, readText, withReads } from '../fixture.ts';
 
 const rows: InvoiceRow[] = [
   {
@@ -18,19 +18,7 @@ const rows: InvoiceRow[] = [
   },
   { id: 2, tranid: 'short', total: '3', trandate: null, lines: null },
 ];
-const masking = (masks: Readonly<Record<string, string>>, lines: Readonly<Record<string, string>> = {}) => ({
-  ...invoicesEndpoint,
-  fields: invoicesEndpoint.fields.map((field) => ({
-    ...field,
-    ...(masks[field.name] !== undefined && { mask: masks[field.name] }),
-    ...('fields' in field && {
-      fields: field.fields?.map((line) => ({
-        ...line,
-        ...(lines[line.name] !== undefined && { mask: lines[line.name] }),
-      })),
-    }),
-  })),
-});
+
 const named = (...sources: string[]) => sources.map((source) => ({ name: source, source }));
 const query = (asked: object) => ({
   recordType: 'invoice',
@@ -45,14 +33,14 @@ const unmasked = { unmasked: true };
 
 const site = useStarted(() => {
   const last4 = { number: 'last4', total: 'last4', totalText: 'last4' };
-  const strict = [masking({ total: 'hash', totalText: 'hash', date: 'year' })];
+  const strict = [maskInvoices({ total: 'hash', totalText: 'hash', date: 'year' })];
   return openSite({
     settings: { cacheTtlMs: 0 },
     rows,
     versions: [
-      { endpoints: [masking(last4, { itemName: 'last4' })] },
+      { endpoints: [maskInvoices(last4, { itemName: 'last4' })] },
       { version: 'v2', status: 'deprecated', endpoints: strict },
-      { version: 'v3', status: 'draft', endpoints: [masking({ status: 'hash' })] },
+      { version: 'v3', status: 'draft', endpoints: [maskInvoices({ status: 'hash' })] },
     ],
   });
 });
@@ -66,11 +54,6 @@ beforeAll(async () => {
   records = getRecordReader(withReads(site.ctx));
 });
 
-const readText = async (bytes: AsyncIterable<Buffer>): Promise<string> => {
-  let text = '';
-  for await (const piece of bytes) text += String(piece);
-  return text;
-};
 const listCodes = ({ problems }: { problems: readonly { path: string; code: string }[] }) =>
   problems.map(({ path, code }) => [path, code]);
 
@@ -89,8 +72,7 @@ describe('a query by a caller who reads masked values', () => {
     expect(JSON.parse(single ?? '')).toEqual(first);
     const some = query({ columns: named('tranid', 'total', 'trandate') });
     const { bytes } = await records.file(tenant, some, 'csv', new AbortController().signal, masked);
-    const text = await readText(bytes);
-    expect(text.split('\r\n')[1]).toBe(`1,****1234,${first.total},2026`);
+    expect((await readText(bytes)).split('\r\n')[1]).toBe(`1,****1234,${first.total},2026`);
     const whole = await records.list(tenant, query({}), page, unmasked);
     expect(whole.records).toContain('"total":2500.75,"trandate":"2026-01-31"');
     expect(whole.columns.map(({ type }) => type)).toEqual(['text', 'number', 'date', 'lines', 'text']);

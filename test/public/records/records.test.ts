@@ -15,6 +15,7 @@ import {
   invoiceColumns,
   loadInvoices,
   openSite,
+  readText,
   withReads,
 } from '../fixture.ts';
 
@@ -56,11 +57,7 @@ const query = (given: Partial<RecordQuery>): RecordQuery => ({
   ...given,
 });
 const everything = { page: 1, pageSize: 100 };
-const readText = async (bytes: AsyncIterable<Buffer>): Promise<string> => {
-  let text = '';
-  for await (const piece of bytes) text += String(piece);
-  return text;
-};
+
 const parseIds = (text: string): number[] =>
   (JSON.parse(text) as { id: string }[]).map(({ id }) => Number(id));
 const codes = (problems: readonly { path: string; code: string }[]) =>

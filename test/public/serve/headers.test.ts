@@ -9,6 +9,7 @@ import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { createMessageClasses } from '../../../src/http/driver/message-classes.ts';
 import { asBuffer, unpacked } from '../../setup/raw-body.ts';
+import { listenLocally } from '../../setup/sockets.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { type Get, invoicesEndpoint, openSite } from '../fixture.ts';
 
@@ -130,8 +131,8 @@ describe('the whole application', () => {
   it('sends the same first headers with every response, exactly once, whichever part writes it', async () => {
     const messages = createMessageClasses();
     const app = createApp(ctx, { messages });
-    const server = createServer({ ...messages, keepAliveTimeout: 120_000 }, app).listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    const server = createServer({ ...messages, keepAliveTimeout: 120_000 }, app);
+    await listenLocally(server);
     try {
       const list = await ask(server, '/api/public/v1/invoices', caller);
       expect(list).toMatchObject({ status: 200, names: [...safe, ...read, ...sent, ...full, 'link'].sort() });

@@ -1,6 +1,3 @@
-// Which requests are rejected, in which order, and that no input causes a 5xx.
-import { once } from 'node:events';
-import { type AddressInfo, connect } from 'node:net';
 import type { Express } from 'express';
 import fc from 'fast-check';
 import supertest from 'supertest';
@@ -8,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { attachApp, createHttpServer } from '../../../src/http/server/server.ts';
 import { generateApiKey } from '../../../src/identity/api-key.ts';
+import { listenLocally, openSocket, readToClose } from '../../setup/sockets.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { type Caller, type Get, invoicesEndpoint, openSite, type Site } from '../fixture.ts';
 
@@ -308,17 +306,14 @@ describe('400 for parameters', () => {
   it('rejects raw bytes in the URL, and accepts an absolute URL as a proxy sends it', async () => {
     const { server } = createHttpServer(site.ctx.log);
     attachApp(server, app);
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
+    await listenLocally(server);
     const readStatus = async (target: Buffer | string): Promise<string> => {
-      const socket = connect(port, '127.0.0.1');
       const head = `Host: portal\r\nAuthorization: Bearer ${caller.secret}\r\nx-tenant-id: ${caller.organizationId}\r\nConnection: close\r\n\r\n`;
+      const socket = openSocket(server);
       socket.write(
         Buffer.concat([Buffer.from('GET '), Buffer.from(target), Buffer.from(` HTTP/1.1\r\n${head}`)]),
       );
-      const chunks: Buffer[] = await socket.toArray();
-      return Buffer.concat(chunks).toString().split(' ')[1] ?? '';
+      return (await readToClose(socket)).split(' ')[1] ?? '';
     };
     try {
       expect(await readStatus(Buffer.from('/api/public/v1/invoices?status=\xe9', 'latin1'))).toBe('400');

@@ -1,31 +1,28 @@
 // API key usage: counted in memory, written to the database in one statement, added up across processes.
 import { randomBytes } from 'node:crypto';
 import type { Express } from 'express';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { openKnex } from '../../../src/db/connect.ts';
-import { startUsageCounter, type UsageCounter } from '../../../src/public/index.ts';
+import { startUsageCounter } from '../../../src/public/index.ts';
 import { startService } from '../../../src/service.ts';
 import { testClock } from '../../setup/database.ts';
 import { makeOrganization } from '../../setup/organization.ts';
-import { createCaller, openSite, publicApp, type Site } from '../fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { createCaller, openSite, publicApp } from '../fixture.ts';
 
 const clock = testClock();
-let site: Site;
+const site = useStarted(() => {
+  const versions = [{}, { version: 'v2', status: 'retired' }];
+  return openSite({ clock, settings: { cacheTtlMs: 0 }, rows: [{ id: 1 }, { id: 2 }], versions });
+});
+const usage = useStarted(async () => startUsageCounter(site.ctx, { flushEveryMs: 3_600_000 }));
 let app: Express;
-let usage: UsageCounter;
 let key: { id: string; secret: string };
 
 beforeAll(async () => {
-  const versions = [{}, { version: 'v2', status: 'retired' }];
-  site = await openSite({ clock, settings: { cacheTtlMs: 0 }, rows: [{ id: 1 }, { id: 2 }], versions });
-  usage = startUsageCounter(site.ctx, { flushEveryMs: 3_600_000 });
   app = publicApp(site.ctx, usage);
   key = await site.key();
-});
-afterAll(async () => {
-  await usage.stop();
-  await site.close();
 });
 
 const call = (path: string, headers: Record<string, string> = {}) =>

@@ -5,10 +5,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Stripe from 'stripe';
 import { type Clock, systemClock } from '../../../src/core/clock.ts';
+import { listenLocally } from '../sockets.ts';
 import { type Form, readForm } from './form.ts';
 import { apiVersion, Ledger } from './ledger.ts';
 import { type StripeEvent, StripeRefusal } from './objects.ts';
@@ -73,9 +73,7 @@ export async function startStripe({
   const { promise: stalled, resolve: stall } = Promise.withResolvers<void>();
   const kept = new Map<string, Kept>();
   const server = createServer({ keepAliveTimeout: 0 }, (req, res) => void serve(req, res));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `http://127.0.0.1:${await listenLocally(server)}`;
   const stripe: StripeServer = {
     url,
     secrets,
