@@ -2,7 +2,9 @@
 // builders/.
 import type fc from 'fast-check';
 import type { Ctx } from '../../src/core/ctx.ts';
+import { createId } from '../../src/core/id.ts';
 import type { Tx } from '../../src/db/transaction.ts';
+import { createTenantSchema, tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import type { Erp } from '../setup/erp.ts';
 import type { Answer } from './http.ts';
 
@@ -71,3 +73,48 @@ export type BuilderGroup = {
   readonly setUp?: (fixture: Fixture) => Promise<void>;
   readonly builders: Readonly<Record<string, Builder>>;
 };
+
+/** Inserts a row of the organization, and resolves to its id. */
+export async function insertRow(
+  { sql, organization }: Pick<Fixture, 'sql' | 'organization'>,
+  table: string,
+  row: object,
+): Promise<string> {
+  const own = { id: createId(), organization_id: organization.id, ...row };
+  await sql((tx) => tx(table).insert(own));
+  return own.id;
+}
+
+/** Builds a request whose path has the id of a new object. */
+export const byId = (make: (fixture: Fixture) => Promise<string>) => async (fixture: Fixture) => ({
+  params: { id: await make(fixture) },
+});
+
+/**
+ * Stores a record type as a complete run leaves it: `count` records with the ids from 1, and with `values`, which
+ * is SQL of the id `n`, for these fields.
+ */
+export async function storeRecords(
+  { ctx, organization }: Fixture,
+  recordType: string,
+  fields: Readonly<Record<string, 'text' | 'number'>>,
+  [count, values]: readonly [count: number, values: string],
+): Promise<void> {
+  await createTenantSchema(ctx, organization.id);
+  const schema = tenantSchema(organization.id);
+  const columns = Object.entries(fields).map(([field, type], at) => ({
+    name: `c${at + 1}`,
+    field,
+    type,
+    at,
+  }));
+  const types = { text: 'text collate "C"', number: 'numeric' };
+  await ctx.db.data.query(
+    `create table ${schema}.${recordType}_1 (id bigint primary key, ${columns.map(({ name, type }) => `${name} ${types[type]}`).join()});
+     insert into ${schema}.${recordType}_1 select n, ${values} from generate_series(1, ${count}) as n;
+     insert into ${schema}.record_state (record_type, id_type, generation, row_count, epoch, active_table, synced_at)
+       values ('${recordType}', 'integer', 1, ${count}, gen_random_uuid(), '${recordType}_1', now());
+     insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, position)
+       values ${columns.map(({ name, field, type, at }) => `('${recordType}', '${name}', '${field}', 'value', '${type}', 'live', ${at + 1})`).join()}`,
+  );
+}

@@ -2,30 +2,18 @@
 // conversations with them.
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
-import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
+import { asBuilt, type BuilderGroup, byId, type Fixture, insertRow } from '../builder.ts';
 
-async function agent({ organization, sql }: Fixture, status = 'running'): Promise<string> {
-  const id = createId();
-  const row = {
-    id,
-    organization_id: organization.id,
-    name: `Agent ${id}`,
-    model: 'offline',
-    api_version: 'v1',
-    status,
-  };
-  await sql((tx) => tx('agents').insert(row));
-  return id;
-}
+const agent = (fixture: Fixture, status = 'running'): Promise<string> =>
+  insertRow(fixture, 'agents', { name: `Agent ${createId()}`, model: 'offline', api_version: 'v1', status });
 async function conversation(fixture: Fixture): Promise<{ id: string; agentId: string }> {
-  const [id, agentId] = [createId(), await agent(fixture)];
-  const row = { id, organization_id: fixture.organization.id, agent_id: agentId, owner_id: fixture.owner.id };
-  await fixture.sql((tx) => tx('conversations').insert(row));
-  return { id, agentId };
+  const agentId = await agent(fixture);
+  const row = { agent_id: agentId, owner_id: fixture.owner.id };
+  return { id: await insertRow(fixture, 'conversations', row), agentId };
 }
-const ofAgent = async (fixture: Fixture) => ({ params: { id: await agent(fixture) } });
-const ofStopped = async (fixture: Fixture) => ({ params: { id: await agent(fixture, 'stopped') } });
-const ofConversation = async (fixture: Fixture) => ({ params: { id: (await conversation(fixture)).id } });
+const ofAgent = byId(agent);
+const ofStopped = byId((fixture) => agent(fixture, 'stopped'));
+const ofConversation = byId(async (fixture) => (await conversation(fixture)).id);
 
 const fields = {
   'body.name': fc.uuid().map((id) => `Agent ${id}`),
@@ -34,16 +22,9 @@ const fields = {
 } as const;
 
 export const agentBuilders: BuilderGroup = {
-  setUp: async ({ organization, owner, sql }) => {
+  setUp: async (fixture) => {
     const live = { status: 'published', bindings: '{}', openapi: '{}', published_at: '2026-03-02T10:00:00Z' };
-    const row = {
-      id: createId(),
-      organization_id: organization.id,
-      version: 'v1',
-      created_by: owner.id,
-      ...live,
-    };
-    await sql((tx) => tx('api_schemas').insert(row));
+    await insertRow(fixture, 'api_schemas', { ...live, version: 'v1', created_by: fixture.owner.id });
   },
   builders: {
     listAgents: { build: () => ({ query: { status: 'running' } }) },

@@ -1,22 +1,16 @@
 // Versions are inserted in the status that an operation needs, over one record type as a complete run leaves
 // it.
 import fc from 'fast-check';
-import { createId } from '../../../src/core/id.ts';
-import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { publishVersion } from '../../public/fixture.ts';
 import { laterInstants } from '../arbitrary.ts';
-import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
+import { asBuilt, type BuilderGroup, byId, type Fixture, insertRow, storeRecords } from '../builder.ts';
 
 const things = [{ name: 'things', recordType: 'thing', fields: [{ name: 'title', source: 'title' }] }];
 
 type Status = 'draft' | 'published' | 'deprecated' | 'retired';
 /** Labels far above those that the server assigns, except that it continues from the highest. */
-async function insertVersion(
-  { sql, organization, owner, next }: Fixture,
-  status: Status,
-): Promise<{ id: string; version: string }> {
-  const id = createId();
-  const version = `v${1_000 + next()}`;
+async function insertVersion(fixture: Fixture, status: Status): Promise<{ id: string; version: string }> {
+  const version = `v${1_000 + fixture.next()}`;
   const publication = JSON.stringify({
     status: 'succeeded',
     progress: { step: 'live', done: 1, total: 1 },
@@ -26,25 +20,12 @@ async function insertVersion(
     status === 'draft'
       ? {}
       : { bindings: '{}', openapi: '{}', publication, published_at: '2026-03-02T10:00:00Z' };
-  await sql(async (tx) => {
-    await tx('api_schemas').insert({
-      id,
-      organization_id: organization.id,
-      version,
-      status,
-      created_by: owner.id,
-      ...live,
-    });
-  });
-  return { id, version };
+  const row = { version, status, created_by: fixture.owner.id, ...live };
+  return { id: await insertRow(fixture, 'api_schemas', row), version };
 }
 
-const insertDraft = async (fixture: Fixture) => ({
-  params: { id: (await insertVersion(fixture, 'draft')).id },
-});
-const insertPublished = async (fixture: Fixture) => ({
-  params: { id: (await insertVersion(fixture, 'published')).id },
-});
+const insertDraft = byId(async (fixture) => (await insertVersion(fixture, 'draft')).id);
+const insertPublished = byId(async (fixture) => (await insertVersion(fixture, 'published')).id);
 
 const readableVersions = new WeakMap<Fixture['organization'], Promise<string>>();
 /**
@@ -84,16 +65,7 @@ const endpoints = fc.uniqueArray(
 );
 
 export const apiSchemaBuilders: BuilderGroup = {
-  setUp: async ({ ctx, organization }) => {
-    await createTenantSchema(ctx, organization.id);
-    const schema = tenantSchema(organization.id);
-    await ctx.db.data.query(
-      `create table ${schema}.thing_1 (id bigint primary key, c1 text);
-       insert into ${schema}.record_state (record_type, id_type, generation, row_count, epoch, active_table, synced_at)
-         values ('thing', 'integer', 1, 0, gen_random_uuid(), 'thing_1', now());
-       insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, position) values ('thing', 'c1', 'title', 'value', 'text', 'live', 1)`,
-    );
-  },
+  setUp: (fixture) => storeRecords(fixture, 'thing', { title: 'text' }, [0, 'n']),
   builders: {
     listApiSchemas: { build: () => ({}) },
     createApiSchema: {

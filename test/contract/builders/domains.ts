@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
-import type { BuilderGroup, Fixture } from '../builder.ts';
+import { type BuilderGroup, type Fixture, insertRow } from '../builder.ts';
 
 const own = ({ organization }: Fixture) => ({ id: organization.id });
 const hostname = fc.stringMatching(/^[a-z]{12,20}$/).map((label) => `${label}.example`);
@@ -14,20 +14,17 @@ const makeRoom = ({ sql }: Fixture) =>
     tx('domains').whereNotIn('id', tx('domains').select('id').orderBy('id', 'desc').limit(100)).delete(),
   );
 
-async function domain({ organization, sql }: Fixture): Promise<string> {
-  const id = createId();
-  const row = {
-    id,
-    organization_id: organization.id,
-    hostname: `${id}.example`,
-    verification_value: `portal-verification=${id}`,
+const ofDomain = async (fixture: Fixture) => {
+  const hostname = `${createId()}.example`;
+  const verified = {
+    status: 'verified',
+    verified_at: new Date(),
+    verification_value: `portal-verification=${hostname}`,
   };
-  await sql((tx) => tx('domains').insert({ ...row, status: 'verified', verified_at: tx.fn.now() }));
-  return id;
-}
-const ofDomain = async (fixture: Fixture) => ({
-  params: { ...own(fixture), domainId: await domain(fixture) },
-});
+  return {
+    params: { ...own(fixture), domainId: await insertRow(fixture, 'domains', { hostname, ...verified }) },
+  };
+};
 
 export const domainBuilders: BuilderGroup = {
   builders: {

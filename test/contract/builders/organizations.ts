@@ -5,19 +5,14 @@ import { assignablePermissions } from '../../../src/core/permissions.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
 import { instants, laterInstants } from '../arbitrary.ts';
-import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
+import { asBuilt, type BuilderGroup, type Fixture, insertRow } from '../builder.ts';
 
 const own = ({ organization }: Fixture) => ({ id: organization.id });
 const freshName = fc.uuid().map((id) => `Name ${id}`);
 
 /** A role without permissions, which everyone may therefore grant. */
-async function powerlessRole({ organization, sql }: Fixture): Promise<string> {
-  const id = createId();
-  await sql((tx) =>
-    tx('roles').insert({ id, organization_id: organization.id, name: `role ${id}`, permissions: [] }),
-  );
-  return id;
-}
+const powerlessRole = (fixture: Fixture): Promise<string> =>
+  insertRow(fixture, 'roles', { name: `role ${createId()}`, permissions: [] });
 
 const ofRole = async (fixture: Fixture) => ({
   params: { ...own(fixture), roleId: await powerlessRole(fixture) },

@@ -4,9 +4,8 @@ import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
 import { payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
 import { checkPayment } from '../../../src/platform/pay/provider/check-payment.ts';
-import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { instants, laterInstants } from '../arbitrary.ts';
-import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
+import { asBuilt, type BuilderGroup, byId, type Fixture, insertRow, storeRecords } from '../builder.ts';
 
 const config = {
   provider: 'sandbox',
@@ -42,52 +41,28 @@ async function paid(fixture: Fixture): Promise<string> {
 /** A write-back that can't reach the ERP, since there is none. */
 async function notWritten(fixture: Fixture): Promise<string> {
   const id = await paid(fixture);
-  const own = { organization_id: fixture.organization.id, payment_id: id, kind: 'payment' };
-  await fixture.sql((tx) =>
-    tx('pay_erp_documents').insert({ ...own, id: createId(), external_id: id, status: 'FAILED' }),
-  );
+  const row = { payment_id: id, kind: 'payment', external_id: id, status: 'FAILED' };
+  await insertRow(fixture, 'pay_erp_documents', row);
   return id;
 }
 
-async function payout({ organization, sql }: Fixture): Promise<string> {
-  const id = createId();
-  const own = { organization_id: organization.id };
-  await sql(async (tx) => {
-    const { id: account_id } = await tx('pay_accounts').first<{ id: string }>('id');
-    const row = {
-      account_id,
-      provider_payout_id: id,
-      status: 'PAID',
-      currency: 'GBP',
-      amount_minor: 100,
-      arrival_date: '2026-03-02',
-    };
-    await tx('pay_payouts').insert({ ...own, ...row, id, created_at: new Date() });
-    await tx('pay_payout_entries').insert({
-      ...own,
-      payout_id: id,
-      position: 0,
-      kind: 'other',
-      amount_minor: 100,
-    });
+async function payout(fixture: Fixture): Promise<string> {
+  const { id: account_id } = await fixture.sql((tx) => tx('pay_accounts').first<{ id: string }>('id'));
+  const id = await insertRow(fixture, 'pay_payouts', {
+    ...{ account_id, provider_payout_id: createId(), status: 'PAID', currency: 'GBP', amount_minor: 100 },
+    ...{ arrival_date: '2026-03-02', created_at: new Date() },
   });
+  const entry = { payout_id: id, position: 0, kind: 'other', amount_minor: 100 };
+  const organization_id = fixture.organization.id;
+  await fixture.sql((tx) => tx('pay_payout_entries').insert({ organization_id, ...entry }));
   return id;
 }
 
 export const payBuilders: BuilderGroup = {
-  setUp: async ({ ctx, organization, api }) => {
-    await createTenantSchema(ctx, organization.id);
-    const schema = tenantSchema(organization.id);
-    await ctx.db.data.query(
-      `create table ${schema}.bill_1 (id bigint primary key, c1 text collate "C", c2 numeric, c3 text collate "C");
-       insert into ${schema}.bill_1 select n, 'B-' || n, 1000, 'c' from generate_series(1, ${records}) as n;
-       insert into ${schema}.record_state (record_type, id_type, generation, row_count, epoch, active_table, synced_at)
-         values ('bill', 'integer', 1, ${records}, gen_random_uuid(), 'bill_1', now());
-       insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, position)
-         values ('bill', 'c1', 'number', 'value', 'text', 'live', 1), ('bill', 'c2', 'due', 'value', 'number', 'live', 2),
-           ('bill', 'c3', 'customer', 'value', 'text', 'live', 3)`,
-    );
-    await api('PUT', '/pay/config', config);
+  setUp: async (fixture) => {
+    const fields = { number: 'text', due: 'number', customer: 'text' } as const;
+    await storeRecords(fixture, 'bill', fields, [records, "'B-' || n, 1000, 'c'"]);
+    await fixture.api('PUT', '/pay/config', config);
   },
   builders: {
     getPayConfig: { build: () => ({}) },
@@ -121,14 +96,14 @@ export const payBuilders: BuilderGroup = {
       build: async (fixture) => (await checkOut(fixture), {}),
       fields: { 'query.after': instants, 'query.before': laterInstants },
     },
-    getPayment: { build: async (fixture) => ({ params: { id: await paid(fixture) } }) },
+    getPayment: { build: byId(paid) },
     refundPayment: {
       build: async (fixture) => ({ params: { id: await paid(fixture) }, body: { amount: '0.01' } }),
       fields: { 'body.amount': fc.constantFrom('0.01', '0.05') },
     },
-    retryWriteBack: { build: async (fixture) => ({ params: { id: await notWritten(fixture) } }) },
-    endWriteBack: { build: async (fixture) => ({ params: { id: await notWritten(fixture) } }) },
+    retryWriteBack: { build: byId(notWritten) },
+    endWriteBack: { build: byId(notWritten) },
     listPayouts: { build: () => ({}) },
-    getPayout: { build: async (fixture) => ({ params: { id: await payout(fixture) } }) },
+    getPayout: { build: byId(payout) },
   },
 };

@@ -1,48 +1,36 @@
 // Portal configuration for the record type of the views' builders.
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
-import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
+import { asBuilt, type BuilderGroup, byId, type Fixture, insertRow } from '../builder.ts';
 import { makeView, viewBuilders } from './views.ts';
 
-async function insert(table: string, { sql, organization }: Fixture, row: object): Promise<string> {
-  const id = createId();
-  await sql((tx) => tx(table).insert({ id, organization_id: organization.id, ...row }));
-  return id;
-}
 /** The one mapping of the synced record type. */
 async function thingMapping(fixture: Fixture): Promise<string> {
   await noThingMapping(fixture);
-  return insert('portal_field_mappings', fixture, { record_type: 'thing', fields: '[]' });
+  return insertRow(fixture, 'portal_field_mappings', { record_type: 'thing', fields: '[]' });
 }
 const noThingMapping = ({ sql, organization }: Fixture) =>
   sql((tx) =>
     tx('portal_field_mappings').where({ organization_id: organization.id, record_type: 'thing' }).delete(),
   );
-const ofMapping = async (fixture: Fixture) => ({
-  params: {
-    id: await insert('portal_field_mappings', fixture, {
-      record_type: `gone ${fixture.next()}`,
-      fields: '[]',
-    }),
-  },
-});
+const ofMapping = byId((fixture) =>
+  insertRow(fixture, 'portal_field_mappings', { record_type: `gone ${fixture.next()}`, fields: '[]' }),
+);
 const makePage = (fixture: Fixture, ...blocks: object[]): Promise<string> =>
-  insert('portal_pages', fixture, {
+  insertRow(fixture, 'portal_pages', {
     slug: `page-${fixture.next()}`,
     title: 'Page',
     blocks: JSON.stringify(blocks),
   });
-const ofPage = async (fixture: Fixture) => ({ params: { id: await makePage(fixture) } });
-const ofTemplate = async (fixture: Fixture) => ({
-  params: {
-    id: await insert('portal_templates', fixture, {
-      key: `key-${fixture.next()}`,
-      kind: 'email',
-      subject: 'x',
-      body: 'x',
-    }),
-  },
-});
+const ofPage = byId((fixture) => makePage(fixture));
+export const makeTemplate = (fixture: Fixture): Promise<string> =>
+  insertRow(fixture, 'portal_templates', {
+    key: `key-${createId()}`,
+    kind: 'email',
+    subject: 'x',
+    body: 'x',
+  });
+const ofTemplate = byId(makeTemplate);
 
 const mapped = { source: 'title', label: 'Title' };
 const mappedFields = fc.uniqueArray(
@@ -114,7 +102,7 @@ export const portalBuilders: BuilderGroup = {
     },
     listPages: {
       build: async (fixture) => {
-        const { id: viewId } = await makeView(fixture);
+        const viewId = await makeView(fixture);
         await makePage(fixture, { type: 'view', viewId, title: null, pageSize: 25 });
         return { query: { viewId } };
       },
@@ -153,7 +141,7 @@ export const portalBuilders: BuilderGroup = {
     previewTemplate: {
       build: async (fixture) => ({
         ...(await ofTemplate(fixture)),
-        body: { recordType: 'thing', recordId: '7', viewId: (await makeView(fixture)).id },
+        body: { recordType: 'thing', recordId: '7', viewId: await makeView(fixture) },
       }),
       fields: { 'body.recordType': asBuilt, 'body.recordId': asBuilt, 'body.viewId': asBuilt, ...texts },
       // Its record and view need another permission.

@@ -16,18 +16,13 @@ const meaningful = {
 };
 const newName = (fixture: Fixture): string => `items_${fixture.next()}`;
 
-/** The name of a query that was not there before. */
-async function inserted(fixture: Fixture): Promise<string> {
+/** Of a query that was not there before. */
+async function ofQuery(fixture: Fixture) {
   const name = newName(fixture);
-  const row = {
-    organization_id: fixture.organization.id,
-    name,
-    label: input.label,
-    query: input.query,
-    key_column: input.keyColumn,
-  };
+  const { label, query, keyColumn: key_column } = input;
+  const row = { organization_id: fixture.organization.id, name, label, query, key_column };
   await fixture.sql((tx) => tx('erp_queries').insert(row));
-  return name;
+  return { params: { name } };
 }
 
 export const queryBuilders: BuilderGroup = {
@@ -40,12 +35,12 @@ export const queryBuilders: BuilderGroup = {
       fields: (fixture) => ({ ...meaningful, 'body.name': fc.integer().map(() => newName(fixture)) }),
       inputs: 8,
     },
-    getErpQuery: { build: async (fixture) => ({ params: { name: await inserted(fixture) } }) },
+    getErpQuery: { build: ofQuery },
     putErpQuery: {
-      build: async (fixture) => ({ params: { name: await inserted(fixture) }, body: input }),
+      build: async (fixture) => ({ ...(await ofQuery(fixture)), body: input }),
       fields: meaningful,
       inputs: 8,
     },
-    deleteErpQuery: { build: async (fixture) => ({ params: { name: await inserted(fixture) } }) },
+    deleteErpQuery: { build: ofQuery },
   },
 };

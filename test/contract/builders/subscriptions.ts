@@ -1,50 +1,27 @@
 // Subscriptions to a view of the views' builders, created by the owner. No runner is active, so mails stay
 // queued.
 import fc from 'fast-check';
-import { createId } from '../../../src/core/id.ts';
-import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
-import { viewBuilders } from './views.ts';
+import { asBuilt, type BuilderGroup, byId, type Fixture, insertRow } from '../builder.ts';
+import { makeTemplate } from './portal.ts';
+import { makeView, viewBuilders } from './views.ts';
 
 type Ids = { id: string; viewId: string; templateId: string };
 const recipients = ['ada@example.test'];
 
-async function insertSubscription({ sql, organization, owner, next }: Fixture): Promise<Ids> {
-  const [id, viewId, templateId] = [createId(), createId(), createId()];
-  const own = { organization_id: organization.id };
-  const view = {
-    owner_id: owner.id,
-    name: 'Things',
-    record_type: 'thing',
-    columns: ['title'],
-    visibility: 'organization',
-  };
-  await sql(async (tx) => {
-    await tx('views').insert({ ...own, ...view, id: viewId });
-    await tx('portal_templates').insert({
-      ...own,
-      id: templateId,
-      key: `mail-${next()}-${templateId}`,
-      kind: 'email',
-      subject: 'x',
-      body: 'x',
-    });
-    const row = {
-      view_id: viewId,
-      owner_id: owner.id,
-      schedule: '0 7 * * *',
-      timezone: 'UTC',
-      format: 'html',
-    };
-    await tx('subscriptions').insert({ ...own, ...row, id });
-    await tx('subscription_recipients').insert(
-      recipients.map((email) => ({ ...own, id: createId(), subscription_id: id, email })),
-    );
+async function insertSubscription(fixture: Fixture): Promise<Ids> {
+  const [viewId, templateId] = [await makeView(fixture), await makeTemplate(fixture)];
+  const id = await insertRow(fixture, 'subscriptions', {
+    view_id: viewId,
+    owner_id: fixture.owner.id,
+    schedule: '0 7 * * *',
+    timezone: 'UTC',
+    format: 'html',
   });
+  for (const email of recipients)
+    await insertRow(fixture, 'subscription_recipients', { subscription_id: id, email });
   return { id, viewId, templateId };
 }
-const ofSubscription = async (fixture: Fixture) => ({
-  params: { id: (await insertSubscription(fixture)).id },
-});
+const ofSubscription = byId(async (fixture) => (await insertSubscription(fixture)).id);
 
 const fields = {
   'body.viewId': asBuilt,

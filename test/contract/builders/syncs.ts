@@ -6,7 +6,7 @@ import { createId } from '../../../src/core/id.ts';
 import { saveAccount } from '../../../src/sync/record-types.store.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { instants, laterInstants } from '../arbitrary.ts';
-import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
+import { asBuilt, type BuilderGroup, byId, type Fixture, insertRow } from '../builder.ts';
 
 const spans = { 'query.after': instants, 'query.before': laterInstants };
 const recordTypes = 600;
@@ -33,39 +33,20 @@ const metadata = Array.from(
 
 /** A configuration of a record type that no other configuration of the walk uses. */
 async function insertConfig(
-  { sql, organization, next }: Fixture,
-  recordType = `other_${next()}`,
+  fixture: Fixture,
+  recordType = `other_${fixture.next()}`,
 ): Promise<{ id: string; recordType: string }> {
-  const id = createId();
-  const row = {
-    id,
-    organization_id: organization.id,
-    name: 'Sync',
-    record_type: recordType,
-    mode: 'full',
-    deletions: 'none',
-  };
-  await sql((tx) => tx('sync_configs').insert(row));
-  return { id, recordType };
+  const row = { name: 'Sync', record_type: recordType, mode: 'full', deletions: 'none' };
+  return { id: await insertRow(fixture, 'sync_configs', row), recordType };
 }
 
-async function insertRun(fixture: Fixture, status: 'queued' | 'failed' | 'succeeded'): Promise<string> {
-  const config = await insertConfig(fixture);
-  const id = createId();
-  const about = {
-    id,
-    organization_id: fixture.organization.id,
-    sync_config_id: config.id,
-    record_type: config.recordType,
-  };
-  await fixture.sql((tx) => tx('sync_runs').insert({ ...about, mode: 'full', trigger: 'manual', status }));
-  return id;
-}
-
-const ownConfig = async (fixture: Fixture) => ({ params: { id: (await insertConfig(fixture)).id } });
-const ownRun = (status: 'queued' | 'failed' | 'succeeded') => async (fixture: Fixture) => ({
-  params: { id: await insertRun(fixture, status) },
-});
+const ownConfig = byId(async (fixture) => (await insertConfig(fixture)).id);
+const ownRun = (status: 'queued' | 'failed' | 'succeeded') =>
+  byId(async (fixture) => {
+    const { id, recordType } = await insertConfig(fixture);
+    const about = { sync_config_id: id, record_type: recordType };
+    return insertRow(fixture, 'sync_runs', { ...about, mode: 'full', trigger: 'manual', status });
+  });
 
 /** Deletions as a run holds them back for approval. */
 async function heldDeletions(fixture: Fixture) {

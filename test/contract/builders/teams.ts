@@ -1,14 +1,11 @@
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
 import { makeMember } from '../../setup/organization.ts';
-import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
+import { asBuilt, type BuilderGroup, byId, type Fixture, insertRow } from '../builder.ts';
 
-async function team({ organization, sql }: Fixture): Promise<string> {
-  const id = createId();
-  await sql((tx) => tx('teams').insert({ id, organization_id: organization.id, name: `Team ${id}` }));
-  return id;
-}
-const ofTeam = async (fixture: Fixture) => ({ params: { id: await team(fixture) } });
+export const makeTeam = (fixture: Fixture): Promise<string> =>
+  insertRow(fixture, 'teams', { name: `Team ${createId()}` });
+const ofTeam = byId(makeTeam);
 const named = { 'body.name': fc.uuid().map((id) => `Team ${id}`) };
 const member = async ({ ctx, organization }: Fixture): Promise<string> =>
   (await makeMember(ctx, organization.id, [])).id;
@@ -34,7 +31,7 @@ export const teamBuilders: BuilderGroup = {
     },
     removeTeamMember: {
       build: async (fixture) => {
-        const [id, userId] = [await team(fixture), await member(fixture)];
+        const [id, userId] = [await makeTeam(fixture), await member(fixture)];
         const row = { organization_id: fixture.organization.id, team_id: id, user_id: userId };
         await fixture.sql((tx) => tx('team_members').insert(row));
         return { params: { id, userId } };

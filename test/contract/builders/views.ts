@@ -1,35 +1,19 @@
 // Views over one record type as a complete run leaves it, created by the owner for the whole organization.
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
-import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
-import { asBuilt, type BuilderGroup, type Fixture } from '../builder.ts';
+import { asBuilt, type BuilderGroup, byId, type Fixture, insertRow, storeRecords } from '../builder.ts';
+import { makeTeam } from './teams.ts';
 
-async function team({ organization, sql }: Fixture): Promise<string> {
-  const id = createId();
-  await sql((tx) => tx('teams').insert({ id, organization_id: organization.id, name: `Team ${id}` }));
-  return id;
-}
-
-export async function makeView(fixture: Fixture): Promise<{ id: string; teamId: string }> {
-  const [id, teamId] = [createId(), await team(fixture)];
-  const row = {
-    id,
-    organization_id: fixture.organization.id,
+export const makeView = (fixture: Fixture): Promise<string> =>
+  insertRow(fixture, 'views', {
     owner_id: fixture.owner.id,
-    name: `View ${id}`,
+    name: `View ${createId()}`,
     record_type: 'thing',
-  };
-  await fixture.sql((tx) =>
-    tx('views').insert({
-      ...row,
-      columns: ['title'],
-      visibility: 'organization',
-      summary: '{"aggregates":[],"groups":[],"sort":null,"limit":10}',
-    }),
-  );
-  return { id, teamId };
-}
-const ofView = async (fixture: Fixture) => ({ params: { id: (await makeView(fixture)).id } });
+    columns: ['title'],
+    visibility: 'organization',
+    summary: '{"aggregates":[],"groups":[],"sort":null,"limit":10}',
+  });
+const ofView = byId(makeView);
 
 const fields = {
   'body.recordType': asBuilt,
@@ -72,18 +56,8 @@ const fields = {
 const mayRefuse = ['view_owner_needed'];
 
 export const viewBuilders: BuilderGroup = {
-  setUp: async ({ ctx, organization }) => {
-    await createTenantSchema(ctx, organization.id);
-    const schema = tenantSchema(organization.id);
-    await ctx.db.data.query(
-      `create table ${schema}.thing_1 (id bigint primary key, c1 text collate "C", c2 numeric);
-       insert into ${schema}.thing_1 select n, 'title ' || n, n * 1.50 from generate_series(1, 30) as n;
-       insert into ${schema}.record_state (record_type, id_type, generation, row_count, epoch, active_table, synced_at)
-         values ('thing', 'integer', 1, 30, gen_random_uuid(), 'thing_1', now());
-       insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, position)
-         values ('thing', 'c1', 'title', 'value', 'text', 'live', 1), ('thing', 'c2', 'amount', 'value', 'number', 'live', 2)`,
-    );
-  },
+  setUp: (fixture) =>
+    storeRecords(fixture, 'thing', { title: 'text', amount: 'number' }, [30, "'title ' || n, n * 1.50"]),
   builders: {
     listViews: { build: () => ({ query: { recordType: 'thing', visibility: 'organization' } }) },
     createView: {
@@ -93,7 +67,7 @@ export const viewBuilders: BuilderGroup = {
           recordType: 'thing',
           columns: ['title'],
           visibility: 'team',
-          teamId: await team(fixture),
+          teamId: await makeTeam(fixture),
         },
       }),
       fields,
@@ -102,7 +76,7 @@ export const viewBuilders: BuilderGroup = {
     getView: { build: ofView },
     updateView: {
       build: async (fixture) => {
-        const { id, teamId } = await makeView(fixture);
+        const [id, teamId] = [await makeView(fixture), await makeTeam(fixture)];
         return { params: { id }, body: { visibility: 'team', teamId } };
       },
       fields,
