@@ -5,17 +5,18 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { platformBase } from '../../src/http/served.ts';
 import { describePlatform } from '../../src/platform/index.ts';
 import { openDescribed } from '../public/described.ts';
-import { invoicesEndpoint, loadInvoices, publishVersion } from '../public/fixture.ts';
+import { type Get, invoicesEndpoint, openOrganization } from '../public/fixture.ts';
 import { parties, richInvoices, richTargets } from '../public/openapi/richer-document.ts';
 import { describeTargets } from '../public/related.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { testDatabase } from '../setup/database.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
-import { listen, type Server } from './http.ts';
+import { useStarted } from '../setup/use-started.ts';
+import { listen } from './http.ts';
 
 const client = path.resolve('test/client');
 const generated = path.join(client, '.generated');
@@ -35,11 +36,11 @@ async function run(script: string, ...args: string[]): Promise<string> {
   );
 }
 
-let database: TestDatabase;
-let server: Server;
+const database = useStarted(testDatabase);
+const server = useStarted(() => listen(createApp(database.ctx)));
 let reader: { secret: string; tenant: string };
+let read: Get;
 let publishedText: string;
-let richerText: string;
 
 async function generate(name: string, text: string): Promise<void> {
   await writeFile(path.join(generated, `${name}.json`), text);
@@ -51,15 +52,7 @@ async function generate(name: string, text: string): Promise<void> {
   );
 }
 
-const read = (address: string) =>
-  server.send({
-    method: 'GET',
-    path: `/api/public${address}`,
-    headers: { authorization: `Bearer ${reader.secret}`, 'x-tenant-id': reader.tenant },
-  });
-
 async function publish(): Promise<void> {
-  const { id } = await makeOrganization(database.ctx);
   const rows = Array.from({ length: 12 }, (_, index) => ({
     id: index + 1,
     tranid: `INV-${index + 1}`,
@@ -71,29 +64,23 @@ async function publish(): Promise<void> {
     entity: index < 6 ? '1' : '2',
     lines: '[{"item":"7","quantity":1.5}]',
   }));
-  await loadInvoices(database.ctx, id, rows);
-  await publishVersion(database.ctx, id);
-  await describeTargets(database.ctx, id, richTargets);
-  await publishVersion(database.ctx, id, { version: 'v2', endpoints: [richInvoices, parties] });
-  reader = { tenant: id, secret: (await makeKey(database.ctx, id)).secret };
+  const organization = await openOrganization(database.ctx, createApp(database.ctx), { rows });
+  await describeTargets(database.ctx, organization.organizationId, richTargets);
+  await organization.publish({ version: 'v2', endpoints: [richInvoices, parties] });
+  reader = { tenant: organization.organizationId, secret: (await organization.key()).secret };
+  read = organization.get;
 }
 
 beforeAll(async () => {
-  database = await testDatabase();
-  server = await listen(createApp(database.ctx));
   await publish();
   publishedText = (await read('/openapi/v1')).text;
-  richerText = (await read('/openapi/v2')).text;
+  const richerText = (await read('/openapi/v2')).text;
   await mkdir(generated, { recursive: true });
   await Promise.all([
     generate('platform', JSON.stringify(describePlatform(server.url))),
     generate('public', publishedText),
     generate('richer', richerText),
   ]);
-});
-afterAll(async () => {
-  await server.stop();
-  await database.close();
 });
 
 describe('a typed client', () => {

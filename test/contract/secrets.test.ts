@@ -83,6 +83,10 @@ async function call(...[method, path, body, headers]: Parameters<Api>): Promise<
   driven.add(findRoute(method, path)?.id ?? '');
   return note(`${method} ${path}`, await org.api(method, path, body, headers));
 }
+/** A request that no operation of the management interface is for. */
+async function ask(what: string, path: string, headers: Record<string, string>): Promise<Answer> {
+  return note(what, await supertest(org.app).get(path).set(headers));
+}
 async function good(...args: Parameters<Api>): Promise<Answer['body']> {
   const answer = await call(...args);
   expect(answer.status, `${args[0]} ${args[1]} ${JSON.stringify(answer.body)}`).toBeLessThan(300);
@@ -91,26 +95,20 @@ async function good(...args: Parameters<Api>): Promise<Answer['body']> {
 
 describe('secrets', () => {
   it('of API keys are shown once each, and never in a replay', async () => {
-    const once = { 'idempotency-key': 'make-a-key' };
-    const made = await good('post', '/api-keys', { name: 'Key', scopes: { permissions: ['read'] } }, once);
-    expect(
-      (await good('post', '/api-keys', { name: 'Key', scopes: { permissions: ['read'] } }, once)).secret,
-    ).toBeNull();
-    const again = { 'idempotency-key': 'rotate-the-key' };
-    const rotated = await good('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 }, again);
-    expect(
-      (await good('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 }, again)).secret,
-    ).toBeNull();
+    const twice = async (path: string, body: object) => {
+      const once = { 'idempotency-key': path };
+      const first = await good('post', path, body, once);
+      expect((await good('post', path, body, once)).secret).toBeNull();
+      return first;
+    };
+    const made = await twice('/api-keys', { name: 'Key', scopes: { permissions: ['read'] } });
+    const rotated = await twice(`/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 3600 });
     await good('patch', `/api-keys/${made.id}`, { name: 'Other' });
     for (const { secret } of [made, rotated]) {
       secrets.set(secret, 1);
-      note('GET /whoami', await createApi(org.app, secret)('get', '/whoami'));
-      note(
-        'public',
-        await supertest(org.app)
-          .get('/api/public/v1/x')
-          .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': org.id }),
-      );
+      const authorization = `Bearer ${secret}`;
+      await ask('GET /whoami', `${base}/whoami`, { authorization });
+      await ask('public', '/api/public/v1/x', { authorization, 'x-tenant-id': org.id });
     }
     await good('delete', `/api-keys/${made.id}`);
     note('revoked', await createApi(org.app, made.secret)('get', '/whoami'));
@@ -126,14 +124,10 @@ describe('secrets', () => {
     secrets.set(token, 1);
     note('GET /whoami', await createApi(org.app, token)('get', '/whoami'));
     const headers = { authorization: `Bearer ${token}`, 'x-tenant-id': org.id };
-    for (const path of [
-      '/api/public/v1/x',
-      `/api/public/v1/x/${token}`,
-      `/api/public/openapi/v1?draft=${token}`,
-    ])
-      note('public', await supertest(org.app).get(path).set(headers));
+    for (const path of ['v1/x', `v1/x/${token}`, `openapi/v1?draft=${token}`])
+      await ask('public', `/api/public/${path}`, headers);
     await good('delete', `/api-keys/${key.id}/tokens?subject=ann`);
-    note('revoked', await supertest(org.app).get('/api/public/v1/x').set(headers));
+    await ask('revoked', '/api/public/v1/x', headers);
     await org.admin.raw('delete from rate_limits');
   });
 
@@ -229,12 +223,7 @@ describe('secrets', () => {
       expiresAt: sent.misplaced,
       scopes: { permissions: [sent.misplaced], versions: [sent.misplaced] },
     });
-    note(
-      'public',
-      await supertest(org.app)
-        .get(`/api/public/v1/x?access_token=${place}`)
-        .set('x-tenant-id', sent.misplaced),
-    );
+    await ask('public', `/api/public/v1/x?access_token=${place}`, { 'x-tenant-id': sent.misplaced });
     for (const authorization of [
       `Bearer ${sent.bearer}`,
       `Basic ${sent.bearer}`,
@@ -242,26 +231,16 @@ describe('secrets', () => {
       `Bearer a.${sent.bearer}.c`,
       sent.bearer,
     ])
-      note(
-        authorization.split(' ', 1)[0] ?? '',
-        await supertest(org.app).get(`${base}/whoami`).set({ authorization }),
-      );
+      await ask(authorization.split(' ', 1)[0] ?? '', `${base}/whoami`, { authorization });
     await org.admin.raw('delete from rate_limits');
   });
 
   it('of a session work and are not repeated', async () => {
     const { token, cookie } = await makeSession(org.ctx, org.owner.id, org.id);
     secrets.set(token, 0);
-    const answer = await supertest(org.app).get(`${base}/whoami`).set({ cookie });
-    expect(answer.status).toBe(200);
-    note('session', answer);
-    note(
-      'foreign origin',
-      await supertest(org.app)
-        .post(`${base}/api-keys`)
-        .set({ cookie, origin: 'https://elsewhere.example' })
-        .send({ name: 'x' }),
-    );
+    expect((await ask('session', `${base}/whoami`, { cookie })).status).toBe(200);
+    const foreign = { cookie, origin: 'https://elsewhere.example' };
+    note('foreign origin', await createApi(org.app, null)('post', '/api-keys', { name: 'x' }, foreign));
   });
 
   it('of invitations are sent by mail only, and are not repeated to the caller', async () => {
@@ -301,17 +280,15 @@ describe('secrets', () => {
   });
 
   it('are not revealed when the database rejects their row', async () => {
-    for (const table of ['api_keys', 'erp_connections', 'erp_certificates', 'domains', 'idempotency_keys'])
-      await org.admin.raw(`alter table ${table} add constraint nothing_goes check (false) not valid`);
+    const alter = async (change: string) => {
+      for (const table of ['api_keys', 'erp_connections', 'erp_certificates', 'domains', 'idempotency_keys'])
+        await org.admin.raw(`alter table ${table} ${change}`);
+    };
+    await alter('add constraint nothing_goes check (false) not valid');
     const before = lines.length;
     const connection = { accountId, baseUrl: org.erp.account.url };
-    const authentication = {
-      method: 'tba',
-      consumerKey: 'ck',
-      tokenId: 'ti',
-      consumerSecret: sent.refused,
-      tokenSecret: sent.refused,
-    };
+    const refused = { consumerSecret: sent.refused, tokenSecret: sent.refused };
+    const authentication = { method: 'tba', consumerKey: 'ck', tokenId: 'ti', ...refused };
     const failing = [
       await call('post', '/api-keys', { name: 'x' }),
       await call('put', '/netsuite/connection', { ...connection, authentication }),
@@ -321,8 +298,7 @@ describe('secrets', () => {
     ];
     expect(failing.map(({ status }) => status)).toEqual(failing.map(() => 500));
     expect(lines.slice(before).join('')).toContain('nothing_goes');
-    for (const table of ['api_keys', 'erp_connections', 'erp_certificates', 'domains', 'idempotency_keys'])
-      await org.admin.raw(`alter table ${table} drop constraint nothing_goes`);
+    await alter('drop constraint nothing_goes');
   });
 });
 

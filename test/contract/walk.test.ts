@@ -10,6 +10,7 @@ import { definePersonRoute, defineRoute } from '../../src/http/route/define.ts';
 import type { Route } from '../../src/http/route/route.ts';
 import { writeAudit } from '../../src/identity/audit.store.ts';
 import { inUserTransaction } from '../../src/identity/sessions.store.ts';
+import { platformRoutes } from '../../src/platform/index.ts';
 import type { Builder } from './builder.ts';
 import { checkInputs } from './rules/inputs.ts';
 import { foreignIds, pages, unknownNames, withoutCredential } from './rules/requests.ts';
@@ -97,29 +98,17 @@ const unpaged = defineRoute({
   handler: async () => good('x'),
 });
 
-const personal = (['authenticated', 'signed-in', 'organization:create'] as const).map((permission) =>
-  definePersonRoute({
-    ...common,
-    id: `as-${permission.replace(':', '-')}`,
-    permission,
-    method: 'POST',
-    path: `/as-${permission.replace(':', '-')}`,
-    body,
-    response,
-    status: 201,
-    handler: async (_ctx, input) => good(input.body.name),
-  }),
-);
-const slackPerson: Route = {
-  ...definePersonRoute({
-    ...common,
-    id: 'slack',
-    permission: 'authenticated',
-    method: 'GET',
-    path: '/slack',
-    handler: async () => undefined,
-  }),
-};
+const personal = (['authenticated', 'signed-in', 'organization:create'] as const).map((permission) => {
+  const id = `as-${permission.replace(':', '-')}`;
+  const posted = { method: 'POST', path: `/${id}`, body, response, status: 201 } as const;
+  const handler = async (_ctx: unknown, input: { body: { name: string } }) => good(input.body.name);
+  return definePersonRoute({ ...common, ...posted, id, permission, handler });
+});
+const slackPerson: Route = definePersonRoute({
+  ...common,
+  ...{ id: 'slack', permission: 'authenticated', method: 'GET', path: '/slack' },
+  handler: async () => undefined,
+});
 const strictPerson: Route = { ...slackPerson, permission: 'signed-in' };
 /** Ends the session or key that calls it. */
 const ending = definePersonRoute({
@@ -134,36 +123,12 @@ const ending = definePersonRoute({
 });
 
 const served = [
-  sound,
-  throwing,
-  sometimes,
-  silent,
-  telling,
-  picky,
-  open,
-  undescribed,
-  leaking,
-  unpaged,
-  ...personal,
-  slackPerson,
-  ending,
+  ...[sound, throwing, sometimes, silent, telling, picky, open, undescribed, leaking, unpaged],
+  ...[...personal, slackPerson, ending],
 ];
-const groups = Object.fromEntries(
-  [
-    'Identity',
-    'Organizations',
-    'Teams',
-    'Domains',
-    'Syncs',
-    'Views',
-    'API Keys',
-    'Agents',
-    'Pay',
-    'Portal Config',
-    'ERP connection',
-    'Description',
-  ].map((name) => [name, name]),
-) as Parameters<typeof describeRoutes>[1]['groups'];
+const groups = Object.fromEntries(platformRoutes.map(({ group }) => [group, group])) as Parameters<
+  typeof describeRoutes
+>[1]['groups'];
 
 const buildSite = (): NonNullable<WalkOptions['instead']> => {
   const documented = served.map((route) =>

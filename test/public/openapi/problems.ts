@@ -6,22 +6,31 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { Validator } from '@seriousme/openapi-schema-validator';
 
-/** The errors of the schema of OpenAPI 3.1. */
+/** The errors of the schema of OpenAPI. */
 export const schemaErrors = async (described: string) =>
   (await new Validator().validate(JSON.parse(described))).errors ?? [];
 
-/** The numbers of errors and warnings of Redocly's recommended rules. */
-export async function lintTotals(described: string): Promise<unknown> {
+type Linted = { readonly totals: unknown; readonly problems: readonly { ruleId: string }[] };
+
+/** What Redocly's linter reports, also when it exits with a failure because it found something. */
+export async function lint(described: string, rules: object = { extends: ['recommended'] }): Promise<Linted> {
   const folder = await mkdtemp(path.join(tmpdir(), 'description-'));
   try {
-    const file = path.join(folder, 'described.json');
-    await writeFile(file, described);
+    await writeFile(path.join(folder, 'described.json'), described);
+    await writeFile(path.join(folder, 'redocly.yaml'), JSON.stringify(rules));
     const cli = path.resolve('node_modules/@redocly/cli/bin/cli.js');
-    const args = [cli, 'lint', '--extends=recommended', '--format=json', file];
+    const args = [cli, 'lint', '--config=redocly.yaml', '--format=json', 'described.json'];
     const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, env });
-    return JSON.parse(stdout).totals;
+    const options = { cwd: folder, env, maxBuffer: 64 << 20, timeout: 300_000 };
+    const text = await promisify(execFile)(process.execPath, args, options).then(
+      ({ stdout }) => stdout,
+      (error: { stdout?: string }) => error.stdout ?? String(error),
+    );
+    return JSON.parse(text);
   } finally {
     await rm(folder, { recursive: true });
   }
 }
+
+/** The numbers of errors and warnings of Redocly's recommended rules. */
+export const lintTotals = async (described: string): Promise<unknown> => (await lint(described)).totals;
