@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { resolveTxt } from '../../src/gateways/dns.ts';
-import { type DnsServer, startDns } from '../setup/dns.ts';
+import { startDns } from '../setup/dns.ts';
 import { endsWithin, until } from '../setup/until.ts';
+import { useStarted } from '../setup/use-started.ts';
 
-let dns: DnsServer;
-let second: DnsServer;
-beforeAll(async () => {
-  dns = await startDns();
-  second = await startDns();
-});
-afterAll(() => Promise.all([dns.stop(), second.stop()]));
+const dns = useStarted(startDns);
+const second = useStarted(startDns);
 
 const resolveBy = (servers: readonly string[], name: string, timeoutMs = 20_000) =>
   resolveTxt({ dnsServers: servers }, name, { timeoutMs });

@@ -1,34 +1,33 @@
 // Server-sent events, tested by following a run: no event lost, none sent twice, and no connection left open.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import type { StreamOptions } from '../../src/http/event-stream.ts';
 import { insertRunEvent, writeRunEvent } from '../../src/sync/run-events.store.ts';
 import { base } from '../setup/api.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
+import { testDatabase, testSettings } from '../setup/database.ts';
 import { type OpenStream, openStream, type StreamEvent, serve } from '../setup/event-stream.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../setup/organization.ts';
 import { listenLocally } from '../setup/sockets.ts';
+import { useStarted } from '../setup/use-started.ts';
 import { asAdmin, endOpenRuns, type SyncFixture, syncFixture, until } from '../sync/fixture.ts';
 
 /** Without a notification nothing would be seen for a minute. */
 const slowPolling: StreamOptions = { pollMs: 60_000, heartbeatMs: 60_000, recheckMs: 60_000 };
 
-let database: TestDatabase;
+const database = useStarted(() =>
+  testDatabase({ settings: { sync: { ...testSettings.sync, pageSize: 2 } } }),
+);
 let fixture: SyncFixture;
 let key: { id: string; secret: string };
 const closing: (() => unknown)[] = [];
 
-beforeAll(async () => {
-  database = await testDatabase({ settings: { sync: { ...testSettings.sync, pageSize: 2 } } });
-});
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
   await endOpenRuns(database);
 });
-afterAll(() => database.close());
 
 async function start(
   options: StreamOptions = slowPolling,
@@ -49,9 +48,13 @@ const follow = (url: string, runId: string, headers: Record<string, string> = {}
   followAs({ authorization: `Bearer ${key.secret}`, ...headers }, url, runId);
 /** A stream that follows a run in the queue. */
 async function followQueued(options?: StreamOptions) {
+  const site = await startQueued(options);
+  return { ...site, stream: await follow(site.url, site.runId) };
+}
+/** Of a run in the queue that each stream asks for by itself. */
+async function startQueued(options?: StreamOptions) {
   const site = await start(options);
-  const runId = await fixture.queue();
-  return { ...site, runId, stream: await follow(site.url, runId) };
+  return { ...site, runId: await fixture.queue() };
 }
 const isLog = ({ event }: StreamEvent): boolean => event === 'log';
 const listMessages = (events: readonly StreamEvent[]): string[] =>
@@ -121,8 +124,7 @@ describe('following a run', () => {
   });
 
   it('resumes after the last event seen: none lost, none twice', async () => {
-    const { url } = await start();
-    const runId = await fixture.queue();
+    const { url, runId } = await startQueued();
     for (let n = 1; n <= 450; n += 1) await writeLog(runId, `line ${n}`);
     const seen: StreamEvent[] = [];
     for (const upTo of ['line 7', 'line 200', 'line 333']) {
@@ -185,8 +187,7 @@ describe('following a run', () => {
 
 describe('one listening connection', () => {
   it('serves all streams of a process, and is closed after the last one', async () => {
-    const { url } = await start();
-    const runId = await fixture.queue();
+    const { url, runId } = await startQueued();
     const streams = await Promise.all([1, 2, 3].map(() => follow(url, runId)));
     for (const stream of streams) await stream.next();
     await until(async () => (await listening()).length === 1);
@@ -217,8 +218,7 @@ describe('before the first event', () => {
   const json = 'application/json';
 
   it('a failure is an ordinary error response', async () => {
-    const { url } = await start();
-    const runId = await fixture.queue();
+    const { url, runId } = await startQueued();
     const foreign = await makeOrganization(database.ctx);
     const other = await makeKey(database.ctx, foreign.id);
     const blind = await makeMember(database.ctx, fixture.organizationId, ['team:read']);
@@ -236,8 +236,7 @@ describe('before the first event', () => {
   });
 
   it('Accept decides whether it is a stream', async () => {
-    const { url } = await start();
-    const runId = await fixture.queue();
+    const { url, runId } = await startQueued();
     for (const [accept, type] of [
       ['*/*', json],
       ['text/event-stream;q=0.5, application/json', json],
@@ -279,8 +278,7 @@ describe('a stream ends', () => {
   });
 
   it('when its client does not read', async () => {
-    const { url, port, open } = await start({ ...slowPolling, stallMs: 100 });
-    const runId = await fixture.queue();
+    const { url, port, open, runId } = await startQueued({ ...slowPolling, stallMs: 100 });
     await asAdmin(database, (admin) =>
       admin.raw(
         `insert into sync_run_events (organization_id, run_id, level, message, data)
@@ -330,8 +328,7 @@ describe('the maximum duration of a stream', () => {
   const brief: StreamOptions = { ...slowPolling, maxOpenMs: 300, perCredential: 1 };
 
   it('frees the slot of a client that vanished', async () => {
-    const { url, port } = await start({ ...brief, heartbeatMs: 20 });
-    const runId = await fixture.queue();
+    const { url, port, runId } = await startQueued({ ...brief, heartbeatMs: 20 });
     const line = await openLine(port);
     void (await follow(url.replace(`:${port}/`, `:${line.port}/`), runId)).rest().catch(() => undefined);
     line.vanish();
@@ -339,8 +336,7 @@ describe('the maximum duration of a stream', () => {
   });
 
   it('loses nothing for a client that resumes with another stream', async () => {
-    const { url } = await start(brief);
-    const runId = await fixture.queue();
+    const { url, runId } = await startQueued(brief);
     const seen: StreamEvent[] = [];
     const readOne = async (): Promise<void> => {
       const last = seen.findLast(({ id }) => id !== undefined)?.id;
@@ -360,8 +356,7 @@ describe('the maximum duration of a stream', () => {
 
 describe('the open streams of one credential', () => {
   it('are limited; closing one frees its slot', async () => {
-    const { url } = await start({ ...slowPolling, perCredential: 2 });
-    const runId = await fixture.queue();
+    const { url, runId } = await startQueued({ ...slowPolling, perCredential: 2 });
     const [first] = [await follow(url, runId), await follow(url, runId)];
     const third = await follow(url, runId);
     expect([third.response.status, third.response.headers.get('retry-after')]).toEqual([429, '5']);
@@ -376,8 +371,7 @@ describe('the open streams of one credential', () => {
   });
 
   it('count for its organization as well, but for sessions', async () => {
-    const { url } = await start({ ...slowPolling, perOrganization: 2 });
-    const runId = await fixture.queue();
+    const { url, runId } = await startQueued({ ...slowPolling, perOrganization: 2 });
     const followByAnother = async () => {
       const { secret } = await makeKey(database.ctx, fixture.organizationId);
       return followAs({ authorization: `Bearer ${secret}` }, url, runId);

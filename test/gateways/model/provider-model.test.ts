@@ -1,6 +1,6 @@
 // The real provider adapters over HTTP, against servers that use the providers' formats.
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { AppError } from '../../../src/core/errors.ts';
 import { createModel, modelNames } from '../../../src/gateways/model/create-model.ts';
@@ -11,6 +11,7 @@ import {
   type ModelTool,
 } from '../../../src/gateways/model/model.ts';
 import { testSettings } from '../../setup/database.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import {
   type Answer,
   anthropicDialect,
@@ -24,11 +25,7 @@ import {
 } from './provider-server.ts';
 
 const secret = 'sk-very-secret-0123456789';
-let server: ProviderServer;
-beforeAll(async () => {
-  server = await startProvider();
-});
-afterAll(() => server.stop());
+const server = useStarted(startProvider);
 
 const createSettings = ({ url }: ProviderServer) => ({
   ...testSettings,
