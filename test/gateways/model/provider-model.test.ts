@@ -70,6 +70,16 @@ const failure = async (work: Promise<unknown>): Promise<ModelError> => {
   if (!(error instanceof ModelError)) throw new Error(`no ModelError: ${String(error)}`);
   return error;
 };
+const longRequest = { messages: [{ role: 'user', content: 'x'.repeat(8_000) }] } as const;
+/** The usage of an answer of 400 bytes to it: 8,000 bytes and at most 400 around them, four to a token. */
+async function expectCountedBytes(dialect: Dialect): Promise<void> {
+  const ended = (await collect(dialect, longRequest)).at(-1);
+  if (ended?.type !== 'finished') throw new Error('the answer did not finish');
+  expect(ended.usage).toEqual({ inputTokens: expect.any(Number), outputTokens: 100 });
+  expect(Number.isInteger(ended.usage.inputTokens)).toBe(true);
+  expect(ended.usage.inputTokens).toBeGreaterThanOrEqual(2_000);
+  expect(ended.usage.inputTokens).toBeLessThanOrEqual(2_100);
+}
 /** Resolves when the caller's connection is closed. */
 const stalled = (dialect: Dialect): { answer: Answer; left: Promise<void> } => {
   const { promise: left, resolve } = Promise.withResolvers<void>();
@@ -238,21 +248,12 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
           dialect.close('stop', output, input),
       );
     });
-    const ended = (await collect(dialect, { messages: [{ role: 'user', content: 'x'.repeat(8_000) }] })).at(
-      -1,
-    );
-    if (ended?.type !== 'finished') throw new Error('the answer did not finish');
-    expect(ended.usage).toEqual({ inputTokens: expect.any(Number), outputTokens: 100 });
-    expect(Number.isInteger(ended.usage.inputTokens)).toBe(true);
-    // 8,000 bytes and at most 400 around them, four to a token.
-    expect(ended.usage.inputTokens).toBeGreaterThanOrEqual(2_000);
-    expect(ended.usage.inputTokens).toBeLessThanOrEqual(2_100);
+    await expectCountedBytes(dialect);
   });
 
   it('costs what it received and wrote when it breaks off, tool calls included, and nothing when it refuses', async () => {
     const long = { text: 'y'.repeat(400) };
     const call = { call: { id: 'a1', name: 'count', input: { words: 'z'.repeat(400) } } };
-    const request = { messages: [{ role: 'user', content: 'x'.repeat(8_000) }] } as const;
     for (const [parts, outputTokens] of [
       [[], 0],
       [[long], 100],
@@ -262,7 +263,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
         begin(res);
         res.end(dialect.open(100) + parts.map((part, index) => dialect.part(part, index)).join(''));
       });
-      const { usage } = await failure(collect(dialect, request));
+      const { usage } = await failure(collect(dialect, longRequest));
       expect([usage.outputTokens >= outputTokens, usage.outputTokens <= outputTokens + 5]).toEqual([
         true,
         true,
@@ -271,7 +272,10 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     }
     for (const code of [401, 404, 422]) {
       server.script(status(code));
-      expect((await failure(collect(dialect, request))).usage).toEqual({ inputTokens: 0, outputTokens: 0 });
+      expect((await failure(collect(dialect, longRequest))).usage).toEqual({
+        inputTokens: 0,
+        outputTokens: 0,
+      });
     }
   });
 
@@ -411,12 +415,7 @@ describe('a model that counts no tokens', () => {
       begin(res);
       res.end(`${openAiDialect.part({ text: 'y'.repeat(400) }, 0)}${finish}${usage}data: [DONE]\n\n`);
     });
-    const ended = (
-      await collect(openAiDialect, { messages: [{ role: 'user', content: 'x'.repeat(8_000) }] })
-    ).at(-1);
-    if (ended?.type !== 'finished') throw new Error('the answer did not finish');
-    expect(ended.usage.outputTokens).toBe(100);
-    expect(ended.usage.inputTokens).toBeGreaterThanOrEqual(2_000);
+    await expectCountedBytes(openAiDialect);
   });
 });
 

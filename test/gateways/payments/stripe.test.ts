@@ -37,25 +37,18 @@ describe('a checkout', () => {
   it('is a hosted page for the exact amounts, with our ids as metadata', async () => {
     const { order, sessionId } = await checkout();
     const session = site.server.ledger.get<Session>('checkout.session', sessionId);
-    expect(session).toMatchObject({
-      amount_total: 2000,
-      currency: 'gbp',
-      client_reference_id: order.paymentId,
-      line_items_count: 2,
-    });
-    expect(session.metadata).toEqual({
-      portal_account: accountId,
-      portal_payment: order.paymentId,
-      portal_checkout: order.checkoutId,
-    });
+    const { paymentId, checkoutId } = order;
+    const amounts = { amount_total: 2000, currency: 'gbp', line_items_count: 2 };
+    expect(session).toMatchObject({ ...amounts, client_reference_id: paymentId });
+    const ids = { portal_account: accountId, portal_payment: paymentId, portal_checkout: checkoutId };
+    expect(session.metadata).toEqual(ids);
     const sent = site.server.requests[0];
     expect(sent?.form).toMatchObject({ mode: 'payment', adaptive_pricing: { enabled: 'false' } });
     expect(sent?.headers['idempotency-key']).toBe(`checkout-${order.checkoutId}`);
-    expect(
-      Object.keys(sent?.headers ?? {}).filter(
-        (name) => name.includes('telemetry') || name.includes('client-user-agent'),
-      ),
-    ).toEqual([]);
+    const telling = Object.keys(sent?.headers ?? {}).filter((name) =>
+      /telemetry|client-user-agent/.test(name),
+    );
+    expect(telling).toEqual([]);
   });
 
   it('is created once, however often and late it is requested', async () => {
@@ -190,10 +183,13 @@ describe('a payment', () => {
   it('is not found by another account', async () => {
     const neighbour = await site.openNeighbour();
     const { sessionId, providerPaymentId } = await paid();
-    expect(await neighbour.findPayment({ sessionId }, signal)).toBeNull();
-    expect(await neighbour.findPayment({ providerPaymentId }, signal)).toBeNull();
-    expect(await site.provider.findPayment({ sessionId: 'cs_test_unknown' }, signal)).toBeNull();
-    expect(await site.provider.findPayment({ providerPaymentId: 'pi_unknown' }, signal)).toBeNull();
+    for (const [provider, payment] of [
+      [neighbour, { sessionId }],
+      [neighbour, { providerPaymentId }],
+      [site.provider, { sessionId: 'cs_test_unknown' }],
+      [site.provider, { providerPaymentId: 'pi_unknown' }],
+    ] as const)
+      expect(await provider.findPayment(payment, signal)).toBeNull();
   });
 });
 
