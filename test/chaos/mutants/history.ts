@@ -13,6 +13,7 @@ export type Histories = Readonly<Record<string, History>>;
 
 /** The first load. */
 export const load = { full: true, green: true } as const;
+export const afterLoad = (...rounds: History['rounds']): History => ({ rounds: [load, ...rounds] });
 
 export function planOfHistory({ quiet = false, rounds, ...differing }: History): Plan {
   return {

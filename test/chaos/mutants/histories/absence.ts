@@ -1,7 +1,7 @@
 // Directed histories of the mutants in `../absence.ts`, by their names.
 import type { Action } from '../../plan.ts';
-import { type Histories, type History, load } from '../history.ts';
-import { asks, at, lie, missOnce, patch, remove, restore, staleDeletions, unseen } from './moves.ts';
+import { afterLoad, type Histories, type History, load } from '../history.ts';
+import { asks, at, lie, missOnce, patch, remove, restore, staleDeletions, unseen, write } from './moves.ts';
 
 const [invoice, other] = [1003, 1006];
 const onePage = { pageSize: 200 };
@@ -42,7 +42,7 @@ const unseenCustomer: History = {
 
 export const absenceHistories: Histories = {
   'full-absence-by-id': { ...onePage, rounds: [load, { full: true, green: true, during: passedOver }] },
-  'full-absence-noticed': { rounds: [load, { full: true, green: true, before: [goneUnlisted] }] },
+  'full-absence-noticed': afterLoad({ full: true, green: true, before: [goneUnlisted] }),
   'full-feed': {
     ...feed,
     rounds: [load, { full: true, green: true, before: [remove('transaction', invoice, true)] }],
@@ -77,9 +77,9 @@ export const absenceHistories: Histories = {
       { green: true },
     ],
   },
-  'deletion-bound': { rounds: [load, { before: [hide(30)] }] },
+  'deletion-bound': afterLoad({ before: [hide(30)] }),
   // A role that narrows in steps on one day; what it loses in between is read again.
-  'deletion-bound-daily': { rounds: [load, { before: [hide(12)] }, {}, { before: [hide(12)] }] },
+  'deletion-bound-daily': afterLoad({ before: [hide(12)] }, {}, { before: [hide(12)] }),
   'deletion-bound-share': {
     recordTypes: ['creditMemo'],
     rounds: [load, { before: [hide(5, 'creditMemo')] }],
@@ -90,10 +90,7 @@ export const absenceHistories: Histories = {
     rounds: [
       {
         ...load,
-        before: Array.from(
-          { length: 160 },
-          (): Action => ({ do: 'write', method: 'POST', path: '/records/customer', body: {} }),
-        ),
+        before: Array.from({ length: 160 }, (): Action => write('POST', '/records/customer', {})),
       },
       { before: [hide(21, 'customer')] },
     ],

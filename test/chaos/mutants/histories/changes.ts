@@ -3,7 +3,7 @@
 import type { Action } from '../../plan.ts';
 import type { RecordTypeName } from '../../plan-names.ts';
 import { type Histories, type History, load } from '../history.ts';
-import { change, drop, step, touched } from './steps.ts';
+import { change, drop, step, touched, write } from './moves.ts';
 
 const dayMinutes = 24 * 60;
 
@@ -72,7 +72,7 @@ export const changeHistories: Histories = {
   ]),
   'listed-times': runs('item', [
     change('item', '5', { displayname: 'one' }),
-    { do: 'write', method: 'POST', path: '/books/keep', body: {} },
+    write('POST', '/books/keep', {}),
     step(1),
     change('item', '5', { displayname: 'two' }),
     {

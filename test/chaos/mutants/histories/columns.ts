@@ -1,9 +1,8 @@
 // Directed histories of the mutants in `../columns.ts`, by their names.
 import { customFields } from '../../custom-fields.ts';
 import type { Action } from '../../plan.ts';
-import { type Histories, type History, load } from '../history.ts';
-import { asks, at } from './moves.ts';
-import { change, empty, step } from './steps.ts';
+import { afterLoad, type Histories, type History, load } from '../history.ts';
+import { asks, at, change, empty, step, write } from './moves.ts';
 
 const region = 'custentity_sales_region';
 const { label, type } = customFields.customer;
@@ -52,22 +51,12 @@ const emptiedMeanwhile: History = {
 
 /** A text that is deleted and created again as a time. */
 const becomesTime: readonly Action[] = [
-  { do: 'write', method: 'DELETE', path: `/fields/customer/${region}` },
-  {
-    do: 'write',
-    method: 'POST',
-    path: '/fields',
-    body: { table: 'customer', name: region, type: 'datetime', label },
-  },
+  write('DELETE', `/fields/customer/${region}`),
+  write('POST', '/fields', { table: 'customer', name: region, type: 'datetime', label }),
   change('customer', '5', { [region]: '2011-09-01T10:00:08Z' }),
 ];
 /** A text of which only the metadata catalogue names the type. */
-const hideFieldList: Action = {
-  do: 'write',
-  method: 'PUT',
-  path: '/hidden',
-  body: { tables: ['customfield'] },
-};
+const hideFieldList: Action = write('PUT', '/hidden', { tables: ['customfield'] });
 
 export const columnHistories: Histories = {
   'types-compared': ofCustomers({ before: becomesTime }),
@@ -93,15 +82,12 @@ export const columnHistories: Histories = {
   'filled-again-healed': changedMeanwhile,
   'stale-is-partial': changedMeanwhile,
   'unreadable-noticed': ofCustomers({
-    before: [{ do: 'write', method: 'DELETE', path: `/fields/customer/${region}` }],
+    before: [write('DELETE', `/fields/customer/${region}`)],
   }),
-  'unreadable-lines-noticed': {
-    rounds: [
-      load,
-      { before: [{ do: 'write', method: 'DELETE', path: '/fields/transactionline/custcol_lot_number' }] },
-      { before: [step(24 * 60)] },
-    ],
-  },
+  'unreadable-lines-noticed': afterLoad(
+    { before: [write('DELETE', '/fields/transactionline/custcol_lot_number')] },
+    { before: [step(24 * 60)] },
+  ),
   'unreadable-asked-again': ofCustomers({ before: [hideFax] }, {}, {}),
   'returned-read-fully': ofCustomers(
     { before: [step(120), change('customer', '7', { phone: '1' }), step(6)] },
@@ -114,16 +100,11 @@ export const columnHistories: Histories = {
     rounds: [
       {
         ...load,
-        before: [{ do: 'write', method: 'DELETE', path: `/fields/customer/${region}` }, { do: 'refresh' }],
+        before: [write('DELETE', `/fields/customer/${region}`), { do: 'refresh' }],
       },
       {
         before: [
-          {
-            do: 'write',
-            method: 'POST',
-            path: '/fields',
-            body: { table: 'customer', name: region, type, label },
-          },
+          write('POST', '/fields', { table: 'customer', name: region, type, label }),
           change('customer', '5', { [region]: 'new' }, 'none'),
           { do: 'refresh' },
         ],

@@ -1,7 +1,7 @@
 // Directed histories of the mutants in `../publishing.ts`, by their names.
 import type { Action } from '../../plan.ts';
 import { type Histories, type History, load } from '../history.ts';
-import { change } from './steps.ts';
+import { change, write } from './moves.ts';
 
 const ofItems = (...before: readonly Action[]): History => ({
   recordTypes: ['item'],
@@ -59,17 +59,12 @@ export const publishingHistories: Histories = {
         unchanged: true,
         green: true,
         before: [
-          {
-            do: 'write',
-            method: 'POST',
-            path: '/fields',
-            body: { table: 'item', name: 'custitem_new', type: 'text', label: 'New' },
-          },
+          write('POST', '/fields', { table: 'item', name: 'custitem_new', type: 'text', label: 'New' }),
           change('item', '5', { custitem_new: 'new' }, 'none'),
           { do: 'refresh' },
         ],
       },
     ],
   },
-  tombstones: ofItems({ do: 'write', method: 'DELETE', path: '/records/item/41?listed=true' }),
+  tombstones: ofItems(write('DELETE', '/records/item/41?listed=true')),
 };

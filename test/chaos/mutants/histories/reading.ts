@@ -1,6 +1,6 @@
 // Directed histories of the mutants in `../reading.ts`, by their names.
-import { type Histories, type History, load } from '../history.ts';
-import { appear, asks, at, lie, longAgo, missOnce, newId, nextDay, patch, remove } from './moves.ts';
+import { afterLoad, type Histories, type History, load } from '../history.ts';
+import { appear, asks, at, lie, longAgo, missOnce, newId, nextDay, patch, remove, write } from './moves.ts';
 
 const invoice = 1003;
 /** One page has all records. */
@@ -25,16 +25,11 @@ const skippedByPage: History = {
   ...onePage,
   rounds: [{ full: true, during: [at(asks.page, 1, miss(invoice))] }],
 };
-const appeared: History = { rounds: [load, { green: true, before: appear('transaction', invoice) }] };
-const renamedCustomer: History = {
-  rounds: [
-    load,
-    {
-      green: true,
-      before: [patch('customer', 8, { fields: { entityid: 'Renamed' }, touch: 'header' }), nextDay],
-    },
-  ],
-};
+const appeared: History = afterLoad({ green: true, before: appear('transaction', invoice) });
+const renamedCustomer: History = afterLoad({
+  green: true,
+  before: [patch('customer', 8, { fields: { entityid: 'Renamed' }, touch: 'header' }), nextDay],
+});
 
 export const readingHistories: Histories = {
   // Neither a page nor the count that it is compared with has any record.
@@ -74,13 +69,10 @@ export const readingHistories: Histories = {
   },
   'last-page-marked': { rounds: [load] },
   // Corrected without a new modification time.
-  'rejected-read-again': {
-    rounds: [
-      load,
-      spoiledRound,
-      { green: true, before: [patch('transaction', spoiled, { touch: longAgo })] },
-    ],
-  },
+  'rejected-read-again': afterLoad(spoiledRound, {
+    green: true,
+    before: [patch('transaction', spoiled, { touch: longAgo })],
+  }),
   'deletions-read': {
     deletions: 'feed',
     rounds: [load, { green: true, before: [remove('transaction', invoice, true)] }],
@@ -93,88 +85,54 @@ export const readingHistories: Histories = {
   'daily-scan': renamedCustomer,
   'scan-fetches-new': appeared,
   'scan-fetches-differing': renamedCustomer,
-  'scan-finds-absent': { rounds: [load, { green: true, before: [remove('transaction', invoice, false)] }] },
+  'scan-finds-absent': afterLoad({ green: true, before: [remove('transaction', invoice, false)] }),
   // The scan skips one record, and its number of rows is right because another one is deleted right after it.
-  'scan-absence-by-id': {
-    rounds: [
-      load,
-      {
-        green: true,
-        before: [nextDay],
-        during: [at(asks.scan, 1, miss(invoice)), at(asks.count, 2, remove('transaction', 1006, true))],
-      },
-    ],
-  },
+  'scan-absence-by-id': afterLoad({
+    green: true,
+    before: [nextDay],
+    during: [at(asks.scan, 1, miss(invoice)), at(asks.count, 2, remove('transaction', 1006, true))],
+  }),
   // The account counts a record twice, and lists it twice in the second scan.
-  'scan-counts-rows': {
-    rounds: [
-      load,
-      {
-        published: true,
-        before: [nextDay],
-        during: [
-          at(asks.count, 1, lie('invoice', { on: { table: 'transaction', kind: 'count' }, countOffset: 1 })),
-          at(asks.scan, 2, twice),
-        ],
-      },
+  'scan-counts-rows': afterLoad({
+    published: true,
+    before: [nextDay],
+    during: [
+      at(asks.count, 1, lie('invoice', { on: { table: 'transaction', kind: 'count' }, countOffset: 1 })),
+      at(asks.scan, 2, twice),
     ],
-  },
+  }),
   // The scan skips a record whose customer was renamed.
-  'scan-skipped-read': {
-    rounds: [
-      load,
-      {
-        green: true,
-        before: [patch('customer', 42, { fields: { entityid: 'Renamed' }, touch: 'header' }), nextDay],
-        during: [at(asks.scan, 1, miss(1069)), at(asks.count, 2, remove('transaction', 1006, true))],
-      },
-    ],
-  },
-  'scan-consistent': {
-    rounds: [
-      load,
-      { green: true, before: appear('transaction', invoice), during: [at(asks.scan, 1, miss(newId))] },
-    ],
-  },
+  'scan-skipped-read': afterLoad({
+    green: true,
+    before: [patch('customer', 42, { fields: { entityid: 'Renamed' }, touch: 'header' }), nextDay],
+    during: [at(asks.scan, 1, miss(1069)), at(asks.count, 2, remove('transaction', 1006, true))],
+  }),
+  'scan-consistent': afterLoad({
+    green: true,
+    before: appear('transaction', invoice),
+    during: [at(asks.scan, 1, miss(newId))],
+  }),
   // One record is created before the list, and one is deleted after it.
-  'scan-repeated': {
-    rounds: [
-      load,
-      {
-        green: true,
-        before: [nextDay],
-        during: [
-          at(asks.scan, 1, {
-            do: 'write',
-            method: 'POST',
-            path: '/records/transaction',
-            body: { like: String(invoice) },
-          }),
-          at(asks.count, 2, remove('transaction', 1006, true)),
-        ],
-      },
+  'scan-repeated': afterLoad({
+    green: true,
+    before: [nextDay],
+    during: [
+      at(asks.scan, 1, write('POST', '/records/transaction', { like: String(invoice) })),
+      at(asks.count, 2, remove('transaction', 1006, true)),
     ],
-  },
-  'pages-counted': {
-    rounds: [
-      load,
-      {
-        green: true,
-        before: appear('transaction', invoice),
-        during: [at(asks.scan, 1, miss(newId)), at(asks.scan, 2, miss(newId))],
-      },
-    ],
-  },
-  'scan-unreadable': {
-    rounds: [
-      load,
-      {
-        before: appear('transaction', invoice),
-        during: [at(`${asks.byIds}${newId}`, 1, miss(newId))],
-      },
-      { green: true },
-    ],
-  },
+  }),
+  'pages-counted': afterLoad({
+    green: true,
+    before: appear('transaction', invoice),
+    during: [at(asks.scan, 1, miss(newId)), at(asks.scan, 2, miss(newId))],
+  }),
+  'scan-unreadable': afterLoad(
+    {
+      before: appear('transaction', invoice),
+      during: [at(`${asks.byIds}${newId}`, 1, miss(newId))],
+    },
+    { green: true },
+  ),
   // Deleted between the list of deletions and the scan.
   'scan-rereads-feed': {
     deletions: 'feed',
