@@ -148,45 +148,64 @@ export type InvoiceRow = {
 };
 
 let tables = 0;
-let epochs = 0;
 
-/** Loads exactly these rows into a new table and makes it the active one, as a first load does. */
-export async function loadInvoices(
+type Loaded = {
+  readonly recordType: string;
+  readonly idType: 'integer' | 'text';
+  readonly columns: readonly RecordColumn[];
+  readonly rowCount: number;
+  readonly syncedAt: string;
+};
+
+/** Fills a new table of the record type and makes it the active one, as a first load does; resolves to its name. */
+export async function loadTable(
   ctx: Ctx,
   organizationId: string,
-  rows: readonly InvoiceRow[],
-  idType: 'integer' | 'text' = 'integer',
-  columns: readonly RecordColumn[] = invoiceColumns,
+  { recordType, idType, columns, rowCount, syncedAt }: Loaded,
+  fill: (table: string) => Promise<unknown>,
 ): Promise<string> {
   await createTenantSchema(ctx, organizationId);
   const schema = tenantSchema(organizationId);
   tables += 1;
-  const table = `invoice_${tables}`;
+  const table = `${recordType}_${tables}`;
   const client = await ctx.db.data.connect();
   try {
     await createRecordTable(client, schema, table, idType, columns);
-    await insertInvoices(ctx, organizationId, table, rows);
+    await fill(table);
     for (const [position, held] of columns.entries()) {
       const { column: name, field, part, type, state, lineFields } = held;
       await client.query(
         `insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, line_fields, position)
-         values ('invoice', $1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
-        [name, field, part, type, state, JSON.stringify(lineFields), position],
+         values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
+        [recordType, name, field, part, type, state, JSON.stringify(lineFields), position],
       );
     }
-    epochs += 1;
     await client.query(
       `insert into ${schema}.record_state (record_type, id_type, generation, row_count, epoch, active_table, synced_at)
-       values ('invoice', $1, 1, $2, $3, $4, '2026-03-01T08:00:00Z')
+       values ($1, $2, 1, $3, $4, $5, $6)
        on conflict (record_type) do update set generation = record_state.generation + 1, row_count = excluded.row_count,
          epoch = excluded.epoch, active_table = excluded.active_table`,
-      [idType, rows.length, `epoch-${epochs}`, table],
+      [recordType, idType, rowCount, `epoch-${tables}`, table, syncedAt],
     );
   } finally {
     client.release();
   }
   return table;
 }
+
+/** Loads exactly these rows into a new table. */
+export const loadInvoices = (
+  ctx: Ctx,
+  organizationId: string,
+  rows: readonly InvoiceRow[],
+  idType: 'integer' | 'text' = 'integer',
+  columns: readonly RecordColumn[] = invoiceColumns,
+): Promise<string> => {
+  const loaded = { recordType: 'invoice', idType, columns, rowCount: rows.length };
+  return loadTable(ctx, organizationId, { ...loaded, syncedAt: '2026-03-01T08:00:00Z' }, (table) =>
+    insertInvoices(ctx, organizationId, table, rows),
+  );
+};
 
 export async function insertInvoices(
   ctx: Ctx,

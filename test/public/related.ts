@@ -3,9 +3,8 @@
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import type { RecordColumn } from '../../src/warehouse/columns.ts';
-import { createRecordTable } from '../../src/warehouse/table.ts';
-import { createTenantSchema, tenantSchema } from '../../src/warehouse/tenant-schema.ts';
-import { invoicesEndpoint } from './fixture.ts';
+import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { invoicesEndpoint, loadTable } from './fixture.ts';
 
 const column = (
   field: string,
@@ -39,49 +38,24 @@ export type CustomerRow = {
   lines?: string | null;
 };
 
-let tables = 0;
-
-/** Loads exactly these customers into a new table and makes it the active one, as a first load does. */
-export async function loadCustomers(
+/** Loads exactly these customers into a new table. */
+export function loadCustomers(
   ctx: Ctx,
   organizationId: string,
   rows: readonly CustomerRow[],
   idType: 'integer' | 'text' = 'integer',
 ): Promise<string> {
-  await createTenantSchema(ctx, organizationId);
-  const schema = tenantSchema(organizationId);
-  tables += 1;
-  const table = `customer_${tables}`;
-  const client = await ctx.db.data.connect();
-  try {
-    await createRecordTable(client, schema, table, idType, customerColumns);
-    const names = ['id', 'name', 'segment', 'credit', 'since', 'parent', 'lines'] as const;
-    await client.query(
-      `insert into ${schema}.${table} (id, generation, content_hash, f_name, f_segment, f_credit, f_since, f_parent, f_lines)
+  const loaded = { recordType: 'customer', idType, columns: customerColumns, rowCount: rows.length };
+  const names = ['id', 'name', 'segment', 'credit', 'since', 'parent', 'lines'] as const;
+  return loadTable(ctx, organizationId, { ...loaded, syncedAt: '2026-02-01T08:00:00Z' }, (table) =>
+    ctx.db.data.query(
+      `insert into ${tenantSchema(organizationId)}.${table} (id, generation, content_hash, f_name, f_segment, f_credit, f_since, f_parent, f_lines)
        select i, 1, '\\x00', a, b, c::numeric, d::timestamptz, e::bigint, f::jsonb
        from unnest($1::${idType === 'integer' ? 'bigint' : 'text'}[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
          as r(i, a, b, c, d, e, f)`,
       names.map((name) => rows.map((row) => row[name] ?? null)),
-    );
-    for (const [position, held] of customerColumns.entries()) {
-      const { column: name, field, part, type, state, lineFields } = held;
-      await client.query(
-        `insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, line_fields, position)
-         values ('customer', $1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
-        [name, field, part, type, state, JSON.stringify(lineFields), position],
-      );
-    }
-    await client.query(
-      `insert into ${schema}.record_state (record_type, id_type, generation, row_count, epoch, active_table, synced_at)
-       values ('customer', $1, 1, $2, $3, $4, '2026-02-01T08:00:00Z')
-       on conflict (record_type) do update set generation = record_state.generation + 1, row_count = excluded.row_count,
-         epoch = excluded.epoch, active_table = excluded.active_table`,
-      [idType, rows.length, `customers-${tables}`, table],
-    );
-  } finally {
-    client.release();
-  }
-  return table;
+    ),
+  );
 }
 
 /** What the ERP says of its reference fields, by record type: the record type that each refers to. */

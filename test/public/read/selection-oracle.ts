@@ -1,10 +1,13 @@
 // Random invoices with lines, a version that declares every way to select and sort them, and what each way
 // means, computed in memory.
 import fc from 'fast-check';
+import { expect } from 'vitest';
 import {
   fieldsWith,
+  type Get,
   type InvoiceRow,
   invoicesEndpoint,
+  listIds,
   openSite,
   richLineColumns,
   withFields,
@@ -156,6 +159,19 @@ export const openSelection = (rows: readonly Invoice[], more: readonly object[] 
     columns: richLineColumns,
     versions: [{ endpoints: [selectableInvoices, { ...invoicesEndpoint, name: 'plain' }, ...more] }],
   });
+
+/** A list and an export have these records and no others, in any order. */
+export async function expectSelected(get: Get, query: string, expected: readonly string[]): Promise<void> {
+  const ids = [...expected].sort();
+  const list = await get(`/v1/invoices?${query}&pageSize=100`).expect(200);
+  expect({ query, ids: listIds(list).sort(), total: list.body.pagination.total }).toEqual({
+    query,
+    ids,
+    total: ids.length,
+  });
+  const exported = await get(`/v1/invoices?${query}`, { accept: 'application/x-ndjson' }).expect(200);
+  expect({ query, ids: idsInLines(exported.text).sort() }).toEqual({ query, ids });
+}
 
 export const idsInLines = (text: string): string[] =>
   text.split('\n').flatMap((line) => (line === '' ? [] : [(JSON.parse(line) as { id: string }).id]));

@@ -37,22 +37,12 @@ const paths = (version: string) => ({
   description: `/api/public/openapi/${version}`,
   reference: `/api/public/openapi/${version}/preview`,
 });
-const first = (resources: unknown[]) => ({
-  version: 'v1',
-  name: '',
-  state: 'deprecated',
-  sunsetAt: '2027-01-01T00:00:00.000Z',
-  ...paths('v1'),
-  resources,
+const versionOf = (version: string, state: string, sunsetAt: string | null) => (resources: unknown[]) => ({
+  ...{ version, name: '', state, sunsetAt, resources },
+  ...paths(version),
 });
-const second = (resources: unknown[]) => ({
-  version: 'v2',
-  name: '',
-  state: 'published',
-  sunsetAt: null,
-  ...paths('v2'),
-  resources,
-});
+const first = versionOf('v1', 'deprecated', '2027-01-01T00:00:00.000Z');
+const second = versionOf('v2', 'published', null);
 
 describe('GET /api/public', () => {
   it('lists the published and deprecated versions with their resources, and no others', async () => {
