@@ -5,6 +5,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ModelTool } from '../../../src/gateways/model/model.ts';
 import { makeOrganization } from '../../setup/organization.ts';
+import { createRandom } from '../../setup/random.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 import { ask, createReference } from './ask.ts';
 import { openBooks } from './books.ts';
@@ -14,16 +15,7 @@ import { says } from './says.ts';
 const minAnswered = 59;
 const variationCount = 120;
 
-/** A generator of numbers below `limit`, so that each run asks the same questions. */
-function createRandom(seed: number): (limit: number) => number {
-  let state = seed;
-  return (limit) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
-    return (state >>> 8) % limit;
-  };
-}
-const random = createRandom(27);
-const pick = <T>(list: readonly T[]): T => list[random(list.length)] as T;
+const { below: random, pick } = createRandom(27);
 
 type Words = { readonly words: string; readonly sql: string };
 /**

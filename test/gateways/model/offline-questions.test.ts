@@ -4,23 +4,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ModelTool } from '../../../src/gateways/model/model.ts';
 import type { InvoiceRow } from '../../public/fixture.ts';
+import { createRandom } from '../../setup/random.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 import { ask, openOrders } from './ask.ts';
 
 const questionCount = 200;
 
-/** A generator of numbers below `limit` (mulberry32), so that each run asks the same questions. */
-function createRandom(seed: number): (limit: number) => number {
-  let state = seed;
-  return (limit) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit;
-  };
-}
-const random = createRandom(20_261_122);
-const pick = <T>(list: readonly T[]): T => list[random(list.length)] as T;
+const { below: random, pick } = createRandom(20_261_122);
 
 type Row = {
   number: string;

@@ -3,6 +3,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { RowScopes } from '../../../src/core/record-access.ts';
 import { testClock } from '../../setup/database.ts';
+import { createRandom } from '../../setup/random.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { type Get, type InvoiceRow, invoicesEndpoint, openSite, type Site, withFields } from '../fixture.ts';
 import {
@@ -13,7 +14,6 @@ import {
   loadCustomers,
   relatedInvoices,
 } from '../related.ts';
-import { createRandom } from './summary-fixture.ts';
 
 const { below: random, pick } = createRandom(20_261_123);
 

@@ -1,4 +1,5 @@
 // Random invoices, and summaries of them as SQL written by hand: nothing here is shared with what it judges.
+import { createRandom } from '../../setup/random.ts';
 import { fieldsWith, type InvoiceRow, invoicesEndpoint } from '../fixture.ts';
 
 const functions = ['sum', 'avg', 'min', 'max', 'count_distinct'];
@@ -35,19 +36,6 @@ export const summarizedInvoices = {
     { field: 'modified', periods },
   ],
 };
-
-export type Random = { below(limit: number): number; pick<T>(list: readonly T[]): T };
-
-/** The same numbers for the same seed. */
-export function createRandom(seed: number): Random {
-  let state = seed;
-  const below = (limit: number): number => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * limit);
-  };
-  const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T;
-  return { below, pick };
-}
 
 const two = (value: number): string => String(value).padStart(2, '0');
 

@@ -1,16 +1,9 @@
 // Summaries of random invoices under random filters, groups and functions, compared with SQL written by hand.
 import { describe, expect, it } from 'vitest';
+import { createRandom, type Random } from '../../setup/random.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { exactAverage } from './exact-average.ts';
-import {
-  aggregateNames,
-  createRandom,
-  filters,
-  functionSql,
-  groupNames,
-  keySql,
-  type Random,
-} from './summary-fixture.ts';
+import { aggregateNames, filters, functionSql, groupNames, keySql } from './summary-fixture.ts';
 import { openSummarySite, type Row, rows, utcOffsetMinutes } from './summary-site.ts';
 
 const site = useStarted(openSummarySite);
