@@ -28,7 +28,7 @@ import type { RecordColumn } from '../../src/warehouse/columns.ts';
 import { createRecordTable } from '../../src/warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { type TestDatabaseOptions, testDatabase } from '../setup/database.ts';
-import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { makeKey, makeMember, makeOrganization, makeSession } from '../setup/organization.ts';
 
 const column = (
   field: string,
@@ -333,14 +333,18 @@ export function publicApp(
 }
 
 export type Caller = { readonly secret: string; readonly organizationId: string };
+export const callerHeaders = ({ secret, organizationId }: Caller) => ({
+  authorization: `Bearer ${secret}`,
+  'x-tenant-id': organizationId,
+});
 
 /** Calls as a client program does, with both headers. */
 export const createCaller =
-  (app: Express, { secret, organizationId }: Caller) =>
+  (app: Express, caller: Caller) =>
   (path: string, headers: Record<string, string> = {}) =>
     supertest(app)
       .get(`/api/public${path}`)
-      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': organizationId, ...headers });
+      .set({ ...callerHeaders(caller), ...headers });
 
 export type Get = ReturnType<typeof createCaller>;
 type OrganizationOptions = {
@@ -372,6 +376,17 @@ export async function openOrganization(ctx: Ctx, app: Express, options: Organiza
     callerWith,
     /** Calls with a key without limits. */
     get: await callerWith(),
+    /** Calls with the session of a new member. */
+    asMember: async (
+      role: Parameters<typeof makeMember>[2],
+      path: string,
+      headers: Record<string, string> = {},
+    ) => {
+      const { cookie } = await makeSession(ctx, (await makeMember(ctx, organizationId, role)).id);
+      return supertest(app)
+        .get(`/api/public${path}`)
+        .set({ cookie, 'x-tenant-id': organizationId, ...headers });
+    },
     publish: (version: PublishOptions) => publishVersion(ctx, organizationId, version),
     /** Runs SQL in which `$wh` is the schema of the warehouse and `$t` the first table of invoices. */
     sql: async <T extends object = Record<string, unknown>>(text: string, values: readonly unknown[] = []) =>

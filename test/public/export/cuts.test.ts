@@ -20,6 +20,7 @@ import { useStarted } from '../../setup/use-started.ts';
 import { field, memoryErp, noSignal, syncFixture } from '../../sync/fixture.ts';
 import {
   type Caller,
+  callerHeaders,
   createCaller,
   listIds,
   loadInvoices,
@@ -124,10 +125,6 @@ async function failures(): Promise<number> {
 }
 const entries = () => lines.map((line) => JSON.parse(line));
 const logged = (message: string) => entries().filter(({ msg }) => msg === message);
-const buildHeaders = (of: Caller) => ({
-  authorization: `Bearer ${of.secret}`,
-  'x-tenant-id': of.organizationId,
-});
 
 describe('a client', () => {
   it('that stalls uses no more memory, and gets the rest when it reads again', async () => {
@@ -170,7 +167,7 @@ describe('a client', () => {
     await holder.rollback();
     // A client that connects now and takes the same way is handled after the one that disconnected.
     const list = `http://127.0.0.1:${port}/api/public/v1/invoices?pageSize=1`;
-    expect((await fetch(list, { headers: buildHeaders(caller) })).status).toBe(200);
+    expect((await fetch(list, { headers: callerHeaders(caller) })).status).toBe(200);
     const next = ask(port);
     await new Promise((resolve) => setTimeout(resolve, 200));
     held.socket.destroy();
@@ -199,7 +196,7 @@ describe('a client', () => {
     };
     const counting = (wanted: number) => until(async () => (await waiting('select count(%')) === wanted);
     await counting(1);
-    const headers = buildHeaders(caller);
+    const headers = callerHeaders(caller);
     const asList = () => fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?number=counted`, { headers });
     expect((await asList()).status).toBe(503);
     current = ctx.db.data;
@@ -230,7 +227,7 @@ describe('a client', () => {
     expect((await Promise.race(more)).head).toMatch(/^HTTP\/1.1 503 /);
     const other = await database.another({ rows: [{ id: 1 }] });
     const { secret } = await other.key();
-    const headers = { ...buildHeaders({ ...other, secret }), accept: 'application/x-ndjson' };
+    const headers = { ...callerHeaders({ ...other, secret }), accept: 'application/x-ndjson' };
     const asked = await fetch(`http://127.0.0.1:${port}/api/public/v1/invoices?fields=number`, { headers });
     expect(await asked.text()).toBe('{"id":"1","number":null}\n');
     socket.destroy();

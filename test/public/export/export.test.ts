@@ -9,18 +9,16 @@ import { planList } from '../../../src/public/read/plan.ts';
 import { asBuffer } from '../../setup/raw-body.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { compileInvoices } from '../compiled.ts';
-import { type Get, invoicesEndpoint, openSite } from '../fixture.ts';
-import { rows } from './odd-rows.ts';
+import { callerHeaders, type Get, type InvoiceRow, invoicesEndpoint, openSite } from '../fixture.ts';
 
 const ndjson = { accept: 'application/x-ndjson' };
 const csv = { accept: 'text/csv' };
 
 const site = useStarted(() => openSite({ settings: { corsOrigins: ['https://portal.example'] }, rows }));
-let caller: Readonly<Record<string, string>>;
+let caller: ReturnType<typeof callerHeaders>;
 const get: Get = (path, headers) => site.get(path, headers);
 beforeAll(async () => {
-  const { secret } = await site.key();
-  caller = { authorization: `Bearer ${secret}`, 'x-tenant-id': site.organizationId };
+  caller = callerHeaders({ ...site, ...(await site.key()) });
 });
 
 const wholeText = async (query: string, headers: Record<string, string>) => {

@@ -1,8 +1,6 @@
 // The description of a version without new declarations is stored in test/public/golden.
-import supertest from 'supertest';
 import { describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
-import { makeMember, makeSession } from '../../setup/organization.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { bindEndpoints, describeEndpoints } from '../compiled.ts';
 import { type Get, invoicesEndpoint, openSite } from '../fixture.ts';
@@ -90,43 +88,30 @@ describe('GET /openapi/{version}', () => {
   });
 
   describe('with a session', () => {
-    const withSession = async (
-      role: Parameters<typeof makeMember>[2],
-      path: string,
-      headers: Record<string, string> = {},
-    ) => {
-      const { id } = await makeMember(site.ctx, site.organizationId, role);
-      const { cookie } = await makeSession(site.ctx, id);
-      return supertest(site.app)
-        .get(`/api/public${path}`)
-        .set({ cookie, 'x-tenant-id': site.organizationId, ...headers });
-    };
-
     it('200 with the same bytes, and the draft with its changes', async () => {
-      const response = await withSession('viewer', '/openapi/v1');
+      const response = await site.asMember('viewer', '/openapi/v1');
       expect([response.status, response.text]).toEqual([200, (await get('/openapi/v1')).text]);
       expect(response.headers['vary']).toContain('Cookie');
-      const { body } = await withSession('viewer', '/openapi/v2?draft=true');
+      const { body } = await site.asMember('viewer', '/openapi/v2?draft=true');
       expect(body.info.description).toContain(
         '## Changes from v1\n- **Breaking:** The resource invoices was removed.',
       );
     });
 
     it('403 without api-schema:read or for another tenant, 400 without a tenant, 404 for an absent version', async () => {
-      expect((await withSession(['sync:read'], '/openapi/v1')).status).toBe(403);
-      expect((await withSession('viewer', '/openapi/v1', { 'x-tenant-id': createId() })).status).toBe(403);
-      expect((await withSession('viewer', '/openapi/v1', { 'x-tenant-id': '' })).status).toBe(400);
-      expect((await withSession('viewer', '/openapi/v7')).status).toBe(404);
+      expect((await site.asMember(['sync:read'], '/openapi/v1')).status).toBe(403);
+      expect((await site.asMember('viewer', '/openapi/v1', { 'x-tenant-id': createId() })).status).toBe(403);
+      expect((await site.asMember('viewer', '/openapi/v1', { 'x-tenant-id': '' })).status).toBe(400);
+      expect((await site.asMember('viewer', '/openapi/v7')).status).toBe(404);
     });
 
     it('401 for an unknown session, together with an invalid key, and for records', async () => {
-      expect(
-        (await withSession('viewer', '/openapi/v1', { cookie: `portal_session=${'A'.repeat(43)}` })).status,
-      ).toBe(401);
-      expect((await withSession('viewer', '/openapi/v1', { authorization: 'Bearer psk_wrong' })).status).toBe(
-        401,
-      );
-      expect((await withSession('owner', '/v1/invoices')).status).toBe(401);
+      for (const headers of [
+        { cookie: `portal_session=${'A'.repeat(43)}` },
+        { authorization: 'Bearer psk_wrong' },
+      ])
+        expect((await site.asMember('viewer', '/openapi/v1', headers)).status).toBe(401);
+      expect((await site.asMember('owner', '/v1/invoices')).status).toBe(401);
     });
   });
 

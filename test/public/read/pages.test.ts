@@ -7,7 +7,14 @@ import { createStatementRunner } from '../../../src/public/read/statements.ts';
 import { listen } from '../../contract/http.ts';
 import { testClock } from '../../setup/database.ts';
 import { useStarted } from '../../setup/use-started.ts';
-import { type Caller, type InvoiceRow, loadInvoices, openSite, publicApp } from '../fixture.ts';
+import {
+  type Caller,
+  callerHeaders,
+  type InvoiceRow,
+  loadInvoices,
+  openSite,
+  publicApp,
+} from '../fixture.ts';
 
 const size = 130;
 const anchorEvery = 4;
@@ -76,7 +83,7 @@ const ask = async (path: string, headers: Record<string, string> = {}, as = own,
   const answer = await asked.send({
     method: 'GET',
     path: `/api/public/v1/invoices${path}`,
-    headers: { authorization: `Bearer ${as.secret}`, 'x-tenant-id': as.organizationId, ...headers },
+    headers: { ...callerHeaders(as), ...headers },
   });
   return { status: answer.status, etag: answer.headers['etag'] ?? '', text: answer.text };
 };

@@ -11,20 +11,19 @@ import { createMessageClasses } from '../../../src/http/driver/message-classes.t
 import { asBuffer, unpacked } from '../../setup/raw-body.ts';
 import { listenLocally } from '../../setup/sockets.ts';
 import { useStarted } from '../../setup/use-started.ts';
-import { type Get, invoicesEndpoint, openSite } from '../fixture.ts';
+import { callerHeaders, type Get, invoicesEndpoint, openSite } from '../fixture.ts';
 
 const site = useStarted(() => {
   const rows = Array.from({ length: 60 }, (_, index) => ({ id: index + 1, tranid: `INV-${index}` }));
   return openSite({ settings: { corsOrigins: ['https://portal.example'] }, rows });
 });
 let ctx: Ctx;
-let caller: Readonly<Record<'authorization' | 'x-tenant-id', string>>;
+let caller: ReturnType<typeof callerHeaders>;
 const get: Get = (path, headers) => site.get(path, headers);
 
 beforeAll(async () => {
   ({ ctx } = site);
-  const { secret } = await site.key();
-  caller = { authorization: `Bearer ${secret}`, 'x-tenant-id': site.organizationId };
+  caller = callerHeaders({ ...site, ...(await site.key()) });
 });
 
 describe('HEAD, gzip and CORS', () => {

@@ -307,15 +307,15 @@ describe('a token ends', () => {
   it('with the secret that minted it: at the end of the grace period, or at once without one', async () => {
     const key = await site.key();
     const old = await oneToken(site, key, { scopes: {} });
-    const ownersOld = (await site.owner('post', `/api-keys/${key.id}/tokens`, { tokens: [{ scopes: {} }] }))
-      .body.tokens[0].token;
-    const { secret } = (
-      await site.owner('post', `/api-keys/${key.id}/rotate`, { gracePeriodSeconds: 86_400 })
-    ).body;
+    const mintAsOwner = async (): Promise<string> =>
+      (await site.owner('post', `/api-keys/${key.id}/tokens`, { tokens: [{ scopes: {} }] })).body.tokens[0]
+        .token;
+    const ownersOld = await mintAsOwner();
+    const grace = { gracePeriodSeconds: 86_400 };
+    const { secret } = (await site.owner('post', `/api-keys/${key.id}/rotate`, grace)).body;
     const renewed = await oneToken(site, { ...key, secret }, { scopes: {} });
     const late = await oneToken(site, key, { scopes: {} });
-    const ownersNew = (await site.owner('post', `/api-keys/${key.id}/tokens`, { tokens: [{ scopes: {} }] }))
-      .body.tokens[0].token;
+    const ownersNew = await mintAsOwner();
     pass(noticedMs);
     for (const token of [old, ownersOld, renewed, late, ownersNew]) expect(await readStatus(token)).toBe(200);
     await site.sql((tx) => tx('api_keys').where('id', key.id).update({ previous_expires_at: 'now()' }));
@@ -352,14 +352,14 @@ describe('a token ends', () => {
     const other = await site.key();
     const elsewhere = await oneToken(site, other, { subject: 'ann', scopes: {} });
     for (const token of [ann, twin, bob, unnamed, elsewhere]) expect(await readStatus(token)).toBe(200);
-    expect(
-      (await createApi(site.app, key.secret)('delete', `/api-keys/${key.id}/tokens?subject=ann`)).status,
-    ).toBe(204);
+    const revokeAnn = () =>
+      createApi(site.app, key.secret)('delete', `/api-keys/${key.id}/tokens?subject=ann`);
+    expect((await revokeAnn()).status).toBe(204);
     await expectDead(ann);
     await expectDead(twin);
     for (const token of [bob, unnamed, elsewhere, await mintFor('ann')])
       expect(await readStatus(token)).toBe(200);
-    await createApi(site.app, key.secret)('delete', `/api-keys/${key.id}/tokens?subject=ann`);
+    await revokeAnn();
     await expectDead(await mintFor('bob').then(() => ann));
   });
 });
