@@ -1,26 +1,19 @@
 // Over random schemas, scopes and queries: what a limited reader is answered at each surface is what an
 // unlimited one is answered, filtered.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { describe, expect, it } from 'vitest';
+import { testDatabase } from '../setup/database.ts';
+import { useStarted } from '../setup/use-started.ts';
 import { createFixture } from './fixture.ts';
 import { createRandom, propertySeed } from './random.ts';
 import { type Ran, runFixture } from './run-cases.ts';
-import { type Service, startService } from './service.ts';
+import { startService } from './service.ts';
 
 const fixtures = 6;
 /** 1,008 queries in all, each at every surface. */
 const size = { readers: 10, rounds: 3, queriesPerRound: 56 };
 
-let database: TestDatabase;
-let service: Service;
-beforeAll(async () => {
-  database = await testDatabase();
-  service = await startService(database, { settings: { anchorEvery: 5 } });
-});
-afterAll(async () => {
-  await service.stop();
-  await database.close();
-});
+const database = useStarted(testDatabase);
+const service = useStarted(() => startService(database, { settings: { anchorEvery: 5 } }));
 
 describe('a limited reader', () => {
   const ran: Ran[] = [];

@@ -1,18 +1,15 @@
 // What people see of masked fields, and of records without record:read, in the management interface; and that
 // each check notices when the function that hides it is switched off.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { choosePart } from '../setup/choose-part.ts';
-import { createPlatformFixture, type PlatformFixture } from './platform-fixture.ts';
+import { useStarted } from '../setup/use-started.ts';
+import { createPlatformFixture } from './platform-fixture.ts';
 import { platformChecks } from './platform-surfaces.ts';
 import { platformSwitchOffs } from './platform-switch-offs.ts';
 import { loadWithout } from './switch-off.ts';
 import { control } from './switch-offs.ts';
 
-let fixture: PlatformFixture;
-beforeAll(async () => {
-  fixture = await createPlatformFixture();
-});
-afterAll(() => fixture.close());
+const fixture = useStarted(createPlatformFixture);
 
 type Checks = typeof import('./platform-surfaces.ts');
 const cases = platformSwitchOffs.flatMap(({ surfaces, ...off }) =>

@@ -6,7 +6,7 @@ import { sumDecimals } from './model.ts';
 import { allowedNames, type Case, computeExpected, type Expected, inspect } from './oracle.ts';
 import { filterText, selectionInput } from './queries.ts';
 import { createRandom, parseExact, type Random } from './random.ts';
-import { checkRefusal, type Surface, toTarget, useTool } from './surfaces.ts';
+import { checkRefusal, checkTagOf, type Surface, toTarget, useTool } from './surfaces.ts';
 
 type Measure = { readonly name: AggregateFunction; readonly field: string };
 type Group = { readonly name: string; readonly field: string; readonly period: Period | null };
@@ -204,11 +204,7 @@ async function checkSummary(one: Case): Promise<void> {
   expect(canonical(parseExact(answer.text))).toEqual({ data: rows, total: `#${total}` });
   const texts = lines.text.split('\n').filter(Boolean);
   expect(texts.map((text) => canonical(parseExact(text)))).toEqual(rows);
-  const again = await oracle.get(reader, path, { 'if-none-match': answer.headers['etag'] ?? '' });
-  expect([again.status, again.raw.length]).toEqual([304, 0]);
-  const other = await oracle.get(oracle.whole, path);
-  const byOther = await oracle.get(reader, path, { 'if-none-match': other.headers['etag'] ?? '"none"' });
-  expect(byOther.status === 304 ? other.text : byOther.text).toBe(answer.text);
+  await checkTagOf(one, path, answer);
 }
 
 /**

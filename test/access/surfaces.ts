@@ -311,6 +311,15 @@ async function checkTags(one: Case): Promise<void> {
   }
 }
 
+/** Its tag gives 304, and the tag of an unlimited reader only where both read the same. */
+export async function checkTagOf({ oracle, reader }: Case, path: string, answer: Answer): Promise<void> {
+  const again = await oracle.get(reader, path, { 'if-none-match': answer.headers['etag'] ?? '' });
+  expect([again.status, again.raw.length]).toEqual([304, 0]);
+  const other = await oracle.get(oracle.whole, path);
+  const byOther = await oracle.get(reader, path, { 'if-none-match': other.headers['etag'] ?? '"none"' });
+  expect(byOther.status === 304 ? other.text : byOther.text).toBe(answer.text);
+}
+
 async function checkErrors(one: Case): Promise<void> {
   const { oracle, reader, version, endpoint } = one;
   const random = createRandom(one.seed);

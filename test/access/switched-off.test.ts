@@ -1,10 +1,11 @@
 // The oracle notices each scope that is missing: the service is loaded once more without the scope of one
 // surface, and the oracle must turn red there. Red for another reason, such as a service that doesn't start or
 // refuses a valid credential, is no proof; and it must find nothing when what is replaced changes nothing.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { choosePart } from '../setup/choose-part.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { testDatabase } from '../setup/database.ts';
 import type { Replacement } from '../setup/replace-function.ts';
+import { useStarted } from '../setup/use-started.ts';
 import { createFixture, type Fixture } from './fixture.ts';
 import { createOracle, type Reader } from './oracle.ts';
 import { createRandom } from './random.ts';
@@ -31,8 +32,8 @@ const options = { settings: { anchorEvery: 3 } };
 const queriesAt = (surface: string): number => (surface === 'list' ? 150 : 60);
 const caseSeed = 90_001;
 
-let database: TestDatabase;
-let service: Service;
+const database = useStarted(testDatabase);
+const service = useStarted(() => startService(database, options));
 type Place = { readonly seed: number; readonly fixture: Fixture; readonly readers: readonly Reader[] };
 /** Not every schema has everything that can be switched off, such as a default sort by a masked field. */
 const seeds = [7, 8, 9, 10, 13, 14, 15, 16];
@@ -53,15 +54,6 @@ function loadPlace(seed: number, large: boolean): Promise<Place> {
   places.set(`${seed} ${large}`, place);
   return place;
 }
-beforeAll(async () => {
-  database = await testDatabase();
-  service = await startService(database, options);
-});
-afterAll(async () => {
-  await service.stop();
-  await database.close();
-});
-
 /** Undefined when the oracle finds no difference at the surface. */
 async function findDifference(
   of: Service,

@@ -90,8 +90,10 @@ describe('a token', () => {
       await readStatus(ann, '/v1/invoices/1'),
       await readStatus(ann, `/v1/invoices/${foreign}`),
     ]).toEqual([200, 404]);
+    const other = await makeOrganization(site.ctx);
     for (const [path, headers, code] of [
       ['/v1/bills', {}, 'resource_out_of_scope'],
+      ['/v1/invoices', { 'x-tenant-id': other.id }, 'tenant_mismatch'],
       ['/v1/invoices', { 'x-tenant-id': '' }, 'tenant_missing'],
       ['/v1/invoices', { 'x-tenant-id': createId() }, 'tenant_mismatch'],
     ] as const)
@@ -192,6 +194,7 @@ describe('401 with the same text', () => {
     };
     await expectRefused({
       'another key under our kid': made(own(), {}, privateKey),
+      'another key for all records': made(own(), { scopes: { ...claims.scopes, rows: null } }, privateKey),
       'an unknown kid': made({ ...own(), kid: createId() }, {}, privateKey),
       'no kid': made({ alg: 'ES256', typ: 'pst+jwt' }, {}),
       'a kid that is no id': made({ ...own(), kid: "' or true --" }, {}),
@@ -237,6 +240,7 @@ describe('401 with the same text', () => {
       'an unknown key': made(own(), { key: createId() }),
       'a foreign person': made(own(), { mintedBy: createId() }),
       'the prefix alone': 'pst_',
+      'the prefix twice': `pst_${token}`,
       'the prefix in capitals': token.replace('pst_', 'PST_'),
       'no prefix': token.slice(4),
       'the prefix of a key': token.replace('pst_', 'psk_'),
