@@ -10,10 +10,18 @@ import { useOrganization } from '../../setup/use-organization.ts';
 import { ask, createReference } from './ask.ts';
 import { openBooks } from './books.ts';
 import { misleadingQuestions, naturalQuestions } from './natural-questions.ts';
-import { says } from './says.ts';
 
 const minAnswered = 59;
 const variationCount = 120;
+
+/** Whether a text says this, and not as part of a longer number or word. */
+function says(text: string, part: string): boolean {
+  const at = text.indexOf(part);
+  if (at < 0) return false;
+  const after = text.slice(at + part.length);
+  const isInside = /[\p{L}\d]$/u.test(text.slice(0, at)) || /^(?:[\p{L}\d]|\.\d)/u.test(after);
+  return !isInside || says(text.slice(at + 1), part);
+}
 
 const { below: random, pick } = createRandom(27);
 
