@@ -9,7 +9,8 @@ import { planList } from '../../../src/public/read/plan.ts';
 import { asBuffer } from '../../setup/raw-body.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { compileInvoices } from '../compiled.ts';
-import { callerHeaders, type Get, type InvoiceRow, invoicesEndpoint, openSite } from '../fixture.ts';
+import { callerHeaders, type Get, invoicesEndpoint, openSite } from '../fixture.ts';
+import { rows } from './odd-rows.ts';
 
 const ndjson = { accept: 'application/x-ndjson' };
 const csv = { accept: 'text/csv' };

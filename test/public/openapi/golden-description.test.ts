@@ -42,9 +42,11 @@ const endpoints = [
  * masked.
  */
 function describeGolden(): string {
-  const bound = bindEndpoints(endpoints);
+  const { bindings, ...document } = bindEndpoints(endpoints);
+  const older = Object.entries(bindings).map(([name, { takesFormat: _, ...binding }]) => [name, binding]);
+  const bound = { ...document, bindings: Object.fromEntries(older) };
   const previous = { ...bound, version: 'v1', endpoints: bound.endpoints.slice(1) };
-  const text = describeEndpoints(endpoints, { name: 'Golden', notes: 'For partners.', previous });
+  const text = describeEndpoints(endpoints, { ...bound, name: 'Golden', notes: 'For partners.', previous });
   const schema = compileSchema({ ...bound, id: 'x', version: 'v2', maskSecret: Buffer.alloc(32) });
   const layer = {
     versions: [],
