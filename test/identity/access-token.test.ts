@@ -8,7 +8,7 @@ import jwt from 'jsonwebtoken';
 import Provider from 'oidc-provider';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { createApi } from '../setup/api.ts';
+import { createApi, pluck } from '../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { makeMember, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
@@ -143,7 +143,7 @@ const linkedSubjects = async () => {
     "select (find_identity(?, s)).email, s from unnest(array['agent', 'fresh', 'other']) s",
     [issuer],
   );
-  return rows.map(({ s }: { s: string }) => s);
+  return pluck(rows, 's');
 };
 
 describe('a token of the provider', () => {
@@ -254,12 +254,11 @@ describe('401 for a token', () => {
     ['whose claims were changed', () => tamper(forge({ claims: { scope: 'portal:read' } }))],
   ])('%s', async (_name, token) => {
     expect((await call(forge())).status).toBe(200);
-    const answer = await call(token());
-    expect([answer.status, answer.body.error.code, answer.headers['www-authenticate']]).toEqual([
-      401,
-      'UNAUTHORIZED',
-      'Bearer',
-    ]);
+    expect(await call(token())).toMatchObject({
+      status: 401,
+      body: { error: { code: 'UNAUTHORIZED' } },
+      headers: { 'www-authenticate': 'Bearer' },
+    });
   });
 
   const hmac = (secret: string) =>
@@ -337,8 +336,10 @@ describe("the provider's keys", () => {
   });
 
   it('503 while they are unavailable, because the token cannot be verified', async () => {
-    const answer = await call(forge(), {}, appWith({ jwksUri: 'http://127.0.0.1:1/jwks' }));
-    expect([answer.status, answer.headers['retry-after']]).toEqual([503, '10']);
+    expect(await call(forge(), {}, appWith({ jwksUri: 'http://127.0.0.1:1/jwks' }))).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '10' },
+    });
   });
 
   it('unknown key ids cost valid tokens nothing: before the keys were fetched, after, and when they are fetched again', async () => {

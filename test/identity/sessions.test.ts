@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { base, createApi, listCodes } from '../setup/api.ts';
+import { base, createApi, listCodes, pluck, refusal } from '../setup/api.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../setup/organization.ts';
 import { sessionApi } from '../setup/sessions.ts';
 import { until } from '../setup/until.ts';
@@ -113,10 +113,11 @@ describe('a session', () => {
     ['no pair', ';;;portal_session'],
     ['an inherited name', '__proto__=x; constructor=y'],
   ])('401 for a cookie that is %s', async (_name, cookie) => {
-    const answer = await supertest(org.app)
-      .get(`${base}/whoami`)
-      .set('cookie', Buffer.from(cookie, 'utf8').toString('latin1'));
-    expect([answer.status, answer.body.error.code]).toEqual([401, 'UNAUTHORIZED']);
+    expect(
+      await supertest(org.app)
+        .get(`${base}/whoami`)
+        .set('cookie', Buffer.from(cookie, 'utf8').toString('latin1')),
+    ).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
   });
 
   it('of two cookies the valid one counts, because a sibling domain may have set the other; 401 for two valid ones', async () => {
@@ -199,43 +200,39 @@ describe('a request with a session that may change data', () => {
   });
 });
 
-describe('GET /whoami/sessions', () => {
-  it('lists the active sessions of the caller, newest first, and marks the current one', async () => {
-    const [first, second, dead] = [await signedIn(), await signedIn(), await signedIn()];
-    await org.admin.raw(
-      `update sessions set last_seen_at = now() - interval '13 hours' where id = '${dead.id}'`,
-    );
-    const member = await makeMember(org.ctx, org.id, 'viewer');
-    await signedIn(member.id);
-    await org.admin.raw(
-      `update sessions set created_at = now() - interval '6 days 23 hours' where id = '${first.id}'`,
-    );
-    const { body } = await second.api('get', '/whoami/sessions');
-    expect(body.pagination).toEqual({ total: 2, page: 1, pageSize: 25, totalPages: 1 });
-    expect(body.data.map(({ id, current }: { id: string; current: boolean }) => [id, current])).toEqual([
-      [second.id, true],
-      [first.id, false],
-    ]);
-    expect(body.data[0]).toEqual({
-      id: second.id,
-      createdAt: expect.stringMatching(/Z$/),
-      lastSeenAt: expect.stringMatching(/Z$/),
-      expiresAt: expect.stringMatching(/Z$/),
-      ip: '127.0.0.1',
-      userAgent: 'test',
-      current: true,
-    });
-    const hoursLeft = body.data.map((session: { expiresAt: string }) =>
-      Math.round((Date.parse(session.expiresAt) - Date.now()) / 3_600_000),
-    );
-    expect(hoursLeft).toEqual([12, 1]);
-    expect(
-      (await second.api('get', '/whoami/sessions?pageSize=1&page=2')).body.data.map(
-        ({ id }: { id: string }) => id,
-      ),
-    ).toEqual([first.id]);
-    expect(JSON.stringify(body)).not.toContain(second.token);
+it('GET /whoami/sessions lists the active sessions of the caller, newest first, and marks the current one', async () => {
+  const [first, second, dead] = [await signedIn(), await signedIn(), await signedIn()];
+  await org.admin.raw(
+    `update sessions set last_seen_at = now() - interval '13 hours' where id = '${dead.id}'`,
+  );
+  const member = await makeMember(org.ctx, org.id, 'viewer');
+  await signedIn(member.id);
+  await org.admin.raw(
+    `update sessions set created_at = now() - interval '6 days 23 hours' where id = '${first.id}'`,
+  );
+  const { body } = await second.api('get', '/whoami/sessions');
+  expect(body.pagination).toEqual({ total: 2, page: 1, pageSize: 25, totalPages: 1 });
+  expect(pluck(body.data, 'id', 'current')).toEqual([
+    [second.id, true],
+    [first.id, false],
+  ]);
+  expect(body.data[0]).toEqual({
+    id: second.id,
+    createdAt: expect.stringMatching(/Z$/),
+    lastSeenAt: expect.stringMatching(/Z$/),
+    expiresAt: expect.stringMatching(/Z$/),
+    ip: '127.0.0.1',
+    userAgent: 'test',
+    current: true,
   });
+  const hoursLeft = body.data.map((session: { expiresAt: string }) =>
+    Math.round((Date.parse(session.expiresAt) - Date.now()) / 3_600_000),
+  );
+  expect(hoursLeft).toEqual([12, 1]);
+  expect(pluck((await second.api('get', '/whoami/sessions?pageSize=1&page=2')).body.data, 'id')).toEqual([
+    first.id,
+  ]);
+  expect(JSON.stringify(body)).not.toContain(second.token);
 });
 
 describe('DELETE /whoami/sessions', () => {
@@ -340,8 +337,10 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     });
     // A request meant for that organization must not take effect in the remaining one.
     await leave(second.id);
-    const lost = await api('post', '/teams', { name: 'meant for the second' });
-    expect([lost.status, listCodes(lost)]).toEqual([400, ['organization_needed']]);
+    expect(await refusal(api('post', '/teams', { name: 'meant for the second' }))).toEqual([
+      400,
+      'organization_needed',
+    ]);
     await api('post', '/whoami/active-organization', { organizationId: org.id });
     expect((await api('get', '/whoami')).body.organization.id).toBe(org.id);
   });
@@ -350,8 +349,10 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     const { api, id } = await signedIn();
     const foreign = await makeOrganization(org.ctx);
     for (const organizationId of [foreign.id, createId()]) {
-      const answer = await api('post', '/whoami/active-organization', { organizationId });
-      expect([answer.status, listCodes(answer)]).toEqual([422, ['not_a_member']]);
+      expect(await refusal(api('post', '/whoami/active-organization', { organizationId }))).toEqual([
+        422,
+        'not_a_member',
+      ]);
     }
     expect((await org.admin('sessions').where({ id }).first()).active_organization_id).toBe(org.id);
     expect(await audit(foreign.id)).toEqual([]);

@@ -223,15 +223,12 @@ describe('signing in while sign-up is open', () => {
   });
 });
 
-describe('prompt', () => {
-  it('is passed to the provider; 400 for an unknown one', async () => {
-    const location =
-      (await fetch(`${site.origin}/auth/login?prompt=login`, { redirect: 'manual' })).headers.get(
-        'location',
-      ) ?? '';
-    expect(new URL(location).searchParams.get('prompt')).toBe('login');
-    expect((await fetch(`${site.origin}/auth/login?prompt=none`, { redirect: 'manual' })).status).toBe(400);
-  });
+it('prompt is passed to the provider; 400 for an unknown one', async () => {
+  const location =
+    (await fetch(`${site.origin}/auth/login?prompt=login`, { redirect: 'manual' })).headers.get('location') ??
+    '';
+  expect(new URL(location).searchParams.get('prompt')).toBe('login');
+  expect((await fetch(`${site.origin}/auth/login?prompt=none`, { redirect: 'manual' })).status).toBe(400);
 });
 
 describe('returnTo', () => {

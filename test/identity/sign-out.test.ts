@@ -84,21 +84,19 @@ describe('POST /auth/logout', () => {
   });
 });
 
-describe('GET /auth/session', () => {
-  it('tells, without a credential, whether sign-in is available and who is signed in', async () => {
-    const unauthenticated = await fetch(`${site.origin}/auth/session`, {
-      headers: { cookie: 'portal_session=nonsense' },
-    });
-    expect([unauthenticated.status, await unauthenticated.json()]).toEqual([
-      200,
-      { signIn: true, session: null },
-    ]);
-    const browser = openBrowser();
-    await browser.signIn(site.origin, 'owner');
-    expect(await (await browser.send(`${site.origin}/auth/session`)).json()).toMatchObject({
-      session: { user: { email: 'owner@acme.example' }, organization: { id: site.organization.id } },
-    });
-    const off = await supertest(createApp(site.database.ctx)).get('/auth/session');
-    expect(off.body).toEqual({ signIn: false, session: null });
+it('GET /auth/session tells, without a credential, whether sign-in is available and who is signed in', async () => {
+  const unauthenticated = await fetch(`${site.origin}/auth/session`, {
+    headers: { cookie: 'portal_session=nonsense' },
   });
+  expect([unauthenticated.status, await unauthenticated.json()]).toEqual([
+    200,
+    { signIn: true, session: null },
+  ]);
+  const browser = openBrowser();
+  await browser.signIn(site.origin, 'owner');
+  expect(await (await browser.send(`${site.origin}/auth/session`)).json()).toMatchObject({
+    session: { user: { email: 'owner@acme.example' }, organization: { id: site.organization.id } },
+  });
+  const off = await supertest(createApp(site.database.ctx)).get('/auth/session');
+  expect(off.body).toEqual({ signIn: false, session: null });
 });

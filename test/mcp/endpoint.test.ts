@@ -87,17 +87,15 @@ describe('credentials', () => {
   });
 });
 
-describe('another host or origin', () => {
-  it('403, except for loopback names when the service has a loopback address', async () => {
-    const port = new URL(site.origin).port;
-    expect(await withHost(`localhost:${port}`)).toBe(200);
-    expect(await withHost('evil.example')).toBe(403);
-    expect((await site.post(ping, { ...bearer(secret), origin: site.origin })).status).toBe(200);
-    for (const origin of ['https://evil.example', 'null', `http://127.0.0.1:${Number(port) - 1}`]) {
-      const refused = await site.post(ping, { ...bearer(secret), origin });
-      expect([refused.status, (await readError(refused)).code]).toEqual([403, 'FORBIDDEN']);
-    }
-  });
+it('403 for another host or origin, except for loopback names when the service has a loopback address', async () => {
+  const port = new URL(site.origin).port;
+  expect(await withHost(`localhost:${port}`)).toBe(200);
+  expect(await withHost('evil.example')).toBe(403);
+  expect((await site.post(ping, { ...bearer(secret), origin: site.origin })).status).toBe(200);
+  for (const origin of ['https://evil.example', 'null', `http://127.0.0.1:${Number(port) - 1}`]) {
+    const refused = await site.post(ping, { ...bearer(secret), origin });
+    expect([refused.status, (await readError(refused)).code]).toEqual([403, 'FORBIDDEN']);
+  }
 });
 
 describe('messages', () => {
@@ -141,24 +139,22 @@ describe('messages', () => {
   });
 });
 
-describe('without an identity provider', () => {
-  it('only keys are accepted; the rate limit is shared with the management interface, and each message of a batch counts', async () => {
-    const settings = { ...site.ctx.settings, publicUrl: site.origin, oidc: null, rateLimitPerMinute: 6 };
-    const app = createApp({ ...site.ctx, settings });
-    const { url: origin, stop } = await listen(app);
-    onTestFinished(() => stop());
-    expect((await site.post(ping, {}, origin)).headers.get('www-authenticate')).toBe('Bearer');
-    expect((await wellKnown(origin)).status).toBe(404);
-    const key = await site.key();
-    const send = (body: unknown) => site.post(body, bearer(key.secret), origin);
-    expect((await send(ping)).headers.get('ratelimit')).toContain('r=5');
-    expect((await createApi(app, key.secret)('get', '/whoami')).headers['ratelimit']).toContain('r=4');
-    expect((await send([1, 2, 3].map((id) => ({ ...ping, id })))).status).toBe(200);
-    const refused = await send([1, 2].map((id) => ({ ...ping, id })));
-    expect([refused.status, (await readError(refused)).code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-    expect((await send(ping)).status).toBe(429);
-  });
+it('without an identity provider, only keys are accepted; the rate limit is shared with the management interface, and each message of a batch counts', async () => {
+  const settings = { ...site.ctx.settings, publicUrl: site.origin, oidc: null, rateLimitPerMinute: 6 };
+  const app = createApp({ ...site.ctx, settings });
+  const { url: origin, stop } = await listen(app);
+  onTestFinished(() => stop());
+  expect((await site.post(ping, {}, origin)).headers.get('www-authenticate')).toBe('Bearer');
+  expect((await wellKnown(origin)).status).toBe(404);
+  const key = await site.key();
+  const send = (body: unknown) => site.post(body, bearer(key.secret), origin);
+  expect((await send(ping)).headers.get('ratelimit')).toContain('r=5');
+  expect((await createApi(app, key.secret)('get', '/whoami')).headers['ratelimit']).toContain('r=4');
+  expect((await send([1, 2, 3].map((id) => ({ ...ping, id })))).status).toBe(200);
+  const refused = await send([1, 2].map((id) => ({ ...ping, id })));
+  expect([refused.status, (await readError(refused)).code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect((await send(ping)).status).toBe(429);
 });
 
 type Answer = {

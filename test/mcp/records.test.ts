@@ -25,104 +25,96 @@ const summary = { version: 'v5', resource: 'invoices' };
 const freshness = { generation: '1', syncedAt: '2026-03-01T08:00:00Z' };
 const failure = (name: string, input: Record<string, unknown>, by = client) => failedCall(by, name, input);
 
-describe('the tools', () => {
-  it('are listed in at most 7,500 bytes even with a version of 50 resources, the same for old and new clients', async () => {
-    const modern = await site.connect((await site.key()).secret, 'auto');
-    const [{ tools }, listed] = [await client.listTools(), await modern.listTools()];
-    const recordTools = ['describe', 'query', 'aggregate', 'get'];
-    const operationTools = ['search_operations', 'describe_operation', 'call_operation'];
-    expect(tools.map(({ name }) => name)).toEqual([...recordTools, ...operationTools]);
-    expect(listed.tools).toEqual(tools);
-    expect(Buffer.byteLength(JSON.stringify({ tools }))).toBeLessThanOrEqual(7_500);
-    expect(tools.flatMap(brokenRules)).toEqual([]);
-    const typed = tools.filter(({ outputSchema }) => outputSchema !== undefined).map(({ name }) => name);
-    expect(typed).toEqual(recordTools);
-    expect(
-      tools.filter(({ annotations }) => annotations?.readOnlyHint !== true).map(({ name }) => name),
-    ).toEqual(['call_operation']);
-    expect([modern.getServerVersion()?.name, client.getInstructions()]).toEqual([
-      'portal-service',
-      expect.stringContaining('never follow'),
-    ]);
-    expect((await call(modern, 'get', { ...v1, id: '3' })).value).toEqual(
-      (await call(client, 'get', { ...v1, id: '3' })).value,
-    );
-  });
+it('the tools are listed in at most 7,500 bytes even with a version of 50 resources, the same for old and new clients', async () => {
+  const modern = await site.connect((await site.key()).secret, 'auto');
+  const [{ tools }, listed] = [await client.listTools(), await modern.listTools()];
+  const recordTools = ['describe', 'query', 'aggregate', 'get'];
+  const operationTools = ['search_operations', 'describe_operation', 'call_operation'];
+  expect(tools.map(({ name }) => name)).toEqual([...recordTools, ...operationTools]);
+  expect(listed.tools).toEqual(tools);
+  expect(Buffer.byteLength(JSON.stringify({ tools }))).toBeLessThanOrEqual(7_500);
+  expect(tools.flatMap(brokenRules)).toEqual([]);
+  const typed = tools.filter(({ outputSchema }) => outputSchema !== undefined).map(({ name }) => name);
+  expect(typed).toEqual(recordTools);
+  expect(
+    tools.filter(({ annotations }) => annotations?.readOnlyHint !== true).map(({ name }) => name),
+  ).toEqual(['call_operation']);
+  expect([modern.getServerVersion()?.name, client.getInstructions()]).toEqual([
+    'portal-service',
+    expect.stringContaining('never follow'),
+  ]);
+  expect((await call(modern, 'get', { ...v1, id: '3' })).value).toEqual(
+    (await call(client, 'get', { ...v1, id: '3' })).value,
+  );
 });
 
-describe('an optional argument', () => {
-  it('that is null counts as absent, unlike a required one', async () => {
-    const nothing = { sort: null, order: null, page: null, filters: null, fields: null };
-    expect((await call(client, 'query', { ...v1, ...nothing })).value).toEqual(
-      (await call(client, 'query', v1)).value,
-    );
-    expect((await failure('query', { version: 'v1', resource: null })).details).toMatchObject([
-      { path: 'resource' },
-    ]);
-  });
+it('an optional argument that is null counts as absent, unlike a required one', async () => {
+  const nothing = { sort: null, order: null, page: null, filters: null, fields: null };
+  expect((await call(client, 'query', { ...v1, ...nothing })).value).toEqual(
+    (await call(client, 'query', v1)).value,
+  );
+  expect((await failure('query', { version: 'v1', resource: null })).details).toMatchObject([
+    { path: 'resource' },
+  ]);
 });
 
-describe('a batch', () => {
-  it('of which one message fails keeps the digits of the others', async () => {
-    const { secret } = await site.key();
-    const message = (id: string, method: string, params: object) => ({ jsonrpc: '2.0', id, method, params });
-    const batch = [
-      message('a', 'tools/call', { name: 'get', arguments: { ...v1, id: '2' } }),
-      message('b', 'tools/list', { cursor: 1 }),
-    ];
-    const text = await (await site.post(batch, { authorization: `Bearer ${secret}` })).text();
-    expect(text).toMatch(/[^\\]"total":12345678901234567890\.10/);
-    expect(text).toContain('"error":{');
-  });
+it('a batch of which one message fails keeps the digits of the others', async () => {
+  const { secret } = await site.key();
+  const message = (id: string, method: string, params: object) => ({ jsonrpc: '2.0', id, method, params });
+  const batch = [
+    message('a', 'tools/call', { name: 'get', arguments: { ...v1, id: '2' } }),
+    message('b', 'tools/list', { cursor: 1 }),
+  ];
+  const text = await (await site.post(batch, { authorization: `Bearer ${secret}` })).text();
+  expect(text).toMatch(/[^\\]"total":12345678901234567890\.10/);
+  expect(text).toContain('"error":{');
 });
 
-describe('describe', () => {
-  it('leads from the active versions to the fields of a resource', async () => {
-    const versions = (await call(client, 'describe')).value['versions'] as {
-      version: string;
-      resources: string[];
-    }[];
-    expect(versions.map(({ version, resources }) => [version, resources.length])).toEqual([
-      ['v1', 50],
-      ['v3', 1],
-      ['v5', 1],
-    ]);
-    expect((await call(client, 'describe', { version: 'v1' })).value['resources']).toContainEqual({
-      resource: 'invoices',
-      description: 'Sales invoices',
-    });
-    const { value } = await call(client, 'describe', v1);
-    expect(value).toMatchObject({
-      maxPageSize: 100,
-      records: 9,
-      defaultSort: { field: 'id', order: 'asc' },
-      freshness,
-    });
-    const fields = value['fields'] as { name: string }[];
-    expect(fields.map(({ name }) => name).slice(0, 4)).toEqual(['id', 'number', 'status', 'total']);
-    expect(fields).toContainEqual({
-      name: 'date',
-      type: 'date',
-      filters: ['date', 'date_not', 'date_null', 'date_after', 'date_before', 'date_gte', 'date_lte'],
-      sortable: true,
-    });
-    expect((await call(client, 'describe', { ...v1, fields: ['lines'] })).value['fields']).toEqual([
-      {
-        name: 'lines',
-        type: 'lines',
-        fields: ['item', 'itemName', 'quantity'].map((name) => expect.objectContaining({ name })),
-      },
-    ]);
-    expect(await failure('describe', { ...v1, fields: ['numbr'] })).toMatchObject({
-      code: 'BAD_REQUEST',
-      message: expect.stringContaining('"number"'),
-    });
-    for (const [input, path] of [
-      [{ resource: 'invoices' }, 'version'],
-      [{ fields: ['number'] }, 'resource'],
-    ] as const)
-      expect(await failure('describe', input)).toMatchObject({ code: 'BAD_REQUEST', details: [{ path }] });
+it('the tool describe leads from the active versions to the fields of a resource', async () => {
+  const versions = (await call(client, 'describe')).value['versions'] as {
+    version: string;
+    resources: string[];
+  }[];
+  expect(versions.map(({ version, resources }) => [version, resources.length])).toEqual([
+    ['v1', 50],
+    ['v3', 1],
+    ['v5', 1],
+  ]);
+  expect((await call(client, 'describe', { version: 'v1' })).value['resources']).toContainEqual({
+    resource: 'invoices',
+    description: 'Sales invoices',
   });
+  const { value } = await call(client, 'describe', v1);
+  expect(value).toMatchObject({
+    maxPageSize: 100,
+    records: 9,
+    defaultSort: { field: 'id', order: 'asc' },
+    freshness,
+  });
+  const fields = value['fields'] as { name: string }[];
+  expect(fields.map(({ name }) => name).slice(0, 4)).toEqual(['id', 'number', 'status', 'total']);
+  expect(fields).toContainEqual({
+    name: 'date',
+    type: 'date',
+    filters: ['date', 'date_not', 'date_null', 'date_after', 'date_before', 'date_gte', 'date_lte'],
+    sortable: true,
+  });
+  expect((await call(client, 'describe', { ...v1, fields: ['lines'] })).value['fields']).toEqual([
+    {
+      name: 'lines',
+      type: 'lines',
+      fields: ['item', 'itemName', 'quantity'].map((name) => expect.objectContaining({ name })),
+    },
+  ]);
+  expect(await failure('describe', { ...v1, fields: ['numbr'] })).toMatchObject({
+    code: 'BAD_REQUEST',
+    message: expect.stringContaining('"number"'),
+  });
+  for (const [input, path] of [
+    [{ resource: 'invoices' }, 'version'],
+    [{ fields: ['number'] }, 'resource'],
+  ] as const)
+    expect(await failure('describe', input)).toMatchObject({ code: 'BAD_REQUEST', details: [{ path }] });
 });
 
 describe('query and get', () => {
@@ -186,24 +178,22 @@ describe('query and get', () => {
   });
 });
 
-describe('aggregate', () => {
-  it('returns what /summary returns, with exact digits', async () => {
-    const { text, value } = await call(client, 'aggregate', {
-      ...summary,
-      by: ['status'],
-      sum: ['total'],
-      sort: '-sum.total',
-      limit: 1,
-    });
-    const same = await rest('/v5/invoices/summary?by=status&sum=total&sort=-sum.total&limit=1');
-    expect(text).toBe(`${same.text.slice(0, -1)},"freshness":${JSON.stringify(freshness)}}`);
-    expect(value['data']).toEqual([{ status: 'open', sum: { total: '12345678901234567900.60' } }]);
-    const described = (await call(client, 'describe', summary)).value;
-    expect([described['aggregates'], described['groups']]).toEqual([
-      [{ field: 'total', functions: ['sum'] }],
-      ['status', 'date.month'],
-    ]);
+it('the tool aggregate returns what /summary returns, with exact digits', async () => {
+  const { text, value } = await call(client, 'aggregate', {
+    ...summary,
+    by: ['status'],
+    sum: ['total'],
+    sort: '-sum.total',
+    limit: 1,
   });
+  const same = await rest('/v5/invoices/summary?by=status&sum=total&sort=-sum.total&limit=1');
+  expect(text).toBe(`${same.text.slice(0, -1)},"freshness":${JSON.stringify(freshness)}}`);
+  expect(value['data']).toEqual([{ status: 'open', sum: { total: '12345678901234567900.60' } }]);
+  const described = (await call(client, 'describe', summary)).value;
+  expect([described['aggregates'], described['groups']]).toEqual([
+    [{ field: 'total', functions: ['sum'] }],
+    ['status', 'date.month'],
+  ]);
 });
 
 describe('structured results', () => {

@@ -100,22 +100,20 @@ describe('a token at /mcp', () => {
   });
 });
 
-describe('the rate limit', () => {
-  it('is counted per key and subject', async () => {
-    const limited = await openMcpSite({ records: false, settings: { rateLimitPerMinute: 20 } });
-    onTestFinished(() => limited.close());
-    const made = await limited.key();
-    const tokens = (subject?: string) =>
-      createApi(limited.app, made.secret)('post', `/api-keys/${made.id}/tokens`, {
-        tokens: [{ scopes: {}, subject }],
-      });
-    const [ann, again, bob, unnamed] = (
-      await Promise.all([tokens('ann'), tokens('ann'), tokens('bob'), tokens()])
-    ).map(({ body }): string => body.tokens[0].token);
-    const spend = async (credential = '') => (await limited.post(list, bearer(credential))).status;
-    for (let count = 0; count < 20; count += 1) expect(await spend(count % 2 === 0 ? ann : again)).toBe(200);
-    const statuses: number[] = [];
-    for (const credential of [ann, again, bob, unnamed, made.secret]) statuses.push(await spend(credential));
-    expect(statuses).toEqual([429, 429, 200, 200, 200]);
-  });
+it('the rate limit is counted per key and subject', async () => {
+  const limited = await openMcpSite({ records: false, settings: { rateLimitPerMinute: 20 } });
+  onTestFinished(() => limited.close());
+  const made = await limited.key();
+  const tokens = (subject?: string) =>
+    createApi(limited.app, made.secret)('post', `/api-keys/${made.id}/tokens`, {
+      tokens: [{ scopes: {}, subject }],
+    });
+  const [ann, again, bob, unnamed] = (
+    await Promise.all([tokens('ann'), tokens('ann'), tokens('bob'), tokens()])
+  ).map(({ body }): string => body.tokens[0].token);
+  const spend = async (credential = '') => (await limited.post(list, bearer(credential))).status;
+  for (let count = 0; count < 20; count += 1) expect(await spend(count % 2 === 0 ? ann : again)).toBe(200);
+  const statuses: number[] = [];
+  for (const credential of [ann, again, bob, unnamed, made.secret]) statuses.push(await spend(credential));
+  expect(statuses).toEqual([429, 429, 200, 200, 200]);
 });

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
 import { loadInvoices, publishVersion } from '../public/fixture.ts';
-import { type Answer, createApi, listCodes, signedInApi } from '../setup/api.ts';
+import { type Answer, createApi, listCodes, refusal, signedInApi } from '../setup/api.ts';
 import { makePerson, makeSession } from '../setup/organization.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 
@@ -57,49 +57,49 @@ describe('the resources of an API key', () => {
   });
 });
 
-describe('GET /api-schema', () => {
-  it('finds versions by name', async () => {
-    for (const name of ['For customers', 'For partners']) await org.api('post', '/api-schema', { name });
-    const found = await org.api('get', '/api-schema?q=PARTNER');
-    expect([found.status, found.body.data?.map(({ name }: { name: string }) => name)]).toEqual([
-      200,
-      ['For partners'],
-    ]);
-  });
+it('GET /api-schema finds versions by name', async () => {
+  for (const name of ['For customers', 'For partners']) await org.api('post', '/api-schema', { name });
+  const found = await org.api('get', '/api-schema?q=PARTNER');
+  expect([found.status, found.body.data?.map(({ name }: { name: string }) => name)]).toEqual([
+    200,
+    ['For partners'],
+  ]);
 });
 
-describe('Accept', () => {
-  it.each([
-    ['get', '/teams'],
-    ['get', '/whoami'],
-    ['post', '/teams'],
-    ['get', '/openapi'],
-  ] as const)('406 when %s %s may not be answered as JSON, and nothing is done', async (method, path) => {
-    const refused = await org.api(method, path, method === 'post' ? { name: 'x' } : undefined, {
-      accept: 'application/xml',
-    });
-    expect([refused.status, listCodes(refused)]).toEqual([406, ['not_acceptable']]);
+it.each([
+  ['get', '/teams'],
+  ['get', '/whoami'],
+  ['post', '/teams'],
+  ['get', '/openapi'],
+] as const)(
+  'Accept: 406 when %s %s may not be answered as JSON, and nothing is done',
+  async (method, path) => {
+    expect(
+      await refusal(
+        org.api(method, path, method === 'post' ? { name: 'x' } : undefined, {
+          accept: 'application/xml',
+        }),
+      ),
+    ).toEqual([406, 'not_acceptable']);
     expect((await org.api('get', '/teams')).body.pagination.total).toBe(0);
     for (const accept of ['application/json', 'text/html, */*;q=0.1', 'application/*'])
       expect([accept, (await org.api('get', '/teams', undefined, { accept })).status]).toEqual([accept, 200]);
-  });
-});
+  },
+);
 
-describe('a confirmation that does not match', () => {
-  it('400 for ?purge= as for ?confirm=', async () => {
-    await org.api('put', '/netsuite/connection', {
-      accountId: '1234567',
-      authentication: { method: 'oauth2', clientId: 'c' },
-    });
-    const purge = await org.api('delete', '/netsuite/connection?purge=another');
-    const confirm = await org.api('delete', `/organizations/${org.id}?confirm=another`);
-    expect([purge, confirm].map(({ status, body }) => [status, body.error.code])).toEqual([
-      [400, 'BAD_REQUEST'],
-      [400, 'BAD_REQUEST'],
-    ]);
-    expect([purge, confirm].map(listCodes)).toEqual([['confirmation_mismatch'], ['confirmation_mismatch']]);
-    expect((await org.api('get', '/netsuite/connection')).status).toBe(200);
+it('a confirmation that does not match: 400 for ?purge= as for ?confirm=', async () => {
+  await org.api('put', '/netsuite/connection', {
+    accountId: '1234567',
+    authentication: { method: 'oauth2', clientId: 'c' },
   });
+  const purge = await org.api('delete', '/netsuite/connection?purge=another');
+  const confirm = await org.api('delete', `/organizations/${org.id}?confirm=another`);
+  expect([purge, confirm].map(({ status, body }) => [status, body.error.code])).toEqual([
+    [400, 'BAD_REQUEST'],
+    [400, 'BAD_REQUEST'],
+  ]);
+  expect([purge, confirm].map(listCodes)).toEqual([['confirmation_mismatch'], ['confirmation_mismatch']]);
+  expect((await org.api('get', '/netsuite/connection')).status).toBe(200);
 });
 
 describe('the preview of a template', () => {
@@ -128,43 +128,40 @@ describe('the preview of a template', () => {
     const id = await make('email', 'x');
     for (const half of [{ recordType: 'invoice' }, { recordId: '7' }])
       expect([half, listCodes(await preview(id, half))]).toEqual([half, ['record_incomplete']]);
-    const needed = await preview(await make('document', 'x'), {});
-    expect([needed.status, listCodes(needed)]).toEqual([422, ['record_needed']]);
+    expect(await refusal(preview(await make('document', 'x'), {}))).toEqual([422, 'record_needed']);
   });
 });
 
-describe('a deleted team', () => {
-  it('leaves no view to a team, also when the process that deletes it is of the version before', async () => {
-    await loadInvoices(org.ctx, org.id, [{ id: 1 }]);
-    const { id: teamId } = (await org.api('post', '/teams', { name: 'T' })).body;
-    await org.api('post', `/teams/${teamId}/members`, { userId: org.owner.id });
-    const view = { name: 'x', recordType: 'invoice', columns: ['tranid'], visibility: 'team', teamId };
-    const { id } = (await org.api('post', '/views', view)).body;
-    const admin = openKnex(org.database.address, null, 1);
-    await admin('teams').where({ id: teamId }).delete();
-    await admin.destroy();
-    expect((await org.api('get', `/views/${id}`)).body).toMatchObject({
-      visibility: 'private',
-      teamId: null,
-    });
+it('a deleted team leaves no view to a team, also when the process that deletes it is of the version before', async () => {
+  await loadInvoices(org.ctx, org.id, [{ id: 1 }]);
+  const { id: teamId } = (await org.api('post', '/teams', { name: 'T' })).body;
+  await org.api('post', `/teams/${teamId}/members`, { userId: org.owner.id });
+  const view = { name: 'x', recordType: 'invoice', columns: ['tranid'], visibility: 'team', teamId };
+  const { id } = (await org.api('post', '/views', view)).body;
+  const admin = openKnex(org.database.address, null, 1);
+  await admin('teams').where({ id: teamId }).delete();
+  await admin.destroy();
+  expect((await org.api('get', `/views/${id}`)).body).toMatchObject({
+    visibility: 'private',
+    teamId: null,
   });
 });
 
-describe('POST /organizations', () => {
-  it('says whether the session acts for the new organization from now on', async () => {
-    const person = await makePerson(org.ctx, `founder-${org.id}@example.test`);
-    const api = signedInApi(org.app, org.ctx, (await makeSession(org.ctx, person.id)).cookie);
-    const first = await api('post', '/organizations', { name: 'First' });
-    expect([first.status, first.body.active, first.body.nextStep]).toEqual([201, true, null]);
-    const second = await api('post', '/organizations', { name: 'Second' });
-    expect([second.status, second.body.active]).toEqual([201, false]);
-    expect(second.body.nextStep).toContain('POST /whoami/active-organization');
-    expect((await api('get', '/whoami')).body.organization.id).toBe(first.body.id);
-    const header = { 'x-organization-id': second.body.id };
-    const third = await api('post', '/organizations', { name: 'Third' }, header);
-    expect([third.status, third.body.active]).toEqual([201, false]);
-    expect((await api('get', '/whoami')).body.organization.id).toBe(first.body.id);
+it('POST /organizations says whether the session acts for the new organization from now on', async () => {
+  const person = await makePerson(org.ctx, `founder-${org.id}@example.test`);
+  const api = signedInApi(org.app, org.ctx, (await makeSession(org.ctx, person.id)).cookie);
+  const first = await api('post', '/organizations', { name: 'First' });
+  expect([first.status, first.body.active, first.body.nextStep]).toEqual([201, true, null]);
+  const second = await api('post', '/organizations', { name: 'Second' });
+  expect([second.status, second.body.active]).toEqual([201, false]);
+  expect(second.body.nextStep).toContain('POST /whoami/active-organization');
+  expect((await api('get', '/whoami')).body.organization.id).toBe(first.body.id);
+  const header = { 'x-organization-id': second.body.id };
+  expect(await api('post', '/organizations', { name: 'Third' }, header)).toMatchObject({
+    status: 201,
+    body: { active: false },
   });
+  expect((await api('get', '/whoami')).body.organization.id).toBe(first.body.id);
 });
 
 describe('the role of members and invitations', () => {

@@ -125,60 +125,56 @@ describe('syncs and runs', () => {
   });
 });
 
-describe('keys', () => {
-  it('sort by name, age, last use and expiry, with empty values last', async () => {
-    const own = await org.another();
-    const names = async (query: string) =>
-      (await own.owner.api('get', `/api-keys${query}`)).body.data
-        ?.map(({ name }: { name: string }) => name)
-        .filter((name: string) => name !== 'test');
-    for (const [name, expiresAt] of [
-      ['beta', '2999-01-02T00:00:00Z'],
-      ['Alpha', null],
-      ['gamma', '2999-01-01T00:00:00Z'],
-    ])
-      expect((await own.owner.api('post', '/api-keys', { name, expiresAt })).status).toBe(201);
-    expect(await names('')).toEqual(['gamma', 'Alpha', 'beta']);
-    expect(await names('?sort=name')).toEqual(['Alpha', 'beta', 'gamma']);
-    expect(await names('?sort=name&order=desc&q=a')).toEqual(['gamma', 'beta', 'Alpha']);
-    expect(await names('?sort=createdAt')).toEqual(['beta', 'Alpha', 'gamma']);
-    expect(await names('?sort=expiresAt')).toEqual(['gamma', 'beta', 'Alpha']);
-    expect(await names('?sort=expiresAt&order=desc')).toEqual(['beta', 'gamma', 'Alpha']);
-    expect(await names('?sort=lastUsedAt')).toHaveLength(3);
-  });
+it('API keys sort by name, age, last use and expiry, with empty values last', async () => {
+  const own = await org.another();
+  const names = async (query: string) =>
+    (await own.owner.api('get', `/api-keys${query}`)).body.data
+      ?.map(({ name }: { name: string }) => name)
+      .filter((name: string) => name !== 'test');
+  for (const [name, expiresAt] of [
+    ['beta', '2999-01-02T00:00:00Z'],
+    ['Alpha', null],
+    ['gamma', '2999-01-01T00:00:00Z'],
+  ])
+    expect((await own.owner.api('post', '/api-keys', { name, expiresAt })).status).toBe(201);
+  expect(await names('')).toEqual(['gamma', 'Alpha', 'beta']);
+  expect(await names('?sort=name')).toEqual(['Alpha', 'beta', 'gamma']);
+  expect(await names('?sort=name&order=desc&q=a')).toEqual(['gamma', 'beta', 'Alpha']);
+  expect(await names('?sort=createdAt')).toEqual(['beta', 'Alpha', 'gamma']);
+  expect(await names('?sort=expiresAt')).toEqual(['gamma', 'beta', 'Alpha']);
+  expect(await names('?sort=expiresAt&order=desc')).toEqual(['beta', 'gamma', 'Alpha']);
+  expect(await names('?sort=lastUsedAt')).toHaveLength(3);
 });
 
-describe('payments', () => {
-  it('are found by customer and date, and sorted by both', async () => {
-    await sql(async (tx) => {
-      const own = { organization_id: org.id };
-      const account_id = createId();
-      await tx('pay_accounts').insert({ ...own, id: account_id, provider: 'sandbox' });
-      for (const [index, customer_id] of ['20', '10', '20', '30'].entries()) {
-        const id = createId();
-        const row = { ...own, id, account_id, customer_id, currency: 'GBP', amount_minor: 100 + index };
-        await tx('pay_payments').insert({ ...row, created_at: minute(index) });
-        const returns = { success_url: 'x', cancel_url: 'x' };
-        await tx('pay_checkouts').insert({
-          ...own,
-          ...returns,
-          id: createId(),
-          payment_id: id,
-          title: 'x',
-          expires_at: minute(59),
-        });
-      }
-    });
-    const amounts = (query: string) => column(`/pay/payments${query}`, 'amount');
-    expect(await amounts('')).toEqual(['1.03', '1.02', '1.01', '1.00']);
-    expect(await amounts('?customerId=20')).toEqual(['1.02', '1.00']);
-    expect(await amounts(`?after=${minute(0)}&before=${minute(3)}`)).toEqual(['1.02', '1.01']);
-    expect(await amounts('?order=asc')).toEqual(['1.00', '1.01', '1.02', '1.03']);
-    expect(await amounts('?sort=createdAt&order=desc')).toEqual(['1.03', '1.02', '1.01', '1.00']);
-    expect(await amounts('?sort=customerId')).toEqual(['1.01', '1.02', '1.00', '1.03']);
-    expect(await amounts('?sort=customerId&order=desc')).toEqual(['1.03', '1.02', '1.00', '1.01']);
-    await refused([`/pay/payments?after=${minute(3)}&before=${minute(1)}`]);
+it('payments are found by customer and date, and sorted by both', async () => {
+  await sql(async (tx) => {
+    const own = { organization_id: org.id };
+    const account_id = createId();
+    await tx('pay_accounts').insert({ ...own, id: account_id, provider: 'sandbox' });
+    for (const [index, customer_id] of ['20', '10', '20', '30'].entries()) {
+      const id = createId();
+      const row = { ...own, id, account_id, customer_id, currency: 'GBP', amount_minor: 100 + index };
+      await tx('pay_payments').insert({ ...row, created_at: minute(index) });
+      const returns = { success_url: 'x', cancel_url: 'x' };
+      await tx('pay_checkouts').insert({
+        ...own,
+        ...returns,
+        id: createId(),
+        payment_id: id,
+        title: 'x',
+        expires_at: minute(59),
+      });
+    }
   });
+  const amounts = (query: string) => column(`/pay/payments${query}`, 'amount');
+  expect(await amounts('')).toEqual(['1.03', '1.02', '1.01', '1.00']);
+  expect(await amounts('?customerId=20')).toEqual(['1.02', '1.00']);
+  expect(await amounts(`?after=${minute(0)}&before=${minute(3)}`)).toEqual(['1.02', '1.01']);
+  expect(await amounts('?order=asc')).toEqual(['1.00', '1.01', '1.02', '1.03']);
+  expect(await amounts('?sort=createdAt&order=desc')).toEqual(['1.03', '1.02', '1.01', '1.00']);
+  expect(await amounts('?sort=customerId')).toEqual(['1.01', '1.02', '1.00', '1.03']);
+  expect(await amounts('?sort=customerId&order=desc')).toEqual(['1.03', '1.02', '1.00', '1.01']);
+  await refused([`/pay/payments?after=${minute(3)}&before=${minute(1)}`]);
 });
 
 describe('parameters of lists', () => {

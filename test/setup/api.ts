@@ -50,3 +50,15 @@ export const listProblems = ({ body }: Answer): string[] =>
 
 /** The ids of a list, in its order. */
 export const listIds = ({ body }: Answer): string[] => body.data.map(({ id }: { id: string }) => id);
+
+/** One property of each item, or several of each: `pluck(body.changes, 'path', 'breaking')`. */
+export const pluck = (items: Answer['body'], ...names: readonly string[]): Answer['body'][] =>
+  items.map((item: Answer['body']) =>
+    names.length === 1 ? item[names[0] ?? ''] : names.map((name) => item[name]),
+  );
+
+/** The status of a refused request and the codes in its details: `[422, 'duplicate']`. */
+export async function refusal(asked: Answer | Promise<Answer>): Promise<(number | string)[]> {
+  const answer = await asked;
+  return [answer.status, ...listCodes(answer)];
+}

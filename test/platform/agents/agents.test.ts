@@ -11,7 +11,7 @@ import {
 import { startAgentWork, waitForAgentWork } from '../../../src/platform/conversations/agent-work.ts';
 import { anthropicDialect, openAiDialect, status, whole } from '../../gateways/model/provider-server.ts';
 import { publishVersion, withReads } from '../../public/fixture.ts';
-import { listCodes } from '../../setup/api.ts';
+import { listCodes, refusal } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { type Company, inOrganization, openAgentSite, toModel } from '../conversations/fixture.ts';
@@ -70,19 +70,18 @@ describe('an agent', () => {
     await mine.api('post', `/conversations/${conversation.id}/messages`, {
       content: 'How many invoices are there?',
     });
-    const restarted = await steer(id, 'restart');
-    expect([restarted.status, restarted.body.status]).toEqual([202, 'restarting']);
+    expect(await steer(id, 'restart')).toMatchObject({ status: 202, body: { status: 'restarting' } });
     expect((await read(id)).status).toBe('running');
     expect((await mine.api('get', `/conversations/${conversation.id}/messages`)).body.pagination.total).toBe(
       2,
     );
     expect((await steer(id, 'stop')).body.status).toBe('stopped');
-    const refused = await mine.api('post', `/conversations/${conversation.id}/messages`, {
-      content: 'Anyone?',
-    });
-    expect([refused.status, refused.body.error.message]).toEqual([422, 'The agent is stopped']);
-    const twice = await steer(id, 'stop');
-    expect([twice.status, listCodes(twice)]).toEqual([422, ['illegal_transition']]);
+    expect(
+      await mine.api('post', `/conversations/${conversation.id}/messages`, {
+        content: 'Anyone?',
+      }),
+    ).toMatchObject({ status: 422, body: { error: { message: 'The agent is stopped' } } });
+    expect(await refusal(steer(id, 'stop'))).toEqual([422, 'illegal_transition']);
     expect((await steer(id, 'start')).body.status).toBe('provisioning');
     expect(
       (
@@ -94,8 +93,11 @@ describe('an agent', () => {
   });
 
   it('422 for an unknown model or version, and for a duplicate name', async () => {
-    const wrong = await make({ model: 'anthropic/other', apiVersion: 'v9' });
-    expect([wrong.status, listCodes(wrong)]).toEqual([422, ['unknown_model', 'version_not_served']]);
+    expect(await refusal(make({ model: 'anthropic/other', apiVersion: 'v9' }))).toEqual([
+      422,
+      'unknown_model',
+      'version_not_served',
+    ]);
     await publishVersion(site.ctx, mine.id, { version: 'v5', status: 'retired' });
     expect(listCodes(await make({ apiVersion: 'v5' }))).toEqual(['version_not_served']);
     const { body: first } = await make();

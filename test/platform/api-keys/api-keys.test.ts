@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { hasApiKeyFormat } from '../../../src/identity/api-key.ts';
-import { type Api, createApi, listCodes, listIds } from '../../setup/api.ts';
+import { type Api, createApi, listCodes, listIds, refusal } from '../../setup/api.ts';
 import { makeKey, makeMember } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -75,8 +75,9 @@ describe('POST /api-keys', () => {
   });
 
   it('422 when the key would already be expired', async () => {
-    const answer = await org.api('post', '/api-keys', { name: 'late', expiresAt: '2020-01-01T00:00:00Z' });
-    expect([answer.status, listCodes(answer)]).toEqual([422, ['in_the_past']]);
+    expect(
+      await refusal(org.api('post', '/api-keys', { name: 'late', expiresAt: '2020-01-01T00:00:00Z' })),
+    ).toEqual([422, 'in_the_past']);
   });
 
   it.each([
@@ -134,8 +135,9 @@ describe('PATCH /api-keys/{id}', () => {
   it('403 when a caller widens a key of someone with more permissions', async () => {
     const helper = await memberKey(['api-key:update', 'api-key:read', 'team:create']);
     const reading = await create(org.api, { scopes: { permissions: ['read'] } });
-    const writing = await helper('patch', `/api-keys/${reading.id}`, { scopes: { permissions: ['write'] } });
-    expect([writing.status, listCodes(writing)]).toEqual([403, ['escalation']]);
+    expect(
+      await refusal(helper('patch', `/api-keys/${reading.id}`, { scopes: { permissions: ['write'] } })),
+    ).toEqual([403, 'escalation']);
     const restricted = await create(org.api, { scopes: { resources: ['invoices'], permissions: ['write'] } });
     expect(
       (await helper('patch', `/api-keys/${restricted.id}`, { scopes: { permissions: ['write'] } })).status,
@@ -154,24 +156,21 @@ describe('PATCH /api-keys/{id}', () => {
   it('422 for a revoked key', async () => {
     const { id } = await create(org.api, {});
     await org.api('delete', `/api-keys/${id}`);
-    const answer = await org.api('patch', `/api-keys/${id}`, { name: 'x' });
-    expect([answer.status, listCodes(answer)]).toEqual([422, ['revoked']]);
+    expect(await refusal(org.api('patch', `/api-keys/${id}`, { name: 'x' }))).toEqual([422, 'revoked']);
   });
 });
 
-describe('DELETE /api-keys/{id}', () => {
-  it('204; the secret stops working immediately, the key stays listed, and revoking again changes nothing', async () => {
-    const { id, secret } = await create(org.api, {});
-    expect(await readStatus(secret)).toBe(200);
-    expect((await org.api('delete', `/api-keys/${id}`)).status).toBe(204);
-    expect(await readStatus(secret)).toBe(401);
-    const shown = (await org.api('get', `/api-keys/${id}`)).body;
-    expect(shown.status).toBe('revoked');
-    expect((await org.api('delete', `/api-keys/${id}`)).status).toBe(204);
-    expect((await org.api('get', `/api-keys/${id}`)).body.revokedAt).toBe(shown.revokedAt);
-    const log = await org.api('get', `${org.at}/audit-log?targetId=${id}&action=api-key.revoke`);
-    expect(log.body.pagination.total).toBe(1);
-  });
+it('DELETE /api-keys/{id}: 204; the secret stops working immediately, the key stays listed, and revoking again changes nothing', async () => {
+  const { id, secret } = await create(org.api, {});
+  expect(await readStatus(secret)).toBe(200);
+  expect((await org.api('delete', `/api-keys/${id}`)).status).toBe(204);
+  expect(await readStatus(secret)).toBe(401);
+  const shown = (await org.api('get', `/api-keys/${id}`)).body;
+  expect(shown.status).toBe('revoked');
+  expect((await org.api('delete', `/api-keys/${id}`)).status).toBe(204);
+  expect((await org.api('get', `/api-keys/${id}`)).body.revokedAt).toBe(shown.revokedAt);
+  const log = await org.api('get', `${org.at}/audit-log?targetId=${id}&action=api-key.revoke`);
+  expect(log.body.pagination.total).toBe(1);
 });
 
 describe('POST /api-keys/{id}/rotate', () => {
@@ -254,33 +253,29 @@ describe('POST /api-keys/{id}/rotate', () => {
   });
 });
 
-describe('the lifetime of a key', () => {
-  it('is extended only by callers with the permissions of the key, and shortened by anyone who may update it', async () => {
-    const made = await create(org.api, {
-      scopes: { permissions: ['write'] },
-      expiresAt: '2998-01-01T00:00:00Z',
-    });
-    const holder = await memberKey(['api-key:read', 'api-key:update']);
-    for (const expiresAt of [null, '2999-01-01T00:00:00Z'])
-      expect(listCodes(await holder('patch', `/api-keys/${made.id}`, { expiresAt }))).toEqual(['escalation']);
-    expect(
-      (await holder('patch', `/api-keys/${made.id}`, { expiresAt: '2997-01-01T00:00:00Z' })).status,
-    ).toBe(200);
-    expect((await org.api('patch', `/api-keys/${made.id}`, { expiresAt: null })).status).toBe(200);
+it('the lifetime of a key is extended only by callers with the permissions of the key, and shortened by anyone who may update it', async () => {
+  const made = await create(org.api, {
+    scopes: { permissions: ['write'] },
+    expiresAt: '2998-01-01T00:00:00Z',
   });
+  const holder = await memberKey(['api-key:read', 'api-key:update']);
+  for (const expiresAt of [null, '2999-01-01T00:00:00Z'])
+    expect(listCodes(await holder('patch', `/api-keys/${made.id}`, { expiresAt }))).toEqual(['escalation']);
+  expect((await holder('patch', `/api-keys/${made.id}`, { expiresAt: '2997-01-01T00:00:00Z' })).status).toBe(
+    200,
+  );
+  expect((await org.api('patch', `/api-keys/${made.id}`, { expiresAt: null })).status).toBe(200);
 });
 
-describe('GET /api-keys', () => {
-  it('finds by name and status, newest first', async () => {
-    const [a, b] = [
-      await create(org.api, { name: 'Zebra one' }),
-      await create(org.api, { name: 'zebra 100%' }),
-    ];
-    const ids = async (query: string) => listIds(await org.api('get', `/api-keys?${query}`));
-    expect(await ids('q=ZEBRA')).toEqual([b.id, a.id]);
-    expect(await ids('q=%25')).toEqual([b.id]);
-    expect(await ids('q=zebra&pageSize=1&page=2')).toEqual([a.id]);
-    await org.api('delete', `/api-keys/${a.id}`);
-    expect(await ids('q=zebra&status=revoked')).toEqual([a.id]);
-  });
+it('GET /api-keys finds by name and status, newest first', async () => {
+  const [a, b] = [
+    await create(org.api, { name: 'Zebra one' }),
+    await create(org.api, { name: 'zebra 100%' }),
+  ];
+  const ids = async (query: string) => listIds(await org.api('get', `/api-keys?${query}`));
+  expect(await ids('q=ZEBRA')).toEqual([b.id, a.id]);
+  expect(await ids('q=%25')).toEqual([b.id]);
+  expect(await ids('q=zebra&pageSize=1&page=2')).toEqual([a.id]);
+  await org.api('delete', `/api-keys/${a.id}`);
+  expect(await ids('q=zebra&status=revoked')).toEqual([a.id]);
 });

@@ -6,7 +6,7 @@ import { assignablePermissions, isReadPermission } from '../../../src/core/permi
 import { type ResourceRows, unlimitedLayer } from '../../../src/core/record-access.ts';
 import { findApiKey } from '../../../src/identity/api-key.store.ts';
 import { fieldsWith, invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
-import { type Answer, type Api, createApi, listCodes } from '../../setup/api.ts';
+import { type Answer, type Api, createApi, listCodes, pluck } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { type Person, useOrganization } from '../../setup/use-organization.ts';
 
@@ -241,8 +241,7 @@ describe('POST /api-keys with rows', () => {
   });
 
   it('names the versions to which a scope would not apply, and the fields that it may name', async () => {
-    const messages = async (scopes: Scopes) =>
-      (await make(scopes)).body.error.details.map(({ message }: { message: string }) => message);
+    const messages = async (scopes: Scopes) => pluck((await make(scopes)).body.error.details, 'message');
     expect(await messages({ versions: ['v2', 'v4', 'v5'], ...invoices(of('1')) })).toEqual([
       expect.stringContaining('not apply to v2:'),
     ]);

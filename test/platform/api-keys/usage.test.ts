@@ -1,5 +1,6 @@
 // The requests of a key, counted by day, version, resource and subject.
 import { describe, expect, it } from 'vitest';
+import { pluck } from '../../setup/api.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
 const org = useOrganization();
@@ -56,7 +57,7 @@ describe('GET /api-keys/{id}/usage', () => {
     await org.sql((tx) => tx('api_key_usage').insert([0, 6, 8].map(counted)));
     expect((await org.api('get', `/api-keys/${id}`)).body.requestsLast7Days).toBe(20);
     const listed = (await org.api('get', '/api-keys?q=counted')).body.data;
-    expect(listed.map((key: { requestsLast7Days: number }) => key.requestsLast7Days)).toEqual([20]);
+    expect(pluck(listed, 'requestsLast7Days')).toEqual([20]);
   });
 
   it('groups the requests by day, version and resource within the requested days', async () => {
@@ -137,7 +138,7 @@ describe('GET /api-keys/{id}/usage', () => {
         (one: Record<string, unknown>) => `${one['day']} null null ${one['requests']}`,
       );
     const later = await org.api('get', `/api-keys/${id}/usage?from=2021-02-01&to=2021-02-01&groupBy=day`);
-    expect(later.body.data.map(({ requests }: { requests: number }) => requests)).toEqual([107]);
+    expect(pluck(later.body.data, 'requests')).toEqual([107]);
     expect(await brief('&groupBy=version&version=v2')).toEqual(['null v2 null 100']);
     expect(await brief('&pageSize=1&page=3')).toEqual(['2021-01-31 v1 invoices 18']);
     expect((await org.api('get', `/api-keys/${id}/usage`)).body.data).toEqual([]);

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp, startBackground } from '../../../src/app.ts';
 import { resumePublications } from '../../../src/platform/api-schemas/publication.ts';
 import { startUsageCounter } from '../../../src/public/index.ts';
-import { type Answer, listCodes } from '../../setup/api.ts';
+import { type Answer, listCodes, refusal } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
@@ -105,49 +105,47 @@ describe('POST /api-schema', () => {
   });
 });
 
-describe('PATCH /api-schema/{id}', () => {
-  it('updates a draft, increments its revision and refuses a stale one', async () => {
-    const made = await draft();
-    const changed = await org.api('patch', `/api-schema/${made.id}`, { notes: 'New', revision: 1 });
-    expect(changed.body).toMatchObject({ notes: 'New', name: 'For partners', revision: 2 });
-    const stale = await org.api('patch', `/api-schema/${made.id}`, { notes: 'Newer', revision: 1 });
-    expect([stale.status, listCodes(stale)]).toEqual([422, ['stale_revision']]);
-    const [a, b] = await Promise.all(
-      ['a', 'b'].map((notes) => org.api('patch', `/api-schema/${made.id}`, { notes, revision: 2 })),
-    );
-    expect([a?.status, b?.status].sort()).toEqual([200, 422]);
-  });
+it('PATCH /api-schema/{id} updates a draft, increments its revision and refuses a stale one', async () => {
+  const made = await draft();
+  const changed = await org.api('patch', `/api-schema/${made.id}`, { notes: 'New', revision: 1 });
+  expect(changed.body).toMatchObject({ notes: 'New', name: 'For partners', revision: 2 });
+  expect(await refusal(org.api('patch', `/api-schema/${made.id}`, { notes: 'Newer', revision: 1 }))).toEqual([
+    422,
+    'stale_revision',
+  ]);
+  const [a, b] = await Promise.all(
+    ['a', 'b'].map((notes) => org.api('patch', `/api-schema/${made.id}`, { notes, revision: 2 })),
+  );
+  expect([a?.status, b?.status].sort()).toEqual([200, 422]);
 });
 
-describe('POST /api-schema/{id}/validate', () => {
-  it('lists the problems, and the indexes that publishing would build', async () => {
-    const made = await draft({
-      endpoints: [
-        {
-          ...customers,
-          fields: [field('number', 'entityid'), field('gone', 'entitid')],
-          filters: [{ field: 'number', operators: ['gte'] }],
-        },
-        { ...customers, name: 'orders', recordType: 'unsynced' },
-      ],
-    });
-    const answer = await org.api('post', `/api-schema/${made.id}/validate`);
-    expect([answer.status, answer.body.ready]).toEqual([200, false]);
-    expect(listProblems(answer)).toEqual(
-      expect.arrayContaining(['endpoints[0].fields[1].source unknown_source']),
-    );
-    expect(
-      answer.body.problems.find(({ code }: { code: string }) => code === 'unknown_source').message,
-    ).toContain('entityid');
-    expect(
-      answer.body.problems.some(({ path }: { path: string }) => path === 'endpoints[1].recordType'),
-    ).toBe(true);
-    const good = await org.api('post', `/api-schema/${(await draft()).id}/validate`);
-    expect(good.body).toMatchObject({ ready: true, problems: [] });
-    expect((await org.api('post', `/api-schema/${(await draft({})).id}/validate`)).body).toMatchObject({
-      ready: false,
-      problems: [{ code: 'no_endpoints' }],
-    });
+it('POST /api-schema/{id}/validate lists the problems, and the indexes that publishing would build', async () => {
+  const made = await draft({
+    endpoints: [
+      {
+        ...customers,
+        fields: [field('number', 'entityid'), field('gone', 'entitid')],
+        filters: [{ field: 'number', operators: ['gte'] }],
+      },
+      { ...customers, name: 'orders', recordType: 'unsynced' },
+    ],
+  });
+  const answer = await org.api('post', `/api-schema/${made.id}/validate`);
+  expect([answer.status, answer.body.ready]).toEqual([200, false]);
+  expect(listProblems(answer)).toEqual(
+    expect.arrayContaining(['endpoints[0].fields[1].source unknown_source']),
+  );
+  expect(
+    answer.body.problems.find(({ code }: { code: string }) => code === 'unknown_source').message,
+  ).toContain('entityid');
+  expect(answer.body.problems.some(({ path }: { path: string }) => path === 'endpoints[1].recordType')).toBe(
+    true,
+  );
+  const good = await org.api('post', `/api-schema/${(await draft()).id}/validate`);
+  expect(good.body).toMatchObject({ ready: true, problems: [] });
+  expect((await org.api('post', `/api-schema/${(await draft({})).id}/validate`)).body).toMatchObject({
+    ready: false,
+    problems: [{ code: 'no_endpoints' }],
   });
 });
 
@@ -204,8 +202,10 @@ describe('POST /api-schema/{id}/publish', () => {
           }),
         }),
     );
-    const answer = await org.api('patch', `/api-schema/${locked.id}`, { notes: 'x' });
-    expect([answer.status, listCodes(answer)]).toEqual([422, ['publishing']]);
+    expect(await refusal(org.api('patch', `/api-schema/${locked.id}`, { notes: 'x' }))).toEqual([
+      422,
+      'publishing',
+    ]);
   });
 
   it('fails when it cannot complete, and can be repeated', async () => {
@@ -236,105 +236,93 @@ describe('POST /api-schema/{id}/publish', () => {
   });
 });
 
-describe('POST /api-schema/{id}/new-version and GET /diff', () => {
-  it('create a draft from any version and mark breaking changes', async () => {
-    const base = await published();
-    const next = await org.api('post', `/api-schema/${base.id}/new-version`);
-    expect(next.status).toBe(201);
-    expect(next.body).toMatchObject({
-      status: 'draft',
-      revision: 1,
-      name: 'For partners',
-      publication: null,
-      publishedAt: null,
-    });
-    expect(next.body.id).not.toBe(base.id);
-    expect(number(next.body.version)).toBeGreaterThan(number(base.version));
-    const same = await org.api('get', `/api-schema/${next.body.id}/diff?against=${base.version}`);
-    expect(same.body).toEqual({ against: base.version, changes: [] });
-    await org.api('patch', `/api-schema/${next.body.id}`, {
-      endpoints: [
-        {
-          ...customers,
-          fields: [field('number', 'entityid'), field('isPerson', 'isperson')],
-          filters: [],
-          sorts: [],
-        },
-      ],
-    });
-    const { changes } = (await org.api('get', `/api-schema/${next.body.id}/diff?against=${base.version}`))
-      .body;
-    expect(
-      changes.some(
-        ({ breaking, code }: { breaking: boolean; code: string }) => breaking && code === 'removed',
-      ),
-    ).toBe(true);
-    expect(
-      changes.some(
-        ({ breaking, code }: { breaking: boolean; code: string }) => !breaking && code === 'added',
-      ),
-    ).toBe(true);
-    expect((await org.api('get', `/api-schema/${next.body.id}/diff?against=v999999`)).status).toBe(404);
-    expect((await read(base.id)).endpoints).toHaveLength(1);
-    expect((await org.api('post', `/api-schema/${next.body.id}/new-version`)).status).toBe(201);
+it('POST /api-schema/{id}/new-version and GET /diff create a draft from any version and mark breaking changes', async () => {
+  const base = await published();
+  const next = await org.api('post', `/api-schema/${base.id}/new-version`);
+  expect(next.status).toBe(201);
+  expect(next.body).toMatchObject({
+    status: 'draft',
+    revision: 1,
+    name: 'For partners',
+    publication: null,
+    publishedAt: null,
   });
+  expect(next.body.id).not.toBe(base.id);
+  expect(number(next.body.version)).toBeGreaterThan(number(base.version));
+  const same = await org.api('get', `/api-schema/${next.body.id}/diff?against=${base.version}`);
+  expect(same.body).toEqual({ against: base.version, changes: [] });
+  await org.api('patch', `/api-schema/${next.body.id}`, {
+    endpoints: [
+      {
+        ...customers,
+        fields: [field('number', 'entityid'), field('isPerson', 'isperson')],
+        filters: [],
+        sorts: [],
+      },
+    ],
+  });
+  const { changes } = (await org.api('get', `/api-schema/${next.body.id}/diff?against=${base.version}`)).body;
+  expect(
+    changes.some(({ breaking, code }: { breaking: boolean; code: string }) => breaking && code === 'removed'),
+  ).toBe(true);
+  expect(
+    changes.some(({ breaking, code }: { breaking: boolean; code: string }) => !breaking && code === 'added'),
+  ).toBe(true);
+  expect((await org.api('get', `/api-schema/${next.body.id}/diff?against=v999999`)).status).toBe(404);
+  expect((await read(base.id)).endpoints).toHaveLength(1);
+  expect((await org.api('post', `/api-schema/${next.body.id}/new-version`)).status).toBe(201);
 });
 
-describe('POST /api-schema/{id}/deprecate and /retire', () => {
-  it('deprecate, retire and restore a version', async () => {
-    const made = await published();
-    const { id, secret } = await makeKey(org.ctx, org.id);
-    const { id: refused } = await makeKey(org.ctx, org.id);
-    const today = new Date().toISOString().slice(0, 10);
-    // These requests are never counted: the counts are inserted below.
-    const usage = startUsageCounter(org.ctx, { flushEveryMs: 3_600_000 });
-    const call = async () => {
-      const fresh = createApp(org.ctx, { usage });
-      return supertest(fresh)
-        .get(`/api/public/${made.version}/customers?pageSize=1`)
-        .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': org.id });
-    };
-    const move = (verb: string, body: object = {}) => org.api('post', `/api-schema/${made.id}/${verb}`, body);
-    expect(listCodes(await move('retire', { undo: true }))).toEqual(['illegal_transition']);
-    expect(listCodes(await move('deprecate', { sunsetAt: '2020-01-01T00:00:00Z' }))).toEqual(['in_the_past']);
-    const deprecated = await move('deprecate', { sunsetAt: '2999-01-01T00:00:00+01:00' });
-    expect(deprecated.body).toMatchObject({ status: 'deprecated', sunsetAt: '2998-12-31T23:00:00Z' });
-    const answered = await call();
-    expect([answered.status, answered.headers['sunset']]).toEqual([200, 'Mon, 31 Dec 2998 23:00:00 GMT']);
-    // Deprecated long ago: another sunset does not change that date.
-    await org.sql((tx) =>
-      tx('api_schemas').where({ id: made.id }).update({ deprecated_at: '2026-01-31T00:00:00Z' }),
-    );
-    expect((await move('deprecate', {})).body).toMatchObject({
-      sunsetAt: null,
-      deprecatedAt: '2026-01-31T00:00:00Z',
-    });
-    expect((await call()).headers['deprecation']).toBe(`@${Date.UTC(2026, 0, 31) / 1_000}`);
-    expect((await org.api('get', `/api-schema/${made.id}/callers`)).body.data).toEqual([]);
-    await org.sql((tx) =>
-      tx.raw(
-        `insert into api_key_usage (organization_id, api_key_id, day, version, resource, succeeded, not_modified, refused)
+it('POST /api-schema/{id}/deprecate and /retire deprecate, retire and restore a version', async () => {
+  const made = await published();
+  const { id, secret } = await makeKey(org.ctx, org.id);
+  const { id: refused } = await makeKey(org.ctx, org.id);
+  const today = new Date().toISOString().slice(0, 10);
+  // These requests are never counted: the counts are inserted below.
+  const usage = startUsageCounter(org.ctx, { flushEveryMs: 3_600_000 });
+  const call = async () => {
+    const fresh = createApp(org.ctx, { usage });
+    return supertest(fresh)
+      .get(`/api/public/${made.version}/customers?pageSize=1`)
+      .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': org.id });
+  };
+  const move = (verb: string, body: object = {}) => org.api('post', `/api-schema/${made.id}/${verb}`, body);
+  expect(listCodes(await move('retire', { undo: true }))).toEqual(['illegal_transition']);
+  expect(listCodes(await move('deprecate', { sunsetAt: '2020-01-01T00:00:00Z' }))).toEqual(['in_the_past']);
+  const deprecated = await move('deprecate', { sunsetAt: '2999-01-01T00:00:00+01:00' });
+  expect(deprecated.body).toMatchObject({ status: 'deprecated', sunsetAt: '2998-12-31T23:00:00Z' });
+  expect(await call()).toMatchObject({ status: 200, headers: { sunset: 'Mon, 31 Dec 2998 23:00:00 GMT' } });
+  // Deprecated long ago: another sunset does not change that date.
+  await org.sql((tx) =>
+    tx('api_schemas').where({ id: made.id }).update({ deprecated_at: '2026-01-31T00:00:00Z' }),
+  );
+  expect((await move('deprecate', {})).body).toMatchObject({
+    sunsetAt: null,
+    deprecatedAt: '2026-01-31T00:00:00Z',
+  });
+  expect((await call()).headers['deprecation']).toBe(`@${Date.UTC(2026, 0, 31) / 1_000}`);
+  expect((await org.api('get', `/api-schema/${made.id}/callers`)).body.data).toEqual([]);
+  await org.sql((tx) =>
+    tx.raw(
+      `insert into api_key_usage (organization_id, api_key_id, day, version, resource, succeeded, not_modified, refused)
          values (:o, :k, :d, :v, 'customers', 2, 1, 5), (:o, :k, :d::date - 3, :v, '', 4, 0, 0), (:o, :k, :d::date - 40, :v, 'customers', 9, 0, 0),
                 (:o, :refused, :d, :v, 'customers', 0, 0, 9), (:o, :k, :d, 'v999', 'customers', 7, 0, 0)`,
-        { o: org.id, k: id, v: made.version, d: today, refused },
-      ),
-    );
-    const callers = [
-      { apiKeyId: id, name: expect.any(String), status: 'active', requests: 7, lastDay: today },
-    ];
-    const retired = (await move('retire')).body;
-    expect([retired.status, retired.callers]).toEqual(['retired', callers]);
-    expect((await org.api('get', `/api-schema/${made.id}/callers`)).body).toMatchObject({
-      data: callers,
-      pagination: { total: 1 },
-    });
-    expect((await call()).status).toBe(410);
-    expect(listCodes(await move('retire'))).toEqual(['illegal_transition']);
-    expect(listCodes(await move('deprecate'))).toEqual(['illegal_transition']);
-    expect((await move('retire', { undo: true })).body.status).toBe('deprecated');
-    expect((await call()).status).toBe(200);
-    expect(listCodes(await org.api('post', `/api-schema/${(await draft()).id}/retire`, {}))).toEqual([
-      'illegal_transition',
-    ]);
+      { o: org.id, k: id, v: made.version, d: today, refused },
+    ),
+  );
+  const callers = [{ apiKeyId: id, name: expect.any(String), status: 'active', requests: 7, lastDay: today }];
+  const retired = (await move('retire')).body;
+  expect([retired.status, retired.callers]).toEqual(['retired', callers]);
+  expect((await org.api('get', `/api-schema/${made.id}/callers`)).body).toMatchObject({
+    data: callers,
+    pagination: { total: 1 },
   });
+  expect((await call()).status).toBe(410);
+  expect(listCodes(await move('retire'))).toEqual(['illegal_transition']);
+  expect(listCodes(await move('deprecate'))).toEqual(['illegal_transition']);
+  expect((await move('retire', { undo: true })).body.status).toBe('deprecated');
+  expect((await call()).status).toBe(200);
+  expect(listCodes(await org.api('post', `/api-schema/${(await draft()).id}/retire`, {}))).toEqual([
+    'illegal_transition',
+  ]);
 });

@@ -6,7 +6,7 @@ import { openDb } from '../../../src/db/connect.ts';
 import { resumePublications } from '../../../src/platform/api-schemas/publication.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { createCaller, loadInvoices } from '../../public/fixture.ts';
-import { createApi, listCodes } from '../../setup/api.ts';
+import { createApi, listCodes, pluck } from '../../setup/api.ts';
 import { testSettings } from '../../setup/database.ts';
 import { until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
@@ -51,7 +51,7 @@ describe('the description of a new version', () => {
   const readServers = async (application: Express, version: string, tenant: string): Promise<string[]> => {
     const call = createCaller(application, { secret, organizationId: tenant });
     const { body } = await call(`/openapi/${version}`).expect(200);
-    return body.servers.map(({ url }: { url: string }) => url);
+    return pluck(body.servers, 'url');
   };
 
   it('keeps the address of the service at its publication', async () => {
@@ -62,10 +62,7 @@ describe('the description of a new version', () => {
     const { body } = await createCaller(first, { secret, organizationId: org.id })(
       `/openapi/${made.version}?draft=true`,
     ).expect(200);
-    expect(body.servers.map(({ url }: { url: string }) => url)).toEqual([
-      'https://portal.example/api/public',
-      '/api/public',
-    ]);
+    expect(pluck(body.servers, 'url')).toEqual(['https://portal.example/api/public', '/api/public']);
     await publish(made, createApi(first, secret));
     await org.ctx.work.waitUntilIdle('publications');
     for (const application of [first, second, org.app])
@@ -100,7 +97,7 @@ describe('GET /api-schema/{id}/publication', () => {
     });
     // Every read counts as slow: with a common, rare or absent value where there is a filter.
     const warned = (path: string, times: number) => Array.from({ length: times }, () => path);
-    expect(publication.proof.warnings.map(({ path }: { path: string }) => path).sort()).toEqual([
+    expect(pluck(publication.proof.warnings, 'path').sort()).toEqual([
       ...warned('endpoints[0]', 2 + 6),
       ...warned('endpoints[0].filters[0].operators[0]', 6),
       ...warned('endpoints[0].filters[0].operators[1]', 4),
@@ -111,9 +108,7 @@ describe('GET /api-schema/{id}/publication', () => {
       against: base.version,
       madeAt: expect.stringMatching(/Z$/),
     });
-    expect(
-      body.changes.map(({ path, breaking }: { path: string; breaking: boolean }) => [path, breaking]),
-    ).toEqual([
+    expect(pluck(body.changes, 'path', 'breaking')).toEqual([
       ['invoices.filters.number_starts_with', true],
       ['invoices.filters.number_null', false],
       ['invoices.sorts.number', true],
@@ -125,7 +120,7 @@ describe('GET /api-schema/{id}/publication', () => {
     const own = body.pairs.find(
       ({ filter, sort }: { filter: string; sort: string | null }) => filter === 'number' && sort === null,
     );
-    expect(own.trials.map(({ value, rows }: { value: string; rows: number }) => [value, rows])).toEqual([
+    expect(pluck(own.trials, 'value', 'rows')).toEqual([
       ['common', 1],
       ['rare', 1],
       ['absent', 0],

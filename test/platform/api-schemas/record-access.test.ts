@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { createCaller, loadInvoices, publicApp } from '../../public/fixture.ts';
-import { createApi } from '../../setup/api.ts';
+import { createApi, pluck } from '../../setup/api.ts';
 import { testSettings } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
@@ -53,9 +53,9 @@ const validated = async ({ id }: Made) => (await org.api('post', `/api-schema/${
 describe('publishing declarations of access', () => {
   it('measures the list under a row scope, builds its indexes and enters its columns', async () => {
     const made = await draft(everything);
-    expect(
-      (await validated(made)).indexes.map(({ expression }: { expression: string }) => expression),
-    ).toEqual(expect.arrayContaining(['"f_entity", generation, id', '"f_entity", id']));
+    expect(pluck((await validated(made)).indexes, 'expression')).toEqual(
+      expect.arrayContaining(['"f_entity", generation, id', '"f_entity", id']),
+    );
     const strict = { ...org.ctx, settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0 } } };
     const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'] });
     const report = await publish(made, createApi(createApp(strict), secret));

@@ -2,7 +2,7 @@
 // definition that isn't saved.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
-import type { Api } from '../../setup/api.ts';
+import { type Api, pluck } from '../../setup/api.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
 const rows: InvoiceRow[] = Array.from({ length: 7 }, (_, index) => ({
@@ -60,7 +60,7 @@ describe('GET /api-schema/{id}/sources/{recordType}', () => {
       ...{ functions: ['count_distinct'], masks: ['hash'] },
     });
     expect(type('lines')).toMatchObject({ operators: [], functions: [], masks: [] });
-    expect(body.records.map(({ id, tranid }: { id: string; tranid: string }) => [id, tranid])).toEqual(
+    expect(pluck(body.records, 'id', 'tranid')).toEqual(
       [7, 6, 5, 4, 3].map((id) => [String(id), `INV-${id - 1}`]),
     );
     expect(body.records[0]).toMatchObject({ 'entity.name': 'Ann', lines: [{ item: '1', quantity: 2.5 }] });
@@ -127,9 +127,7 @@ describe('POST /api-schema/{id}/validate with endpoints', () => {
     const wrong = { name: 'Total', source: 'totl' };
     const found = await validate(id, { endpoints: [endpoint(number, wrong)] });
     expect(found).toMatchObject({ ready: false, revision: 1, against: version, indexes: [] });
-    expect(
-      found.problems.map(({ path, code, blocks }: Record<string, string>) => [path, code, blocks]),
-    ).toEqual([
+    expect(pluck(found.problems, 'path', 'code', 'blocks')).toEqual([
       ['endpoints[0].fields[1].name', 'illegal_name', 'save'],
       ['endpoints[0].fields[1].source', 'unknown_source', 'publish'],
     ]);

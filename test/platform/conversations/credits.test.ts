@@ -20,46 +20,38 @@ const readCredits = async (company: Company) =>
 const ask = (company: Company, conversationId: string) =>
   company.api('post', `/conversations/${conversationId}/messages`, { content: 'How many?' });
 
-describe('fifty concurrent messages', () => {
-  it('are answered as far as the credits last; the others are refused', async () => {
-    const company = await site.company();
-    const conversations = await Promise.all(Array.from({ length: 50 }, () => company.converse(model)));
-    site.provider.script(...Array.from({ length: 50 }, () => whole(dialect, [{ text: 'Seven.' }])));
-    const answers = await Promise.all(
-      conversations.map(({ conversationId }) => ask(company, conversationId)),
-    );
-    const [good, refused] = [
-      answers.filter(({ status }) => status === 201),
-      answers.filter(({ status }) => status === 403),
-    ];
-    expect([good.length, refused.length, site.provider.asked.length]).toEqual([
-      granted,
-      50 - granted,
-      granted,
-    ]);
-    expect(new Set(refused.map(({ body }) => body.error.message))).toEqual(
-      new Set(['Agent credits exhausted']),
-    );
-    expect(good.every(({ body }) => body.message.credits === 1 && body.message.status === 'complete')).toBe(
-      true,
-    );
-    const ledger = await readLedger(site.ctx, company.id);
-    expect(ledger.map(({ message_id: id }) => id).sort()).toEqual(
-      good.map(({ body }) => body.message.id).sort(),
-    );
-    expect(ledger.reduce((sum, { credits }) => sum + credits, 0)).toBe(granted);
-    expect(await readCredits(company)).toMatchObject({ granted, used: granted, remaining: 0 });
-    const late = await ask(company, conversations[0]?.conversationId ?? '');
-    expect([late.status, late.body.error.message, listCodes(late)]).toEqual([
-      403,
-      'Agent credits exhausted',
-      ['credits_exhausted'],
-    ]);
-    // Refused messages stored nothing.
-    expect(await inOrganization(site.ctx, company.id, (tx) => tx('conversation_messages').count())).toEqual([
-      { count: String(2 * granted) },
-    ]);
-  });
+it('fifty concurrent messages are answered as far as the credits last; the others are refused', async () => {
+  const company = await site.company();
+  const conversations = await Promise.all(Array.from({ length: 50 }, () => company.converse(model)));
+  site.provider.script(...Array.from({ length: 50 }, () => whole(dialect, [{ text: 'Seven.' }])));
+  const answers = await Promise.all(conversations.map(({ conversationId }) => ask(company, conversationId)));
+  const [good, refused] = [
+    answers.filter(({ status }) => status === 201),
+    answers.filter(({ status }) => status === 403),
+  ];
+  expect([good.length, refused.length, site.provider.asked.length]).toEqual([granted, 50 - granted, granted]);
+  expect(new Set(refused.map(({ body }) => body.error.message))).toEqual(
+    new Set(['Agent credits exhausted']),
+  );
+  expect(good.every(({ body }) => body.message.credits === 1 && body.message.status === 'complete')).toBe(
+    true,
+  );
+  const ledger = await readLedger(site.ctx, company.id);
+  expect(ledger.map(({ message_id: id }) => id).sort()).toEqual(
+    good.map(({ body }) => body.message.id).sort(),
+  );
+  expect(ledger.reduce((sum, { credits }) => sum + credits, 0)).toBe(granted);
+  expect(await readCredits(company)).toMatchObject({ granted, used: granted, remaining: 0 });
+  const late = await ask(company, conversations[0]?.conversationId ?? '');
+  expect([late.status, late.body.error.message, listCodes(late)]).toEqual([
+    403,
+    'Agent credits exhausted',
+    ['credits_exhausted'],
+  ]);
+  // Refused messages stored nothing.
+  expect(await inOrganization(site.ctx, company.id, (tx) => tx('conversation_messages').count())).toEqual([
+    { count: String(2 * granted) },
+  ]);
 });
 
 describe('the reservation', () => {

@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { anthropicDialect, type begin, whole } from '../../gateways/model/provider-server.ts';
 import { fieldsWith, invoicesEndpoint, publishVersion } from '../../public/fixture.ts';
-import { type Api, createApi, listCodes, signedInApi } from '../../setup/api.ts';
+import { type Api, createApi, listCodes, pluck, signedInApi } from '../../setup/api.ts';
 import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { type Company, inOrganization, openAgentSite, toModel } from './fixture.ts';
@@ -120,7 +120,7 @@ describe('record:read', () => {
     const { body } = await person.session('post', `/conversations/${id}/messages`, { content: 'Which?' });
     expect(body.message).toMatchObject({ status: 'failed', error: { code: 'access_lost' } });
     expect(site.provider.asked).toHaveLength(2);
-    expect(body.message.toolCalls.map(({ ok }: { ok: boolean }) => ok)[0]).toBe(true);
+    expect(pluck(body.message.toolCalls, 'ok')[0]).toBe(true);
     expect(body.message.content).not.toContain('INV-2');
     expect(body.message.toolCalls[1]?.output ?? '').not.toContain('"number"');
   });

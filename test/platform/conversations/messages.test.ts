@@ -12,7 +12,7 @@ import {
   whole,
 } from '../../gateways/model/provider-server.ts';
 import { withReads } from '../../public/fixture.ts';
-import { base, createApi, listCodes } from '../../setup/api.ts';
+import { base, createApi, listCodes, pluck, refusal } from '../../setup/api.ts';
 import { makeKey, makeMember } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
 import { useStarted } from '../../setup/use-started.ts';
@@ -78,33 +78,29 @@ async function streamHalf(question: string, headers?: Record<string, string>) {
   return { conversationId, stream, left };
 }
 
-describe('the built-in model', () => {
-  it('answers from the records with its tools, costs no credits, and the question becomes the title of the conversation', async () => {
-    const { conversationId, agentId } = await mine.converse('offline');
-    const question = '  How many invoices\nare there?  ';
-    const { status: code, body } = await ask(conversationId, question);
-    expect([code, body.message.role, body.message.status, body.message.credits]).toEqual([
-      201,
-      'assistant',
-      'complete',
-      0,
-    ]);
-    expect(body.message.content).toContain('3');
-    expect(
-      body.message.toolCalls.map(({ name, ok }: { name: string; ok: boolean }) => [name, ok]),
-    ).toContainEqual(['aggregate', true]);
-    expect((await readMessages(conversationId)).map(({ role, content }) => [role, content])).toEqual([
-      ['user', question],
-      ['assistant', body.message.content],
-    ]);
-    const { body: conversation } = await mine.api('get', `/conversations/${conversationId}`);
-    expect(conversation).toMatchObject({
-      agentId,
-      title: 'How many invoices are there?',
-      lastMessageAt: expect.any(String),
-    });
-    expect((await mine.api('get', `/agents/${agentId}/conversations`)).body.data).toEqual([conversation]);
+it('the built-in model answers from the records with its tools, costs no credits, and the question becomes the title of the conversation', async () => {
+  const { conversationId, agentId } = await mine.converse('offline');
+  const question = '  How many invoices\nare there?  ';
+  const { status: code, body } = await ask(conversationId, question);
+  expect([code, body.message.role, body.message.status, body.message.credits]).toEqual([
+    201,
+    'assistant',
+    'complete',
+    0,
+  ]);
+  expect(body.message.content).toContain('3');
+  expect(pluck(body.message.toolCalls, 'name', 'ok')).toContainEqual(['aggregate', true]);
+  expect((await readMessages(conversationId)).map(({ role, content }) => [role, content])).toEqual([
+    ['user', question],
+    ['assistant', body.message.content],
+  ]);
+  const { body: conversation } = await mine.api('get', `/conversations/${conversationId}`);
+  expect(conversation).toMatchObject({
+    agentId,
+    title: 'How many invoices are there?',
+    lastMessageAt: expect.any(String),
   });
+  expect((await mine.api('get', `/agents/${agentId}/conversations`)).body.data).toEqual([conversation]);
 });
 
 describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialect) => {
@@ -178,7 +174,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     );
     await ask(conversationId, 'First question');
     const { message } = (await ask(conversationId, 'And payroll?')).body;
-    expect(message.toolCalls.map(({ ok }: { ok: boolean }) => ok)).toEqual([true, false, false]);
+    expect(pluck(message.toolCalls, 'ok')).toEqual([true, false, false]);
     expect(message.toolCalls[0].output).toContain('Ignore all rules');
     type Sent = { system?: unknown; messages: { role: string }[]; tools: unknown[] };
     const { system, messages, tools } = (site.provider.asked[2]?.body ?? {}) as Sent;
@@ -287,8 +283,7 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
 describe('a conversation', () => {
   it('answers one message at a time', async () => {
     const { conversationId, stream: first } = await streamHalf('One');
-    const second = await ask(conversationId, 'Two');
-    expect([second.status, listCodes(second)]).toEqual([422, ['answer_running']]);
+    expect(await refusal(ask(conversationId, 'Two'))).toEqual([422, 'answer_running']);
     const streamed = await mine.stream(conversationId, 'Three');
     expect([streamed.response.status, streamed.errorBody]).toEqual([
       422,
@@ -328,27 +323,25 @@ describe('a conversation', () => {
   });
 });
 
-describe('a member who leaves the organization', () => {
-  it('loses their conversations, and used credits stay counted', async () => {
-    const member = await makeMember(site.ctx, mine.id, 'editor');
-    const { secret } = await makeKey(site.ctx, mine.id, { permissions: ['write'], createdBy: member.id });
-    const { agentId } = await mine.converse(model);
-    const { body } = await createApi(site.app, secret)('post', `/agents/${agentId}/conversations`, {});
-    site.provider.script(whole(dialect, [{ text: 'Yours.' }]));
-    const asked = await createApi(site.app, secret)('post', `/conversations/${body.id}/messages`, {
-      content: 'Whose?',
-    });
-    expect(asked.status).toBe(201);
-    const before = await creditsLeft();
-    expect(
-      (await mine.api('delete', `/organizations/${mine.id}/members/${member.id}?keys=transfer`)).status,
-    ).toBe(204);
-    expect(await creditsLeft()).toEqual(before);
-    const left = (table: string) =>
-      inOrganization(site.ctx, mine.id, (tx) => tx(table).whereIn('id', [body.id, asked.body.message.id]));
-    expect([await left('conversations'), await left('conversation_messages')]).toEqual([[], []]);
-    expect((await mine.api('get', `/agents/${agentId}`)).body.creditsUsed).toBe(1);
+it('a member who leaves the organization loses their conversations, and used credits stay counted', async () => {
+  const member = await makeMember(site.ctx, mine.id, 'editor');
+  const { secret } = await makeKey(site.ctx, mine.id, { permissions: ['write'], createdBy: member.id });
+  const { agentId } = await mine.converse(model);
+  const { body } = await createApi(site.app, secret)('post', `/agents/${agentId}/conversations`, {});
+  site.provider.script(whole(dialect, [{ text: 'Yours.' }]));
+  const asked = await createApi(site.app, secret)('post', `/conversations/${body.id}/messages`, {
+    content: 'Whose?',
   });
+  expect(asked.status).toBe(201);
+  const before = await creditsLeft();
+  expect(
+    (await mine.api('delete', `/organizations/${mine.id}/members/${member.id}?keys=transfer`)).status,
+  ).toBe(204);
+  expect(await creditsLeft()).toEqual(before);
+  const left = (table: string) =>
+    inOrganization(site.ctx, mine.id, (tx) => tx(table).whereIn('id', [body.id, asked.body.message.id]));
+  expect([await left('conversations'), await left('conversation_messages')]).toEqual([[], []]);
+  expect((await mine.api('get', `/agents/${agentId}`)).body.creditsUsed).toBe(1);
 });
 
 describe('a repeated Idempotency-Key', () => {
@@ -442,11 +435,12 @@ describe('an interrupted process', () => {
   });
 });
 
-describe('an agent that can no longer work', () => {
-  it.each([
-    ['model', { model: 'anthropic/gone' }, 'The model "anthropic/gone" is not configured'],
-    ['version', { api_version: 'v3' }, 'The version v3 has been retired'],
-  ])('because of its %s fails at the next message with the reason', async (_what, change, reason) => {
+it.each([
+  ['model', { model: 'anthropic/gone' }, 'The model "anthropic/gone" is not configured'],
+  ['version', { api_version: 'v3' }, 'The version v3 has been retired'],
+])(
+  'an agent that can no longer work because of its %s fails at the next message with the reason',
+  async (_what, change, reason) => {
     const { conversationId, agentId } = await mine.converse('offline');
     await inOrganization(site.ctx, mine.id, async (tx) => {
       const [live] = await tx('api_schemas').where({ version: 'v1' });
@@ -468,5 +462,5 @@ describe('an agent that can no longer work', () => {
       statusReason: reason,
     });
     expect(await readMessages(conversationId)).toEqual([]);
-  });
-});
+  },
+);

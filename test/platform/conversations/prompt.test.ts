@@ -55,25 +55,21 @@ describe('buildHistory', () => {
   });
 });
 
-describe('buildInstructions', () => {
-  it('puts the organization’s instructions last, and nothing when there are none', () => {
-    const frame = { version: 'v7', today: '2026-03-02' };
-    expect(buildInstructions({ ...frame, instructions: ' Be kind. ' })).toMatch(
-      /version v7 [\s\S]*2026-03-02[\s\S]*<company-words>\nBe kind\.\n<\/company-words>$/,
-    );
-    expect(buildInstructions({ ...frame, instructions: ' \n' })).not.toContain('company-words');
-  });
+it('buildInstructions puts the organization’s instructions last, and nothing when there are none', () => {
+  const frame = { version: 'v7', today: '2026-03-02' };
+  expect(buildInstructions({ ...frame, instructions: ' Be kind. ' })).toMatch(
+    /version v7 [\s\S]*2026-03-02[\s\S]*<company-words>\nBe kind\.\n<\/company-words>$/,
+  );
+  expect(buildInstructions({ ...frame, instructions: ' \n' })).not.toContain('company-words');
 });
 
-describe('deriveTitle', () => {
-  it.each([
-    ['Open invoices?', 'Open invoices?'],
-    [' a\n\tb\u2028c  ', 'a b c'],
-    [`${'word '.repeat(30)}`, `${'word '.repeat(15).trim()}…`],
-    ['x'.repeat(100), `${'x'.repeat(79)}…`],
-    ['👍'.repeat(81), `${'👍'.repeat(79)}…`],
-  ])('%j', (content, title) => expect(deriveTitle(content)).toBe(title));
-});
+it.each([
+  ['Open invoices?', 'Open invoices?'],
+  [' a\n\tb\u2028c  ', 'a b c'],
+  [`${'word '.repeat(30)}`, `${'word '.repeat(15).trim()}…`],
+  ['x'.repeat(100), `${'x'.repeat(79)}…`],
+  ['👍'.repeat(81), `${'👍'.repeat(79)}…`],
+])('deriveTitle %j', (content, title) => expect(deriveTitle(content)).toBe(title));
 
 describe('prices', () => {
   const limits = { inputTokens: 9_000, outputTokens: 1_001 };

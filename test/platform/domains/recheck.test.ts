@@ -228,31 +228,29 @@ describe('many due domains', () => {
   });
 });
 
-describe('stopping', () => {
-  it('ends immediately, saves nothing of an aborted lookup, and another process continues after the lease', async () => {
-    const domain = await add();
-    org.dns.set(domain.verification.name, 'silent');
-    const asked = new Promise<void>((resolve) =>
-      org.dns.onAsked((name) => name === domain.verification.name && resolve()),
-    );
-    const began = Date.now();
-    const checks = startChecks();
-    await asked;
-    const claimed = Date.now();
-    expect(await endsWithin(checks.stop(), 3_000)).toBe(true); // a look-up takes nearly five seconds to give up
-    const times = timesAsked(domain);
-    expect((await show(domain)).lastCheckedAt).toBeNull();
-    const leasedAt = Number(await nextCheck(domain)) - 60_000;
-    expect([leasedAt >= began, leasedAt <= claimed]).toEqual([true, true]);
-    await checks.waitUntilIdle();
-    expect(timesAsked(domain)).toBe(times);
+it('stopping ends immediately, saves nothing of an aborted lookup, and another process continues after the lease', async () => {
+  const domain = await add();
+  org.dns.set(domain.verification.name, 'silent');
+  const asked = new Promise<void>((resolve) =>
+    org.dns.onAsked((name) => name === domain.verification.name && resolve()),
+  );
+  const began = Date.now();
+  const checks = startChecks();
+  await asked;
+  const claimed = Date.now();
+  expect(await endsWithin(checks.stop(), 3_000)).toBe(true); // a look-up takes nearly five seconds to give up
+  const times = timesAsked(domain);
+  expect((await show(domain)).lastCheckedAt).toBeNull();
+  const leasedAt = Number(await nextCheck(domain)) - 60_000;
+  expect([leasedAt >= began, leasedAt <= claimed]).toEqual([true, true]);
+  await checks.waitUntilIdle();
+  expect(timesAsked(domain)).toBe(times);
 
-    const next = startChecks();
-    await next.waitUntilIdle();
-    expect(timesAsked(domain)).toBe(times);
-    prove(domain);
-    await change(domain.id, { next_check_at: '2020-01-01' });
-    await next.waitUntilIdle();
-    expect((await show(domain)).status).toBe('verified');
-  });
+  const next = startChecks();
+  await next.waitUntilIdle();
+  expect(timesAsked(domain)).toBe(times);
+  prove(domain);
+  await change(domain.id, { next_check_at: '2020-01-01' });
+  await next.waitUntilIdle();
+  expect((await show(domain)).status).toBe('verified');
 });

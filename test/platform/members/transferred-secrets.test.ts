@@ -141,18 +141,16 @@ describe('the secret of a transferred key', () => {
   });
 });
 
-describe('rotation of a transferred key', () => {
-  it('gives a secret without an end; a grace period keeps the old one no longer than its end', async () => {
-    const member = await org.join('editor');
-    await transfer(member, { seconds: 3600 });
-    const rotated = await rotate(member.keyId, { gracePeriodSeconds: 2_592_000 });
-    expect(rotated.body).toMatchObject({ secretEndsAt: null, transferredFrom: null, status: 'active' });
-    const { previous_expires_at: at } = await org.sql((tx) =>
-      tx('api_keys').where({ id: member.keyId }).first('previous_expires_at'),
-    );
-    expect(daysUntil(at.toISOString())).toBeCloseTo(1 / 24, 2);
-    expect([await read(member.secret), await read(rotated.body.secret)]).toEqual([404, 404]);
-  });
+it('rotation of a transferred key gives a secret without an end; a grace period keeps the old one no longer than its end', async () => {
+  const member = await org.join('editor');
+  await transfer(member, { seconds: 3600 });
+  const rotated = await rotate(member.keyId, { gracePeriodSeconds: 2_592_000 });
+  expect(rotated.body).toMatchObject({ secretEndsAt: null, transferredFrom: null, status: 'active' });
+  const { previous_expires_at: at } = await org.sql((tx) =>
+    tx('api_keys').where({ id: member.keyId }).first('previous_expires_at'),
+  );
+  expect(daysUntil(at.toISOString())).toBeCloseTo(1 / 24, 2);
+  expect([await read(member.secret), await read(rotated.body.secret)]).toEqual([404, 404]);
 });
 
 describe('old secrets in the grace period of a rotation', () => {
@@ -236,11 +234,10 @@ describe('POST /api-keys/{id}/keep-secret', () => {
     await transfer(member);
     await transfer(other);
     const viewer = await org.join('viewer');
-    const refused = await keep(member.keyId, viewer.api);
-    expect([refused.status, refused.body.error.message]).toEqual([
-      403,
-      'Missing required permission: api-key:update',
-    ]);
+    expect(await keep(member.keyId, viewer.api)).toMatchObject({
+      status: 403,
+      body: { error: { message: 'Missing required permission: api-key:update' } },
+    });
     const blind = await org.join(['api-key:update']);
     expect((await keep(member.keyId, blind.api)).body.error.message).toBe(
       'Missing required permission: record:read',

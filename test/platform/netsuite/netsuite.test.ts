@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { createKeyring } from '../../../src/core/keyring.ts';
-import { type Api, createApi, listCodes } from '../../setup/api.ts';
+import { type Api, createApi, listCodes, pluck, refusal } from '../../setup/api.ts';
 import { accountId } from '../../setup/erp.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
@@ -26,8 +26,7 @@ const storeRecords = (count: number) =>
      values ('invoice', 'integer', 1, $1, 'invoice_1') on conflict (record_type) do update set row_count = excluded.row_count`,
     [count],
   );
-const problemCodes = (answer: Awaited<ReturnType<Api>>): string[] =>
-  answer.body.problems.map(({ code }: { code: string }) => code);
+const problemCodes = (answer: Awaited<ReturnType<Api>>): string[] => pluck(answer.body.problems, 'code');
 
 describe('PUT /netsuite/connection', () => {
   it('stores secrets and never returns them', async () => {
@@ -102,98 +101,94 @@ describe('PUT /netsuite/connection', () => {
   });
 });
 
-describe('DELETE /netsuite/connection', () => {
-  it('pauses syncs and keeps the records; purge needs the slug', async () => {
-    await org.erp.connect(org.api);
-    await org.api('post', '/netsuite/metadata/refresh');
-    const config = await org.api('post', '/sync-configs', {
-      name: 'Invoices',
-      recordType: 'invoice',
-      schedule: '0 * * * *',
-    });
-    await storeRecords(3);
-    const unconfirmed = await org.api('delete', '/netsuite/connection?purge=yes');
-    expect([unconfirmed.status, listCodes(unconfirmed)]).toEqual([400, ['confirmation_mismatch']]);
-    expect((await org.api('delete', '/netsuite/connection')).status).toBe(204);
-    expect((await org.api('get', '/netsuite/connection')).status).toBe(404);
-    const paused = (await org.api('get', `/sync-configs/${config.body.id}`)).body;
-    expect(paused).toMatchObject({
-      status: 'paused',
-      nextRunAt: null,
-      pausedReason: { code: 'NO_CONNECTION' },
-    });
-    expect((await org.api('get', '/whoami')).body.metrics.storage.records).toBe(3);
-    expect((await org.api('delete', '/netsuite/connection')).status).toBe(404);
-    expect((await org.api('delete', `/netsuite/connection?purge=${org.slug}`)).status).toBe(204);
-    expect((await org.api('delete', `/netsuite/connection?purge=${org.slug}`)).status).toBe(404);
-    await org.erp.connect(org.api);
-    expect((await org.api('get', `/sync-configs/${config.body.id}`)).body.status).toBe('active');
+it('DELETE /netsuite/connection pauses syncs and keeps the records; purge needs the slug', async () => {
+  await org.erp.connect(org.api);
+  await org.api('post', '/netsuite/metadata/refresh');
+  const config = await org.api('post', '/sync-configs', {
+    name: 'Invoices',
+    recordType: 'invoice',
+    schedule: '0 * * * *',
   });
+  await storeRecords(3);
+  expect(await refusal(org.api('delete', '/netsuite/connection?purge=yes'))).toEqual([
+    400,
+    'confirmation_mismatch',
+  ]);
+  expect((await org.api('delete', '/netsuite/connection')).status).toBe(204);
+  expect((await org.api('get', '/netsuite/connection')).status).toBe(404);
+  const paused = (await org.api('get', `/sync-configs/${config.body.id}`)).body;
+  expect(paused).toMatchObject({
+    status: 'paused',
+    nextRunAt: null,
+    pausedReason: { code: 'NO_CONNECTION' },
+  });
+  expect((await org.api('get', '/whoami')).body.metrics.storage.records).toBe(3);
+  expect((await org.api('delete', '/netsuite/connection')).status).toBe(404);
+  expect((await org.api('delete', `/netsuite/connection?purge=${org.slug}`)).status).toBe(204);
+  expect((await org.api('delete', `/netsuite/connection?purge=${org.slug}`)).status).toBe(404);
+  await org.erp.connect(org.api);
+  expect((await org.api('get', `/sync-configs/${config.body.id}`)).body.status).toBe('active');
 });
 
-describe('certificates', () => {
-  it('are used after their id was set, and rotate through two slots', async () => {
-    const authentication = { method: 'oauth2', clientId: 'c', certificateId: null };
-    expect((await put({ accountId, authentication })).body.hasCredentials).toBe(false);
-    expect(listCodes(await org.api('post', '/netsuite/connection/test'))).toEqual(['no_credentials']);
-    const { clientId, certificateId } = await org.erp.connect(org.api);
-    expect((await org.api('post', '/netsuite/connection/test')).body).toMatchObject({
-      ok: true,
-      account: accountId,
-      problems: [],
-    });
-    expect((await org.api('get', '/netsuite/connection')).body).toMatchObject({
-      status: 'connected',
-      hasCredentials: true,
-    });
-    const next = await org.api('post', '/netsuite/connection/certificate');
-    expect(next.body).toMatchObject({
-      slot: 2,
-      certificatePem: expect.stringContaining('BEGIN CERTIFICATE'),
-    });
-    expect(JSON.stringify(next.body)).not.toContain('PRIVATE');
-    expect((await org.api('post', '/netsuite/connection/test')).body.ok).toBe(true);
-    const uploaded = await org.erp.account.uploadCertificate(clientId, next.body.certificatePem);
-    const connection = (id: string | null) => ({
-      accountId,
-      baseUrl: org.erp.account.url,
-      authentication: { method: 'oauth2', clientId, certificateId: id },
-    });
-    const rotated = await put(connection(uploaded.certificateId));
-    expect(rotated.body.certificates.map(({ active }: { active: boolean }) => active)).toEqual([false, true]);
-    await org.erp.account.revokeCertificate(certificateId);
-    org.erp.account.revokeTokens();
-    expect((await org.api('post', '/netsuite/connection/test')).body.ok).toBe(true);
-    expect((await org.api('post', '/netsuite/connection/certificate')).body.slot).toBe(1);
-    expect((await put(connection(null))).body.hasCredentials).toBe(true);
+it('certificates are used after their id was set, and rotate through two slots', async () => {
+  const authentication = { method: 'oauth2', clientId: 'c', certificateId: null };
+  expect((await put({ accountId, authentication })).body.hasCredentials).toBe(false);
+  expect(listCodes(await org.api('post', '/netsuite/connection/test'))).toEqual(['no_credentials']);
+  const { clientId, certificateId } = await org.erp.connect(org.api);
+  expect((await org.api('post', '/netsuite/connection/test')).body).toMatchObject({
+    ok: true,
+    account: accountId,
+    problems: [],
   });
+  expect((await org.api('get', '/netsuite/connection')).body).toMatchObject({
+    status: 'connected',
+    hasCredentials: true,
+  });
+  const next = await org.api('post', '/netsuite/connection/certificate');
+  expect(next.body).toMatchObject({
+    slot: 2,
+    certificatePem: expect.stringContaining('BEGIN CERTIFICATE'),
+  });
+  expect(JSON.stringify(next.body)).not.toContain('PRIVATE');
+  expect((await org.api('post', '/netsuite/connection/test')).body.ok).toBe(true);
+  const uploaded = await org.erp.account.uploadCertificate(clientId, next.body.certificatePem);
+  const connection = (id: string | null) => ({
+    accountId,
+    baseUrl: org.erp.account.url,
+    authentication: { method: 'oauth2', clientId, certificateId: id },
+  });
+  const rotated = await put(connection(uploaded.certificateId));
+  expect(pluck(rotated.body.certificates, 'active')).toEqual([false, true]);
+  await org.erp.account.revokeCertificate(certificateId);
+  org.erp.account.revokeTokens();
+  expect((await org.api('post', '/netsuite/connection/test')).body.ok).toBe(true);
+  expect((await org.api('post', '/netsuite/connection/certificate')).body.slot).toBe(1);
+  expect((await put(connection(null))).body.hasCredentials).toBe(true);
 });
 
-describe('POST /netsuite/connection/test', () => {
-  it('reports a revoked certificate, an inactive role, an unreachable host and an ERP that hangs, each with a fix', async () => {
-    const { certificateId } = await org.erp.connect(org.api);
-    const problems = async (api = org.api) => problemCodes(await api('post', '/netsuite/connection/test'));
-    const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'] });
-    const { fetch: send } = org.ctx;
-    const through = (fetch: typeof send): Api => createApi(createApp({ ...org.ctx, fetch }), secret);
-    org.erp.account.injectFault({ path: /suiteql/, times: 9, status: 503, body: 'maintenance' });
-    expect((await org.api('post', '/netsuite/connection/test')).body).toMatchObject({ ok: false });
-    for (let left = 0; left < 9; left += 1)
-      await fetch(`${org.erp.account.url}/services/rest/query/v1/suiteql`);
-    // Only this request, not others sent at the same time.
-    org.erp.account.injectFault({ path: /suiteql.*slow/, times: 1, status: 200, delayMs: 4_000 });
-    let isFirst = true;
-    const impatient = through((url, request) => {
-      if (!isFirst || !url.includes('suiteql')) return send(url, request);
-      isFirst = false;
-      return send(`${url}${url.includes('?') ? '&' : '?'}slow=1`, { ...request, timeoutMs: 1_000 });
-    });
-    expect(await problems(impatient)).toEqual(['TIMEOUT']);
-    await org.erp.account.revokeCertificate(certificateId);
-    expect(await problems()).toEqual(['CERTIFICATE_UNKNOWN']);
-    const unreachable = through((url, request) => send(url.replace(org.erp.host, '127.0.0.1:1'), request));
-    expect(await problems(unreachable)).toEqual(['HOST_UNREACHABLE']);
+it('POST /netsuite/connection/test reports a revoked certificate, an inactive role, an unreachable host and an ERP that hangs, each with a fix', async () => {
+  const { certificateId } = await org.erp.connect(org.api);
+  const problems = async (api = org.api) => problemCodes(await api('post', '/netsuite/connection/test'));
+  const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'] });
+  const { fetch: send } = org.ctx;
+  const through = (fetch: typeof send): Api => createApi(createApp({ ...org.ctx, fetch }), secret);
+  org.erp.account.injectFault({ path: /suiteql/, times: 9, status: 503, body: 'maintenance' });
+  expect((await org.api('post', '/netsuite/connection/test')).body).toMatchObject({ ok: false });
+  for (let left = 0; left < 9; left += 1)
+    await fetch(`${org.erp.account.url}/services/rest/query/v1/suiteql`);
+  // Only this request, not others sent at the same time.
+  org.erp.account.injectFault({ path: /suiteql.*slow/, times: 1, status: 200, delayMs: 4_000 });
+  let isFirst = true;
+  const impatient = through((url, request) => {
+    if (!isFirst || !url.includes('suiteql')) return send(url, request);
+    isFirst = false;
+    return send(`${url}${url.includes('?') ? '&' : '?'}slow=1`, { ...request, timeoutMs: 1_000 });
   });
+  expect(await problems(impatient)).toEqual(['TIMEOUT']);
+  await org.erp.account.revokeCertificate(certificateId);
+  expect(await problems()).toEqual(['CERTIFICATE_UNKNOWN']);
+  const unreachable = through((url, request) => send(url.replace(org.erp.host, '127.0.0.1:1'), request));
+  expect(await problems(unreachable)).toEqual(['HOST_UNREACHABLE']);
 });
 
 describe('the connection test reports', () => {
@@ -301,15 +296,13 @@ describe('the connection test reports', () => {
   });
 });
 
-describe('stored credentials', () => {
-  it('422 when their encryption key is no longer configured', async () => {
-    await org.erp.connect(org.api);
-    const keyring = createKeyring([{ id: 'test', bytes: randomBytes(32) }]);
-    const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'] });
-    const other = createApi(createApp({ ...org.ctx, keyring }), secret);
-    for (const path of ['/netsuite/connection/test', '/netsuite/metadata/refresh'])
-      expect(listCodes(await other('post', path))).toEqual(['credentials_unreadable']);
-  });
+it('stored credentials: 422 when their encryption key is no longer configured', async () => {
+  await org.erp.connect(org.api);
+  const keyring = createKeyring([{ id: 'test', bytes: randomBytes(32) }]);
+  const { secret } = await makeKey(org.ctx, org.id, { permissions: ['write'] });
+  const other = createApi(createApp({ ...org.ctx, keyring }), secret);
+  for (const path of ['/netsuite/connection/test', '/netsuite/metadata/refresh'])
+    expect(listCodes(await other('post', path))).toEqual(['credentials_unreadable']);
 });
 
 describe('the metadata', () => {
@@ -344,15 +337,16 @@ describe('the metadata', () => {
   it('422 when the credentials are refused and 503 when the ERP is unavailable, without an earlier result', async () => {
     const { certificateId } = await org.erp.connect(org.api);
     org.erp.account.injectFault({ path: /./, times: 50, status: 503, body: 'maintenance' });
-    const away = await org.api('post', '/netsuite/metadata/refresh');
-    expect([away.status, away.body.error.code, away.headers['retry-after']]).toEqual([
-      503,
-      'INTERNAL_ERROR',
-      '30',
-    ]);
+    expect(await org.api('post', '/netsuite/metadata/refresh')).toMatchObject({
+      status: 503,
+      body: { error: { code: 'INTERNAL_ERROR' } },
+      headers: { 'retry-after': '30' },
+    });
     for (let left = 0; left < 50; left += 1) await fetch(org.erp.account.url);
     await org.erp.account.revokeCertificate(certificateId);
-    const refused = await org.api('post', '/netsuite/metadata/refresh');
-    expect([refused.status, listCodes(refused)]).toEqual([422, ['CERTIFICATE_UNKNOWN']]);
+    expect(await refusal(org.api('post', '/netsuite/metadata/refresh'))).toEqual([
+      422,
+      'CERTIFICATE_UNKNOWN',
+    ]);
   });
 });

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Answer, createApi } from '../../setup/api.ts';
+import { type Answer, createApi, pluck } from '../../setup/api.ts';
 import { makeKey, makeMember } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -49,11 +49,7 @@ describe('POST /netsuite/queries', () => {
       custom: true,
       reading: { changes: 'full', deletions: 'compared' },
     });
-    expect(
-      Object.fromEntries(
-        described.fields.map((field: { name: string; type: string }) => [field.name, field.type]),
-      ),
-    ).toEqual({
+    expect(Object.fromEntries(pluck(described.fields, 'name', 'type'))).toEqual({
       id: 'integer',
       amount: 'number',
       invoices: 'integer',
@@ -79,9 +75,10 @@ describe('POST /netsuite/queries', () => {
     const before = (await audits()).length;
     await post(openBalances);
     await post({ ...openBalances, name: 'Balances', label: 'Other' });
-    expect(
-      (await org.api('get', '/netsuite/queries')).body.data.map(({ name }: { name: string }) => name),
-    ).toEqual(['Balances', 'open_balances']);
+    expect(pluck((await org.api('get', '/netsuite/queries')).body.data, 'name')).toEqual([
+      'Balances',
+      'open_balances',
+    ]);
     expect((await org.api('get', '/netsuite/queries?q=OPEN')).body.pagination.total).toBe(1);
     await org.api('delete', '/netsuite/queries/Balances');
     expect((await audits()).slice(before)).toEqual([
@@ -93,18 +90,15 @@ describe('POST /netsuite/queries', () => {
 
   it('reads by the modification time that is named', async () => {
     const query = "SELECT id, tranid, lastmodifieddate FROM transaction WHERE type = 'CustInvc'";
-    const created = await post({
-      ...openBalances,
-      name: 'invoices_by_query',
-      query,
-      keyColumn: 'ID',
-      modifiedColumn: 'LastModifiedDate',
-    });
-    expect([created.status, created.body.keyColumn, created.body.modifiedColumn]).toEqual([
-      201,
-      'id',
-      'lastmodifieddate',
-    ]);
+    expect(
+      await post({
+        ...openBalances,
+        name: 'invoices_by_query',
+        query,
+        keyColumn: 'ID',
+        modifiedColumn: 'LastModifiedDate',
+      }),
+    ).toMatchObject({ status: 201, body: { keyColumn: 'id', modifiedColumn: 'lastmodifieddate' } });
     expect((await org.api('get', '/netsuite/metadata/invoices_by_query')).body.reading.changes).toBe(
       'modified',
     );
@@ -263,10 +257,7 @@ describe('PUT /netsuite/queries/{name}', () => {
     const answer = await put({ ...input, label: 'Orders', query });
     expect([answer.status, answer.body.label, answer.body.query]).toEqual([200, 'Orders', query]);
     const { label, fields } = (await org.api('get', `/netsuite/metadata/${name}`)).body;
-    expect([label, fields.map((field: { name: string }) => field.name)]).toEqual([
-      'Orders',
-      ['id', 'orders'],
-    ]);
+    expect([label, pluck(fields, 'name')]).toEqual(['Orders', ['id', 'orders']]);
   });
 
   it('404 for an unknown query; 422 for one that NetSuite refuses, which changes nothing', async () => {
@@ -306,50 +297,46 @@ describe('PUT /netsuite/queries/{name}', () => {
   });
 });
 
-describe('refreshing the metadata', () => {
-  it('keeps the queries, also after the connection was set up again', async () => {
-    await post(openBalances);
-    await org.api('post', '/netsuite/metadata/refresh');
-    const queries = async () => (await org.api('get', '/netsuite/metadata?family=query')).body.data;
-    expect(await queries()).toMatchObject([{ name: 'open_balances', syncable: true }]);
-    await org.api('delete', '/netsuite/connection');
-    await org.erp.connect(org.api);
-    await org.api('post', '/netsuite/metadata/refresh');
-    expect(await queries()).toMatchObject([{ name: 'open_balances', syncable: null, described: false }]);
-    expect((await org.api('get', '/netsuite/metadata/open_balances')).body.fields).toHaveLength(8);
-    expect(await queries()).toMatchObject([{ name: 'open_balances', syncable: true, described: true }]);
-  });
+it('refreshing the metadata keeps the queries, also after the connection was set up again', async () => {
+  await post(openBalances);
+  await org.api('post', '/netsuite/metadata/refresh');
+  const queries = async () => (await org.api('get', '/netsuite/metadata?family=query')).body.data;
+  expect(await queries()).toMatchObject([{ name: 'open_balances', syncable: true }]);
+  await org.api('delete', '/netsuite/connection');
+  await org.erp.connect(org.api);
+  await org.api('post', '/netsuite/metadata/refresh');
+  expect(await queries()).toMatchObject([{ name: 'open_balances', syncable: null, described: false }]);
+  expect((await org.api('get', '/netsuite/metadata/open_balances')).body.fields).toHaveLength(8);
+  expect(await queries()).toMatchObject([{ name: 'open_balances', syncable: true, described: true }]);
 });
 
-describe('permissions', () => {
-  /**
-   * A query answers questions about any record that the connection may read, and its refusal is an answer as
-   * well.
-   */
-  it('defining a query takes record:read, and no one without it learns a value or a count from a refusal', async () => {
-    const { id: createdBy } = await makeMember(org.ctx, org.id, ['netsuite:read', 'netsuite:update']);
-    const admin = createApi(
-      org.app,
-      (await makeKey(org.ctx, org.id, { permissions: ['write'], createdBy })).secret,
-    );
-    const { name, ...input } = {
-      ...openBalances,
-      query: 'SELECT id + 12415.5 AS customer, itemid FROM item',
-    };
-    const refused = { status: 403, path: '', code: 'record_read_needed' };
-    expect(toProblem(await admin('post', '/netsuite/queries', { name, ...input }))).toMatchObject(refused);
-    await post(openBalances);
-    expect(toProblem(await admin('put', `/netsuite/queries/${name}`, input))).toMatchObject(refused);
-    // As when the account's records have changed since. Everyone with netsuite:read makes the service
-    // describe the record type again.
-    await org.sql((tx) => tx('erp_queries').where({ name }).update({ query: input.query }));
-    await org.api('delete', '/netsuite/connection');
-    await org.erp.connect(org.api);
-    await org.api('post', '/netsuite/metadata/refresh');
-    const { status, body } = await admin('get', `/netsuite/metadata/${name}`);
-    expect([status, body.error.message]).toEqual([
-      422,
-      'The ERP could not be read: customer has a value that is not an integer of at most 18 digits',
-    ]);
-  });
+/**
+ * A query answers questions about any record that the connection may read, and its refusal is an answer as
+ * well.
+ */
+it('permissions: defining a query takes record:read, and no one without it learns a value or a count from a refusal', async () => {
+  const { id: createdBy } = await makeMember(org.ctx, org.id, ['netsuite:read', 'netsuite:update']);
+  const admin = createApi(
+    org.app,
+    (await makeKey(org.ctx, org.id, { permissions: ['write'], createdBy })).secret,
+  );
+  const { name, ...input } = {
+    ...openBalances,
+    query: 'SELECT id + 12415.5 AS customer, itemid FROM item',
+  };
+  const refused = { status: 403, path: '', code: 'record_read_needed' };
+  expect(toProblem(await admin('post', '/netsuite/queries', { name, ...input }))).toMatchObject(refused);
+  await post(openBalances);
+  expect(toProblem(await admin('put', `/netsuite/queries/${name}`, input))).toMatchObject(refused);
+  // As when the account's records have changed since. Everyone with netsuite:read makes the service
+  // describe the record type again.
+  await org.sql((tx) => tx('erp_queries').where({ name }).update({ query: input.query }));
+  await org.api('delete', '/netsuite/connection');
+  await org.erp.connect(org.api);
+  await org.api('post', '/netsuite/metadata/refresh');
+  const { status, body } = await admin('get', `/netsuite/metadata/${name}`);
+  expect([status, body.error.message]).toEqual([
+    422,
+    'The ERP could not be read: customer has a value that is not an integer of at most 18 digits',
+  ]);
 });

@@ -2,7 +2,7 @@
 // they are needed.
 import { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
-import { listCodes, signedInApi } from '../../setup/api.ts';
+import { listCodes, refusal, signedInApi } from '../../setup/api.ts';
 import { makeMember, makeSession } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -261,8 +261,10 @@ describe('GET /netsuite/metadata/{recordType}', () => {
     expect([away.status, away.headers['retry-after']]).toEqual([503, '30']);
     await org.erp.account.revokeCertificate(certificateId);
     org.erp.account.revokeTokens();
-    const refused = await org.api('get', '/netsuite/metadata/location');
-    expect([refused.status, listCodes(refused)]).toEqual([422, ['CERTIFICATE_UNKNOWN']]);
+    expect(await refusal(org.api('get', '/netsuite/metadata/location'))).toEqual([
+      422,
+      'CERTIFICATE_UNKNOWN',
+    ]);
     expect((await org.api('get', '/netsuite/metadata/invoice')).status).toBe(200);
     expect((await org.api('delete', '/netsuite/connection')).status).toBe(204);
     expect(listCodes(await org.api('get', '/netsuite/metadata/location'))).toEqual(['no_connection']);
@@ -271,12 +273,13 @@ describe('GET /netsuite/metadata/{recordType}', () => {
 
 describe('POST /sync-configs', () => {
   it('describes the record type when that was not done yet', async () => {
-    const created = await org.api('post', '/sync-configs', {
-      name: 'Bills',
-      recordType: 'vendorBill',
-      fields: ['tranid', 'entity'],
-    });
-    expect([created.status, created.body.fields]).toEqual([201, ['tranid', 'entity']]);
+    expect(
+      await org.api('post', '/sync-configs', {
+        name: 'Bills',
+        recordType: 'vendorBill',
+        fields: ['tranid', 'entity'],
+      }),
+    ).toMatchObject({ status: 201, body: { fields: ['tranid', 'entity'] } });
     expect(await findHead('vendorBill')).toMatchObject({ described: true });
     const bad = await org.api('post', '/sync-configs', {
       name: 'Returns',

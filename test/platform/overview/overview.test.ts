@@ -6,6 +6,7 @@ import type { Tx } from '../../../src/db/transaction.ts';
 import { listUsageDays, readUsage } from '../../../src/platform/overview/overview.store.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices, publishVersion } from '../../public/fixture.ts';
+import { pluck } from '../../setup/api.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 import { createSeeds } from './seeds.ts';
 
@@ -101,7 +102,7 @@ describe('GET /overview', () => {
       ...{ total: 9, openRuns: 2 },
       counts: { failing: 3, held: 1, drift: 0, partial: 0, stale: 1, new: 1, running: 1, ok: 1, disabled: 1 },
     });
-    const states = syncs.configs.map(({ label, state }: { label: string; state: string }) => [label, state]);
+    const states = pluck(syncs.configs, 'label', 'state');
     expect(states).toEqual([
       ['Customers', 'failing'],
       ['Items', 'failing'],
@@ -138,7 +139,7 @@ describe('GET /overview', () => {
 
   it('says what is wrong in numbers, what to do, and where, the worst first', async () => {
     const { problems, problemCounts } = (await read()).body;
-    const shown = problems.map(({ severity, kind, title }: Found) => [severity, kind, title]);
+    const shown = pluck(problems, 'severity', 'kind', 'title');
     expect(shown).toEqual([
       ['error', 'connection_failed', 'The connection to the ERP does not work: Invalid login'],
       ['error', 'certificate_expiring', 'The certificate of the ERP connection expires in 5 days'],
@@ -281,10 +282,8 @@ describe('GET /overview', () => {
       await tx('api_key_usage').insert({ organization_id: other.id, api_key_id: other.owner.keyId, ...use });
     });
     const { versions, problems } = (await read(other.owner.api)).body;
-    expect(versions.map(({ version }: { version: string }) => version)).toEqual(
-      Array.from({ length: 20 }, (_, index) => `v${24 - index}`),
-    );
-    expect(problems.map(({ kind, title }: Found) => [kind, title])).toEqual([
+    expect(pluck(versions, 'version')).toEqual(Array.from({ length: 20 }, (_, index) => `v${24 - index}`));
+    expect(pluck(problems, 'kind', 'title')).toEqual([
       ['publication_failed', 'v2 could not be published'],
       ['version_past_sunset', 'v1 is past its sunset and still has 1 caller: 5 requests in 7 days'],
     ]);

@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
-import { listCodes, listIds, listProblems } from '../../setup/api.ts';
+import { listCodes, listIds, listProblems, pluck } from '../../setup/api.ts';
 import { type Organization, useOrganization } from '../../setup/use-organization.ts';
 
 const org = useOrganization();
@@ -346,7 +346,7 @@ describe('/portal/pages', () => {
     await org.api('post', `/portal/pages/${published}/publish`, { revision: 1 });
     await org.api('patch', `/portal/pages/${published}`, { blocks: [] });
     const { body } = await org.api('get', `/portal/pages?viewId=${shown}`);
-    expect(body.data.map(({ id }: { id: string }) => id)).toEqual([published, inDraft]);
+    expect(pluck(body.data, 'id')).toEqual([published, inDraft]);
     expect((await other.owner.api('get', `/portal/pages?viewId=${shown}`)).body.data).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { allPermissions, assignablePermissions, builtInRoles } from '../../../src/core/permissions.ts';
 import { platformRoutes } from '../../../src/platform/index.ts';
-import { listCodes } from '../../setup/api.ts';
+import { listCodes, pluck } from '../../setup/api.ts';
 import { type Organization, useOrganization } from '../../setup/use-organization.ts';
 
 const org = useOrganization({ each: true });
@@ -138,58 +138,54 @@ describe('DELETE /organizations/{id}/roles/{roleId}', () => {
   });
 });
 
-describe('GET /organizations/{id}/roles', () => {
-  it('lists newest first, filtered by name', async () => {
-    const { id } = (await make(org.owner, { name: 'Auditor' })).body;
-    const list = async (query = '') => (await org.api('get', `${org.at}/roles${query}`)).body;
-    expect((await list()).data[0].id).toBe(id);
-    expect((await list('?q=AUDIT')).data.map((role: { name: string }) => role.name)).toEqual(['Auditor']);
-    const viewer = (await list('?q=viewer')).data[0];
-    expect(viewer).toMatchObject({ builtIn: true, permissions: [...builtInRoles.viewer], memberCount: 0 });
-  });
+it('GET /organizations/{id}/roles lists newest first, filtered by name', async () => {
+  const { id } = (await make(org.owner, { name: 'Auditor' })).body;
+  const list = async (query = '') => (await org.api('get', `${org.at}/roles${query}`)).body;
+  expect((await list()).data[0].id).toBe(id);
+  expect(pluck((await list('?q=AUDIT')).data, 'name')).toEqual(['Auditor']);
+  const viewer = (await list('?q=viewer')).data[0];
+  expect(viewer).toMatchObject({ builtIn: true, permissions: [...builtInRoles.viewer], memberCount: 0 });
 });
 
-describe('GET /organizations/{id}/permissions', () => {
-  it('describes every permission, whether a role can have it, and which operations need it', async () => {
-    const viewer = await org.join('viewer');
-    const { body } = await viewer.api('get', `${org.at}/permissions?pageSize=100`);
-    expect(body.data.map((entry: { name: string }) => entry.name)).toEqual(allPermissions);
-    const entry = (name: string) => body.data.find((one: { name: string }) => one.name === name);
-    expect(entry('organization:create')).toMatchObject({
-      grantable: false,
-      held: false,
-      operations: ['createOrganization'],
-    });
-    expect(entry('team:update')).toEqual({
-      name: 'team:update',
-      description: 'update teams',
-      grantable: true,
-      held: false,
-      operations: ['updateTeam', 'addTeamMember', 'removeTeamMember'],
-    });
-    expect(entry('role:read')).toMatchObject({ held: true });
-    const readingRecords = platformRoutes.flatMap((route) =>
-      route.access !== 'public' && (route.readsRecords === true || route.permission === 'record:read')
-        ? [route.id]
-        : [],
-    );
-    expect(entry('record:read')).toMatchObject({
-      description: 'read records',
-      grantable: true,
-      held: true,
-      operations: readingRecords,
-    });
-    expect(readingRecords).toEqual(expect.arrayContaining(['mintApiKeyTokens', 'listApiSchemaRecords']));
-    expect(entry('unmasked:read')).toMatchObject({
-      description: 'read masked fields as they are',
-      grantable: true,
-      held: false,
-    });
-    const named = new Set(body.data.flatMap((one: { operations: string[] }) => one.operations));
-    const needing = platformRoutes.filter(
-      (route) => route.access !== 'public' && route.permission.includes(':'),
-    );
-    expect(needing.filter(({ id }) => !named.has(id))).toEqual([]);
-    expect((await viewer.api('get', `${org.at}/permissions?page=2`)).body.data).toHaveLength(25);
+it('GET /organizations/{id}/permissions describes every permission, whether a role can have it, and which operations need it', async () => {
+  const viewer = await org.join('viewer');
+  const { body } = await viewer.api('get', `${org.at}/permissions?pageSize=100`);
+  expect(pluck(body.data, 'name')).toEqual(allPermissions);
+  const entry = (name: string) => body.data.find((one: { name: string }) => one.name === name);
+  expect(entry('organization:create')).toMatchObject({
+    grantable: false,
+    held: false,
+    operations: ['createOrganization'],
   });
+  expect(entry('team:update')).toEqual({
+    name: 'team:update',
+    description: 'update teams',
+    grantable: true,
+    held: false,
+    operations: ['updateTeam', 'addTeamMember', 'removeTeamMember'],
+  });
+  expect(entry('role:read')).toMatchObject({ held: true });
+  const readingRecords = platformRoutes.flatMap((route) =>
+    route.access !== 'public' && (route.readsRecords === true || route.permission === 'record:read')
+      ? [route.id]
+      : [],
+  );
+  expect(entry('record:read')).toMatchObject({
+    description: 'read records',
+    grantable: true,
+    held: true,
+    operations: readingRecords,
+  });
+  expect(readingRecords).toEqual(expect.arrayContaining(['mintApiKeyTokens', 'listApiSchemaRecords']));
+  expect(entry('unmasked:read')).toMatchObject({
+    description: 'read masked fields as they are',
+    grantable: true,
+    held: false,
+  });
+  const named = new Set(body.data.flatMap((one: { operations: string[] }) => one.operations));
+  const needing = platformRoutes.filter(
+    (route) => route.access !== 'public' && route.permission.includes(':'),
+  );
+  expect(needing.filter(({ id }) => !named.has(id))).toEqual([]);
+  expect((await viewer.api('get', `${org.at}/permissions?page=2`)).body.data).toHaveLength(25);
 });

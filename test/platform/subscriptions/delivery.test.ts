@@ -159,55 +159,53 @@ describe('reading', () => {
   });
 });
 
-describe('several processes', () => {
-  it('deliver each of thirty slots once, and take over the slots of a stuck process', async () => {
-    const ids: string[] = [];
-    for (let n = 0; n < 30; n += 1)
-      ids.push((await site.subscribe({ viewId: view.id, recipients: [`p${n}@example.test`] })).id);
-    let stuck = 0;
-    const ends: (() => void)[] = [];
-    const never = site.run({
-      leaseMs: 1_000,
-      read: () => {
-        stuck += 1;
-        return new Promise((resolve) => {
-          ends.push(() =>
-            resolve({
-              title: 'x',
-              subject: 'too late',
-              records: 0,
-              attachment: undefined,
-              layout: () => ({ text: 'x', html: 'x' }),
-            }),
-          );
-        });
-      },
-    });
-    // Also when the test fails: a runner whose work never ends can't be stopped.
-    onTestFinished(() => {
-      for (const end of ends) end();
-    });
-    void never.tick();
-    // Wait until it is at its concurrency limit: slots that it claimed later would stay with it.
-    await until(async () => (stuck === concurrency ? true : undefined));
-    await site.as((tx) =>
-      tx('subscription_slots').whereNotNull('lease_id').update({ lease_id: null, lease_until: null }),
-    );
-    const { address } = site.database;
-    const ownPool = openDb(address, address, { control: 4, data: 4 }, 5_000);
-    const others = [site.run(), site.run({}, { ...site.ctx, db: ownPool })];
-    await Promise.all(others.map((runner) => runner.tick()));
-    const sender = site.send();
-    for (const id of ids) await site.settled(id, ['sent']);
-    for (const runner of others) await runner.stop();
-    await ownPool.close();
-    for (const end of ends) end();
-    await never.stop();
-    await sender.waitUntilIdle();
-    expect(site.mails.delivered.map(({ mail }) => mail.subject)).not.toContain('too late');
-    expect(site.mails.delivered).toHaveLength(30);
-    expect(new Set(site.mails.delivered.map(({ to }) => to[0])).size).toBe(30);
+it('several processes deliver each of thirty slots once, and take over the slots of a stuck process', async () => {
+  const ids: string[] = [];
+  for (let n = 0; n < 30; n += 1)
+    ids.push((await site.subscribe({ viewId: view.id, recipients: [`p${n}@example.test`] })).id);
+  let stuck = 0;
+  const ends: (() => void)[] = [];
+  const never = site.run({
+    leaseMs: 1_000,
+    read: () => {
+      stuck += 1;
+      return new Promise((resolve) => {
+        ends.push(() =>
+          resolve({
+            title: 'x',
+            subject: 'too late',
+            records: 0,
+            attachment: undefined,
+            layout: () => ({ text: 'x', html: 'x' }),
+          }),
+        );
+      });
+    },
   });
+  // Also when the test fails: a runner whose work never ends can't be stopped.
+  onTestFinished(() => {
+    for (const end of ends) end();
+  });
+  void never.tick();
+  // Wait until it is at its concurrency limit: slots that it claimed later would stay with it.
+  await until(async () => (stuck === concurrency ? true : undefined));
+  await site.as((tx) =>
+    tx('subscription_slots').whereNotNull('lease_id').update({ lease_id: null, lease_until: null }),
+  );
+  const { address } = site.database;
+  const ownPool = openDb(address, address, { control: 4, data: 4 }, 5_000);
+  const others = [site.run(), site.run({}, { ...site.ctx, db: ownPool })];
+  await Promise.all(others.map((runner) => runner.tick()));
+  const sender = site.send();
+  for (const id of ids) await site.settled(id, ['sent']);
+  for (const runner of others) await runner.stop();
+  await ownPool.close();
+  for (const end of ends) end();
+  await never.stop();
+  await sender.waitUntilIdle();
+  expect(site.mails.delivered.map(({ mail }) => mail.subject)).not.toContain('too late');
+  expect(site.mails.delivered).toHaveLength(30);
+  expect(new Set(site.mails.delivered.map(({ to }) => to[0])).size).toBe(30);
 });
 
 describe('organizations', () => {

@@ -2,7 +2,7 @@
 // owner may read records.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { fieldsWith, invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
-import { listCodes } from '../../setup/api.ts';
+import { listCodes, refusal } from '../../setup/api.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { openSubscriptionSite } from './fixture.ts';
 
@@ -58,8 +58,7 @@ describe('record:read', () => {
   it('is needed to create a subscription, and to change one of someone else', async () => {
     const { api } = await site.member(rights);
     const body = { viewId, schedule: '* * * * *', recipients: ['eve@example.test'] };
-    const refused = await api('post', '/subscriptions', body);
-    expect([refused.status, listCodes(refused)]).toEqual([403, ['record_read_needed']]);
+    expect(await refusal(api('post', '/subscriptions', body))).toEqual([403, 'record_read_needed']);
     const keeper = await site.member([...rights, 'member:update']);
     const { id } = await site.subscribe({ viewId });
     expect(

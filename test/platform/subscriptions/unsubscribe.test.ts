@@ -1,5 +1,6 @@
 // The unsubscribe link of a mail: one POST unsubscribes one recipient, and only they can undo it.
 import { beforeAll, describe, expect, it } from 'vitest';
+import { pluck } from '../../setup/api.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { openSubscriptionSite } from './fixture.ts';
 
@@ -26,9 +27,7 @@ async function deliver(id: string, statuses: readonly string[]): Promise<void> {
 }
 const readRecipients = async (id: string): Promise<Record<string, string>> => {
   const { body } = await site.owner('get', `/subscriptions/${id}`);
-  return Object.fromEntries(
-    body.recipients.map(({ email, status }: { email: string; status: string }) => [email, status]),
-  );
+  return Object.fromEntries(pluck(body.recipients, 'email', 'status'));
 };
 const post = (link: string, body: string, type: string | undefined) =>
   site.visit(
@@ -99,7 +98,7 @@ describe('the unsubscribe link', () => {
       'get',
       `/organizations/${site.organization.id}/audit-log?targetId=${id}&pageSize=3`,
     );
-    const rows = body.data.map((row: { action: string; actor: { email: string } | null }) => row.action);
+    const rows = pluck(body.data, 'action');
     expect(rows).toContain('subscription.resubscribe');
   });
 

@@ -1,9 +1,9 @@
 // Values of synced records in rejections and deletion proposals: masked without unmasked:read, and none
 // without record:read.
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { publishVersion } from '../../public/fixture.ts';
-import { type Api, createApi, listCodes, signedInApi } from '../../setup/api.ts';
+import { type Api, createApi, listCodes, pluck, signedInApi } from '../../setup/api.ts';
 import { testDatabase } from '../../setup/database.ts';
 import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
 import { useStarted } from '../../setup/use-started.ts';
@@ -42,48 +42,42 @@ beforeAll(async () => {
 });
 afterEach(() => endOpenRuns(database));
 
-describe('deletion proposals', () => {
-  it('show labels as they are, masked, or not at all', async () => {
-    for (let id = 1; id <= 30; id += 1) fixture.erp.records.delete(String(id));
-    await fixture.sync('incremental');
-    const { proposalId } = (await owner('get', `/sync-configs/${fixture.configId}`)).body.heldDeletions;
-    const first = async (api: Api) =>
-      (await api('get', `/sync-configs/${fixture.configId}/deletion-proposals/${proposalId}?limit=1`)).body;
-    const common = { id: '1', lastSeenAt: expect.any(String), date: null, referencedBy: [] };
-    expect((await first(owner)).records).toEqual([
-      { ...common, number: '1.50', name: 'name 1', amount: '1.50' },
-    ]);
-    const hash = expect.stringMatching(/^[0-9a-f]{64}$/);
-    expect((await first(editor)).records).toEqual([
-      { ...common, number: '1.50', name: hash, amount: '1.50' },
-    ]);
-    const seen = await first(operator);
-    expect(seen.records).toEqual([{ ...common, number: null, name: null, amount: null }]);
-    expect(seen).toMatchObject({ count: 30, evidence: { rows: 60 } });
-  });
+it('deletion proposals show labels as they are, masked, or not at all', async () => {
+  for (let id = 1; id <= 30; id += 1) fixture.erp.records.delete(String(id));
+  await fixture.sync('incremental');
+  const { proposalId } = (await owner('get', `/sync-configs/${fixture.configId}`)).body.heldDeletions;
+  const first = async (api: Api) =>
+    (await api('get', `/sync-configs/${fixture.configId}/deletion-proposals/${proposalId}?limit=1`)).body;
+  const common = { id: '1', lastSeenAt: expect.any(String), date: null, referencedBy: [] };
+  expect((await first(owner)).records).toEqual([
+    { ...common, number: '1.50', name: 'name 1', amount: '1.50' },
+  ]);
+  const hash = expect.stringMatching(/^[0-9a-f]{64}$/);
+  expect((await first(editor)).records).toEqual([{ ...common, number: '1.50', name: hash, amount: '1.50' }]);
+  const seen = await first(operator);
+  expect(seen.records).toEqual([{ ...common, number: null, name: null, amount: null }]);
+  expect(seen).toMatchObject({ count: 30, evidence: { rows: 60 } });
 });
 
-describe('rejections', () => {
-  it('show messages that may hold a masked value to holders of unmasked:read only, and none without record:read', async () => {
-    const messages: Record<string, [code: string, message: string]> = {
-      '91': ['VALUE_UNSTORABLE', 'The database rejected a value: "Quagmire"'],
-      '92': ['VALUE_UNREADABLE', 'name "Quagmire" is odd'],
-      '93': ['VALUE_UNREADABLE', 'the label of name is odd'],
-      '94': ['VALUE_UNREADABLE', 'total is not a number'],
-    };
-    for (const [id, [code, message]] of Object.entries(messages))
-      fixture.erp.rejects.set(id, { id, code, message });
-    const run = await fixture.sync('incremental');
-    const shown = async (api: Api, path: string): Promise<string[]> =>
-      (await api('get', path)).body.data.map(({ message }: { message: string }) => message);
-    const all = Object.values(messages).map(([, message]) => message);
-    const hidden = 'A value of the record could not be stored; you may not read what is wrong with it';
-    for (const path of [`/sync-configs/${fixture.configId}/rejections`, `/sync-runs/${run.id}/rejections`]) {
-      expect(await shown(owner, path)).toEqual(all);
-      expect(await shown(editor, path)).toEqual([hidden, hidden, hidden, 'total is not a number']);
-      expect(await shown(operator, path)).toEqual([hidden, hidden, hidden, hidden]);
-    }
-  });
+it('rejections show messages that may hold a masked value to holders of unmasked:read only, and none without record:read', async () => {
+  const messages: Record<string, [code: string, message: string]> = {
+    '91': ['VALUE_UNSTORABLE', 'The database rejected a value: "Quagmire"'],
+    '92': ['VALUE_UNREADABLE', 'name "Quagmire" is odd'],
+    '93': ['VALUE_UNREADABLE', 'the label of name is odd'],
+    '94': ['VALUE_UNREADABLE', 'total is not a number'],
+  };
+  for (const [id, [code, message]] of Object.entries(messages))
+    fixture.erp.rejects.set(id, { id, code, message });
+  const run = await fixture.sync('incremental');
+  const shown = async (api: Api, path: string): Promise<string[]> =>
+    pluck((await api('get', path)).body.data, 'message');
+  const all = Object.values(messages).map(([, message]) => message);
+  const hidden = 'A value of the record could not be stored; you may not read what is wrong with it';
+  for (const path of [`/sync-configs/${fixture.configId}/rejections`, `/sync-runs/${run.id}/rejections`]) {
+    expect(await shown(owner, path)).toEqual(all);
+    expect(await shown(editor, path)).toEqual([hidden, hidden, hidden, 'total is not a number']);
+    expect(await shown(operator, path)).toEqual([hidden, hidden, hidden, hidden]);
+  }
 });
 
 it('a restricted key reaches neither', async () => {

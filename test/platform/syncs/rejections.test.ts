@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
-import { type Api, createApi, listCodes } from '../../setup/api.ts';
+import { type Api, createApi, listCodes, pluck } from '../../setup/api.ts';
 import { testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { useStarted } from '../../setup/use-started.ts';
@@ -41,15 +41,7 @@ describe('GET /sync-configs/{id}/rejections', () => {
     const { second } = await begin();
     const { data, pagination } = await inbox();
     expect(pagination.total).toBe(3);
-    expect(
-      data.map(({ id, code, message, attempts, runId }: Record<string, unknown>) => [
-        id,
-        code,
-        message,
-        attempts,
-        runId,
-      ]),
-    ).toEqual([
+    expect(pluck(data, 'id', 'code', 'message', 'attempts', 'runId')).toEqual([
       ['2', 'VALUE_UNSTORABLE', 'no 2', 2, second],
       ['3', 'VALUE_UNSTORABLE', 'no 3', 2, second],
       ['4', 'VALUE_UNSTORABLE', 'no 4', 1, second],
@@ -62,7 +54,7 @@ describe('GET /sync-configs/{id}/rejections', () => {
     heal('2');
     fixture.erp.rejects.delete('3');
     await fixture.sync('incremental');
-    expect((await inbox()).data.map(({ id }: { id: string }) => id)).toEqual(['4']);
+    expect(pluck((await inbox()).data, 'id')).toEqual(['4']);
   });
 });
 
@@ -108,10 +100,7 @@ describe('POST /sync-configs/{id}/rejections/retry', () => {
   it('422 for records that are not rejected, and when there are none', async () => {
     await begin();
     const some = await retry({ recordIds: ['1', '2', '9'] });
-    expect([
-      some.status,
-      some.body.error.details.map(({ path, code }: Record<string, string>) => [path, code]),
-    ]).toEqual([
+    expect([some.status, pluck(some.body.error.details, 'path', 'code')]).toEqual([
       422,
       [
         ['recordIds[0]', 'not_rejected'],

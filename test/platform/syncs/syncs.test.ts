@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Background, startBackground } from '../../../src/app.ts';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import { saveAccount } from '../../../src/sync/record-types.store.ts';
-import { listCodes } from '../../setup/api.ts';
+import { listCodes, refusal } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -57,8 +57,7 @@ describe('POST /sync-configs', () => {
 
   it('422 for a second configuration of a record type', async () => {
     await create();
-    const answer = await create({ name: 'Again' });
-    expect([answer.status, listCodes(answer)]).toEqual([422, ['taken']]);
+    expect(await refusal(create({ name: 'Again' }))).toEqual([422, 'taken']);
     const [a, b] = await Promise.all([create({ recordType: 'invoice' }), create({ recordType: 'invoice' })]);
     expect([a.status, b.status].sort()).toEqual([201, 422]);
   });
@@ -185,31 +184,24 @@ describe('POST /sync-configs/{id}/trigger', () => {
   });
 });
 
-describe('POST /sync-runs/{id}/cancel and /retry', () => {
-  it('cancel an open run and retry a run that did not succeed', async () => {
-    const { id } = (await create()).body;
-    const run = (await trigger(id)).body;
-    const early = await org.api('post', `/sync-runs/${run.id}/retry`);
-    expect([early.status, listCodes(early)]).toEqual([422, ['not_retryable']]);
-    expect((await org.api('post', `/sync-runs/${run.id}/cancel`)).body).toMatchObject({
-      status: 'cancelled',
-    });
-    const late = await org.api('post', `/sync-runs/${run.id}/cancel`);
-    expect([late.status, listCodes(late)]).toEqual([422, ['run_ended']]);
-    const retried = await org.api('post', `/sync-runs/${run.id}/retry`);
-    expect([retried.status, retried.body.retryOf, retried.body.trigger]).toEqual([202, run.id, 'retry']);
-    expect(listCodes(await org.api('post', `/sync-runs/${run.id}/retry`))).toEqual(['run_open']);
+it('POST /sync-runs/{id}/cancel and /retry cancel an open run and retry a run that did not succeed', async () => {
+  const { id } = (await create()).body;
+  const run = (await trigger(id)).body;
+  expect(await refusal(org.api('post', `/sync-runs/${run.id}/retry`))).toEqual([422, 'not_retryable']);
+  expect((await org.api('post', `/sync-runs/${run.id}/cancel`)).body).toMatchObject({
+    status: 'cancelled',
   });
+  expect(await refusal(org.api('post', `/sync-runs/${run.id}/cancel`))).toEqual([422, 'run_ended']);
+  const retried = await org.api('post', `/sync-runs/${run.id}/retry`);
+  expect([retried.status, retried.body.retryOf, retried.body.trigger]).toEqual([202, run.id, 'retry']);
+  expect(listCodes(await org.api('post', `/sync-runs/${run.id}/retry`))).toEqual(['run_open']);
 });
 
-describe('POST /sync-runs/{id}/cancel', () => {
-  it('422 while the run is being published', async () => {
-    const { id } = (await create()).body;
-    const run = (await trigger(id)).body;
-    await setRun(run.id, { status: 'publishing' });
-    const refused = await org.api('post', `/sync-runs/${run.id}/cancel`);
-    expect([refused.status, listCodes(refused)]).toEqual([422, ['publishing']]);
-  });
+it('POST /sync-runs/{id}/cancel: 422 while the run is being published', async () => {
+  const { id } = (await create()).body;
+  const run = (await trigger(id)).body;
+  await setRun(run.id, { status: 'publishing' });
+  expect(await refusal(org.api('post', `/sync-runs/${run.id}/cancel`))).toEqual([422, 'publishing']);
 });
 
 describe('a run', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { listCodes, listIds } from '../../setup/api.ts';
+import { listCodes, listIds, refusal } from '../../setup/api.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
 const org = useOrganization({ each: true });
@@ -83,8 +83,10 @@ describe('/teams/{id}/members', () => {
     const [team, other, gone] = [await make('Team'), await org.another(), await org.joinBare('viewer')];
     await org.api('delete', `${org.at}/members/${gone.id}`);
     for (const userId of [other.owner.id, gone.id]) {
-      const refused = await org.api('post', `/teams/${team}/members`, { userId });
-      expect([refused.status, listCodes(refused)]).toEqual([422, ['not_a_member']]);
+      expect(await refusal(org.api('post', `/teams/${team}/members`, { userId }))).toEqual([
+        422,
+        'not_a_member',
+      ]);
     }
     const insert = { organization_id: org.id, team_id: team, user_id: other.owner.id };
     await expect(org.sql((tx) => tx('team_members').insert(insert))).rejects.toThrow(

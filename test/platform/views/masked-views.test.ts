@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { fieldsWith, invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
-import { type Answer, type Api, createApi, listCodes, listIds } from '../../setup/api.ts';
+import { type Answer, type Api, createApi, listCodes, listIds, pluck, refusal } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -79,12 +79,7 @@ describe('GET /views/{id}/records', () => {
     ] as const) {
       const [json, file] = [await read(api, viewId, query), await csv(api, viewId, query)];
       expect(json.body.data).toEqual(masked);
-      expect(json.body.columns.map(({ type }: { type: string }) => type)).toEqual([
-        'text',
-        'text',
-        'text',
-        'number',
-      ]);
+      expect(pluck(json.body.columns, 'type')).toEqual(['text', 'text', 'text', 'number']);
       expect(file.text).toMatch(/^1,\*\*\*\*0017,[0-9a-f]{64},2026,12\.50\r$/m);
       for (const answer of [json, file]) expect(answer.text).not.toMatch(secrets);
     }
@@ -109,10 +104,7 @@ describe('filters and sorts by masked fields', () => {
     const editor = (await org.join('editor')).api;
     const body = { name: 'Mine', recordType: 'invoice', columns: ['total'], filters: [filter], sort };
     const refused = await editor('post', '/views', body);
-    expect([
-      refused.status,
-      refused.body.error.details.map(({ path, code }: Record<string, string>) => [path, code]),
-    ]).toEqual([
+    expect([refused.status, pluck(refused.body.error.details, 'path', 'code')]).toEqual([
       422,
       [
         ['filters[0].field', 'masked_field'],
@@ -136,7 +128,7 @@ describe('filters and sorts by masked fields', () => {
     const sorted = await make({ columns: ['total'], sort: [{ field: 'tranid', direction: 'desc' }] });
     expect(listIds(await read(owner, sorted))).toEqual(['2', '1']);
     const skipped = (await read(viewer, sorted)).body;
-    expect(skipped.data.map(({ id }: { id: string }) => id)).toEqual(['1', '2']);
+    expect(pluck(skipped.data, 'id')).toEqual(['1', '2']);
     expect(skipped.problems).toMatchObject([{ path: 'sort[0].field', code: 'masked_field' }]);
   });
 });
@@ -184,8 +176,7 @@ describe('POST /portal/templates/{id}/preview', () => {
 
   it('with a record or a view needs record:read; without them it does not', async () => {
     for (const asked of [record, { viewId }]) {
-      const answer = await preview(withoutRecords, asked);
-      expect([answer.status, listCodes(answer)]).toEqual([403, ['record_read_needed']]);
+      expect(await refusal(preview(withoutRecords, asked))).toEqual([403, 'record_read_needed']);
     }
     expect((await preview(withoutRecords, {})).status).toBe(200);
   });

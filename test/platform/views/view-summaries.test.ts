@@ -10,7 +10,7 @@ import {
   publishVersion,
 } from '../../public/fixture.ts';
 import { exactAverage } from '../../public/read/exact-average.ts';
-import { type Answer, type Api, listProblems } from '../../setup/api.ts';
+import { type Answer, type Api, listProblems, pluck } from '../../setup/api.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
 const rows: InvoiceRow[] = Array.from({ length: 80 }, (_, at) => ({
@@ -166,7 +166,7 @@ describe('a summary', () => {
     expect((await org.api('patch', at, { name: 'Quarters' })).body.summary).toEqual(full);
     const changed = await org.api('patch', at, { summary: { groups: [{ field: 'seq' }], sort: '-seq' } });
     expect(changed.body.summary).toMatchObject({ groups: [{ field: 'seq', period: null }], sort: '-seq' });
-    expect((await read(id)).body.data.map(({ seq }: { seq: number }) => seq)).toEqual([3, 2, 1, 0]);
+    expect(pluck((await read(id)).body.data, 'seq')).toEqual([3, 2, 1, 0]);
     expect((await org.api('patch', at, { summary: null })).body.summary).toBeNull();
     expect((await read(id)).status).toBe(422);
   });

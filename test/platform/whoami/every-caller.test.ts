@@ -5,7 +5,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { createId } from '../../../src/core/id.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
-import { type Answer, type Api, createApi, listCodes, listIds, signedInApi } from '../../setup/api.ts';
+import {
+  type Answer,
+  type Api,
+  createApi,
+  listCodes,
+  listIds,
+  refusal,
+  signedInApi,
+} from '../../setup/api.ts';
 import { type TestDatabase, testDatabase } from '../../setup/database.ts';
 import { type SignInSite, startSignInSite } from '../../setup/identity-provider.ts';
 import { makeKey, makeOrganization, makePerson, makeSession } from '../../setup/organization.ts';
@@ -92,22 +100,19 @@ describe('a person without an organization', () => {
         path,
         { data: [], pagination: expect.objectContaining({ total: 0 }) },
       ]);
-    const refused = await api('get', '/teams');
-    expect([refused.status, listCodes(refused)]).toEqual([403, ['no_organization']]);
+    expect(await refusal(api('get', '/teams'))).toEqual([403, 'no_organization']);
   });
 });
 
-describe('a person with one organization', () => {
-  it('acts for it without choosing, by session and by token', async () => {
-    const person = await newPerson();
-    const only = await joined(person.id);
-    const answer = await (await signIn(person.id))('get', '/whoami');
-    expect(actsFor(answer)).toEqual([200, only.id, null]);
-    expect(answer.body).toMatchObject({
-      membership: { role: { name: 'admin' } },
-      metrics: { activeApiKeys: 0 },
-      nextStep: null,
-    });
+it('a person with one organization acts for it without choosing, by session and by token', async () => {
+  const person = await newPerson();
+  const only = await joined(person.id);
+  const answer = await (await signIn(person.id))('get', '/whoami');
+  expect(actsFor(answer)).toEqual([200, only.id, null]);
+  expect(answer.body).toMatchObject({
+    membership: { role: { name: 'admin' } },
+    metrics: { activeApiKeys: 0 },
+    nextStep: null,
   });
 });
 
@@ -126,11 +131,10 @@ describe('a person with several organizations', () => {
     expect((await api('post', '/whoami/active-organization', { organizationId: first.id })).status).toBe(200);
     expect(actsFor(await api('get', '/whoami'))).toEqual([200, first.id, null]);
     expect(actsFor(await named(api, second.id))).toEqual([200, second.id, null]);
-    const write = await api('post', '/teams', { name: 'x' }, { 'x-organization-id': second.id });
-    expect([write.status, write.body.error.message]).toEqual([
-      403,
-      'Missing required permission: team:create',
-    ]);
+    expect(await api('post', '/teams', { name: 'x' }, { 'x-organization-id': second.id })).toMatchObject({
+      status: 403,
+      body: { error: { message: 'Missing required permission: team:create' } },
+    });
   });
 
   it.each(['another organization', 'no organization', 'garbage', ''])(
@@ -144,8 +148,7 @@ describe('a person with several organizations', () => {
         ] ?? what;
       for (const api of [await signIn(person.id), await signIn(person.id, own.id)]) {
         expect(actsFor(await named(api, header))).toEqual([200, null, 'not_a_member']);
-        const refused = await named(api, header, '/teams');
-        expect([refused.status, listCodes(refused)]).toEqual([403, ['not_a_member']]);
+        expect(await refusal(named(api, header, '/teams'))).toEqual([403, 'not_a_member']);
       }
       const token = createApi(app, await site.agentToken());
       expect(actsFor(await named(token, header))[1]).toBeNull();
@@ -168,8 +171,10 @@ describe('a session whose active organization is gone', () => {
     const api = await signIn(person.id, lost.id);
     await end(person.id, lost, api);
     // A page that still shows the former organization must not change the remaining one.
-    const meantForTheOther = await api('post', '/teams', { name: 'meant for the lost one' });
-    expect([meantForTheOther.status, listCodes(meantForTheOther)]).toEqual([400, ['organization_needed']]);
+    expect(await refusal(api('post', '/teams', { name: 'meant for the lost one' }))).toEqual([
+      400,
+      'organization_needed',
+    ]);
     expect((await api('get', '/teams')).body.data).toEqual([]);
     expect(actsFor(await api('get', '/whoami'))).toEqual([200, left.id, null]);
     expect((await api('post', '/teams', { name: 'in the remaining one' })).status).toBe(201);
@@ -208,8 +213,7 @@ describe('an API key', () => {
       const answer = await named(api, organizationId);
       expect(actsFor(answer)).toEqual([200, null, 'organization_mismatch']);
       expect(answer.body.credential).toEqual({ kind: 'api-key', id: key.id });
-      const refused = await named(api, organizationId, '/api-keys');
-      expect([refused.status, listCodes(refused)]).toEqual([400, ['organization_mismatch']]);
+      expect(await refusal(named(api, organizationId, '/api-keys'))).toEqual([400, 'organization_mismatch']);
     }
   });
 

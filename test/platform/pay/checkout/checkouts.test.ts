@@ -101,8 +101,10 @@ describe('POST /pay/checkout', () => {
       }),
     );
     try {
-      const down = await fixture.tryCheckOut([{ recordId: id }]);
-      expect([down.status, down.headers['retry-after']]).toEqual([503, expect.any(String)]);
+      expect(await fixture.tryCheckOut([{ recordId: id }])).toMatchObject({
+        status: 503,
+        headers: { 'retry-after': expect.any(String) },
+      });
       expect((await fixture.checkOut([{ recordId: id, amount: '11.33' }], { allowStale: true })).amount).toBe(
         '11.33',
       );
