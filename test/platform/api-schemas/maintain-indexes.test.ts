@@ -8,6 +8,7 @@ import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
 import { until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
+import { createVersionCalls } from './fixture.ts';
 
 const endpoint = (...sorts: string[]) => ({
   name: 'invoices',
@@ -21,29 +22,29 @@ const org = useOrganization();
 let tenant: TenantCtx;
 let schema: string;
 let table: string;
-const versions: Record<string, string> = {};
+const versions = createVersionCalls(org);
+const retired = { id: '' };
 
-async function publish(...sorts: string[]): Promise<string> {
-  const { body } = await org.api('post', '/api-schema', { endpoints: [endpoint(...sorts)] });
-  expect((await org.api('post', `/api-schema/${body.id}/publish`, { revision: body.revision })).status).toBe(
-    202,
-  );
-  return body.id;
+const draft = (...sorts: string[]) => versions.draft({ endpoints: [endpoint(...sorts)] });
+async function startPublishing(...sorts: string[]): Promise<string> {
+  const made = await draft(...sorts);
+  expect((await versions.startPublishing(made)).status).toBe(202);
+  return made.id;
 }
-const readStatus = async (id: string) => (await org.api('get', `/api-schema/${id}`)).body.status;
 
 beforeAll(async () => {
   tenant = { ...org.ctx, organizationId: org.id };
   schema = tenantSchema(org.id);
   table = await loadInvoices(org.ctx, org.id, [{ id: 1, tranid: 'a' }]);
-  versions['one'] = await publish('tranid', 'status');
-  versions['two'] = await publish('status', 'seq');
-  await org.ctx.work.waitUntilIdle('publications');
-  expect([await readStatus(versions['one']), await readStatus(versions['two'])]).toEqual([
-    'published',
-    'published',
-  ]);
+  const ids = [await startPublishing('tranid', 'status'), await startPublishing('status', 'seq')];
+  await versions.idle();
+  for (const id of ids) expect((await versions.read(id)).status).toBe('published');
+  retired.id = ids[1] ?? '';
 });
+
+/** How many indexes of this column are to be kept. */
+const countWanted = async (column: string): Promise<number> =>
+  (await org.admin.raw(`select from ${schema}.record_indexes where expression like '%${column}%'`)).rowCount;
 
 /** The columns of the table's valid indexes, and the number of invalid ones. */
 async function held(): Promise<{ usable: string[]; broken: number }> {
@@ -75,71 +76,52 @@ beforeEach(async () => {
 describe('the indexes of a table', () => {
   it('are those of the served versions: unused and half-built ones are dropped', async () => {
     await leaveBehind();
+    const [index] = (
+      await org.admin.raw(
+        `select right(relname, 12) as name from pg_class c join pg_index i on i.indexrelid = c.oid where pg_get_indexdef(c.oid) like '%f_total, id)'`,
+      )
+    ).rows;
     await org.admin.raw(
       `update pg_index set indisvalid = false where indrelid = '${schema}.${table}'::regclass and indexrelid::regclass::text like '%' || ?`,
-      [
-        (
-          await org.admin.raw(
-            `select right(relname, 12) as name from pg_class c join pg_index i on i.indexrelid = c.oid where pg_get_indexdef(c.oid) like '%f_total, id)'`,
-          )
-        ).rows[0].name,
-      ],
+      [index.name],
     );
     expect((await held()).broken).toBe(1);
     await tend();
-    expect(await held()).toEqual(usual);
-    const remembered = await org.admin.raw(`select count(*)::int as n from ${schema}.record_indexes`);
-    expect(remembered.rows[0].n).toBe(4);
+    expect([await held(), await countWanted('')]).toEqual([usual, 4]);
     await leaveBehind();
     await maintainAllIndexes(org.ctx, never);
     expect(await held()).toEqual(usual);
   });
 
   it('stay for a version that is being published', async () => {
-    const { body } = await org.api('post', '/api-schema', { endpoints: [endpoint('total')] });
-    const publication = {
-      status: 'running',
-      progress: { step: 'starting', done: 0, total: 1 },
-      problems: [],
-      proof: null,
-    };
-    await org
-      .admin('api_schemas')
-      .where({ id: body.id })
-      .update({ publication: JSON.stringify(publication) });
+    const { id } = await draft('total');
+    await versions.setPublication(id, 'running');
     await leaveBehind();
     await tend();
     expect((await held()).usable).toContain('total');
-    await org
-      .admin('api_schemas')
-      .where({ id: body.id })
-      .update({ publication: JSON.stringify({ ...publication, status: 'failed' }) });
+    await versions.setPublication(id, 'failed');
     await tend();
     expect(await held()).toEqual(usual);
   });
 
   it('of a retired version stay for a day, are dropped, and are rebuilt when it is restored', async () => {
-    const id = versions['two'] ?? '';
-    await org.api('post', `/api-schema/${id}/retire`, {});
+    const { id } = retired;
+    const retire = async (body: object) =>
+      (await org.api('post', `/api-schema/${id}/retire`, body)).body.status;
+    await retire({});
     await tend();
     expect(await held()).toEqual(usual);
-    await org
-      .admin('api_schemas')
-      .where({ id })
-      .update({ updated_at: org.admin.raw("now() - interval '25 hours'") });
+    const longAgo = org.admin.raw("now() - interval '25 hours'");
+    await org.admin('api_schemas').where({ id }).update({ updated_at: longAgo });
     await tend();
     expect((await held()).usable).toEqual(['generation', 'status', 'tranid']);
-    expect((await org.api('post', `/api-schema/${id}/retire`, { undo: true })).body.status).toBe(
-      'deprecated',
-    );
-    await org.ctx.work.waitUntilIdle('publications');
+    expect(await retire({ undo: true })).toBe('deprecated');
+    await versions.idle();
     expect(await held()).toEqual(usual);
     // As after an interruption while the version was being restored.
     await org.admin.raw(`delete from ${schema}.record_indexes where expression like '%f_seq%'`);
     await tend();
-    expect(
-      (await org.admin.raw(`select from ${schema}.record_indexes where expression like '%f_seq%'`)).rowCount,
-    ).toBe(1);
+    expect(await countWanted('f_seq')).toBe(1);
   });
 
   it('of a version that is published concurrently are never dropped', async () => {
@@ -148,22 +130,12 @@ describe('the indexes of a table', () => {
     const holder = await org.admin.transaction();
     await holder.raw('select pg_advisory_xact_lock(hashtextextended(?, 1))', [`${schema}.${table}`]);
     const tending = tend();
-    await until(async () => {
-      const rows = await org.admin.raw(
-        `select from ${schema}.record_indexes where expression like '%f_total%'`,
-      );
-      return rows.rowCount === 0 ? true : undefined;
-    });
-    const id = await publish('total');
-    await until(async () => {
-      const rows = await org.admin.raw(
-        `select from ${schema}.record_indexes where expression like '%f_total%'`,
-      );
-      return rows.rowCount === 1 ? true : undefined;
-    });
+    await until(async () => (await countWanted('f_total')) === 0);
+    const id = await startPublishing('total');
+    await until(async () => (await countWanted('f_total')) === 1);
     await holder.commit();
-    await Promise.all([tending, org.ctx.work.waitUntilIdle('publications')]);
-    expect(await readStatus(id)).toBe('published');
+    await Promise.all([tending, versions.idle()]);
+    expect((await versions.read(id)).status).toBe('published');
     expect((await held()).usable).toContain('total');
     await tend();
     expect((await held()).usable).toContain('total');

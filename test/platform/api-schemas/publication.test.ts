@@ -1,15 +1,16 @@
 // The publication report, and what happens to a publication when its process ends.
 import type { Express } from 'express';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { openDb } from '../../../src/db/connect.ts';
 import { resumePublications } from '../../../src/platform/api-schemas/publication.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { createCaller, loadInvoices } from '../../public/fixture.ts';
-import { createApi, listCodes, pluck } from '../../setup/api.ts';
+import { createApi, pluck, refusal } from '../../setup/api.ts';
 import { testSettings } from '../../setup/database.ts';
 import { until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
+import { createVersionCalls, type Made } from './fixture.ts';
 
 const invoices = {
   name: 'invoices',
@@ -32,62 +33,51 @@ beforeAll(async () => {
   ({ secret } = org.owner);
 });
 
-type Made = { id: string; version: string; revision: number };
-const draft = async (endpoint: object = invoices): Promise<Made> =>
-  (await org.api('post', '/api-schema', { endpoints: [endpoint] })).body;
-const read = async (id: string) => (await org.api('get', `/api-schema/${id}`)).body;
-const publish = async ({ id, revision }: Made, api = org.api): Promise<void> => {
-  expect((await api('post', `/api-schema/${id}/publish`, { revision })).status).toBe(202);
+const versions = createVersionCalls(org);
+const { read, idle } = versions;
+const draft = (endpoint: object = {}) => versions.draft({ endpoints: [{ ...invoices, ...endpoint }] });
+/** A draft with another field, which it is sorted by. */
+const draftSortedBy = (source: string) =>
+  draft({ fields: [...invoices.fields, { name: source, source }], sorts: [source] });
+const publish = async (made: Made, api = org.api): Promise<void> => {
+  expect((await versions.publish(made, api)).status).toBe(202);
 };
-const published = async (): Promise<Made> => {
-  const made = await draft();
-  await publish(made);
-  await org.ctx.work.waitUntilIdle('publications');
-  expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
-  return made;
+const startPublishing = async (made: Made): Promise<void> => {
+  expect((await versions.startPublishing(made)).status).toBe(202);
 };
+const published = () => versions.published({ endpoints: [invoices] });
+/** Calls an application in which every read of a publication counts as slow. */
+const strictly = (smallTableRecords: number) => {
+  const proof = { ...testSettings.proof, warnMs: 0, smallTableRecords };
+  return createApi(createApp({ ...org.ctx, settings: { ...testSettings, proof } }), secret);
+};
+const readReport = async (id: string) => (await org.api('get', `/api-schema/${id}/publication`)).body;
+const running = { status: 'draft', publication: { status: 'running' } };
+const succeeded = { status: 'published', publication: { status: 'succeeded' } };
 
-describe('the description of a new version', () => {
-  const readServers = async (application: Express, version: string, tenant: string): Promise<string[]> => {
-    const call = createCaller(application, { secret, organizationId: tenant });
-    const { body } = await call(`/openapi/${version}`).expect(200);
-    return pluck(body.servers, 'url');
+it('the description of a new version keeps the address of the service at its publication, and has only the relative one without PUBLIC_URL', async () => {
+  const readServers = async (application: Express, end: string): Promise<string[]> => {
+    const call = createCaller(application, { secret, organizationId: org.id });
+    return pluck((await call(`/openapi/${end}`).expect(200)).body.servers, 'url');
   };
-
-  it('keeps the address of the service at its publication', async () => {
-    const configured = (publicUrl: string) =>
-      createApp({ ...org.ctx, settings: { ...org.ctx.settings, publicUrl } });
-    const [first, second] = [configured('https://portal.example'), configured('https://moved.example')];
-    const made = await draft();
-    const { body } = await createCaller(first, { secret, organizationId: org.id })(
-      `/openapi/${made.version}?draft=true`,
-    ).expect(200);
-    expect(pluck(body.servers, 'url')).toEqual(['https://portal.example/api/public', '/api/public']);
-    await publish(made, createApi(first, secret));
-    await org.ctx.work.waitUntilIdle('publications');
-    for (const application of [first, second, org.app])
-      expect(await readServers(application, made.version, org.id)).toEqual([
-        'https://portal.example/api/public',
-        '/api/public',
-      ]);
-  });
+  const configured = (configuredUrl: string) =>
+    createApp({ ...org.ctx, settings: { ...org.ctx.settings, configuredUrl } });
+  const [first, second] = [configured('https://portal.example'), configured('https://moved.example')];
+  const servers = ['https://portal.example/api/public', '/api/public'];
+  const made = await draft();
+  expect(await readServers(first, `${made.version}?draft=true`)).toEqual(servers);
+  await publish(made, createApi(first, secret));
+  for (const application of [first, second, org.app])
+    expect(await readServers(application, made.version)).toEqual(servers);
+  expect(await readServers(first, (await published()).version)).toEqual(['/api/public']);
 });
 
 describe('GET /api-schema/{id}/publication', () => {
   it('reports the time of each read and the changes for callers, and warns of slow reads', async () => {
     const base = await published();
-    const next = await draft({
-      ...invoices,
-      filters: [{ field: 'number', operators: ['eq', 'null'] }],
-      sorts: [],
-    });
+    const next = await draft({ filters: [{ field: 'number', operators: ['eq', 'null'] }], sorts: [] });
     expect((await org.api('get', `/api-schema/${next.id}/publication`)).status).toBe(404);
-    const strict = {
-      ...org.ctx,
-      settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, smallTableRecords: 0 } },
-    };
-    await publish(next, createApi(createApp(strict), secret));
-    await org.ctx.work.waitUntilIdle('publications');
+    await publish(next, strictly(0));
     const { publication } = await read(next.id);
     // No filter, the id and two operators, in two directions.
     expect(publication).toMatchObject({
@@ -102,7 +92,7 @@ describe('GET /api-schema/{id}/publication', () => {
       ...warned('endpoints[0].filters[0].operators[0]', 6),
       ...warned('endpoints[0].filters[0].operators[1]', 4),
     ]);
-    const { body } = await org.api('get', `/api-schema/${next.id}/publication`);
+    const body = await readReport(next.id);
     expect(body).toMatchObject({
       ...publication,
       against: base.version,
@@ -129,29 +119,18 @@ describe('GET /api-schema/{id}/publication', () => {
 
   it('can be measured again when there are more records, and reports how many', async () => {
     const made = await published();
-    const report = async () => (await org.api('get', `/api-schema/${made.id}/publication`)).body;
-    const before = await report();
+    const before = await readReport(made.id);
     expect(before.records).toEqual([{ resource: 'invoices', rows: 200 }]);
-    const unread = await draft();
-    expect(listCodes(await org.api('post', `/api-schema/${unread.id}/prove`))).toEqual([
-      'illegal_transition',
-    ]);
-    // Enough records that every combination is measured; and every read counts as slow.
-    const grown = {
-      ...org.ctx,
-      settings: { ...testSettings, proof: { ...testSettings.proof, warnMs: 0, smallTableRecords: 199 } },
-    };
-    const again = await createApi(createApp(grown), secret)('post', `/api-schema/${made.id}/prove`);
+    const unread = org.api('post', `/api-schema/${(await draft()).id}/prove`);
+    expect(await refusal(unread)).toEqual([422, 'illegal_transition']);
+    // Enough records that every combination is measured.
+    const again = await strictly(199)('post', `/api-schema/${made.id}/prove`);
     expect([again.status, again.body]).toEqual([202, before]);
-    await org.ctx.work.waitUntilIdle('publications');
-    const after = await report();
+    await idle();
+    const after = await readReport(made.id);
     expect(Date.parse(after.madeAt)).toBeGreaterThanOrEqual(Date.parse(before.madeAt));
-    expect(after).toMatchObject({
-      status: 'succeeded',
-      records: before.records,
-      changes: before.changes,
-      against: before.against,
-    });
+    const { records, changes, against } = before;
+    expect(after).toMatchObject({ status: 'succeeded', records, changes, against });
     expect([before.proof.tried < before.proof.pairs, after.proof.tried]).toEqual([true, after.proof.pairs]);
     expect(after.pairs).toHaveLength(after.proof.pairs);
     expect(after.proof.warnings).toHaveLength(20);
@@ -165,113 +144,91 @@ describe('GET /api-schema/{id}/publication', () => {
     const hasty = openDb(org.database.address, org.database.address, { control: 4, data: 2 }, timeoutMs);
     const slow = { ...org.ctx, db: hasty, settings: { ...testSettings, readTimeoutMs: timeoutMs } };
     // One record takes longer than the read timeout: it is on no first page of a sort, but counting reads it.
-    await org.admin.raw(`alter table ${table} enable row level security, force row level security`);
+    const rowSecurity = (change: 'enable' | 'disable', force: string) =>
+      org.admin.raw(`alter table ${table} ${change} row level security, ${force} row level security`);
+    onTestFinished(async () => {
+      await rowSecurity('disable', 'no force');
+      await org.admin.raw(`drop policy slow on ${table}`);
+      await hasty.close();
+    });
+    await rowSecurity('enable', 'force');
     await org.admin.raw(
       `create policy slow on ${table}
          using (case when id = 151 then pg_sleep(${1.2 * timeoutMs} / 1000.0)::text = '' else true end)`,
     );
-    try {
-      const made = await draft({
-        ...invoices,
-        filters: [{ field: 'number', operators: ['starts_with'] }],
-        sorts: [],
-      });
-      await publish(made, createApi(createApp(slow), secret));
-      await slow.work.waitUntilIdle('publications');
-      const refused = await read(made.id);
-      expect(refused).toMatchObject({
-        status: 'draft',
-        publication: { status: 'failed', proof: { tried: expect.any(Number) } },
-      });
-      const [problem] = refused.publication.problems;
-      expect([problem.code, problem.blocks]).toEqual(['too_slow', 'publish']);
-      expect(problem.message).toMatch(
-        /^invoices\?.*takes longer than the read timeout of 1500 ms.*remove the (filter|sort) .*READ_TIMEOUT_MS/,
-      );
-      await org.admin.raw(`alter table ${table} disable row level security, no force row level security`);
-      await publish(made);
-      await org.ctx.work.waitUntilIdle('publications');
-      expect(await read(made.id)).toMatchObject({
-        status: 'published',
-        publication: { status: 'succeeded', problems: [] },
-      });
-    } finally {
-      await org.admin.raw(`alter table ${table} disable row level security, no force row level security`);
-      await org.admin.raw(`drop policy slow on ${table}`);
-      await hasty.close();
-    }
+    const made = await draft({ filters: [{ field: 'number', operators: ['starts_with'] }], sorts: [] });
+    await publish(made, createApi(createApp(slow), secret));
+    const message = expect.stringMatching(
+      /^invoices\?.*takes longer than the read timeout of 1500 ms.*remove the (filter|sort) .*READ_TIMEOUT_MS/,
+    );
+    const refused = await read(made.id);
+    expect(refused).toMatchObject({
+      status: 'draft',
+      publication: { status: 'failed', proof: { tried: expect.any(Number) } },
+    });
+    expect(refused.publication.problems[0]).toMatchObject({ code: 'too_slow', blocks: 'publish', message });
+    await rowSecurity('disable', 'no force');
+    await publish(made);
+    expect(await read(made.id)).toMatchObject({
+      status: 'published',
+      publication: { status: 'succeeded', problems: [] },
+    });
   });
 
   it('a process that died while it built an index leaves nothing half-built', async () => {
     await published();
-    const indexes = async () =>
-      (
-        await org.admin.raw(
-          'select indexrelid::regclass::text as name, indisvalid as valid from pg_index where indrelid = ?::regclass and not indisprimary order by 1',
-          [table],
-        )
-      ).rows;
+    const own = 'where indrelid = ?::regclass and not indisprimary';
+    const names = 'select indexrelid::regclass::text as name, indisvalid as valid from pg_index';
+    const indexes = async () => (await org.admin.raw(`${names} ${own} order by 1`, [table])).rows;
     const before = await indexes();
     expect(before.length).toBeGreaterThan(0);
-    await org.admin.raw(
-      'update pg_index set indisvalid = false where indrelid = ?::regclass and not indisprimary',
-      [table],
-    );
+    await org.admin.raw(`update pg_index set indisvalid = false ${own}`, [table]);
     await published();
     expect(await indexes()).toEqual(before.map(({ name }: { name: string }) => ({ name, valid: true })));
   });
 
   it('stays running when the service stops during an index build, and resumes at the next start', async () => {
-    const made = await draft({ ...invoices, sorts: ['modifiedAt'] });
+    const made = await draft({ sorts: ['modifiedAt'] });
     // A concurrent index build waits for open write transactions.
     const writing = await org.admin.transaction();
     try {
       await writing.raw(`lock table ${table} in row exclusive mode`);
-      await publish(made);
+      await startPublishing(made);
       const building = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
         and query like 'create index concurrently%'`;
-      await until(async () => ((await org.admin.raw(building)).rows.length > 0 ? true : undefined));
+      await until(async () => (await org.admin.raw(building)).rows.length > 0);
       await org.ctx.work.stop('publications');
     } finally {
       await writing.rollback();
     }
-    expect(await read(made.id)).toMatchObject({ status: 'draft', publication: { status: 'running' } });
+    expect(await read(made.id)).toMatchObject(running);
     await Promise.all([resumePublications(org.ctx), resumePublications(org.ctx)]);
-    await org.ctx.work.waitUntilIdle('publications');
-    expect(await read(made.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
+    await idle();
+    expect(await read(made.id)).toMatchObject(succeeded);
   });
 
   it('is cancelled when its draft is deleted: nothing goes live, and its indexes are dropped', async () => {
-    const made = await draft({
-      ...invoices,
-      fields: [...invoices.fields, { name: 'paid', source: 'paid' }],
-      sorts: ['paid'],
-    });
+    const made = await draftSortedBy('paid');
     const [schema] = table.split('.');
-    const wanted = async () =>
-      (await org.admin.raw(`select from ${schema}.record_indexes where expression like '%f_paid%'`)).rowCount;
-    const built = async () =>
-      (
-        await org.admin.raw(`select from pg_indexes where schemaname = ? and indexdef like '%f_paid%'`, [
-          schema ?? '',
-        ])
-      ).rowCount;
+    const count = async (where: string) =>
+      (await org.admin.raw(`select from ${where} like '%f_paid%'`)).rowCount;
+    const wanted = () => count(`${schema}.record_indexes where expression`);
+    const built = () => count(`pg_indexes where schemaname = '${schema}' and indexdef`);
     const writing = await org.admin.transaction();
     try {
       await writing.raw(`lock table ${table} in row exclusive mode`);
-      await publish(made);
-      await until(async () => ((await built()) > 0 ? true : undefined));
+      await startPublishing(made);
+      await until(async () => (await built()) > 0);
       expect(await wanted()).toBeGreaterThan(0);
       expect((await org.api('delete', `/api-schema/${made.id}`)).status).toBe(204);
     } finally {
       await writing.rollback();
     }
-    await org.ctx.work.waitUntilIdle('publications');
+    await idle();
     expect([await wanted(), await built()]).toEqual([0, 0]);
     expect((await org.api('get', `/api-schema/${made.id}`)).status).toBe(404);
-    await createCaller(createApp(org.ctx), { secret, organizationId: org.id })(
-      `/${made.version}/invoices`,
-    ).expect(404);
+    const call = createCaller(createApp(org.ctx), { secret, organizationId: org.id });
+    await call(`/${made.version}/invoices`).expect(404);
     const changes = await org
       .admin('audit_log')
       .where({ target_id: made.id, action: 'api-schema.delete' })
@@ -298,45 +255,33 @@ describe('GET /api-schema/{id}/publication', () => {
     ['moved on', 'seq', { revision: 2, notes: 'not looked at', publication: null }],
     ['failed to be published', 'total', { publication: failed }],
   ])('never publishes a draft that %s meanwhile', async (_, source, change) => {
-    const made = await draft({
-      ...invoices,
-      fields: [...invoices.fields, { name: source, source }],
-      sorts: [source],
-    });
+    const made = await draftSortedBy(source);
     // Index maintenance and publications of the table wait for this session.
     const holder = await org.admin.transaction();
     try {
       await holder.raw('select pg_advisory_xact_lock(hashtextextended(?, 1))', [table.replaceAll('"', '')]);
-      await publish(made);
+      await startPublishing(made);
       const [schema] = table.split('.');
       const isUnderWay = `select from ${schema}.record_indexes where expression like '%f_${source}%'`;
-      await until(async () => ((await org.admin.raw(isUnderWay)).rowCount === 1 ? true : undefined));
+      await until(async () => (await org.admin.raw(isUnderWay)).rowCount === 1);
       await org.admin('api_schemas').where({ id: made.id }).update(change);
     } finally {
       await holder.rollback();
     }
-    await org.ctx.work.waitUntilIdle('publications');
+    await idle();
     expect(await read(made.id)).toMatchObject({ status: 'draft', ...change });
   });
 
   it('of a dead process is resumed when its lease has expired, and not before', async () => {
-    const lost = await draft({ ...invoices, sorts: ['modifiedAt'] });
-    const state = { status: 'running', progress: { step: 'x', done: 0, total: 1 }, problems: [] };
-    const leave = (until: string) =>
-      org
-        .admin('api_schemas')
-        .where({ id: lost.id })
-        .update({
-          publication: JSON.stringify(state),
-          publication_lease_until: org.admin.raw(`now() + interval '${until}'`),
-        });
-    await leave('1 minute');
-    await resumePublications(org.ctx);
-    await org.ctx.work.waitUntilIdle('publications');
-    expect(await read(lost.id)).toMatchObject({ status: 'draft', publication: { status: 'running' } });
-    await leave('-1 second');
-    await resumePublications(org.ctx);
-    await org.ctx.work.waitUntilIdle('publications');
-    expect(await read(lost.id)).toMatchObject({ status: 'published', publication: { status: 'succeeded' } });
+    const { id } = await draft({ sorts: ['modifiedAt'] });
+    for (const [lease, state] of [
+      ['1 minute', running],
+      ['-1 second', succeeded],
+    ] as const) {
+      const until = org.admin.raw(`now() + interval '${lease}'`);
+      await versions.setPublication(id, 'running', { publication_lease_until: until });
+      await versions.resume();
+      expect([lease, await read(id)]).toMatchObject([lease, state]);
+    }
   });
 });

@@ -4,10 +4,11 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { createCaller, loadInvoices, publicApp } from '../../public/fixture.ts';
-import { createApi, pluck } from '../../setup/api.ts';
+import { type Answer, createApi, pluck } from '../../setup/api.ts';
 import { testSettings } from '../../setup/database.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
+import { createVersionCalls, type Made } from './fixture.ts';
 
 const customerId = { name: 'customerId', source: 'entity', scopable: true, tags: ['personal'] };
 const number = { name: 'number', source: 'tranid' };
@@ -40,19 +41,20 @@ beforeAll(async () => {
   await loadInvoices(org.ctx, org.id, rows);
 });
 
-type Made = { id: string; version: string; revision: number };
-const draft = async (endpoint: object): Promise<Made> =>
-  (await org.api('post', '/api-schema', { endpoints: [endpoint] })).body;
-const publish = async ({ id, revision }: Made, api = org.api) => {
-  const { status, body } = await api('post', `/api-schema/${id}/publish`, { revision });
-  await org.ctx.work.waitUntilIdle('publications');
-  return status === 202 ? (await org.api('get', `/api-schema/${id}/publication`)).body : body;
+const versions = createVersionCalls(org);
+const draft = (...fields: object[]) => versions.draft({ endpoints: [invoices(...fields)] });
+const draftEverything = () => versions.draft({ endpoints: [everything] });
+/** The report of the publication, or the error of a refused one. */
+const publish = async (made: Made, api = org.api) => {
+  const { status, body } = await versions.publish(made, api);
+  return status === 202 ? (await api('get', `/api-schema/${made.id}/publication`)).body : body;
 };
-const validated = async ({ id }: Made) => (await org.api('post', `/api-schema/${id}/validate`)).body;
+const validated = async ({ id }: Made, api = org.api) =>
+  (await api('post', `/api-schema/${id}/validate`)).body;
 
 describe('publishing declarations of access', () => {
   it('measures the list under a row scope, builds its indexes and enters its columns', async () => {
-    const made = await draft(everything);
+    const made = await draftEverything();
     expect(pluck((await validated(made)).indexes, 'expression')).toEqual(
       expect.arrayContaining(['"f_entity", generation, id', '"f_entity", id']),
     );
@@ -87,14 +89,12 @@ describe('publishing declarations of access', () => {
   it('makes the secret of hashes with the first version that needs it', async () => {
     const before = await org.admin('mask_secrets').where({ organization_id: org.id });
     expect(before).toHaveLength(1);
-    const { version } = await draft(everything).then(async (made) => {
-      expect(await publish(made)).toMatchObject({ status: 'succeeded' });
-      return made;
-    });
+    const made = await draftEverything();
+    expect(await publish(made)).toMatchObject({ status: 'succeeded' });
     expect(await org.admin('mask_secrets').where({ organization_id: org.id })).toEqual(before);
     const { secret } = await makeKey(org.ctx, org.id);
     const caller = createCaller(publicApp(org.ctx), { secret, organizationId: org.id });
-    expect((await caller(`/${version}/invoices/1`)).body.data).toMatchObject({
+    expect((await caller(`/${made.version}/invoices/1`)).body.data).toMatchObject({
       customerId: 'rare',
       total: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
@@ -114,9 +114,7 @@ describe('publishing declarations of access', () => {
         ],
       }),
     });
-    const made = await draft(
-      invoices(customerId, number, { name: 'status', source: 'status', scopable: true }),
-    );
+    const made = await draft(customerId, number, { name: 'status', source: 'status', scopable: true });
     const problem = { path: 'endpoints[0].fields[2].scopable', code: 'not_scopable' };
     expect(await validated(made)).toMatchObject({ ready: false, problems: [problem] });
     expect(await publish(made)).toMatchObject({ error: { details: [problem] } });
@@ -130,27 +128,23 @@ describe('publishing declarations of access', () => {
   });
 
   it('reports changed masks and scopable fields as changes for callers', async () => {
-    const base = await draft(everything);
+    const base = await draftEverything();
     expect(await publish(base)).toMatchObject({ status: 'succeeded' });
     const next = await draft(
-      invoices(
-        { ...customerId, scopable: false },
-        { ...number, scopable: true },
-        { ...total, mask: 'last4' },
-        lines,
-      ),
+      { ...customerId, scopable: false },
+      { ...number, scopable: true },
+      { ...total, mask: 'last4' },
+      lines,
     );
     const expected = [
       ['invoices.fields.customerId.scopable', true],
       ['invoices.fields.number.scopable', false],
       ['invoices.fields.total', true],
     ];
-    const listChanges = ({ changes }: { changes: { path: string; breaking: boolean }[] }) =>
-      changes.map(({ path, breaking }) => [path, breaking]);
+    const listChanges = ({ changes }: Answer['body']) => pluck(changes, 'path', 'breaking');
     expect(listChanges(await validated(next))).toEqual(expected);
-    expect(
-      listChanges((await org.api('get', `/api-schema/${next.id}/diff?against=${base.version}`)).body),
-    ).toEqual(expected);
+    const diff = await org.api('get', `/api-schema/${next.id}/diff?against=${base.version}`);
+    expect(listChanges(diff.body)).toEqual(expected);
     expect(listChanges(await publish(next))).toEqual(expected);
   });
 });
@@ -164,7 +158,7 @@ describe('warnings of tagged fields', () => {
     const manager = await key({ permissions: ['write'] });
     const api = createApi(org.app, manager.secret);
     const made: Made = (await api('post', '/api-schema', { endpoints: [everything] })).body;
-    const warnings = async () => (await api('post', `/api-schema/${made.id}/validate`)).body.warnings;
+    const warnings = async () => (await validated(made, api)).warnings;
     const readable = (path: string, name: string, tags: string, keys: string) => ({
       path: `endpoints[0].fields${path}.tags`,
       code: 'tagged_field_readable',
@@ -188,29 +182,13 @@ describe('warnings of tagged fields', () => {
     await org.admin('api_keys').where('id', revoked.id).update({ revoked_at: new Date() });
     expect(await warnings()).toEqual(warned('3 API keys'));
     await key({ fields: { customers: ['name'] } });
-    await api('post', `/api-schema/${made.id}/publish`, { revision: made.revision });
-    await org.ctx.work.waitUntilIdle('publications');
-    const { body } = await api('get', `/api-schema/${made.id}/publication`);
-    expect(body).toMatchObject({ status: 'succeeded', warnings: warned('4 API keys') });
+    expect(await publish(made, api)).toMatchObject({ status: 'succeeded', warnings: warned('4 API keys') });
   });
 
   it('are empty for versions without tags, and for publications of before', async () => {
-    const made = await draft(invoices(number));
-    expect(await publish(made)).toMatchObject({ status: 'succeeded', warnings: [] });
-    const older = await draft(invoices(number));
-    await org
-      .admin('api_schemas')
-      .where('id', older.id)
-      .update({
-        publication: JSON.stringify({
-          status: 'failed',
-          progress: { step: 'failed', done: 0, total: 1 },
-          problems: [],
-        }),
-      });
-    expect((await org.api('get', `/api-schema/${older.id}`)).body.publication).toMatchObject({
-      proof: null,
-      warnings: [],
-    });
+    expect(await publish(await draft(number))).toMatchObject({ status: 'succeeded', warnings: [] });
+    const older = await draft(number);
+    await versions.setPublication(older.id, 'failed');
+    expect((await versions.read(older.id)).publication).toMatchObject({ proof: null, warnings: [] });
   });
 });

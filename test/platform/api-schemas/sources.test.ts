@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
 import { type Api, pluck } from '../../setup/api.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
+import { createVersionCalls } from './fixture.ts';
 
 const rows: InvoiceRow[] = Array.from({ length: 7 }, (_, index) => ({
   id: index + 1,
@@ -22,11 +23,8 @@ beforeAll(async () => {
   await loadInvoices(org.ctx, org.id, rows);
 });
 
-const draft = async (...endpoints: object[]): Promise<string> => {
-  const { status, body } = await org.api('post', '/api-schema', { endpoints });
-  expect(status, JSON.stringify(body)).toBe(201);
-  return body.id;
-};
+const versions = createVersionCalls(org);
+const draft = async (...endpoints: object[]): Promise<string> => (await versions.draft({ endpoints })).id;
 
 describe('GET /api-schema/{id}/sources/{recordType}', () => {
   it('lists what can be published, what fits each type, and the newest five records', async () => {
@@ -35,25 +33,13 @@ describe('GET /api-schema/{id}/sources/{recordType}', () => {
     expect(body).toMatchObject({ recordType: 'invoice', label: 'invoice', total: 7 });
     const source = (name: string) => body.sources.find((one: { source: string }) => one.source === name);
     expect(source('tranid')).toEqual({
-      ...{
-        source: 'tranid',
-        label: 'tranid',
-        type: 'text',
-        state: 'live',
-        target: null,
-        scopable: true,
-        list: null,
-        lines: null,
-      },
+      ...{ source: 'tranid', label: 'tranid', type: 'text', state: 'live', target: null },
+      ...{ scopable: true, list: null, lines: null },
     });
     expect(source('entity')).toMatchObject({ label: 'entity (id)', type: 'text', scopable: true });
     expect(source('entity.name')).toMatchObject({ label: 'entity', type: 'text', scopable: false });
-    expect(source('lines').lines).toContainEqual({
-      source: 'quantity',
-      label: 'quantity',
-      type: 'number',
-      list: null,
-    });
+    const quantity = { source: 'quantity', label: 'quantity', type: 'number', list: null };
+    expect(source('lines').lines).toContainEqual(quantity);
     const type = (name: string) => body.types.find((one: { type: string }) => one.type === name);
     expect(type('boolean')).toEqual({
       ...{ type: 'boolean', operators: ['eq', 'not', 'null'], lineOperators: ['eq'] },
@@ -77,8 +63,7 @@ describe('GET /api-schema/{id}/sources/{recordType}', () => {
     const readFirst = async (call: Api) =>
       (await call('get', `/api-schema/${id}/sources/invoice`)).body.records[0].tranid;
     expect(await readFirst((await other.join('viewer')).api)).toMatch(/^[0-9a-f]{64}$/);
-    const session = await other.session(other.owner.id);
-    expect(await readFirst(session)).toBe('INV-6');
+    expect(await readFirst(await other.session(other.owner.id))).toBe('INV-6');
   });
 
   it('404 for a record type that is not synced', async () => {
@@ -93,14 +78,12 @@ describe('POST /api-schema/{id}/validate with endpoints', () => {
 
   it('reports the first 100 problems, and those that block saving whatever comes before them', async () => {
     const id = await draft(endpoint(number));
-    const wrong = Array.from({ length: 500 }, (_, index) => ({
-      name: `f${index}`,
-      source: `a_source_that_is_not_synced_${index}`,
-    }));
-    const endpoints = Array.from({ length: 12 }, (_, index) => ({
-      ...endpoint(...wrong),
-      name: `invoices-${index}`,
-    }));
+    const wrong = Array.from({ length: 500 }, (_, index) => {
+      return { name: `f${index}`, source: `a_source_that_is_not_synced_${index}` };
+    });
+    const endpoints = Array.from({ length: 12 }, (_, index) => {
+      return { ...endpoint(...wrong), name: `invoices-${index}` };
+    });
     const { problems } = await validate(id, { endpoints });
     expect(problems).toHaveLength(100);
     expect(problems[99]).toMatchObject({
@@ -119,30 +102,25 @@ describe('POST /api-schema/{id}/validate with endpoints', () => {
   });
 
   it('validates these, compares them with the previous version and saves nothing', async () => {
-    const first = await draft(endpoint(number, { name: 'total', source: 'total' }));
-    await org.api('post', `/api-schema/${first}/publish`, { revision: 1 });
-    await org.ctx.work.waitUntilIdle('publications');
-    const { version } = (await org.api('get', `/api-schema/${first}`)).body;
+    const first = await versions.published({
+      endpoints: [endpoint(number, { name: 'total', source: 'total' })],
+    });
     const id = await draft(endpoint(number));
     const wrong = { name: 'Total', source: 'totl' };
     const found = await validate(id, { endpoints: [endpoint(number, wrong)] });
-    expect(found).toMatchObject({ ready: false, revision: 1, against: version, indexes: [] });
+    expect(found).toMatchObject({ ready: false, revision: 1, against: first.version, indexes: [] });
     expect(pluck(found.problems, 'path', 'code', 'blocks')).toEqual([
       ['endpoints[0].fields[1].name', 'illegal_name', 'save'],
       ['endpoints[0].fields[1].source', 'unknown_source', 'publish'],
     ]);
-    const renamed = await validate(id, {
-      endpoints: [endpoint(number, { name: 'amount', source: 'total' })],
-    });
-    expect(renamed.changes).toMatchObject([
+    const amount = { name: 'amount', source: 'total' };
+    expect((await validate(id, { endpoints: [endpoint(number, amount)] })).changes).toMatchObject([
       { path: 'invoices.fields.total', code: 'removed', breaking: true },
       { path: 'invoices.fields.amount', code: 'added', breaking: false },
     ]);
-    expect(await validate(id)).toMatchObject({
-      ready: true,
-      changes: [{ path: 'invoices.fields.total', breaking: true }],
-    });
-    expect((await org.api('get', `/api-schema/${id}`)).body).toMatchObject({
+    const changes = [{ path: 'invoices.fields.total', breaking: true }];
+    expect(await validate(id)).toMatchObject({ ready: true, changes });
+    expect(await versions.read(id)).toMatchObject({
       revision: 1,
       endpoints: [{ fields: [{ name: 'number' }] }],
     });

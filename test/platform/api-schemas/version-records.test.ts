@@ -10,7 +10,7 @@ import {
   publicApp,
   publishVersion,
 } from '../../public/fixture.ts';
-import { type Answer, type Api, listCodes, pluck, refusal } from '../../setup/api.ts';
+import { type Answer, type Api, listCodes, listIds, refusal } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -21,34 +21,14 @@ const endpoint = {
   or: true,
 };
 const rows = [
-  {
-    id: 1,
-    tranid: 'INV-20017',
-    status: 'open',
-    entityName: 'Quagmire Shipping',
-    trandate: '2026-01-31',
-    total: '12.50',
-    seq: '1',
-  },
-  {
-    id: 2,
-    tranid: 'INV-9',
-    status: '=1+1',
-    entityName: 'Zephyr Bakery',
-    trandate: '2025-06-01',
-    total: '12345678901234567.89',
-    seq: '2',
-  },
-  {
-    id: 3,
-    tranid: 'INV-3',
-    status: 'closed',
-    entityName: 'Zephyr Bakery',
-    trandate: null,
-    total: null,
-    seq: '3',
-  },
-];
+  { id: 1, tranid: 'INV-20017', status: 'open', entityName: 'Quagmire Shipping', seq: '1' },
+  { id: 2, tranid: 'INV-9', status: '=1+1', entityName: 'Zephyr Bakery', seq: '2' },
+  { id: 3, tranid: 'INV-3', status: 'closed', entityName: 'Zephyr Bakery', seq: '3' },
+].map((row, index) => ({
+  ...row,
+  trandate: ['2026-01-31', '2025-06-01', null][index] ?? null,
+  total: ['12.50', '12345678901234567.89', null][index] ?? null,
+}));
 
 const org = useOrganization();
 let owner: Api;
@@ -65,20 +45,21 @@ beforeAll(async () => {
 
 const read = (api: Api, query = '', resource = 'invoices', id = ids.v1): Promise<Answer> =>
   api('get', `/api-schema/${id}/records/${resource}${query}`);
-const csv = (api: Api, query = ''): Promise<Answer> =>
-  api('get', `/api-schema/${ids.v1}/records/invoices${query}`, undefined, { accept: 'text/csv' });
-const listIds = ({ body }: Answer): string[] => pluck(body.data, 'id');
+const csv = (api: Api, query = '', method: 'get' | 'head' = 'get'): Promise<Answer> =>
+  api(method, `/api-schema/${ids.v1}/records/invoices${query}`, undefined, { accept: 'text/csv' });
+/** The public list of these invoices, for a new key. */
+const readPublic = async (organizationId: string, query: string, unmasked = false): Promise<Answer> => {
+  const { secret } = await makeKey(org.ctx, organizationId, { unmasked });
+  return createCaller(publicApp(org.ctx), { secret, organizationId })(`/v1/invoices${query}`);
+};
 
 describe('GET /api-schema/{id}/records/{resource}', () => {
   it('answers as the public interface does, with exact digits, the fields and the freshness', async () => {
     const answer = await read(owner, '?sort=seq&pageSize=2');
     expect(answer.status, answer.text).toBe(200);
-    const key = await makeKey(org.ctx, org.id, { unmasked: true });
-    const asPublic = await createCaller(publicApp(org.ctx), { secret: key.secret, organizationId: org.id })(
-      '/v1/invoices?sort=seq&pageSize=2',
-    );
-    expect(answer.body.data).toEqual(asPublic.body.data);
-    expect(answer.body.pagination).toEqual(asPublic.body.pagination);
+    const { body: asPublic } = await readPublic(org.id, '?sort=seq&pageSize=2', true);
+    expect(answer.body).toMatchObject({ data: asPublic.data, pagination: asPublic.pagination });
+    expect(answer.body.data).toEqual(asPublic.data);
     expect(answer.text).toContain('"total":12345678901234567.89');
     expect(answer.body).toMatchObject({ syncedAt: '2026-03-01T08:00:00Z', staleFields: [] });
     expect(answer.body.fields.slice(0, 4)).toEqual([
@@ -120,10 +101,7 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
   it.each(['status_not=Open%zz', 'number=%', 'status=%ED%A0%80', 'status=%C3%28', '%zz=open'])(
     '400 for a malformed escape, exactly as the public interface: %s',
     async (query) => {
-      const key = await makeKey(org.ctx, org.id, { unmasked: true });
-      const asPublic = await createCaller(publicApp(org.ctx), { secret: key.secret, organizationId: org.id })(
-        `/v1/invoices?${query}`,
-      );
+      const asPublic = await readPublic(org.id, `?${query}`, true);
       expect(listCodes(asPublic)).toEqual(['malformed_escape']);
       for (const answer of [await read(owner, `?${query}`), await csv(owner, `?${query}`)]) {
         const { code, message, details } = answer.body.error;
@@ -149,9 +127,8 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
     const file = await csv(viewer);
     expect(file.status).toBe(200);
     for (const { text } of [answer, file]) expect(text).not.toMatch(/INV|Quagmire|Zephyr/);
-    for (const query of ['?number=INV-9', '?sort=number', '?customerName_contains=Z']) {
+    for (const query of ['?number=INV-9', '?sort=number', '?customerName_contains=Z'])
       expect(await refusal(read(viewer, query))).toEqual([403, 'field_masked']);
-    }
     expect(listIds(await read(owner, '?number=INV-9'))).toEqual(['2']);
   });
 
@@ -162,10 +139,8 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
       endpoints: [{ ...invoicesEndpoint, maxPageSize: 1_000 }],
     });
     const api = await company.session(company.owner.id);
-    expect((await read(api, '?pageSize=100', 'invoices', id)).body.pagination).toMatchObject({
-      total: 3,
-      pageSize: 100,
-    });
+    const { pagination } = (await read(api, '?pageSize=100', 'invoices', id)).body;
+    expect(pagination).toMatchObject({ total: 3, pageSize: 100 });
     const refused = await read(api, '?pageSize=101', 'invoices', id);
     expect([refused.status, refused.body.error.details]).toEqual([
       400,
@@ -175,29 +150,23 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
 
   it('masks fields of lines that a later version masks, for people and not for keys', async () => {
     const company = await org.another();
-    await loadInvoices(org.ctx, company.id, [
-      { id: 1, tranid: 'INV-1', lines: '[{"item":"Anvil","quantity":2}]' },
-    ]);
+    const lines = '[{"item":"Anvil","quantity":2}]';
+    await loadInvoices(org.ctx, company.id, [{ id: 1, tranid: 'INV-1', lines }]);
     const v1 = await publishVersion(org.ctx, company.id);
     const fields = invoicesEndpoint.fields.map((field) => ({
       ...field,
-      ...(field.fields && {
-        fields: field.fields.map((line) => (line.name === 'item' ? { ...line, mask: 'last4' } : line)),
-      }),
+      fields: field.fields?.map((line) => (line.name === 'item' ? { ...line, mask: 'last4' } : line)),
     }));
-    await publishVersion(org.ctx, company.id, {
-      version: 'v2',
-      endpoints: [{ ...invoicesEndpoint, fields }],
-    });
+    const endpoints = [{ ...invoicesEndpoint, fields }];
+    await publishVersion(org.ctx, company.id, { version: 'v2', endpoints });
     const { api } = await company.join('editor');
-    expect((await read(api, '?fields=lines', 'invoices', v1)).body.data[0].lines).toEqual([
-      { item: '****', itemName: null, quantity: 2 },
-    ]);
-    const { secret } = await makeKey(org.ctx, company.id);
-    const asKey = await createCaller(publicApp(org.ctx), { secret, organizationId: company.id })(
-      '/v1/invoices?fields=lines',
-    );
-    expect(asKey.body.data[0].lines).toEqual([{ item: 'Anvil', itemName: null, quantity: 2 }]);
+    const shown = (item: string) => [{ item, itemName: null, quantity: 2 }];
+    const [asPerson, asKey] = [
+      await read(api, '?fields=lines', 'invoices', v1),
+      await readPublic(company.id, '?fields=lines'),
+    ];
+    expect(asPerson.body.data[0].lines).toEqual(shown('****'));
+    expect(asKey.body.data[0].lines).toEqual(shown('Anvil'));
   });
 
   it('sends everything that the filters select as CSV, guarded against formulas', async () => {
@@ -215,9 +184,8 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
   });
 
   it('refuses the parameters of pages for CSV, as its description says', async () => {
-    for (const query of ['?page=2', '?pageSize=2']) {
+    for (const query of ['?page=2', '?pageSize=2'])
       expect(await refusal(csv(owner, query))).toEqual([400, 'not_paged']);
-    }
     expect((await csv(owner, '?expand=customer')).status).toBe(400);
     expect(versionRecordRoutes[0]?.download?.description).toContain(
       '`page`, `pageSize` and `expand` are refused with 400',
@@ -227,26 +195,15 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
   it('answers HEAD for CSV as GET, without the records, and ends the export', async () => {
     const query = '?sort=seq&seq_lt=3';
     const full = await csv(owner, query);
+    const names = ['type', 'disposition'].map((name) => `content-${name}`);
+    names.push('x-total-count', 'x-data-synced-at', 'cache-control');
     // More often than exports may run at once: each must have given its permit back.
     for (let round = 0; round < 20; round += 1) {
-      const head = await owner('head', `/api-schema/${ids.v1}/records/invoices${query}`, undefined, {
-        accept: 'text/csv',
-      });
-      expect(head.status).toBe(200);
-      for (const name of [
-        'content-type',
-        'content-disposition',
-        'x-total-count',
-        'x-data-synced-at',
-        'cache-control',
-      ])
-        expect([name, head.headers[name]]).toEqual([name, full.headers[name]]);
-      expect(head.text ?? '').toBe('');
+      const head = await csv(owner, query, 'head');
+      expect([head.status, head.text ?? '']).toEqual([200, '']);
+      for (const name of names) expect([name, head.headers[name]]).toEqual([name, full.headers[name]]);
     }
-    const refused = await owner('head', `/api-schema/${ids.v1}/records/invoices?page=2`, undefined, {
-      accept: 'text/csv',
-    });
-    expect(refused.status).toBe(400);
+    expect((await csv(owner, '?page=2', 'head')).status).toBe(400);
   });
 
   it('404 for an unknown resource, 422 for a draft and a retired version', async () => {

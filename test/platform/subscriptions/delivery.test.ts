@@ -19,6 +19,7 @@ const { site, view } = useDeliveries();
 
 const findHeader = (address: string, name: string): string | undefined =>
   site.mailsTo(address)[0]?.mail.headers.find(({ key }) => key === name)?.value;
+const now = (): string => site.clock.now().toISOString().replace('.000', '');
 
 const notPublished = expect.stringContaining('No sync of this resource has been published yet');
 
@@ -32,15 +33,9 @@ describe('a slot', () => {
       recipients: ['Ada@Example.test', 'bob@example.test'],
       timezone: 'Europe/London',
     });
-    await site.tick();
-    site.send();
-    const [bob, ada] = await site.settled(id, ['sent', 'sent']);
+    const [bob, ada] = await site.deliver(id, ['sent', 'sent']);
     expect([ada?.recipient, bob?.recipient].sort()).toEqual(['ada@example.test', 'bob@example.test']);
-    expect(ada).toMatchObject({
-      records: 3,
-      error: null,
-      slot: site.clock.now().toISOString().replace('.000', ''),
-    });
+    expect(ada).toMatchObject({ records: 3, error: null, slot: now() });
     const [delivered] = site.mailsTo(ada?.recipient ?? '');
     expect(delivered?.mail).toMatchObject({ subject: 'Open invoices: 3 records', messageId: ada?.messageId });
     const { html = '', text = '' } = delivered?.mail ?? {};
@@ -67,34 +62,29 @@ describe('a slot', () => {
       columns: ['tranid', 'total'],
       filters: [{ field: 'total', operator: 'gt', value: '99999999999999999999999' }],
     });
-    await site.as((tx) =>
-      tx('views')
-        .where({ id: empty })
-        .update({ name: 'Late\r\nBcc: eve@example.test', columns: ['tranid', 'gone'] }),
-    );
-    const { id } = await site.subscribe({ viewId: empty });
-    await site.tick();
-    site.send();
-    await site.settled(id, ['sent']);
-    const [delivered] = site.mails.delivered;
-    expect(site.mails.delivered).toHaveLength(1);
-    expect(delivered?.to).toEqual(['ada@example.test']);
-    expect(delivered?.mail.subject).toBe('Late Bcc: eve@example.test: no records');
-    expect(delivered?.mail.bcc).toBeUndefined();
-    expect(delivered?.mail.text).toContain('There are no records.');
-    expect(delivered?.mail.text).toContain('no synced field "gone"');
+    const change = { name: 'Late\r\nBcc: eve@example.test', columns: ['tranid', 'gone'] };
+    await site.as((tx) => tx('views').where({ id: empty }).update(change));
+    await site.deliver((await site.subscribe({ viewId: empty })).id);
+    const [{ to, mail } = {}, ...others] = site.mails.delivered;
+    expect([to, mail?.subject, others]).toEqual([
+      ['ada@example.test'],
+      'Late Bcc: eve@example.test: no records',
+      [],
+    ]);
+    expect(mail?.bcc).toBeUndefined();
+    for (const words of ['There are no records.', 'no synced field "gone"'])
+      expect(mail?.text).toContain(words);
   });
 
   it('is created once per minute of the schedule, and after downtime only the latest', async () => {
     const { id } = await site.subscribe({ viewId: view.id });
-    await site.tick();
-    await site.tick();
-    expect(await site.deliveries(id)).toHaveLength(1);
-    site.clock.advance(90 * minuteMs);
-    await site.tick();
-    await site.tick();
-    expect(await site.deliveries(id)).toHaveLength(2);
-    expect((await site.deliveries(id))[0]?.slot).toBe(site.clock.now().toISOString().replace('.000', ''));
+    for (const slots of [1, 2]) {
+      await site.tick();
+      await site.tick();
+      expect(await site.deliveries(id)).toHaveLength(slots);
+      expect((await site.deliveries(id))[0]?.slot).toBe(now());
+      site.clock.advance(90 * minuteMs);
+    }
   });
 
   it('fails instead of being sent late when the next one is already due', async () => {
@@ -103,9 +93,10 @@ describe('a slot', () => {
     site.clock.advance(2 * minuteMs);
     await site.as((tx) => tx('subscription_slots').update({ next_attempt_at: new Date(0) }));
     await site.tick();
-    const [late, early] = (await site.deliveries(id)).map(({ status, error }) => [status, error]);
-    expect(late).toEqual(['queued', null]);
-    expect(early).toEqual(['failed', 'The service could not send this slot before the next one was due']);
+    expect((await site.deliveries(id)).map(({ status, error }) => [status, error])).toEqual([
+      ['queued', null],
+      ['failed', 'The service could not send this slot before the next one was due'],
+    ]);
   });
 });
 
@@ -133,8 +124,11 @@ describe('reading', () => {
       );
       if (rows[0].status === 'waiting') {
         waits.push(rows[0]);
-        const [waiting] = await site.deliveries(id);
-        expect(waiting).toMatchObject({ status: 'queued', error: notPublished, records: null });
+        expect((await site.deliveries(id))[0]).toMatchObject({
+          status: 'queued',
+          error: notPublished,
+          records: null,
+        });
       }
       await site.as((tx) => tx('subscription_slots').update({ next_attempt_at: new Date(0) }));
     }
@@ -165,20 +159,13 @@ it('several processes deliver each of thirty slots once, and take over the slots
     ids.push((await site.subscribe({ viewId: view.id, recipients: [`p${n}@example.test`] })).id);
   let stuck = 0;
   const ends: (() => void)[] = [];
+  const late = { title: 'x', subject: 'too late', records: 0, attachment: undefined };
   const never = site.run({
     leaseMs: 1_000,
     read: () => {
       stuck += 1;
       return new Promise((resolve) => {
-        ends.push(() =>
-          resolve({
-            title: 'x',
-            subject: 'too late',
-            records: 0,
-            attachment: undefined,
-            layout: () => ({ text: 'x', html: 'x' }),
-          }),
-        );
+        ends.push(() => resolve({ ...late, layout: () => ({ text: 'x', html: 'x' }) }));
       });
     },
   });
@@ -188,10 +175,9 @@ it('several processes deliver each of thirty slots once, and take over the slots
   });
   void never.tick();
   // Wait until it is at its concurrency limit: slots that it claimed later would stay with it.
-  await until(async () => (stuck === concurrency ? true : undefined));
-  await site.as((tx) =>
-    tx('subscription_slots').whereNotNull('lease_id').update({ lease_id: null, lease_until: null }),
-  );
+  await until(async () => stuck === concurrency);
+  const free = { lease_id: null, lease_until: null };
+  await site.as((tx) => tx('subscription_slots').whereNotNull('lease_id').update(free));
   const { address } = site.database;
   const ownPool = openDb(address, address, { control: 4, data: 4 }, 5_000);
   const others = [site.run(), site.run({}, { ...site.ctx, db: ownPool })];
@@ -209,42 +195,30 @@ it('several processes deliver each of thirty slots once, and take over the slots
 });
 
 describe('organizations', () => {
+  const send = async (id: string, api = site.owner): Promise<void> => {
+    expect((await api('post', `/subscriptions/${id}/send`)).status).toBe(202);
+  };
   it('are served fairly: the one with fewer slots in progress is next', async () => {
-    for (let n = 0; n < 3; n += 1) {
-      const { id } = await site.subscribe({ viewId: view.id });
-      expect((await site.owner('post', `/subscriptions/${id}/send`)).status).toBe(202);
-    }
+    for (let n = 0; n < 3; n += 1) await send((await site.subscribe({ viewId: view.id })).id);
     const other = await makeOrganization(site.ctx);
     const secret = (await makeKey(site.ctx, other.id, { permissions: ['write'] })).secret;
     await loadInvoices(site.ctx, other.id, []);
     const api = createApi(site.app, secret);
     const { id } = await site.subscribe({ viewId: await site.view({}, api) }, api);
-    expect((await api('post', `/subscriptions/${id}/send`)).status).toBe(202);
+    await send(id, api);
     const claimed: (string | undefined)[] = [];
     for (let n = 0; n < 5; n += 1)
       claimed.push((await claimSlot(site.ctx, createId(), 60_000))?.organizationId);
-    expect(claimed).toEqual([
-      site.organization.id,
-      other.id,
-      site.organization.id,
-      site.organization.id,
-      undefined,
-    ]);
+    const own = site.organization.id;
+    expect(claimed).toEqual([own, other.id, own, own, undefined]);
     await inTransaction({ db: site.ctx.db, organizationId: other.id }, (tx) => tx('subscriptions').delete());
   });
 
   it('have a daily limit of mails: above it scheduled slots fail with a message, and sending on request is a 429', async () => {
-    const ctx = {
-      ...site.ctx,
-      settings: {
-        ...site.ctx.settings,
-        mail: { ...site.ctx.settings.mail, maxSubscriptionMailsPerDay: 2 },
-      },
-    };
-    const small = createApi(
-      createApp(ctx),
-      (await makeKey(ctx, site.organization.id, { permissions: ['write'] })).secret,
-    );
+    const mail = { ...site.ctx.settings.mail, maxSubscriptionMailsPerDay: 2 };
+    const ctx = { ...site.ctx, settings: { ...site.ctx.settings, mail } };
+    const { secret } = await makeKey(ctx, site.organization.id, { permissions: ['write'] });
+    const small = createApi(createApp(ctx), secret);
     const runner = site.run({}, ctx);
     const three = { viewId: view.id, recipients: ['a@example.test', 'b@example.test', 'c@example.test'] };
     const scheduled = (await site.subscribe(three)).id;
@@ -253,7 +227,7 @@ describe('organizations', () => {
     const message = 'Daily limit reached: an organization sends at most 2 subscription mails a day';
     // A slot that was created while the limit was not reached.
     const late = (await site.subscribe({ ...three, schedule: '0 0 1 1 *' })).id;
-    expect((await site.owner('post', `/subscriptions/${late}/send`)).status).toBe(202);
+    await send(late);
     await runner.tick();
     expect((await site.deliveries(late)).map(({ status, error }) => [status, error])).toEqual(
       Array(3).fill(['failed', message]),
@@ -261,69 +235,54 @@ describe('organizations', () => {
     site.clock.advance(minuteMs);
     await runner.tick();
     const { body } = await small('get', `/subscriptions/${scheduled}`);
-    expect([body.lastSlot.trigger, body.lastSlot.error, (await site.deliveries(scheduled)).length]).toEqual([
-      'schedule',
-      message,
-      3,
-    ]);
+    expect(body.lastSlot).toMatchObject({ trigger: 'schedule', error: message });
+    expect(await site.deliveries(scheduled)).toHaveLength(3);
     // Deleting what was sent does not free any quota.
     await site.as((tx) => tx('outgoing_mails').update({ body: null, status: 'sent' }));
     expect((await small('delete', `/subscriptions/${scheduled}`)).status).toBe(204);
-    const refused = await small('post', `/subscriptions/${late}/send`);
-    expect([refused.status, refused.headers['retry-after'], refused.body.error.message]).toEqual([
-      429,
-      '3600',
-      message,
-    ]);
+    expect(await small('post', `/subscriptions/${late}/send`)).toMatchObject({
+      status: 429,
+      headers: { 'retry-after': '3600' },
+      body: { error: { message } },
+    });
     await runner.stop();
   });
 });
 
 describe('the mail server', () => {
+  /** A subscription whose mail goes to a server that reacts like this at one step. */
+  const sendTo = async (step: ScriptStep, reaction: string) => {
+    const server = await startScriptedServer({ [step]: reaction });
+    onTestFinished(() => server.close());
+    const { id } = await site.subscribe({ viewId: view.id });
+    await site.tick();
+    return { id, server, sender: site.send(server.url) };
+  };
+
   it.each([
-    ['refuses', 'RCPT', '550 no such user', 'failed'],
-    ['hangs up after the message', 'end of data', 'hang up', 'unknown'],
+    ['refuses', 'RCPT', '550 no such user', 'failed', 0],
+    ['hangs up after the message', 'end of data', 'hang up', 'unknown', 1],
   ] as const)(
     '%s: the mail is never sent again, and the delivery has an error',
-    async (_name, step, reaction, status) => {
-      const server = await startScriptedServer({ [step as ScriptStep]: reaction });
-      try {
-        const { id } = await site.subscribe({ viewId: view.id });
-        await site.tick();
-        const sender = site.send(server.url);
-        const [delivery] = await site.settled(id, [status]);
-        expect(delivery?.error).not.toBeNull();
-        server.react(step, '250 ok');
-        await sender.waitUntilIdle();
-        expect(server.messages).toHaveLength(step === 'RCPT' ? 0 : 1);
-      } finally {
-        await site.stopSenders();
-        await server.close();
-      }
+    async (_name, step, reaction, status, messages) => {
+      const { id, server, sender } = await sendTo(step, reaction);
+      const [delivery] = await site.settled(id, [status]);
+      expect(delivery?.error).not.toBeNull();
+      server.react(step, '250 ok');
+      await sender.waitUntilIdle();
+      expect(server.messages).toHaveLength(messages);
     },
   );
 
   it.each([
-    ['responds 451', 'end of data', '451 later'],
-    ['hangs up before the message', 'DATA', 'hang up'],
-  ] as const)('%s: the same mail is retried', async (_name, step, reaction) => {
-    const server = await startScriptedServer({ [step as ScriptStep]: reaction });
-    try {
-      const { id } = await site.subscribe({ viewId: view.id });
-      await site.tick();
-      const sender = site.send(server.url);
-      await until(async () =>
-        server.commands.some((line) => line.startsWith(step === 'end of data' ? 'DATA' : step))
-          ? true
-          : undefined,
-      );
-      server.react(step, step === 'DATA' ? '354 go ahead' : '250 ok');
-      const [delivery] = await site.settled(id, ['sent']);
-      await sender.waitUntilIdle();
-      expect(server.messages.at(-1)).toContain(`Message-ID: ${delivery?.messageId}`);
-    } finally {
-      await site.stopSenders();
-      await server.close();
-    }
+    ['responds 451', 'end of data', '451 later', '250 ok'],
+    ['hangs up before the message', 'DATA', 'hang up', '354 go ahead'],
+  ] as const)('%s: the same mail is retried', async (_name, step, reaction, accepts) => {
+    const { id, server, sender } = await sendTo(step, reaction);
+    await until(async () => server.commands.some((line) => line.startsWith('DATA')));
+    server.react(step, accepts);
+    const [delivery] = await site.settled(id, ['sent']);
+    await sender.waitUntilIdle();
+    expect(server.messages.at(-1)).toContain(`Message-ID: ${delivery?.messageId}`);
   });
 });

@@ -12,7 +12,7 @@ import {
   startSubscriptions,
 } from '../../../src/platform/subscriptions/runner.ts';
 import { type InvoiceRow, loadInvoices, withReads } from '../../public/fixture.ts';
-import { type Answer, createApi } from '../../setup/api.ts';
+import { type Answer, type Api, createApi } from '../../setup/api.ts';
 import { type TestDatabase, testClock, testDatabase, testSettings } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization } from '../../setup/organization.ts';
 import { type Delivered, startMailServer } from '../../setup/smtp.ts';
@@ -36,11 +36,11 @@ export const someInvoices: readonly InvoiceRow[] = [
 ];
 
 /** For the top level of a test file: a view, and after each test no subscriptions and no mails. */
-export function useDeliveries() {
+export function useDeliveries(body: object = {}) {
   const site = useStarted(openSubscriptionSite);
   const view = { id: '' };
   beforeAll(async () => {
-    view.id = await site.view();
+    view.id = await site.view(body);
   });
   beforeEach(() => {
     site.mails.delivered.length = 0;
@@ -55,31 +55,21 @@ export function useDeliveries() {
 
 /** Stores the ERP's labels of the fields. */
 async function insertFieldLabels(ctx: Ctx, organizationId: string): Promise<void> {
-  const labels = {
-    tranid: 'Document number',
-    total: 'Amount',
-    trandate: 'Date',
-    entity: 'Customer',
-    paid: 'Paid',
-  };
-  const fields = Object.entries(labels).map(([name, label]) => ({
-    name,
-    label,
-    type: 'text',
-    syncable: true,
-  }));
-  const described = { name: 'invoice', label: 'Invoice', fields };
-  const row = {
-    organization_id: organizationId,
-    name: 'invoice',
-    position: 0,
-    head: { name: 'invoice', label: 'Invoice' },
-  };
+  const [head, type] = [
+    { name: 'invoice', label: 'Invoice' },
+    { type: 'text', syncable: true },
+  ];
+  const fields = [
+    { name: 'tranid', label: 'Document number', ...type },
+    { name: 'total', label: 'Amount', ...type },
+    { name: 'trandate', label: 'Date', ...type },
+    { name: 'entity', label: 'Customer', ...type },
+    { name: 'paid', label: 'Paid', ...type },
+  ];
   await inTransaction({ db: ctx.db, organizationId }, (tx) =>
     tx('erp_record_types').insert({
-      ...row,
-      description: JSON.stringify(described),
-      described_at: '2026-03-02T10:00:00Z',
+      ...{ organization_id: organizationId, name: 'invoice', position: 0, head },
+      ...{ description: JSON.stringify({ ...head, fields }), described_at: '2026-03-02T10:00:00Z' },
     }),
   );
 }
@@ -108,21 +98,27 @@ export async function openSubscriptionSite(given: { readonly database?: TestData
     ...database.ctx,
     log: createLog('trace', { write: (line: string) => void lines.push(line) }),
   };
+  const makeApi = async (createdBy?: string): Promise<Api> => {
+    const scopes = { permissions: ['write'], ...(createdBy !== undefined && { createdBy }) };
+    return createApi(app, (await makeKey(ctx, organization.id, scopes)).secret);
+  };
   const app = createApp(ctx);
   const organization = await makeOrganization(ctx, { name: 'Aster & Sons' });
-  const owner = createApi(app, (await makeKey(ctx, organization.id, { permissions: ['write'] })).secret);
+  const owner = await makeApi();
   await loadInvoices(ctx, organization.id, someInvoices);
   await insertFieldLabels(ctx, organization.id);
   const runners: SubscriptionRunner[] = [];
   let senders: QueueWorker[] = [];
-  const expectStatus = (answer: Answer, status: number) => {
-    if (answer.status !== status) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+  const create = async (api: Api, path: string, body: object): Promise<{ id: string }> => {
+    const answer = await api('post', path, body);
+    if (answer.status !== 201) throw new Error(`${answer.status} ${answer.text}`);
     return answer.body;
   };
   const deliveries = async (id: string): Promise<Delivery[]> =>
-    expectStatus(await owner('get', `/subscriptions/${id}/deliveries?pageSize=100`), 200).data;
+    (await owner('get', `/subscriptions/${id}/deliveries?pageSize=100`)).body.data;
   const mailsTo = (address: string): Delivered[] => mails.delivered.filter(({ to }) => to.includes(address));
-  return {
+  const listStatuses = (found: readonly Delivery[]) => found.map(({ status }) => status);
+  const site = {
     ctx,
     database,
     clock,
@@ -164,50 +160,41 @@ export async function openSubscriptionSite(given: { readonly database?: TestData
     },
     member: async (role: string | readonly string[]) => {
       const { id } = await makeMember(ctx, organization.id, role);
-      return {
-        id,
-        api: createApi(
-          app,
-          (await makeKey(ctx, organization.id, { permissions: ['write'], createdBy: id })).secret,
-        ),
-      };
+      return { id, api: await makeApi(id) };
     },
     view: async (body: object = {}, api = owner): Promise<string> => {
       const columns = ['tranid', 'entity.name', 'trandate', 'total'];
       const sort = [{ field: 'tranid', direction: 'asc' }];
-      return expectStatus(
-        await api('post', '/views', { name: 'Open invoices', recordType: 'invoice', columns, sort, ...body }),
-        201,
-      ).id;
+      const view = { name: 'Open invoices', recordType: 'invoice', columns, sort, ...body };
+      return (await create(api, '/views', view)).id;
     },
-    subscribe: async (
-      body: { viewId: string } & Record<string, unknown>,
-      api = owner,
-    ): Promise<{ id: string }> =>
-      expectStatus(
-        await api('post', '/subscriptions', {
-          schedule: '* * * * *',
-          recipients: ['ada@example.test'],
-          ...body,
-        }),
-        201,
-      ),
+    subscribe: (body: { viewId: string } & Record<string, unknown>, api = owner) =>
+      create(api, '/subscriptions', {
+        ...{ schedule: '* * * * *', recipients: ['ada@example.test'] },
+        ...body,
+      }),
     deliveries,
     /** Waits until the deliveries have these statuses, in any order. */
     settled: (id: string, statuses: readonly string[]): Promise<Delivery[]> =>
       until(async () => {
         const found = await deliveries(id);
-        const wanted = [...statuses].sort().join();
-        return found
-          .map(({ status }) => status)
-          .sort()
-          .join() === wanted
-          ? found
-          : undefined;
+        return listStatuses(found).sort().join() === [...statuses].sort().join() && found;
       }).catch(async () => {
         throw new Error(`not ${statuses.join()}: ${JSON.stringify(await deliveries(id))}`);
       }),
+    /** Runs what is due, starts a mail sender, and waits until the deliveries have these statuses. */
+    deliver: async (id: string, statuses: readonly string[] = ['sent']): Promise<Delivery[]> => {
+      await site.tick();
+      site.send();
+      return site.settled(id, statuses);
+    },
     mailsTo,
+    /** The first mail to this address; `file` is the text of its attachment. */
+    readMail: (address = 'ada@example.test') => {
+      const { subject = '', html = '', text = '', attachments = [] } = mailsTo(address)[0]?.mail ?? {};
+      const [content] = attachments.map((each) => Buffer.from(each.content as ArrayBuffer).toString('utf8'));
+      return { subject, html, text, attachments, file: content ?? '' };
+    },
     /** The address in the List-Unsubscribe header of the newest mail to this address. */
     findLink: (address: string): string =>
       /^<([^>]+)>$/.exec(
@@ -231,6 +218,7 @@ export async function openSubscriptionSite(given: { readonly database?: TestData
       if (given.database === undefined) await database.close();
     },
   };
+  return site;
 }
 export type SubscriptionSite = Awaited<ReturnType<typeof openSubscriptionSite>>;
 /** The names by which test/access knows them. */

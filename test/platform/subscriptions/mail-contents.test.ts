@@ -1,7 +1,7 @@
 // What a subscription's mail contains: amounts with their currency, CSV files, templates.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type {} from '../../../src/platform/subscriptions/runner.ts';
 import { type InvoiceRow, loadInvoices } from '../../public/fixture.ts';
+import { refusal } from '../../setup/api.ts';
 import { someInvoices, useDeliveries } from './fixture.ts';
 
 const { site, view } = useDeliveries();
@@ -17,9 +17,7 @@ describe('amounts of money', () => {
     ['-0.5', null, '-0.50'],
     [null, 'GBP', ''],
   ];
-  /**
-   * Makes `total` an amount in the currency that the display text of `entity` names, or that nothing names.
-   */
+  /** Makes `total` an amount in the currency that the display text of `entity` names, or that nothing names. */
   const setCurrency = (currency?: string | null) =>
     site.as(async (tx) => {
       const { description: type } = await tx('erp_record_types').first('description');
@@ -29,13 +27,8 @@ describe('amounts of money', () => {
       await tx('erp_record_types').update({ description: JSON.stringify({ ...type, fields }) });
     });
   const deliverMail = async (columns: readonly string[]) => {
-    const { id } = await site.subscribe({
-      viewId: await site.view({ columns, sort: [{ field: 'tranid', direction: 'asc' }] }),
-    });
-    await site.tick();
-    site.send();
-    await site.settled(id, ['sent']);
-    const { html = '', text = '' } = site.mails.delivered[0]?.mail ?? {};
+    await site.deliver((await site.subscribe({ viewId: await site.view({ columns }) })).id);
+    const { html, text } = site.readMail();
     const cells = [...html.matchAll(/text-align:right[^>]*><span[^>]*>Amount<\/span>([^<]*)</g)].map(
       ([, cell = '']) => cell,
     );
@@ -44,22 +37,16 @@ describe('amounts of money', () => {
   const shownBy = async (columns: readonly string[]): Promise<string[]> => {
     const { html, text, cells } = await deliverMail(columns);
     const lines = text.split('\n').filter((line) => line.startsWith('INV-'));
+    const shown = lines.map((line) => line.slice(5).trim());
     // In both parts, and to the right.
-    expect(lines.map((line) => line.slice(5).trim())).toEqual(
-      cells.map((cell) => cell.replace('&lt;b&gt;', '<b>')),
-    );
+    expect(shown).toEqual(cells.map((cell) => cell.replace('&lt;b&gt;', '<b>')));
     expect(new Set(lines.filter((line) => line.length > 5).map((line) => line.length)).size).toBe(1);
     expect(html + text).not.toContain('This view has a problem');
-    return lines.map((line) => line.slice(5).trim());
+    return shown;
   };
   beforeAll(async () => {
     const rows = money.map(
-      ([total, entityName], index): InvoiceRow => ({
-        id: index + 1,
-        tranid: `INV-${index}`,
-        total,
-        entityName,
-      }),
+      ([total, entityName], n): InvoiceRow => ({ id: n + 1, tranid: `INV-${n}`, total, entityName }),
     );
     await loadInvoices(site.ctx, site.organization.id, rows);
   });
@@ -100,11 +87,8 @@ describe('amounts of money', () => {
 
 describe('a CSV file', () => {
   it('contains all records, is stored once for all mails, is safe against formulas, and is deleted once they are sent', async () => {
-    const { id } = await site.subscribe({
-      viewId: view.id,
-      format: 'csv',
-      recipients: ['ada@example.test', 'bob@example.test'],
-    });
+    const recipients = ['ada@example.test', 'bob@example.test'];
+    const { id } = await site.subscribe({ viewId: view.id, format: 'csv', recipients });
     await site.tick();
     const storedFiles = () =>
       site.as((tx) => tx('mail_attachments').select<{ content: string }[]>('content'));
@@ -113,20 +97,19 @@ describe('a CSV file', () => {
     await site.ctx.db.control.raw('select prune_mails()');
     site.send();
     await site.settled(id, ['sent', 'sent']);
-    for (const { mail } of site.mails.delivered) {
-      expect(mail.attachments).toMatchObject([
-        { filename: 'Open invoices.csv', mimeType: 'text/csv', disposition: 'attachment' },
-      ]);
-      const csv = Buffer.from(mail.attachments[0]?.content as ArrayBuffer).toString('utf8');
-      expect(csv.split('\r\n')).toEqual([
+    const expected = { filename: 'Open invoices.csv', mimeType: 'text/csv', disposition: 'attachment' };
+    for (const address of recipients) {
+      const { html, text, attachments, file } = site.readMail(address);
+      expect(attachments).toMatchObject([expected]);
+      expect(file.split('\r\n')).toEqual([
         '\ufeffid,tranid,entity.name,trandate,total',
         '1,INV-1,Ann & <b>Co</b>,2026-01-31,1234.50',
         "2,INV-2,'=1+1,2026-02-01,-15.30",
         '3,INV-3,,,12345678901234567890.10',
         '',
       ]);
-      expect(mail.text).toContain('3 records in Open invoices.csv. As of');
-      expect(mail.html).not.toContain('INV-1');
+      expect(text).toContain('3 records in Open invoices.csv. As of');
+      expect(html).not.toContain('INV-1');
     }
     await site.ctx.db.control.raw('select prune_mails()');
     expect(await storedFiles()).toEqual([]);
@@ -134,28 +117,20 @@ describe('a CSV file', () => {
 
   it('that is too large fails with a message that says what to do, and is read once', async () => {
     const { id } = await site.subscribe({ viewId: view.id, format: 'csv' });
-    const { settings } = site.ctx;
-    const runner = site.run(
-      {},
-      { ...site.ctx, settings: { ...settings, mail: { ...settings.mail, maxAttachmentBytes: 60 } } },
-    );
+    const mail = { ...site.ctx.settings.mail, maxAttachmentBytes: 60 };
+    const runner = site.run({}, { ...site.ctx, settings: { ...site.ctx.settings, mail } });
     await runner.tick();
     await runner.stop();
-    expect(await site.deliveries(id)).toMatchObject([
-      { status: 'failed', error: expect.stringContaining('narrow the view by filters') },
-    ]);
+    const error = expect.stringContaining('narrow the view by filters');
+    expect(await site.deliveries(id)).toMatchObject([{ status: 'failed', error }]);
     expect(await site.as((tx) => tx('subscription_slots').select('attempts'))).toEqual([{ attempts: 1 }]);
   });
 });
 
 describe('a template', () => {
   const template = async (subject: string, body: string): Promise<string> => {
-    const answer = await site.owner('post', '/portal/templates', {
-      key: `mail-${subject.length}-${body.length}`,
-      kind: 'email',
-      subject,
-      body,
-    });
+    const key = `mail-${subject.length}-${body.length}`;
+    const answer = await site.owner('post', '/portal/templates', { key, kind: 'email', subject, body });
     expect(answer.status).toBe(201);
     return answer.body.id;
   };
@@ -165,22 +140,16 @@ describe('a template', () => {
       '<html><body><ul>{% for row in rows %}<li>{{ row.record.tranid }} {{ row.labels.entity }} {{ row.cells[3] }}</li>{% endfor %}</ul></body></html>';
     const templateId = await template('{{ view.name }}: {{ total }} ({{ rows[1].labels.entity }})', body);
     const { id } = await site.subscribe({ viewId: view.id, templateId });
-    await site.tick();
-    site.send();
-    await site.settled(id, ['sent']);
-    const [delivered] = site.mails.delivered;
-    expect(delivered?.mail.subject).toBe('Open invoices: 3 (=1+1)');
-    expect(delivered?.mail.html).toContain(
+    await site.deliver(id);
+    const { subject, html, text } = site.readMail();
+    expect(subject).toBe('Open invoices: 3 (=1+1)');
+    expect(html).toContain(
       '<li>INV-1 Ann &amp; &lt;b&gt;Co&lt;/b&gt; 1234.50</li><li>INV-2 =1+1 -15.30</li>',
     );
-    expect(delivered?.mail.html).toMatch(
-      new RegExp(
-        `href="${site.findLink('ada@example.test').replace('?', '\\?')}"[^>]*>Unsubscribe</a></p>\\s*</body>`,
-      ),
-    );
-    expect(delivered?.mail.text).toContain('12345678901234567890.10');
-    const deleted = await site.owner('delete', `/portal/templates/${templateId}`);
-    expect([deleted.status, deleted.body.error.details[0].code]).toEqual([422, 'in_use']);
+    const link = site.findLink('ada@example.test').replace('?', '\\?');
+    expect(html).toMatch(new RegExp(`href="${link}"[^>]*>Unsubscribe</a></p>\\s*</body>`));
+    expect(text).toContain('12345678901234567890.10');
+    expect(await refusal(site.owner('delete', `/portal/templates/${templateId}`))).toEqual([422, 'in_use']);
   });
 
   it('that fails to render fails the deliveries immediately, with its line', async () => {
@@ -190,25 +159,17 @@ describe('a template', () => {
     );
     const { id } = await site.subscribe({ viewId: view.id, templateId });
     await site.tick();
-    expect(await site.deliveries(id)).toMatchObject([
-      { status: 'failed', error: expect.stringMatching(/^The template "mail-.*line 2/) },
-    ]);
+    const error = expect.stringMatching(/^The template "mail-.*line 2/);
+    expect(await site.deliveries(id)).toMatchObject([{ status: 'failed', error }]);
   });
 
   it('of another kind, or that does not exist, is rejected', async () => {
-    const { body } = await site.owner('post', '/portal/templates', {
-      key: 'document',
-      kind: 'document',
-      body: 'x',
-    });
+    const template = { key: 'document', kind: 'document', body: 'x' };
+    const { body } = await site.owner('post', '/portal/templates', template);
+    const subscription = { viewId: view.id, schedule: '* * * * *', recipients: ['a@b.test'] };
     for (const templateId of [body.id, view.id]) {
-      const answer = await site.owner('post', '/subscriptions', {
-        viewId: view.id,
-        templateId,
-        schedule: '* * * * *',
-        recipients: ['a@b.test'],
-      });
-      expect([answer.status, answer.body.error.details[0].code]).toEqual([422, 'unknown_template']);
+      const asked = site.owner('post', '/subscriptions', { ...subscription, templateId });
+      expect(await refusal(asked)).toEqual([422, 'unknown_template']);
     }
   });
 });

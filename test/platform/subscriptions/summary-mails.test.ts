@@ -1,10 +1,9 @@
 // Mails of a view with a summary: its rows in the mail and in templates, exact and per currency.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { loadInvoices } from '../../public/fixture.ts';
-import { useStarted } from '../../setup/use-started.ts';
-import { openSubscriptionSite } from './fixture.ts';
+import { useDeliveries } from './fixture.ts';
 
-const site = useStarted(() => openSubscriptionSite());
+const { site } = useDeliveries();
 beforeAll(async () => {
   const [euros, yen] = [
     { entity: '1', entityName: 'EUR' },
@@ -16,35 +15,20 @@ beforeAll(async () => {
     { id: 3, tranid: 'C', total: '12345678901234567890.10', trandate: '2026-02-01', ...yen, status: '<b>' },
     { id: 4, tranid: 'D', total: '5', trandate: null, ...yen, status: null },
   ]);
-  await site.as((tx) =>
-    tx('erp_record_types').update({
-      description: JSON.stringify({
-        name: 'invoice',
-        label: 'Invoice',
-        fields: [
-          { name: 'total', label: 'Amount', type: 'number', currency: 'entity' },
-          { name: 'entity', label: 'Currency', type: 'reference' },
-          { name: 'trandate', label: 'Date', type: 'date' },
-          { name: 'status', label: 'Status', type: 'text' },
-        ],
-      }),
-    }),
-  );
+  const fields = [
+    { name: 'total', label: 'Amount', type: 'number', currency: 'entity' },
+    { name: 'entity', label: 'Currency', type: 'reference' },
+    { name: 'trandate', label: 'Date', type: 'date' },
+    { name: 'status', label: 'Status', type: 'text' },
+  ];
+  const description = JSON.stringify({ name: 'invoice', label: 'Invoice', fields });
+  await site.as((tx) => tx('erp_record_types').update({ description }));
 });
 
-async function deliverMail(
-  summary: object,
-  given: object = {},
-): Promise<{ subject?: string; html: string; text: string }> {
-  site.mails.delivered.length = 0;
+async function deliverMail(summary: object, given: object = {}) {
   const viewId = await site.view({ name: 'Totals', columns: ['tranid'], sort: [], summary });
-  const { id } = await site.subscribe({ viewId, ...given });
-  await site.tick();
-  site.send();
-  await site.settled(id, ['sent']);
-  const { subject = '', html = '', text = '' } = site.mailsTo('ada@example.test')[0]?.mail ?? {};
-  await site.owner('delete', `/subscriptions/${id}`);
-  return { subject, html: html || '', text };
+  await site.deliver((await site.subscribe({ viewId, ...given })).id);
+  return site.readMail();
 }
 
 describe('a mail of a view with a summary', () => {
@@ -88,20 +72,8 @@ describe('a mail of a view with a summary', () => {
   });
 
   it('attaches the records, not the rows, as CSV', async () => {
-    const viewId = await site.view({
-      name: 'Totals',
-      columns: ['tranid'],
-      sort: [],
-      summary: { groups: [{ field: 'status' }] },
-    });
-    const { id } = await site.subscribe({ viewId, format: 'csv', recipients: ['csv@example.test'] });
-    await site.tick();
-    site.send();
-    await site.settled(id, ['sent']);
-    const { subject, attachments } = site.mailsTo('csv@example.test')[0]?.mail ?? {};
+    const { subject, file } = await deliverMail({ groups: [{ field: 'status' }] }, { format: 'csv' });
     expect(subject).toBe('Totals: 4 records');
-    expect(Buffer.from(attachments?.[0]?.content as ArrayBuffer).toString('utf8')).toContain(
-      '1,A\r\n2,B\r\n',
-    );
+    expect(file).toContain('1,A\r\n2,B\r\n');
   });
 });

@@ -30,12 +30,7 @@ const readRecipients = async (id: string): Promise<Record<string, string>> => {
   return Object.fromEntries(pluck(body.recipients, 'email', 'status'));
 };
 const post = (link: string, body: string, type: string | undefined) =>
-  site.visit(
-    'post',
-    link,
-    type === undefined ? {} : { 'content-type': type },
-    body === '' ? undefined : body,
-  );
+  site.visit('post', link, type === undefined ? {} : { 'content-type': type }, body || undefined);
 const parseToken = (link: string): string => new URL(link).searchParams.get('token') ?? '';
 
 describe('the unsubscribe link', () => {
@@ -67,11 +62,8 @@ describe('the unsubscribe link', () => {
   ])('POST %s unsubscribes immediately: no sign-in, no cookie, no redirect', async (_name, body, type) => {
     const { id, ada, bob, link } = await sent();
     const response = await post(link, body, type);
-    expect([response.status, response.headers['location'], response.headers['set-cookie']]).toEqual([
-      200,
-      undefined,
-      undefined,
-    ]);
+    expect(response.status).toBe(200);
+    for (const name of ['location', 'set-cookie']) expect(response.headers).not.toHaveProperty(name);
     expect(response.text).toContain(`${ada} will receive no more mails`);
     expect(await readRecipients(id)).toEqual({ [ada]: 'unsubscribed', [bob]: 'active' });
     const again = await post(link, body, type);
@@ -80,13 +72,13 @@ describe('the unsubscribe link', () => {
     expect(site.mailsTo(ada)).toHaveLength(1);
     expect((await site.visit('get', link)).text).toContain('You are unsubscribed');
   });
+
   it('can be undone only by its own button, which is audited like unsubscribing', async () => {
     const { id, ada, link } = await sent();
     const page = await site.visit('post', link);
     expect(page.text).toContain(`action="/unsubscribe/undo?token=${parseToken(link)}"`);
-    await site.owner('patch', `/subscriptions/${id}`, {
-      recipients: [ada.toUpperCase(), 'new@example.test'],
-    });
+    const recipients = [ada.toUpperCase(), 'new@example.test'];
+    await site.owner('patch', `/subscriptions/${id}`, { recipients });
     expect(await readRecipients(id)).toEqual({ [ada]: 'unsubscribed', 'new@example.test': 'active' });
     await site.owner('patch', `/subscriptions/${id}`, { recipients: ['new@example.test'] });
     await site.owner('patch', `/subscriptions/${id}`, { recipients: [ada] });
@@ -94,12 +86,8 @@ describe('the unsubscribe link', () => {
     const back = await site.visit('post', link.replace('/unsubscribe?', '/unsubscribe/undo?'));
     expect(back.text).toMatch(/sends mails like “[^”]+” to/);
     expect(await readRecipients(id)).toEqual({ [ada]: 'active' });
-    const { body } = await site.owner(
-      'get',
-      `/organizations/${site.organization.id}/audit-log?targetId=${id}&pageSize=3`,
-    );
-    const rows = pluck(body.data, 'action');
-    expect(rows).toContain('subscription.resubscribe');
+    const log = `/organizations/${site.organization.id}/audit-log?targetId=${id}&pageSize=3`;
+    expect(pluck((await site.owner('get', log)).body.data, 'action')).toContain('subscription.resubscribe');
   });
 
   it('cancels the queued mail of that recipient, and no other one', async () => {
@@ -118,12 +106,8 @@ describe('the unsubscribe link', () => {
     await site.owner('patch', `/subscriptions/${id}`, { recipients: [bob] });
     expect((await site.visit('get', link)).text).toContain(`has removed ${ada} from the list`);
     expect((await site.owner('delete', `/subscriptions/${id}`)).status).toBe(204);
-    for (const address of [
-      link,
-      link.slice(0, -1),
-      'https://portal.example.test/unsubscribe',
-      `${link}&token=x`,
-    ])
+    const unknown = ['https://portal.example.test/unsubscribe', `${link}&token=x`, link.slice(0, -1)];
+    for (const address of [link, ...unknown])
       for (const method of ['get', 'post'] as const) {
         const { status, text } = await site.visit(method, address);
         expect([method, address, status]).toEqual([method, address, 404]);
@@ -137,15 +121,10 @@ describe('the unsubscribe link', () => {
     await site.visit('post', link);
     expect(site.lines.some((line) => line.includes('"/unsubscribe"'))).toBe(true);
     expect(site.lines.join('')).not.toContain(parseToken(link));
-    for (const table of [
-      'subscription_links',
-      'subscription_recipients',
-      'subscription_deliveries',
-      'outgoing_mails',
-      'audit_log',
-    ]) {
+    const own = ['links', 'recipients', 'deliveries'].map((end) => `subscription_${end}`);
+    for (const name of [...own, 'outgoing_mails', 'audit_log']) {
       const { rows } = await site.as((tx) =>
-        tx.raw(`select string_agg(t::text, ' ') as text from ${table} t`),
+        tx.raw(`select string_agg(t::text, ' ') as text from ${name} t`),
       );
       expect(rows[0].text).not.toContain(parseToken(link));
     }
