@@ -1,13 +1,15 @@
 // No key is made, widened, rotated or extended beyond what its maker may do: reading records, permissions,
 // and how long.
-import supertest from 'supertest';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { unlimitedLayer } from '../../../src/core/record-access.ts';
 import { assertWithinCeiling } from '../../../src/platform/api-keys/ceiling.ts';
-import { type Answer, type Api, createApi, listCodes, refusal } from '../../setup/api.ts';
+import { createCaller } from '../../public/fixture.ts';
+import { type Answer, createApi, listCodes, refusal } from '../../setup/api.ts';
 import { type Person, useOrganization } from '../../setup/use-organization.ts';
+import { createKeyCalls } from './fixture.ts';
 
 const org = useOrganization();
+const { create, read, patch, rotate, change, readStatus } = createKeyCalls(org);
 
 beforeAll(async () => {
   const endpoints = ['invoices', 'customers'].map((name) => ({
@@ -19,21 +21,13 @@ beforeAll(async () => {
     expect((await org.api('post', '/api-schema', { endpoints })).body.version).toBe(version);
 });
 
-type Made = { id: string; secret: string; expiresAt: string };
-const create = async (body: object = {}, api: Api = org.api): Promise<Made> => {
-  const answer = await api('post', '/api-keys', { name: 'made', ...body });
-  expect(answer.status, JSON.stringify(answer.body)).toBe(201);
-  return answer.body;
-};
 const keyRights = ['api-key:read', 'api-key:create', 'api-key:update'];
-const readStatus = async (secret: string): Promise<number> =>
-  (await createApi(org.app, secret)('get', '/whoami')).status;
 const inMinutes = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString();
 const notReading = (answer: Answer) =>
-  expect([answer.status, answer.body.error?.message, listCodes(answer)]).toEqual([
-    403,
+  expect([answer.body.error?.message, answer.status, ...listCodes(answer)]).toEqual([
     'Missing required permission: record:read',
-    ['escalation'],
+    403,
+    'escalation',
   ]);
 
 describe('a role without record:read', () => {
@@ -60,11 +54,10 @@ describe('a role without record:read', () => {
   it('rotates no key, and the secret that was there keeps working', async () => {
     const { id, secret } = await create({ scopes: { resources: ['invoices'] } });
     for (const api of await byKeyAndSession())
-      for (const body of [{}, { gracePeriodSeconds: 60 }])
-        notReading(await api('post', `/api-keys/${id}/rotate`, body));
-    notReading(await member.api('post', `/api-keys/${member.keyId}/rotate`, {}));
+      for (const body of [{}, { gracePeriodSeconds: 60 }]) notReading(await rotate(id, body, api));
+    notReading(await rotate(member.keyId, {}, member.api));
     expect(await readStatus(secret)).toBe(200);
-    expect((await reader.api('post', `/api-keys/${id}/rotate`, {})).status).toBe(201);
+    expect((await rotate(id, {}, reader.api)).status).toBe(201);
   });
 
   it.each([
@@ -76,34 +69,29 @@ describe('a role without record:read', () => {
   ])("widens no key %s, also not another member's", async (_name, scopes) => {
     const narrow = { versions: ['v1'], resources: ['invoices'], permissions: [] };
     const { id } = await create({ scopes: narrow });
-    for (const api of await byKeyAndSession()) notReading(await api('patch', `/api-keys/${id}`, { scopes }));
-    expect((await org.api('get', `/api-keys/${id}`)).body.scopes).toEqual({
-      ...narrow,
-      rows: null,
-      fields: null,
-      unmasked: false,
-    });
-    expect((await reader.api('patch', `/api-keys/${id}`, { scopes })).status).toBe(200);
+    for (const api of await byKeyAndSession()) notReading(await patch(id, { scopes }, api));
+    expect((await read(id)).scopes).toEqual({ ...narrow, rows: null, fields: null, unmasked: false });
+    expect((await patch(id, { scopes }, reader.api)).status).toBe(200);
   });
 
   it('extends no lifetime and revives no key', async () => {
     const { id, expiresAt } = await create({ scopes: { resources: ['invoices'] }, expiresAt: inMinutes(60) });
-    for (const later of [null, inMinutes(120)])
-      notReading(await member.api('patch', `/api-keys/${id}`, { expiresAt: later }));
-    expect((await org.api('get', `/api-keys/${id}`)).body.expiresAt).toBe(expiresAt);
-    await org.sql((tx) => tx('api_keys').where({ id }).update({ expires_at: '2020-01-01T00:00:00Z' }));
-    notReading(await member.api('patch', `/api-keys/${id}`, { expiresAt: inMinutes(60) }));
-    expect((await reader.api('patch', `/api-keys/${id}`, { expiresAt: inMinutes(60) })).status).toBe(200);
+    for (const later of [null, inMinutes(120)]) notReading(await patch(id, { expiresAt: later }, member.api));
+    expect((await read(id)).expiresAt).toBe(expiresAt);
+    await change(id, { expires_at: '2020-01-01T00:00:00Z' });
+    notReading(await patch(id, { expiresAt: inMinutes(60) }, member.api));
+    expect((await patch(id, { expiresAt: inMinutes(60) }, reader.api)).status).toBe(200);
   });
 
   it('still narrows, shortens, renames and revokes', async () => {
     const { id } = await create({ scopes: { resources: ['invoices', 'customers'], permissions: ['write'] } });
-    const change = async (body: object) =>
-      expect((await member.api('patch', `/api-keys/${id}`, body)).status).toBe(200);
-    await change({ scopes: { resources: ['invoices'], permissions: ['write'] } });
-    await change({ scopes: { versions: ['v1'], resources: ['invoices'], permissions: ['read'] } });
-    await change({ expiresAt: inMinutes(60) });
-    await change({ name: 'Other', expiresAt: inMinutes(30) });
+    for (const body of [
+      { scopes: { resources: ['invoices'], permissions: ['write'] } },
+      { scopes: { versions: ['v1'], resources: ['invoices'], permissions: ['read'] } },
+      { expiresAt: inMinutes(60) },
+      { name: 'Other', expiresAt: inMinutes(30) },
+    ])
+      expect([body, (await patch(id, body, member.api)).status]).toEqual([body, 200]);
     const { api } = await org.join(['api-key:delete']);
     expect((await api('delete', `/api-keys/${id}`)).status).toBe(204);
   });
@@ -122,23 +110,21 @@ describe('a key that expires', () => {
     for (const expiresAt of [undefined, null, inMinutes(61)])
       outlives(await api('post', '/api-keys', { name: 'mine', expiresAt }));
     const own = await create({ expiresAt: inMinutes(30), scopes: { resources: ['invoices'] } }, api);
-    outlives(await api('patch', `/api-keys/${own.id}`, { expiresAt: inMinutes(120) }));
+    outlives(await patch(own.id, { expiresAt: inMinutes(120) }, api));
     const endless = await create({ scopes: { resources: ['invoices'] } });
-    outlives(await api('post', `/api-keys/${endless.id}/rotate`, {}));
-    outlives(await api('patch', `/api-keys/${endless.id}`, { scopes: {} }));
-    expect((await api('patch', `/api-keys/${own.id}`, { scopes: {}, expiresAt: inMinutes(59) })).status).toBe(
-      200,
-    );
-    expect((await api('patch', `/api-keys/${endless.id}`, { name: 'Renamed' })).status).toBe(200);
-    expect((await api('post', `/api-keys/${short.id}/rotate`, {})).status).toBe(201);
+    outlives(await rotate(endless.id, {}, api));
+    outlives(await patch(endless.id, { scopes: {} }, api));
+    expect((await patch(own.id, { scopes: {}, expiresAt: inMinutes(59) }, api)).status).toBe(200);
+    expect((await patch(endless.id, { name: 'Renamed' }, api)).status).toBe(200);
+    expect((await rotate(short.id, {}, api)).status).toBe(201);
   });
 
   it('includes the old secret of a rotation during its grace period', async () => {
     const made = await create({ scopes: { permissions: ['write'] } });
-    const rotated = await org.api('post', `/api-keys/${made.id}/rotate`, { gracePeriodSeconds: 600 });
+    const rotated = await rotate(made.id, { gracePeriodSeconds: 600 });
     const old = createApi(org.app, made.secret);
     outlives(await old('post', '/api-keys', { name: 'mine' }));
-    outlives(await old('post', `/api-keys/${made.id}/rotate`, {}));
+    outlives(await rotate(made.id, {}, old));
     await create({ expiresAt: inMinutes(5) }, old);
     await create({}, createApi(org.app, rotated.body.secret));
   });
@@ -151,17 +137,12 @@ it.each([
   "while a former holder's secret works: 422 when the %s are widened after a rotation with a grace period",
   async (_name, scopes) => {
     const { id, secret } = await create({ scopes: { versions: ['v1'], resources: ['invoices'] } });
-    await org.api('post', `/api-keys/${id}/rotate`, { gracePeriodSeconds: 3600 });
-    expect(listCodes(await org.api('patch', `/api-keys/${id}`, { scopes }))).toEqual(['grace_running']);
-    expect(
-      await refusal(
-        supertest(org.app)
-          .get('/api/public/v1/customers')
-          .set({ authorization: `Bearer ${secret}`, 'x-tenant-id': org.id }),
-      ),
-    ).toEqual([403, 'resource_out_of_scope']);
-    await org.api('post', `/api-keys/${id}/rotate`, {});
-    expect((await org.api('patch', `/api-keys/${id}`, { scopes })).status).toBe(200);
+    await rotate(id, { gracePeriodSeconds: 3600 });
+    expect(await refusal(patch(id, { scopes }))).toEqual([422, 'grace_running']);
+    const read = createCaller(org.app, { secret, organizationId: org.id })('/v1/customers');
+    expect(await refusal(read)).toEqual([403, 'resource_out_of_scope']);
+    await rotate(id);
+    expect((await patch(id, { scopes })).status).toBe(200);
   },
 );
 
