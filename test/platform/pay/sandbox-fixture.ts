@@ -115,6 +115,13 @@ function createDesk(
       await payWork.waitUntilIdle();
       await writeBack.waitUntilIdle();
     },
+    /** Replaces the configuration; throws unless that is a success. */
+    configure: (given: object = {}) => call('put', '/pay/config', configBody(given)),
+    /** Pays, and runs what is due for the payment. */
+    settle: async (checkout: { url: string; paymentId: string }, card?: string) => {
+      await fixture.pay(checkout, card);
+      await fixture.work(checkout.paymentId);
+    },
     readPayment: ({ paymentId }: { paymentId: string }) => call('get', `/pay/payments/${paymentId}`),
     /** Stores an invoice in the warehouse, as the last sync would have. */
     sync: (id: string, due: string) =>
