@@ -150,8 +150,7 @@ describe('an agent', () => {
         apiVersion: 'v1',
       })
     ).body;
-    const asked = (times: number) =>
-      until(async () => (site.provider.asked.length === times ? true : undefined));
+    const asked = (times: number) => until(async () => site.provider.asked.length === times);
     await asked(1);
     expect((await mine.api('post', `/agents/${id}/stop`)).body.status).toBe('stopped');
     expect((await mine.api('post', `/agents/${id}/start`)).body.status).toBe('provisioning');
@@ -161,7 +160,7 @@ describe('an agent', () => {
     const other = (
       await mine.api('post', '/agents', { name: `Agent ${createId()}`, model: 'offline', apiVersion: 'v1' })
     ).body;
-    await until(async () => ((await read(other.id)).status === 'running' ? true : undefined));
+    await until(async () => (await read(other.id)).status === 'running');
     expect((await read(id)).status).toBe('provisioning');
     second.resolve();
     await waitForAgentWork(site.ctx);

@@ -18,8 +18,8 @@ beforeAll(async () => {
     ids.push((await org.api('post', '/sync-configs', { name: recordType, recordType })).body.id);
   for (const id of ids) await org.api('post', `/sync-configs/${id}/trigger`, {});
   for (const id of ids)
-    await until(async () =>
-      (await org.api('get', `/sync-configs/${id}`)).body.lastRun?.status === 'succeeded' ? true : undefined,
+    await until(
+      async () => (await org.api('get', `/sync-configs/${id}`)).body.lastRun?.status === 'succeeded',
     );
   await background.stop();
 }, 180_000);

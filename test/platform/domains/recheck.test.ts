@@ -216,7 +216,7 @@ describe('many due domains', () => {
     const checks = startChecks();
     try {
       await until(async () =>
-        (await Promise.all(many.map(show))).every(({ status }) => status === 'verified') ? true : undefined,
+        (await Promise.all(many.map(show))).every(({ status }) => status === 'verified'),
       );
       expect((await show(silent)).lastCheckedAt).toBeNull();
     } finally {

@@ -1,81 +1,61 @@
 // Accepting an invitation: by the invited person, once, while it is open and its sender could still grant the
 // role.
 
-import type { Knex } from 'knex';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openKnex } from '../../../src/db/connect.ts';
-import { createApi, listCodes, refusal } from '../../setup/api.ts';
-import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
+import { describe, expect, it } from 'vitest';
+import { createApi, refusal } from '../../setup/api.ts';
+import { makeOrganization, makeSession } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
-import { type InvitationSite, openInvitationSite } from './fixture.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { openInvitationSite } from './fixture.ts';
 
-let site: InvitationSite;
-let admin: Knex;
-beforeAll(async () => {
-  site = await openInvitationSite();
-  admin = openKnex(site.database.address, null, 1);
-});
-afterAll(async () => {
-  await admin.destroy();
-  await site.close();
-});
+const site = useStarted(() => openInvitationSite());
 
-const findMembership = (userId: string) =>
-  site.as(site.organization.id, (tx) =>
-    tx('memberships as m')
-      .join('roles as r', 'r.id', 'm.role_id')
-      .where('m.user_id', userId)
-      .first<{ name: string } | undefined>('r.name'),
-  );
-const changeInvitation = (id: string, columns: object) =>
-  site.as(site.organization.id, (tx) => tx('invitations').where({ id }).update(columns));
+const membershipOf = (userId: string) => site.admin('memberships').where({ user_id: userId });
+/** The names of a person's roles in the organization. */
+const readRoles = (userId: string): Promise<string[]> =>
+  membershipOf(userId).join('roles as r', 'r.id', 'memberships.role_id').pluck('r.name');
+const whoami = (headers: Record<string, string>) =>
+  createApi(site.app, null)('get', '/whoami', undefined, headers);
 
 describe('POST /invitations/accept', () => {
   it('makes the person a member with the role, writes an audit entry, and activates the organization in their session', async () => {
     const { id } = await site.invite('joins@example.test', 'editor');
     const person = await site.signIn('joins@example.test');
-    expect(await createApi(site.app, null)('get', '/whoami', undefined, person.headers)).toMatchObject({
-      status: 200,
-      body: { organization: null },
-    });
+    expect(await whoami(person.headers)).toMatchObject({ status: 200, body: { organization: null } });
     const answer = await site.accept(await site.getToken('joins@example.test'), person.headers);
+    const { id: organizationId, slug } = site.organization;
     expect([answer.status, answer.body]).toEqual([
       200,
       {
-        organization: { id: site.organization.id, slug: site.organization.slug, name: 'Aster & Sons' },
+        organization: { id: organizationId, slug, name: 'Aster & Sons' },
         role: { id: await site.roleId('editor'), name: 'editor' },
       },
     ]);
-    const who = await createApi(site.app, null)('get', '/whoami', undefined, person.headers);
-    expect(who.body).toMatchObject({
+    expect((await whoami(person.headers)).body).toMatchObject({
       user: { id: person.id },
-      organization: { id: site.organization.id },
+      organization: { id: organizationId },
       membership: { role: { name: 'editor' } },
     });
-    const audit = await site.as(site.organization.id, (tx) =>
-      tx('audit_log').where({ target_id: id, action: 'invitation.accept' }).first(),
-    );
-    expect(audit).toMatchObject({
-      actor_id: person.id,
-      actor_email: 'joins@example.test',
-      credential_kind: 'session',
-      credential_id: person.sessionId,
-      ip: '127.0.0.1',
-    });
-    expect(audit.request_id).toBe(answer.headers['x-request-id']);
-    expect((await site.owner('get', `${site.invitations}/${id}`)).body.status).toBe('accepted');
+    const log = await site.auditLog().where({ target_id: id, action: 'invitation.accept' });
+    expect(log).toMatchObject([
+      {
+        ...{ actor_id: person.id, actor_email: 'joins@example.test', ip: '127.0.0.1' },
+        ...{ credential_kind: 'session', credential_id: person.sessionId },
+        request_id: answer.headers['x-request-id'],
+      },
+    ]);
+    expect((await site.read(id)).status).toBe('accepted');
   });
 
   it('keeps the active organization of a session, and compares addresses without case', async () => {
     const other = await makeOrganization(site.ctx, { ownerEmail: 'Both.Sides@example.test' });
     await site.invite('both.sides@EXAMPLE.test');
     const session = await makeSession(site.ctx, other.ownerId, other.id);
-    expect((await site.accept(await site.getToken('both.sides@example.test'), session.headers)).status).toBe(
-      200,
-    );
-    const who = await createApi(site.app, null)('get', '/whoami', undefined, session.headers);
-    expect(who.body.organization.id).toBe(other.id);
-    expect(await findMembership(other.ownerId)).toEqual({ name: 'viewer' });
+    const token = await site.getToken('both.sides@example.test');
+    expect((await site.accept(token, session.headers)).status).toBe(200);
+    expect((await whoami(session.headers)).body.organization.id).toBe(other.id);
+    const own = membershipOf(other.ownerId).where('memberships.organization_id', site.organization.id);
+    expect(await own.pluck('role_id')).toEqual([await site.roleId('viewer')]);
   });
 
   it('422 the second time; one of several concurrent requests succeeds', async () => {
@@ -85,10 +65,8 @@ describe('POST /invitations/accept', () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => site.accept(token, person.headers)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 422, 422, 422, 422]);
     expect(await refusal(site.accept(token, person.headers))).toEqual([422, 'already_accepted']);
-    const audit = await site.as(site.organization.id, (tx) =>
-      tx('audit_log').where({ action: 'invitation.accept', actor_id: person.id }),
-    );
-    expect(audit).toHaveLength(1);
+    const log = site.auditLog().where({ action: 'invitation.accept', actor_id: person.id });
+    expect(await log).toHaveLength(1);
   });
 
   it('404 for an unknown token', async () => {
@@ -103,70 +81,53 @@ describe('POST /invitations/accept', () => {
     const { id } = await site.invite('hers@example.test');
     const token = await site.getToken('hers@example.test');
     const thief = await site.signIn('thief@example.test');
-    for (const prepare of [async () => undefined, () => site.owner('delete', `${site.invitations}/${id}`)]) {
+    for (const prepare of [async () => undefined, () => site.revoke(id)]) {
       await prepare();
       const answer = await site.accept(token, thief.headers);
-      expect([answer.status, listCodes(answer)]).toEqual([403, ['other_address']]);
+      expect(await refusal(answer)).toEqual([403, 'other_address']);
       expect(JSON.stringify(answer.body)).not.toMatch(/hers@|Aster/);
     }
-    expect(await findMembership(thief.id)).toBeUndefined();
+    expect(await readRoles(thief.id)).toEqual([]);
   });
 
   it('422 when it has expired', async () => {
     const { id } = await site.invite('slow@example.test');
     const token = await site.getToken('slow@example.test');
-    await changeInvitation(id, { expires_at: new Date(Date.now() - 1) });
+    await site.change(id, { expires_at: new Date(Date.now() - 1) });
     const person = await site.signIn('slow@example.test');
-    expect(listCodes(await site.accept(token, person.headers))).toEqual(['expired']);
-    expect(await findMembership(person.id)).toBeUndefined();
+    expect(await refusal(site.accept(token, person.headers))).toEqual([422, 'expired']);
+    expect(await readRoles(person.id)).toEqual([]);
   });
 
   it('422 for an existing member, whose role stays', async () => {
     await site.invite('inside@example.test', 'owner');
     const token = await site.getToken('inside@example.test');
     const person = await site.signIn('inside@example.test');
-    const viewer = await site.roleId('viewer');
-    await site.as(site.organization.id, (tx) =>
-      tx('memberships').insert({
-        organization_id: site.organization.id,
-        user_id: person.id,
-        role_id: viewer,
-      }),
-    );
-    expect(listCodes(await site.accept(token, person.headers))).toEqual(['already_member']);
-    expect(await findMembership(person.id)).toEqual({ name: 'viewer' });
+    const own = { organization_id: site.organization.id, user_id: person.id };
+    await site.admin('memberships').insert({ ...own, role_id: await site.roleId('viewer') });
+    expect(await refusal(site.accept(token, person.headers))).toEqual([422, 'already_member']);
+    expect(await readRoles(person.id)).toEqual(['viewer']);
   });
 });
 
 describe('an invitation whose sender', () => {
   async function invitedBy(role: string | readonly string[], roleId: string, email: string) {
-    const sender = await makeMember(site.ctx, site.organization.id, role);
-    const api = createApi(
-      site.app,
-      (await makeKey(site.ctx, site.organization.id, { permissions: ['write'], createdBy: sender.id }))
-        .secret,
-    );
-    const answer = await api('post', site.invitations, { email, roleId });
-    expect(answer.status, JSON.stringify(answer.body)).toBe(201);
+    const sender = await site.memberApi(role);
+    const answer = await site.tryInvite(email, roleId, sender.api);
+    expect(answer.status, answer.text).toBe(201);
     const person = await site.signIn(email);
-    return {
-      senderId: sender.id,
-      id: answer.body.id as string,
-      accept: async () => site.accept(await site.getToken(email), person.headers),
-      person,
-    };
+    const accept = async () => site.accept(await site.getToken(email), person.headers);
+    return { senderId: sender.id, id: answer.body.id as string, accept, person };
   }
+  const invalid = [422, 'no_longer_valid'];
 
   it('left is no longer valid until someone else resends it', async () => {
-    const { senderId, id, accept, person } = await invitedBy(
-      'admin',
-      await site.roleId('viewer'),
-      'left@example.test',
-    );
-    await site.as(site.organization.id, (tx) => tx('memberships').where({ user_id: senderId }).delete());
-    expect(listCodes(await accept())).toEqual(['no_longer_valid']);
-    expect(await findMembership(person.id)).toBeUndefined();
-    await site.owner('post', `${site.invitations}/${id}/resend`);
+    const viewer = await site.roleId('viewer');
+    const { senderId, id, accept, person } = await invitedBy('admin', viewer, 'left@example.test');
+    await membershipOf(senderId).delete();
+    expect(await refusal(accept())).toEqual(invalid);
+    expect(await readRoles(person.id)).toEqual([]);
+    await site.resend(id);
     expect((await site.accept(await site.getToken('left@example.test', 2), person.headers)).status).toBe(200);
   });
 
@@ -176,51 +137,35 @@ describe('an invitation whose sender', () => {
       await site.roleId('editor'),
       'demoted@example.test',
     );
-    const viewer = await site.roleId('viewer');
-    await site.as(site.organization.id, (tx) =>
-      tx('memberships').where({ user_id: senderId }).update({ role_id: viewer }),
-    );
-    expect(listCodes(await accept())).toEqual(['no_longer_valid']);
+    await membershipOf(senderId).update({ role_id: await site.roleId('viewer') });
+    expect(await refusal(accept())).toEqual(invalid);
   });
 
   it('lacks a permission that the role got since is no longer valid', async () => {
     const roleId = await site.makeRole(['team:read']);
     const { accept } = await invitedBy(['invitation:create', 'team:read'], roleId, 'widened@example.test');
-    await site.as(site.organization.id, (tx) =>
-      tx('roles')
-        .where({ id: roleId })
-        .update({ permissions: ['team:read', 'api-key:create'] }),
-    );
-    expect(listCodes(await accept())).toEqual(['no_longer_valid']);
-    await site.as(site.organization.id, (tx) =>
-      tx('roles')
-        .where({ id: roleId })
-        .update({ permissions: ['team:read'] }),
-    );
+    const setPermissions = (...permissions: string[]) =>
+      site.admin('roles').where({ id: roleId }).update({ permissions });
+    await setPermissions('team:read', 'api-key:create');
+    expect(await refusal(accept())).toEqual(invalid);
+    await setPermissions('team:read');
     expect((await accept()).status).toBe(200);
   });
 
   it('is being demoted concurrently: acceptance waits for the outcome', async () => {
-    const { senderId, accept, person } = await invitedBy(
-      'admin',
-      await site.roleId('editor'),
-      'moment@example.test',
-    );
+    const email = 'moment@example.test';
+    const { senderId, accept, person } = await invitedBy('admin', await site.roleId('editor'), email);
     const viewer = await site.roleId('viewer');
-    await site.getToken('moment@example.test');
-    let answer: ReturnType<typeof accept> | undefined;
-    await site.as(site.organization.id, async (tx) => {
-      await tx('memberships').where({ user_id: senderId }).update({ role_id: viewer });
-      answer = accept();
-      await until(async () => {
-        const { rows } = await admin.raw(
-          "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-        );
-        return rows.length > 0 ? true : undefined;
-      });
-    });
-    expect(answer === undefined ? [] : listCodes(await answer)).toEqual(['no_longer_valid']);
-    expect(await findMembership(person.id)).toBeUndefined();
+    await site.getToken(email);
+    const demotion = await site.admin.transaction();
+    await demotion('memberships').where({ user_id: senderId }).update({ role_id: viewer });
+    const answer = accept();
+    const waiting =
+      "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+    await until(async () => (await site.admin.raw(waiting)).rows.length > 0);
+    await demotion.commit();
+    expect(await refusal(answer)).toEqual(invalid);
+    expect(await readRoles(person.id)).toEqual([]);
   });
 });
 
@@ -230,12 +175,9 @@ it('a concurrent acceptance and revocation end as accepted or as revoked, never 
     const { id } = await site.invite(email);
     const token = await site.getToken(email);
     const person = await site.signIn(email);
-    const [accepted, revoked] = await Promise.all([
-      site.accept(token, person.headers),
-      site.owner('delete', `${site.invitations}/${id}`),
-    ]);
-    const { status } = (await site.owner('get', `${site.invitations}/${id}`)).body;
-    const member = (await findMembership(person.id)) !== undefined;
+    const [accepted, revoked] = await Promise.all([site.accept(token, person.headers), site.revoke(id)]);
+    const { status } = await site.read(id);
+    const member = (await readRoles(person.id)).length > 0;
     expect([accepted.status, revoked.status, status, member]).toEqual(
       status === 'accepted' ? [200, 422, 'accepted', true] : [422, 204, 'revoked', false],
     );

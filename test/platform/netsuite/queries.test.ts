@@ -1,6 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Answer, createApi, pluck } from '../../setup/api.ts';
-import { makeKey, makeMember } from '../../setup/organization.ts';
+import { type Answer, pluck, refusal } from '../../setup/api.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
 const org = useOrganization({ erp: {} });
@@ -19,15 +18,23 @@ const openBalances = {
     FROM transaction t WHERE t.type = 'CustInvc' AND t.foreignamountunpaid > 0 GROUP BY t.entity`,
   keyColumn: 'customer',
 };
-const post = (body: object) => org.api('post', '/netsuite/queries', body);
+const post = (change: object = {}) => org.api('post', '/netsuite/queries', { ...openBalances, ...change });
+const listQueries = async () => (await org.api('get', '/netsuite/metadata?family=query')).body.data;
+const describeType = async (name = openBalances.name) =>
+  (await org.api('get', `/netsuite/metadata/${name}`)).body;
+const refresh = () => org.api('post', '/netsuite/metadata/refresh');
 const audits = () =>
-  org.sql((tx) =>
-    tx('audit_log').where('action', 'like', 'erp-query.%').orderBy('at').pluck<string[]>('action'),
-  );
+  org.admin('audit_log').where('action', 'like', 'erp-query.%').orderBy('at').pluck<string[]>('action');
 const toProblem = ({ status, body }: Answer) => {
   const { path, code, message } = body.error?.details?.[0] ?? {};
   return { status, path, code, message };
 };
+
+const expectUnsuitable = async (change: object, path: string, code: string, message: RegExp) => {
+  const expected = { status: 422, path, code, message: expect.stringMatching(message) };
+  expect(toProblem(await post(change))).toEqual(expected);
+};
+const manyColumns = Array.from({ length: 500 }, (_, n) => `id c${n}`).join(', ');
 
 beforeEach(async () => {
   for (const { name } of (await org.api('get', '/netsuite/queries')).body.data)
@@ -36,72 +43,50 @@ beforeEach(async () => {
 
 describe('POST /netsuite/queries', () => {
   it('defines a record type with typed fields, which is then among the others', async () => {
-    const created = await post(openBalances);
+    const created = await post();
+    const [createdAt, updatedAt] = [expect.any(String), expect.any(String)];
     expect([created.status, created.body]).toEqual([
       201,
-      { ...openBalances, modifiedColumn: null, createdAt: expect.any(String), updatedAt: expect.any(String) },
+      { ...openBalances, modifiedColumn: null, createdAt, updatedAt },
     ]);
     expect((await org.api('get', '/netsuite/queries/open_balances')).body).toEqual(created.body);
-    const described = (await org.api('get', '/netsuite/metadata/open_balances')).body;
+    const described = await describeType();
     expect(described).toMatchObject({
-      label: 'Open balances',
-      family: 'query',
-      custom: true,
+      ...{ label: 'Open balances', family: 'query', custom: true },
       reading: { changes: 'full', deletions: 'compared' },
     });
     expect(Object.fromEntries(pluck(described.fields, 'name', 'type'))).toEqual({
-      id: 'integer',
-      amount: 'number',
-      invoices: 'integer',
-      oldest: 'date',
-      changed: 'time',
-      latest: 'text',
-      voided: 'boolean',
-      reference: 'text',
+      ...{ id: 'integer', amount: 'number', invoices: 'integer', oldest: 'date', changed: 'time' },
+      ...{ latest: 'text', voided: 'boolean', reference: 'text' },
     });
     const ofType = (name: string) => described.fields.find((field: { name: string }) => field.name === name);
     expect(ofType('amount').warning).toMatch(/follows from the values/);
-    expect(ofType('reference')).toMatchObject({
-      syncable: true,
-      warning: expect.stringMatching(/is empty in all rows/),
-    });
-    const listed = (await org.api('get', '/netsuite/metadata?family=query')).body;
-    expect(listed.data).toMatchObject([
+    const warning = expect.stringMatching(/is empty in all rows/);
+    expect(ofType('reference')).toMatchObject({ syncable: true, warning });
+    expect(await listQueries()).toMatchObject([
       { name: 'open_balances', family: 'query', syncable: true, described: true },
     ]);
   });
 
   it('is audited, and listed by name', async () => {
     const before = (await audits()).length;
-    await post(openBalances);
-    await post({ ...openBalances, name: 'Balances', label: 'Other' });
-    expect(pluck((await org.api('get', '/netsuite/queries')).body.data, 'name')).toEqual([
-      'Balances',
-      'open_balances',
-    ]);
+    await post();
+    await post({ name: 'Balances', label: 'Other' });
+    const { data } = (await org.api('get', '/netsuite/queries')).body;
+    expect(pluck(data, 'name')).toEqual(['Balances', 'open_balances']);
     expect((await org.api('get', '/netsuite/queries?q=OPEN')).body.pagination.total).toBe(1);
     await org.api('delete', '/netsuite/queries/Balances');
-    expect((await audits()).slice(before)).toEqual([
-      'erp-query.create',
-      'erp-query.create',
-      'erp-query.delete',
-    ]);
+    const made = ['create', 'create', 'delete'].map((end) => `erp-query.${end}`);
+    expect((await audits()).slice(before)).toEqual(made);
   });
 
   it('reads by the modification time that is named', async () => {
     const query = "SELECT id, tranid, lastmodifieddate FROM transaction WHERE type = 'CustInvc'";
-    expect(
-      await post({
-        ...openBalances,
-        name: 'invoices_by_query',
-        query,
-        keyColumn: 'ID',
-        modifiedColumn: 'LastModifiedDate',
-      }),
-    ).toMatchObject({ status: 201, body: { keyColumn: 'id', modifiedColumn: 'lastmodifieddate' } });
-    expect((await org.api('get', '/netsuite/metadata/invoices_by_query')).body.reading.changes).toBe(
-      'modified',
-    );
+    const columns = { keyColumn: 'ID', modifiedColumn: 'LastModifiedDate' };
+    expect(await post({ name: 'invoices_by_query', query, ...columns })).toMatchObject({
+      ...{ status: 201, body: { keyColumn: 'id', modifiedColumn: 'lastmodifieddate' } },
+    });
+    expect((await describeType('invoices_by_query')).reading.changes).toBe('modified');
   });
 
   it.each([
@@ -124,23 +109,15 @@ describe('POST /netsuite/queries', () => {
     ['another way to quote', "SELECT id FROM item WHERE itemid <> q'[it's]'", /quoted with ' alone/],
     ['a parameter', 'SELECT id FROM item WHERE id > ?', /must not have parameters/],
     ['all columns of a table', 'SELECT id, i.* FROM item i', /Name each column instead of i \. \*/],
-    [
-      'an expression without an alias',
-      'SELECT id, COUNT(*) OVER () FROM item',
-      /Give the column an alias: COUNT \( \* \) OVER/,
-    ],
-    [
-      '501 columns',
-      `SELECT id, ${Array.from({ length: 500 }, (_, n) => `id c${n}`).join(', ')} FROM item`,
-      /at most 500 columns/,
-    ],
+    ['no alias of an expression', 'SELECT id, COUNT(*) OVER () FROM item', /an alias: COUNT \( \* \) OVER/],
+    ['501 columns', `SELECT id, ${manyColumns} FROM item`, /at most 500 columns/],
     ['a column that occurs twice', 'SELECT id, parent AS id FROM item', /column id occurs twice/],
     ['row numbers', 'SELECT ROWNUM AS id, itemid FROM item', /ROWNUM numbers the rows of each answer again/],
     ['nothing but the key', 'SELECT id FROM item', /no column besides its key/],
     [
       'an unknown table',
       'SELECT id FROM no_such_table',
-      /NetSuite refuses the query: Invalid search type: no_such_table/,
+      /refuses the query: Invalid search type: no_such_table/,
     ],
     [
       'an unknown column',
@@ -148,16 +125,10 @@ describe('POST /netsuite/queries', () => {
       /NetSuite refuses the query: .*Unknown identifier 'nosuchcolumn'/,
     ],
     ['bad syntax', 'SELECT id FROM item WHERE', /NetSuite refuses the query: Failed to parse SQL/],
-  ])('422 for %s', async (_name, query, message) => {
-    const answer = toProblem(await post({ ...openBalances, query, keyColumn: 'id' }));
-    expect(answer).toEqual({
-      status: 422,
-      path: 'query',
-      code: 'query_unsuitable',
-      message: expect.stringMatching(message),
-    });
-  });
-
+  ])('422 for %s', (_name, query, message) =>
+    expectUnsuitable({ query, keyColumn: 'id' }, 'query', 'query_unsuitable', message),
+  );
+  const noInteger = /k has a value that is not an integer of at most 18 digits$/;
   it.each([
     ['is missing', 'SELECT id, itemid FROM item', 'number', /no column number\. It has id, itemid/],
     ['is empty in some rows', 'SELECT entity AS k FROM transaction', 'k', /k is empty in some rows$/],
@@ -168,28 +139,12 @@ describe('POST /netsuite/queries', () => {
       /k is not unique: some rows have the same value$/,
     ],
     ['is a text', 'SELECT itemid AS k FROM item', 'k', /refuses to sort and compare by k as a number/],
-    [
-      'is a decimal',
-      'SELECT id + 0.5 AS k FROM item',
-      'k',
-      /k has a value that is not an integer of at most 18 digits$/,
-    ],
-    [
-      'is too long',
-      'SELECT id * 1000000000000000000 AS k FROM item',
-      'k',
-      /k has a value that is not an integer of at most 18 digits$/,
-    ],
+    ['is a decimal', 'SELECT id + 0.5 AS k FROM item', 'k', noInteger],
+    ['is too long', 'SELECT id * 1000000000000000000 AS k FROM item', 'k', noInteger],
     ['leaves another column id', 'SELECT id, id + 1 AS k FROM item', 'k', /key k becomes the field id/],
-  ])('422 for a key column that %s', async (_name, query, keyColumn, message) => {
-    const answer = toProblem(await post({ ...openBalances, query, keyColumn }));
-    expect(answer).toEqual({
-      status: 422,
-      path: 'keyColumn',
-      code: 'key_column_unsuitable',
-      message: expect.stringMatching(message),
-    });
-  });
+  ])('422 for a key column that %s', (_name, query, keyColumn, message) =>
+    expectUnsuitable({ query, keyColumn }, 'keyColumn', 'key_column_unsuitable', message),
+  );
 
   it.each([
     ['is missing', 'SELECT id FROM transaction', /no column changed\. It has id/],
@@ -200,47 +155,33 @@ describe('POST /netsuite/queries', () => {
       "SELECT id, CASE WHEN type = 'CustInvc' THEN lastmodifieddate END AS changed FROM transaction",
       /changed is empty in some rows$/,
     ],
-  ])('422 for a modification time that %s', async (_name, query, message) => {
-    const answer = toProblem(
-      await post({ ...openBalances, query, keyColumn: 'id', modifiedColumn: 'changed' }),
-    );
-    expect(answer).toEqual({
-      status: 422,
-      path: 'modifiedColumn',
-      code: 'modified_column_unsuitable',
-      message: expect.stringMatching(message),
-    });
+  ])('422 for a modification time that %s', (_name, query, message) => {
+    const change = { query, keyColumn: 'id', modifiedColumn: 'changed' };
+    return expectUnsuitable(change, 'modifiedColumn', 'modified_column_unsuitable', message);
   });
 
   it('422 for a name that is reserved or taken in any case', async () => {
-    await post(openBalances);
-    const tryName = async (name: string) => {
-      const { path, code } = toProblem(await post({ ...openBalances, name }));
-      return [path, code];
-    };
-    for (const name of ['changes', 'summary', 'Changes'])
-      expect(await tryName(name)).toEqual(['name', 'reserved']);
-    for (const name of ['invoice', 'Invoice', 'Open_Balances'])
-      expect(await tryName(name)).toEqual(['name', 'taken']);
+    await post();
+    for (const [name, code] of [
+      ...['changes', 'summary', 'Changes'].map((name) => [name, 'reserved']),
+      ...['invoice', 'Invoice', 'Open_Balances'].map((name) => [name, 'taken']),
+    ])
+      expect(toProblem(await post({ name }))).toMatchObject({ status: 422, path: 'name', code });
   });
 
   it('one of two that come at the same time gets the name', async () => {
-    const answers = await Promise.all([post(openBalances), post({ ...openBalances, name: 'OPEN_balances' })]);
+    const answers = await Promise.all([post(), post({ name: 'OPEN_balances' })]);
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 422]);
   });
 
   it('lists a column that cannot be selected with the reason', async () => {
     const query = 'SELECT id, itemid AS "Item Name", displayname AS lines, COUNT(*) OVER () AS n FROM item';
-    expect((await post({ ...openBalances, query, keyColumn: 'id' })).status).toBe(201);
-    const { fields } = (await org.api('get', '/netsuite/metadata/open_balances')).body;
-    expect(fields).toMatchObject([
+    expect((await post({ query, keyColumn: 'id' })).status).toBe(201);
+    const [alias, another] = [/an alias of letters, digits and _/, /another alias/];
+    expect((await describeType()).fields).toMatchObject([
       { name: 'id', syncable: true },
-      {
-        name: 'item name',
-        syncable: false,
-        reason: expect.stringMatching(/an alias of letters, digits and _/),
-      },
-      { name: 'lines', syncable: false, reason: expect.stringMatching(/another alias/) },
+      { name: 'item name', syncable: false, reason: expect.stringMatching(alias) },
+      { name: 'lines', syncable: false, reason: expect.stringMatching(another) },
       { name: 'n', type: 'integer', syncable: true },
     ]);
   });
@@ -251,63 +192,60 @@ describe('PUT /netsuite/queries/{name}', () => {
   const put = (body: object) => org.api('put', `/netsuite/queries/${name}`, body);
 
   it('replaces the query and the fields', async () => {
-    await post(openBalances);
-    const query =
-      "SELECT entity AS customer, COUNT(*) AS orders FROM transaction WHERE type = 'SalesOrd' GROUP BY entity";
-    const answer = await put({ ...input, label: 'Orders', query });
-    expect([answer.status, answer.body.label, answer.body.query]).toEqual([200, 'Orders', query]);
-    const { label, fields } = (await org.api('get', `/netsuite/metadata/${name}`)).body;
+    await post();
+    const from = "FROM transaction WHERE type = 'SalesOrd'";
+    const query = `SELECT entity AS customer, COUNT(*) AS orders ${from} GROUP BY entity`;
+    expect(await put({ ...input, label: 'Orders', query })).toMatchObject({
+      ...{ status: 200, body: { label: 'Orders', query } },
+    });
+    const { label, fields } = await describeType();
     expect([label, pluck(fields, 'name')]).toEqual(['Orders', ['id', 'orders']]);
   });
 
   it('404 for an unknown query; 422 for one that NetSuite refuses, which changes nothing', async () => {
     expect((await put(input)).status).toBe(404);
-    const { body } = await post(openBalances);
-    expect(toProblem(await put({ ...input, query: 'SELECT customer FROM nowhere' }))).toMatchObject({
-      status: 422,
-      path: 'query',
-    });
+    const { body } = await post();
+    const refused = await put({ ...input, query: 'SELECT customer FROM nowhere' });
+    expect(toProblem(refused)).toMatchObject({ status: 422, path: 'query' });
     expect((await org.api('get', `/netsuite/queries/${name}`)).body).toEqual(body);
   });
 
   it('a sync configuration keeps its key and its query: 422 in_use and run_open', async () => {
-    await post(openBalances);
-    const config = await org.api('post', '/sync-configs', { name: 'Balances', recordType: name });
-    expect(config.status).toBe(201);
-    const byInvoice = {
-      ...input,
-      query: "SELECT id, entity AS customer FROM transaction WHERE type = 'CustInvc'",
-      keyColumn: 'id',
-    };
-    expect(toProblem(await put(byInvoice))).toMatchObject({ status: 422, path: 'keyColumn', code: 'in_use' });
-    expect(toProblem(await org.api('delete', `/netsuite/queries/${name}`))).toMatchObject({
-      status: 422,
-      code: 'in_use',
+    await post();
+    const { status, body: config } = await org.api('post', '/sync-configs', { name: 'x', recordType: name });
+    expect(status).toBe(201);
+    const query = "SELECT id, entity AS customer FROM transaction WHERE type = 'CustInvc'";
+    expect(toProblem(await put({ ...input, query, keyColumn: 'id' }))).toMatchObject({
+      ...{ status: 422, path: 'keyColumn', code: 'in_use' },
     });
-    const run = await org.api('post', `/sync-configs/${config.body.id}/trigger`, {});
+    const remove = () => org.api('delete', `/netsuite/queries/${name}`);
+    expect(await refusal(remove())).toEqual([422, 'in_use']);
+    const run = await org.api('post', `/sync-configs/${config.id}/trigger`, {});
+    const setStatus = (status: string) =>
+      org.admin('sync_runs').where({ id: run.body.id }).update({ status });
     const without = { ...input, query: input.query.replace('COUNT(*) AS invoices, ', '') };
     expect((await put(without)).status).toBe(200);
-    await org.sql((tx) => tx('sync_runs').where({ id: run.body.id }).update({ status: 'running' }));
+    await setStatus('running');
     expect(toProblem(await put(input))).toMatchObject({ status: 422, path: 'query', code: 'run_open' });
     expect((await put({ ...without, label: 'Renamed' })).body.label).toBe('Renamed');
-    await org.sql((tx) => tx('sync_runs').where({ id: run.body.id }).update({ status: 'cancelled' }));
-    expect((await org.api('delete', `/sync-configs/${config.body.id}`)).status).toBe(204);
-    expect((await org.api('delete', `/netsuite/queries/${name}`)).status).toBe(204);
+    await setStatus('cancelled');
+    expect((await org.api('delete', `/sync-configs/${config.id}`)).status).toBe(204);
+    expect((await remove()).status).toBe(204);
     expect((await org.api('get', `/netsuite/metadata/${name}`)).status).toBe(404);
   });
 });
 
 it('refreshing the metadata keeps the queries, also after the connection was set up again', async () => {
-  await post(openBalances);
-  await org.api('post', '/netsuite/metadata/refresh');
-  const queries = async () => (await org.api('get', '/netsuite/metadata?family=query')).body.data;
-  expect(await queries()).toMatchObject([{ name: 'open_balances', syncable: true }]);
+  await post();
+  await refresh();
+  const query = { name: 'open_balances' };
+  expect(await listQueries()).toMatchObject([{ ...query, syncable: true }]);
   await org.api('delete', '/netsuite/connection');
   await org.erp.connect(org.api);
-  await org.api('post', '/netsuite/metadata/refresh');
-  expect(await queries()).toMatchObject([{ name: 'open_balances', syncable: null, described: false }]);
-  expect((await org.api('get', '/netsuite/metadata/open_balances')).body.fields).toHaveLength(8);
-  expect(await queries()).toMatchObject([{ name: 'open_balances', syncable: true, described: true }]);
+  await refresh();
+  expect(await listQueries()).toMatchObject([{ ...query, syncable: null, described: false }]);
+  expect((await describeType()).fields).toHaveLength(8);
+  expect(await listQueries()).toMatchObject([{ ...query, syncable: true, described: true }]);
 });
 
 /**
@@ -315,28 +253,24 @@ it('refreshing the metadata keeps the queries, also after the connection was set
  * well.
  */
 it('permissions: defining a query takes record:read, and no one without it learns a value or a count from a refusal', async () => {
-  const { id: createdBy } = await makeMember(org.ctx, org.id, ['netsuite:read', 'netsuite:update']);
-  const admin = createApi(
-    org.app,
-    (await makeKey(org.ctx, org.id, { permissions: ['write'], createdBy })).secret,
-  );
+  const { api: admin } = await org.join(['netsuite:read', 'netsuite:update']);
   const { name, ...input } = {
     ...openBalances,
     query: 'SELECT id + 12415.5 AS customer, itemid FROM item',
   };
   const refused = { status: 403, path: '', code: 'record_read_needed' };
   expect(toProblem(await admin('post', '/netsuite/queries', { name, ...input }))).toMatchObject(refused);
-  await post(openBalances);
+  await post();
   expect(toProblem(await admin('put', `/netsuite/queries/${name}`, input))).toMatchObject(refused);
   // As when the account's records have changed since. Everyone with netsuite:read makes the service
   // describe the record type again.
-  await org.sql((tx) => tx('erp_queries').where({ name }).update({ query: input.query }));
+  await org.admin('erp_queries').where({ name }).update({ query: input.query });
   await org.api('delete', '/netsuite/connection');
   await org.erp.connect(org.api);
-  await org.api('post', '/netsuite/metadata/refresh');
-  const { status, body } = await admin('get', `/netsuite/metadata/${name}`);
-  expect([status, body.error.message]).toEqual([
-    422,
-    'The ERP could not be read: customer has a value that is not an integer of at most 18 digits',
-  ]);
+  await refresh();
+  const message =
+    'The ERP could not be read: customer has a value that is not an integer of at most 18 digits';
+  expect(await admin('get', `/netsuite/metadata/${name}`)).toMatchObject({
+    ...{ status: 422, body: { error: { message } } },
+  });
 });

@@ -139,7 +139,7 @@ describe('GET /whoami', () => {
       // Recorded after each response, and again for a month that starts right now.
       for (const { token } of sessions)
         expect((await sessionApi(app, token)('get', '/api-keys')).status).toBe(200);
-      return (await activeUsers()) === 2 ? true : undefined;
+      return (await activeUsers()) === 2;
     });
   });
 

@@ -191,11 +191,7 @@ it('reports a problem that may resolve itself after an hour, and one that needs 
 
 it('reports an unapplied rest and a refused refund, but not documents that a person ended', async () => {
   const [a, b] = [await books.invoice(1000), await books.invoice(500)];
-  await books.byHand('POST', 'customerPayment', {
-    customer: '1',
-    payment: 4,
-    apply: { items: [{ doc: a, apply: true, amount: 4 }] },
-  });
+  await books.payByHand(a, 4);
   const partly = await books.pay([[a, 1000]]);
   await runner.waitUntilIdle();
   expect((await mails())[0]?.mail.text).toMatch(
@@ -234,11 +230,7 @@ it('exports counts by state for operators, and counts no document as waiting in 
   await pay(100);
   hold();
   const a = await books.invoice(1000);
-  await books.byHand('POST', 'customerPayment', {
-    customer: '1',
-    payment: 4,
-    apply: { items: [{ doc: a, apply: true, amount: 4 }] },
-  });
+  await books.payByHand(a, 4);
   await books.pay([[a, 1000]]);
   await runner.waitUntilIdle();
   const [refused, untried] = [await books.invoice(200), await books.invoice(300)];

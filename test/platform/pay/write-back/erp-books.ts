@@ -166,6 +166,11 @@ export async function openBooks(given?: TestDatabase) {
     ledger,
     /** Writes into the account as a person would, not as the service; returns the new record's id. */
     byHand,
+    /** A payment of an invoice that a person enters, in whole pounds. */
+    payByHand: (doc: string, payment: number): Promise<string> => {
+      const apply = { items: [{ doc, apply: true, amount: payment }] };
+      return byHand('POST', 'customerPayment', { customer: '1', payment, apply });
+    },
     /** The open amount of each invoice, in pence. */
     open: async (...ids: readonly string[]): Promise<number[]> => {
       const rows = await ledger<{ id: string; due: string }>(

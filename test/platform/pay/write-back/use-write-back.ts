@@ -7,14 +7,15 @@ import { type Books, openBooks } from './erp-books.ts';
 export const hour = 3_600_000;
 export const POST = 'POST customerPayment';
 /** State of a payment that was written as a whole. */
+/** State of a payment that was written as a whole. */
 export const landed = {
-  status: 'LANDED',
-  problem: null,
-  unapplied: 0,
-  writtenAt: expect.any(Date),
-  recordId: expect.stringMatching(/^\d+$/),
+  ...{ status: 'LANDED', problem: null, unapplied: 0 },
+  ...{ writtenAt: expect.any(Date), recordId: expect.stringMatching(/^\d+$/) },
 };
-
+/** What the ERP has of a payment, in pence. */
+export const written = (total: number, applied: number, refunded = 0, refunds = 0) => ({
+  ...{ payments: 1, total, applied, refunded, refunds },
+});
 /** For the top level of a test file; faults, switches and the wire are reset after each test. */
 export function useWriteBack() {
   const books = {} as Books;
@@ -51,5 +52,13 @@ export function useWriteBack() {
       await waitUntilIdle();
       return books.state(paymentId);
     },
+    /** A payment of these amounts in pence. */
+    payAll: (...invoices: [id: string, pence: number][]) => books.pay(invoices),
+    /** Everything that the ERP has of a payment, and the open amounts of these invoices. */
+    readBooks: async (paymentId: string, ...invoices: string[]) => [
+      await books.inErp(paymentId),
+      ...(await books.open(...invoices)),
+    ],
+    countSent: (request: string) => books.wire.seen.filter((name) => name === request).length,
   };
 }
