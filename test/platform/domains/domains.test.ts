@@ -1,7 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { inTransaction } from '../../../src/db/transaction.ts';
-import { type Answer, type Api, createApi, listCodes, pluck, refusal } from '../../setup/api.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
+import { type Answer, type Api, listProblems, pluck, refusal } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -9,9 +7,8 @@ const org = useOrganization({ dns: true });
 
 type Company = { readonly id: string; readonly api: Api; readonly domains: string };
 async function company(): Promise<Company> {
-  const { id } = await makeOrganization(org.ctx);
-  const { secret } = await makeKey(org.ctx, id, { permissions: ['write'] });
-  return { id, api: createApi(org.app, secret), domains: `/organizations/${id}/domains` };
+  const { id, api, at } = await org.another();
+  return { id, api, domains: `${at}/domains` };
 }
 let mine: Company;
 let other: Company;
@@ -50,47 +47,35 @@ async function addVerified(who: Company, hostname = freshName()): Promise<Domain
   expect(answer.body.status).toBe('verified');
   return answer.body;
 }
-const change = (who: Company, id: string, columns: object) =>
-  inTransaction({ db: org.ctx.db, organizationId: who.id }, (tx) =>
-    tx('domains').where({ id }).update(columns),
-  );
-const readAudit = (who: Company, id: string) =>
-  inTransaction({ db: org.ctx.db, organizationId: who.id }, (tx) =>
-    tx('audit_log')
-      .where({ target_id: id })
-      .orderBy('at')
-      .select<{ action: string; changes: object }[]>('action', 'changes'),
-  );
-const primaries = async (who: Company): Promise<string[]> =>
-  pluck(
-    (await who.api('get', `${who.domains}?pageSize=100`)).body.data.filter(
-      (domain: { isPrimary: boolean }) => domain.isPrimary,
-    ),
-    'id',
-  );
+const change = (id: string, columns: object) => org.admin('domains').where({ id }).update(columns);
+const setPrimary = (who: Company, id: string, isPrimary = true) =>
+  who.api('patch', `${who.domains}/${id}`, { isPrimary });
+const readAudit = (id: string) =>
+  org
+    .admin('audit_log')
+    .where({ target_id: id })
+    .orderBy('at')
+    .select<{ action: string; changes: object }[]>('action', 'changes');
+const primaries = async (who: Company): Promise<string[]> => {
+  const { data } = (await who.api('get', `${who.domains}?pageSize=100`)).body;
+  return data.flatMap(({ id, isPrimary }: Answer['body']) => (isPrimary ? [id] : []));
+};
+const shortOf = (days: number, ms: number) => new Date(Date.now() - days * 86_400_000 + ms);
 
 describe('POST /organizations/{id}/domains', () => {
   it('201 with the record to set', async () => {
     const answer = await mine.api('post', mine.domains, { hostname: ' Müller.Example. ' });
-    expect(answer.status).toBe(201);
-    expect(answer.body).toEqual({
-      id: expect.any(String),
-      hostname: 'xn--mller-kva.example',
-      status: 'pending',
-      verification: {
-        type: 'TXT',
-        name: '_portal-challenge.xn--mller-kva.example',
-        value: expect.stringMatching(/^portal-verification=[0-9a-f]{32}$/),
+    const hostname = 'xn--mller-kva.example';
+    const value = expect.stringMatching(/^portal-verification=[0-9a-f]{32}$/);
+    expect([answer.status, answer.body]).toEqual([
+      201,
+      {
+        ...{ id: expect.any(String), hostname, status: 'pending', isPrimary: false },
+        verification: { type: 'TXT', name: `_portal-challenge.${hostname}`, value },
+        ...{ verifiedAt: null, lastCheckedAt: null, lastError: null, createdAt: expect.any(String) },
       },
-      isPrimary: false,
-      verifiedAt: null,
-      lastCheckedAt: null,
-      lastError: null,
-      createdAt: expect.any(String),
-    });
-    expect(await readAudit(mine, answer.body.id)).toEqual([
-      { action: 'domain.create', changes: { hostname: 'xn--mller-kva.example' } },
     ]);
+    expect(await readAudit(answer.body.id)).toEqual([{ action: 'domain.create', changes: { hostname } }]);
   });
 
   it.each([
@@ -100,18 +85,13 @@ describe('POST /organizations/{id}/domains', () => {
     ['x.local', 'not_public'],
   ])('422 for %s', async (hostname, code) => {
     const answer = await mine.api('post', mine.domains, { hostname });
-    expect([answer.status, listCodes(answer), answer.body.error.details[0].path]).toEqual([
-      422,
-      [code],
-      'hostname',
-    ]);
+    expect([answer.status, ...listProblems(answer)]).toEqual([422, `hostname ${code}`]);
   });
 
   it('422 when the organization has the hostname, in any spelling and for concurrent requests', async () => {
     const { hostname } = await add(mine);
-    expect(await refusal(mine.api('post', mine.domains, { hostname: `${hostname.toUpperCase()}.` }))).toEqual(
-      [422, 'duplicate'],
-    );
+    const again = mine.api('post', mine.domains, { hostname: `${hostname.toUpperCase()}.` });
+    expect(await refusal(again)).toEqual([422, 'duplicate']);
     const name = freshName();
     const answers = await Promise.all(
       [1, 2, 3, 4].map(() => mine.api('post', mine.domains, { hostname: name })),
@@ -120,13 +100,9 @@ describe('POST /organizations/{id}/domains', () => {
   });
 
   it('does not reveal whether another organization has the hostname, pending or verified', async () => {
-    const [pending, verified] = [await add(other), await addVerified(other)];
-    for (const { hostname } of [pending, verified]) {
-      const own = await add(mine, hostname);
-      const unknown = await add(mine);
-      const shape = ({ id, hostname: name, verification, ...rest }: Domain) => ({ ...rest, createdAt: '' });
-      expect(shape(own)).toEqual(shape(unknown));
-    }
+    const shape = ({ id, hostname, verification, ...rest }: Domain) => ({ ...rest, createdAt: '' });
+    for (const { hostname } of [await add(other), await addVerified(other)])
+      expect(shape(await add(mine, hostname))).toEqual(shape(await add(mine)));
   });
 });
 
@@ -148,85 +124,64 @@ it('GET /organizations/{id}/domains finds by part of the hostname in any script 
 describe('PATCH /organizations/{id}/domains/{domainId}', () => {
   it('makes a verified domain primary, replacing the former one', async () => {
     const [a, b] = [await addVerified(mine), await addVerified(mine)];
-    expect((await mine.api('patch', `${mine.domains}/${a.id}`, { isPrimary: true })).body.isPrimary).toBe(
-      true,
-    );
-    expect((await mine.api('patch', `${mine.domains}/${b.id}`, { isPrimary: true })).body.isPrimary).toBe(
-      true,
-    );
+    for (const { id } of [a, b]) expect((await setPrimary(mine, id)).body.isPrimary).toBe(true);
     expect(await primaries(mine)).toEqual([b.id]);
-    expect((await readAudit(mine, b.id)).at(-1)).toEqual({
-      action: 'domain.update',
-      changes: { isPrimary: true, formerPrimary: a.hostname },
-    });
-    await mine.api('patch', `${mine.domains}/${a.id}`, { isPrimary: false });
+    const changes = { isPrimary: true, formerPrimary: a.hostname };
+    expect((await readAudit(b.id)).at(-1)).toEqual({ action: 'domain.update', changes });
+    await setPrimary(mine, a.id, false);
     await mine.api('patch', `${mine.domains}/${b.id}`, {});
     expect(await primaries(mine)).toEqual([b.id]);
-    await mine.api('patch', `${mine.domains}/${b.id}`, { isPrimary: false });
+    await setPrimary(mine, b.id, false);
     expect(await primaries(mine)).toEqual([]);
   });
 
   it('leaves one primary domain after concurrent requests', async () => {
     const racer = await company();
     const domains = await Promise.all([1, 2, 3, 4].map(() => addVerified(racer)));
-    const answers = await Promise.all(
-      domains.map(({ id }) => racer.api('patch', `${racer.domains}/${id}`, { isPrimary: true })),
-    );
+    const answers = await Promise.all(domains.map(({ id }) => setPrimary(racer, id)));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(await primaries(racer)).toHaveLength(1);
   });
 
   it('422 for a domain that is not verified', async () => {
-    const domain = await add(mine);
-    expect(await refusal(mine.api('patch', `${mine.domains}/${domain.id}`, { isPrimary: true }))).toEqual([
-      422,
-      'not_verified',
-    ]);
-    expect((await mine.api('patch', `${mine.domains}/${domain.id}`, { isPrimary: false })).status).toBe(200);
-    await expect(change(mine, domain.id, { is_primary: true })).rejects.toThrow(/primary_domain_is_verified/);
+    const { id } = await add(mine);
+    expect(await refusal(setPrimary(mine, id))).toEqual([422, 'not_verified']);
+    expect((await setPrimary(mine, id, false)).status).toBe(200);
+    await expect(change(id, { is_primary: true })).rejects.toThrow(/primary_domain_is_verified/);
   });
 });
 
 it('DELETE /organizations/{id}/domains/{domainId}: 204, also for the primary domain; other organizations can then verify the hostname', async () => {
-  const domain = await addVerified(mine);
-  await mine.api('patch', `${mine.domains}/${domain.id}`, { isPrimary: true });
-  const answers = await Promise.all([1, 2].map(() => mine.api('delete', `${mine.domains}/${domain.id}`)));
+  const { id, hostname, verification } = await addVerified(mine);
+  await setPrimary(mine, id);
+  const answers = await Promise.all([1, 2].map(() => mine.api('delete', `${mine.domains}/${id}`)));
   expect(answers.map(({ status }) => status).sort()).toEqual([204, 404]);
-  expect((await mine.api('get', `${mine.domains}/${domain.id}`)).status).toBe(404);
-  expect((await readAudit(mine, domain.id)).filter(({ action }) => action === 'domain.delete')).toEqual([
-    {
-      action: 'domain.delete',
-      changes: { hostname: domain.hostname, status: 'verified', isPrimary: true },
-    },
-  ]);
-  const theirs = await addVerified(other, domain.hostname);
-  expect(theirs.verification.value).not.toBe(domain.verification.value);
+  expect((await mine.api('get', `${mine.domains}/${id}`)).status).toBe(404);
+  const changes = { hostname, status: 'verified', isPrimary: true };
+  const deletions = (await readAudit(id)).filter(({ action }) => action === 'domain.delete');
+  expect(deletions).toEqual([{ action: 'domain.delete', changes }]);
+  const theirs = await addVerified(other, hostname);
+  expect(theirs.verification.value).not.toBe(verification.value);
 });
 
 describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
   it('200 verified when the record exists, with or without other TXT records', async () => {
-    const domain = await add(mine, `UPPER-${freshName()}`);
-    org.dns.set(domain.verification.name, {
-      txt: ['v=spf1 -all', [domain.verification.value.slice(0, 9), `${domain.verification.value.slice(9)} `]],
+    const { id, hostname, verification } = await add(mine, `UPPER-${freshName()}`);
+    const halves = [verification.value.slice(0, 9), `${verification.value.slice(9)} `];
+    org.dns.set(verification.name, { txt: ['v=spf1 -all', halves] });
+    const [verifiedAt, lastCheckedAt] = [expect.any(String), expect.any(String)];
+    expect(await verify(mine, { id })).toMatchObject({
+      status: 200,
+      body: { status: 'verified', verifiedAt, lastCheckedAt, lastError: null },
     });
-    const answer = await verify(mine, domain);
-    expect(answer.status).toBe(200);
-    expect(answer.body).toMatchObject({
-      status: 'verified',
-      verifiedAt: expect.any(String),
-      lastCheckedAt: expect.any(String),
-      lastError: null,
-    });
-    expect((await readAudit(mine, domain.id)).at(-1)).toEqual({
-      action: 'domain.verify',
-      changes: { hostname: domain.hostname, status: 'verified', lastError: null },
-    });
+    const changes = { hostname, status: 'verified', lastError: null };
+    expect((await readAudit(id)).at(-1)).toEqual({ action: 'domain.verify', changes });
   });
 
   it('200 pending with what was found instead', async () => {
     const domain = await add(mine);
     const { name, value } = domain.verification;
-    const unrelated = await add(mine);
+    const unrelated = (await add(mine)).verification.value;
     const found = async () => {
       const { status, body } = await verify(mine, domain);
       return [status, body.status, body.lastError, typeof body.lastCheckedAt, body.verifiedAt];
@@ -235,14 +190,8 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
     expect(await found()).toEqual(pending(`There is no TXT record at ${name}`));
     org.dns.set(name, 'nodata');
     expect(await found()).toEqual(pending(`There is no TXT record at ${name}`));
-    for (const wrong of [
-      unrelated.verification.value,
-      value.toUpperCase(),
-      value.slice(0, -1),
-      `${value}0`,
-      `x${value}`,
-      '',
-    ]) {
+    const cut = [value.toUpperCase(), value.slice(0, -1), `${value}0`, `x${value}`];
+    for (const wrong of [unrelated, ...cut, '']) {
       org.dns.set(name, { txt: [wrong] });
       expect(await found()).toEqual(pending(`The TXT record at ${name} has another value`));
     }
@@ -259,29 +208,22 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
 
   it('keeps a verified domain and its time of verification, and reports that the record is missing', async () => {
     const domain = await addVerified(mine);
-    await change(mine, domain.id, { verified_at: '2026-01-01T00:00:00Z' });
-    expect((await verify(mine, domain)).body).toMatchObject({
-      status: 'verified',
-      verifiedAt: '2026-01-01T00:00:00Z',
-      lastError: null,
-    });
+    const verifiedAt = '2026-01-01T00:00:00Z';
+    await change(domain.id, { verified_at: verifiedAt });
+    const kept = { status: 'verified', verifiedAt };
+    expect((await verify(mine, domain)).body).toMatchObject({ ...kept, lastError: null });
     org.dns.set(domain.verification.name, 'nxdomain');
-    expect((await verify(mine, domain)).body).toMatchObject({
-      status: 'verified',
-      verifiedAt: '2026-01-01T00:00:00Z',
-      lastError: expect.stringContaining('no TXT record'),
-    });
+    const lastError = expect.stringContaining('no TXT record');
+    expect((await verify(mine, domain)).body).toMatchObject({ ...kept, lastError });
   });
 
   it('fails a domain after a week, and can still verify it on request', async () => {
     const domain = await add(mine);
-    await change(mine, domain.id, { created_at: new Date(Date.now() - 7 * 86_400_000 + 60_000) });
+    await change(domain.id, { created_at: shortOf(7, 60_000) });
     expect((await verify(mine, domain)).body.status).toBe('pending');
-    await change(mine, domain.id, { created_at: new Date(Date.now() - 7 * 86_400_000 - 60_000) });
-    expect((await verify(mine, domain)).body).toMatchObject({
-      status: 'failed',
-      lastError: expect.stringContaining('no TXT record'),
-    });
+    await change(domain.id, { created_at: shortOf(7, -60_000) });
+    const lastError = expect.stringContaining('no TXT record');
+    expect((await verify(mine, domain)).body).toMatchObject({ status: 'failed', lastError });
     expect((await verify(mine, domain)).body.status).toBe('failed');
     prove(domain);
     expect((await verify(mine, domain)).body).toMatchObject({ status: 'verified', lastError: null });
@@ -290,23 +232,13 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
   it('fails when another organization has verified the hostname, which is revealed only after proving control', async () => {
     const theirs = await addVerified(other);
     const own = await add(mine, theirs.hostname);
-    expect((await verify(mine, own)).body).toMatchObject({
-      status: 'pending',
-      lastError: expect.stringContaining('has another value'),
-    });
+    const lastError = expect.stringContaining('has another value');
+    expect((await verify(mine, own)).body).toMatchObject({ status: 'pending', lastError });
     prove(theirs, own);
-    const taken = {
-      status: 'failed',
-      verifiedAt: null,
-      lastError: 'Another organization has verified this hostname',
-    };
-    expect((await verify(mine, own)).body).toMatchObject(taken);
-    expect((await verify(mine, own)).body).toMatchObject(taken);
-    expect((await readAudit(mine, own.id)).at(-1)?.changes).toEqual({
-      hostname: own.hostname,
-      status: 'failed',
-      lastError: 'Another organization has verified this hostname',
-    });
+    const taken = { status: 'failed', lastError: 'Another organization has verified this hostname' };
+    for (let time = 0; time < 2; time += 1)
+      expect((await verify(mine, own)).body).toMatchObject({ ...taken, verifiedAt: null });
+    expect((await readAudit(own.id)).at(-1)?.changes).toEqual({ hostname: own.hostname, ...taken });
     await other.api('delete', `${other.domains}/${theirs.id}`);
     expect((await verify(mine, own)).body.status).toBe('verified');
   });
@@ -317,16 +249,11 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
       const hostname = freshName();
       const domains = await Promise.all(companies.map((who) => add(who, hostname)));
       prove(...domains);
-      const answers = await Promise.all(
-        companies.flatMap((who, index) => [
-          verify(who, domains[index] as Domain),
-          verify(who, domains[index] as Domain),
-        ]),
-      );
-      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+      const both = companies.flatMap((who, index) => [1, 2].map(() => verify(who, domains[index] as Domain)));
+      for (const { status } of await Promise.all(both)) expect(status).toBe(200);
       const statuses = await Promise.all(
         companies.map(
-          async (who, index) => (await who.api('get', `${who.domains}/${domains[index]?.id}`)).body.status,
+          async (who, at) => (await who.api('get', `${who.domains}/${domains[at]?.id}`)).body.status,
         ),
       );
       expect(statuses.sort()).toEqual(['failed', 'failed', 'failed', 'verified']);
@@ -342,18 +269,20 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
       if (removed.length === 0) removed.push(mine.api('delete', `${mine.domains}/${domain.id}`));
       await removed[0];
     });
-    const answer = await verify(mine, domain);
+    expect(await verify(mine, domain)).toMatchObject({
+      status: 404,
+      body: { error: { message: 'Domain not found' } },
+    });
     expect((await removed[0])?.status).toBe(204);
-    expect([answer.status, answer.body.error.message]).toEqual([404, 'Domain not found']);
   });
 
   it('holds no database connection during the DNS lookup', async () => {
     const domain = await add(mine);
-    const open = async (): Promise<number | undefined> => {
-      const { rows } = await org.ctx.db.control.raw<{ rows: { open: number }[] }>(
-        "select count(*)::int as open from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'",
+    const open = async (): Promise<number> => {
+      const { rows } = await org.admin.raw(
+        "select from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'",
       );
-      return rows[0]?.open;
+      return rows.length;
     };
     // The time of last use of a key is written next to the request now and then, and ends by itself. Work
     // that waits for the DNS ends when the lookup is given up.

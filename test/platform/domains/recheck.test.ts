@@ -1,11 +1,7 @@
 // Background checks of pending domains. The tests move time by changing the timestamps in the rows.
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { QueueWorker } from '../../../src/db/queue-worker.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import { startDomainChecks } from '../../../src/platform/domains/recheck.ts';
-import { createApi } from '../../setup/api.ts';
-import { makeKey, makeOrganization } from '../../setup/organization.ts';
-import { asSuperuser } from '../../setup/superuser.ts';
 import { endsWithin, until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -14,7 +10,7 @@ let domains: string;
 let running: QueueWorker[] = [];
 
 beforeAll(async () => {
-  await asSuperuser(org.database.address.database, (client) => client.query(noteLooks));
+  await org.admin.raw(noteLooks);
   domains = `${org.at}/domains`;
 });
 afterEach(async () => {
@@ -37,7 +33,7 @@ async function add(columns: object = {}): Promise<Domain> {
   await change(body.id, { next_check_at: '2020-01-01', ...columns });
   return body;
 }
-const change = (id: string, columns: object) => org.sql((tx) => tx('domains').where({ id }).update(columns));
+const change = (id: string, columns: object) => org.admin('domains').where({ id }).update(columns);
 const show = async ({ id }: Domain) => (await org.api('get', `${domains}/${id}`)).body;
 const prove = ({ verification }: Domain): void =>
   org.dns.set(verification.name, { txt: [verification.value] });
@@ -54,25 +50,16 @@ const noteLooks = `
 const timesAsked = ({ verification }: Domain): number =>
   org.dns.asked.filter(({ name }) => name === verification.name).length;
 /** The number of saved checks; the resolver may query the DNS twice for one. */
-const looksAt = async ({ id }: Domain): Promise<number> => {
-  const { rows } = await asSuperuser(org.database.address.database, (client) =>
-    client.query('select from looks where domain_id = $1', [id]),
-  );
-  return rows.length;
-};
+const looksAt = async ({ id }: Domain): Promise<number> =>
+  (await org.admin('looks').where({ domain_id: id })).length;
 /** The time of the next check. */
-const nextCheck = async ({ id }: Domain): Promise<Date | null> => {
-  const row = await org.sql((tx) =>
-    tx('domains').where({ id }).first<{ next_check_at: Date | null }>('next_check_at'),
-  );
-  return row.next_check_at;
-};
+const nextCheck = async ({ id }: Domain): Promise<Date | null> =>
+  (await org.admin('domains').where({ id }).first('next_check_at')).next_check_at;
 const readAudit = ({ id }: Domain) =>
-  org.sql((tx) =>
-    tx('audit_log')
-      .where({ target_id: id, action: 'domain.verify' })
-      .select('actor_id', 'actor_email', 'credential_kind', 'credential_id', 'ip', 'changes'),
-  );
+  org
+    .admin('audit_log')
+    .where({ target_id: id, action: 'domain.verify' })
+    .select('actor_id', 'actor_email', 'credential_kind', 'credential_id', 'ip', 'changes');
 const hour = 3_600_000;
 const ago = (ms: number): Date => new Date(Date.now() - ms);
 
@@ -82,20 +69,11 @@ describe('a pending domain', () => {
     prove(domain);
     const checks = startChecks();
     await checks.waitUntilIdle();
-    expect(await show(domain)).toMatchObject({
-      status: 'verified',
-      lastError: null,
-      verifiedAt: expect.any(String),
-    });
+    const verified = { status: 'verified', lastError: null };
+    expect(await show(domain)).toMatchObject({ ...verified, verifiedAt: expect.any(String) });
+    const nobody = { actor_id: null, actor_email: null, credential_id: null, ip: null };
     expect(await readAudit(domain)).toEqual([
-      {
-        actor_id: null,
-        actor_email: null,
-        credential_kind: 'system',
-        credential_id: null,
-        ip: null,
-        changes: { hostname: domain.hostname, status: 'verified', lastError: null },
-      },
+      { ...nobody, credential_kind: 'system', changes: { hostname: domain.hostname, ...verified } },
     ]);
     await checks.waitUntilIdle();
     expect(await looksAt(domain)).toBe(1);
@@ -106,10 +84,8 @@ describe('a pending domain', () => {
     const began = Date.now();
     await startChecks().waitUntilIdle();
     const ended = Date.now();
-    expect(await show(young)).toMatchObject({
-      status: 'pending',
-      lastError: expect.stringContaining('no TXT record'),
-    });
+    const lastError = expect.stringContaining('no TXT record');
+    expect(await show(young)).toMatchObject({ status: 'pending', lastError });
     for (const [domain, seconds] of [
       [young, 60],
       [older, 900],
@@ -135,11 +111,12 @@ describe('a pending domain', () => {
     const notYet = await add({ created_at: ago(7 * 24 * hour - 60_000) });
     org.dns.set(broken.verification.name, 'servfail');
     await startChecks().waitUntilIdle();
-    expect([(await show(absent)).status, (await show(broken)).status, (await show(notYet)).status]).toEqual([
-      'failed',
-      'failed',
-      'pending',
-    ]);
+    for (const [domain, status] of [
+      [absent, 'failed'],
+      [broken, 'failed'],
+      [notYet, 'pending'],
+    ] as const)
+      expect((await show(domain)).status).toBe(status);
     expect([await nextCheck(absent), await nextCheck(broken)]).toEqual([null, null]);
     expect(await readAudit(absent)).toMatchObject([
       { credential_kind: 'system', changes: { status: 'failed' } },
@@ -148,55 +125,38 @@ describe('a pending domain', () => {
 
   it('fails when another organization has verified the hostname', async () => {
     const domain = await add();
-    const rival = (await makeOrganization(org.ctx)).id;
-    const rivalApi = createApi(org.app, (await makeKey(org.ctx, rival, { permissions: ['write'] })).secret);
-    const { body: theirs } = await rivalApi('post', `/organizations/${rival}/domains`, {
-      hostname: domain.hostname,
-    });
+    const rival = await org.another();
+    const { hostname } = domain;
+    const { body: theirs } = await rival.api('post', `${rival.at}/domains`, { hostname });
     prove(theirs);
-    expect((await rivalApi('post', `/organizations/${rival}/domains/${theirs.id}/verify`)).body.status).toBe(
-      'verified',
-    );
+    const proved = await rival.api('post', `${rival.at}/domains/${theirs.id}/verify`);
+    expect(proved.body.status).toBe('verified');
     prove(domain);
     await startChecks().waitUntilIdle();
-    expect(await show(domain)).toMatchObject({
-      status: 'failed',
-      lastError: 'Another organization has verified this hostname',
-    });
+    const lastError = 'Another organization has verified this hostname';
+    expect(await show(domain)).toMatchObject({ status: 'failed', lastError });
   });
 
   it('keeps the result of a manual verification during a background check', async () => {
     const domain = await add();
     org.dns.set(domain.verification.name, 'nxdomain');
-    const verified = { status: 'verified', verified_at: '2026-01-01T00:00:00Z', next_check_at: null };
+    const verifiedAt = '2026-01-01T00:00:00Z';
+    const verified = { status: 'verified', verified_at: verifiedAt, next_check_at: null };
     org.dns.onAsked((name) => name === domain.verification.name && change(domain.id, verified));
     await startChecks().waitUntilIdle();
     expect(timesAsked(domain)).toBeGreaterThan(0);
-    const after = await show(domain);
-    expect([after.status, after.verifiedAt, after.lastCheckedAt]).toEqual([
-      'verified',
-      '2026-01-01T00:00:00Z',
-      null,
-    ]);
+    expect(await show(domain)).toMatchObject({ status: 'verified', verifiedAt, lastCheckedAt: null });
   });
 });
 
 describe('many due domains', () => {
   it('are each checked once by several processes, also across organizations', async () => {
-    const second = (await makeOrganization(org.ctx)).id;
+    const second = await org.another();
     const many = await Promise.all(Array.from({ length: 30 }, () => add()));
-    const key = await makeKey(org.ctx, second, { permissions: ['write'] });
-    const { body: foreign } = await createApi(org.app, key.secret)(
-      'post',
-      `/organizations/${second}/domains`,
-      { hostname: 'foreign.example' },
-    );
-    await inTransaction({ db: org.ctx.db, organizationId: second }, (tx) =>
-      tx('domains').where({ id: foreign.id }).update({ next_check_at: '2020-01-01' }),
-    );
-    await Promise.all(
-      [startChecks(), startChecks(), startChecks()].map((process) => process.waitUntilIdle()),
-    );
+    const hostname = 'foreign.example';
+    const { body: foreign } = await second.api('post', `${second.at}/domains`, { hostname });
+    await change(foreign.id, { next_check_at: '2020-01-01' });
+    await Promise.all([1, 2, 3].map(() => startChecks().waitUntilIdle()));
     expect(await Promise.all([...many, foreign].map(looksAt))).toEqual([...many, foreign].map(() => 1));
   });
 
@@ -206,13 +166,8 @@ describe('many due domains', () => {
     const many = await Promise.all(Array.from({ length: 12 }, () => add()));
     for (const domain of many) prove(domain);
     // Regardless of timing: the result of the unresponsive one cannot be saved before the others are done.
-    const [holding, othersAreDone] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const held = org.sql(async (tx) => {
-      await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [silent.id]);
-      holding.resolve();
-      await othersAreDone.promise;
-    });
-    await holding.promise;
+    const holder = await org.admin.transaction();
+    await holder.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [silent.id]);
     const checks = startChecks();
     try {
       await until(async () =>
@@ -220,8 +175,7 @@ describe('many due domains', () => {
       );
       expect((await show(silent)).lastCheckedAt).toBeNull();
     } finally {
-      othersAreDone.resolve();
-      await held;
+      await holder.rollback();
     }
     await checks.waitUntilIdle();
     expect((await show(silent)).lastError).toContain('no answer in time');

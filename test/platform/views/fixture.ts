@@ -7,21 +7,12 @@ import { useOrganization } from '../../setup/use-organization.ts';
 
 const invoices: InvoiceRow[] = [
   {
-    id: 1,
-    tranid: 'INV-1',
-    status: 'open',
-    total: '-15.30',
-    seq: '9007199254740993',
-    entityName: '=HYPERLINK("x")',
-    trandate: '2026-01-31',
+    ...{ id: 1, tranid: 'INV-1', status: 'open', total: '-15.30', seq: '9007199254740993' },
+    ...{ entityName: '=HYPERLINK("x")', trandate: '2026-01-31' },
   },
   {
-    id: 2,
-    tranid: '-15.30',
-    status: 'paid',
-    total: '12345678901234567890.10',
-    entityName: 'Ann, "the" boss\nBob',
-    trandate: '2026-02-01',
+    ...{ id: 2, tranid: '-15.30', status: 'paid', total: '12345678901234567890.10' },
+    ...{ entityName: 'Ann, "the" boss\nBob', trandate: '2026-02-01' },
   },
   { id: 3, tranid: '', status: 'open', total: '7', lines: '[{"item":"1","quantity":2.50}]' },
   { id: 4, tranid: null, status: 'open', total: '-15.30', lastmodified: '2026-01-31T10:00:00Z', paid: true },
@@ -30,13 +21,8 @@ const invoices: InvoiceRow[] = [
 /** For the top level of a test file. */
 export function useViews() {
   const maxMs = 60_000;
-  const exports = {
-    maxRunning: 1,
-    maxWaiting: 4,
-    maxDurationMs: maxMs,
-    minBytesPerSecond: 1,
-    maxSlowMs: maxMs,
-  };
+  const times = { maxDurationMs: maxMs, minBytesPerSecond: 1, maxSlowMs: maxMs };
+  const exports = { maxRunning: 1, maxWaiting: 4, ...times };
   const org = useOrganization({ settings: { exports } });
   const body = (given: object = {}) => ({
     ...{ name: 'Open invoices', recordType: 'invoice', columns: ['tranid', 'total'] },

@@ -48,20 +48,12 @@ const setAccount = (account: object): Promise<void> =>
  * field tells.
  */
 async function describeMoney(): Promise<void> {
-  const description = { name: 'invoice', label: 'Invoice', fields: moneyFields };
-  const row = {
-    organization_id: org.id,
-    name: 'invoice',
-    position: 0,
-    head: JSON.stringify({ name: 'invoice', label: 'Invoice' }),
-  };
-  await org.sql((tx) =>
-    tx('erp_record_types').insert({
-      ...row,
-      description: JSON.stringify(description),
-      described_at: '2026-03-02T10:00:00Z',
-    }),
-  );
+  const head = { name: 'invoice', label: 'Invoice' };
+  const description = JSON.stringify({ ...head, fields: moneyFields });
+  await org.admin('erp_record_types').insert({
+    ...{ organization_id: org.id, name: 'invoice', position: 0, head: JSON.stringify(head), description },
+    described_at: '2026-03-02T10:00:00Z',
+  });
 }
 
 const body = (summary: object | null, given: object = {}) => ({
@@ -79,7 +71,13 @@ const read = (id: string, api: Api = org.api, query = ''): Promise<Answer> =>
   api('get', `/views/${id}/rows${query}`);
 const reference = async (sql: string) =>
   (await org.ctx.db.data.query(sql.replace('$t', `${tenantSchema(org.id)}.${table}`))).rows;
-
+const sum = (field: string) => ({ field, functions: ['sum'] });
+const groups = (...fields: string[]) => ({ groups: fields.map((field) => ({ field })) });
+/** The status of a refusal, and its problems. */
+const problems = async (asked: Promise<Answer>) => {
+  const answer = await asked;
+  return [answer.status, ...listProblems(answer)];
+};
 describe('GET /views/{id}/rows', () => {
   it('returns the groups of the filtered records with exact digits', async () => {
     const id = await make(
@@ -98,46 +96,26 @@ describe('GET /views/{id}/rows', () => {
       trim_scale(max(f_total))::text as max, count(distinct f_seq)::int as distinct from $t where id not in (3, 4) group by 1, 2 order by 1 nulls last, 2 nulls last`);
     expect(expected.length).toBeGreaterThan(10);
     const { status, body: found } = await read(id);
-    expect([status, found]).toEqual([
-      200,
-      {
-        data: expected.map(({ status: shown, month, count, sum, totals, min, max, distinct }) => ({
-          ...{
-            status: shown,
-            'trandate.month': month,
-            count,
-            sum: { total: sum },
-            avg: { total: exactAverage(totals) },
-            min: { total: min },
-          },
-          ...{ max: { total: max }, count_distinct: { seq: distinct } },
-        })),
-        total: expected.length,
-        problems: [],
-        syncedAt: '2026-03-01T08:00:00Z',
-      },
-    ]);
-    expect(
-      found.data.some(({ sum }: { sum: { total: string } }) => /^1234567890123456\d{4}[.]/.test(sum.total)),
-    ).toBe(true);
+    const data = expected.map(({ status: shown, month, count, sum, totals, min, max, distinct }) => ({
+      ...{ status: shown, 'trandate.month': month, count, sum: { total: sum }, min: { total: min } },
+      ...{ avg: { total: exactAverage(totals) }, max: { total: max }, count_distinct: { seq: distinct } },
+    }));
+    const { length: total } = expected;
+    expect([status, found]).toEqual([200, { data, total, problems: [], syncedAt: '2026-03-01T08:00:00Z' }]);
+    const sums = pluck(pluck(found.data, 'sum'), 'total');
+    expect(sums.some((each) => /^1234567890123456\d{4}[.]/.test(each))).toBe(true);
   });
 
   it('sorts by an aggregate, returns the first groups, and one row without groups', async () => {
-    const top = {
-      aggregates: [{ field: 'total', functions: ['max'] }],
-      groups: [{ field: 'entity.name' }],
-      sort: '-max.total',
-      limit: 1,
-    };
+    const aggregates = [{ field: 'total', functions: ['max'] }];
+    const top = { aggregates, ...groups('entity.name'), sort: '-max.total', limit: 1 };
     expect((await read(await make(top))).body).toMatchObject({
       data: [{ 'entity.name': 'US Dollar', count: 40, max: { total: '12345678901234567890.1' } }],
       total: 2,
     });
     expect((await read(await make({}))).body).toMatchObject({ data: [{ count: 80 }], total: 1 });
-    const none = await make(
-      { aggregates: [{ field: 'total', functions: ['sum'] }] },
-      { filters: [{ field: 'id', operator: 'eq', value: '0' }] },
-    );
+    const filters = [{ field: 'id', operator: 'eq', value: '0' }];
+    const none = await make({ aggregates: [sum('total')] }, { filters });
     expect((await read(none)).body.data).toEqual([{ count: 0, sum: { total: null } }]);
   });
 
@@ -154,100 +132,67 @@ describe('GET /views/{id}/rows', () => {
 
 describe('a summary', () => {
   it('is returned with its defaults, changed, and removed', async () => {
-    const id = await make({ groups: [{ field: 'trandate', period: 'quarter' }] });
+    const quarters = [{ field: 'trandate', period: 'quarter' }];
+    const id = await make({ groups: quarters });
     const at = `/views/${id}`;
-    const full = {
-      aggregates: [],
-      groups: [{ field: 'trandate', period: 'quarter' }],
-      sort: null,
-      limit: 100,
-    };
+    const full = { aggregates: [], groups: quarters, sort: null, limit: 100 };
     expect((await org.api('get', at)).body.summary).toEqual(full);
     expect((await org.api('patch', at, { name: 'Quarters' })).body.summary).toEqual(full);
-    const changed = await org.api('patch', at, { summary: { groups: [{ field: 'seq' }], sort: '-seq' } });
+    const changed = await org.api('patch', at, { summary: { ...groups('seq'), sort: '-seq' } });
     expect(changed.body.summary).toMatchObject({ groups: [{ field: 'seq', period: null }], sort: '-seq' });
     expect(pluck((await read(id)).body.data, 'seq')).toEqual([3, 2, 1, 0]);
     expect((await org.api('patch', at, { summary: null })).body.summary).toBeNull();
     expect((await read(id)).status).toBe(422);
   });
 
-  it.each<[string, object, string[]]>([
+  it.each<[string, object, ...string[]]>([
     [
       'unknown fields',
-      { groups: [{ field: 'stat' }], aggregates: [{ field: 'totl', functions: ['sum'] }] },
-      ['summary.groups[0].field unknown_source', 'summary.aggregates[0].field unknown_source'],
+      { ...groups('stat'), aggregates: [sum('totl')] },
+      ...['groups[0].field unknown_source', 'aggregates[0].field unknown_source'],
     ],
     [
       'a sum of texts',
       { aggregates: [{ field: 'status', functions: ['count_distinct', 'sum'] }] },
-      ['summary.aggregates[0].functions[1] function_misfits'],
+      'aggregates[0].functions[1] function_misfits',
     ],
     [
       'periods of a text',
       { groups: [{ field: 'status', period: 'month' }] },
-      ['summary.groups[0].period invalid_value'],
+      'groups[0].period invalid_value',
     ],
-    ['lines', { groups: [{ field: 'lines' }] }, ['summary.groups[0].field lines']],
-    [
-      'a group twice',
-      { groups: [{ field: 'status' }, { field: 'status' }] },
-      ['summary.groups[1].field duplicate'],
-    ],
-    [
-      'a sort by what it lacks',
-      { groups: [{ field: 'status' }], sort: '-sum.total' },
-      ['summary.sort unknown_sort'],
-    ],
-  ])('with %s is refused', async (_name, summary, problems) => {
-    const refused = await send(summary);
-    expect([refused.status, listProblems(refused)]).toEqual([422, problems]);
+    ['lines', groups('lines'), 'groups[0].field lines'],
+    ['a group twice', groups('status', 'status'), 'groups[1].field duplicate'],
+    ['a sort by what it lacks', { ...groups('status'), sort: '-sum.total' }, 'sort unknown_sort'],
+  ])('with %s is refused', async (_name, summary, ...expected) => {
+    expect(await problems(send(summary))).toEqual([422, ...expected.map((problem) => `summary.${problem}`)]);
   });
 
   it('never adds up amounts of several currencies', async () => {
     await describeMoney();
-    const aggregates = [{ field: 'total', functions: ['sum'] }];
-    const refused = await send({ aggregates });
-    expect([refused.status, listProblems(refused)]).toEqual([
-      422,
-      ['summary.aggregates[0].field several_currencies'],
-    ]);
-    expect(refused.text).toContain('entity.name');
+    const aggregates = [sum('total')];
+    const several = [422, 'summary.aggregates[0].field several_currencies'];
+    const refused = send({ aggregates });
+    expect(await problems(refused)).toEqual(several);
+    expect((await refused).text).toContain('entity.name');
     const [euro, dollar] = await reference(
       'select l_entity as name, sum(f_total)::text as sum from $t group by 1 order by 1',
     );
-    const grouped = await make({ aggregates, groups: [{ field: 'entity.name' }] });
+    const grouped = await make({ aggregates, ...groups('entity.name') });
     expect((await read(grouped)).body.data).toEqual([
       { 'entity.name': 'Euro', count: 40, sum: { total: euro.sum } },
       { 'entity.name': 'US Dollar', count: 40, sum: { total: dollar.sum } },
     ]);
-    const filters = [{ field: 'entity', operator: 'eq', value: 'EUR' }];
-    const filtered = await make({ aggregates }, { filters });
+    const within = (value: unknown) => ({ filters: [{ field: 'entity', operator: 'eq', value }] });
+    const filtered = await make({ aggregates }, within('EUR'));
     expect((await read(filtered)).body.data).toEqual([{ count: 40, sum: { total: euro.sum } }]);
-    const several = await send(
-      { aggregates },
-      { filters: [{ field: 'entity', operator: 'eq', value: ['EUR', 'USD'] }] },
-    );
-    expect(listProblems(several)).toEqual(['summary.aggregates[0].field several_currencies']);
-    const unfiltered = await org.api('patch', `/views/${filtered}`, { filters: null });
-    expect([unfiltered.status, listProblems(unfiltered)]).toEqual([
-      422,
-      ['summary.aggregates[0].field several_currencies'],
-    ]);
-    expect((await send({ aggregates: [{ field: 'total', functions: ['count_distinct'] }] })).status).toBe(
-      201,
-    );
-    const untold = await send({
-      aggregates: [{ field: 'seq', functions: ['sum'] }],
-      groups: [{ field: 'entity' }],
-    });
-    expect([untold.status, listProblems(untold)]).toEqual([
-      422,
-      ['summary.aggregates[0].field several_currencies'],
-    ]);
+    expect(await problems(send({ aggregates }, within(['EUR', 'USD'])))).toEqual(several);
+    expect(await problems(org.api('patch', `/views/${filtered}`, { filters: null }))).toEqual(several);
+    const distinct = await send({ aggregates: [{ field: 'total', functions: ['count_distinct'] }] });
+    expect(distinct.status).toBe(201);
+    expect(await problems(send({ aggregates: [sum('seq')], ...groups('entity') }))).toEqual(several);
     await setAccount({ hasCurrencies: false });
-    expect((await send({ aggregates: [{ field: 'seq', functions: ['sum'] }, ...aggregates] })).status).toBe(
-      201,
-    );
+    expect((await send({ aggregates: [sum('seq'), sum('total')] })).status).toBe(201);
   });
 
   it('has the days of the account, also after its zone has changed', async () => {
@@ -258,27 +203,22 @@ describe('a summary', () => {
       [-1_440, '2026-01-09'],
     ] as const) {
       await setAccount({ hasCurrencies: true, utcOffsetMinutes });
-      expect((await read(id)).body.data[0], `${utcOffsetMinutes}`).toEqual({
-        'lastmodified.day': first,
-        count: 4,
-      });
+      const { data } = (await read(id)).body;
+      expect(data[0], `${utcOffsetMinutes}`).toEqual({ 'lastmodified.day': first, count: 4 });
     }
   });
 
   it('with a field that no longer exists has no rows and says why', async () => {
-    const id = await make({ groups: [{ field: 'paid' }] });
+    const id = await make(groups('paid'));
     const change = (state: string) =>
-      org.ctx.db.data.query(
-        `update ${tenantSchema(org.id)}.record_columns set state = $1 where field = 'paid'`,
-        [state],
-      );
+      org
+        .admin(`${tenantSchema(org.id)}.record_columns`)
+        .where({ field: 'paid' })
+        .update({ state });
     await change('vanished');
     const found = await read(id);
-    expect([found.status, found.body.data, listProblems(found)]).toEqual([
-      200,
-      [],
-      ['summary.groups[0].field vanished'],
-    ]);
+    expect([found.status, found.body.data]).toEqual([200, []]);
+    expect(listProblems(found)).toEqual(['summary.groups[0].field vanished']);
     await change('live');
     expect((await read(id)).body.data).toEqual([{ paid: null, count: 80 }]);
   });
@@ -286,7 +226,7 @@ describe('a summary', () => {
   it('of a field that a version masks is held back for callers without unmasked:read', async () => {
     const fields = fieldsWith({ status: { mask: 'hash' } });
     const owner = await org.session(org.owner.id);
-    const id = await make({ groups: [{ field: 'status' }] });
+    const id = await make(groups('status'));
     expect((await read(id, owner)).body.data).toHaveLength(3);
     await publishVersion(org.ctx, org.id, { endpoints: [{ ...invoicesEndpoint, fields }] });
     const viewer = (await org.join('viewer')).api;

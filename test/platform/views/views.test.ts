@@ -8,43 +8,33 @@ import { useViews } from './fixture.ts';
 
 const { org, settle, warehouse, body, make, readRecords, readCsv } = useViews();
 
+const change = ({ api }: Pick<Person, 'api'>, id: string, columns: object = { name: 'Other' }) =>
+  api('patch', `/views/${id}`, columns);
+const by = (field: string, direction: 'asc' | 'desc' = 'asc') => ({ field, direction });
+const where = (field: string, operator: string, value: unknown) => ({
+  filters: [{ field, operator, value }],
+});
+
 describe('/views', () => {
   beforeAll(settle);
   it('are created, returned, updated and deleted', async () => {
-    const filters = [{ field: 'status', operator: 'eq', value: ['open', 'late'] }];
-    const sort = [{ field: 'total', direction: 'desc' }];
+    const { filters } = where('status', 'eq', ['open', 'late']);
+    const sort = [by('total', 'desc')];
     const made = await org.api('post', '/views', body({ name: ' Open ', filters, sort }));
+    const text = expect.any(String);
     expect([made.status, made.body]).toEqual([
       201,
       {
-        id: expect.any(String),
-        name: 'Open',
-        recordType: 'invoice',
-        columns: ['tranid', 'total'],
-        filters,
-        sort,
-        summary: null,
-        visibility: 'private',
-        teamId: null,
-        owner: { id: org.owner.id, email: expect.any(String), name: expect.any(String) },
-        createdAt: expect.any(String),
-        updatedAt: expect.any(String),
+        ...{ id: text, name: 'Open', recordType: 'invoice', columns: ['tranid', 'total'], filters, sort },
+        ...{ summary: null, visibility: 'private', teamId: null, createdAt: text, updatedAt: text },
+        owner: { id: org.owner.id, email: text, name: text },
       },
     ]);
     const at = `/views/${made.body.id}`;
     expect((await org.api('get', at)).body).toEqual(made.body);
-    const changed = await org.api('patch', at, {
-      columns: ['entity.name'],
-      filters: null,
-      visibility: 'organization',
-    });
-    expect(changed.body).toMatchObject({
-      name: 'Open',
-      columns: ['entity.name'],
-      filters: [],
-      sort,
-      visibility: 'organization',
-    });
+    const given = { columns: ['entity.name'], visibility: 'organization' };
+    const changed = await change(org, made.body.id, { ...given, filters: null });
+    expect(changed.body).toMatchObject({ ...given, name: 'Open', filters: [], sort });
     expect((await org.api('delete', at)).status).toBe(204);
     expect((await org.api('get', at)).status).toBe(404);
   });
@@ -52,42 +42,17 @@ describe('/views', () => {
   it.each<[string, object, string[]]>([
     [
       'unknown names',
-      { columns: ['tranid', 'tranidd'], sort: [{ field: 'x', direction: 'asc' }] },
+      { columns: ['tranid', 'tranidd'], sort: [by('x')] },
       ['columns[1] unknown_source', 'sort[0].field unknown_source'],
     ],
     ['a column twice', { columns: ['tranid', 'total', 'tranid'] }, ['columns[2] duplicate']],
     ['the id as a column', { columns: ['id'] }, ['columns[0] reserved_name']],
     ['a record type without a sync', { recordType: 'customer' }, ['recordType unknown_record_type']],
-    [
-      'a filter inside lines',
-      { filters: [{ field: 'lines', operator: 'eq', value: 'x' }] },
-      ['filters[0].field lines'],
-    ],
-    [
-      'an operator that misfits',
-      { filters: [{ field: 'total', operator: 'contains', value: 'abc' }] },
-      ['filters[0].operator operator_misfits'],
-    ],
-    [
-      'a value of another kind',
-      { filters: [{ field: 'total', operator: 'gt', value: 'much' }] },
-      ['filters[0].value invalid_value'],
-    ],
-    [
-      'a list where one value goes',
-      { filters: [{ field: 'total', operator: 'gt', value: [1, 2] }] },
-      ['filters[0].value invalid_value'],
-    ],
-    [
-      'a key to sort by twice',
-      {
-        sort: [
-          { field: 'total', direction: 'asc' },
-          { field: 'total', direction: 'desc' },
-        ],
-      },
-      ['sort[1].field duplicate'],
-    ],
+    ['a filter inside lines', where('lines', 'eq', 'x'), ['filters[0].field lines']],
+    ['an operator that misfits', where('total', 'contains', 'abc'), ['filters[0].operator operator_misfits']],
+    ['a value of another kind', where('total', 'gt', 'much'), ['filters[0].value invalid_value']],
+    ['a list where one value goes', where('total', 'gt', [1, 2]), ['filters[0].value invalid_value']],
+    ['a sort key twice', { sort: [by('total'), by('total', 'desc')] }, ['sort[1].field duplicate']],
     ['a team without its visibility', { teamId: createId() }, ['teamId no_team_view']],
     ['no team', { visibility: 'team' }, ['teamId team_needed']],
     ['a team that is not there', { visibility: 'team', teamId: createId() }, ['teamId unknown_team']],
@@ -97,10 +62,8 @@ describe('/views', () => {
   });
 
   it('are listed newest first, filtered by name, record type and visibility', async () => {
-    const [a, b] = [
-      await make(org.api, { name: 'North 1' }),
-      await make(org.api, { name: 'North 100%', visibility: 'organization' }),
-    ];
+    const a = await make(org.api, { name: 'North 1' });
+    const b = await make(org.api, { name: 'North 100%', visibility: 'organization' });
     const ids = async (query: string) => listIds(await org.api('get', `/views?${query}`));
     expect(await ids('')).toEqual([b, a]);
     expect(await ids('q=%25')).toEqual([b]);
@@ -109,12 +72,10 @@ describe('/views', () => {
   });
 
   it('only changed parts are validated, so that a view with a retyped field can still be renamed', async () => {
-    const id = await make(org.api, { filters: [{ field: 'total', operator: 'gte', value: 0 }] });
+    const id = await make(org.api, where('total', 'gte', 0));
     await warehouse("update $wh.record_columns set type = 'text' where field = 'total'");
-    expect((await org.api('patch', `/views/${id}`, { name: 'Other', columns: ['tranid'] })).status).toBe(200);
-    const again = await org.api('patch', `/views/${id}`, {
-      filters: [{ field: 'total', operator: 'gte', value: 0 }],
-    });
+    expect((await change(org, id, { name: 'Other', columns: ['tranid'] })).status).toBe(200);
+    const again = await change(org, id, where('total', 'gte', 0));
     expect([again.status, listProblems(again)]).toEqual([422, ['filters[0].operator operator_misfits']]);
   });
 });
@@ -127,18 +88,15 @@ describe('who sees a view', () => {
     return id;
   };
   const reach = async ({ api }: Person, id: string): Promise<number[]> => {
-    const listed = (await api('get', '/views')).body.data.some((view: { id: string }) => view.id === id)
-      ? 200
-      : 404;
+    const isListed = listIds(await api('get', '/views')).includes(id);
     return [
-      listed,
+      isListed ? 200 : 404,
       (await api('get', `/views/${id}`)).status,
       (await readRecords(api, id)).status,
       (await readCsv(api, id)).status,
     ];
   };
   const all = (status: number) => [status, status, status, status];
-  const change = ({ api }: Person, id: string) => api('patch', `/views/${id}`, { name: 'Other' });
 
   it('its owner, its team, or everyone; 404 for anyone else', async () => {
     const [maker, mate, other, admin] = [
@@ -151,25 +109,23 @@ describe('who sees a view', () => {
     const own = await make(maker.api);
     const ofTeam = await make(maker.api, { visibility: 'team', teamId });
     const ofAll = await make(maker.api, { visibility: 'organization' });
-    const seen: [string, Person, number][] = [
-      ...[maker].map((person): [string, Person, number] => [own, person, 200]),
-      ...[mate, other, admin, org.owner].map((person): [string, Person, number] => [own, person, 404]),
-      ...[maker, mate].map((person): [string, Person, number] => [ofTeam, person, 200]),
-      ...[other, admin].map((person): [string, Person, number] => [ofTeam, person, 404]),
-      ...[maker, mate, other, admin].map((person): [string, Person, number] => [ofAll, person, 200]),
+    const seen: [string, Person[], number][] = [
+      [own, [maker], 200],
+      [own, [mate, other, admin, org.owner], 404],
+      [ofTeam, [maker, mate], 200],
+      [ofTeam, [other, admin], 404],
+      [ofAll, [maker, mate, other, admin], 200],
     ];
-    for (const [id, person, status] of seen) expect(await reach(person, id)).toEqual(all(status));
+    for (const [id, people, status] of seen)
+      for (const person of people) expect(await reach(person, id)).toEqual(all(status));
     // Only its owner or a caller with member:update may change it.
-    expect([
-      (await change(other, own)).status,
-      (await change(admin, ofTeam)).status,
-      (await other.api('delete', `/views/${own}`)).status,
-    ]).toEqual([404, 404, 404]);
+    for (const refused of [change(other, own), change(admin, ofTeam), other.api('delete', `/views/${own}`)])
+      expect((await refused).status).toBe(404);
     expect(await refusal(change(other, ofAll))).toEqual([403, 'view_owner_needed']);
     expect((await other.api('delete', `/views/${ofAll}`)).status).toBe(403);
     expect((await change(admin, ofAll)).body.owner.id).toBe(maker.id);
     // A caller with member:update may even hide it from themselves.
-    expect((await admin.api('patch', `/views/${ofAll}`, { visibility: 'private' })).status).toBe(200);
+    expect((await change(admin, ofAll, { visibility: 'private' })).status).toBe(200);
     expect(await reach(admin, ofAll)).toEqual(all(404));
     expect(await reach(maker, ofAll)).toEqual(all(200));
     // After leaving the team, the view is no longer visible.
@@ -184,24 +140,18 @@ describe('who sees a view', () => {
     expect([refused.status, listProblems(refused)]).toEqual([422, ['teamId not_in_team']]);
     const admin = await org.join('admin');
     const id = await make(admin.api, { visibility: 'team', teamId });
-    expect((await admin.api('patch', `/views/${id}`, { visibility: 'organization' })).body).toMatchObject({
-      teamId: null,
-    });
+    expect((await change(admin, id, { visibility: 'organization' })).body).toMatchObject({ teamId: null });
   });
 
   it('views survive the deletion of a team and the leaving of a person', async () => {
     const maker = await org.join('editor');
     const other = await org.join('editor');
     const teamId = await asTeam(maker, other);
-    const [own, ofTeam] = [
-      await make(maker.api, { name: 'My secret' }),
-      await make(maker.api, { visibility: 'team', teamId }),
-    ];
+    const own = await make(maker.api, { name: 'My secret' });
+    const ofTeam = await make(maker.api, { visibility: 'team', teamId });
     await org.api('delete', `/teams/${teamId}`);
-    expect((await maker.api('get', `/views/${ofTeam}`)).body).toMatchObject({
-      visibility: 'private',
-      teamId: null,
-    });
+    const { visibility, teamId: team } = (await maker.api('get', `/views/${ofTeam}`)).body;
+    expect([visibility, team]).toEqual(['private', null]);
     expect(await reach(other, ofTeam)).toEqual(all(404));
     expect((await org.api('delete', `${org.at}/members/${maker.id}?keys=revoke`)).status).toBe(204);
     for (const id of [own, ofTeam]) {
@@ -209,78 +159,49 @@ describe('who sees a view', () => {
       expect(await reach(org.owner, id)).toEqual(all(200));
     }
     expect((await org.api('get', `/views/${own}`)).body.owner).toBeNull();
-    expect((await org.api('patch', `/views/${own}`, { visibility: 'organization' })).status).toBe(200);
+    expect((await change(org, own, { visibility: 'organization' })).status).toBe(200);
     expect(await reach(other, own)).toEqual(all(200));
-    const log = (await org.api('get', `${org.at}/audit-log?action=member.remove`)).body.data;
-    expect(log[0].changes.viewsWithoutOwner.sort()).toEqual([own, ofTeam].sort());
+    const readLog = async (query: string) => (await org.api('get', `${org.at}/audit-log?${query}`)).body.data;
+    const [removal] = await readLog('action=member.remove');
+    expect(removal.changes.viewsWithoutOwner.sort()).toEqual([own, ofTeam].sort());
     // More people can read the audit log than a private view.
-    expect(
-      JSON.stringify(
-        (await org.api('get', `${org.at}/audit-log?targetId=${own}&action=view.create`)).body.data,
-      ),
-    ).not.toContain('My secret');
+    const creation = await readLog(`targetId=${own}&action=view.create`);
+    expect(JSON.stringify(creation)).not.toContain('My secret');
   });
 });
 
-describe('the fields of a record type', () => {
-  beforeAll(settle);
-  it('cannot be removed while a visible view or a team view uses them; drift names the views', async () => {
-    const config = createId();
-    const own = { organization_id: org.id, record_type: 'invoice' };
-    await org.sql((tx) =>
-      tx('sync_configs').insert({ ...own, id: config, name: 'x', mode: 'full', deletions: 'none' }),
-    );
-    const drift = { ...own, run_id: createId(), at: new Date() };
-    await org.sql(async (tx) => {
-      await tx('drift_events').insert({
-        ...drift,
-        id: createId(),
-        kind: 'vanished',
-        field: 'entity',
-        from_type: 'text',
-      });
-      await tx('drift_events').insert({
-        ...drift,
-        id: createId(),
-        kind: 'vanished',
-        field: 'lines.rate',
-        from_type: 'number',
-      });
-    });
-    const editor = await org.join('editor');
-    await make(editor.api, { columns: ['entity.name'] });
-    const { id: teamId } = (await org.api('post', '/teams', { name: 'T' })).body;
-    await org.api('post', `/teams/${teamId}/members`, { userId: editor.id });
-    const mine = await make(org.api, {
-      name: 'Mine',
-      columns: ['lines'],
-      sort: [{ field: 'entity', direction: 'asc' }],
-    });
-    const events = async () =>
-      (await org.api('get', `/sync-configs/${config}/drift`)).body.data as {
-        field: string;
-        affects: unknown[];
-        hiddenViews: number;
-      }[];
-    const of = async (field: string) => (await events()).find((event) => event.field === field);
-    expect(await of('entity')).toMatchObject({
-      affects: [{ kind: 'view', id: mine, name: 'Mine', field: 'entity' }],
-      hiddenViews: 1,
-    });
-    expect(await of('lines.rate')).toMatchObject({
-      affects: [{ kind: 'view', id: mine, name: 'Mine', field: 'lines' }],
-      hiddenViews: 0,
-    });
-    const messages = async () => {
-      const answer = await org.api('delete', `/sync-configs/${config}`);
-      return [answer.status, ...pluck(answer.body.error?.details ?? [], 'message')];
-    };
-    expect(await messages()).toEqual([422, 'The view "Mine" uses lines, entity']);
-    await make(editor.api, { visibility: 'team', teamId });
-    await org.api('delete', `/views/${mine}`);
-    expect(await messages()).toEqual([422, '1 view that you may not see uses it']);
-    await org.api('delete', `/teams/${teamId}`);
-    await org.sql((tx) => tx('views').where({ visibility: 'team' }).delete());
-    expect(await messages()).toEqual([204]);
-  });
+it('the fields of a record type cannot be removed while a visible view or a team view uses them; drift names the views', async () => {
+  await settle();
+  const config = createId();
+  const own = { organization_id: org.id, record_type: 'invoice' };
+  const sync = { ...own, id: config, name: 'x', mode: 'full', deletions: 'none' };
+  await org.admin('sync_configs').insert(sync);
+  const drift = { ...own, run_id: createId(), at: new Date(), kind: 'vanished' };
+  await org.admin('drift_events').insert([
+    { ...drift, id: createId(), field: 'entity', from_type: 'text' },
+    { ...drift, id: createId(), field: 'lines.rate', from_type: 'number' },
+  ]);
+  const editor = await org.join('editor');
+  await make(editor.api, { columns: ['entity.name'] });
+  const { id: teamId } = (await org.api('post', '/teams', { name: 'T' })).body;
+  await org.api('post', `/teams/${teamId}/members`, { userId: editor.id });
+  const mine = await make(org.api, { name: 'Mine', columns: ['lines'], sort: [by('entity')] });
+  const { data } = (await org.api('get', `/sync-configs/${config}/drift`)).body;
+  const affects = (field: string) => [{ kind: 'view', id: mine, name: 'Mine', field }];
+  const events = [
+    { field: 'entity', affects: affects('entity'), hiddenViews: 1 },
+    { field: 'lines.rate', affects: affects('lines'), hiddenViews: 0 },
+  ];
+  for (const event of events) expect(data).toContainEqual(expect.objectContaining(event));
+  const messages = async () => {
+    const answer = await org.api('delete', `/sync-configs/${config}`);
+    return [answer.status, ...pluck(answer.body.error?.details ?? [], 'message')];
+  };
+  expect(await messages()).toEqual([422, 'The view "Mine" uses lines, entity']);
+  await make(editor.api, { visibility: 'team', teamId });
+  await org.api('delete', `/views/${mine}`);
+  expect(await messages()).toEqual([422, '1 view that you may not see uses it']);
+  await org.api('delete', `/teams/${teamId}`);
+  await org.admin('views').where({ organization_id: org.id, visibility: 'team' }).delete();
+  expect(await messages()).toEqual([204]);
 });
