@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { anthropicDialect, begin, openAiDialect, whole } from '../../gateways/model/provider-server.ts';
-import { createApi, listCodes } from '../../setup/api.ts';
+import { createApi, refusal } from '../../setup/api.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { type Company, inOrganization, openAgentSite, readLedger, stalled, toModel } from './fixture.ts';
 
@@ -25,29 +25,20 @@ it('fifty concurrent messages are answered as far as the credits last; the other
   const conversations = await Promise.all(Array.from({ length: 50 }, () => company.converse(model)));
   site.provider.script(...Array.from({ length: 50 }, () => whole(dialect, [{ text: 'Seven.' }])));
   const answers = await Promise.all(conversations.map(({ conversationId }) => ask(company, conversationId)));
-  const [good, refused] = [
-    answers.filter(({ status }) => status === 201),
-    answers.filter(({ status }) => status === 403),
-  ];
+  const [good = [], refused = []] = [201, 403].map((wanted) =>
+    answers.filter(({ status }) => status === wanted),
+  );
   expect([good.length, refused.length, site.provider.asked.length]).toEqual([granted, 50 - granted, granted]);
-  expect(new Set(refused.map(({ body }) => body.error.message))).toEqual(
-    new Set(['Agent credits exhausted']),
-  );
-  expect(good.every(({ body }) => body.message.credits === 1 && body.message.status === 'complete')).toBe(
-    true,
-  );
+  for (const { body } of refused) expect(body.error.message).toBe('Agent credits exhausted');
+  for (const { body } of good) expect(body.message).toMatchObject({ credits: 1, status: 'complete' });
   const ledger = await readLedger(site.ctx, company.id);
-  expect(ledger.map(({ message_id: id }) => id).sort()).toEqual(
-    good.map(({ body }) => body.message.id).sort(),
-  );
+  const charged = ledger.map(({ message_id: id }) => id).sort();
+  expect(charged).toEqual(good.map(({ body }) => body.message.id).sort());
   expect(ledger.reduce((sum, { credits }) => sum + credits, 0)).toBe(granted);
   expect(await readCredits(company)).toMatchObject({ granted, used: granted, remaining: 0 });
   const late = await ask(company, conversations[0]?.conversationId ?? '');
-  expect([late.status, late.body.error.message, listCodes(late)]).toEqual([
-    403,
-    'Agent credits exhausted',
-    ['credits_exhausted'],
-  ]);
+  expect(late.body.error.message).toBe('Agent credits exhausted');
+  expect(await refusal(late)).toEqual([403, 'credits_exhausted']);
   // Refused messages stored nothing.
   expect(await inOrganization(site.ctx, company.id, (tx) => tx('conversation_messages').count())).toEqual([
     { count: String(2 * granted) },
@@ -82,15 +73,14 @@ describe('the reservation', () => {
     expect(await readCredits(company)).toMatchObject({ used: 0, remaining: granted });
     await spend(granted - 1, "date_trunc('month', now() at time zone 'UTC')::date");
     const agents = { ...site.ctx.settings.agents, inputTokens: 9_000, outputTokens: 1_000 };
+    const settings = { ...site.ctx.settings, agents };
     const generous = {
       ...company,
-      api: createApi(createApp({ ...site.ctx, settings: { ...site.ctx.settings, agents } }), company.secret),
+      api: createApi(createApp({ ...site.ctx, settings }), company.secret),
     };
     site.provider.script(whole(dialect, [{ text: 'Seven.' }]), whole(dialect, [{ text: 'Never asked.' }]));
-    expect((await ask(generous, conversationId)).body.message).toMatchObject({
-      status: 'complete',
-      credits: 1,
-    });
+    const { message } = (await ask(generous, conversationId)).body;
+    expect(message).toMatchObject({ status: 'complete', credits: 1 });
     expect(site.provider.asked[0]?.body['max_tokens']).toBe(100);
     expect(await readCredits(company)).toMatchObject({ used: granted, remaining: 0 });
     expect((await ask(generous, conversationId)).status).toBe(403);
@@ -116,11 +106,8 @@ describe.each([anthropicDialect, openAiDialect])('a usage of $provider that cann
       expect([status, body.message?.status, body.message?.credits]).toEqual([201, 'complete', 1]);
       expect(await readCredits(company)).toMatchObject({ granted, used: 1, remaining: granted - 1 });
       const [entry] = await readLedger(site.ctx, company.id);
-      expect([entry?.credits, Number(entry?.input_tokens) > 1_000, entry?.output_tokens]).toEqual([
-        1,
-        true,
-        2,
-      ]);
+      expect(entry).toMatchObject({ credits: 1, output_tokens: 2 });
+      expect(Number(entry?.input_tokens)).toBeGreaterThan(1_000);
     },
   );
 });

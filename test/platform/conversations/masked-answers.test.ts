@@ -3,27 +3,25 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { anthropicDialect, type begin, whole } from '../../gateways/model/provider-server.ts';
 import { fieldsWith, invoicesEndpoint, publishVersion } from '../../public/fixture.ts';
-import { type Api, createApi, listCodes, pluck, signedInApi } from '../../setup/api.ts';
+import { type Api, createApi, pluck, refusal, signedInApi } from '../../setup/api.ts';
 import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { type Company, inOrganization, openAgentSite, toModel } from './fixture.ts';
 
 const dialect = anthropicDialect;
 const endpoint = { ...invoicesEndpoint, fields: fieldsWith({ number: { mask: 'last4' } }) };
-const call = (id: string) => ({
-  id,
-  name: 'query',
-  input: { resource: 'secrets', fields: ['number'], pageSize: 1 },
-});
+const call = (id: string) => {
+  const input = { resource: 'secrets', fields: ['number'], pageSize: 1 };
+  return whole(dialect, [{ call: { id, name: 'query', input } }], 'calls');
+};
+const answer = (text: string) => whole(dialect, [{ text }]);
 
 const site = useStarted(() => openAgentSite({ timeMs: 100_000 }));
 let company: Company;
 beforeAll(async () => {
   company = await site.company();
-  await publishVersion(site.ctx, company.id, {
-    version: 'v3',
-    endpoints: [{ ...endpoint, name: 'secrets' }],
-  });
+  const endpoints = [{ ...endpoint, name: 'secrets' }];
+  await publishVersion(site.ctx, company.id, { version: 'v3', endpoints });
 });
 
 type Asker = {
@@ -33,8 +31,8 @@ type Asker = {
   readonly sessionId: string;
   conversation(): Promise<string>;
 };
-async function asker(given: string | readonly string[], userId?: string): Promise<Asker> {
-  const id = userId ?? (await makeMember(site.ctx, company.id, given)).id;
+async function asker(role: string | readonly string[]): Promise<Asker> {
+  const { id } = await makeMember(site.ctx, company.id, role);
   const { secret } = await makeKey(site.ctx, company.id, { permissions: ['write'], createdBy: id });
   const { cookie, id: sessionId } = await makeSession(site.ctx, id, company.id);
   return {
@@ -52,12 +50,19 @@ async function asker(given: string | readonly string[], userId?: string): Promis
     },
   };
 }
+const post = (api: Api, id: string) => api('post', `/conversations/${id}/messages`, { content: 'Which?' });
 const ask = async (api: Api, id: string) => {
-  site.provider.script(
-    whole(dialect, [{ call: call('a') }], 'calls'),
-    whole(dialect, [{ text: 'It is INV-1.' }]),
-  );
-  return api('post', `/conversations/${id}/messages`, { content: 'Which?' });
+  site.provider.script(call('a'), answer('It is INV-1.'));
+  return post(api, id);
+};
+/** Asks; before the second call the person loses something. */
+const askAndLose = async (api: Api, id: string, lose: () => Promise<unknown>) => {
+  const late = async (res: Parameters<typeof begin>[0]): Promise<void> => {
+    await lose();
+    await call('b')(res, { headers: {}, url: '', body: {} });
+  };
+  site.provider.script(call('a'), late, answer('It is INV-2.'));
+  return post(api, id);
 };
 const messages = (api: Api, id: string) => api('get', `/conversations/${id}/messages`);
 
@@ -91,8 +96,8 @@ describe('record:read', () => {
   it('is needed to ask and to read answers', async () => {
     const person = await asker(talks);
     const id = await person.conversation();
-    for (const answer of [await ask(person.session, id), await messages(person.session, id)])
-      expect([answer.status, listCodes(answer)]).toEqual([403, ['record_read_needed']]);
+    for (const answer of [ask(person.session, id), messages(person.session, id)])
+      expect(await refusal(answer)).toEqual([403, 'record_read_needed']);
   });
 
   it.each<[string, (person: Asker) => Promise<unknown>]>([
@@ -108,16 +113,7 @@ describe('record:read', () => {
   ])('when %s during an answer, no further record is read and the answer stops', async (_name, lose) => {
     const person = await asker([...talks, 'record:read']);
     const id = await person.conversation();
-    const late = async (res: Parameters<typeof begin>[0]): Promise<void> => {
-      await lose(person);
-      await whole(dialect, [{ call: call('b') }], 'calls')(res, { headers: {}, url: '', body: {} });
-    };
-    site.provider.script(
-      whole(dialect, [{ call: call('a') }], 'calls'),
-      late,
-      whole(dialect, [{ text: 'It is INV-2.' }]),
-    );
-    const { body } = await person.session('post', `/conversations/${id}/messages`, { content: 'Which?' });
+    const { body } = await askAndLose(person.session, id, () => lose(person));
     expect(body.message).toMatchObject({ status: 'failed', error: { code: 'access_lost' } });
     expect(site.provider.asked).toHaveLength(2);
     expect(pluck(body.message.toolCalls, 'ok')[0]).toBe(true);
@@ -128,38 +124,20 @@ describe('record:read', () => {
   it('when the person leaves during an answer, no further record is read and the conversation is gone', async () => {
     const person = await asker([...talks, 'record:read']);
     const id = await person.conversation();
-    const late = async (res: Parameters<typeof begin>[0]): Promise<void> => {
-      await inOrganization(site.ctx, company.id, (tx) =>
-        tx('memberships').where({ user_id: person.id }).delete(),
-      );
-      await whole(dialect, [{ call: call('b') }], 'calls')(res, { headers: {}, url: '', body: {} });
-    };
-    site.provider.script(
-      whole(dialect, [{ call: call('a') }], 'calls'),
-      late,
-      whole(dialect, [{ text: 'It is INV-2.' }]),
-    );
-    expect(
-      (await person.session('post', `/conversations/${id}/messages`, { content: 'Which?' })).status,
-    ).toBe(404);
+    const leave = () =>
+      inOrganization(site.ctx, company.id, (tx) => tx('memberships').where({ user_id: person.id }).delete());
+    expect((await askAndLose(person.session, id, leave)).status).toBe(404);
     expect(site.provider.asked).toHaveLength(2);
   });
 
   it('when the key is revoked during an answer, it stops as well', async () => {
     const person = await asker([...talks, 'record:read']);
     const id = await person.conversation();
-    const late = async (res: Parameters<typeof begin>[0]): Promise<void> => {
-      await inOrganization(site.ctx, company.id, (tx) =>
+    const revoke = () =>
+      inOrganization(site.ctx, company.id, (tx) =>
         tx('api_keys').where({ created_by: person.id }).update({ revoked_at: new Date() }),
       );
-      await whole(dialect, [{ call: call('b') }], 'calls')(res, { headers: {}, url: '', body: {} });
-    };
-    site.provider.script(
-      whole(dialect, [{ call: call('a') }], 'calls'),
-      late,
-      whole(dialect, [{ text: 'It is INV-2.' }]),
-    );
-    const { body } = await person.key('post', `/conversations/${id}/messages`, { content: 'Which?' });
+    const { body } = await askAndLose(person.key, id, revoke);
     expect(body.message).toMatchObject({ status: 'failed', error: { code: 'access_lost' } });
   });
 });

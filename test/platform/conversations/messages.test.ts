@@ -2,7 +2,7 @@
 // interrupted, and never lost.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startAgentWork } from '../../../src/platform/conversations/agent-work.ts';
 import {
   anthropicDialect,
@@ -12,7 +12,7 @@ import {
   whole,
 } from '../../gateways/model/provider-server.ts';
 import { withReads } from '../../public/fixture.ts';
-import { base, createApi, listCodes, pluck, refusal } from '../../setup/api.ts';
+import { base, createApi, pluck, refusal } from '../../setup/api.ts';
 import { makeKey, makeMember } from '../../setup/organization.ts';
 import { until } from '../../setup/until.ts';
 import { useStarted } from '../../setup/use-started.ts';
@@ -48,25 +48,27 @@ const readMessages = async (conversationId: string): Promise<Shown[]> =>
 const ask = (conversationId: string, content: string, headers: Record<string, string> = {}) =>
   mine.api('post', `/conversations/${conversationId}/messages`, { content }, headers);
 const creditsLeft = async () => (await mine.api('get', '/whoami')).body.metrics.agentCredits;
+const readStatuses = async (conversationId: string): Promise<string[]> =>
+  (await readMessages(conversationId)).map((message) => message.status);
 /** The conversation after one failed message. */
 async function expectItGoesOn(conversationId: string): Promise<void> {
-  expect((await ask(conversationId, 'And now?')).body.message).toMatchObject({
-    status: 'complete',
-    content: 'Now.',
-  });
-  expect((await readMessages(conversationId)).map((message) => message.status)).toEqual([
-    'complete',
-    'failed',
-    'complete',
-    'complete',
-  ]);
+  const { message } = (await ask(conversationId, 'And now?')).body;
+  expect(message).toMatchObject({ status: 'complete', content: 'Now.' });
+  expect(await readStatuses(conversationId)).toEqual(['complete', 'failed', 'complete', 'complete']);
 }
 const ended = (conversationId: string): Promise<Shown> =>
   until(async () =>
     (await readMessages(conversationId)).find(
-      (message) => message.role === 'assistant' && message.status !== 'running',
+      ({ role, status }) => role === 'assistant' && status !== 'running',
     ),
   );
+const answers = (text: string, by = dialect) => whole(by, [{ text }]);
+/** Calls with a key of another member. */
+async function asMember(role: string) {
+  const { id } = await makeMember(site.ctx, mine.id, role);
+  const { secret } = await makeKey(site.ctx, mine.id, { permissions: ['write'], createdBy: id });
+  return { id, api: createApi(site.app, secret) };
+}
 
 /** A message whose answer stalls after its first text, in a new conversation. */
 async function streamHalf(question: string, headers?: Record<string, string>) {
@@ -82,24 +84,17 @@ it('the built-in model answers from the records with its tools, costs no credits
   const { conversationId, agentId } = await mine.converse('offline');
   const question = '  How many invoices\nare there?  ';
   const { status: code, body } = await ask(conversationId, question);
-  expect([code, body.message.role, body.message.status, body.message.credits]).toEqual([
-    201,
-    'assistant',
-    'complete',
-    0,
-  ]);
+  expect(code).toBe(201);
+  expect(body.message).toMatchObject({ role: 'assistant', status: 'complete', credits: 0 });
   expect(body.message.content).toContain('3');
   expect(pluck(body.message.toolCalls, 'name', 'ok')).toContainEqual(['aggregate', true]);
-  expect((await readMessages(conversationId)).map(({ role, content }) => [role, content])).toEqual([
+  expect(pluck(await readMessages(conversationId), 'role', 'content')).toEqual([
     ['user', question],
     ['assistant', body.message.content],
   ]);
   const { body: conversation } = await mine.api('get', `/conversations/${conversationId}`);
-  expect(conversation).toMatchObject({
-    agentId,
-    title: 'How many invoices are there?',
-    lastMessageAt: expect.any(String),
-  });
+  const [title, lastMessageAt] = ['How many invoices are there?', expect.any(String)];
+  expect(conversation).toMatchObject({ agentId, title, lastMessageAt });
   expect((await mine.api('get', `/agents/${agentId}/conversations`)).body.data).toEqual([conversation]);
 });
 
@@ -111,18 +106,11 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     const before = await creditsLeft();
     site.provider.script(
       whole(dialect, [{ text: 'I look. ' }, { call }], 'calls'),
-      whole(dialect, [{ text: 'It is 37.75.' }]),
+      answers('It is 37.75.', dialect),
     );
-    const stream = await mine.stream(conversationId, 'What is the sum?');
-    const events = await stream.rest();
-    expect(events.map(({ event }) => event)).toEqual([
-      'started',
-      'text',
-      'tool-started',
-      'tool-ended',
-      'text',
-      'message',
-    ]);
+    const events = await (await mine.stream(conversationId, 'What is the sum?')).rest();
+    const order = ['started', 'text', 'tool-started', 'tool-ended', 'text', 'message'];
+    expect(events.map(({ event }) => event)).toEqual(order);
     const [started, , , toolEnded, , last] = events.map(
       ({ data }) => data as Record<string, Record<string, unknown>>,
     );
@@ -130,11 +118,8 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
       question: { role: 'user', content: 'What is the sum?' },
       message: { status: 'running' },
     });
-    expect(toolEnded).toMatchObject({
-      name: 'aggregate',
-      ok: true,
-      output: expect.stringContaining('"37.75"'),
-    });
+    const output = expect.stringContaining('"37.75"');
+    expect(toolEnded).toMatchObject({ name: 'aggregate', ok: true, output });
     expect(last?.['message']).toMatchObject({
       id: started?.['message']?.['id'],
       content: 'I look. It is 37.75.',
@@ -156,21 +141,18 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
 
   it('gets the history and only the data of the version; text in records stays data', async () => {
     const { conversationId } = await mine.converse(toModel(dialect));
-    const names = (resource: string, more = {}) => ({
+    const query = (resource: string, more = {}) => ({
       call: { id: resource, name: 'query', input: { resource, ...more } },
     });
+    const calls = [
+      query('invoices', { fields: ['customerName'] }),
+      query('payroll'),
+      query('other', { version: 'v2' }),
+    ];
     site.provider.script(
-      whole(dialect, [{ text: 'First answer.' }]),
-      whole(
-        dialect,
-        [
-          names('invoices', { fields: ['customerName'] }),
-          names('payroll'),
-          names('other', { version: 'v2' }),
-        ],
-        'calls',
-      ),
-      whole(dialect, [{ text: 'Nothing more.' }]),
+      answers('First answer.', dialect),
+      whole(dialect, calls, 'calls'),
+      answers('Nothing more.', dialect),
     );
     await ask(conversationId, 'First question');
     const { message } = (await ask(conversationId, 'And payroll?')).body;
@@ -181,14 +163,13 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
     expect(JSON.stringify(messages)).toContain('First answer.');
     // The text of the record is only in the tool output, never in the instructions; and there are no
     // additional tools.
-    const instructions = JSON.stringify([system, ...messages.filter(({ role }) => role === 'system')]);
-    expect([instructions.includes('Speak of ships.'), instructions.includes(hostileText)]).toEqual([
-      true,
-      false,
-    ]);
-    expect(JSON.stringify(messages.filter(({ role }) => role !== 'system'))).toContain(
-      hostileText.slice(0, 25),
+    const [own, others] = [true, false].map((isSystem) =>
+      JSON.stringify(messages.filter(({ role }) => (role === 'system') === isSystem)),
     );
+    const instructions = JSON.stringify(system ?? '') + own;
+    expect(instructions).toContain('Speak of ships.');
+    expect(instructions).not.toContain(hostileText);
+    expect(others).toContain(hostileText.slice(0, 25));
     expect(tools).toHaveLength(4);
   });
 
@@ -205,12 +186,9 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
       } else {
         const leaving = new AbortController();
         const headers = { authorization: `Bearer ${mine.secret}`, 'content-type': 'application/json' };
-        const body = JSON.stringify({ content: 'Are you there?' });
         const asked = fetch(`${site.url}/conversations/${conversationId}/messages`, {
-          method: 'POST',
-          headers,
-          body,
-          signal: leaving.signal,
+          ...{ method: 'POST', headers, signal: leaving.signal },
+          body: JSON.stringify({ content: 'Are you there?' }),
         });
         await begun;
         leaving.abort();
@@ -233,23 +211,15 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
   it.each([
     ['a refused key', [status(401)], 'refused-credentials'],
     ['a busy provider', [status(429, { 'retry-after': '3600' })], 'rate-limited'],
-    [
-      'a failing provider',
-      Array.from({ length: 3 }, () => status(500, { 'retry-after': '0' })),
-      'unavailable',
-    ],
+    ['a failing provider', [1, 2, 3].map(() => status(500, { 'retry-after': '0' })), 'unavailable'],
   ] as const)(
     '%s gives a failed message with the reason, and the conversation continues',
-    async (_what, answers, code) => {
+    async (_what, failures, code) => {
       const { conversationId } = await mine.converse(toModel(dialect));
-      site.provider.script(...answers, whole(dialect, [{ text: 'Now.' }]));
+      site.provider.script(...failures, answers('Now.', dialect));
       const { status: http, body } = await ask(conversationId, 'Why?');
-      expect([http, body.message.status, body.message.error.code, body.message.content]).toEqual([
-        201,
-        'failed',
-        code,
-        '',
-      ]);
+      expect(http).toBe(201);
+      expect(body.message).toMatchObject({ status: 'failed', error: { code }, content: '' });
       expect(body.message.error.message).toMatch(/provider/);
       expect(JSON.stringify(body)).not.toContain('sk-very');
       await expectItGoesOn(conversationId);
@@ -266,15 +236,12 @@ describe.each([anthropicDialect, openAiDialect])('a model of $provider', (dialec
       await heard;
       res.destroy();
     };
-    site.provider.script(cut, whole(dialect, [{ text: 'Now.' }]));
+    site.provider.script(cut, answers('Now.', dialect));
     const stream = await mine.stream(conversationId, 'Why?');
     await stream.until(({ event }) => event === 'text');
     hear();
-    const message = {
-      status: 'failed',
-      content: 'Half',
-      error: { code: 'cut-off', message: expect.stringContaining('cut off') },
-    };
+    const error = { code: 'cut-off', message: expect.stringContaining('cut off') };
+    const message = { status: 'failed', content: 'Half', error };
     expect((await stream.rest()).at(-1)).toMatchObject({ event: 'message', data: { message } });
     await expectItGoesOn(conversationId);
   });
@@ -285,10 +252,8 @@ describe('a conversation', () => {
     const { conversationId, stream: first } = await streamHalf('One');
     expect(await refusal(ask(conversationId, 'Two'))).toEqual([422, 'answer_running']);
     const streamed = await mine.stream(conversationId, 'Three');
-    expect([streamed.response.status, streamed.errorBody]).toEqual([
-      422,
-      expect.stringContaining('answer_running'),
-    ]);
+    expect(streamed.response.status).toBe(422);
+    expect(streamed.errorBody).toContain('answer_running');
     first.close();
     await ended(conversationId);
     expect(await readMessages(conversationId)).toHaveLength(2);
@@ -296,17 +261,16 @@ describe('a conversation', () => {
 
   it('does not exist for anyone but its owner, regardless of permissions', async () => {
     const { conversationId } = await mine.converse('offline');
-    const other = await makeMember(site.ctx, mine.id, 'owner');
-    const { secret } = await makeKey(site.ctx, mine.id, { permissions: ['write'], createdBy: other.id });
-    const api = createApi(site.app, secret);
-    const answers = [
-      await api('get', `/conversations/${conversationId}`),
-      await api('get', `/conversations/${conversationId}/messages`),
-      await api('post', `/conversations/${conversationId}/messages`, { content: 'Tell' }),
-      await api('patch', `/conversations/${conversationId}`, { title: 'Mine' }),
-      await api('delete', `/conversations/${conversationId}`),
-    ];
-    expect(answers.map(({ status: code }) => code)).toEqual([404, 404, 404, 404, 404]);
+    const { api } = await asMember('owner');
+    const at = `/conversations/${conversationId}`;
+    for (const answer of [
+      api('get', at),
+      api('get', `${at}/messages`),
+      api('post', `${at}/messages`, { content: 'Tell' }),
+      api('patch', at, { title: 'Mine' }),
+      api('delete', at),
+    ])
+      expect((await answer).status).toBe(404);
     expect((await api('get', '/conversations')).body.pagination.total).toBe(0);
   });
 
@@ -316,27 +280,21 @@ describe('a conversation', () => {
     expect((await mine.api('delete', `/conversations/${conversationId}`)).status).toBe(204);
     expect(await creditsLeft()).toEqual(held);
     stream.close();
-    const after = await until(async () =>
-      (await creditsLeft()).used > held.used ? creditsLeft() : undefined,
-    );
+    const after = await until(async () => (await creditsLeft()).used > held.used && creditsLeft());
     expect(after.remaining).toBe(after.granted - after.used);
   });
 });
 
 it('a member who leaves the organization loses their conversations, and used credits stay counted', async () => {
-  const member = await makeMember(site.ctx, mine.id, 'editor');
-  const { secret } = await makeKey(site.ctx, mine.id, { permissions: ['write'], createdBy: member.id });
+  const member = await asMember('editor');
   const { agentId } = await mine.converse(model);
-  const { body } = await createApi(site.app, secret)('post', `/agents/${agentId}/conversations`, {});
-  site.provider.script(whole(dialect, [{ text: 'Yours.' }]));
-  const asked = await createApi(site.app, secret)('post', `/conversations/${body.id}/messages`, {
-    content: 'Whose?',
-  });
+  const { body } = await member.api('post', `/agents/${agentId}/conversations`, {});
+  site.provider.script(answers('Yours.'));
+  const asked = await member.api('post', `/conversations/${body.id}/messages`, { content: 'Whose?' });
   expect(asked.status).toBe(201);
   const before = await creditsLeft();
-  expect(
-    (await mine.api('delete', `/organizations/${mine.id}/members/${member.id}?keys=transfer`)).status,
-  ).toBe(204);
+  const removal = `/organizations/${mine.id}/members/${member.id}?keys=transfer`;
+  expect((await mine.api('delete', removal)).status).toBe(204);
   expect(await creditsLeft()).toEqual(before);
   const left = (table: string) =>
     inOrganization(site.ctx, mine.id, (tx) => tx(table).whereIn('id', [body.id, asked.body.message.id]));
@@ -347,7 +305,7 @@ it('a member who leaves the organization loses their conversations, and used cre
 describe('a repeated Idempotency-Key', () => {
   it('returns the stored message, streamed or not, without a second request to the model', async () => {
     const { conversationId } = await mine.converse(model);
-    site.provider.script(whole(dialect, [{ text: 'Once.' }]));
+    site.provider.script(answers('Once.'));
     const key = { 'idempotency-key': 'ask-once' };
     const first = await (await mine.stream(conversationId, 'How often?', key)).rest();
     const again = await mine.stream(conversationId, 'How often?', key);
@@ -357,7 +315,8 @@ describe('a repeated Idempotency-Key', () => {
     expect([asJson.status, asJson.body]).toEqual([201, first.at(-1)?.data]);
     expect(site.provider.asked).toHaveLength(1);
     const other = await mine.stream(conversationId, 'Something else', key);
-    expect([other.response.status, other.errorBody]).toEqual([422, expect.stringContaining('key_reused')]);
+    expect(other.response.status).toBe(422);
+    expect(other.errorBody).toContain('key_reused');
     expect(await readMessages(conversationId)).toHaveLength(2);
   });
 
@@ -367,9 +326,8 @@ describe('a repeated Idempotency-Key', () => {
     first.close();
     await ended(conversationId);
     const again = await (await mine.stream(conversationId, 'Hello?', key)).rest();
-    expect(again).toMatchObject([
-      { event: 'message', data: { message: { status: 'canceled', content: 'Half' } } },
-    ]);
+    const message = { status: 'canceled', content: 'Half' };
+    expect(again).toMatchObject([{ event: 'message', data: { message } }]);
     expect(site.provider.asked).toHaveLength(1);
   });
 });
@@ -379,11 +337,8 @@ describe('an interrupted process', () => {
     const { stream, left } = await streamHalf('One');
     await site.ctx.work.stop('answers');
     await left;
-    const last = (await stream.rest()).at(-1);
-    expect(last).toMatchObject({
-      event: 'message',
-      data: { message: { status: 'failed', content: 'Half', error: { code: 'interrupted' } } },
-    });
+    const message = { status: 'failed', content: 'Half', error: { code: 'interrupted' } };
+    expect((await stream.rest()).at(-1)).toMatchObject({ event: 'message', data: { message } });
   });
 
   it('that is killed leaves a message that another process fails, and no reserved credits', async () => {
@@ -392,45 +347,34 @@ describe('an interrupted process', () => {
     site.provider.script(answer);
     const before = await creditsLeft();
     const path = `${base}/conversations/${conversationId}/messages`;
-    const request = {
-      address: site.database.address,
-      settings: site.ctx.settings,
-      secret: mine.secret,
-      path,
-    };
+    const { settings } = site.ctx;
+    const request = { address: site.database.address, settings, secret: mine.secret, path };
     const script = new URL('./asking-process.ts', import.meta.url).pathname;
     const child = spawn(process.execPath, [script, JSON.stringify(request)], { stdio: 'ignore' });
     await begun;
     expect((await creditsLeft()).remaining).toBeLessThan(before.remaining);
     child.kill('SIGKILL');
     await once(child, 'exit');
-    expect((await readMessages(conversationId)).map((message) => message.status)).toEqual([
-      'complete',
-      'running',
-    ]);
+    expect(await readStatuses(conversationId)).toEqual(['complete', 'running']);
     const work = startAgentWork(withReads(site.ctx));
-    try {
+    onTestFinished(() => work.stop());
+    await work.tick();
+    expect((await readMessages(conversationId))[1]?.status).toBe('running');
+    await inOrganization(site.ctx, mine.id, (tx) =>
+      tx('running_answers')
+        .where({ conversation_id: conversationId })
+        .update({ lease_until: new Date(0) }),
+    );
+    // A poll that started earlier may have missed it.
+    const message = await until(async () => {
       await work.tick();
-      expect((await readMessages(conversationId))[1]?.status).toBe('running');
-      await inOrganization(site.ctx, mine.id, (tx) =>
-        tx('running_answers')
-          .where({ conversation_id: conversationId })
-          .update({ lease_until: new Date(0) }),
-      );
-      // A poll that started earlier may have missed it.
-      const message = await until(async () => {
-        await work.tick();
-        return (await readMessages(conversationId)).find((one) => one.status === 'failed');
-      });
-      expect(message).toMatchObject({ credits: 0, error: { code: 'interrupted' } });
-      expect(await creditsLeft()).toEqual(before);
-      expect(
-        (await readLedger(site.ctx, mine.id)).find(({ message_id: id }) => id === message.id),
-      ).toMatchObject({ credits: 0 });
-    } finally {
-      await work.stop();
-    }
-    site.provider.script(whole(dialect, [{ text: 'Yes.' }]));
+      return (await readMessages(conversationId)).find((one) => one.status === 'failed');
+    });
+    expect(message).toMatchObject({ credits: 0, error: { code: 'interrupted' } });
+    expect(await creditsLeft()).toEqual(before);
+    const entry = (await readLedger(site.ctx, mine.id)).find(({ message_id: id }) => id === message.id);
+    expect(entry).toMatchObject({ credits: 0 });
+    site.provider.script(answers('Yes.'));
     expect((await ask(conversationId, 'Again?')).body.message.status).toBe('complete');
   });
 });
@@ -443,24 +387,18 @@ it.each([
   async (_what, change, reason) => {
     const { conversationId, agentId } = await mine.converse('offline');
     await inOrganization(site.ctx, mine.id, async (tx) => {
-      const [live] = await tx('api_schemas').where({ version: 'v1' });
-      const { id: _id, ...row } = live;
-      const json = {
-        endpoints: JSON.stringify(row.endpoints),
-        bindings: JSON.stringify(row.bindings),
-        publication: null,
-      };
+      const { id: _id, ...row } = await tx('api_schemas').where({ version: 'v1' }).first();
+      const [endpoints, bindings] = [JSON.stringify(row.endpoints), JSON.stringify(row.bindings)];
+      const json = { endpoints, bindings, publication: null };
       const retired = { ...row, ...json, id: agentId, version: 'v3', status: 'retired' };
       await tx('api_schemas').insert(retired).onConflict(['organization_id', 'version']).ignore();
       await tx('agents').where({ id: agentId }).update(change);
     });
     const answer = await ask(conversationId, 'Anyone?');
-    expect([answer.status, listCodes(answer)]).toEqual([422, ['agent_not_running']]);
+    expect(await refusal(answer)).toEqual([422, 'agent_not_running']);
     expect(answer.body.error.message).toContain(reason);
-    expect((await mine.api('get', `/agents/${agentId}`)).body).toMatchObject({
-      status: 'failed',
-      statusReason: reason,
-    });
+    const agent = (await mine.api('get', `/agents/${agentId}`)).body;
+    expect(agent).toMatchObject({ status: 'failed', statusReason: reason });
     expect(await readMessages(conversationId)).toEqual([]);
   },
 );

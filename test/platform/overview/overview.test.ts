@@ -16,10 +16,8 @@ const { problem, proposalId, ids, seedSyncs, seedRest, seedPayments } = createSe
 
 beforeAll(async () => {
   await loadInvoices(org.ctx, org.id, [{ id: 1 }, { id: 2 }]);
-  ids['v1'] = await publishVersion(org.ctx, org.id, {
-    status: 'deprecated',
-    sunsetAt: '2026-01-01T00:00:00Z',
-  });
+  const retired = { status: 'deprecated', sunsetAt: '2026-01-01T00:00:00Z' };
+  ids['v1'] = await publishVersion(org.ctx, org.id, retired);
   await publishVersion(org.ctx, org.id, { version: 'v2', status: 'draft' });
   const schema = tenantSchema(org.id);
   const { data } = org.ctx.db;
@@ -48,51 +46,30 @@ describe('GET /overview', () => {
     const { status, body, text } = await read();
     expect(status, text).toBe(200);
     expect(body.connection).toEqual({
-      ...{
-        configured: true,
-        kind: 'netsuite',
-        accountId: '123_SB1',
-        status: 'failed',
-        lastTestedAt: expect.any(String),
-      },
-      ...{ lastError: 'Invalid login', certificate: { slot: 1, notAfter: expect.any(String), daysLeft: 5 } },
+      ...{ configured: true, kind: 'netsuite', accountId: '123_SB1', status: 'failed' },
+      ...{ lastTestedAt: expect.any(String), lastError: 'Invalid login' },
+      certificate: { slot: 1, notAfter: expect.any(String), daysLeft: 5 },
     });
     expect(body.keys).toEqual({
       ...{ active: 3, expiringIn14Days: 1, unusedFor30Days: 1 },
       ...{ requestsToday: 7, requests7Days: 15, refused7Days: 2, failed7Days: 1, days: expect.any(Array) },
     });
     expect(body.keys.days).toHaveLength(30);
-    expect(body.keys.days.at(-1)).toEqual({
-      day: new Date().toISOString().slice(0, 10),
-      requests: 7,
-      unanswered: 2,
-    });
+    const day = new Date().toISOString().slice(0, 10);
+    expect(body.keys.days.at(-1)).toEqual({ day, requests: 7, unanswered: 2 });
     expect(body.payments).toEqual({
-      enabled: true,
-      failedWriteBacks: 1,
-      unappliedWriteBacks: 0,
-      waitingWriteBacks: 1,
-      unsettled: 1,
+      ...{ enabled: true, failedWriteBacks: 1, unappliedWriteBacks: 0, waitingWriteBacks: 1, unsettled: 1 },
     });
     expect(body.versions).toMatchObject([
       { version: 'v2', status: 'draft', publication: null, callers7Days: 0, requests7Days: 0 },
       {
-        id: ids['v1'],
-        version: 'v1',
-        status: 'deprecated',
-        sunsetAt: '2026-01-01T00:00:00Z',
-        callers7Days: 1,
-        requests7Days: 12,
+        ...{ id: ids['v1'], version: 'v1', status: 'deprecated', sunsetAt: '2026-01-01T00:00:00Z' },
+        ...{ callers7Days: 1, requests7Days: 12 },
       },
     ]);
     expect(body.setUp).toEqual({
-      ...{
-        connectionTested: false,
-        firstSync: true,
-        firstSucceededSync: true,
-        publishedVersion: true,
-        apiKeyUsed: true,
-      },
+      ...{ connectionTested: false, firstSync: true, firstSucceededSync: true },
+      ...{ publishedVersion: true, apiKeyUsed: true },
     });
   });
 
@@ -116,20 +93,13 @@ describe('GET /overview', () => {
     ]);
     const of = (label: string) => syncs.configs.find((config: { label: string }) => config.label === label);
     expect(of('Customers')).toMatchObject({
-      lastRun: { status: 'cancelled' },
-      lastSucceededAt: expect.any(String),
-      nextRunAt: null,
-      behindSeconds: null,
+      ...{ lastRun: { status: 'cancelled' }, lastSucceededAt: expect.any(String) },
+      ...{ nextRunAt: null, behindSeconds: null },
     });
     expect(of('Customers').problem.fix).toBe(`See POST /sync-configs/${ids['Customers']}/trigger`);
     expect(of('Invoice')).toMatchObject({
-      ...{
-        records: 2,
-        rejectedRecords: 1200,
-        staleFields: ['tranid'],
-        heldDeletions: { proposalId, count: 2 },
-        syncedAt: '2026-03-01T08:00:00Z',
-      },
+      ...{ records: 2, rejectedRecords: 1200, staleFields: ['tranid'], syncedAt: '2026-03-01T08:00:00Z' },
+      heldDeletions: { proposalId, count: 2 },
     });
     expect(of('Contacts').lastRun).toMatchObject({ status: 'running', percent: 40, finishedAt: null });
     expect(of('Orders').behindSeconds).toBeGreaterThanOrEqual(300 * 60);
@@ -153,7 +123,7 @@ describe('GET /overview', () => {
       [
         'warning',
         'version_past_sunset',
-        'v1 is past its sunset and still has 1 caller: 12 requests in 7 days',
+        `v1 is past its sunset and still has 1 caller: 12 requests in 7 days`,
       ],
       ['warning', 'write_back_waiting', '1 payment has waited for the ERP for more than an hour'],
       ['warning', 'payment_unsettled', '1 payment has no outcome yet'],
@@ -164,22 +134,13 @@ describe('GET /overview', () => {
     expect(problemCounts).toEqual({ errors: 6, warnings: 9 });
     const getTarget = (kind: string) => problems.find((one: Found) => one.kind === kind).target;
     expect(getTarget('sync_paused')).toEqual({ type: 'sync', id: null });
-    expect(getTarget('sync_failing')).toEqual({
-      type: 'run',
-      id: expect.any(String),
-      syncConfigId: ids['Customers'],
-    });
+    const [syncConfigId, id] = [ids['Customers'], expect.any(String)];
+    expect(getTarget('sync_failing')).toEqual({ type: 'run', id, syncConfigId });
     expect(getTarget('sync_failing').id).not.toBe(ids['Customers run']); // that one was cancelled
-    expect(getTarget('sync_stale')).toEqual({
-      type: 'run',
-      id: ids['Orders run'],
-      syncConfigId: ids['Orders'],
-    });
-    expect(getTarget('deletions_held')).toEqual({
-      type: 'deletion-proposal',
-      id: proposalId,
-      syncConfigId: ids['Invoice'],
-    });
+    const stale = { id: ids['Orders run'], syncConfigId: ids['Orders'] };
+    expect(getTarget('sync_stale')).toEqual({ type: 'run', ...stale });
+    const held = { id: proposalId, syncConfigId: ids['Invoice'] };
+    expect(getTarget('deletions_held')).toEqual({ type: 'deletion-proposal', ...held });
     expect(getTarget('version_past_sunset')).toEqual({ type: 'version', id: ids['v1'] });
     expect(getTarget('write_back_waiting')).toEqual({ type: 'payment', id: ids['waiting payment'] });
     for (const { action } of problems) expect(action).toMatch(/^[A-Z].*\.$/);
@@ -187,7 +148,7 @@ describe('GET /overview', () => {
 
   it('lists a failure that the connection shares with syncs once, unless the caller may not see the connection', async () => {
     const fail = (message: string) =>
-      org.sql((tx) => tx('erp_connections').where('organization_id', org.id).update({ last_error: message }));
+      org.admin('erp_connections').where('organization_id', org.id).update({ last_error: message });
     const listKinds = (problems: readonly Found[]) =>
       problems.map(({ kind }) => kind).filter((kind) => /^(connection_f|sync_[pf])/.test(kind));
     await fail(problem.message);
@@ -205,42 +166,29 @@ describe('GET /overview', () => {
   it('leaves out what the caller may not see, and its problems', async () => {
     const none = { connection: null, syncs: null, versions: null, keys: null, payments: null };
     const nothing = {
-      connectionTested: null,
-      firstSync: null,
-      firstSucceededSync: null,
-      publishedVersion: null,
-      apiKeyUsed: null,
+      ...{ connectionTested: null, firstSync: null, firstSucceededSync: null },
+      ...{ publishedVersion: null, apiKeyUsed: null },
     };
     const blind = (await read((await org.join(['team:read'])).api)).body;
-    expect(blind).toMatchObject({
-      ...none,
-      setUp: nothing,
-      problems: [],
-      problemCounts: { errors: 0, warnings: 0 },
-    });
+    const problemCounts = { errors: 0, warnings: 0 };
+    expect(blind).toMatchObject({ ...none, setUp: nothing, problems: [], problemCounts });
     const { versions, keys, setUp, problems } = (await read((await org.join(['api-schema:read'])).api)).body;
     expect(versions[1]).toMatchObject({ version: 'v1', callers7Days: null, requests7Days: null });
     expect([keys, setUp, problems]).toEqual([null, { ...nothing, publishedVersion: true }, []]);
     const payer = (await read((await org.join(['payment:read'])).api)).body;
-    expect(new Set(payer.problems.map(({ target }: { target: { type: string } }) => target.type))).toEqual(
-      new Set(['payment']),
-    );
+    expect([...new Set(pluck(pluck(payer.problems, 'target'), 'type'))]).toEqual(['payment']);
   });
 
   it('is empty for a new organization, and has nothing of another one', async () => {
     const other = await org.another();
     const { body } = await read(await other.session(other.owner.id));
     expect(body).toMatchObject({
-      ...{
-        problems: [],
-        connection: { configured: false, certificate: null },
-        syncs: { total: 0, configs: [] },
-        versions: [],
-      },
-      ...{
-        keys: { active: 1, requests7Days: 0 },
-        payments: { enabled: false, failedWriteBacks: 0, unsettled: 0 },
-      },
+      problems: [],
+      connection: { configured: false, certificate: null },
+      syncs: { total: 0, configs: [] },
+      versions: [],
+      keys: { active: 1, requests7Days: 0 },
+      payments: { enabled: false, failedWriteBacks: 0, unsettled: 0 },
       setUp: {
         connectionTested: false,
         firstSync: false,
@@ -252,7 +200,7 @@ describe('GET /overview', () => {
 
   it('reports problems of versions beyond the twenty that it lists', async () => {
     const other = await org.another();
-    const own = { organization_id: other.id, created_by: other.owner.id };
+    const own = () => ({ id: createId(), organization_id: other.id, created_by: other.owner.id });
     const live = {
       bindings: '{}',
       openapi: '{}',
@@ -260,23 +208,11 @@ describe('GET /overview', () => {
       sunset_at: '2026-01-01T00:00:00Z',
     };
     await other.sql(async (tx) => {
-      await tx('api_schemas').insert({
-        ...own,
-        ...live,
-        id: createId(),
-        version: 'v1',
-        status: 'deprecated',
-      });
-      const failed = JSON.stringify({ status: 'failed' });
-      await tx('api_schemas').insert({
-        ...own,
-        id: createId(),
-        version: 'v2',
-        status: 'draft',
-        publication: failed,
-      });
+      await tx('api_schemas').insert({ ...own(), ...live, version: 'v1', status: 'deprecated' });
+      const publication = JSON.stringify({ status: 'failed' });
+      await tx('api_schemas').insert({ ...own(), version: 'v2', status: 'draft', publication });
       for (let number = 3; number < 25; number += 1)
-        await tx('api_schemas').insert({ ...own, id: createId(), version: `v${number}` });
+        await tx('api_schemas').insert({ ...own(), version: `v${number}` });
       const day = tx.raw("(now() at time zone 'UTC')::date");
       const use = { version: 'v1', resource: 'invoices', succeeded: 5, day };
       await tx('api_key_usage').insert({ organization_id: other.id, api_key_id: other.owner.keyId, ...use });

@@ -13,15 +13,10 @@ export function createSeeds(org: OrganizationSite) {
     fix: 'See POST /sync-configs/{id}/trigger',
   };
 
-  async function insertSync(
-    tx: Tx,
-    name: string,
-    more: object = {},
-    organizationId = org.id,
-  ): Promise<string> {
+  async function insertSync(tx: Tx, name: string, more: object = {}): Promise<string> {
     const id = createId();
     const shape = { mode: 'incremental', deletions: 'reconcile', record_type: name.toLowerCase() };
-    await tx('sync_configs').insert({ id, organization_id: organizationId, name, ...shape, ...more });
+    await tx('sync_configs').insert({ id, organization_id: org.id, name, ...shape, ...more });
     return id;
   }
 
@@ -33,6 +28,8 @@ export function createSeeds(org: OrganizationSite) {
   ): Promise<string> {
     const id = createId();
     const hasEnded = ['succeeded', 'partial', 'failed', 'cancelled'].includes(status);
+    const at = ago(tx, minutesAgo);
+    const progress = { phase: 'reading', fetched: 1, expected: 2, pages: 1, percent };
     await tx('sync_runs').insert({
       ...{
         id,
@@ -42,20 +39,10 @@ export function createSeeds(org: OrganizationSite) {
         mode: 'full',
         status,
       },
-      ...{
-        trigger: scheduled ? 'schedule' : 'manual',
-        scheduled_for: scheduled ? ago(tx, minutesAgo) : null,
-      },
-      ...{
-        queued_at: ago(tx, minutesAgo),
-        started_at: ago(tx, minutesAgo),
-        finished_at: hasEnded ? ago(tx, minutesAgo - 0.5) : null,
-      },
+      ...{ trigger: scheduled ? 'schedule' : 'manual', scheduled_for: scheduled ? at : null },
+      ...{ queued_at: at, started_at: at, finished_at: hasEnded ? ago(tx, minutesAgo - 0.5) : null },
       error: error === undefined ? null : JSON.stringify(error),
-      progress:
-        percent === undefined
-          ? null
-          : JSON.stringify({ phase: 'reading', fetched: 1, expected: 2, pages: 1, percent }),
+      progress: percent === undefined ? null : JSON.stringify(progress),
     });
     return id;
   }
@@ -108,31 +95,14 @@ export function createSeeds(org: OrganizationSite) {
     const own = { organization_id: org.id };
     const authentication = { method: 'oauth2', clientId: 'c' };
     await tx('erp_connections').insert({
-      ...{
-        ...own,
-        kind: 'netsuite',
-        account_id: '123_SB1',
-        status: 'failed',
-        last_error: 'Invalid login',
-        last_tested_at: ago(tx, 60),
-      },
+      ...{ ...own, kind: 'netsuite', account_id: '123_SB1', status: 'failed' },
+      ...{ last_error: 'Invalid login', last_tested_at: ago(tx, 60) },
       settings: JSON.stringify({ accountId: '123_SB1', baseUrl: null, authentication }),
     });
-    const certificate = {
-      certificate_id: 'x',
-      certificate_pem: 'x',
-      private_key: 'x',
-      active: true,
-      not_after: later(tx, 5),
-    };
-    await tx('erp_certificates').insert({ ...own, slot: 1, ...certificate });
-    await tx('domains').insert({
-      ...own,
-      id: createId(),
-      hostname: 'portal.example.com',
-      status: 'failed',
-      verification_value: 'x',
-    });
+    const pem = { certificate_id: 'x', certificate_pem: 'x', private_key: 'x' };
+    await tx('erp_certificates').insert({ ...own, ...pem, slot: 1, active: true, not_after: later(tx, 5) });
+    const domain = { hostname: 'portal.example.com', status: 'failed', verification_value: 'x' };
+    await tx('domains').insert({ ...own, id: createId(), ...domain });
     const key = { ...own, prefix: 'psk_', created_by: org.owner.id };
     const createKey = (name: string, more: object) => ({
       ...key,
@@ -144,33 +114,15 @@ export function createSeeds(org: OrganizationSite) {
     await tx('api_keys').insert(createKey('Shop', { expires_at: later(tx, 3) }));
     await tx('api_keys').insert(createKey('Old', { created_at: ago(tx, 60 * 24 * 50) }));
     await tx('api_keys').insert(createKey('Gone', { revoked_at: ago(tx, 10) }));
+    const used = (daysAgo: number, counts: object) => ({
+      ...{ ...own, api_key_id: org.owner.keyId, version: 'v1', resource: 'invoices' },
+      day: tx.raw(`(now() at time zone 'UTC')::date - ${daysAgo}`),
+      ...counts,
+    });
     await tx('api_key_usage').insert([
-      {
-        ...own,
-        api_key_id: org.owner.keyId,
-        day: tx.raw("(now() at time zone 'UTC')::date"),
-        version: 'v1',
-        resource: 'invoices',
-        succeeded: 5,
-        refused: 2,
-      },
-      {
-        ...own,
-        api_key_id: org.owner.keyId,
-        day: tx.raw("(now() at time zone 'UTC')::date - 6"),
-        version: 'v1',
-        resource: 'invoices',
-        not_modified: 7,
-        failed: 1,
-      },
-      {
-        ...own,
-        api_key_id: org.owner.keyId,
-        day: tx.raw("(now() at time zone 'UTC')::date - 7"),
-        version: 'v1',
-        resource: 'invoices',
-        succeeded: 100,
-      },
+      used(0, { succeeded: 5, refused: 2 }),
+      used(6, { not_modified: 7, failed: 1 }),
+      used(7, { succeeded: 100 }),
     ]);
   }
 
@@ -178,51 +130,31 @@ export function createSeeds(org: OrganizationSite) {
     const own = { organization_id: org.id };
     const account = createId();
     await tx('pay_accounts').insert({ ...own, id: account, provider: 'sandbox' });
+    const currency = { account_id: account, currency: 'GBP' };
     await tx('pay_configs').insert({
       ...own,
-      account_id: account,
-      currency: 'GBP',
+      ...currency,
       enabled: true,
       invoices: '{}',
       write_back: 'true',
     });
     const pay = async (more: object): Promise<string> => {
       const id = createId();
-      await tx('pay_payments').insert({
-        ...own,
-        id,
-        account_id: account,
-        customer_id: '1',
-        currency: 'GBP',
-        amount_minor: 100,
-        ...more,
-      });
+      const payment = { ...own, ...currency, id, customer_id: '1', amount_minor: 100 };
+      await tx('pay_payments').insert({ ...payment, ...more });
       return id;
     };
     const paid = { status: 'SUCCEEDED', received_minor: 100, succeeded_at: ago(tx, 200) };
-    const write = (paymentId: string, more: object) =>
-      tx('pay_erp_documents').insert({
-        ...own,
-        id: createId(),
-        payment_id: paymentId,
-        kind: 'payment',
-        external_id: createId(),
-        ...more,
-      });
+    const write = (paymentId: string, more: object) => {
+      const document = { ...own, id: createId(), payment_id: paymentId, external_id: createId() };
+      return tx('pay_erp_documents').insert({ ...document, kind: 'payment', ...more });
+    };
     await write(await pay(paid), { status: 'FAILED' });
     ids['waiting payment'] = await pay(paid);
     await write(ids['waiting payment'], { status: 'PENDING', created_at: ago(tx, 100) });
     await write(await pay(paid), { status: 'PENDING' });
-    const open = await pay({});
-    const address = 'https://x.example';
-    const checkout = {
-      ...own,
-      id: createId(),
-      payment_id: open,
-      title: 'x',
-      success_url: address,
-      cancel_url: address,
-    };
+    const returns = { success_url: 'https://x.example', cancel_url: 'https://x.example' };
+    const checkout = { ...own, ...returns, id: createId(), payment_id: await pay({}), title: 'x' };
     await tx('pay_checkouts').insert({ ...checkout, expires_at: ago(tx, 100) });
   }
   return { problem, proposalId, ids, seedSyncs, seedRest, seedPayments };

@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
-import { listCodes, listIds, listProblems, pluck } from '../../setup/api.ts';
+import { listIds, listProblems, refusal } from '../../setup/api.ts';
 import { type Organization, useOrganization } from '../../setup/use-organization.ts';
 
 const org = useOrganization();
@@ -15,33 +15,25 @@ beforeAll(async () => {
 });
 const emptied = ['portal_field_mappings', 'portal_sidebars', 'portal_pages', 'views'];
 beforeEach(async () => {
-  for (const table of emptied) await org.sql((tx) => tx(table).where({ organization_id: org.id }).delete());
+  for (const table of emptied) await org.admin(table).where({ organization_id: org.id }).delete();
 });
 
 /** Inserted directly, since only its owner could create a private one. */
-async function view(
-  of: Organization,
-  visibility: 'private' | 'organization' = 'organization',
-): Promise<string> {
-  const row = {
-    organization_id: of.id,
-    owner_id: of.owner.id,
-    name: 'View',
-    record_type: 'invoice',
-    columns: ['tranid'],
-    visibility,
-  };
+async function view(of: Organization, visibility = 'organization'): Promise<string> {
   const id = createId();
-  await of.sql((tx) => tx('views').insert({ ...row, id }));
+  const own = { id, organization_id: of.id, owner_id: of.owner.id, visibility };
+  await org.admin('views').insert({ ...own, name: 'View', record_type: 'invoice', columns: ['tranid'] });
   return id;
 }
 const page = async (slug: string, blocks: object[] = []): Promise<string> =>
   (await org.api('post', '/portal/pages', { slug, title: 'Page', blocks })).body.id;
+const change = (id: string, body: object) => org.api('patch', `/portal/pages/${id}`, body);
+const publish = (id: string, revision = 1) => org.api('post', `/portal/pages/${id}/publish`, { revision });
 const setState = (source: string, state: string) =>
-  org.ctx.db.data.query(`update ${tenantSchema(org.id)}.record_columns set state = $2 where field = $1`, [
-    source,
-    state,
-  ]);
+  org
+    .admin(`${tenantSchema(org.id)}.record_columns`)
+    .where({ field: source })
+    .update({ state });
 
 describe('/portal/field-mappings', () => {
   const make = (fields: object[], recordType = 'invoice') =>
@@ -57,28 +49,24 @@ describe('/portal/field-mappings', () => {
     expect([made.status, made.body]).toEqual([
       201,
       {
-        id: expect.any(String),
-        recordType: 'invoice',
+        ...{ id: expect.any(String), recordType: 'invoice', problems: [] },
         fields: [
           { ...total, visible: false, position: 0 },
           { source: 'entity.name', label: 'Customer', format: null, visible: true, position: 1 },
           { source: 'tranid', label: 'Number', format: null, visible: true, position: 2 },
         ],
-        problems: [],
-        createdAt: expect.any(String),
-        updatedAt: expect.any(String),
+        ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
       },
     ]);
     const at = `/portal/field-mappings/${made.body.id}`;
     expect((await org.api('get', at)).body).toEqual(made.body);
-    expect((await org.api('get', '/portal/field-mappings?recordType=invoice')).body.data).toEqual([
-      made.body,
-    ]);
-    expect((await org.api('get', '/portal/field-mappings?recordType=item')).body.pagination.total).toBe(0);
-    expect(listCodes(await make([total]))).toEqual(['taken']);
-    expect((await org.api('patch', at, { fields: [total] })).body.fields).toEqual([
-      { ...total, visible: true, position: 0 },
-    ]);
+    const list = async (type: string) =>
+      (await org.api('get', `/portal/field-mappings?recordType=${type}`)).body;
+    expect((await list('invoice')).data).toEqual([made.body]);
+    expect((await list('item')).pagination.total).toBe(0);
+    expect(await refusal(make([total]))).toEqual([422, 'taken']);
+    const { fields } = (await org.api('patch', at, { fields: [total] })).body;
+    expect(fields).toEqual([{ ...total, visible: true, position: 0 }]);
     expect((await org.api('patch', at, {})).body.fields).toHaveLength(1);
     expect((await org.api('delete', at)).status).toBe(204);
     for (const method of ['get', 'delete'] as const) expect((await org.api(method, at)).status).toBe(404);
@@ -102,9 +90,8 @@ describe('/portal/field-mappings', () => {
         'fields[4].position duplicate',
       ],
     ]);
-    expect(listProblems(await make([{ source: 'x', label: 'x' }], 'constructor'))).toEqual([
-      'recordType unknown_record_type',
-    ]);
+    const unknown = await make([{ source: 'x', label: 'x' }], 'constructor');
+    expect(listProblems(unknown)).toEqual(['recordType unknown_record_type']);
   });
 
   it('report a field that vanished, and can still be read and updated', async () => {
@@ -122,59 +109,35 @@ describe('/portal/sidebar', () => {
   const put = (items: unknown, revision?: number) =>
     org.api('put', '/portal/sidebar', { items, ...(revision !== undefined && { revision }) });
   const leaf = { label: 'Invoices', icon: 'file-text', kind: 'record-type', target: 'invoice' };
-  const groups = (depth: number): object => ({
-    label: 'G',
-    kind: 'group',
-    children: depth === 1 ? [] : [groups(depth - 1)],
-  });
+  const group = (label: string, children: object[]) => ({ label, kind: 'group', children });
+  const groups = (depth: number): object => group('G', depth === 1 ? [] : [groups(depth - 1)]);
+  const read = () => org.api('get', '/portal/sidebar');
 
   it('is empty at first, is stored as a whole, and is replaced only at the given revision', async () => {
-    expect((await org.api('get', '/portal/sidebar')).body).toEqual({
-      items: [],
-      revision: 0,
-      problems: [],
-      updatedAt: null,
-    });
+    const empty = { items: [], revision: 0, problems: [], updatedAt: null };
+    expect((await read()).body).toEqual(empty);
     const [viewId, pageId] = [await view(org), await page('home')];
-    const items = [
-      leaf,
-      {
-        label: 'More',
-        kind: 'group',
-        children: [
-          { label: 'V', kind: 'view', target: viewId },
-          { label: 'P', kind: 'page', target: 'home' },
-        ],
-      },
+    const more = (pageTarget: string) => [
+      { label: 'V', kind: 'view', target: viewId },
+      { label: 'P', kind: 'page', target: pageTarget },
     ];
-    const stored = await put(items, 0);
-    const shown = (item: object) => ({ icon: null, children: [], ...item });
+    const stored = await put([leaf, group('More', more('home'))], 0);
+    const shown = (item: object) => ({ icon: null, children: [], target: null, ...item });
+    const code = 'not_published';
     expect([stored.status, stored.body]).toEqual([
       200,
       {
-        items: [
-          shown(leaf),
-          {
-            ...shown({ label: 'More', kind: 'group', target: null }),
-            children: [
-              shown({ label: 'V', kind: 'view', target: viewId }),
-              shown({ label: 'P', kind: 'page', target: pageId }),
-            ],
-          },
-        ],
+        items: [shown(leaf), shown(group('More', more(pageId).map(shown)))],
         revision: 1,
-        problems: [
-          { path: 'items[1].children[1].target', code: 'not_published', message: expect.any(String) },
-        ],
+        problems: [{ path: 'items[1].children[1].target', code, message: expect.any(String) }],
         updatedAt: expect.any(String),
       },
     ]);
-    expect(listCodes(await put([], 0))).toEqual(['stale_revision']);
-    expect(listCodes(await put([], 7))).toEqual(['stale_revision']);
+    for (const revision of [0, 7]) expect(await refusal(put([], revision))).toEqual([422, 'stale_revision']);
     // A new slug breaks nothing: pages are stored by id.
-    await org.api('patch', `/portal/pages/${pageId}`, { slug: 'start' });
-    await org.api('post', `/portal/pages/${pageId}/publish`, { revision: 2 });
-    expect((await org.api('get', '/portal/sidebar')).body.problems).toEqual([]);
+    await change(pageId, { slug: 'start' });
+    await publish(pageId, 2);
+    expect((await read()).body.problems).toEqual([]);
     // Of two concurrent requests one is stored and one is rejected.
     const both = await Promise.all([put([leaf], 1), put([], 1)]);
     expect(both.map(({ status }) => status).sort()).toEqual([200, 422]);
@@ -185,15 +148,10 @@ describe('/portal/sidebar', () => {
     expect((await put([groups(4)])).status).toBe(200);
     expect((await put([groups(5)])).status).toBe(422);
     const many = (count: number, label = 'x') => Array.from({ length: count }, () => ({ ...leaf, label }));
-    expect((await put([{ label: 'G', kind: 'group', children: many(199) }])).status).toBe(200);
-    expect(listProblems(await put([{ label: 'G', kind: 'group', children: many(199) }, leaf]))).toEqual([
-      'items too_big',
-    ]);
-    const long = Array.from({ length: 40 }, () => ({
-      label: 'x',
-      kind: 'link',
-      target: `https://acme.example/${'x'.repeat(1_900)}`,
-    }));
+    expect((await put([group('G', many(199))])).status).toBe(200);
+    expect(listProblems(await put([group('G', many(199)), leaf]))).toEqual(['items too_big']);
+    const target = `https://acme.example/${'x'.repeat(1_900)}`;
+    const long = Array.from({ length: 40 }, () => ({ label: 'x', kind: 'link', target }));
     expect(listProblems(await put(long))).toEqual(['items too_big']);
   });
 
@@ -208,26 +166,14 @@ describe('/portal/sidebar', () => {
       [{ kind: 'link' }, 'target target_needed'],
       [{ kind: 'group', target: 'x' }, 'target no_target'],
       [{ ...leaf, children: [leaf] }, 'children no_group'],
-      ...[
-        'javascript:alert(1)',
-        'http://acme.example',
-        '//acme.example',
-        'https:acme',
-        'https://me:pw@acme.example',
-        'https://a b',
-        ' https://acme.example',
-        'https://',
-      ].map((target): [object, string] => [{ kind: 'link', target }, 'target bad_address']),
+      ...['javascript:alert(1)', 'http://acme.example', '//acme.example', 'https:acme']
+        .concat('https://me:pw@acme.example', 'https://a b', ' https://acme.example', 'https://')
+        .map((target): [object, string] => [{ kind: 'link', target }, 'target bad_address']),
     ];
     const answer = await put(wrong.map(([item]) => ({ label: 'x', ...item })));
     expect(listProblems(answer)).toEqual(wrong.map(([, problem], index) => `items[${index}].${problem}`));
-    for (const item of [
-      { ...leaf, icon: '<svg>' },
-      { ...leaf, label: '' },
-      { ...leaf, kind: 'code' },
-      { ...leaf, extra: 1 },
-    ])
-      expect((await put([item])).status).toBe(422);
+    for (const wrong of [{ icon: '<svg>' }, { label: '' }, { kind: 'code' }, { extra: 1 }])
+      expect((await put([{ ...leaf, ...wrong }])).status).toBe(422);
   });
 
   it('reports a target that no longer exists', async () => {
@@ -238,7 +184,7 @@ describe('/portal/sidebar', () => {
     ]);
     await org.api('delete', `/views/${viewId}`);
     await org.api('delete', `/portal/pages/${pageId}`);
-    expect(listProblems(await org.api('get', '/portal/sidebar'))).toEqual([
+    expect(listProblems(await read())).toEqual([
       'items[0].target unknown_view',
       'items[1].target unknown_page',
     ]);
@@ -258,7 +204,8 @@ describe('/portal/pages', () => {
       { type: 'link', label: 'Terms', url: 'https://acme.example/terms' },
       { type: 'image', url: 'https://acme.example/a.png', alt: '' },
     ];
-    const made = await org.api('post', '/portal/pages', { slug: 'home', title: 'Home', blocks });
+    const home = { slug: 'home', title: 'Home', blocks };
+    const made = await org.api('post', '/portal/pages', home);
     const { id } = made.body;
     expect([made.status, made.body]).toMatchObject([
       201,
@@ -273,36 +220,17 @@ describe('/portal/pages', () => {
       },
     ]);
     const at = `/portal/pages/${id}`;
-    const first = (await org.api('post', `${at}/publish`, { revision: 1 })).body;
-    expect(first).toMatchObject({
-      status: 'published',
-      published: { slug: 'home', title: 'Home', blocks },
-      publishedRevision: 1,
+    const first = (await publish(id)).body;
+    expect(first).toMatchObject({ status: 'published', published: home, publishedRevision: 1 });
+    const next = { title: 'New', slug: 'new', blocks: [text] };
+    expect((await change(id, { ...next, revision: 1 })).body).toMatchObject({
+      ...{ ...next, revision: 2, published: first.published, publishedRevision: 1 },
     });
-    const edited = (await org.api('patch', at, { title: 'New', slug: 'new', blocks: [text], revision: 1 }))
-      .body;
-    expect(edited).toMatchObject({
-      title: 'New',
-      slug: 'new',
-      blocks: [text],
-      revision: 2,
-      published: first.published,
-      publishedRevision: 1,
-    });
-    expect(listCodes(await org.api('patch', at, { title: 'x', revision: 1 }))).toEqual(['stale_revision']);
-    expect(listCodes(await org.api('post', `${at}/publish`, { revision: 1 }))).toEqual(['stale_revision']);
-    expect((await org.api('post', `${at}/publish`, { revision: 2 })).body.published).toEqual({
-      slug: 'new',
-      title: 'New',
-      blocks: [text],
-    });
-    const hidden = (await org.api('patch', at, { status: 'draft' })).body;
-    expect(hidden).toMatchObject({
-      status: 'draft',
-      published: null,
-      publishedRevision: null,
-      revision: 2,
-      title: 'New',
+    for (const stale of [change(id, { title: 'x', revision: 1 }), publish(id, 1)])
+      expect(await refusal(stale)).toEqual([422, 'stale_revision']);
+    expect((await publish(id, 2)).body.published).toEqual(next);
+    expect((await change(id, { status: 'draft' })).body).toMatchObject({
+      ...{ status: 'draft', published: null, publishedRevision: null, revision: 2, title: 'New' },
     });
     expect((await org.api('delete', at)).status).toBe(204);
     for (const method of ['get', 'delete'] as const) expect((await org.api(method, at)).status).toBe(404);
@@ -310,43 +238,36 @@ describe('/portal/pages', () => {
 
   it('have a unique slug among drafts and among published pages', async () => {
     const [a, b] = [await page('a'), await page('b')];
-    expect(listCodes(await org.api('post', '/portal/pages', { slug: 'a', title: 'x' }))).toEqual(['taken']);
-    expect(listCodes(await org.api('patch', `/portal/pages/${b}`, { slug: 'a' }))).toEqual(['taken']);
-    await org.api('post', `/portal/pages/${a}/publish`, { revision: 1 });
-    await org.api('patch', `/portal/pages/${a}`, { slug: 'c' });
-    await org.api('patch', `/portal/pages/${b}`, { slug: 'a' });
-    expect(listCodes(await org.api('post', `/portal/pages/${b}/publish`, { revision: 2 }))).toEqual([
-      'slug_published',
-    ]);
+    const taken = [422, 'taken'];
+    expect(await refusal(org.api('post', '/portal/pages', { slug: 'a', title: 'x' }))).toEqual(taken);
+    expect(await refusal(change(b, { slug: 'a' }))).toEqual(taken);
+    await publish(a);
+    await change(a, { slug: 'c' });
+    await change(b, { slug: 'a' });
+    expect(await refusal(publish(b, 2))).toEqual([422, 'slug_published']);
     expect((await other.owner.api('post', '/portal/pages', { slug: 'a', title: 'x' })).status).toBe(201);
   });
 
   it('are listed without blocks, newest first, by title and status', async () => {
     const [a, b] = [await page('a', [text]), await page('b')];
-    await org.api('patch', `/portal/pages/${a}`, { title: '100% North' });
-    await org.api('post', `/portal/pages/${b}/publish`, { revision: 1 });
+    await change(a, { title: '100% North' });
+    await publish(b);
     const ids = async (query: string) => listIds(await org.api('get', `/portal/pages?${query}`));
-    expect([
-      await ids(''),
-      await ids('q=NORTH'),
-      await ids('q=%25'),
-      await ids('status=draft'),
-      await ids('status=published'),
-    ]).toEqual([[b, a], [a], [a], [a], [b]]);
+    expect(await ids('')).toEqual([b, a]);
+    for (const query of ['q=NORTH', 'q=%25', 'status=draft'])
+      expect([query, await ids(query)]).toEqual([query, [a]]);
+    expect(await ids('status=published')).toEqual([b]);
     expect((await org.api('get', '/portal/pages')).body.data[1]).not.toHaveProperty('blocks');
   });
 
   it('are listed by the view that their draft or their published version shows', async () => {
     const [shown, viewId] = [await view(org), await view(org)];
-    const [inDraft, published] = [
-      await page('a', [{ type: 'view', viewId: shown }]),
-      await page('b', [text, { type: 'view', viewId: shown }]),
-    ];
+    const inDraft = await page('a', [{ type: 'view', viewId: shown }]);
+    const published = await page('b', [text, { type: 'view', viewId: shown }]);
     await page('c', [{ type: 'view', viewId }]);
-    await org.api('post', `/portal/pages/${published}/publish`, { revision: 1 });
-    await org.api('patch', `/portal/pages/${published}`, { blocks: [] });
-    const { body } = await org.api('get', `/portal/pages?viewId=${shown}`);
-    expect(pluck(body.data, 'id')).toEqual([published, inDraft]);
+    await publish(published);
+    await change(published, { blocks: [] });
+    expect(listIds(await org.api('get', `/portal/pages?viewId=${shown}`))).toEqual([published, inDraft]);
     expect((await other.owner.api('get', `/portal/pages?viewId=${shown}`)).body.data).toEqual([]);
   });
 
@@ -363,16 +284,14 @@ describe('/portal/pages', () => {
       { type: 'link', label: 'x', url: 'https://example.test/\u202e' },
     ])
       await refused([block]);
-    expect(
-      await refused(Array.from({ length: 14 }, () => ({ type: 'text', markdown: 'x'.repeat(19_999) }))),
-    ).toEqual(['blocks too_big']);
-    expect(
-      await refused([
-        { type: 'view', viewId: await view(org, 'private') },
-        { type: 'view', viewId: await view(other) },
-        { type: 'record-list', recordType: 'nothing' },
-      ]),
-    ).toEqual([
+    const long = Array.from({ length: 14 }, () => ({ type: 'text', markdown: 'x'.repeat(19_999) }));
+    expect(await refused(long)).toEqual(['blocks too_big']);
+    const hidden = [
+      { type: 'view', viewId: await view(org, 'private') },
+      { type: 'view', viewId: await view(other) },
+      { type: 'record-list', recordType: 'nothing' },
+    ];
+    expect(await refused(hidden)).toEqual([
       'blocks[0].viewId unknown_view',
       'blocks[1].viewId unknown_view',
       'blocks[2].recordType unknown_record_type',
@@ -383,11 +302,7 @@ describe('/portal/pages', () => {
     const viewId = await view(org);
     const id = await page('broken', [{ type: 'view', viewId }]);
     await org.api('delete', `/views/${viewId}`);
-    expect(listProblems(await org.api('get', `/portal/pages/${id}`))).toEqual([
-      'blocks[0].viewId unknown_view',
-    ]);
-    expect(listProblems(await org.api('post', `/portal/pages/${id}/publish`, { revision: 1 }))).toEqual([
-      'blocks[0].viewId unknown_view',
-    ]);
+    for (const answer of [await org.api('get', `/portal/pages/${id}`), await publish(id)])
+      expect(listProblems(answer)).toEqual(['blocks[0].viewId unknown_view']);
   });
 });

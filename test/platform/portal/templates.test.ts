@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { loadInvoices } from '../../public/fixture.ts';
-import { listCodes } from '../../setup/api.ts';
+import { refusal } from '../../setup/api.ts';
 import { testClock } from '../../setup/database.ts';
 import { type Organization, useOrganization } from '../../setup/use-organization.ts';
 
@@ -13,59 +13,35 @@ beforeAll(async () => {
   other = await org.another();
   await loadInvoices(org.ctx, org.id, [
     {
-      id: 7,
-      tranid: 'INV-7\r\nBcc: eve@example.test',
-      total: '-12345678901234567890.10',
-      seq: '3',
-      paid: true,
-      trandate: '2026-03-01',
-      lastmodified: '2026-03-01T12:30:00Z',
-      entity: '42',
-      entityName: '<script>Ann</script>',
+      ...{ id: 7, tranid: 'INV-7\r\nBcc: eve@example.test', total: '-12345678901234567890.10', seq: '3' },
+      ...{ paid: true, trandate: '2026-03-01', lastmodified: '2026-03-01T12:30:00Z' },
+      ...{ entity: '42', entityName: '<script>Ann</script>' },
       lines: '[{"item":"1","item.name":"Bolt & nut","quantity":2.50,"secretcost":1}]',
     },
   ]);
   await loadInvoices(org.ctx, other.id, [{ id: 8, tranid: 'THEIRS' }]);
 });
 
+const some = { kind: 'email', subject: 'x', body: 'x' };
 const make = (input: object) =>
-  org.api('post', '/portal/templates', {
-    key: `k-${createId()}`,
-    kind: 'email',
-    subject: 'x',
-    body: 'x',
-    ...input,
-  });
+  org.api('post', '/portal/templates', { key: `k-${createId()}`, ...some, ...input });
+const asked = { recordType: 'invoice', recordId: '7' };
 const preview = async (texts: object, input: object = {}) => {
   const { id } = (await make({})).body;
-  return org.api('post', `/portal/templates/${id}/preview`, {
-    recordType: 'invoice',
-    recordId: '7',
-    ...texts,
-    ...input,
-  });
+  return org.api('post', `/portal/templates/${id}/preview`, { ...asked, ...texts, ...input });
 };
 
 describe('/portal/templates', () => {
   it('are created, retrieved, updated and deleted', async () => {
-    const made = await org.api('post', '/portal/templates', {
-      key: 'open',
-      kind: 'email',
-      subject: 'Hi {{ a }}',
-      body: '<p>{{ b }}</p>',
-    });
-    expect([made.status, made.body]).toMatchObject([
-      201,
-      { key: 'open', kind: 'email', subject: 'Hi {{ a }}', body: '<p>{{ b }}</p>' },
-    ]);
+    const open = { key: 'open', kind: 'email', subject: 'Hi {{ a }}', body: '<p>{{ b }}</p>' };
+    const made = await org.api('post', '/portal/templates', open);
+    expect([made.status, made.body]).toMatchObject([201, open]);
     const at = `/portal/templates/${made.body.id}`;
     expect((await org.api('get', at)).body).toEqual(made.body);
-    expect((await org.api('patch', at, { body: 'Other' })).body).toMatchObject({
-      body: 'Other',
-      subject: 'Hi {{ a }}',
-    });
+    const changed = (await org.api('patch', at, { body: 'Other' })).body;
+    expect(changed).toMatchObject({ ...open, body: 'Other' });
     expect((await org.api('get', '/portal/templates?q=OPE&kind=email')).body.pagination.total).toBe(1);
-    expect(listCodes(await make({ key: 'open' }))).toEqual(['taken']);
+    expect(await refusal(make({ key: 'open' }))).toEqual([422, 'taken']);
     expect((await make({ key: 'open', kind: 'document', subject: null })).status).toBe(201);
     expect((await org.api('delete', at)).status).toBe(204);
     expect((await org.api('get', at)).status).toBe(404);
@@ -81,11 +57,10 @@ describe('/portal/templates', () => {
       ],
     ]);
     const { id } = (await make({})).body;
-    expect(
-      listCodes(await org.api('patch', `/portal/templates/${id}`, { body: '{% include "x" %}' })),
-    ).toEqual(['syntax']);
-    expect(listCodes(await make({ subject: null }))).toEqual(['subject_needed']);
-    expect(listCodes(await make({ kind: 'document' }))).toEqual(['no_subject']);
+    const changed = org.api('patch', `/portal/templates/${id}`, { body: '{% include "x" %}' });
+    expect(await refusal(changed)).toEqual([422, 'syntax']);
+    expect(await refusal(make({ subject: null }))).toEqual([422, 'subject_needed']);
+    expect(await refusal(make({ kind: 'document' }))).toEqual([422, 'no_subject']);
   });
 });
 
@@ -112,28 +87,18 @@ Bolt &amp; nut: 5
   });
 
   it('renders a view like a subscription mail', async () => {
-    const ask = {
-      name: 'Open <b>',
-      recordType: 'invoice',
-      columns: ['tranid', 'entity.name', 'total'],
-      visibility: 'private',
-    };
+    const columns = ['tranid', 'entity.name', 'total'];
+    const ask = { name: 'Open <b>', recordType: 'invoice', columns, visibility: 'private' };
     const viewId = (await org.api('post', '/views', ask)).body.id;
     const body =
       '{{ view.name }} {{ total }} {% for row in rows %}{{ row.record.tranid }} {{ row.labels.entity }} {{ row.cells[2] }}{% endfor %} {{ columns[0].source }} {{ record.seq }} {{ gone }}';
     const { id } = (await make({ subject: '{{ view.name }}', body })).body;
     const at = `/portal/templates/${id}/preview`;
-    const asked = { recordType: 'invoice', recordId: '7' };
+    const [code, message] = ['undefined_variable', 'undefined variable: gone'];
     expect((await org.api('post', at, { ...asked, viewId })).body).toEqual({
       subject: 'Open <b>',
       html: 'Open &lt;b&gt; 1 INV-7\nBcc: eve@example.test &lt;script&gt;Ann&lt;/script&gt; -12345678901234567890.10 tranid 3 ',
-      problems: [
-        expect.objectContaining({
-          path: 'body',
-          code: 'undefined_variable',
-          message: 'undefined variable: gone',
-        }),
-      ],
+      problems: [expect.objectContaining({ path: 'body', code, message })],
     });
     const editor = await org.join('editor');
     const blind = await org.join(['portal:read', 'portal:update', 'record:read']);
@@ -143,26 +108,26 @@ Bolt &amp; nut: 5
       [blind.api, shared],
       [org.api, createId()],
     ] as const)
-      expect(listCodes(await api('post', at, { ...asked, viewId: unseen }))).toEqual(['unknown_view']);
+      expect(await refusal(api('post', at, { ...asked, viewId: unseen }))).toEqual([422, 'unknown_view']);
   });
 
   it('reports missing variables, errors and limits with their line, and renders what it can', async () => {
-    const missing = (await preview({ body: 'a\n{{ record.nothing }}b' })).body;
-    expect(missing).toMatchObject({
-      html: 'a\nb',
-      problems: [{ path: 'body', code: 'undefined_variable', line: 2, column: 4 }],
-    });
-    const failed = (await preview({ subject: 'Fine', body: 'a\n{{ b | shout }}' })).body;
-    expect(failed).toMatchObject({
-      subject: 'Fine',
-      html: null,
-      problems: [{ path: 'body', code: 'syntax', line: 2 }],
-    });
-    const endless = (await preview({ body: '\n\n{% for i in (1..99999999) %}{% endfor %}' })).body;
-    expect(endless).toMatchObject({
-      html: null,
-      problems: [{ path: 'body', code: 'too_much_work', line: 3 }],
-    });
+    const problems = (code: string, line: number, more = {}) => [{ path: 'body', code, line, ...more }];
+    for (const [texts, expected] of [
+      [
+        { body: 'a\n{{ record.nothing }}b' },
+        { html: 'a\nb', problems: problems('undefined_variable', 2, { column: 4 }) },
+      ],
+      [
+        { subject: 'Fine', body: 'a\n{{ b | shout }}' },
+        { subject: 'Fine', html: null, problems: problems('syntax', 2) },
+      ],
+      [
+        { body: '\n\n{% for i in (1..99999999) %}{% endfor %}' },
+        { html: null, problems: problems('too_much_work', 3) },
+      ],
+    ] as const)
+      expect((await preview(texts)).body).toMatchObject(expected);
   });
 
   it('sees only records of its own organization', async () => {
@@ -172,7 +137,7 @@ Bolt &amp; nut: 5
       [{ recordType: 'customer' }, 'unknown_record_type'],
       [{ recordType: '__proto__' }, 'unknown_record_type'],
     ] as const)
-      expect(listCodes(await preview({}, input))).toEqual([code]);
+      expect(await refusal(preview({}, input))).toEqual([422, code]);
     let deep: unknown = 1;
     for (let level = 0; level < 3_000; level += 1) deep = [deep];
     expect((await preview({}, { data: { deep } })).status).toBe(422);
