@@ -11,7 +11,7 @@ import {
 import { startAgentWork, waitForAgentWork } from '../../../src/platform/conversations/agent-work.ts';
 import { anthropicDialect, openAiDialect, status, whole } from '../../gateways/model/provider-server.ts';
 import { publishVersion, withReads } from '../../public/fixture.ts';
-import { listCodes, refusal } from '../../setup/api.ts';
+import { refusal } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { type Company, inOrganization, openAgentSite, toModel } from '../conversations/fixture.ts';
@@ -22,16 +22,14 @@ beforeAll(async () => {
   mine = await site.company();
 });
 
+const post = (body: object = {}, { api } = mine) =>
+  api('post', '/agents', { name: `Agent ${createId()}`, model: 'offline', apiVersion: 'v1', ...body });
 const make = async (body: object = {}) => {
-  const answer = await mine.api('post', '/agents', {
-    name: `Agent ${createId()}`,
-    model: 'offline',
-    apiVersion: 'v1',
-    ...body,
-  });
+  const answer = await post(body);
   await waitForAgentWork(site.ctx);
   return answer;
 };
+const good = whole(anthropicDialect, [{ text: 'ok' }]);
 const read = async (id: string) => (await mine.api('get', `/agents/${id}`)).body;
 const steer = async (id: string, verb: string) => {
   const answer = await mine.api('post', `/agents/${id}/${verb}`);
@@ -60,48 +58,31 @@ describe('an agent', () => {
     const made = await make();
     expect([made.status, made.body.status, made.body.lastStartedAt]).toEqual([201, 'provisioning', null]);
     const { id } = made.body;
-    expect(await read(id)).toMatchObject({
-      status: 'running',
-      statusReason: null,
-      lastStartedAt: expect.any(String),
-      creditsUsed: 0,
-    });
+    const lastStartedAt = expect.any(String);
+    const running = { status: 'running', statusReason: null, lastStartedAt, creditsUsed: 0 };
+    expect(await read(id)).toMatchObject(running);
     const { body: conversation } = await mine.api('post', `/agents/${id}/conversations`, {});
-    await mine.api('post', `/conversations/${conversation.id}/messages`, {
-      content: 'How many invoices are there?',
-    });
+    const messages = `/conversations/${conversation.id}/messages`;
+    const ask = (content: string) => mine.api('post', messages, { content });
+    await ask('How many invoices are there?');
     expect(await steer(id, 'restart')).toMatchObject({ status: 202, body: { status: 'restarting' } });
     expect((await read(id)).status).toBe('running');
-    expect((await mine.api('get', `/conversations/${conversation.id}/messages`)).body.pagination.total).toBe(
-      2,
-    );
+    expect((await mine.api('get', messages)).body.pagination.total).toBe(2);
     expect((await steer(id, 'stop')).body.status).toBe('stopped');
-    expect(
-      await mine.api('post', `/conversations/${conversation.id}/messages`, {
-        content: 'Anyone?',
-      }),
-    ).toMatchObject({ status: 422, body: { error: { message: 'The agent is stopped' } } });
+    const stopped = await ask('Anyone?');
+    expect([stopped.status, stopped.body.error.message]).toEqual([422, 'The agent is stopped']);
     expect(await refusal(steer(id, 'stop'))).toEqual([422, 'illegal_transition']);
     expect((await steer(id, 'start')).body.status).toBe('provisioning');
-    expect(
-      (
-        await mine.api('post', `/conversations/${conversation.id}/messages`, {
-          content: 'How many invoices?',
-        })
-      ).status,
-    ).toBe(201);
+    expect((await ask('How many invoices?')).status).toBe(201);
   });
 
   it('422 for an unknown model or version, and for a duplicate name', async () => {
-    expect(await refusal(make({ model: 'anthropic/other', apiVersion: 'v9' }))).toEqual([
-      422,
-      'unknown_model',
-      'version_not_served',
-    ]);
+    const unknown = make({ model: 'anthropic/other', apiVersion: 'v9' });
+    expect(await refusal(unknown)).toEqual([422, 'unknown_model', 'version_not_served']);
     await publishVersion(site.ctx, mine.id, { version: 'v5', status: 'retired' });
-    expect(listCodes(await make({ apiVersion: 'v5' }))).toEqual(['version_not_served']);
+    expect(await refusal(make({ apiVersion: 'v5' }))).toEqual([422, 'version_not_served']);
     const { body: first } = await make();
-    expect(listCodes(await make({ name: first.name.toUpperCase() }))).toEqual(['duplicate']);
+    expect(await refusal(make({ name: first.name.toUpperCase() }))).toEqual([422, 'duplicate']);
     const { data } = (await mine.api('get', '/agents/models')).body;
     expect(data).toEqual([
       { name: 'anthropic/some-model', isDefault: true, builtIn: false },
@@ -118,10 +99,8 @@ describe('an agent', () => {
       expect((await read(id)).status).toBe('running');
       expect(site.provider.asked).toHaveLength(1);
       await steer(id, 'restart');
-      expect(await read(id)).toMatchObject({
-        status: 'failed',
-        statusReason: `The model "${toModel(dialect)}" does not respond. The model's provider refused this service's credentials`,
-      });
+      const statusReason = `The model "${toModel(dialect)}" does not respond. The model's provider refused this service's credentials`;
+      expect(await read(id)).toMatchObject({ status: 'failed', statusReason });
       const renamed = await mine.api('patch', `/agents/${id}`, { name: `Agent ${createId()}` });
       expect(renamed.body.status).toBe('failed');
       const changed = await mine.api('patch', `/agents/${id}`, { apiVersion: 'v2' });
@@ -136,20 +115,14 @@ describe('an agent', () => {
     site.provider.script(
       async (...given) => {
         await first.promise;
-        await whole(anthropicDialect, [{ text: 'ok' }])(...given);
+        await good(...given);
       },
       async (...given) => {
         await second.promise;
         await status(401)(...given);
       },
     );
-    const { id } = (
-      await mine.api('post', '/agents', {
-        name: `Agent ${createId()}`,
-        model: toModel(anthropicDialect),
-        apiVersion: 'v1',
-      })
-    ).body;
+    const { id } = (await post({ model: toModel(anthropicDialect) })).body;
     const asked = (times: number) => until(async () => site.provider.asked.length === times);
     await asked(1);
     expect((await mine.api('post', `/agents/${id}/stop`)).body.status).toBe('stopped');
@@ -157,9 +130,7 @@ describe('an agent', () => {
     await asked(2);
     first.resolve();
     // The complete check of another agent takes longer than the rest of that check.
-    const other = (
-      await mine.api('post', '/agents', { name: `Agent ${createId()}`, model: 'offline', apiVersion: 'v1' })
-    ).body;
+    const other = (await post()).body;
     await until(async () => (await read(other.id)).status === 'running');
     expect((await read(id)).status).toBe('provisioning');
     second.resolve();
@@ -172,33 +143,24 @@ describe('an agent', () => {
     await site.ctx.db.data.query(
       `update wh_${other.id.replaceAll('-', '')}.record_state set active_table = null, generation = 0 where record_type = 'invoice'`,
     );
-    const { body } = await other.api('post', '/agents', {
-      name: 'Blind',
-      model: 'offline',
-      apiVersion: 'v1',
-    });
+    const { body } = await post({ name: 'Blind' }, other);
     await waitForAgentWork(site.ctx);
-    expect((await other.api('get', `/agents/${body.id}`)).body).toMatchObject({
-      status: 'failed',
-      statusReason: expect.stringContaining('The resource "invoices" of v1 cannot be read: '),
-    });
+    const statusReason = expect.stringContaining('The resource "invoices" of v1 cannot be read: ');
+    const blind = (await other.api('get', `/agents/${body.id}`)).body;
+    expect(blind).toMatchObject({ status: 'failed', statusReason });
   });
 
   it('is checked by exactly one other process when the process of its check died', async () => {
     const id = createId();
     const lease = "clock_timestamp() - interval '1 second'";
+    const restarting: AgentStatus = 'restarting';
     await inOrganization(site.ctx, mine.id, (tx) =>
       tx('agents').insert({
-        id,
-        organization_id: mine.id,
-        name: `Left ${id}`,
-        model: toModel(anthropicDialect),
-        api_version: 'v1',
-        status: 'restarting' satisfies AgentStatus,
-        lease_until: tx.raw(lease),
+        ...{ id, organization_id: mine.id, name: `Left ${id}`, model: toModel(anthropicDialect) },
+        ...{ api_version: 'v1', status: restarting, lease_until: tx.raw(lease) },
       }),
     );
-    site.provider.script(whole(anthropicDialect, [{ text: 'ok' }]));
+    site.provider.script(good);
     const [one, two] = [startAgentWork(withReads(site.ctx)), startAgentWork(withReads(site.ctx))];
     await waitForAgentWork(site.ctx);
     expect((await read(id)).status).toBe('running');

@@ -1,34 +1,26 @@
 import { describe, expect, it } from 'vitest';
-import { listCodes, listIds, refusal } from '../../setup/api.ts';
+import { listIds, pluck, refusal } from '../../setup/api.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
 const org = useOrganization({ each: true });
 
-const make = async (name: string): Promise<string> => (await org.api('post', '/teams', { name })).body.id;
+const create = (name: string, { api } = org.owner) => api('post', '/teams', { name });
+const make = async (name: string): Promise<string> => (await create(name)).body.id;
 
 describe('/teams', () => {
   it('are created, returned, updated and deleted', async () => {
-    const made = await org.api('post', '/teams', { name: ' Accounting ', description: 'Closes the month' });
+    const description = 'Closes the month';
+    const made = await org.api('post', '/teams', { name: ' Accounting ', description });
+    const [id, createdAt] = [expect.any(String), expect.any(String)];
     expect([made.status, made.body]).toEqual([
       201,
-      {
-        id: expect.any(String),
-        name: 'Accounting',
-        description: 'Closes the month',
-        memberCount: 0,
-        createdAt: expect.any(String),
-      },
+      { id, name: 'Accounting', description, memberCount: 0, createdAt },
     ]);
     const at = `/teams/${made.body.id}`;
     expect((await org.api('get', at)).body).toEqual(made.body);
-    expect((await org.api('patch', at, { name: 'Books' })).body).toMatchObject({
-      name: 'Books',
-      description: 'Closes the month',
-    });
-    expect((await org.api('patch', at, { description: null })).body).toMatchObject({
-      name: 'Books',
-      description: '',
-    });
+    const patch = async (body: object) => (await org.api('patch', at, body)).body;
+    expect(await patch({ name: 'Books' })).toMatchObject({ name: 'Books', description });
+    expect(await patch({ description: null })).toMatchObject({ name: 'Books', description: '' });
     expect((await org.api('delete', at)).status).toBe(204);
     expect((await org.api('get', at)).status).toBe(404);
   });
@@ -36,11 +28,11 @@ describe('/teams', () => {
   it('422 for a name that is taken, ignoring case; another organization may have it', async () => {
     await make('Sales');
     const second = await make('Support');
-    expect(listCodes(await org.api('post', '/teams', { name: 'SALES' }))).toEqual(['taken']);
-    expect(listCodes(await org.api('patch', `/teams/${second}`, { name: 'sales' }))).toEqual(['taken']);
-    expect((await org.api('patch', `/teams/${second}`, { name: 'SUPPORT' })).status).toBe(200);
-    const other = await org.another();
-    expect((await other.owner.api('post', '/teams', { name: 'Sales' })).status).toBe(201);
+    const rename = (name: string) => org.api('patch', `/teams/${second}`, { name });
+    for (const refused of [create('SALES'), rename('sales')])
+      expect(await refusal(refused)).toEqual([422, 'taken']);
+    expect((await rename('SUPPORT')).status).toBe(200);
+    expect((await create('Sales', (await org.another()).owner)).status).toBe(201);
   });
 
   it('are listed newest first, filtered by name', async () => {
@@ -66,12 +58,9 @@ describe('/teams/{id}/members', () => {
       { user: { id: a.id, email: a.email, name: a.email }, addedAt: expect.any(String) },
     ]);
     await org.api('post', at, { userId: b.id });
-    expect(listCodes(await org.api('post', at, { userId: b.id }))).toEqual(['already_a_member']);
+    expect(await refusal(org.api('post', at, { userId: b.id }))).toEqual([422, 'already_a_member']);
     const list = async (query = '') => (await org.api('get', `${at}${query}`)).body;
-    expect((await list()).data.map((member: { user: { id: string } }) => member.user.id)).toEqual([
-      b.id,
-      a.id,
-    ]);
+    expect(pluck(pluck((await list()).data, 'user'), 'id')).toEqual([b.id, a.id]);
     expect((await list(`?q=${a.email}`)).pagination.total).toBe(1);
     expect((await org.api('get', `/teams/${team}`)).body.memberCount).toBe(2);
     expect((await org.api('delete', `${at}/${a.id}`)).status).toBe(204);
@@ -83,14 +72,11 @@ describe('/teams/{id}/members', () => {
     const [team, other, gone] = [await make('Team'), await org.another(), await org.joinBare('viewer')];
     await org.api('delete', `${org.at}/members/${gone.id}`);
     for (const userId of [other.owner.id, gone.id]) {
-      expect(await refusal(org.api('post', `/teams/${team}/members`, { userId }))).toEqual([
-        422,
-        'not_a_member',
-      ]);
+      const added = org.api('post', `/teams/${team}/members`, { userId });
+      expect(await refusal(added)).toEqual([422, 'not_a_member']);
     }
     const insert = { organization_id: org.id, team_id: team, user_id: other.owner.id };
-    await expect(org.sql((tx) => tx('team_members').insert(insert))).rejects.toThrow(
-      /team_member_is_a_member/,
-    );
+    const inserted = org.sql((tx) => tx('team_members').insert(insert));
+    await expect(inserted).rejects.toThrow(/team_member_is_a_member/);
   });
 });

@@ -2,8 +2,8 @@ import type { Express } from 'express';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { assignablePermissions } from '../../../src/core/permissions.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
-import { createApi } from '../../setup/api.ts';
+import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
+import { type Api, createApi } from '../../setup/api.ts';
 import { testDatabase } from '../../setup/database.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
 import { sessionApi } from '../../setup/sessions.ts';
@@ -16,13 +16,17 @@ let app: Express;
 beforeAll(async () => {
   app = createApp(database.ctx);
 });
+type Scopes = Parameters<typeof makeKey>[2];
+const keyApi = async (id: string, scopes: Scopes = {}) =>
+  createApi(app, (await makeKey(database.ctx, id, scopes)).secret);
+const readMetrics = async (api: Api) => (await api('get', '/whoami')).body.metrics;
+const inOrganization = (organizationId: string, work: (tx: Tx) => Promise<unknown>) =>
+  inTransaction({ db: database.ctx.db, organizationId }, work);
 
 describe('GET /whoami', () => {
   it('returns person, organization, role, permissions, credential and metrics', async () => {
-    const organization = await makeOrganization(database.ctx, {
-      name: 'Wholesale & Söhne',
-      ownerEmail: 'ada@example.test',
-    });
+    const given = { name: 'Wholesale & Söhne', ownerEmail: 'ada@example.test' };
+    const organization = await makeOrganization(database.ctx, given);
     const key = await makeKey(database.ctx, organization.id, { permissions: ['write'] });
     const { body, status } = await createApi(app, key.secret)('get', '/whoami');
     expect(status).toBe(200);
@@ -35,15 +39,11 @@ describe('GET /whoami', () => {
       credential: { kind: 'api-key', id: key.id },
       scopes: { versions: [], resources: [], rows: null, fields: null, unmasked: false },
       metrics: {
-        monthlyActiveUsers: 0,
-        storage: { bytes: expect.any(Number), records: 0 },
+        ...{ monthlyActiveUsers: 0, activeApiKeys: 1, storage: { bytes: expect.any(Number), records: 0 } },
         agentCredits: {
-          granted: 1_000,
-          used: 0,
-          remaining: 1_000,
+          ...{ granted: 1_000, used: 0, remaining: 1_000 },
           resetsAt: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00Z$/),
         },
-        activeApiKeys: 1,
       },
       nextStep: null,
     });
@@ -51,9 +51,9 @@ describe('GET /whoami', () => {
 
   it('lists unmasked:read for a key that reads unmasked, and for a person', async () => {
     const { id, ownerId } = await makeOrganization(database.ctx);
-    const key = await makeKey(database.ctx, id, { permissions: ['write'], unmasked: true });
+    const key = await keyApi(id, { permissions: ['write'], unmasked: true });
     const person = sessionApi(app, (await makeSession(database.ctx, ownerId, id)).token);
-    for (const api of [createApi(app, key.secret), person])
+    for (const api of [key, person])
       expect((await api('get', '/whoami')).body.permissions).toContain('unmasked:read');
   });
 
@@ -76,18 +76,11 @@ describe('GET /whoami', () => {
         [unnamed, ''],
         [named, 'Alan'],
       ] as const) {
-        const answer = await createApi(app, (await makeKey(database.ctx, id, scopes)).secret)(
-          'get',
-          '/whoami',
-        );
-        expect([answer.status, answer.body.user, answer.body.metrics]).toEqual([
-          200,
-          { id: ownerId, email: null, name },
-          null,
-        ]);
-        expect(answer.text).not.toContain('@');
+        const { status, body, text } = await (await keyApi(id, scopes))('get', '/whoami');
+        expect([status, body.user, body.metrics]).toEqual([200, { id: ownerId, email: null, name }, null]);
+        expect(text).not.toContain('@');
       }
-    const whole = await createApi(app, (await makeKey(database.ctx, named.id)).secret)('get', '/whoami');
+    const whole = await (await keyApi(named.id))('get', '/whoami');
     expect(whole.body.user).toEqual({ id: named.ownerId, email: 'alan@example.test', name: 'Alan' });
   });
 
@@ -98,11 +91,10 @@ describe('GET /whoami', () => {
     const dead = await makeKey(database.ctx, mine.id);
     const late = await makeKey(database.ctx, mine.id);
     const member = await makeMember(database.ctx, mine.id, 'viewer');
-    await inTransaction({ db: database.ctx.db, organizationId: mine.id }, async (tx) => {
+    await inOrganization(mine.id, async (tx) => {
       await tx('api_keys').where({ id: dead.id }).update({ revoked_at: new Date() });
-      await tx('api_keys')
-        .where({ id: late.id })
-        .update({ expires_at: new Date(Date.now() - 1000) });
+      const expires_at = new Date(Date.now() - 1000);
+      await tx('api_keys').where({ id: late.id }).update({ expires_at });
       // A month that starts right now may be the one that is counted.
       await tx.raw(
         `insert into user_activity (organization_id, user_id, month)
@@ -117,20 +109,18 @@ describe('GET /whoami', () => {
     await database.ctx.db.data.query(
       `insert into ${schema}.record_state (record_type, id_type, generation, row_count, active_table) values ('invoice', 'integer', 1, 5000, 'invoice_1')`,
     );
-    const { metrics } = (await createApi(app, key.secret)('get', '/whoami')).body;
+    const metrics = await readMetrics(createApi(app, key.secret));
     expect(metrics).toMatchObject({ monthlyActiveUsers: 2, activeApiKeys: 1, storage: { records: 5000 } });
     expect(metrics.storage.bytes).toBeGreaterThan(500_000);
-    const theirs = (await createApi(app, (await makeKey(database.ctx, other.id)).secret)('get', '/whoami'))
-      .body.metrics;
+    const theirs = await readMetrics(await keyApi(other.id));
     expect(theirs).toMatchObject({ monthlyActiveUsers: 0, activeApiKeys: 2, storage: { records: 0 } });
   });
 
   it('counts each person with a session or token request this month once, and no keys', async () => {
     const { id, ownerId } = await makeOrganization(database.ctx);
-    const { secret } = await makeKey(database.ctx, id);
+    const api = await keyApi(id);
     const member = await makeMember(database.ctx, id, 'viewer');
-    const activeUsers = async () =>
-      (await createApi(app, secret)('get', '/whoami')).body.metrics.monthlyActiveUsers;
+    const activeUsers = async () => (await readMetrics(api)).monthlyActiveUsers;
     expect([await activeUsers(), await activeUsers()]).toEqual([0, 0]);
     const sessions = await Promise.all(
       [ownerId, ownerId, member.id].map((userId) => makeSession(database.ctx, userId, id)),
@@ -145,17 +135,17 @@ describe('GET /whoami', () => {
 
   it('computes agent credits from the ledger of this organization for this month', async () => {
     const [mine, other] = [await makeOrganization(database.ctx), await makeOrganization(database.ctx)];
-    const api = createApi(app, (await makeKey(database.ctx, mine.id)).secret);
+    const api = await keyApi(mine.id);
     /** Also for the next month, which may start right now. */
     const spend = (organizationId: string, credits: number, months = [0, 1]) =>
-      inTransaction({ db: database.ctx.db, organizationId }, (tx) =>
+      inOrganization(organizationId, (tx) =>
         tx.raw(
           `insert into agent_credit_entries (id, organization_id, month, credits, kind)
            select gen_random_uuid(), ?, date_trunc('month', now() at time zone 'UTC')::date + m * interval '1 month', ?, 'test' from unnest(?::int[]) m`,
           [organizationId, credits, months],
         ),
       );
-    const credits = async () => (await api('get', '/whoami')).body.metrics.agentCredits;
+    const credits = async () => (await readMetrics(api)).agentCredits;
     await spend(mine.id, 700);
     await spend(mine.id, -50);
     await spend(mine.id, 5_000, [-1]);
@@ -163,10 +153,7 @@ describe('GET /whoami', () => {
     expect(await credits()).toMatchObject({ granted: 1_000, used: 650, remaining: 350 });
     await spend(mine.id, 900);
     expect(await credits()).toMatchObject({ granted: 1_000, used: 1_550, remaining: 0 });
-    await expect(
-      inTransaction({ db: database.ctx.db, organizationId: mine.id }, (tx) =>
-        tx('agent_credit_entries').update({ credits: 0 }),
-      ),
-    ).rejects.toThrow(/permission denied/);
+    const change = inOrganization(mine.id, (tx) => tx('agent_credit_entries').update({ credits: 0 }));
+    await expect(change).rejects.toThrow(/permission denied/);
   });
 });
