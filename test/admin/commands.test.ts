@@ -7,7 +7,7 @@ import { type OpenRun, whyStuck } from '../../src/admin/list-runs.ts';
 import { textTable } from '../../src/admin/text-table.ts';
 import { createId } from '../../src/core/id.ts';
 import { moveRun, renewRunLease } from '../../src/sync/runs.store.ts';
-import { createApi } from '../setup/api.ts';
+import { type Answer, createApi } from '../setup/api.ts';
 import { makePerson } from '../setup/organization.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 import { endOpenRuns, memoryErp, type SyncFixture, syncFixture } from '../sync/fixture.ts';
@@ -21,12 +21,10 @@ beforeAll(() => {
 });
 afterEach(() => endOpenRuns(site.database));
 
-async function runs({ organizationId }: SyncFixture): Promise<object[]> {
-  const { json } = await operator.run('list-runs');
-  return (json as unknown as { organizationId: string }[]).filter(
-    (run) => run.organizationId === organizationId,
+const runs = async ({ organizationId }: SyncFixture): Promise<object[]> =>
+  ((await operator.run('list-runs')).json as Answer['body']).filter(
+    (run: Answer['body']) => run.organizationId === organizationId,
   );
-}
 const age = (id: string, change: string) =>
   site.admin.raw(`update sync_runs set ${change} where id = ?`, [id]);
 
@@ -66,12 +64,11 @@ describe('commands', () => {
   });
 
   it('print rows as a table', () => {
-    expect(
-      textTable([
-        { name: 'a', rows: 5 },
-        { name: 'bcdef', rows: 12 },
-      ]),
-    ).toBe('name   rows\na         5\nbcdef    12');
+    const rows = [
+      { name: 'a', rows: 5 },
+      { name: 'bcdef', rows: 12 },
+    ];
+    expect(textTable(rows)).toBe('name   rows\na         5\nbcdef    12');
     expect(textTable([])).toBe('');
   });
 });
@@ -109,9 +106,8 @@ describe('issue-key', () => {
     const api = createApi(app, String(made.json['secret']));
     expect((await api('get', '/whoami')).body.user.email).toBe(ada.email);
     expect((await api('post', '/teams', { name: 'Made by it' })).status).toBe(201);
-    const endpoints = [
-      { name: 'invoices', recordType: 'invoice', fields: [{ name: 'number', source: 'tranid' }] },
-    ];
+    const fields = [{ name: 'number', source: 'tranid' }];
+    const endpoints = [{ name: 'invoices', recordType: 'invoice', fields }];
     expect((await api('post', '/api-schema', { endpoints })).status).toBe(201);
     const narrow = ['--resources', 'invoices', '--expires', '2100-01-01T00:00:00Z'];
     const kept = await issue(id, viewer.email, '--name', 'Kept', ...narrow);
@@ -145,21 +141,15 @@ it('organizations lists all organizations with their numbers of members and keys
   const other = await site.another();
   await other.joinBare('viewer');
   const { json, text } = await operator.run('organizations');
-  expect(json).toContainEqual(
-    expect.objectContaining({ id: other.id, members: 2, keys: 1, syncs: 0, records: null }),
-  );
+  const counts = { members: 2, keys: 1, syncs: 0, records: null };
+  expect(json).toContainEqual(expect.objectContaining({ id: other.id, ...counts }));
   expect(text).toContain(other.slug);
 });
 
 describe('list-runs', () => {
   const fine: OpenRun = {
-    status: 'running',
-    lease_owner: 'w',
-    queued_for: 999_999,
-    unleased_for: -10,
-    due_for: null,
-    without_page_for: 5,
-    behind: false,
+    ...{ status: 'running', lease_owner: 'w', queued_for: 999_999, unleased_for: -10 },
+    ...{ due_for: null, without_page_for: 5, behind: false },
   };
   it.each<[string, Partial<OpenRun>, RegExp | null]>([
     ['held and writing', {}, null],
@@ -185,9 +175,8 @@ describe('list-runs', () => {
     expect(await runs(fixture)).toMatchObject([{ id, status: 'queued', stuck: null }]);
     await fixture.claim();
     await age(id, "lease_until = now() - interval '2 minutes'");
-    expect(await runs(fixture)).toMatchObject([
-      { stuck: 'its worker is gone, and no other worker claims it' },
-    ]);
+    const stuck = 'its worker is gone, and no other worker claims it';
+    expect(await runs(fixture)).toMatchObject([{ stuck }]);
     const { json, text } = await operator.run('list-runs', '--stuck');
     expect(json).toMatchObject([{ id, worker: 'test' }]);
     expect(text).toContain('its worker is gone');
@@ -222,21 +211,15 @@ describe('release-run', () => {
     await expect(operator.run('release-run', id)).rejects.toThrow('no worker holds it');
     const lease = await fixture.claim();
     await moveRun(site.ctx, lease, 'waiting', { delayMs: 3_600_000 });
-    expect((await operator.run('release-run', id)).json).toMatchObject({
-      before: 'waiting',
-      after: 'released',
-    });
+    const released = (await operator.run('release-run', id)).json;
+    expect(released).toMatchObject({ before: 'waiting', after: 'released' });
     expect((await fixture.claim()).runId).toBe(id);
   });
 
   it('--fail ends it in the middle of reading: its staged records are deleted, and its worker stops', async () => {
-    const fixture = await syncFixture(
-      {
-        ...site.ctx,
-        settings: { ...site.ctx.settings, sync: { ...site.ctx.settings.sync, pageSize: 2 } },
-      },
-      memoryErp(),
-    );
+    const sync = { ...site.ctx.settings.sync, pageSize: 2 };
+    const settings = { ...site.ctx.settings, sync };
+    const fixture = await syncFixture({ ...site.ctx, settings }, memoryErp());
     for (let id = 1; id <= 6; id += 1) fixture.erp.put(id);
     await fixture.sync();
     fixture.erp.put(7);
@@ -260,14 +243,10 @@ describe('release-run', () => {
     const queued = await fixture.queue();
     expect((await operator.run('release-run', queued, '--fail')).json).toMatchObject({ after: 'failed' });
     const { id } = await fixture.sync();
-    await age(
-      id,
-      "status = 'publishing', finished_at = null, counts = null, lease_until = now() - interval '1 hour'",
-    );
-    expect((await operator.run('release-run', id, '--fail')).json).toMatchObject({
-      before: 'publishing',
-      after: 'succeeded',
-    });
+    const lost = "finished_at = null, counts = null, lease_until = now() - interval '1 hour'";
+    await age(id, `status = 'publishing', ${lost}`);
+    const ended = (await operator.run('release-run', id, '--fail')).json;
+    expect(ended).toMatchObject({ before: 'publishing', after: 'succeeded' });
     expect(await fixture.row(id)).toMatchObject({ counts: { inserted: 1 } });
   });
 });

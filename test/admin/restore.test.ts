@@ -137,10 +137,9 @@ async function leaveUnfinished(): Promise<void> {
   });
   // A second record type in the middle of its first read, and a third one that is queued.
   await addConfig(ctx, organizationId, { recordType: 'paused' });
+  const paused_reason = '{"code":"x","message":"x","fix":"x"}';
   await inTransaction(tenant, (tx) =>
-    tx('sync_configs')
-      .where({ record_type: 'paused' })
-      .update({ paused_reason: '{"code":"x","message":"x","fix":"x"}' }),
+    tx('sync_configs').where({ record_type: 'paused' }).update({ paused_reason }),
   );
   await fixture.queue('incremental');
   fixture.erp.onCall = ({ operation }) => {
@@ -239,10 +238,8 @@ describe('finish-restore', () => {
     const app = createApp(backup.ctx);
     expect((await createApi(app, null)('get', '/whoami', undefined, session.headers)).status).toBe(401);
     const key = await makeKey(backup.ctx, fixture.organizationId, { permissions: ['write'] });
-    expect(await createApi(app, key.secret)('post', '/api-schema', { endpoints: [endpoint] })).toMatchObject({
-      status: 201,
-      body: { version: 'v11' },
-    });
+    const made = await createApi(app, key.secret)('post', '/api-schema', { endpoints: [endpoint] });
+    expect([made.status, made.body.version]).toEqual([201, 'v11']);
   });
 
   it('unsent mails and slots are not sent, unfinished requests are released, finished ones are kept', async () => {
@@ -258,15 +255,11 @@ describe('finish-restore', () => {
   });
 
   it('subscriptions catch up on what was due after the stop, and on nothing before it', async () => {
-    const [row] = await inBackup((tx) =>
-      tx('subscriptions').select<{ schedule: string; timezone: string; scheduled_since: Date }[]>('*'),
+    const row = await inBackup((tx) =>
+      tx('subscriptions').first<{ schedule: string; timezone: string; scheduled_since: Date }>('*'),
     );
     const due = (at: string) =>
-      row &&
-      findDueSlot(
-        { schedule: row.schedule, timezone: row.timezone, lastSlot: null, since: row.scheduled_since },
-        new Date(at),
-      );
+      findDueSlot({ ...row, lastSlot: null, since: row.scheduled_since }, new Date(at));
     expect(due('2026-03-02T09:58:40Z')).toBeNull();
     expect(due('2026-03-02T10:30:10Z')).toEqual(new Date('2026-03-02T10:30:00Z'));
   });
@@ -286,12 +279,8 @@ describe('finish-restore', () => {
     await workOnRun(backup.ctx, lease, noSignal, async () => fixture.erp.connector);
     const run = await inBackup((tx) => tx('sync_runs').where({ id: lease.runId }).first());
     expect(run).toMatchObject({ status: 'succeeded', counts: { inserted: 1, updated: 1, deleted: 1 } });
-    expect(await names(backup.ctx)).toEqual([
-      'edited after the backup',
-      'name 3',
-      'name 4',
-      'made after the backup',
-    ]);
+    const [edited, made] = ['edited after the backup', 'made after the backup'];
+    expect(await names(backup.ctx)).toEqual([edited, 'name 3', 'name 4', made]);
   });
 
   it('does not touch what was created after --since', async () => {
@@ -301,12 +290,10 @@ describe('finish-restore', () => {
     const options = ['--since', since.toISOString(), '--skip-versions', '0'];
     const again = await backup.operator.run('finish-restore', ...options);
     expect(again.json).toMatchObject({ organizations: [{ mails: 0, slots: 0, runs: { queued: 1 } }] });
-    expect(await inBackup((tx) => tx('outgoing_mails').where({ subject: 'y' }).pluck('status'))).toEqual([
-      'queued',
-    ]);
-    await expect(backup.operator.run('finish-restore', '--since', '2999-01-01T00:00:00Z')).rejects.toThrow(
-      'in the past',
-    );
+    const statuses = await inBackup((tx) => tx('outgoing_mails').where({ subject: 'y' }).pluck('status'));
+    expect(statuses).toEqual(['queued']);
+    const early = backup.operator.run('finish-restore', '--since', '2999-01-01T00:00:00Z');
+    await expect(early).rejects.toThrow('in the past');
   });
 
   it('a run that was publishing is published, and a full run follows', async () => {

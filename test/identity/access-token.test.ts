@@ -8,10 +8,10 @@ import jwt from 'jsonwebtoken';
 import Provider from 'oidc-provider';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { createApi, pluck } from '../setup/api.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { type Api, createApi, pluck } from '../setup/api.ts';
 import { makeMember, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
+import { useDatabase } from '../setup/use-database.ts';
 
 const audience = 'https://portal.example.test/api/platform/v1';
 const clientSecret = randomBytes(24).toString('hex');
@@ -32,7 +32,7 @@ let keyRequests = 0;
 let isProviderDown = false;
 let server: Server;
 let issuer: string;
-let database: TestDatabase;
+const database = useDatabase();
 let app: Express;
 let organization: { id: string; ownerId: string };
 /** The claims that the provider returns for the client, which acts for one person. */
@@ -56,10 +56,7 @@ function startProvider(): void {
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: () => ({
-          scope: 'portal:read',
-          audience,
-          accessTokenTTL: 600,
-          accessTokenFormat: 'jwt',
+          ...{ scope: 'portal:read', audience, accessTokenTTL: 600, accessTokenFormat: 'jwt' as const },
         }),
       },
     },
@@ -80,11 +77,7 @@ function startProvider(): void {
 }
 
 const oidcSettings = (more: object = {}) => ({
-  issuer,
-  audience,
-  jwksUri: `${issuer}/published-keys`,
-  userinfoUri: null,
-  client: null,
+  ...{ issuer, audience, jwksUri: `${issuer}/published-keys`, userinfoUri: null, client: null },
   ...more,
 });
 const appWith = (more: object = {}) =>
@@ -95,15 +88,10 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   startProvider();
-  database = await testDatabase();
-  app = createApp({
-    ...database.ctx,
-    settings: { ...database.ctx.settings, oidc: oidcSettings({ jwksUri: `${issuer}/jwks` }) },
-  });
+  app = appWith({ jwksUri: `${issuer}/jwks` });
   organization = await makeOrganization(database.ctx, { ownerEmail: 'ada@example.test' });
 });
 afterAll(async () => {
-  await database.close();
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
 });
@@ -167,10 +155,8 @@ describe('a token of the provider', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     claimed = {};
     const later = await call(await issue('agent'));
-    expect(later.body).toMatchObject({
-      user: { id: organization.ownerId },
-      credential: { kind: 'oauth', id: organization.ownerId },
-    });
+    const id = organization.ownerId;
+    expect(later.body).toMatchObject({ user: { id }, credential: { kind: 'oauth', id } });
     // Activity is recorded in the background, after the response.
     await until(
       async () => (await call(await issue('agent'))).body.metrics.monthlyActiveUsers === 1 || undefined,
@@ -185,17 +171,17 @@ describe('a token of the provider', () => {
   it('may only read when its scope is portal:read, in every notation', async () => {
     const api = createApi(app, await issue('agent', 'portal:read'));
     expect((await api('get', '/api-keys')).status).toBe(200);
-    expect((await api('post', '/api-keys', { name: 'x' })).body.error.message).toBe(
-      'Missing required permission: api-key:create',
-    );
-    expect((await createApi(app, await issue('agent'))('post', '/api-keys', { name: 'x' })).status).toBe(201);
+    const create = (by: Api) => by('post', '/api-keys', { name: 'x' });
+    const { message } = (await create(api)).body.error;
+    expect(message).toBe('Missing required permission: api-key:create');
+    expect((await create(createApi(app, await issue('agent')))).status).toBe(201);
     for (const claims of [
       { scope: 'openid portal:read' },
       { scp: ['portal:read'] },
       { scp: 'portal:read' },
       { scope: ['portal:read'] },
     ])
-      expect((await createApi(app, forge({ claims }))('post', '/api-keys', { name: 'x' })).status).toBe(403);
+      expect((await create(createApi(app, forge({ claims })))).status).toBe(403);
   });
 
   it('uses userinfo when the token has no e-mail address, and accepts it only for the same subject', async () => {
@@ -219,8 +205,9 @@ describe('a token of the provider', () => {
 
 describe('401 for a token', () => {
   const publicPem = () => createPublicKey(key.privateKey).export({ type: 'spki', format: 'pem' }).toString();
-  const unsigned = (header: object) =>
-    `${[header, { iss: issuer, sub: 'agent', aud: audience, exp: now() + 600 }].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')}.`;
+  const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
+  const claims = () => ({ iss: issuer, sub: 'agent', aud: audience, exp: now() + 600 });
+  const unsigned = (header: object) => `${encode(header)}.${encode(claims())}.`;
 
   it.each<[string, () => string]>([
     ['that is none', () => 'not.a.token'],
@@ -262,18 +249,14 @@ describe('401 for a token', () => {
   });
 
   const hmac = (secret: string) =>
-    jwt.sign({ iss: issuer, sub: 'agent', aud: audience, exp: now() + 600 }, secret, {
+    jwt.sign(claims(), secret, {
       algorithm: 'HS256',
       header: { alg: 'HS256', kid: 'first', typ: 'at+jwt' },
     });
   const tamper = (token: string): string => {
     const [header, payload = '', signature] = token.split('.');
-    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
-    return [
-      header,
-      Buffer.from(JSON.stringify({ ...claims, scope: '' })).toString('base64url'),
-      signature,
-    ].join('.');
+    const signed = JSON.parse(Buffer.from(payload, 'base64url').toString());
+    return [header, encode({ ...signed, scope: '' }), signature].join('.');
   };
 });
 
@@ -326,11 +309,10 @@ describe("the provider's keys", () => {
         [rsa, 'RS256'],
         [rsa, 'PS256'],
         [ec, 'ES256'],
-      ] as const)
-        expect([algorithm, (await call(forge({ key: signer, algorithm }), {}, served)).status]).toEqual([
-          algorithm,
-          200,
-        ]);
+      ] as const) {
+        const { status } = await call(forge({ key: signer, algorithm }), {}, served);
+        expect([algorithm, status]).toEqual([algorithm, 200]);
+      }
     }
     published = [key.jwk];
   });
@@ -346,32 +328,31 @@ describe("the provider's keys", () => {
     const { served, pass, asked } = watchedApp();
     const flood = () => Promise.all(Array.from({ length: 30 }, () => call(withUnknownKid(), {}, served)));
     const valid = async () => (await call(forge(), {}, served)).status;
-    await flood();
-    expect(await valid()).toBe(200);
-    expect(asked()).toBe(1);
-    await flood();
-    expect(await valid()).toBe(200);
-    expect(asked()).toBe(1);
-    pass(601_000);
-    await flood();
-    expect(await valid()).toBe(200);
-    expect(asked()).toBe(2);
+    for (const [ms, requests] of [
+      [0, 1],
+      [0, 1],
+      [601_000, 2],
+    ] as const) {
+      pass(ms);
+      await flood();
+      expect([await valid(), asked()]).toEqual([200, requests]);
+    }
   });
 
   it('an unknown key id makes few requests: ten a minute for different ones, one for the same', async () => {
     const { served, pass, asked } = watchedApp();
     await call(forge(), {}, served);
-    for (let second = 0; second < 60; second += 1) {
-      pass(1_000);
-      await call(withUnknownKid(), {}, served);
-    }
+    const flood = async (seconds: number, makeToken: () => string) => {
+      for (let second = 0; second < seconds; second += 1) {
+        pass(1_000);
+        await call(makeToken(), {}, served);
+      }
+    };
+    await flood(60, withUnknownKid);
     expect(asked()).toBeLessThanOrEqual(11);
     const before = asked();
     const same = withUnknownKid();
-    for (let second = 0; second < 50; second += 1) {
-      pass(1_000);
-      await call(same, {}, served);
-    }
+    await flood(50, () => same);
     expect(asked()).toBeLessThanOrEqual(before + 1);
   });
 

@@ -4,8 +4,7 @@ import supertest from 'supertest';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { createId } from '../../src/core/id.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
-import { base, createApi, listCodes, pluck, refusal } from '../setup/api.ts';
+import { type Answer, base, createApi, listIds, pluck, refusal } from '../setup/api.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../setup/organization.ts';
 import { sessionApi } from '../setup/sessions.ts';
 import { until } from '../setup/until.ts';
@@ -32,41 +31,46 @@ const isNoted = (id: string) =>
       .first<object | undefined>('id'),
   );
 const audit = (organizationId = org.id) =>
+  org.admin('audit_log').where('organization_id', organizationId).select('*').orderBy('at');
+/** Sets times of a session to that long ago. */
+const age = (id: string, times: { last_seen_at?: string; created_at?: string }) =>
   org
-    .admin('audit_log')
-    .where('organization_id', organizationId)
-    .select<Record<string, unknown>[]>()
-    .orderBy('at');
+    .admin('sessions')
+    .where({ id })
+    .update(
+      Object.fromEntries(
+        Object.entries(times).map(([name, ago]) => [name, org.admin.raw('now() - ?::interval', [ago])]),
+      ),
+    );
 /** Another organization of the same owner. */
 async function secondOrganization(): Promise<{ id: string; slug: string; ownerId: string }> {
   const second = await makeOrganization(org.ctx, { name: 'Second' });
-  await inTransaction({ db: org.ctx.db, organizationId: second.id }, async (tx) => {
-    const role = await tx('roles').where({ name: 'viewer' }).first<{ id: string }>('id');
-    await tx('memberships').insert({ organization_id: second.id, user_id: org.owner.id, role_id: role.id });
-  });
+  const own = { organization_id: second.id };
+  const { id } = await org
+    .admin('roles')
+    .where({ ...own, name: 'viewer' })
+    .first('id');
+  await org.admin('memberships').insert({ ...own, user_id: org.owner.id, role_id: id });
   return second;
 }
 const leave = (organizationId: string) =>
-  inTransaction({ db: org.ctx.db, organizationId }, (tx) =>
-    tx('memberships').where('user_id', org.owner.id).delete(),
-  );
+  org.admin('memberships').where({ organization_id: organizationId, user_id: org.owner.id }).delete();
+/** A request with these headers alone. */
+const askWith = (headers: Record<string, string>, path = `${base}/whoami`) =>
+  supertest(org.app).get(path).set(headers);
 
 describe('a session', () => {
   it('is stored as a hash and ends when idle for 12 hours or after 7 days, by the database’s clock', async () => {
     expect(readConfig({}).settings.session).toEqual({ idleMs: 12 * 3_600_000, absoluteMs: 7 * 86_400_000 });
     const { id, token, api } = await signedIn();
     expect(JSON.stringify(await org.admin('sessions').where({ id }).first())).not.toContain(token);
-    const at = (seen: string, made: string) =>
-      org.admin.raw(
-        `update sessions set last_seen_at = now() - interval '${seen}', created_at = now() - interval '${made}' where id = '${id}'`,
-      );
     for (const [seen, made, status] of [
       ['11 hours 59 minutes', '12 hours', 200],
       ['12 hours 1 second', '12 hours 1 second', 401],
       ['1 minute', '6 days 23 hours 59 minutes', 200],
       ['1 minute', '7 days 1 second', 401],
     ] as const) {
-      await at(seen, made);
+      await age(id, { last_seen_at: seen, created_at: made });
       expect([seen, made, (await api('get', '/whoami')).status]).toEqual([seen, made, status]);
       if (status === 200) await isNoted(id);
     }
@@ -74,21 +78,12 @@ describe('a session', () => {
 
   it('is deleted by pruning only after it has ended', async () => {
     const [alive, idle, old] = [await signedIn(), await signedIn(), await signedIn()];
-    await org.admin.raw(
-      `update sessions set last_seen_at = now() - interval '11 hours 59 minutes' where id = '${alive.id}'`,
-    );
-    await org.admin.raw(
-      `update sessions set last_seen_at = now() - interval '12 hours 1 minute' where id = '${idle.id}'`,
-    );
-    await org.admin.raw(
-      `update sessions set created_at = now() - interval '7 days 1 minute' where id = '${old.id}'`,
-    );
-    await org
-      .admin('used_sign_ins')
-      .insert([
-        { state_hash: Buffer.from('old'), used_at: org.admin.raw("now() - interval '61 minutes'") },
-        { state_hash: Buffer.from('new') },
-      ]);
+    await age(alive.id, { last_seen_at: '11 hours 59 minutes' });
+    await age(idle.id, { last_seen_at: '12 hours 1 minute' });
+    await age(old.id, { created_at: '7 days 1 minute' });
+    const used_at = org.admin.raw("now() - interval '61 minutes'");
+    await org.admin('used_sign_ins').insert({ state_hash: Buffer.from('old'), used_at });
+    await org.admin('used_sign_ins').insert({ state_hash: Buffer.from('new') });
     await org.ctx.db.control.raw('select prune_expired()');
     expect(await org.admin('sessions').pluck('id')).toEqual([alive.id]);
     expect((await org.admin('used_sign_ins').pluck('state_hash')).map(String)).toEqual(['new']);
@@ -96,7 +91,7 @@ describe('a session', () => {
 
   it('continues while it is used', async () => {
     const { id, api } = await signedIn();
-    await org.admin.raw(`update sessions set last_seen_at = now() - interval '11 hours' where id = '${id}'`);
+    await age(id, { last_seen_at: '11 hours' });
     await api('get', '/whoami');
     await isNoted(id);
   });
@@ -113,57 +108,44 @@ describe('a session', () => {
     ['no pair', ';;;portal_session'],
     ['an inherited name', '__proto__=x; constructor=y'],
   ])('401 for a cookie that is %s', async (_name, cookie) => {
-    expect(
-      await supertest(org.app)
-        .get(`${base}/whoami`)
-        .set('cookie', Buffer.from(cookie, 'utf8').toString('latin1')),
-    ).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
+    expect(await askWith({ cookie: Buffer.from(cookie, 'utf8').toString('latin1') })).toMatchObject({
+      status: 401,
+      body: { error: { code: 'UNAUTHORIZED' } },
+    });
   });
 
   it('of two cookies the valid one counts, because a sibling domain may have set the other; 401 for two valid ones', async () => {
     const [mine, other] = [await signedIn(), await signedIn()];
-    const asking = (cookie: string) => supertest(org.app).get(`${base}/whoami`).set('cookie', cookie);
+    const asking = (...cookies: string[]) => askWith({ cookie: cookies.join('; ') });
+    const own = `portal_session=${mine.token}`;
     for (const planted of ['x', 'a'.repeat(43), 'é'.repeat(43), '']) {
-      const cookies = [`portal_session=${mine.token}`, `portal_session=${encodeURIComponent(planted)}`];
+      const cookies = [own, `portal_session=${encodeURIComponent(planted)}`];
       for (const cookie of [cookies, cookies.toReversed()]) {
-        const answer = await asking(cookie.join('; '));
+        const answer = await asking(...cookie);
         expect([planted, answer.status, answer.body.credential?.kind]).toEqual([planted, 200, 'session']);
       }
     }
-    const many = Array.from(
-      { length: 100 },
-      (_, index) => `portal_session=${String(index).padStart(43, 'a')}`,
-    );
-    expect((await asking([...many, `portal_session=${mine.token}`].join('; '))).status).toBe(200);
-    expect((await asking(`portal_session=${mine.token}; portal_session=${other.token}`)).status).toBe(401);
-    expect((await asking(`portal_session=${mine.token}; portal_session=${mine.token}; x=1`)).status).toBe(
-      200,
-    );
+    const many = Array.from({ length: 100 }, (_, n) => `portal_session=${String(n).padStart(43, 'a')}`);
+    expect((await asking(...many, own)).status).toBe(200);
+    expect((await asking(own, `portal_session=${other.token}`)).status).toBe(401);
+    expect((await asking(own, own, 'x=1')).status).toBe(200);
   });
 
   it('an Authorization header takes precedence, even an invalid one', async () => {
     const { token, api } = await signedIn();
     const key = await makeKey(org.ctx, org.id);
-    expect(
-      (await api('get', '/whoami', undefined, { authorization: `Bearer ${key.secret}` })).body.credential,
-    ).toEqual({ kind: 'api-key', id: key.id });
-    for (const authorization of ['Bearer psk_wrong', 'Bearer x', 'Basic abc', ''])
-      expect([
-        authorization,
-        (
-          await supertest(org.app)
-            .get(`${base}/whoami`)
-            .set({ authorization, cookie: `portal_session=${token}` })
-        ).status,
-      ]).toEqual([authorization, 401]);
+    const both = await api('get', '/whoami', undefined, { authorization: `Bearer ${key.secret}` });
+    expect(both.body.credential).toEqual({ kind: 'api-key', id: key.id });
+    const cookie = `portal_session=${token}`;
+    for (const authorization of ['Bearer psk_wrong', 'Bearer x', 'Basic abc', '']) {
+      const { status } = await askWith({ authorization, cookie });
+      expect([authorization, status]).toEqual([authorization, 401]);
+    }
   });
 
   it('is not accepted by the public interface', async () => {
-    const { token } = await signedIn();
-    const answer = await supertest(org.app)
-      .get('/api/public/v1/invoices')
-      .set({ cookie: `portal_session=${token}`, 'x-tenant-id': org.id });
-    expect(answer.status).toBe(401);
+    const headers = { cookie: `portal_session=${(await signedIn()).token}`, 'x-tenant-id': org.id };
+    expect((await askWith(headers, '/api/public/v1/invoices')).status).toBe(401);
   });
 });
 
@@ -184,7 +166,7 @@ describe('a request with a session that may change data', () => {
       { referer: 'http://127.0.0.1/' },
     ] as Record<string, string>[]) {
       const answer = await create(token, headers);
-      expect([headers, answer.status, listCodes(answer)]).toEqual([headers, 403, ['foreign_origin']]);
+      expect([headers, ...(await refusal(answer))]).toEqual([headers, 403, 'foreign_origin']);
       expect(answer.headers['ratelimit']).toBeDefined();
     }
     expect((await org.admin('api_keys').pluck('id')).length).toBe(before);
@@ -202,36 +184,25 @@ describe('a request with a session that may change data', () => {
 
 it('GET /whoami/sessions lists the active sessions of the caller, newest first, and marks the current one', async () => {
   const [first, second, dead] = [await signedIn(), await signedIn(), await signedIn()];
-  await org.admin.raw(
-    `update sessions set last_seen_at = now() - interval '13 hours' where id = '${dead.id}'`,
-  );
+  await age(dead.id, { last_seen_at: '13 hours' });
   const member = await makeMember(org.ctx, org.id, 'viewer');
   await signedIn(member.id);
-  await org.admin.raw(
-    `update sessions set created_at = now() - interval '6 days 23 hours' where id = '${first.id}'`,
-  );
+  await age(first.id, { created_at: '6 days 23 hours' });
   const { body } = await second.api('get', '/whoami/sessions');
   expect(body.pagination).toEqual({ total: 2, page: 1, pageSize: 25, totalPages: 1 });
   expect(pluck(body.data, 'id', 'current')).toEqual([
     [second.id, true],
     [first.id, false],
   ]);
+  const at = expect.stringMatching(/Z$/);
   expect(body.data[0]).toEqual({
-    id: second.id,
-    createdAt: expect.stringMatching(/Z$/),
-    lastSeenAt: expect.stringMatching(/Z$/),
-    expiresAt: expect.stringMatching(/Z$/),
-    ip: '127.0.0.1',
-    userAgent: 'test',
-    current: true,
+    ...{ id: second.id, createdAt: at, lastSeenAt: at, expiresAt: at },
+    ...{ ip: '127.0.0.1', userAgent: 'test', current: true },
   });
-  const hoursLeft = body.data.map((session: { expiresAt: string }) =>
-    Math.round((Date.parse(session.expiresAt) - Date.now()) / 3_600_000),
-  );
-  expect(hoursLeft).toEqual([12, 1]);
-  expect(pluck((await second.api('get', '/whoami/sessions?pageSize=1&page=2')).body.data, 'id')).toEqual([
-    first.id,
-  ]);
+  const hoursLeft = (until: string) => Math.round((Date.parse(until) - Date.now()) / 3_600_000);
+  expect(pluck(body.data, 'expiresAt').map(hoursLeft)).toEqual([12, 1]);
+  const next = await second.api('get', '/whoami/sessions?pageSize=1&page=2');
+  expect(listIds(next)).toEqual([first.id]);
   expect(JSON.stringify(body)).not.toContain(second.token);
 });
 
@@ -241,12 +212,8 @@ describe('DELETE /whoami/sessions', () => {
     expect((await lost.api('get', '/whoami')).status).toBe(200);
     expect((await mine.api('delete', `/whoami/sessions/${lost.id}`)).status).toBe(204);
     expect((await lost.api('get', '/whoami')).status).toBe(401);
-    expect((await audit()).at(-1)).toMatchObject({
-      action: 'session.end',
-      target_id: lost.id,
-      credential_id: mine.id,
-      actor_id: org.owner.id,
-    });
+    const by = { credential_id: mine.id, actor_id: org.owner.id };
+    expect((await audit()).at(-1)).toMatchObject({ action: 'session.end', target_id: lost.id, ...by });
     expect((await mine.api('delete', `/whoami/sessions/${lost.id}`)).status).toBe(404);
     expect((await mine.api('delete', `/whoami/sessions/${mine.id}`)).status).toBe(204);
     expect((await mine.api('get', '/whoami')).status).toBe(401);
@@ -256,10 +223,8 @@ describe('DELETE /whoami/sessions', () => {
     const mine = await signedIn();
     const member = await makeMember(org.ctx, org.id, 'viewer');
     const theirs = await signedIn(member.id);
-    const [foreign, unknown] = [
-      await mine.api('delete', `/whoami/sessions/${theirs.id}`),
-      await mine.api('delete', `/whoami/sessions/${createId()}`),
-    ];
+    const foreign = await mine.api('delete', `/whoami/sessions/${theirs.id}`);
+    const unknown = await mine.api('delete', `/whoami/sessions/${createId()}`);
     expect([foreign.status, foreign.body.error.message]).toEqual([404, 'Session not found']);
     expect({ ...foreign.body.error, requestId: '' }).toEqual({ ...unknown.body.error, requestId: '' });
     expect((await theirs.api('get', '/whoami')).status).toBe(200);
@@ -276,13 +241,9 @@ describe('DELETE /whoami/sessions', () => {
     const member = await makeMember(org.ctx, org.id, 'viewer');
     const theirs = await signedIn(member.id);
     expect((await mine.api('delete', '/whoami/sessions')).status).toBe(204);
-    expect((await org.admin('sessions').orderBy('created_at').pluck('id')).sort()).toEqual(
-      [mine.id, theirs.id].sort(),
-    );
+    expect((await org.admin('sessions').pluck('id')).sort()).toEqual([mine.id, theirs.id].sort());
     expect((await audit()).at(-1)).toMatchObject({ action: 'session.end', target_id: here.id });
-    expect((await audit(second.id)).map(({ action, target_id }) => [action, target_id])).toEqual([
-      ['session.end', there.id],
-    ]);
+    expect(pluck(await audit(second.id), 'action', 'target_id')).toEqual([['session.end', there.id]]);
     expect(JSON.stringify(await audit())).not.toContain(nowhere.id);
     await leave(second.id);
   });
@@ -300,14 +261,11 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
   it('lists them newest first with role and selection, and switches the session between them', async () => {
     const second = await secondOrganization();
     const { api, id } = await signedIn();
-    const readRoles = async (query = '') =>
-      (await api('get', `/whoami/organizations${query}`)).body.data.map(
-        (item: { id: string; role: { name: string }; active: boolean }) => [
-          item.id,
-          item.role.name,
-          item.active,
-        ],
-      );
+    const readRoles = async (query = '') => {
+      const { data } = (await api('get', `/whoami/organizations${query}`)).body;
+      return data.map(({ id, role, active }: Answer['body']) => [id, role.name, active]);
+    };
+    const choose = (organizationId: string) => api('post', '/whoami/active-organization', { organizationId });
     expect(await readRoles()).toEqual([
       [second.id, 'viewer', false],
       [org.id, 'owner', true],
@@ -315,11 +273,12 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     expect(await readRoles('?q=SECO')).toEqual([[second.id, 'viewer', false]]);
     expect(await readRoles('?pageSize=1&page=2')).toEqual([[org.id, 'owner', true]]);
     expect(await readRoles('?page=9')).toEqual([]);
-    const chosen = await api('post', '/whoami/active-organization', { organizationId: second.id });
+    const chosen = await choose(second.id);
+    const { slug } = second;
     expect([chosen.status, chosen.body]).toEqual([
       200,
       {
-        organization: { id: second.id, slug: second.slug, name: 'Second' },
+        organization: { id: second.id, slug, name: 'Second' },
         role: { id: expect.any(String), name: 'viewer' },
       },
     ]);
@@ -327,21 +286,16 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
       organization: { id: second.id },
       membership: { role: { name: 'viewer' } },
     });
-    expect((await api('post', '/api-keys', { name: 'x' })).body.error.message).toBe(
-      'Missing required permission: api-key:create',
-    );
-    expect((await audit(second.id)).at(-1)).toMatchObject({
-      action: 'session.choose-organization',
-      target_id: id,
-      changes: { organizationId: { from: org.id, to: second.id } },
-    });
+    const { message } = (await api('post', '/api-keys', { name: 'x' })).body.error;
+    expect(message).toBe('Missing required permission: api-key:create');
+    const changes = { organizationId: { from: org.id, to: second.id } };
+    const choice = { action: 'session.choose-organization', target_id: id, changes };
+    expect((await audit(second.id)).at(-1)).toMatchObject(choice);
     // A request meant for that organization must not take effect in the remaining one.
     await leave(second.id);
-    expect(await refusal(api('post', '/teams', { name: 'meant for the second' }))).toEqual([
-      400,
-      'organization_needed',
-    ]);
-    await api('post', '/whoami/active-organization', { organizationId: org.id });
+    const meant = api('post', '/teams', { name: 'meant for the second' });
+    expect(await refusal(meant)).toEqual([400, 'organization_needed']);
+    await choose(org.id);
     expect((await api('get', '/whoami')).body.organization.id).toBe(org.id);
   });
 
@@ -349,10 +303,8 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     const { api, id } = await signedIn();
     const foreign = await makeOrganization(org.ctx);
     for (const organizationId of [foreign.id, createId()]) {
-      expect(await refusal(api('post', '/whoami/active-organization', { organizationId }))).toEqual([
-        422,
-        'not_a_member',
-      ]);
+      const chosen = api('post', '/whoami/active-organization', { organizationId });
+      expect(await refusal(chosen)).toEqual([422, 'not_a_member']);
     }
     expect((await org.admin('sessions').where({ id }).first()).active_organization_id).toBe(org.id);
     expect(await audit(foreign.id)).toEqual([]);
@@ -362,15 +314,9 @@ describe('GET /whoami/organizations and POST /whoami/active-organization', () =>
     const second = await secondOrganization();
     const { secret } = await makeKey(org.ctx, second.id, { createdBy: org.owner.id });
     const { body } = await createApi(org.app, secret)('get', '/whoami/organizations');
-    expect(body.data).toEqual([
-      {
-        id: second.id,
-        slug: second.slug,
-        name: 'Second',
-        role: { id: expect.any(String), name: 'viewer' },
-        active: true,
-      },
-    ]);
+    const { id, slug } = second;
+    const role = { id: expect.any(String), name: 'viewer' };
+    expect(body.data).toEqual([{ id, slug, name: 'Second', role, active: true }]);
     await leave(second.id);
   });
 });

@@ -26,8 +26,10 @@ const person = (id: string, more: Partial<DemoPerson> = {}): string => {
   site.people.push({ id, email: `${id}@acme.example`, name: `Person ${id}`, about: '', ...more });
   return id;
 };
-const users = async (): Promise<string[]> =>
-  (await site.admin('users').select<{ email: string }[]>('email').orderBy('email')).map(({ email }) => email);
+const users = (): Promise<string[]> => site.admin('users').orderBy('email').pluck('email');
+const signInAs = (id: string, more?: Partial<DemoPerson>, at: { origin: string } = site) =>
+  openBrowser().signIn(at.origin, more === undefined ? id : person(id, more));
+const login = (query = '') => fetch(`${site.origin}/auth/login?${query}`, { redirect: 'manual' });
 
 describe('signing in', () => {
   it('uses the authorization code flow with PKCE, state and nonce, and keeps their secrets in an encrypted cookie', async () => {
@@ -61,10 +63,8 @@ describe('signing in', () => {
       'owner',
     );
     const response = await browser.send(callback);
-    expect([response.status, response.headers.get('location')]).toEqual([
-      302,
-      `${site.origin}/api/platform/v1/whoami?a=1#part`,
-    ]);
+    expect(response.status).toBe(302);
+    expect(response.headers.get('location')).toBe(`${site.origin}/api/platform/v1/whoami?a=1#part`);
     const cookie = response.headers.getSetCookie().find((line) => line.startsWith('portal_session='));
     expect(cookie).toMatch(
       /^portal_session=[\w-]{43}; Max-Age=604800; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Lax$/,
@@ -138,59 +138,48 @@ describe('signing in', () => {
 describe('who may sign in', () => {
   it('403 without a verified e-mail address, and without an account or invitation', async () => {
     const before = await users();
-    expect(
-      await refusal(await openBrowser().signIn(site.origin, person('unverified', { emailVerified: false }))),
-    ).toEqual([403, 'email_not_verified']);
-    expect(await refusal(await openBrowser().signIn(site.origin, 'stranger'))).toEqual([403, 'no_account']);
+    const unverified = await signInAs('unverified', { emailVerified: false });
+    expect(await refusal(unverified)).toEqual([403, 'email_not_verified']);
+    expect(await refusal(await signInAs('stranger'))).toEqual([403, 'no_account']);
     expect(await users()).toEqual(before);
   });
 
   it('creates and links a user with a pending invitation', async () => {
     const host = await makeOrganization(site.database.ctx);
-    const owner = createApi(
-      createApp(site.database.ctx),
-      (await makeKey(site.database.ctx, host.id, { permissions: ['write'] })).secret,
-    );
+    const { secret } = await makeKey(site.database.ctx, host.id, { permissions: ['write'] });
+    const owner = createApi(createApp(site.database.ctx), secret);
     const roles = await owner('get', `/organizations/${host.id}/roles?q=viewer`);
     const waiting = { email: 'invited@acme.example', roleId: roles.body.data[0].id };
     expect((await owner('post', `/organizations/${host.id}/invitations`, waiting)).status).toBe(201);
     const browser = openBrowser();
-    expect(
-      (await browser.signIn(site.origin, person('invited', { email: 'Invited@Acme.Example' }))).status,
-    ).toBe(302);
-    const here = await (await browser.send(`${site.origin}/auth/session`)).json();
-    expect(here).toMatchObject({
-      signIn: true,
-      session: { user: { email: 'invited@acme.example', name: 'Person invited' }, organization: null },
-    });
-    const me = await browser.send(`${site.origin}/api/platform/v1/whoami`);
-    expect([me.status, await me.json()]).toMatchObject([
+    const invited = person('invited', { email: 'Invited@Acme.Example' });
+    expect((await browser.signIn(site.origin, invited)).status).toBe(302);
+    const read = async (path: string) => {
+      const response = await browser.send(site.origin + path);
+      return [response.status, await response.json()];
+    };
+    const user = { email: 'invited@acme.example', name: 'Person invited' };
+    expect(await read('/auth/session')).toMatchObject([
+      200,
+      { signIn: true, session: { user, organization: null } },
+    ]);
+    expect(await read('/api/platform/v1/whoami')).toMatchObject([
       200,
       { organization: null, nextStep: { code: 'no_organization' } },
     ]);
-    const organizations = await browser.send(`${site.origin}/api/platform/v1/whoami/organizations`);
-    expect([organizations.status, ((await organizations.json()) as { data: unknown[] }).data]).toEqual([
-      200,
-      [],
-    ]);
+    expect(await read('/api/platform/v1/whoami/organizations')).toMatchObject([200, { data: [] }]);
   });
 
   it('recognizes a linked person by the subject only, and keeps their name', async () => {
     const known = site.people.find(({ id }) => id === 'owner');
     if (known === undefined) throw new Error('no owner');
-    site.people[site.people.indexOf(known)] = {
-      ...known,
-      email: 'moved@acme.example',
-      emailVerified: false,
-      name: 'Another name',
-    };
-    const browser = openBrowser();
-    expect((await browser.signIn(site.origin, 'owner')).status).toBe(302);
+    const moved = { email: 'moved@acme.example', emailVerified: false, name: 'Another name' };
+    site.people[site.people.indexOf(known)] = { ...known, ...moved };
+    expect((await signInAs('owner')).status).toBe(302);
     site.people[site.people.findIndex(({ id }) => id === 'owner')] = known;
-    expect(await site.admin('users').where('id', site.organization.ownerId).first('email', 'name')).toEqual({
-      email: 'owner@acme.example',
-      name: 'Owner of Acme',
-    });
+    const { email, name } = known;
+    const stored = site.admin('users').where('id', site.organization.ownerId).first('email', 'name');
+    expect(await stored).toEqual({ email, name });
   });
 });
 
@@ -210,25 +199,21 @@ describe('signing in while sign-up is open', () => {
     );
     const answers = await Promise.all(browsers.map((browser, index) => browser.send(callbacks[index] ?? '')));
     expect(answers.map(({ status }) => status)).toEqual([302, 302]);
-    expect(await site.admin('users').where('email', 'fresh@acme.example').select('name')).toEqual([
-      { name: 'Fresh person' },
-    ]);
+    const names = await site.admin('users').where('email', 'fresh@acme.example').pluck('name');
+    expect(names).toEqual(['Fresh person']);
   });
 
   it('403 for an e-mail address that now belongs to another person', async () => {
-    const signIn = (id: string) =>
-      openBrowser().signIn(open.origin, person(id, { email: 'shared@acme.example' }));
-    expect((await signIn('first-holder')).status).toBe(302);
-    expect(await refusal(await signIn('next-holder'))).toEqual([403, 'no_account']);
+    const shared = { email: 'shared@acme.example' };
+    expect((await signInAs('first-holder', shared, open)).status).toBe(302);
+    expect(await refusal(await signInAs('next-holder', shared, open))).toEqual([403, 'no_account']);
   });
 });
 
 it('prompt is passed to the provider; 400 for an unknown one', async () => {
-  const location =
-    (await fetch(`${site.origin}/auth/login?prompt=login`, { redirect: 'manual' })).headers.get('location') ??
-    '';
+  const location = (await login('prompt=login')).headers.get('location') ?? '';
   expect(new URL(location).searchParams.get('prompt')).toBe('login');
-  expect((await fetch(`${site.origin}/auth/login?prompt=none`, { redirect: 'manual' })).status).toBe(400);
+  expect((await login('prompt=none')).status).toBe(400);
 });
 
 describe('returnTo', () => {
@@ -248,15 +233,12 @@ describe('returnTo', () => {
     '/a\u0000',
     '/a\\b',
   ])('400 for %j', async (returnTo) => {
-    const response = await fetch(`${site.origin}/auth/login?returnTo=${encodeURIComponent(returnTo)}`, {
-      redirect: 'manual',
-    });
+    const response = await login(`returnTo=${encodeURIComponent(returnTo)}`);
     expect(await refusal(response)).toEqual([400, 'foreign_address']);
   });
 
   it('400 for two of them and for unknown parameters', async () => {
-    for (const query of ['returnTo=/a&returnTo=/b', 'next=/a'])
-      expect((await fetch(`${site.origin}/auth/login?${query}`, { redirect: 'manual' })).status).toBe(400);
+    for (const query of ['returnTo=/a&returnTo=/b', 'next=/a']) expect((await login(query)).status).toBe(400);
   });
 
   it.each([
@@ -296,11 +278,10 @@ describe('problems', () => {
     const { createServer } = await import('node:http');
     const { issuer } = away.provider;
     const back = createServer((_req, res) => {
+      const ends = { authorization: '/auth', token: '/token' };
       const metadata = {
-        issuer,
-        authorization_endpoint: `${issuer}/auth`,
-        token_endpoint: `${issuer}/token`,
-        jwks_uri: `${issuer}/jwks`,
+        ...{ issuer, jwks_uri: `${issuer}/jwks` },
+        ...{ authorization_endpoint: issuer + ends.authorization, token_endpoint: issuer + ends.token },
       };
       res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(metadata));
     });
@@ -322,11 +303,9 @@ describe('problems', () => {
     callback.searchParams.set('error_description', '<img src=x onerror=alert(2)>');
     const response = await browser.send(callback.href);
     const page = await response.text();
-    expect([
-      response.status,
-      response.headers.get('content-type'),
-      response.headers.get('cache-control'),
-    ]).toEqual([400, 'text/html; charset=utf-8', 'no-store']);
+    expect(response.status).toBe(400);
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(response.headers.get('cache-control')).toBe('no-store');
     expect(response.headers.get('content-security-policy')).toMatch(
       /^default-src 'none'; style-src 'sha256-[^']+'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
     );
@@ -342,17 +321,13 @@ describe('problems', () => {
     const response = await browser.send(callback.href);
     // It is logged after the response was sent.
     const requestId = response.headers.get('x-request-id') ?? 'none';
-    const log = await until(async () =>
-      lines.some((line) => line.includes(requestId) && line.includes('/auth/callback'))
-        ? lines.join('\n')
-        : undefined,
+    const log = await until(
+      async () =>
+        lines.some((line) => line.includes(requestId) && line.includes('/auth/callback')) && lines.join('\n'),
     );
-    for (const secret of [
-      callback.searchParams.get('code'),
-      callback.searchParams.get('state'),
-      box,
-      browser.session(),
-    ]) {
+    const sent = ['code', 'state'].map((name) => callback.searchParams.get(name) ?? '');
+    for (const secret of [...sent, box, browser.session()]) {
+      expect(secret.length).toBeGreaterThan(20);
       expect((secret ?? '').length).toBeGreaterThan(20);
       expect(log).not.toContain(secret);
     }

@@ -1,12 +1,12 @@
 // A company with published versions and a member, the service serving them, and the protocol's own client.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { afterAll, beforeAll } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../public/fixture.ts';
 import { type TestDatabase, type TestDatabaseOptions, testDatabase } from '../setup/database.ts';
 import { openBrowser, type SignInSite, startSignInSite } from '../setup/identity-provider.ts';
 import { makeKey, makeMember, makeOrganization } from '../setup/organization.ts';
+import { useStarted } from '../setup/use-started.ts';
 
 /** A prompt injection that a customer wrote into an invoice. */
 export const hostileText =
@@ -15,20 +15,11 @@ export const longText = 'x'.repeat(15_000);
 
 const rows = [
   {
-    id: 1,
-    tranid: 'INV-1',
-    status: 'open',
-    total: '10.50',
-    seq: '9007199254740993',
-    trandate: '2026-01-31',
-    entityName: 'Ann & Co',
+    ...{ id: 1, tranid: 'INV-1', status: 'open', total: '10.50', seq: '9007199254740993' },
+    ...{ trandate: '2026-01-31', entityName: 'Ann & Co' },
   },
   {
-    id: 2,
-    tranid: 'INV-2',
-    status: 'open',
-    total: '12345678901234567890.10',
-    trandate: '2026-02-01',
+    ...{ id: 2, tranid: 'INV-2', status: 'open', total: '12345678901234567890.10', trandate: '2026-02-01' },
     lines: '[{"item":"1","quantity":2.50,"secretcost":1}]',
   },
   { id: 3, tranid: 'INV-3', status: 'paid', total: '7', trandate: '2026-02-02' },
@@ -54,11 +45,8 @@ async function publishRecords(ctx: Ctx, organizationId: string): Promise<void> {
   const sunsetAt = '2027-01-01T00:00:00Z';
   await publishVersion(ctx, organizationId, { version: 'v3', status: 'deprecated', sunsetAt });
   await publishVersion(ctx, organizationId, { version: 'v4', status: 'draft' });
-  const summarized = {
-    ...invoicesEndpoint,
-    aggregates: [{ field: 'total', functions: ['sum'] }],
-    groups: summaryGroups,
-  };
+  const aggregates = [{ field: 'total', functions: ['sum'] }];
+  const summarized = { ...invoicesEndpoint, aggregates, groups: summaryGroups };
   await publishVersion(ctx, organizationId, { version: 'v5', endpoints: [summarized] });
 }
 
@@ -66,17 +54,13 @@ async function publishRecords(ctx: Ctx, organizationId: string): Promise<void> {
 export async function openMcpSite({ records, ...options }: { records: boolean } & TestDatabaseOptions) {
   const database: TestDatabase = await testDatabase(options);
   const { ctx } = database;
-  const [organization, other] = [
-    await makeOrganization(ctx, { name: 'Acme' }),
-    await makeOrganization(ctx, { name: 'Other' }),
-  ];
+  const organization = await makeOrganization(ctx, { name: 'Acme' });
+  const other = await makeOrganization(ctx, { name: 'Other' });
   if (records) await publishRecords(ctx, organization.id);
   const permissions = ['view:read', 'record:read', 'sync:read', 'sync:create'];
   const person = await makeMember(ctx, organization.id, permissions);
-  const site: SignInSite = await startSignInSite({
-    ctx,
-    people: [{ id: 'person', email: person.email, name: 'Person', about: '' }],
-  });
+  const people = [{ id: 'person', email: person.email, name: 'Person', about: '' }];
+  const site: SignInSite = await startSignInSite({ ctx, people });
   const browser = openBrowser();
   await browser.signIn(site.origin, 'person');
   const clients: Client[] = [];
@@ -126,14 +110,8 @@ export async function openMcpSite({ records, ...options }: { records: boolean } 
 }
 
 /** For the top level of a test file. */
-export function useMcp(options: Parameters<typeof openMcpSite>[0]): McpSite {
-  const site = {} as McpSite;
-  beforeAll(async () => {
-    Object.assign(site, await openMcpSite(options));
-  });
-  afterAll(() => site.close());
-  return site;
-}
+export const useMcp = (options: Parameters<typeof openMcpSite>[0]): McpSite =>
+  useStarted(() => openMcpSite(options));
 
 /** What a failed call returns. Throws an Error if it succeeded. */
 export async function failedCall(client: Client, name: string, input: Record<string, unknown>) {

@@ -1,9 +1,10 @@
 // describe, query and get as an agent uses them: the same records and errors as the public interface, within
 // the size limit.
-import type { Client } from '@modelcontextprotocol/client';
+import type { Client, Tool } from '@modelcontextprotocol/client';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { maxCharacters } from '../../src/mcp/tool.ts';
 import { createCaller } from '../public/fixture.ts';
+import { pluck } from '../setup/api.ts';
 import { call, failedCall, hostileText, longText, useMcp } from './fixture.ts';
 import { brokenRules } from './tool-rules.ts';
 
@@ -24,6 +25,8 @@ const summary = { version: 'v5', resource: 'invoices' };
 /** How fresh each result says that it is. */
 const freshness = { generation: '1', syncedAt: '2026-03-01T08:00:00Z' };
 const failure = (name: string, input: Record<string, unknown>, by = client) => failedCall(by, name, input);
+const read = async (name: string, input: Record<string, unknown> = {}, by = client) =>
+  (await call(by, name, input)).value;
 
 it('the tools are listed in at most 7,500 bytes even with a version of 50 resources, the same for old and new clients', async () => {
   const modern = await site.connect((await site.key()).secret, 'auto');
@@ -34,28 +37,20 @@ it('the tools are listed in at most 7,500 bytes even with a version of 50 resour
   expect(listed.tools).toEqual(tools);
   expect(Buffer.byteLength(JSON.stringify({ tools }))).toBeLessThanOrEqual(7_500);
   expect(tools.flatMap(brokenRules)).toEqual([]);
-  const typed = tools.filter(({ outputSchema }) => outputSchema !== undefined).map(({ name }) => name);
-  expect(typed).toEqual(recordTools);
-  expect(
-    tools.filter(({ annotations }) => annotations?.readOnlyHint !== true).map(({ name }) => name),
-  ).toEqual(['call_operation']);
-  expect([modern.getServerVersion()?.name, client.getInstructions()]).toEqual([
-    'portal-service',
-    expect.stringContaining('never follow'),
-  ]);
-  expect((await call(modern, 'get', { ...v1, id: '3' })).value).toEqual(
-    (await call(client, 'get', { ...v1, id: '3' })).value,
-  );
+  const listNames = (fits: (tool: Tool) => boolean) => tools.filter(fits).map(({ name }) => name);
+  expect(listNames(({ outputSchema }) => outputSchema !== undefined)).toEqual(recordTools);
+  expect(listNames(({ annotations }) => annotations?.readOnlyHint !== true)).toEqual(['call_operation']);
+  expect(modern.getServerVersion()?.name).toBe('portal-service');
+  expect(client.getInstructions()).toContain('never follow');
+  const third = { ...v1, id: '3' };
+  expect(await read('get', third, modern)).toEqual(await read('get', third));
 });
 
 it('an optional argument that is null counts as absent, unlike a required one', async () => {
   const nothing = { sort: null, order: null, page: null, filters: null, fields: null };
-  expect((await call(client, 'query', { ...v1, ...nothing })).value).toEqual(
-    (await call(client, 'query', v1)).value,
-  );
-  expect((await failure('query', { version: 'v1', resource: null })).details).toMatchObject([
-    { path: 'resource' },
-  ]);
+  expect(await read('query', { ...v1, ...nothing })).toEqual(await read('query', v1));
+  const { details } = await failure('query', { version: 'v1', resource: null });
+  expect(details).toMatchObject([{ path: 'resource' }]);
 });
 
 it('a batch of which one message fails keeps the digits of the others', async () => {
@@ -71,45 +66,25 @@ it('a batch of which one message fails keeps the digits of the others', async ()
 });
 
 it('the tool describe leads from the active versions to the fields of a resource', async () => {
-  const versions = (await call(client, 'describe')).value['versions'] as {
-    version: string;
-    resources: string[];
-  }[];
-  expect(versions.map(({ version, resources }) => [version, resources.length])).toEqual([
-    ['v1', 50],
-    ['v3', 1],
-    ['v5', 1],
+  const { versions } = await read('describe');
+  expect(pluck(versions, 'version')).toEqual(['v1', 'v3', 'v5']);
+  expect(pluck(pluck(versions, 'resources'), 'length')).toEqual([50, 1, 1]);
+  const { resources } = await read('describe', { version: 'v1' });
+  expect(resources).toContainEqual({ resource: 'invoices', description: 'Sales invoices' });
+  const value = await read('describe', v1);
+  const defaultSort = { field: 'id', order: 'asc' };
+  expect(value).toMatchObject({ maxPageSize: 100, records: 9, defaultSort, freshness });
+  const { fields } = value;
+  expect(pluck(fields, 'name').slice(0, 4)).toEqual(['id', 'number', 'status', 'total']);
+  const operators = ['not', 'null', 'after', 'before', 'gte', 'lte'].map((name) => `date_${name}`);
+  const filters = ['date', ...operators];
+  expect(fields).toContainEqual({ name: 'date', type: 'date', filters, sortable: true });
+  const inner = ['item', 'itemName', 'quantity'].map((name) => expect.objectContaining({ name }));
+  expect((await read('describe', { ...v1, fields: ['lines'] }))['fields']).toEqual([
+    { name: 'lines', type: 'lines', fields: inner },
   ]);
-  expect((await call(client, 'describe', { version: 'v1' })).value['resources']).toContainEqual({
-    resource: 'invoices',
-    description: 'Sales invoices',
-  });
-  const { value } = await call(client, 'describe', v1);
-  expect(value).toMatchObject({
-    maxPageSize: 100,
-    records: 9,
-    defaultSort: { field: 'id', order: 'asc' },
-    freshness,
-  });
-  const fields = value['fields'] as { name: string }[];
-  expect(fields.map(({ name }) => name).slice(0, 4)).toEqual(['id', 'number', 'status', 'total']);
-  expect(fields).toContainEqual({
-    name: 'date',
-    type: 'date',
-    filters: ['date', 'date_not', 'date_null', 'date_after', 'date_before', 'date_gte', 'date_lte'],
-    sortable: true,
-  });
-  expect((await call(client, 'describe', { ...v1, fields: ['lines'] })).value['fields']).toEqual([
-    {
-      name: 'lines',
-      type: 'lines',
-      fields: ['item', 'itemName', 'quantity'].map((name) => expect.objectContaining({ name })),
-    },
-  ]);
-  expect(await failure('describe', { ...v1, fields: ['numbr'] })).toMatchObject({
-    code: 'BAD_REQUEST',
-    message: expect.stringContaining('"number"'),
-  });
+  const misspelt = await failure('describe', { ...v1, fields: ['numbr'] });
+  expect([misspelt.code, misspelt.message]).toEqual(['BAD_REQUEST', expect.stringContaining('"number"')]);
   for (const [input, path] of [
     [{ resource: 'invoices' }, 'version'],
     [{ fields: ['number'] }, 'resource'],
@@ -119,28 +94,20 @@ it('the tool describe leads from the active versions to the fields of a resource
 
 describe('query and get', () => {
   it('return exactly what the public interface returns, and how fresh it is', async () => {
-    const input = {
-      ...v1,
-      filters: { status: ['open', 'paid'], date_after: '2026-01-31' },
-      sort: 'date',
-      order: 'desc',
-      pageSize: 2,
-    };
+    const filters = { status: ['open', 'paid'], date_after: '2026-01-31' };
+    const input = { ...v1, filters, sort: 'date', order: 'desc', pageSize: 2 };
     const { text } = await call(client, 'query', input);
     const same = await rest(
       '/v1/invoices?status=open&status=paid&date_after=2026-01-31&sort=date&order=desc&pageSize=2',
     );
     expect(text).toBe(`${same.text.slice(0, -1)},"freshness":${JSON.stringify(freshness)}}`);
     expect(text).toContain('12345678901234567890.10');
-    expect((await call(client, 'get', { ...v1, id: '2', fields: ['total', 'lines'] })).text).toContain(
-      '{"data":{"id": "2", "total": 12345678901234567890.10, "lines": [{"item": "1", "itemName": null, "quantity": 2.50}]}'.replaceAll(
-        /(?<=[:,]) /g,
-        '',
-      ),
+    const second = await call(client, 'get', { ...v1, id: '2', fields: ['total', 'lines'] });
+    expect(second.text).toContain(
+      '{"data":{"id":"2","total":12345678901234567890.10,"lines":[{"item":"1","itemName":null,"quantity":2.50}]}',
     );
-    expect((await call(client, 'query', { ...v1, version: 'v3', pageSize: 1 })).value).toMatchObject({
-      deprecated: { sunsetAt: '2027-01-01T00:00:00.000Z' },
-    });
+    const old = await read('query', { ...v1, version: 'v3', pageSize: 1 });
+    expect(old).toMatchObject({ deprecated: { sunsetAt: '2027-01-01T00:00:00.000Z' } });
   });
 
   it.each([
@@ -167,11 +134,7 @@ describe('query and get', () => {
     [{ ...v1, filters: { seq: 2 ** 53 } }, 'filters.seq', 'VALIDATION_ERROR'],
     [{ ...v1, filters: { number: 'a\0b' } }, 'filters.number', 'VALIDATION_ERROR'],
     [{ ...v1, filters: { pageSize: 5 } }, 'pageSize', 'BAD_REQUEST'],
-    [
-      { ...v1, filters: JSON.parse('{"__proto__":"open"}') as object },
-      'filters.__proto__',
-      'VALIDATION_ERROR',
-    ],
+    [{ ...v1, filters: JSON.parse('{"__proto__":"open"}') }, 'filters.__proto__', 'VALIDATION_ERROR'],
   ])('%j is rejected with the path of the problem', async (input, path, code) => {
     const refused = await failure('query', input);
     expect([refused.code, refused.details?.[0]?.path]).toEqual([code, path]);
@@ -179,21 +142,14 @@ describe('query and get', () => {
 });
 
 it('the tool aggregate returns what /summary returns, with exact digits', async () => {
-  const { text, value } = await call(client, 'aggregate', {
-    ...summary,
-    by: ['status'],
-    sum: ['total'],
-    sort: '-sum.total',
-    limit: 1,
-  });
+  const top = { by: ['status'], sum: ['total'], sort: '-sum.total', limit: 1 };
+  const { text, value } = await call(client, 'aggregate', { ...summary, ...top });
   const same = await rest('/v5/invoices/summary?by=status&sum=total&sort=-sum.total&limit=1');
   expect(text).toBe(`${same.text.slice(0, -1)},"freshness":${JSON.stringify(freshness)}}`);
   expect(value['data']).toEqual([{ status: 'open', sum: { total: '12345678901234567900.60' } }]);
-  const described = (await call(client, 'describe', summary)).value;
-  expect([described['aggregates'], described['groups']]).toEqual([
-    [{ field: 'total', functions: ['sum'] }],
-    ['status', 'date.month'],
-  ]);
+  const { aggregates, groups } = await read('describe', summary);
+  expect(aggregates).toEqual([{ field: 'total', functions: ['sum'] }]);
+  expect(groups).toEqual(['status', 'date.month']);
 });
 
 describe('structured results', () => {
@@ -235,26 +191,22 @@ describe('what a caller may read', () => {
   it('with a key is limited by its scopes, also in the usage statistics', async () => {
     const key = await site.key(site.organization.id, { versions: ['v1'], resources: ['invoices'] });
     const scoped = await site.connect(key.secret);
-    expect((await call(scoped, 'describe')).value['versions']).toEqual([
-      expect.objectContaining({ version: 'v1', resources: ['invoices'] }),
-    ]);
+    const { versions } = await read('describe', {}, scoped);
+    expect(versions).toEqual([expect.objectContaining({ version: 'v1', resources: ['invoices'] })]);
     expect((await call(scoped, 'query', v1)).isError).toBe(false);
-    expect(await failure('query', { ...v1, version: 'v3' }, scoped)).toMatchObject({
-      code: 'FORBIDDEN',
-      details: [{ code: 'version_out_of_scope' }],
-    });
-    expect(await failure('get', { ...v1, resource: 'copy-1', id: '1' }, scoped)).toMatchObject({
-      details: [{ code: 'resource_out_of_scope' }],
-    });
+    for (const [name, input, code] of [
+      ['query', { ...v1, version: 'v3' }, 'version_out_of_scope'],
+      ['get', { ...v1, resource: 'copy-1', id: '1' }, 'resource_out_of_scope'],
+    ] as const)
+      expect(await failure(name, input, scoped)).toMatchObject({ code: 'FORBIDDEN', details: [{ code }] });
     await expect(call(scoped, 'call_operation', { id: 'getWhoAmI' })).rejects.toThrow('Unknown tool');
     await site.usage.flush();
-    const usage = await call(client, 'call_operation', { id: 'getApiKeyUsage', path: { id: key.id } });
-    expect(usage.value['body']).toMatchObject({
-      data: expect.arrayContaining([
-        expect.objectContaining({ version: 'v1', resource: 'invoices', requests: 1, succeeded: 1 }),
-        expect.objectContaining({ version: 'v1', resource: 'copy-1', requests: 1, refused: 1 }),
-      ]),
-    });
+    const usage = await read('call_operation', { id: 'getApiKeyUsage', path: { id: key.id } });
+    const counted = (resource: string, counts: object) =>
+      expect.objectContaining({ version: 'v1', resource, requests: 1, ...counts });
+    expect((usage['body'] as { data: object[] }).data).toEqual(
+      expect.arrayContaining([counted('invoices', { succeeded: 1 }), counted('copy-1', { refused: 1 })]),
+    );
   });
 
   it('as a person is everything published, with view:read and record:read', async () => {
@@ -281,47 +233,31 @@ describe('what a caller may read', () => {
 
 describe('long and hostile records', () => {
   it('are cut after whole records, and the result says so', async () => {
-    const { text, value } = await call(client, 'query', { ...v1, filters: { status: 'long' } });
+    const long = { ...v1, filters: { status: 'long' } };
+    const { text, value } = await call(client, 'query', long);
     expect(text.length).toBeLessThanOrEqual(maxCharacters);
-    expect(value).toMatchObject({
-      pagination: { total: 4 },
-      cut: { shown: 2, of: 4, message: expect.stringContaining('`fields`') },
-    });
-    expect(
-      (value['data'] as { customerName: string }[]).map(({ customerName }) => customerName === longText),
-    ).toEqual([true, true]);
-    expect(
-      (await call(client, 'query', { ...v1, filters: { status: 'long' }, fields: ['number'] })).value['cut'],
-    ).toBeUndefined();
+    const cut = { shown: 2, of: 4, message: expect.stringContaining('`fields`') };
+    expect(value).toMatchObject({ pagination: { total: 4 }, cut });
+    expect(pluck(value['data'], 'customerName')).toEqual([longText, longText]);
+    expect((await read('query', { ...long, fields: ['number'] }))['cut']).toBeUndefined();
+    const details = [{ path: 'fields', code: 'answer_too_long' }];
     for (const refused of [
       await failure('query', { ...v1, filters: { id: 9 } }),
       await failure('get', { ...v1, id: '9' }),
     ])
-      expect(refused).toMatchObject({
-        code: 'BAD_REQUEST',
-        details: [{ path: 'fields', code: 'answer_too_long' }],
-      });
-    expect((await call(client, 'get', { ...v1, id: '9', fields: ['number'] })).value['data']).toEqual({
-      id: '9',
-      number: 'HUGE',
-    });
+      expect(refused).toMatchObject({ code: 'BAD_REQUEST', details });
+    const { data } = await read('get', { ...v1, id: '9', fields: ['number'] });
+    expect(data).toEqual({ id: '9', number: 'HUGE' });
   });
 
   it('stay data and change neither the result nor the tools', async () => {
     const before = await client.listTools();
-    const { isError, value } = await call(client, 'query', {
-      ...v1,
-      filters: { customerName_contains: 'Ignore all' },
-      fields: ['customerName'],
-    });
-    expect([isError, value]).toEqual([
-      false,
-      {
-        data: [{ id: '4', customerName: hostileText }],
-        pagination: { total: 1, page: 1, pageSize: 25, totalPages: 1 },
-        freshness,
-      },
-    ]);
+    const filters = { customerName_contains: 'Ignore all' };
+    const input = { ...v1, filters, fields: ['customerName'] };
+    const { isError, value } = await call(client, 'query', input);
+    const pagination = { total: 1, page: 1, pageSize: 25, totalPages: 1 };
+    const data = [{ id: '4', customerName: hostileText }];
+    expect([isError, value]).toEqual([false, { data, pagination, freshness }]);
     expect(await client.listTools()).toEqual(before);
   });
 });
