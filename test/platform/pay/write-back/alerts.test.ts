@@ -15,9 +15,10 @@ import { startWriteBack } from '../../../../src/platform/pay/write-back/worker.t
 import { testSettings } from '../../../setup/database.ts';
 import { type Delivered, type MailServer, startMailServer } from '../../../setup/smtp.ts';
 import { type Books, openBooks } from './erp-books.ts';
+import { erpFault, hour } from './use-write-back.ts';
 
-const hour = 3_600_000;
-const api = 'https://portal.example.test/api/platform/v1/pay/payments';
+const failedUrl = 'https://portal.example.test/api/platform/v1/pay/payments?erpStatus=FAILED';
+const recipients = ['books@example.test', 'ops@example.test'];
 let books: Books;
 let server: MailServer;
 let ctx: Ctx;
@@ -37,15 +38,8 @@ beforeAll(async () => {
   await books.as((tx) => tx('organizations').where('id', books.organizationId).update({ name: 'Acme' }));
   await books.as((tx) =>
     tx('sync_configs').insert({
-      ...{
-        id: createId(),
-        organization_id: books.organizationId,
-        name: 'Invoices',
-        record_type: 'invoice',
-        mode: 'full',
-        deletions: 'none',
-      },
-      alert_recipients: ['books@example.test', 'ops@example.test'],
+      ...{ id: createId(), organization_id: books.organizationId, name: 'Invoices' },
+      ...{ record_type: 'invoice', mode: 'full', deletions: 'none', alert_recipients: recipients },
     }),
   );
   runner = startWriteBack(ctx, { pollMs: hour, firstWaitMs: hour });
@@ -77,20 +71,22 @@ async function mails(checking = watches): Promise<Delivered[]> {
 }
 const subjects = async (checking = watches): Promise<string[]> =>
   (await mails(checking)).map(({ to, mail }) => `${to}: ${mail.subject}`);
-const toBoth = (subject: string): string[] =>
-  ['books', 'ops'].map((name) => `${name}@example.test: ${subject}`);
+const toBoth = (subject: string): string[] => recipients.map((address) => `${address}: ${subject}`);
 let onHold: string[] = [];
 const hold = (...customers: string[]): void => {
   onHold = customers;
   books.erp.account.setSwitches({ customersOnHold: customers });
 };
+const payFor = async (invoice: string, pence: number, customer = '1'): Promise<string> => {
+  const id = await books.pay([[invoice, pence]], { customer });
+  await runner.waitUntilIdle();
+  return id;
+};
 const pay = async (pence: number, customer = '1'): Promise<string> => {
   books.erp.account.setSwitches({ customersOnHold: [] });
   const invoice = await books.invoice(pence, customer);
   hold(...onHold);
-  const id = await books.pay([[invoice, pence]], { customer });
-  await runner.waitUntilIdle();
-  return id;
+  return payFor(invoice, pence, customer);
 };
 const retry = async (id: string): Promise<void> => {
   expect(await books.retry(id)).toBeGreaterThan(0);
@@ -120,14 +116,7 @@ it('reports a payment that the ERP refuses once with a fix, however often it is 
   const sent = await mails();
   expect(sent.map(({ to, mail }) => `${to}: ${mail.subject}`)).toEqual(stuck(2));
   for (const part of [sent[0]?.mail.text, sent[0]?.mail.html]) {
-    for (const words of [
-      ...both,
-      '12.50 GBP',
-      customer,
-      'CUSTOMER_ON_HOLD',
-      'off credit hold',
-      `${api}?erpStatus=FAILED`,
-    ])
+    for (const words of [...both, '12.50 GBP', customer, 'CUSTOMER_ON_HOLD', 'off credit hold', failedUrl])
       expect(part).toContain(words);
     expect(part).not.toContain(landed);
   }
@@ -156,18 +145,13 @@ it('reports the changes of an hour in one mail, and omits problems that were res
   await setBack('told_at', 2);
   const [mail] = await mails();
   expect(mail?.mail.subject).toBe('2 payments of Acme are not fully in the ERP');
-  expect(mail?.mail.text).toContain(
-    `1 payment from an earlier alert is now in the ERP: ${first} of 1.00 GBP.`,
-  );
+  const earlier = `1 payment from an earlier alert is now in the ERP: ${first} of 1.00 GBP.`;
+  expect(mail?.mail.text).toContain(earlier);
   expect([mail?.mail.text?.includes(second), mail?.mail.text?.includes(third)]).toEqual([false, true]);
 });
 
 it('reports a problem that may resolve itself after an hour, and one that needs a person immediately', async () => {
-  const error = (status: number, code: string) => ({
-    status,
-    body: { 'o:errorDetails': [{ detail: 'No.', 'o:errorCode': code }] },
-  });
-  books.erp.account.injectFault({ path: /customerPayment$/, times: 1, ...error(503, 'SERVER_ERROR') });
+  books.erp.account.injectFault(erpFault(503, 'SERVER_ERROR'));
   const down = await pay(100);
   expect([await books.state(down), await subjects()]).toMatchObject([{ status: 'PENDING' }, []]);
   await setBack('tell_at', 0);
@@ -179,11 +163,7 @@ it('reports a problem that may resolve itself after an hour, and one that needs 
   hold();
   await retry(down);
   expect(await subjects()).toEqual(resolved(1));
-  books.erp.account.injectFault({
-    path: /customerPayment$/,
-    times: 1,
-    ...error(403, 'INSUFFICIENT_PERMISSION'),
-  });
+  books.erp.account.injectFault(erpFault(403, 'INSUFFICIENT_PERMISSION'));
   await pay(200);
   const [mail] = await mails();
   expect(mail?.mail.text).toContain('PERMISSION_MISSING');
@@ -192,13 +172,11 @@ it('reports a problem that may resolve itself after an hour, and one that needs 
 it('reports an unapplied rest and a refused refund, but not documents that a person ended', async () => {
   const [a, b] = [await books.invoice(1000), await books.invoice(500)];
   await books.payByHand(a, 4);
-  const partly = await books.pay([[a, 1000]]);
-  await runner.waitUntilIdle();
+  const partly = await payFor(a, 1000);
   expect((await mails())[0]?.mail.text).toMatch(
     new RegExp(`${partly}[^]*4.00 GBP of the payment isn't applied to any invoice`),
   );
-  const id = await books.pay([[b, 500]]);
-  await runner.waitUntilIdle();
+  const id = await payFor(b, 500);
   hold('1');
   await books.setWriteBack({ account: null });
   await books.refund(id, 100);
@@ -214,7 +192,7 @@ it('keeps the alert pending while there are no recipients or mails cannot be que
   const configs = () => admin('sync_configs');
   await configs().update({ alert_recipients: [] });
   expect(await subjects()).toEqual([]);
-  await configs().update({ alert_recipients: ['books@example.test', 'ops@example.test'] });
+  await configs().update({ alert_recipients: recipients });
   await admin.raw('alter table outgoing_mails add constraint refused_by_the_test check (false) not valid');
   expect(await subjects()).toEqual([]);
   await admin.raw('alter table outgoing_mails drop constraint refused_by_the_test');
@@ -222,48 +200,33 @@ it('keeps the alert pending while there are no recipients or mails cannot be que
 });
 
 it('exports counts by state for operators, and counts no document as waiting in the queue that cannot be claimed', async () => {
-  expect(await metrics()).toEqual({
-    'queue_waiting pay_erp_documents': 0,
-    'queue_oldest_seconds pay_erp_documents': 0,
-  });
+  const waiting = 'queue_waiting pay_erp_documents';
+  expect(await metrics()).toEqual({ [waiting]: 0, 'queue_oldest_seconds pay_erp_documents': 0 });
   hold('1');
   await pay(100);
   hold();
   const a = await books.invoice(1000);
   await books.payByHand(a, 4);
-  await books.pay([[a, 1000]]);
-  await runner.waitUntilIdle();
+  await payFor(a, 1000);
   const [refused, untried] = [await books.invoice(200), await books.invoice(300)];
   // A refused log-in pauses the account, so the second document is not attempted.
-  books.erp.account.injectFault({
-    path: /./,
-    times: 2,
-    status: 401,
-    body: { 'o:errorDetails': [{ detail: 'No.', 'o:errorCode': 'INVALID_LOGIN' }] },
-  });
-  await books.pay([[refused, 200]]);
-  await runner.waitUntilIdle();
+  books.erp.account.injectFault({ ...erpFault(401, 'INVALID_LOGIN', { path: /./ }), times: 2 });
+  await payFor(refused, 200);
   books.erp.account.clearFaults();
-  await books.pay([[untried, 300]]);
-  await runner.waitUntilIdle();
+  await payFor(untried, 300);
   await admin('pay_erp_documents').update({ created_at: admin.raw("created_at - interval '5 hours'") });
   const seen = await metrics();
   expect(seen).toMatchObject({
-    'pay_write_backs failed': 1,
-    'pay_write_backs unapplied': 1,
-    'pay_write_backs waiting': 2,
-    'queue_waiting pay_erp_documents': 0,
+    ...{ 'pay_write_backs failed': 1, 'pay_write_backs unapplied': 1 },
+    ...{ 'pay_write_backs waiting': 2, [waiting]: 0 },
   });
   for (const state of ['failed', 'unapplied', 'waiting'])
     expect(seen[`pay_write_back_oldest_seconds ${state}`]).toBeGreaterThanOrEqual(18_000);
   await books.setWriteBack(false);
   await books.makeDue();
-  expect(await metrics()).toMatchObject({ 'pay_write_backs off': 2, 'queue_waiting pay_erp_documents': 0 });
+  expect(await metrics()).toMatchObject({ 'pay_write_backs off': 2, [waiting]: 0 });
   await runner.stop();
   await books.setWriteBack({ account: null, refundAccount: '7' });
-  expect(await metrics()).toMatchObject({
-    'pay_write_backs waiting': 2,
-    'queue_waiting pay_erp_documents': 2,
-  });
+  expect(await metrics()).toMatchObject({ 'pay_write_backs waiting': 2, [waiting]: 2 });
   runner = startWriteBack(ctx, { pollMs: hour, firstWaitMs: hour });
 });

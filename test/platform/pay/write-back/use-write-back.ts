@@ -7,7 +7,6 @@ import { type Books, openBooks } from './erp-books.ts';
 export const hour = 3_600_000;
 export const POST = 'POST customerPayment';
 /** State of a payment that was written as a whole. */
-/** State of a payment that was written as a whole. */
 export const landed = {
   ...{ status: 'LANDED', problem: null, unapplied: 0 },
   ...{ writtenAt: expect.any(Date), recordId: expect.stringMatching(/^\d+$/) },
@@ -15,6 +14,11 @@ export const landed = {
 /** What the ERP has of a payment, in pence. */
 export const written = (total: number, applied: number, refunded = 0, refunds = 0) => ({
   ...{ payments: 1, total, applied, refunded, refunds },
+});
+/** Faults of the ERP: its answer to requests of a path, or to all. */
+export const erpFault = (status: number, code: string, more: { path?: RegExp; detail?: string } = {}) => ({
+  ...{ path: more.path ?? /customerPayment$/, times: 1, status },
+  body: { 'o:errorDetails': [{ detail: more.detail ?? 'No.', 'o:errorCode': code }] },
 });
 /** For the top level of a test file; faults, switches and the wire are reset after each test. */
 export function useWriteBack() {
