@@ -2,18 +2,22 @@
 // payments.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../src/core/id.ts';
-import type { Tx } from '../../src/db/transaction.ts';
 import { platformRoutes } from '../../src/platform/index.ts';
+import { pluck } from '../setup/api.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 
 const org = useOrganization();
 
-const sql = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => org.sql(work);
 /** One property of all items of a list, in its order. */
 const column = async (path: string, name: string): Promise<unknown[]> => {
   const answer = await org.api('get', path);
   expect(answer.status, answer.text).toBe(200);
-  return answer.body.data.map((item: Record<string, unknown>) => item[name]);
+  return pluck(answer.body.data, name);
+};
+/** Expects the values of one property in the list that each path answers with. */
+const expectLists = async (name: string, lists: Record<string, readonly unknown[]>) => {
+  for (const [path, values] of Object.entries(lists))
+    expect([path, await column(path, name)]).toEqual([path, values]);
 };
 const refused = async (paths: readonly string[]) => {
   for (const path of paths) expect([path, (await org.api('get', path)).status]).toEqual([path, 400]);
@@ -26,92 +30,76 @@ describe('syncs and runs', () => {
   );
   const runIds: string[] = [];
   beforeAll(async () => {
-    await sql(async (tx) => {
-      const shared = { organization_id: org.id, mode: 'full', deletions: 'none' };
-      for (const [index, config] of configs.entries())
-        await tx('sync_configs').insert({ ...shared, ...config, created_at: minute(index) });
-      for (let at = 0; at < 6; at += 1) {
-        const config = configs[at % 3];
-        const id = createId();
-        runIds.push(id);
-        const run = {
-          organization_id: org.id,
-          sync_config_id: config?.id,
-          record_type: config?.record_type,
-          mode: 'full',
-          trigger: 'manual',
-        };
-        await tx('sync_runs').insert({
-          ...run,
-          id,
-          status: 'succeeded',
-          queued_at: minute(at),
-          finished_at: minute(at),
-        });
-      }
-    });
+    const shared = { organization_id: org.id, mode: 'full' };
+    await org.admin('sync_configs').insert(
+      configs.map((config, index) => ({
+        ...{ ...shared, ...config, deletions: 'none', created_at: minute(index) },
+      })),
+    );
+    for (let at = 0; at < 6; at += 1) {
+      const { id: sync_config_id, record_type } = configs[at % 3] ?? {};
+      const id = createId();
+      runIds.push(id);
+      const times = { queued_at: minute(at), finished_at: minute(at) };
+      const run = { ...shared, ...times, id, sync_config_id, record_type };
+      await org.admin('sync_runs').insert({ ...run, trigger: 'manual', status: 'succeeded' });
+    }
   });
 
   it('finds the sync of a record type, and sorts by name, record type and age', async () => {
-    expect(await column('/sync-configs?recordType=customer', 'name')).toEqual(['Alpha']);
-    expect(await column('/sync-configs?recordType=Customer', 'name')).toEqual([]);
-    expect(await column('/sync-configs', 'name')).toEqual(['gamma', 'Alpha', 'beta']);
-    expect(await column('/sync-configs?order=asc', 'name')).toEqual(['beta', 'Alpha', 'gamma']);
-    expect(await column('/sync-configs?sort=name', 'name')).toEqual(['Alpha', 'beta', 'gamma']);
-    expect(await column('/sync-configs?sort=recordType&order=desc', 'recordType')).toEqual([
-      'item',
-      'invoice',
-      'customer',
-    ]);
-    expect(await column('/sync-configs?sort=createdAt', 'name')).toEqual(['beta', 'Alpha', 'gamma']);
-    expect(await column('/sync-configs?sort=name&pageSize=1&page=2', 'name')).toEqual(['beta']);
+    await expectLists('name', {
+      '/sync-configs?recordType=customer': ['Alpha'],
+      '/sync-configs?recordType=Customer': [],
+      '/sync-configs': ['gamma', 'Alpha', 'beta'],
+      '/sync-configs?order=asc': ['beta', 'Alpha', 'gamma'],
+      '/sync-configs?sort=name': ['Alpha', 'beta', 'gamma'],
+      '/sync-configs?sort=createdAt': ['beta', 'Alpha', 'gamma'],
+      '/sync-configs?sort=name&pageSize=1&page=2': ['beta'],
+    });
+    const types = ['item', 'invoice', 'customer'];
+    await expectLists('recordType', { '/sync-configs?sort=recordType&order=desc': types });
   });
 
   it('finds syncs by their state and by the state of their newest run', async () => {
     const pausedReason = JSON.stringify({ code: 'X', message: 'x', fix: 'x' });
-    await sql(async (tx) => {
-      await tx('sync_configs').where({ id: configs[0]?.id }).update({ enabled: false });
-      await tx('sync_configs').where({ id: configs[1]?.id }).update({ paused_reason: pausedReason });
-      await tx('sync_runs').where({ id: runIds[5] }).update({ status: 'failed' });
-      await tx('sync_runs').where({ id: runIds[0] }).update({ status: 'partial' });
+    const [syncs, runs] = [() => org.admin('sync_configs'), () => org.admin('sync_runs')];
+    await syncs().where({ id: configs[0]?.id }).update({ enabled: false });
+    await syncs().where({ id: configs[1]?.id }).update({ paused_reason: pausedReason });
+    await runs().where({ id: runIds[5] }).update({ status: 'failed' });
+    await runs().where({ id: runIds[0] }).update({ status: 'partial' });
+    await expectLists('name', {
+      '/sync-configs?status=active': ['gamma'],
+      '/sync-configs?status=disabled': ['beta'],
+      '/sync-configs?status=paused': ['Alpha'],
+      '/sync-configs?lastRunStatus=failed': ['gamma'],
+      '/sync-configs?lastRunStatus=succeeded&sort=name': ['Alpha', 'beta'],
+      '/sync-configs?lastRunStatus=partial': [],
+      '/sync-configs?lastRunStatus=failed&status=paused': [],
     });
-    expect(await column('/sync-configs?status=active', 'name')).toEqual(['gamma']);
-    expect(await column('/sync-configs?status=disabled', 'name')).toEqual(['beta']);
-    expect(await column('/sync-configs?status=paused', 'name')).toEqual(['Alpha']);
-    expect(await column('/sync-configs?lastRunStatus=failed', 'name')).toEqual(['gamma']);
-    expect(await column('/sync-configs?lastRunStatus=succeeded&sort=name', 'name')).toEqual([
-      'Alpha',
-      'beta',
-    ]);
-    expect(await column('/sync-configs?lastRunStatus=partial', 'name')).toEqual([]);
-    expect(await column('/sync-configs?lastRunStatus=failed&status=paused', 'name')).toEqual([]);
-    await sql(async (tx) => {
-      await tx('sync_configs').update({ enabled: true, paused_reason: null });
-      await tx('sync_runs').update({ status: 'succeeded' });
-    });
+    await syncs().update({ enabled: true, paused_reason: null });
+    await runs().update({ status: 'succeeded' });
   });
 
   it('finds runs of a record type and of a span of time, and sorts them', async () => {
-    expect(await column('/sync-runs?recordType=customer', 'id')).toEqual([runIds[4], runIds[1]]);
     const span = `after=${minute(1)}&before=${minute(4)}`;
-    expect(await column(`/sync-runs?${span}`, 'id')).toEqual([runIds[3], runIds[2]]);
-    expect(await column(`/sync-runs?syncConfigId=${configs[2]?.id}`, 'id')).toEqual([runIds[5], runIds[2]]);
-    expect(await column('/sync-runs?status=failed', 'id')).toEqual([]);
-    expect(await column('/sync-runs?pageSize=1&page=2', 'id')).toEqual([runIds[4]]);
-    expect(await column(`/sync-runs?${span}&recordType=invoice`, 'id')).toEqual([runIds[3]]);
-    expect(await column('/sync-runs?order=asc', 'id')).toEqual(runIds);
-    expect(await column('/sync-runs?sort=queuedAt', 'id')).toEqual(runIds);
-    expect(await column('/sync-runs?sort=recordType', 'id')).toEqual(
-      [4, 1, 3, 0, 5, 2].map((at) => runIds[at]),
-    );
-    expect(await column(`/sync-configs/${configs[0]?.id}/runs?order=asc&before=${minute(3)}`, 'id')).toEqual([
-      runIds[0],
-    ]);
+    const runs = (...at: number[]) => at.map((index) => runIds[index]);
+    await expectLists('id', {
+      '/sync-runs?recordType=customer': runs(4, 1),
+      [`/sync-runs?${span}`]: runs(3, 2),
+      [`/sync-runs?syncConfigId=${configs[2]?.id}`]: runs(5, 2),
+      '/sync-runs?status=failed': [],
+      '/sync-runs?pageSize=1&page=2': runs(4),
+      [`/sync-runs?${span}&recordType=invoice`]: runs(3),
+      '/sync-runs?order=asc': runIds,
+      '/sync-runs?sort=queuedAt': runIds,
+      '/sync-runs?sort=recordType': runs(4, 1, 3, 0, 5, 2),
+      [`/sync-configs/${configs[0]?.id}/runs?order=asc&before=${minute(3)}`]: runs(0),
+    });
     await refused([`/sync-runs?after=${minute(4)}&before=${minute(1)}`]);
   });
 
   it('reads runs of a record type by an index', async () => {
-    const plan = await sql(async (tx) => {
+    const plan = await org.sql(async (tx) => {
       await tx.raw('set local enable_seqscan = off');
       await tx.raw('set local enable_sort = off');
       const { rows } = await tx.raw<{ rows: Record<string, string>[] }>(
@@ -128,9 +116,9 @@ describe('syncs and runs', () => {
 it('API keys sort by name, age, last use and expiry, with empty values last', async () => {
   const own = await org.another();
   const names = async (query: string) =>
-    (await own.owner.api('get', `/api-keys${query}`)).body.data
-      ?.map(({ name }: { name: string }) => name)
-      .filter((name: string) => name !== 'test');
+    pluck((await own.owner.api('get', `/api-keys${query}`)).body.data, 'name').filter(
+      (name) => name !== 'test',
+    );
   for (const [name, expiresAt] of [
     ['beta', '2999-01-02T00:00:00Z'],
     ['Alpha', null],
@@ -147,7 +135,7 @@ it('API keys sort by name, age, last use and expiry, with empty values last', as
 });
 
 it('payments are found by customer and date, and sorted by both', async () => {
-  await sql(async (tx) => {
+  await org.sql(async (tx) => {
     const own = { organization_id: org.id };
     const account_id = createId();
     await tx('pay_accounts').insert({ ...own, id: account_id, provider: 'sandbox' });
@@ -155,15 +143,8 @@ it('payments are found by customer and date, and sorted by both', async () => {
       const id = createId();
       const row = { ...own, id, account_id, customer_id, currency: 'GBP', amount_minor: 100 + index };
       await tx('pay_payments').insert({ ...row, created_at: minute(index) });
-      const returns = { success_url: 'x', cancel_url: 'x' };
-      await tx('pay_checkouts').insert({
-        ...own,
-        ...returns,
-        id: createId(),
-        payment_id: id,
-        title: 'x',
-        expires_at: minute(59),
-      });
+      const checkout = { id: createId(), payment_id: id, title: 'x', expires_at: minute(59) };
+      await tx('pay_checkouts').insert({ ...own, ...checkout, success_url: 'x', cancel_url: 'x' });
     }
   });
   const amounts = (query: string) => column(`/pay/payments${query}`, 'amount');
@@ -179,31 +160,17 @@ it('payments are found by customer and date, and sorted by both', async () => {
 
 describe('parameters of lists', () => {
   it('never reach the database as anything but values', async () => {
-    for (const path of [
-      '/sync-configs?q=',
-      '/sync-configs?recordType=',
-      '/sync-runs?recordType=',
-      '/api-keys?q=',
-      '/pay/payments?customerId=',
-    ])
-      for (const text of ["'", '%25', '\\', "x' or '1'='1", '__proto__'])
-        expect([path, text, (await org.api('get', path + encodeURI(text))).body.pagination?.total]).toEqual([
-          path,
-          text,
-          0,
-        ]);
+    const byType = ['/sync-configs?recordType=', '/sync-runs?recordType='];
+    for (const path of [...byType, '/sync-configs?q=', '/api-keys?q=', '/pay/payments?customerId='])
+      for (const text of ["'", '%25', '\\', "x' or '1'='1", '__proto__']) {
+        const { total } = (await org.api('get', path + encodeURI(text))).body.pagination ?? {};
+        expect([path, text, total]).toEqual([path, text, 0]);
+      }
   });
 
   it('400 for instants that do not exist', async () => {
-    const instants = [
-      '2026-02-30T00:00:00Z',
-      'infinity',
-      '2026-01-01',
-      '2026-01-01T00:00:00',
-      '0000-01-01T00:00:00Z',
-      '1767225600',
-      '',
-    ];
+    const incomplete = ['2026-01-01', '2026-01-01T00:00:00', '1767225600', '', 'infinity'];
+    const instants = [...incomplete, '2026-02-30T00:00:00Z', '0000-01-01T00:00:00Z'];
     const timed = ['/sync-runs', '/pay/payments', `/sync-configs/${createId()}/runs`, `${org.at}/audit-log`];
     await refused(
       timed.flatMap((path) => instants.flatMap((at) => [`${path}?after=${at}`, `${path}?before=${at}`])),

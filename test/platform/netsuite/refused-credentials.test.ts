@@ -2,7 +2,7 @@
 // right.
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startCompany } from '../../green/company.ts';
-import { type Answer, listCodes } from '../../setup/api.ts';
+import { type Answer, pluck, refusal } from '../../setup/api.ts';
 import { accountId } from '../../setup/erp.ts';
 import { until } from '../../setup/until.ts';
 import { useStarted } from '../../setup/use-started.ts';
@@ -13,7 +13,7 @@ beforeEach(() => company.control('POST', '/reset'));
 /** Connects with an integration and a certificate of their own. */
 const connect = async () => {
   clientId = (await company.erp.connect(company.api)).clientId;
-  await company.api('post', '/netsuite/metadata/refresh');
+  await refreshMetadata();
 };
 
 const connection = async () => (await company.api('get', '/netsuite/connection')).body;
@@ -24,7 +24,26 @@ const put = (certificateId: string | null, more: object = {}): Promise<Answer> =
     authentication: { method: 'oauth2', clientId, certificateId, ...more },
   });
 const test = async () => (await company.api('post', '/netsuite/connection/test')).body;
-const codes = ({ problems }: { problems: readonly { code: string }[] }) => problems.map(({ code }) => code);
+const expectOk = async () => expect(await test()).toMatchObject({ ok: true });
+const expectConnection = async (shown: object) => expect(await connection()).toMatchObject(shown);
+const connected = { status: 'connected', lastError: null };
+/** Saves the connection with this certificate id, which a connection test accepts. */
+const expectAccepted = async (certificateId: string | null) => {
+  expect((await put(certificateId)).status).toBe(200);
+  await expectOk();
+};
+/** As before, for an id that a connection test does not accept. */
+const expectUnknown = async (certificateId: string) => {
+  expect((await put(certificateId)).status).toBe(200);
+  expect(pluck((await test()).problems, 'code')).toEqual(['CERTIFICATE_UNKNOWN']);
+};
+const run = async (status: 'succeeded' | 'failed') => {
+  const ended = await company.run('customer');
+  expect(ended.status).toBe(status);
+  return ended;
+};
+const makeCertificate = async () => (await company.api('post', '/netsuite/connection/certificate')).body;
+const refreshMetadata = async () => (await company.api('post', '/netsuite/metadata/refresh')).body;
 
 type Shown = { slot: number; certificateId: string | null; active: boolean; certificatePem: string };
 const certificates = async (): Promise<Shown[]> => (await connection()).certificates;
@@ -52,52 +71,44 @@ describe('a revoked certificate', () => {
   });
 
   it('can be shown and uploaded again: its new id is taken, and runs succeed', async () => {
-    expect(await company.run('customer')).toMatchObject({ status: 'succeeded' });
-    expect(await test()).toMatchObject({ ok: true });
+    await run('succeeded');
+    await expectOk();
     await revokeAll();
-    const failed = await company.run('customer');
-    expect(failed).toMatchObject({
-      status: 'failed',
-      error: {
-        code: 'CERTIFICATE_UNKNOWN',
-        fix: expect.stringMatching(/Compare the certificate id .*upload it again/),
-      },
-    });
+    const { error } = await run('failed');
+    const fix = expect.stringMatching(/Compare the certificate id .*upload it again/);
+    expect(error).toMatchObject({ code: 'CERTIFICATE_UNKNOWN', fix });
     const before = await connection();
-    expect(before).toMatchObject({ status: 'failed', lastError: failed.error.message });
+    expect(before).toMatchObject({ status: 'failed', lastError: error.message });
     const [{ certificatePem, certificateId }] = before.certificates;
     expect(certificatePem).toMatch(/^-----BEGIN CERTIFICATE-----/);
     expect(JSON.stringify(before)).not.toContain('PRIVATE KEY');
     const renewed = await upload(certificatePem);
     expect(renewed).not.toBe(certificateId);
     const saved = await put(renewed);
-    expect([saved.status, saved.body]).toMatchObject([
-      200,
-      { status: 'untested', lastError: null, authentication: { certificateId: renewed } },
-    ]);
+    const untested = { status: 'untested', lastError: null, authentication: { certificateId: renewed } };
+    expect([saved.status, saved.body]).toMatchObject([200, untested]);
     expect(await slots()).toEqual({ 1: { active: true, certificateId: renewed } });
-    expect(await company.run('customer')).toMatchObject({ status: 'succeeded' });
-    expect(await connection()).toMatchObject({ status: 'connected', lastError: null });
+    await run('succeeded');
+    await expectConnection(connected);
   });
 
   it('is replaced while the status is still connected, also after a typing error', async () => {
-    expect(await test()).toMatchObject({ ok: true });
+    await expectOk();
     await revokeAll();
     const renewed = await upload((await active()).certificatePem);
     expect(await connection()).toMatchObject({ status: 'connected' });
     expect((await put('typing-error')).body).toMatchObject({ status: 'untested', lastError: null });
     const wrong = await test();
-    expect(codes(wrong)).toEqual(['CERTIFICATE_UNKNOWN']);
+    expect(pluck(wrong.problems, 'code')).toEqual(['CERTIFICATE_UNKNOWN']);
     expect(await connection()).toMatchObject({ status: 'failed', lastError: wrong.problems[0].message });
-    expect((await put(renewed)).status).toBe(200);
-    expect(await test()).toMatchObject({ ok: true });
-    expect(await connection()).toMatchObject({ status: 'connected', lastError: null });
+    await expectAccepted(renewed);
+    await expectConnection(connected);
   });
 
   it('keeps its id when the connection is saved without one', async () => {
     const { certificateId } = await active();
     expect((await put(null)).body).toMatchObject({ hasCredentials: true, authentication: { certificateId } });
-    expect(await test()).toMatchObject({ ok: true });
+    await expectOk();
   });
 });
 
@@ -106,44 +117,36 @@ describe('a certificate that waits in the other slot', () => {
 
   it('gets the next id; the former one stays and can be used again', async () => {
     const former = await active();
-    const made = (await company.api('post', '/netsuite/connection/certificate')).body;
-    expect((await certificates()).find(({ slot }) => slot === made.slot)).toMatchObject({
-      certificatePem: made.certificatePem,
-    });
-    const next = await upload(made.certificatePem);
-    expect((await put('typing-error')).status).toBe(200);
-    expect(codes(await test())).toEqual(['CERTIFICATE_UNKNOWN']);
+    const { slot, certificatePem } = await makeCertificate();
+    expect((await certificates()).find((shown) => shown.slot === slot)).toMatchObject({ certificatePem });
+    const next = await upload(certificatePem);
+    await expectUnknown('typing-error');
     expect((await put(next)).status).toBe(200);
     expect(await slots()).toEqual({
       [former.slot]: { active: false, certificateId: former.certificateId },
-      [made.slot]: { active: true, certificateId: next },
+      [slot]: { active: true, certificateId: next },
     });
-    expect(await test()).toMatchObject({ ok: true });
-    for (const id of [former.certificateId, next]) {
-      expect((await put(id)).status).toBe(200);
-      expect(await test()).toMatchObject({ ok: true });
-    }
+    await expectOk();
+    for (const id of [former.certificateId, next]) await expectAccepted(id);
   });
 
   it('is not meant when certificateSlot names the active one', async () => {
     const { slot, certificatePem } = await active();
-    const waiting = (await company.api('post', '/netsuite/connection/certificate')).body;
+    const waiting = await makeCertificate();
     await revokeAll();
     const renewed = await upload(certificatePem);
     // Without the slot, the id goes to the certificate that waits for one, which is wrong here and can be
     // undone.
-    expect((await put(renewed)).status).toBe(200);
-    expect(codes(await test())).toEqual(['CERTIFICATE_UNKNOWN']);
+    await expectUnknown(renewed);
     expect((await put(renewed, { certificateSlot: slot })).status).toBe(200);
     expect(await slots()).toEqual({
       [slot]: { active: true, certificateId: renewed },
       [waiting.slot]: { active: false, certificateId: null },
     });
-    expect(await test()).toMatchObject({ ok: true });
+    await expectOk();
     const next = await upload(waiting.certificatePem);
-    expect((await put(next)).status).toBe(200);
+    await expectAccepted(next);
     expect(await slots()).toMatchObject({ [waiting.slot]: { active: true, certificateId: next } });
-    expect(await test()).toMatchObject({ ok: true });
   });
 
   it('422 when a new id could belong to either: certificateSlot decides', async () => {
@@ -151,22 +154,23 @@ describe('a certificate that waits in the other slot', () => {
     expect((await put(older?.certificateId ?? null)).status).toBe(200);
     const renewed = await upload(newer?.certificatePem ?? '');
     const before = await slots();
-    expect(listCodes(await put(renewed))).toEqual(['certificate_ambiguous']);
-    expect(listCodes(await put(null, { certificateSlot: newer?.slot }))).toEqual(['certificate_id_needed']);
+    const named = { certificateSlot: newer?.slot };
+    expect(await refusal(put(renewed))).toEqual([422, 'certificate_ambiguous']);
+    expect(await refusal(put(null, named))).toEqual([422, 'certificate_id_needed']);
     expect(await slots()).toEqual(before);
-    expect((await put(renewed, { certificateSlot: newer?.slot })).status).toBe(200);
+    expect((await put(renewed, named)).status).toBe(200);
     expect(await slots()).toEqual({
       [newer?.slot ?? 0]: { active: true, certificateId: renewed },
       [older?.slot ?? 0]: { active: false, certificateId: older?.certificateId },
     });
-    expect(await test()).toMatchObject({ ok: true });
+    await expectOk();
   });
 
   it('422 for a slot without a certificate', async () => {
     await company.api('delete', '/netsuite/connection');
-    expect(listCodes(await put('any', { certificateSlot: 2 }))).toEqual(['no_certificate']);
+    expect(await refusal(put('any', { certificateSlot: 2 }))).toEqual([422, 'no_certificate']);
     await connect();
-    expect(listCodes(await put('any', { certificateSlot: 2 }))).toEqual(['no_certificate']);
+    expect(await refusal(put('any', { certificateSlot: 2 }))).toEqual([422, 'no_certificate']);
     expect((await put('any', { certificateSlot: 3 })).status).toBe(422);
   });
 });
@@ -177,31 +181,31 @@ describe('the status of the connection', () => {
   const allowLogin = () => company.control('PUT', '/faults', []);
 
   it('is failed after a run that could not sign in, and connected after one that could', async () => {
-    expect(await test()).toMatchObject({ ok: true });
+    await expectOk();
     const { lastTestedAt } = await connection();
     await refuseLogin();
-    const { status, error } = await company.run('customer');
-    expect([status, error.code]).toEqual(['failed', 'CLIENT_UNKNOWN']);
-    expect(await connection()).toMatchObject({ status: 'failed', lastError: error.message, lastTestedAt });
+    const { error } = await run('failed');
+    expect(error.code).toBe('CLIENT_UNKNOWN');
+    await expectConnection({ status: 'failed', lastError: error.message, lastTestedAt });
     await allowLogin();
-    expect(await company.run('customer')).toMatchObject({ status: 'succeeded' });
-    expect(await connection()).toMatchObject({ status: 'connected', lastError: null, lastTestedAt });
+    await run('succeeded');
+    await expectConnection({ ...connected, lastTestedAt });
   });
 
   it('is failed after a metadata refresh that could not sign in, and connected after one that could', async () => {
     await refuseLogin();
-    const refused = (await company.api('post', '/netsuite/metadata/refresh')).body;
-    expect(await connection()).toMatchObject({ status: 'failed', lastError: refused.lastError });
+    const { lastError } = await refreshMetadata();
+    await expectConnection({ status: 'failed', lastError });
     await allowLogin();
-    expect((await company.api('post', '/netsuite/metadata/refresh')).body).toMatchObject({ lastError: null });
-    expect(await connection()).toMatchObject({ status: 'connected', lastError: null });
+    expect(await refreshMetadata()).toMatchObject({ lastError: null });
+    await expectConnection(connected);
   });
 
   it('stays as it is when the ERP is down', async () => {
-    expect(await test()).toMatchObject({ ok: true });
+    await expectOk();
     await company.control('PUT', '/faults', [{ on: {}, status: 503 }]);
-    expect(await company.run('customer')).toMatchObject({ status: 'failed' });
-    expect(await connection()).toMatchObject({ status: 'connected', lastError: null });
+    await run('failed');
+    await expectConnection(connected);
   });
 
   it('is that of the present credentials: a run that signed in with replaced ones does not count', async () => {
@@ -209,12 +213,12 @@ describe('the status of the connection', () => {
       { on: { kind: 'token' }, delayMs: 1_500 },
       { on: { kind: 'token' }, status: 401 },
     ]);
-    const running = company.run('customer');
+    const running = run('failed');
     await until(async () => (await company.control('GET', '/state')).requests.token > 0 || undefined);
     const { certificateId } = await active();
     expect((await put(certificateId)).body).toMatchObject({ status: 'untested' });
-    expect(await running).toMatchObject({ status: 'failed' });
-    expect(await connection()).toMatchObject({ status: 'untested', lastError: null });
+    await running;
+    await expectConnection({ status: 'untested', lastError: null });
   });
 });
 
@@ -226,27 +230,20 @@ describe('a connection test that cannot read a record type', () => {
     await company.config('customer');
     const sync = await company.config('item', { enabled: false });
     await hide('item', 'vendor');
-    const report = await test();
-    expect(report).toMatchObject({
-      ok: true,
-      partial: false,
-      problems: [{ recordTypes: ['item'] }, { recordTypes: ['vendor'] }],
-    });
-    expect(await connection()).toMatchObject({ status: 'connected', lastError: null });
+    const problems = [{ recordTypes: ['item'] }, { recordTypes: ['vendor'] }];
+    expect(await test()).toMatchObject({ ok: true, partial: false, problems });
+    await expectConnection(connected);
     expect((await company.api('patch', `/sync-configs/${sync}`, { enabled: true })).status).toBe(200);
     const configured = await test();
-    expect(configured).toMatchObject({
-      ok: false,
-      partial: true,
-      problems: [{ recordTypes: ['item'] }, { recordTypes: ['vendor'] }],
-    });
-    expect(await connection()).toMatchObject({ status: 'failed', lastError: configured.problems[0].message });
+    expect(configured).toMatchObject({ ok: false, partial: true, problems });
+    const failed = { status: 'failed', lastError: configured.problems[0].message };
+    await expectConnection(failed);
     // Another sync proves nothing about the hidden records.
-    expect(await company.run('customer')).toMatchObject({ status: 'succeeded' });
-    expect(await connection()).toMatchObject({ status: 'failed', lastError: configured.problems[0].message });
+    await run('succeeded');
+    await expectConnection(failed);
     await hide();
     expect(await test()).toMatchObject({ ok: true, partial: false, problems: [] });
-    expect(await connection()).toMatchObject({ status: 'connected', lastError: null });
+    await expectConnection(connected);
     await revokeAll();
     expect(await test()).toMatchObject({ ok: false, partial: false });
     await connect();
@@ -254,24 +251,16 @@ describe('a connection test that cannot read a record type', () => {
 
   it('is not ok when the lines of a configured type are hidden, unless the sync does not read them', async () => {
     await hide('transactionline');
-    expect(await test()).toMatchObject({
-      ok: true,
-      problems: [{ recordTypes: ['invoice', 'creditMemo', 'salesOrder'] }],
-    });
+    const recordTypes = ['invoice', 'creditMemo', 'salesOrder'];
+    expect(await test()).toMatchObject({ ok: true, problems: [{ recordTypes }] });
     await hide();
     const sync = await company.config('invoice', { fields: ['tranid'] });
     await hide('transactionline');
-    expect(await test()).toMatchObject({ ok: true });
+    await expectOk();
     expect((await company.api('patch', `/sync-configs/${sync}`, { fields: '*' })).status).toBe(200);
-    const report = await test();
-    expect(report).toMatchObject({
-      ok: false,
-      partial: true,
-      problems: [{ code: 'RECORD_TYPE_HIDDEN', message: expect.stringMatching(/lines of invoice/) }],
-    });
-    expect((await put((await active()).certificateId)).body).toMatchObject({
-      status: 'untested',
-      lastError: null,
-    });
+    const problem = { code: 'RECORD_TYPE_HIDDEN', message: expect.stringMatching(/lines of invoice/) };
+    expect(await test()).toMatchObject({ ok: false, partial: true, problems: [problem] });
+    const saved = await put((await active()).certificateId);
+    expect(saved.body).toMatchObject({ status: 'untested', lastError: null });
   });
 });
