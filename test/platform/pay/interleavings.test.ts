@@ -21,94 +21,39 @@ const fixture = useStarted(() => openPayFixture());
 const which = fc.nat(5);
 const share = fc.constantFrom(0.1, 0.35, 0.5, 1, 1.5);
 const fault = fc.constantFrom<Fault>(
-  'late',
-  'late',
-  'rate-limit',
-  'error-before',
-  'error-after',
-  'cut-before',
-  'cut-after',
-  'half-answer',
-  'not-json',
+  ...(['late', 'late', 'rate-limit', 'error-before', 'error-after'] as const),
+  ...(['cut-before', 'cut-after', 'half-answer', 'not-json'] as const),
 );
-const checkout = fc.record({
-  do: fc.constant('checkout' as const),
+/** An action with these properties. */
+const act = <const Kind extends string, Given extends object>(
+  kind: Kind,
+  given: { [Name in keyof Given]: fc.Arbitrary<Given[Name]> },
+) => fc.record<Given>(given).map((values) => ({ do: kind, ...values }));
+const checkout = act('checkout', {
   invoices: fc.constantFrom([0], [1], [0, 1]),
   share: fc.option(share, { nil: undefined }),
 });
+const paid = fc.constantFrom('succeeds', 'succeeds', 'declines', 'processes');
+const settled = fc.constantFrom('succeeds', 'fails');
 const action = fc.oneof(
   { weight: 5, arbitrary: checkout },
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      do: fc.constant('pay' as const),
-      which,
-      outcome: fc.constantFrom(
-        'succeeds' as const,
-        'succeeds' as const,
-        'declines' as const,
-        'processes' as const,
-      ),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      do: fc.constant('settle' as const),
-      which,
-      outcome: fc.constantFrom('succeeds' as const, 'fails' as const),
-    }),
-  },
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      do: fc.constant('deliver' as const),
-      back: fc.nat(40),
-      times: fc.integer({ min: 1, max: 2 }),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      do: fc.constant('refund' as const),
-      which,
-      share: fc.option(share, { nil: undefined }),
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('refund in the dashboard' as const), which, share }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('refunds wait' as const), pend: fc.boolean() }) },
+  { weight: 6, arbitrary: act('pay', { which, outcome: paid }) },
+  { weight: 2, arbitrary: act('settle', { which, outcome: settled }) },
+  { weight: 5, arbitrary: act('deliver', { back: fc.nat(40), times: fc.integer({ min: 1, max: 2 }) }) },
+  { weight: 3, arbitrary: act('refund', { which, share: fc.option(share, { nil: undefined }) }) },
+  { weight: 2, arbitrary: act('refund in the dashboard', { which, share }) },
+  { weight: 1, arbitrary: act('refunds wait', { pend: fc.boolean() }) },
   {
     weight: 1,
-    arbitrary: fc.record({
-      do: fc.constant('settle a refund' as const),
-      which,
-      status: fc.constantFrom('succeeded' as const, 'failed' as const),
-    }),
+    arbitrary: act('settle a refund', { which, status: fc.constantFrom('succeeded', 'failed') }),
   },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      do: fc.constant('pay by hand' as const),
-      invoice: fc.nat(1),
-      share: fc.constantFrom(0.1, 0.3),
-    }),
-  },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('Stripe fails' as const), fault }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      do: fc.constant('the ERP fails' as const),
-      afterEffect: fc.boolean(),
-      write: fc.boolean(),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({ do: fc.constant('time passes' as const), minutes: fc.constantFrom(5, 20, 45) }),
-  },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('pay out' as const) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('work' as const) }) },
+  { weight: 1, arbitrary: act('pay by hand', { invoice: fc.nat(1), share: fc.constantFrom(0.1, 0.3) }) },
+  { weight: 3, arbitrary: act('Stripe fails', { fault }) },
+  { weight: 2, arbitrary: act('the ERP fails', { afterEffect: fc.boolean(), write: fc.boolean() }) },
+  { weight: 1, arbitrary: act('time passes', { minutes: fc.constantFrom(5, 20, 45) }) },
+  { weight: 1, arbitrary: act('restart', {}) },
+  { weight: 1, arbitrary: act('pay out', {}) },
+  { weight: 3, arbitrary: act('work', {}) },
 );
 type Action = typeof action extends fc.Arbitrary<infer T> ? T : never;
 /** The actions of one step run concurrently. */
@@ -123,19 +68,37 @@ type Run = {
   disturbed: boolean;
   readonly log: string[];
 };
+const newRun = (invoices: Run['invoices'] = []): Run => ({ invoices, pages: [], disturbed: false, log: [] });
+const makeInvoice = (pence: number): Promise<string> =>
+  fixture.byHand('invoice', {
+    ...{ entity: { id: '1' }, item: { items: [{ item: '10', amount: pence / 100 }] } },
+  });
 const decimal = (pence: number): string => (pence / 100).toFixed(2);
 const fine = new Set([200, 201, 422, 503]);
 
-async function call(
-  run: Run,
-  method: 'post',
-  path: string,
-  body: object,
-): Promise<Record<string, string> | undefined> {
-  const answer = await fixture.api(method, path, body);
+async function call(run: Run, path: string, body: object): Promise<Record<string, string> | undefined> {
+  const answer = await fixture.api('post', path, body);
   run.log.push(`  ${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`);
   expect(fine, `${path}: ${answer.text}`).toContain(answer.status);
   return answer.status < 300 ? answer.body : undefined;
+}
+
+const checkOut = (run: Run, invoices: { recordId: string; amount?: string }[]) => {
+  const urls = { successUrl: 'http://127.0.0.1/paid', cancelUrl: 'http://127.0.0.1/back' };
+  return call(run, '/pay/checkout', { customerId: '1', invoices, ...urls });
+};
+/** A checkout for a new invoice: its session at Stripe, and the path and state of its payment. */
+async function checkOutNew(pence: number) {
+  const made = await checkOut(newRun(), [{ recordId: await makeInvoice(pence) }]);
+  const path = `/pay/payments/${made?.['paymentId']}`;
+  return {
+    path,
+    pay: () => {
+      const session = findSession(fixture, made?.['url'] ?? '');
+      return fixture.stripe.ledger.pay(session?.id ?? '', 'succeeds');
+    },
+    read: async () => (await fixture.api('get', path)).body,
+  };
 }
 
 const at = <T>(items: readonly T[], index: number): T | undefined =>
@@ -159,8 +122,7 @@ const does: {
         recordId: id,
         ...(share !== undefined && { amount: decimal(Math.round(pence * share)) }),
       }));
-    const urls = { successUrl: 'http://127.0.0.1/paid', cancelUrl: 'http://127.0.0.1/back' };
-    const made = await call(run, 'post', '/pay/checkout', { customerId: '1', invoices: asked, ...urls });
+    const made = await checkOut(run, asked);
     if (made?.['url'] && made['paymentId'])
       run.pages.push({ url: made['url'], paymentId: made['paymentId'] });
   },
@@ -176,17 +138,15 @@ const does: {
     const { events } = fixture.stripe.ledger;
     const event = events[events.length - 1 - back];
     if (event === undefined) return;
-    for (const { status, text } of await Promise.all(
-      Array.from({ length: times }, () => fixture.deliver(event)),
-    ))
-      expect([status, text]).toEqual([200, expect.anything()]);
+    const delivered = await Promise.all(Array.from({ length: times }, () => fixture.deliver(event)));
+    for (const { status, text } of delivered) expect([status, text]).toEqual([200, expect.anything()]);
   },
   refund: async (run, { which, share }) => {
     const page = at(run.pages, which);
     const session = sessionAt(run, which);
     if (page === undefined || session === undefined) return;
     const amount = share === undefined ? {} : { amount: decimal(Math.round(session.amount_total * share)) };
-    await call(run, 'post', `/pay/payments/${page.paymentId}/refund`, amount);
+    await call(run, `/pay/payments/${page.paymentId}/refund`, amount);
   },
   'refund in the dashboard': (run, { which, share }) => {
     const intent = intentAt(run, which);
@@ -203,10 +163,9 @@ const does: {
   },
   'settle a refund': (run, { which, status }) => {
     const intent = intentAt(run, which);
+    const refunds = fixture.stripe.ledger.all<Refund>('refund');
     const refund = at(
-      fixture.stripe.ledger
-        .all<Refund>('refund')
-        .filter(({ payment_intent }) => payment_intent === intent?.id),
+      refunds.filter(({ payment_intent }) => payment_intent === intent?.id),
       which,
     );
     if (refund === undefined) return;
@@ -218,11 +177,8 @@ const does: {
     const { id, pence } = run.invoices[invoice] ?? { id: '', pence: 0 };
     const amount = Math.round(pence * share) / 100;
     run.disturbed = true;
-    const body = {
-      customer: { id: '1' },
-      payment: amount,
-      apply: { items: [{ doc: { id }, apply: true, amount }] },
-    };
+    const apply = { items: [{ doc: { id }, apply: true, amount }] };
+    const body = { customer: { id: '1' }, payment: amount, apply };
     // The ERP refuses what the invoice no longer takes.
     await fixture.byHand('customerPayment', body).catch((error: unknown) => run.log.push(`  ${error}`));
   },
@@ -240,20 +196,8 @@ const faults: Fault[] = [];
 
 async function play(steps: readonly (readonly Action[])[]): Promise<Run> {
   const pence = [10_000, 3_333];
-  const ids = await Promise.all(
-    pence.map((amount) =>
-      fixture.byHand('invoice', {
-        entity: { id: '1' },
-        item: { items: [{ item: '10', amount: amount / 100 }] },
-      }),
-    ),
-  );
-  const run: Run = {
-    invoices: ids.map((id, index) => ({ id, pence: pence[index] ?? 0 })),
-    pages: [],
-    disturbed: false,
-    log: [],
-  };
+  const ids = await Promise.all(pence.map(makeInvoice));
+  const run = newRun(ids.map((id, index) => ({ id, pence: pence[index] ?? 0 })));
   for (const step of steps) {
     await Promise.all(
       step.map(async (one) => {
@@ -284,21 +228,15 @@ async function settleAll(): Promise<void> {
   ledger.events.length = 0;
 }
 
-const ranks: Readonly<Record<string, number>> = {
-  'pay_payments PENDING': 0,
-  'pay_payments PROCESSING': 1,
-  'pay_payments FAILED': 2,
-  'pay_payments CANCELED': 2,
-  'pay_payments SUCCEEDED': 3,
-  'pay_payments PARTIALLY_REFUNDED': 4,
-  'pay_payments REFUNDED': 5,
-  'pay_refunds PENDING': 0,
-  'pay_refunds SUCCEEDED': 1,
-  'pay_refunds FAILED': 2,
-  'pay_refunds CANCELED': 2,
-  'pay_payouts PENDING': 0,
+const ranks: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  pay_payments: {
+    ...{ PENDING: 0, PROCESSING: 1, FAILED: 2, CANCELED: 2 },
+    ...{ SUCCEEDED: 3, PARTIALLY_REFUNDED: 4, REFUNDED: 5 },
+  },
+  pay_refunds: { PENDING: 0, SUCCEEDED: 1, FAILED: 2, CANCELED: 2 },
+  pay_payouts: { PENDING: 0 },
 };
-const rank = (of: string, status: string): number => ranks[`${of} ${status}`] ?? Number.NaN;
+const rank = (of: string, status: string): number => ranks[of]?.[status] ?? Number.NaN;
 
 const final = new Set(['FAILED', 'CANCELED', 'SUCCEEDED', 'PARTIALLY_REFUNDED', 'REFUNDED']);
 function expectAgreement(line: PaymentLine, disturbed: boolean): void {
@@ -307,16 +245,12 @@ function expectAgreement(line: PaymentLine, disturbed: boolean): void {
   expect({ received, refunded }).toEqual({ received: atStripe.received, refunded: atStripe.refunded });
   expect(atStripe.charges).toBeLessThanOrEqual(1);
   expect(['LANDED', 'PARTLY_APPLIED', null]).toContain(line.document);
-  expect(inErp).toEqual({
-    payments: received > 0 ? 1 : 0,
-    total: received,
-    applied: recorded.applied,
-    refunded,
-  });
-  expect(recorded.applied + recorded.unapplied).toBe(received - refunded);
+  const { applied, unapplied } = recorded;
+  expect(inErp).toEqual({ payments: received > 0 ? 1 : 0, total: received, applied, refunded });
+  expect(applied + unapplied).toBe(received - refunded);
   // No payer was asked for more than was due, so unless a person entered something in the ERP, everything is
   // applied.
-  if (!disturbed) expect(recorded.unapplied).toBe(0);
+  if (!disturbed) expect(unapplied).toBe(0);
 }
 
 it('three ledgers agree once settled, nothing is charged twice, and statuses only move forward', {
@@ -369,66 +303,29 @@ it('three ledgers agree once settled, nothing is charged twice, and statuses onl
 });
 
 it('a returned refund is reported with a fix, and is no longer in the ERP after the fix', async () => {
-  const run: Run = { invoices: [], pages: [], disturbed: false, log: [] };
-  const invoice = await fixture.byHand('invoice', {
-    entity: { id: '1' },
-    item: { items: [{ item: '10', amount: 80 }] },
-  });
-  const urls = { successUrl: 'http://127.0.0.1/paid', cancelUrl: 'http://127.0.0.1/back' };
-  const made = await call(run, 'post', '/pay/checkout', {
-    customerId: '1',
-    invoices: [{ recordId: invoice }],
-    ...urls,
-  });
-  const session = findSession(fixture, made?.['url'] ?? '');
-  fixture.stripe.ledger.pay(session?.id ?? '', 'succeeds');
+  const { path, pay, read } = await checkOutNew(8000);
+  pay();
   await fixture.work();
-  const path = `/pay/payments/${made?.['paymentId']}`;
   const refunded = await fixture.api('post', `${path}/refund`, { amount: '30.00' });
   expect(refunded.body).toMatchObject({ status: 'PARTIALLY_REFUNDED', refundedAmount: '30.00' });
   await fixture.rest();
-  expect((await fixture.api('get', path)).body.erp).toMatchObject({ status: 'LANDED', problem: null });
+  expect((await read()).erp).toMatchObject({ status: 'LANDED', problem: null });
 
   fixture.stripe.ledger.completeRefund(refunded.body.refunds[0].providerRefundId, 'failed');
   await fixture.rest();
-  const payment = (await fixture.api('get', path)).body;
-  expect(payment).toMatchObject({
-    status: 'PARTIALLY_REFUNDED',
-    refundedAmount: '0.00',
-    refunds: [{ status: 'FAILED', failure: { code: 'expired_or_canceled_card' } }],
-  });
-  expect(payment.erp).toMatchObject({
-    status: 'FAILED',
-    problem: { code: 'REFUND_CAME_BACK', fix: expect.stringMatching(/^Delete the refund \d+ in/) },
-  });
+  const payment = await read();
+  const refunds = [{ status: 'FAILED', failure: { code: 'expired_or_canceled_card' } }];
+  expect(payment).toMatchObject({ status: 'PARTIALLY_REFUNDED', refundedAmount: '0.00', refunds });
+  const problem = { code: 'REFUND_CAME_BACK', fix: expect.stringMatching(/^Delete the refund \d+ in/) };
+  expect(payment.erp).toMatchObject({ status: 'FAILED', problem });
   await fixture.undoWhatCameBack();
-  expect((await fixture.api('get', path)).body.erp).toMatchObject({
-    status: 'PARTLY_APPLIED',
-    unappliedAmount: '30.00',
-  });
+  expect((await read()).erp).toMatchObject({ status: 'PARTLY_APPLIED', unappliedAmount: '30.00' });
 });
 
 it('a previous provider account keeps working after a move, and is found again by its credentials', async () => {
-  const run: Run = { invoices: [], pages: [], disturbed: false, log: [] };
-  const invoice = await fixture.byHand('invoice', {
-    entity: { id: '1' },
-    item: { items: [{ item: '10', amount: 50 }] },
-  });
-  const urls = { successUrl: 'http://127.0.0.1/paid', cancelUrl: 'http://127.0.0.1/back' };
-  const made = await call(run, 'post', '/pay/checkout', {
-    customerId: '1',
-    invoices: [{ recordId: invoice }],
-    ...urls,
-  });
-  const path = `/pay/payments/${made?.['paymentId']}`;
-  const {
-    webhookUrl,
-    hasCredentials: _has,
-    credentialHint: _hint,
-    lastError: _error,
-    updatedAt: _at,
-    ...config
-  } = (await fixture.api('get', '/pay/config')).body;
+  const { path, pay, read } = await checkOutNew(5000);
+  const { webhookUrl, ...shown } = (await fixture.api('get', '/pay/config')).body;
+  const { hasCredentials: _has, credentialHint: _hint, lastError: _error, updatedAt: _at, ...config } = shown;
   const put = async () => {
     const answer = await fixture.api('put', '/pay/config', { ...config, secrets: fixture.stripe.secrets });
     expect(answer.status, answer.text).toBe(200);
@@ -445,12 +342,9 @@ it('a previous provider account keeps working after a move, and is found again b
   expect(await put()).toBe(other);
 
   for (const [id, object] of savedObjects) objects.set(id, object);
-  fixture.stripe.ledger.pay(findSession(fixture, made?.['url'] ?? '')?.id ?? '', 'succeeds');
+  pay();
   await fixture.rest();
-  expect((await fixture.api('get', path)).body).toMatchObject({
-    status: 'SUCCEEDED',
-    erp: { status: 'LANDED' },
-  });
+  expect(await read()).toMatchObject({ status: 'SUCCEEDED', erp: { status: 'LANDED' } });
   expect((await fixture.api('post', `${path}/refund`, {})).body).toMatchObject({ status: 'REFUNDED' });
   expect(await put()).toBe(webhookUrl);
 });
