@@ -19,24 +19,16 @@ beforeAll(() => {
 describe('on one server without Citus', () => {
   it('list-placement shows this server with all organizations', async () => {
     const listed = await operator.run('list-placement');
-    expect(listed).toMatchObject({
-      incomplete: false,
-      json: {
-        nodes: [{ address: null, responds: true, takesRecords: true, organizations: 1 }],
-        organizations: [
-          { slug, node: 'this server', warehouse: 'current', records: 0, bytes: expect.any(Number) },
-        ],
-      },
-    });
+    const nodes = [{ address: null, responds: true, takesRecords: true, organizations: 1 }];
+    const placed = { slug, node: 'this server', warehouse: 'current', records: 0, bytes: expect.any(Number) };
+    expect(listed).toMatchObject({ incomplete: false, json: { nodes, organizations: [placed] } });
     expect(listed.text).toMatch(/^this server +responds +yes +1 +0 +[1-9]\d* kB$/m);
   });
 
   it('list-placement names the former server of organizations that are still there', async () => {
     const place = (warehouse: string) => site.admin('organizations').where({ slug }).update({ warehouse });
-    for (const [warehouse, node] of [
-      ['former', 'former server'],
-      ['moving', 'former server, being moved'],
-    ] as const) {
+    const nodes = { former: 'former server', moving: 'former server, being moved' };
+    for (const [warehouse, node] of Object.entries(nodes)) {
       await place(warehouse);
       expect((await operator.run('list-placement')).json).toMatchObject({ organizations: [{ slug, node }] });
     }
@@ -49,9 +41,8 @@ describe('on one server without Citus', () => {
     ['rebalance', () => ['--dry-run']],
     ['rebalance', () => ['--stop']],
   ])('%s is refused', async (name, args) => {
-    await expect(operator.run(name, ...args())).rejects.toThrow(
-      'This database is on one server, without Citus',
-    );
+    const message = 'This database is on one server, without Citus';
+    await expect(operator.run(name, ...args())).rejects.toThrow(message);
   });
 });
 
@@ -62,26 +53,21 @@ describe('addresses', () => {
   };
 
   it('are host and port, with 5432 as default', () => {
-    expect(
-      read('prepare-citus', '--coordinator', 'db1', '--workers', '10.0.0.2:5433,[fd00::3]:5434'),
-    ).toEqual({
-      coordinator: { host: 'db1', port: 5432 },
-      workers: [
-        { host: '10.0.0.2', port: 5433 },
-        { host: 'fd00::3', port: 5434 },
-      ],
-    });
-    expect(read('move-organization', 'acme', '--to', 'worker2')).toEqual({
-      organization: 'acme',
-      to: 'worker2:5432',
-    });
+    const given = ['--coordinator', 'db1', '--workers', '10.0.0.2:5433,[fd00::3]:5434'];
+    const [v4, v6] = [
+      { host: '10.0.0.2', port: 5433 },
+      { host: 'fd00::3', port: 5434 },
+    ];
+    const coordinator = { host: 'db1', port: 5432 };
+    expect(read('prepare-citus', ...given)).toEqual({ coordinator, workers: [v4, v6] });
+    const moved = { organization: 'acme', to: 'worker2:5432' };
+    expect(read('move-organization', 'acme', '--to', 'worker2')).toEqual(moved);
   });
 
   it.each(['a b', 'a:b', 'user@a', 'a:70000', ''])('%j is none', (text) => {
     expect(() => read('prepare-citus', '--workers', text)).toThrow(BadArguments);
-    expect(() => read('move-organization', 'acme', '--to', text)).toThrow(
-      /--to <host:port>: must be host:port/,
-    );
+    const move = () => read('move-organization', 'acme', '--to', text);
+    expect(move).toThrow(/--to <host:port>: must be host:port/);
   });
 
   it.each([

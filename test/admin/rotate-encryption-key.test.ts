@@ -12,6 +12,7 @@ import { decryptMail } from '../../src/mail/enqueue.ts';
 import { enqueueMail, layoutMail, storeAttachment } from '../../src/mail/index.ts';
 import { sealSecrets } from '../../src/platform/pay/provider/accounts.ts';
 import { ensureMaskSecret, SchemaDocument } from '../../src/public/index.ts';
+import { pluck } from '../setup/api.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 import { type Operator, useOperators } from './fixture.ts';
 
@@ -19,10 +20,10 @@ const key = (id: string) => ({ id, bytes: randomBytes(32) });
 const [old, fresh, lost] = [key('old'), key('new'), key('lost')];
 const site = useOrganization({ alter: (ctx) => ({ ...ctx, keyring: createKeyring([old]) }) });
 const operators = useOperators(site);
-const openTenant = (
-  keys: Parameters<typeof createKeyring>[0] = [old],
-  organizationId = site.id,
-): TenantCtx => ({ ...site.ctx, organizationId, keyring: createKeyring(keys) });
+type Keys = Parameters<typeof createKeyring>[0];
+const openTenant = (keys: Keys = [old], organizationId = site.id): TenantCtx => ({
+  ...{ ...site.ctx, organizationId, keyring: createKeyring(keys) },
+});
 
 const words = layoutMail({ title: 'Hello', paragraphs: ['Words'] });
 /** Queues a mail with a shared attachment and returns its id. */
@@ -44,9 +45,8 @@ describe('rotate-encryption-key', () => {
     const { api } = site;
     const tenant = openTenant();
     const tba = { method: 'tba', consumerKey: 'ck', tokenId: 'ti', consumerSecret: 'cs', tokenSecret: 'ts' };
-    expect(
-      (await api('put', '/netsuite/connection', { accountId: '1234567', authentication: tba })).status,
-    ).toBe(200);
+    const connection = { accountId: '1234567', authentication: tba };
+    expect((await api('put', '/netsuite/connection', connection)).status).toBe(200);
     for (let slot = 1; slot <= 2; slot += 1)
       expect((await api('post', '/netsuite/connection/certificate')).status).toBe(201);
     const id = createId();
@@ -78,20 +78,17 @@ describe('rotate-encryption-key', () => {
       for (let sent = 0; sent < 12; sent += 1) mails.push(await mailBy(openTenant([old], organizationId)));
     rotating = operators.open(createKeyring([fresh, old]));
     const before = await counted();
-    expect([
-      new Set(before.map(({ table, column }) => `${table}.${column}`)).size,
-      new Set(before.map(({ keyId }) => keyId)),
-    ]).toEqual([encryptedColumns.length, new Set(['old'])]);
+    const columns = new Set(before.map(({ table, column }) => `${table}.${column}`));
+    expect([columns.size, new Set(pluck(before, 'keyId'))]).toEqual([
+      encryptedColumns.length,
+      new Set(['old']),
+    ]);
     const serving = openTenant([fresh, old], other.id);
     const sendMails = async () => {
       for (let sent = 0; sent < 10; sent += 1) {
         mails.push(await mailBy(serving));
-        const ended = { status: 'sent', body: null };
-        await other.sql((tx) =>
-          tx('outgoing_mails')
-            .where({ id: mails[12 + sent] })
-            .update(ended),
-        );
+        const [queued, ended] = [{ id: mails[12 + sent] }, { status: 'sent', body: null }];
+        await other.sql((tx) => tx('outgoing_mails').where(queued).update(ended));
       }
     };
     const [rotated] = await Promise.all([rotating.run('rotate-encryption-key'), sendMails()]);
@@ -108,31 +105,23 @@ describe('rotate-encryption-key', () => {
 
   it('leaves nothing that needs the old key', async () => {
     const only = createKeyring([fresh]);
-    const rows = await site
-      .admin('outgoing_mails')
-      .whereNotNull('body')
-      .select<Parameters<typeof decryptMail>[1][]>('*');
-    const attachments = await site
-      .admin('mail_attachments')
-      .select<NonNullable<Parameters<typeof decryptMail>[2]>[]>('*');
+    type Row = Parameters<typeof decryptMail>[1];
+    type Attachment = NonNullable<Parameters<typeof decryptMail>[2]>;
+    const rows = await site.admin('outgoing_mails').whereNotNull('body').select<Row[]>('*');
+    const attachments = await site.admin('mail_attachments').select<Attachment[]>('*');
     expect(rows).toHaveLength(24);
     for (const row of rows) {
       const shared = attachments.find(({ id }) => id === row.attachment_id);
       expect((await decryptMail({ keyring: only }, row, shared)).attachments).toHaveLength(1);
-      await expect(decryptMail({ keyring: createKeyring([old]) }, row, shared)).rejects.toThrow(
-        DecryptionError,
-      );
+      const decrypting = decryptMail({ keyring: createKeyring([old]) }, row, shared);
+      await expect(decrypting).rejects.toThrow(DecryptionError);
     }
     expect((await site.sql((tx) => getTokenSigner(tx, openTenant([fresh])))).kid).toBe(signer.kid);
     const operator = operators.open(only);
-    expect((await operator.run('verify-restore')).json).toMatchObject({
-      problems: [],
-      sealed: { unreadable: {} },
-    });
-    expect(await operator.run('rotate-encryption-key')).toMatchObject({
-      incomplete: false,
-      text: expect.stringContaining('nothing to rotate'),
-    });
+    const verified = { problems: [], sealed: { unreadable: {} } };
+    expect((await operator.run('verify-restore')).json).toMatchObject(verified);
+    const text = expect.stringContaining('nothing to rotate');
+    expect(await operator.run('rotate-encryption-key')).toMatchObject({ incomplete: false, text });
   });
 
   it('run again it does nothing, except for values that a process with the old key first has written since', async () => {
@@ -150,18 +139,11 @@ describe('rotate-encryption-key', () => {
     const { json, text, incomplete: left } = await rotating.run('rotate-encryption-key');
     expect(left).toBe(true);
     expect(json).toMatchObject({ closed: 0, unlisted: ['roles.description'] });
-    const keyIds = (json['left'] as { keyId: string }[]).map(({ keyId }) => keyId);
-    expect(keyIds.sort()).toEqual(['lost', 'lost', 'old', 'old']);
-    for (const message of [
-      'missing in ENCRYPTION_KEY: lost',
-      'still encrypted with old',
-      'expects none: roles.description',
-    ])
-      expect(text).toContain(message);
+    expect(pluck(json['left'], 'keyId').sort()).toEqual(['lost', 'lost', 'old', 'old']);
+    const expected = ['missing in ENCRYPTION_KEY: lost', 'still encrypted with old'];
+    for (const message of [...expected, 'expects none: roles.description']) expect(text).toContain(message);
     const verified = await rotating.run('verify-restore');
-    expect([verified.incomplete, verified.json['problems']]).toEqual([
-      true,
-      expect.arrayContaining(["outgoing_mails.body under lost: 1 value can't be decrypted"]),
-    ]);
+    expect(verified.incomplete).toBe(true);
+    expect(verified.json['problems']).toContain("outgoing_mails.body under lost: 1 value can't be decrypted");
   });
 });

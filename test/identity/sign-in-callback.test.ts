@@ -24,19 +24,18 @@ describe('400 at the callback', () => {
     return { browser, callback: new URL(await browser.throughProvider(url.href, 'owner')) };
   }
 
+  const set = (name: string, value: string) => (url: URL) => url.searchParams.set(name, value);
+  const add = (name: string) => (url: URL) => url.searchParams.append(name, 'x');
+  const other = 'x'.repeat(43);
   it.each<[string, string, (url: URL) => void]>([
     ['no state', 'sign_in_expired', (url) => url.searchParams.delete('state')],
-    ['another state', 'sign_in_expired', (url) => url.searchParams.set('state', 'x'.repeat(43))],
-    ['two states', 'not_confirmed', (url) => url.searchParams.append('state', 'x')],
+    ['another state', 'sign_in_expired', set('state', other)],
+    ['two states', 'not_confirmed', add('state')],
     ['no code', 'not_confirmed', (url) => url.searchParams.delete('code')],
-    ['another code', 'not_confirmed', (url) => url.searchParams.set('code', 'x'.repeat(43))],
-    ['two codes', 'not_confirmed', (url) => url.searchParams.append('code', 'x')],
-    [
-      'the answer of another provider',
-      'not_confirmed',
-      (url) => url.searchParams.set('iss', 'https://elsewhere.example'),
-    ],
-    ['an error of the provider', 'provider_refused', (url) => url.searchParams.set('error', 'server_error')],
+    ['another code', 'not_confirmed', set('code', other)],
+    ['two codes', 'not_confirmed', add('code')],
+    ['the answer of another provider', 'not_confirmed', set('iss', 'https://elsewhere.example')],
+    ['an error of the provider', 'provider_refused', set('error', 'server_error')],
   ])('for %s', async (_name, code, alter) => {
     const { browser, callback } = await attempt();
     const before = await sessions();
@@ -46,8 +45,8 @@ describe('400 at the callback', () => {
   });
 
   it.each<[string, (url: URL) => void]>([
-    ['another nonce', (url) => url.searchParams.set('nonce', 'x'.repeat(43))],
-    ['the code of another verifier', (url) => url.searchParams.set('code_challenge', 'x'.repeat(43))],
+    ['another nonce', set('nonce', other)],
+    ['the code of another verifier', set('code_challenge', other)],
   ])('for %s', async (_name, alter) => {
     const { browser, callback } = await attempt(alter);
     expect(await refusal(await browser.send(callback.href))).toEqual([400, 'not_confirmed']);
@@ -61,10 +60,10 @@ describe('400 at the callback', () => {
 
   it('in another browser, without a cookie, and with a foreign or changed cookie', async () => {
     const { browser, callback } = await attempt();
-    const other = openBrowser();
-    expect(await refusal(await other.send(callback.href))).toEqual([400, 'sign_in_expired']);
-    await other.begin(site.origin);
-    expect(await refusal(await other.send(callback.href))).toEqual([400, 'sign_in_expired']);
+    const stranger = openBrowser();
+    expect(await refusal(await stranger.send(callback.href))).toEqual([400, 'sign_in_expired']);
+    await stranger.begin(site.origin);
+    expect(await refusal(await stranger.send(callback.href))).toEqual([400, 'sign_in_expired']);
     const box = browser.jar.get('portal_sign_in')?.value ?? '';
     const [id = '', iv = '', tag = '', text = ''] = box.split('.');
     const changed = [id, iv, tag, `${text.startsWith('A') ? 'B' : 'A'}${text.slice(1)}`].join('.');
@@ -96,10 +95,9 @@ describe('400 at the callback', () => {
 
   it('the cookie of this attempt counts, because a sibling domain may have set another', async () => {
     const { browser, callback } = await attempt();
-    const { browser: other } = await attempt();
-    const [own, others] = [browser, other].map(
-      ({ jar }) => `portal_sign_in=${jar.get('portal_sign_in')?.value}`,
-    );
+    const { browser: next } = await attempt();
+    const readBox = ({ jar }: typeof browser) => `portal_sign_in=${jar.get('portal_sign_in')?.value}`;
+    const [own, others] = [browser, next].map(readBox);
     const cookie = [`portal_sign_in=planted`, others, own].join('; ');
     expect((await fetch(callback, { headers: { cookie }, redirect: 'manual' })).status).toBe(302);
   });

@@ -49,11 +49,8 @@ describe('search_operations', () => {
       (await search(words, person)).find((found) => found.id === id)?.allowed;
     expect(await allowed('list sync runs', 'listSyncRuns')).toBe(true);
     expect(await allowed('create api key', 'createApiKey')).toBe(false);
-    expect((await call(client, 'search_operations', { words: 'xyzzy' })).value).toMatchObject({
-      operations: [],
-      found: 0,
-      groups: expect.arrayContaining(['Syncs']),
-    });
+    const nothing = { operations: [], found: 0, groups: expect.arrayContaining(['Syncs']) };
+    expect((await call(client, 'search_operations', { words: 'xyzzy' })).value).toMatchObject(nothing);
   });
 });
 
@@ -65,9 +62,8 @@ describe('describe_operation', () => {
       const described = describeOperation(route, document);
       const text = JSON.stringify(described);
       expect([route.id, text.length < maxCharacters]).toEqual([route.id, true]);
-      const shapes = Object.keys(
-        (described['components'] as { schemas?: object } | undefined)?.schemas ?? {},
-      );
+      const components = described['components'] as { schemas?: object } | undefined;
+      const shapes = Object.keys(components?.schemas ?? {});
       const pointed = [...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name);
       expect(pointed.filter((name) => !shapes.includes(name ?? ''))).toEqual([]);
     }
@@ -76,17 +72,13 @@ describe('describe_operation', () => {
   it('returns parameters, body, example, response and permission', async () => {
     const { value } = await call(client, 'describe_operation', { id: 'createTeam' });
     expect(value).toMatchObject({
-      method: 'POST',
-      path: '/teams',
-      permission: 'team:create',
-      allowed: true,
+      ...{ method: 'POST', path: '/teams', permission: 'team:create', allowed: true },
       body: { schema: { required: ['name'] }, example: { name: expect.any(String) } },
       answer: { status: 201 },
       errors: expect.arrayContaining([403, 422]),
     });
-    expect((await call(client, 'describe_operation', { id: 'nothing' })).value.error).toMatchObject({
-      code: 'NOT_FOUND',
-    });
+    const unknown = await call(client, 'describe_operation', { id: 'nothing' });
+    expect(unknown.value.error).toMatchObject({ code: 'NOT_FOUND' });
   });
 });
 
@@ -95,10 +87,8 @@ describe('call_operation', () => {
   const noTeam = { name: '', color: 'red' };
   it('does what the REST interface does: a secret shown once, and an audit row with the request id', async () => {
     const input = { body: { name: 'By an agent' }, idempotencyKey: 'once' };
-    const made = (await operation('createApiKey', input)).value as {
-      status: number;
-      body: { id: string; secret: string };
-    };
+    type Made = { status: number; body: { id: string; secret: string } };
+    const made = (await operation('createApiKey', input)).value as Made;
     expect([made.status, made.body.secret]).toEqual([201, expect.stringMatching(/^psk_/)]);
     const { id } = made.body;
     const replayed = { status: 201, replayed: true, body: { ...made.body, secret: null } };
@@ -106,9 +96,8 @@ describe('call_operation', () => {
     const { body: key } = await api('get', `/api-keys/${id}`);
     expect((await operation('getApiKey', { path: { id } })).value).toEqual({ status: 200, body: key });
     const { body } = await api('get', `/organizations/${site.organization.id}/audit-log?targetId=${id}`);
-    expect(body.data).toMatchObject([
-      { action: 'api-key.create', requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) },
-    ]);
+    const requestId = expect.stringMatching(/^[0-9a-f-]{36}$/);
+    expect(body.data).toMatchObject([{ action: 'api-key.create', requestId }]);
     expect((await operation('deleteApiKey', { path: { id } })).value).toEqual({ status: 204, body: null });
   });
 
@@ -132,22 +121,18 @@ describe('call_operation', () => {
 
   it('403 names the permission that the person lacks', async () => {
     const person = await site.connect(await site.agentToken());
-    expect((await operation('createTeam', { body: { name: 'Agents' } }, person)).value.error).toMatchObject({
-      code: 'FORBIDDEN',
-      message: 'Missing required permission: team:create',
-    });
+    const refused = await operation('createTeam', { body: { name: 'Agents' } }, person);
+    const message = 'Missing required permission: team:create';
+    expect(refused.value.error).toMatchObject({ code: 'FORBIDDEN', message });
   });
 
   it('returns JSON for an operation with a stream, and knows no public operations', async () => {
     const streaming = platformRoutes.find((route) => route.access !== 'public' && route.stream !== undefined);
     expect(streaming?.id).toBe('listSyncRunEvents');
-    expect((await operation('listSyncRunEvents', { path: { id: unknownId } })).value.error).toMatchObject({
-      code: 'NOT_FOUND',
-    });
-    expect((await operation('getOpenApi')).value.error).toMatchObject({
-      code: 'NOT_FOUND',
-      details: [{ code: 'unknown_operation' }],
-    });
+    const events = await operation('listSyncRunEvents', { path: { id: unknownId } });
+    expect(events.value.error).toMatchObject({ code: 'NOT_FOUND' });
+    const unknown = { code: 'NOT_FOUND', details: [{ code: 'unknown_operation' }] };
+    expect((await operation('getOpenApi')).value.error).toMatchObject(unknown);
   });
 
   it('cuts long responses after whole items, or else shows the beginning and says so', () => {
@@ -158,10 +143,7 @@ describe('call_operation', () => {
     expect(body).toMatchObject({ pagination: { total: 100 }, cut: { shown: body.data.length, of: 100 } });
     expect(body.data).toEqual(items.slice(0, body.data.length));
     const long = JSON.parse(responseText(200, { text: '"'.repeat(50_000) }, false));
-    expect(long).toMatchObject({
-      status: 200,
-      cut: { characters: 100_011 },
-      bodyStart: expect.stringMatching(/^\{"text":"/),
-    });
+    const bodyStart = expect.stringMatching(/^\{"text":"/);
+    expect(long).toMatchObject({ status: 200, cut: { characters: 100_011 }, bodyStart });
   });
 });

@@ -10,9 +10,8 @@ beforeAll(async () => {
 });
 
 const token = async (scopes: object, subject?: string, by = key): Promise<string> => {
-  const answer = await createApi(site.app, by.secret)('post', `/api-keys/${by.id}/tokens`, {
-    tokens: [{ scopes, subject }],
-  });
+  const tokens = [{ scopes, subject }];
+  const answer = await createApi(site.app, by.secret)('post', `/api-keys/${by.id}/tokens`, { tokens });
   expect(answer.status, answer.text).toBe(201);
   return answer.body.tokens[0].token;
 };
@@ -31,11 +30,9 @@ describe('a token at /mcp', () => {
       expect(tools.map(({ name }) => name)).toEqual(['describe', 'query', 'aggregate', 'get']);
       expect(client.getInstructions()).not.toContain('operation');
       expect((await call(client, 'query', v1)).isError).toBe(false);
-      for (const [name, input] of [
-        ['call_operation', { id: 'getWhoAmI' }],
-        ['search_operations', { words: 'keys' }],
-        ['describe_operation', { id: 'getWhoAmI' }],
-      ] as const)
+      const id = { id: 'getWhoAmI' };
+      const others = { call_operation: id, describe_operation: id, search_operations: { words: 'keys' } };
+      for (const [name, input] of Object.entries(others))
         await expect(call(client, name, input)).rejects.toThrow('Unknown tool');
     },
   );
@@ -43,29 +40,23 @@ describe('a token at /mcp', () => {
   it('reads within its scopes', async () => {
     const client = await site.connect(await token(scoped));
     const resources = ['invoices'];
-    expect((await call(client, 'describe')).value).toMatchObject({
-      versions: ['v1', 'v3', 'v5'].map((version) => ({ version, resources })),
-    });
-    expect((await call(client, 'query', v1)).value).toMatchObject({
-      data: [{ id: '1' }, { id: '2' }],
-      pagination: { total: 2 },
-    });
+    const versions = ['v1', 'v3', 'v5'].map((version) => ({ version, resources }));
+    expect((await call(client, 'describe')).value).toMatchObject({ versions });
+    const two = { data: [{ id: '1' }, { id: '2' }], pagination: { total: 2 } };
+    expect((await call(client, 'query', v1)).value).toMatchObject(two);
     const summary = { version: 'v5', resource: 'invoices', sum: ['total'] };
-    expect((await call(client, 'aggregate', summary)).value['data']).toEqual([
-      { sum: { total: '12345678901234567900.60' } },
-    ]);
+    const sum = { total: '12345678901234567900.60' };
+    expect((await call(client, 'aggregate', summary)).value['data']).toEqual([{ sum }]);
     expect((await call(client, 'get', { ...v1, id: '2' })).isError).toBe(false);
     expect((await failedCall(client, 'get', { ...v1, id: '3' })).code).toBe('NOT_FOUND');
-    expect((await failedCall(client, 'query', { ...v1, resource: 'copy-1' })).details).toMatchObject([
-      { code: 'resource_out_of_scope' },
-    ]);
+    const { details } = await failedCall(client, 'query', { ...v1, resource: 'copy-1' });
+    expect(details).toMatchObject([{ code: 'resource_out_of_scope' }]);
   });
 
   it('is refused for another organization, and needs no tenant header', async () => {
-    const response = await site.post(
-      { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'query', arguments: v1 } },
-      { ...bearer(await token({})), 'x-organization-id': site.other.id },
-    );
+    const query = { ...list, method: 'tools/call', params: { name: 'query', arguments: v1 } };
+    const headers = { ...bearer(await token({})), 'x-organization-id': site.other.id };
+    const response = await site.post(query, headers);
     expect(await response.text()).toContain('organization_mismatch');
   });
 
@@ -74,13 +65,10 @@ describe('a token at /mcp', () => {
     await call(client, 'query', v1);
     await call(client, 'query', { ...v1, resource: 'copy-1' });
     await site.usage.flush();
-    const { body } = await createApi(site.app, key.secret)(
-      'get',
-      `/api-keys/${key.id}/usage?groupBy=subject`,
-    );
-    expect(body.data).toContainEqual(
-      expect.objectContaining({ subject: 'ann', requests: 2, succeeded: 1, refused: 1 }),
-    );
+    const usage = `/api-keys/${key.id}/usage?groupBy=subject`;
+    const { body } = await createApi(site.app, key.secret)('get', usage);
+    const counts = { subject: 'ann', requests: 2, succeeded: 1, refused: 1 };
+    expect(body.data).toContainEqual(expect.objectContaining(counts));
   });
 
   it('401 when it is invalid, revoked or its key is gone, and when it comes without its prefix', async () => {
