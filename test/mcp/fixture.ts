@@ -50,6 +50,9 @@ async function publishRecords(ctx: Ctx, organizationId: string): Promise<void> {
   await publishVersion(ctx, organizationId, { version: 'v5', endpoints: [summarized] });
 }
 
+const jsonOrEvents = {
+  ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+};
 /** Publishes records and versions only when `records` is set. */
 export async function openMcpSite({ records, ...options }: { records: boolean } & TestDatabaseOptions) {
   const database: TestDatabase = await testDatabase(options);
@@ -81,23 +84,13 @@ export async function openMcpSite({ records, ...options }: { records: boolean } 
     post: (body: unknown, headers: Record<string, string> = {}, origin = site.origin) =>
       fetch(`${origin}/mcp`, {
         method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          ...headers,
-        },
+        headers: { ...jsonOrEvents, ...headers },
         body: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
       }),
-    connect: async (
-      credential: string,
-      mode: 'legacy' | 'auto' = 'legacy',
-      origin = site.origin,
-    ): Promise<Client> => {
+    connect: async (credential: string, mode: 'legacy' | 'auto' = 'legacy', origin = site.origin) => {
       const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
-      const headers = { authorization: `Bearer ${credential}` };
-      await client.connect(
-        new StreamableHTTPClientTransport(new URL(`${origin}/mcp`), { requestInit: { headers } }),
-      );
+      const requestInit = { headers: { authorization: `Bearer ${credential}` } };
+      await client.connect(new StreamableHTTPClientTransport(new URL(`${origin}/mcp`), { requestInit }));
       clients.push(client);
       return client;
     },
@@ -113,16 +106,13 @@ export async function openMcpSite({ records, ...options }: { records: boolean } 
 export const useMcp = (options: Parameters<typeof openMcpSite>[0]): McpSite =>
   useStarted(() => openMcpSite(options));
 
+type Detail = { path: string; code: string };
+type Failure = { code: string; message: string; details?: Detail[]; requestId: string };
 /** What a failed call returns. Throws an Error if it succeeded. */
 export async function failedCall(client: Client, name: string, input: Record<string, unknown>) {
   const { isError, text, value } = await call(client, name, input);
   if (!isError) throw new Error(`it succeeded: ${text}`);
-  return value.error as {
-    code: string;
-    message: string;
-    details?: { path: string; code: string }[];
-    requestId: string;
-  };
+  return value.error as Failure;
 }
 
 export type Called = {

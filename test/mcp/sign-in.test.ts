@@ -3,11 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import {
-  auth as authorize,
-  type OAuthClientInformation,
-  type OAuthClientMetadata,
-} from '@modelcontextprotocol/client';
+import { auth as authorize, type OAuthClientInformation } from '@modelcontextprotocol/client';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openClientStore } from '../../demo/identity-provider/client-store.ts';
 import { startIdentityProvider } from '../../demo/identity-provider/identity-provider.ts';
@@ -25,14 +21,11 @@ beforeAll(async () => {
 const parseClaims = (token = ''): Record<string, unknown> =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
 
-const postClient = (issuer: string, metadata: object) =>
-  fetch(`${issuer}/reg`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(metadata),
-  });
-/** Registers a client without the scope that the service advertises. */
-const register = async (issuer: string, metadata: OAuthClientMetadata) =>
+const postClient = (issuer: string, metadata: object) => {
+  const headers = { 'content-type': 'application/json' };
+  return fetch(`${issuer}/reg`, { method: 'POST', headers, body: JSON.stringify(metadata) });
+};
+const register = async (issuer: string, metadata: object) =>
   (await postClient(issuer, metadata)).json() as Promise<OAuthClientInformation>;
 const postToken = (form: Record<string, string>, headers: Record<string, string> = {}) =>
   fetch(`${site.provider.issuer}/token`, { method: 'POST', headers, body: new URLSearchParams(form) });
@@ -52,6 +45,16 @@ async function authorizationUrl(
   return opened;
 }
 
+/** Registers a client without the scope that the service advertises, and lets the person allow this one. */
+async function signIn(auth: ReturnType<typeof selfRegistering>, scope: string, metadata: object = {}) {
+  auth.kept.client = await register(site.provider.issuer, { ...auth.clientMetadata, ...metadata });
+  const asked = await authorizationUrl({ scope }, auth);
+  const callback = await openBrowser().throughProvider(asked.href, 'person', callbackPath);
+  const opened = openMcpClient(url, auth);
+  await opened.transport.finishAuth(new URL(callback).searchParams);
+  return opened;
+}
+
 describe('a client that registers itself', () => {
   it.each(['legacy', 'auto'] as const)('signs a person in and reads for them (%s)', async (mode) => {
     const { client, auth } = await signInMcpClient(url, 'person', { mode });
@@ -59,16 +62,11 @@ describe('a client that registers itself', () => {
     expect(tools.map(({ name }) => name)).toContain('query');
     const { value } = await call(client, 'query', { version: 'v1', resource: 'invoices', pageSize: 1 });
     expect(value).toMatchObject({ data: [expect.any(Object)] });
-    expect((await call(client, 'call_operation', { id: 'getWhoAmI' })).value).toMatchObject({
-      status: 200,
-      body: { credential: { kind: 'oauth' }, user: { email: site.people[0]?.email } },
-    });
-    expect(parseClaims(auth.kept.tokens?.access_token)).toMatchObject({
-      iss: site.provider.issuer,
-      aud: url,
-      sub: 'person',
-      scope: 'portal:read',
-    });
+    const body = { credential: { kind: 'oauth' }, user: { email: site.people[0]?.email } };
+    const asked = await call(client, 'call_operation', { id: 'getWhoAmI' });
+    expect(asked.value).toMatchObject({ status: 200, body });
+    const claims = { iss: site.provider.issuer, aud: url, sub: 'person', scope: 'portal:read' };
+    expect(parseClaims(auth.kept.tokens?.access_token)).toMatchObject(claims);
     await client.close();
   });
 
@@ -76,18 +74,11 @@ describe('a client that registers itself', () => {
     await site.permit(['view:read', 'record:read', 'team:read', 'team:create']);
     const create = { id: 'createTeam', body: { name: 'Made by an agent' } };
     const reading = await signInMcpClient(url, 'person');
-    expect((await call(reading.client, 'call_operation', create)).value.error).toMatchObject({
-      code: 'FORBIDDEN',
-    });
+    const refused = await call(reading.client, 'call_operation', create);
+    expect(refused.value.error).toMatchObject({ code: 'FORBIDDEN' });
     await reading.client.close();
-
     const auth = selfRegistering();
-    const browser = openBrowser();
-    auth.kept.client = await register(site.provider.issuer, auth.clientMetadata);
-    const asked = await authorizationUrl({ scope: 'openid' }, auth);
-    const callback = await browser.throughProvider(asked.href, 'person', callbackPath);
-    const { client, transport, connect } = openMcpClient(url, auth);
-    await transport.finishAuth(new URL(callback).searchParams);
+    const { client, connect } = await signIn(auth, 'openid');
     await connect();
     expect((await call(client, 'call_operation', create)).value).toMatchObject({ status: 201 });
     await client.close();
@@ -108,20 +99,10 @@ describe('a client that registers itself', () => {
 
   it('only reads when it asks for another token without the scope that the person allowed', async () => {
     const auth = selfRegistering();
-    auth.kept.client = await register(site.provider.issuer, {
-      ...auth.clientMetadata,
-      grant_types: ['authorization_code', 'refresh_token'],
-    });
-    const asked = await authorizationUrl({ scope: 'openid portal:read' }, auth);
-    const callback = await openBrowser().throughProvider(asked.href, 'person', callbackPath);
-    await openMcpClient(url, auth).transport.finishAuth(new URL(callback).searchParams);
-    const response = await postToken({
-      grant_type: 'refresh_token',
-      client_id: auth.kept.client.client_id,
-      refresh_token: auth.kept.tokens?.refresh_token ?? '',
-      scope: 'openid',
-      resource: url,
-    });
+    await signIn(auth, 'openid portal:read', { grant_types: ['authorization_code', 'refresh_token'] });
+    const refresh_token = auth.kept.tokens?.refresh_token ?? '';
+    const form = { grant_type: 'refresh_token', refresh_token, scope: 'openid', resource: url };
+    const response = await postToken({ ...form, client_id: auth.kept.client?.client_id ?? '' });
     const { access_token: token } = (await response.json()) as { access_token?: string };
     expect(parseClaims(token)).toMatchObject({ sub: 'person', scope: 'portal:read' });
   });
@@ -137,9 +118,8 @@ describe('a client that registers itself', () => {
     const text = await shown.text();
     expect(text).toContain('A &lt;b&gt;&quot;friend&quot;&lt;/b&gt;');
     expect(text).toContain('http://127.0.0.1:33418');
-    expect(shown.headers.get('content-security-policy')).toContain(
-      "form-action 'self' http://127.0.0.1:33418;",
-    );
+    const policy = "form-action 'self' http://127.0.0.1:33418;";
+    expect(shown.headers.get('content-security-policy')).toContain(policy);
     const callback = await browser.throughProvider(asked.href, 'person', callbackPath);
     expect(new URL(callback).searchParams.get('code')).toBeTruthy();
   });
@@ -149,13 +129,11 @@ describe('a client that registers itself', () => {
     const asked = await authorizationUrl({ redirect_uri: 'editor.example:/callback' }, own);
     const browser = openBrowser();
     const page = new URL((await browser.send(asked.href)).headers.get('location') ?? '', asked);
-    expect((await browser.send(page.href)).headers.get('content-security-policy')).toContain(
-      "form-action 'self' editor.example:;",
-    );
+    const { headers } = await browser.send(page.href);
+    expect(headers.get('content-security-policy')).toContain("form-action 'self' editor.example:;");
     const other = await authorizationUrl({ redirect_uri: 'http://127.0.0.1:50123/callback' });
-    expect(await openBrowser().throughProvider(other.href, 'person', callbackPath)).toMatch(
-      /^http:\/\/127\.0\.0\.1:50123\/callback\?code=/,
-    );
+    const callback = await openBrowser().throughProvider(other.href, 'person', callbackPath);
+    expect(callback).toMatch(/^http:\/\/127\.0\.0\.1:50123\/callback\?code=/);
   });
 
   it.each([
@@ -198,21 +176,17 @@ describe('the provider', () => {
     const secrets = await createIdentityProviderSecrets();
     const start = async () => {
       const clients = await openClientStore(path.join(folder, 'clients.json'));
-      const provider = await startIdentityProvider({
-        port: 0,
-        people: [],
-        agentFor: '',
-        secrets,
-        clients,
-        nowMs: () => performance.now(),
-      });
+      const nowMs = () => performance.now();
+      const options = { port: 0, people: [], agentFor: '', secrets, clients, nowMs };
+      const provider = await startIdentityProvider(options);
       provider.startServing('http://127.0.0.1:1');
       return provider;
     };
     const redirectUri = 'http://127.0.0.1/callback';
-    const isKnown = async (issuer: string, id: string) =>
-      (await fetch(`${issuer}/auth?client_id=${id}&redirect_uri=${redirectUri}`, { redirect: 'manual' }))
-        .status === 303;
+    const isKnown = async (issuer: string, id = '') => {
+      const asked = `${issuer}/auth?client_id=${id}&redirect_uri=${redirectUri}`;
+      return (await fetch(asked, { redirect: 'manual' })).status === 303;
+    };
     try {
       const first = await start();
       const ids: string[] = [];
@@ -221,9 +195,8 @@ describe('the provider', () => {
         ids.push((await register(first.issuer, { redirect_uris: [redirectUri], ...native })).client_id);
       await first.stop();
       const second = await start();
-      const known = await Promise.all(
-        [ids[0], ids[1], ids[100]].map((id = '') => isKnown(second.issuer, id)),
-      );
+      const some = [ids[0], ids[1], ids[100]];
+      const known = await Promise.all(some.map((id) => isKnown(second.issuer, id)));
       await second.stop();
       expect(known).toEqual([false, true, true]);
     } finally {
@@ -233,22 +206,18 @@ describe('the provider', () => {
 
   it('serves clients in a browser: metadata and discovery to pages of any origin, tokens to the page of the client', async () => {
     const headers = { origin: 'http://localhost:6274' };
+    const allowedOrigin = async (asked: Promise<Response>) =>
+      (await asked).headers.get('access-control-allow-origin');
     for (const address of [
       `${site.origin}/.well-known/oauth-protected-resource/mcp`,
       `${site.provider.issuer}/.well-known/oauth-authorization-server`,
     ])
-      expect((await fetch(address, { headers })).headers.get('access-control-allow-origin')).toMatch(
-        /^\*|http:\/\/localhost:6274$/,
-      );
+      expect(await allowedOrigin(fetch(address, { headers }))).toMatch(/^\*|http:\/\/localhost:6274$/);
     const auth = selfRegistering({ redirect_uris: ['http://localhost:6274/oauth/callback'] });
     await authorizationUrl({}, auth);
-    const form = {
-      grant_type: 'authorization_code',
-      client_id: auth.kept.client?.client_id ?? '',
-      code: 'x',
-    };
-    const ask = async (origin: string) =>
-      (await postToken(form, { origin })).headers.get('access-control-allow-origin');
+    const client_id = auth.kept.client?.client_id ?? '';
+    const form = { grant_type: 'authorization_code', client_id, code: 'x' };
+    const ask = (origin: string) => allowedOrigin(postToken(form, { origin }));
     expect(await ask('http://localhost:6274')).toBe('http://localhost:6274');
     expect(await ask('https://evil.example')).toBeNull();
   });

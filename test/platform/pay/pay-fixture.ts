@@ -48,12 +48,7 @@ export type PaymentLine = {
   /** Amounts in pence. */
   readonly atStripe: { readonly received: number; readonly charges: number; readonly refunded: number };
   readonly document: string | null;
-  readonly inErp: {
-    readonly payments: number;
-    readonly total: number;
-    readonly applied: number;
-    readonly refunded: number;
-  };
+  readonly inErp: Readonly<Record<'payments' | 'total' | 'applied' | 'refunded', number>>;
   readonly recorded: { readonly applied: number; readonly unapplied: number };
 };
 
@@ -95,24 +90,13 @@ export async function openPayFixture(database?: TestDatabase) {
     if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`);
     return books.as(async (tx) => {
       const account = await tx('pay_accounts').first<{ id: string }>('id');
-      await tx('pay_accounts').update({
-        provider: 'stripe',
-        ...sealSecrets(tenant, account.id, stripe.secrets),
-      });
-      const invoices = {
-        recordType: 'invoice',
-        number: 'tranid',
-        amountDue: 'foreignamountunpaid',
-        currency: null,
-        customer: 'entity',
-      };
+      const sealed = sealSecrets(tenant, account.id, stripe.secrets);
+      await tx('pay_accounts').update({ provider: 'stripe', ...sealed });
+      const names = { number: 'tranid', amountDue: 'foreignamountunpaid', customer: 'entity' };
+      const invoices = { recordType: 'invoice', ...names, currency: null };
       await tx('pay_configs').update({ invoices: JSON.stringify(invoices) });
-      await tx('pay_tasks').insert({
-        organization_id: books.organizationId,
-        account_id: account.id,
-        kind: 'account',
-        subject: '',
-      });
+      const task = { organization_id: books.organizationId, account_id: account.id };
+      await tx('pay_tasks').insert({ ...task, kind: 'account', subject: '' });
       return account.id;
     });
   }
@@ -162,12 +146,10 @@ export async function openPayFixture(database?: TestDatabase) {
   const countLeft = (): Promise<number> =>
     books.as(async (tx) => {
       // The poll of the whole account always stays scheduled, but it must have succeeded.
-      const [tasks] = await tx('pay_tasks')
-        .whereRaw("kind <> 'account' or error is not null")
-        .count<{ count: string }[]>();
-      const [documents] = await tx('pay_erp_documents')
-        .where({ status: 'PENDING' })
-        .count<{ count: string }[]>();
+      type Count = { count: string }[];
+      const failing = "kind <> 'account' or error is not null";
+      const [tasks] = await tx('pay_tasks').whereRaw(failing).count<Count>();
+      const [documents] = await tx('pay_erp_documents').where({ status: 'PENDING' }).count<Count>();
       return Number(tasks?.count) + Number(documents?.count);
     });
 
@@ -263,16 +245,8 @@ export async function openPayFixture(database?: TestDatabase) {
 
 export type PayFixture = Awaited<ReturnType<typeof openPayFixture>>;
 
-type StoredLine = {
-  id: string;
-  status: string;
-  received: string;
-  refunded: string;
-  document: string | null;
-  applied: string;
-  unapplied: string;
-  invoices: string[];
-};
+type Column = 'id' | 'status' | 'received' | 'refunded' | 'applied' | 'unapplied';
+type StoredLine = Record<Column, string> & { document: string | null; invoices: string[] };
 
 async function readLines(books: Books, stripe: StripeServer): Promise<PaymentLine[]> {
   const stored = await books.as(async (tx) => {
@@ -283,13 +257,9 @@ async function readLines(books: Books, stripe: StripeServer): Promise<PaymentLin
       from pay_payments p left join pay_erp_documents d on d.payment_id = p.id and d.kind = 'payment'`);
     return rows;
   });
-  const inErp = await books.ledger<{
-    externalid: string;
-    payments: string;
-    total: string;
-    applied: string;
-    refunded: string;
-  }>(`
+  const inErp = await books.ledger<
+    Record<'externalid' | 'payments' | 'total' | 'applied' | 'refunded', string>
+  >(`
     select p.externalid, count(distinct p.id) as payments, round(100 * sum(distinct p.foreigntotal)) as total,
       round(100 * coalesce(sum(a.amount) filter (where a.credit = p.id), 0)) as applied,
       round(100 * coalesce(sum(a.amount) filter (where a.invoice = p.id), 0)) as refunded

@@ -3,7 +3,7 @@
 import { afterEach, beforeAll, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { publishVersion } from '../../public/fixture.ts';
-import { type Api, createApi, listCodes, pluck, signedInApi } from '../../setup/api.ts';
+import { type Api, createApi, pluck, refusal, signedInApi } from '../../setup/api.ts';
 import { testDatabase } from '../../setup/database.ts';
 import { makeKey, makeMember, makeSession } from '../../setup/organization.ts';
 import { useStarted } from '../../setup/use-started.ts';
@@ -81,13 +81,11 @@ it('rejections show messages that may hold a masked value to holders of unmasked
 });
 
 it('a restricted key reaches neither', async () => {
-  const { secret } = await makeKey(database.ctx, fixture.organizationId, {
-    permissions: ['write'],
-    versions: ['v1'],
-  });
+  const scopes = { permissions: ['write'], versions: ['v1'] };
+  const { secret } = await makeKey(database.ctx, fixture.organizationId, scopes);
   const api = createApi(createApp(database.ctx), secret);
-  for (const path of ['rejections', 'deletion-proposals'])
-    expect(listCodes(await api('get', `/sync-configs/${fixture.configId}/${path}`))).toEqual([
-      'restricted_key',
-    ]);
+  for (const path of ['rejections', 'deletion-proposals']) {
+    const asked = api('get', `/sync-configs/${fixture.configId}/${path}`);
+    expect([path, ...(await refusal(asked))]).toEqual([path, 403, 'restricted_key']);
+  }
 });
