@@ -42,11 +42,8 @@ let userinfo: { status: number; body: object } = { status: 404, body: {} };
 function startProvider(): void {
   const provider = new Provider(issuer, {
     clients: ['agent', 'fresh'].map((client_id) => ({
-      client_id,
-      client_secret: clientSecret,
-      grant_types: ['client_credentials'],
-      redirect_uris: [],
-      response_types: [],
+      ...{ client_id, client_secret: clientSecret, grant_types: ['client_credentials'] },
+      ...{ redirect_uris: [], response_types: [] },
     })),
     jwks: { keys: [{ ...key.privateKey.export({ format: 'jwk' }), kid: key.kid, use: 'sig', alg: 'RS256' }] },
     scopes: ['portal:read'],
@@ -136,12 +133,9 @@ const linkedSubjects = async () => {
 
 describe('a token of the provider', () => {
   it('401 while there is no verified e-mail address', async () => {
-    for (const claims of [
-      {},
-      { email: 'ada@example.test' },
-      { email: 'ada@example.test', email_verified: false },
-      { email: 'nobody@example.test', email_verified: true },
-    ]) {
+    const email = 'ada@example.test';
+    const unknown = { email: 'nobody@example.test', email_verified: true };
+    for (const claims of [{}, { email }, { email, email_verified: false }, unknown]) {
       claimed = claims;
       expect([claims, (await call(await issue('agent'))).status]).toEqual([claims, 401]);
     }
@@ -158,9 +152,8 @@ describe('a token of the provider', () => {
     const id = organization.ownerId;
     expect(later.body).toMatchObject({ user: { id }, credential: { kind: 'oauth', id } });
     // Activity is recorded in the background, after the response.
-    await until(
-      async () => (await call(await issue('agent'))).body.metrics.monthlyActiveUsers === 1 || undefined,
-    );
+    const readMetrics = async () => (await call(await issue('agent'))).body.metrics;
+    await until(async () => (await readMetrics()).monthlyActiveUsers === 1 || undefined);
   });
 
   it('is never linked to a person who already has another subject of that issuer', async () => {
@@ -175,12 +168,8 @@ describe('a token of the provider', () => {
     const { message } = (await create(api)).body.error;
     expect(message).toBe('Missing required permission: api-key:create');
     expect((await create(createApi(app, await issue('agent')))).status).toBe(201);
-    for (const claims of [
-      { scope: 'openid portal:read' },
-      { scp: ['portal:read'] },
-      { scp: 'portal:read' },
-      { scope: ['portal:read'] },
-    ])
+    const list = ['portal:read'];
+    for (const claims of [{ scope: 'openid portal:read' }, { scope: list }, { scp: list }, { scp: list[0] }])
       expect((await create(createApi(app, forge({ claims })))).status).toBe(403);
   });
 
@@ -188,15 +177,12 @@ describe('a token of the provider', () => {
     const asking = appWith({ userinfoUri: `${issuer}/userinfo` });
     const member = await makeMember(database.ctx, organization.id, 'viewer');
     const token = forge({ claims: { sub: 'other' } });
-    for (const body of [
-      {},
-      { sub: 'agent', email: member.email, email_verified: true },
-      { sub: 'other', email: member.email },
-    ]) {
+    const { email } = member;
+    for (const body of [{}, { sub: 'agent', email, email_verified: true }, { sub: 'other', email }]) {
       userinfo = { status: 200, body };
       expect((await call(token, {}, asking)).status).toBe(401);
     }
-    userinfo = { status: 200, body: { sub: 'other', email: member.email, email_verified: true } };
+    userinfo = { status: 200, body: { sub: 'other', email, email_verified: true } };
     expect((await call(token, {}, asking)).body.user.id).toBe(member.id);
     userinfo = { status: 500, body: {} };
     expect((await call(token, {}, asking)).status).toBe(200);
@@ -207,6 +193,8 @@ describe('401 for a token', () => {
   const publicPem = () => createPublicKey(key.privateKey).export({ type: 'spki', format: 'pem' }).toString();
   const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
   const claims = () => ({ iss: issuer, sub: 'agent', aud: audience, exp: now() + 600 });
+  const elliptic = () => makeSigningKey('first', 'ec');
+  const idToken = { aud: 'agent', nonce: 'n' };
   const unsigned = (header: object) => `${encode(header)}.${encode(claims())}.`;
 
   it.each<[string, () => string]>([
@@ -219,20 +207,14 @@ describe('401 for a token', () => {
     ['without a key id', () => forge({ header: { kid: undefined } })],
     ['with an unknown key id', () => forge({ key: makeSigningKey('unknown') })],
     ['with a known key id and another key', () => forge({ key: makeSigningKey('first') })],
-    [
-      'with an elliptic signature under an RSA key',
-      () => forge({ key: makeSigningKey('first', 'ec'), algorithm: 'ES256' }),
-    ],
+    ['with an elliptic signature under an RSA key', () => forge({ key: elliptic(), algorithm: 'ES256' })],
     ['by PS256 under a key that names RS256', () => forge({ algorithm: 'PS256' })],
     ['by RS512', () => forge({ algorithm: 'RS512' })],
     ['of another issuer', () => forge({ claims: { iss: 'https://elsewhere.example.test' } })],
     ['of the issuer with a slash', () => forge({ claims: { iss: `${issuer}/` } })],
     ['for another audience', () => forge({ claims: { aud: 'https://elsewhere.example.test' } })],
     ['for no audience', () => forge({ claims: { aud: undefined } })],
-    [
-      'that is an ID token of a client',
-      () => forge({ claims: { aud: 'agent', nonce: 'n' }, header: { typ: 'JWT' } }),
-    ],
+    ['that is an ID token of a client', () => forge({ claims: idToken, header: { typ: 'JWT' } })],
     ['that has expired', () => forge({ claims: { exp: now() - 60 } })],
     ['that never expires', () => forge({ claims: { exp: undefined } })],
     ['that is not valid yet', () => forge({ claims: { nbf: now() + 60 } })],
@@ -248,11 +230,10 @@ describe('401 for a token', () => {
     });
   });
 
-  const hmac = (secret: string) =>
-    jwt.sign(claims(), secret, {
-      algorithm: 'HS256',
-      header: { alg: 'HS256', kid: 'first', typ: 'at+jwt' },
-    });
+  const hmac = (secret: string) => {
+    const header = { alg: 'HS256', kid: 'first', typ: 'at+jwt' };
+    return jwt.sign(claims(), secret, { algorithm: 'HS256', header });
+  };
   const tamper = (token: string): string => {
     const [header, payload = '', signature] = token.split('.');
     const signed = JSON.parse(Buffer.from(payload, 'base64url').toString());
@@ -318,10 +299,8 @@ describe("the provider's keys", () => {
   });
 
   it('503 while they are unavailable, because the token cannot be verified', async () => {
-    expect(await call(forge(), {}, appWith({ jwksUri: 'http://127.0.0.1:1/jwks' }))).toMatchObject({
-      status: 503,
-      headers: { 'retry-after': '10' },
-    });
+    const answer = await call(forge(), {}, appWith({ jwksUri: 'http://127.0.0.1:1/jwks' }));
+    expect([answer.status, answer.headers['retry-after']]).toEqual([503, '10']);
   });
 
   it('unknown key ids cost valid tokens nothing: before the keys were fetched, after, and when they are fetched again', async () => {

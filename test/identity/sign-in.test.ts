@@ -58,10 +58,8 @@ describe('signing in', () => {
 
   it('gives a known person a session, a name and an audit row', async () => {
     const browser = openBrowser({ 'user-agent': `Tester/1 ${'x'.repeat(400)}` });
-    const callback = await browser.throughProvider(
-      await browser.begin(site.origin, '/api/platform/v1/whoami?a=1#part'),
-      'owner',
-    );
+    const started = await browser.begin(site.origin, '/api/platform/v1/whoami?a=1#part');
+    const callback = await browser.throughProvider(started, 'owner');
     const response = await browser.send(callback);
     expect(response.status).toBe(302);
     expect(response.headers.get('location')).toBe(`${site.origin}/api/platform/v1/whoami?a=1#part`);
@@ -104,11 +102,8 @@ describe('signing in', () => {
   });
 
   it('over https its cookies are Secure and have the prefix __Host-, which a sibling domain can not set', async () => {
-    const secure = await startSignInSite({
-      ctx: site.database.ctx,
-      people: site.people,
-      publicUrl: 'https://portal.acme.example',
-    });
+    const publicUrl = 'https://portal.acme.example';
+    const secure = await startSignInSite({ ctx: site.database.ctx, people: site.people, publicUrl });
     onTestFinished(() => secure.stop());
     const browser = openBrowser();
     const login = await browser.send(`${secure.origin}/auth/login`);

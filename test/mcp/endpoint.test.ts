@@ -60,10 +60,8 @@ describe('credentials', () => {
     for (const resource of [`${site.origin}/mcp`, site.provider.settings.audience]) {
       const token = await site.agentToken(undefined, resource);
       const client = await site.connect(token);
-      expect((await call(client, 'call_operation', { id: 'getWhoAmI' })).value).toMatchObject({
-        status: 200,
-        body: { credential: { kind: 'oauth' } },
-      });
+      const { value } = await call(client, 'call_operation', { id: 'getWhoAmI' });
+      expect(value).toMatchObject({ status: 200, body: { credential: { kind: 'oauth' } } });
       expect((await createApi(site.app, token)('get', '/whoami')).status).toBe(200);
     }
   });
@@ -78,10 +76,8 @@ describe('credentials', () => {
     const key = await site.key();
     const client = await site.connect(key.secret);
     expect((await call(client, 'describe')).isError).toBe(false);
-    const owner = createApi(
-      site.app,
-      (await site.key(site.organization.id, { permissions: ['write'] })).secret,
-    );
+    const writing = await site.key(site.organization.id, { permissions: ['write'] });
+    const owner = createApi(site.app, writing.secret);
     expect((await owner('delete', `/api-keys/${key.id}`)).status).toBe(204);
     await expect(call(client, 'describe')).rejects.toThrow('UNAUTHORIZED');
   });
@@ -115,22 +111,18 @@ describe('messages', () => {
     expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST']);
     expect((await site.post(ping, { ...bearer(secret), accept: 'text/html' })).status).toBe(406);
     expect((await site.post(ping, { ...bearer(secret), 'content-type': 'text/plain' })).status).toBe(415);
-    const tooLarge = await site.post(
-      JSON.stringify({ ...ping, params: { pad: 'x'.repeat(1 << 20) } }),
-      bearer(secret),
-    );
+    const padded = { ...ping, params: { pad: 'x'.repeat(1 << 20) } };
+    const tooLarge = await site.post(JSON.stringify(padded), bearer(secret));
     expect([tooLarge.status, (await readError(tooLarge)).code]).toEqual([413, 'BAD_REQUEST']);
     expect(tooLarge.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
     expect((await fetch(`${site.origin}/mcp/more`, { headers: bearer(secret) })).status).toBe(404);
   });
 
   it('of a batch get one combined response, notifications none', async () => {
-    const batch = await site.post(
-      [ping, { jsonrpc: '2.0', method: 'notifications/initialized' }, { ...ping, id: 'b' }],
-      bearer(secret),
-    );
+    const notification = { jsonrpc: '2.0', method: 'notifications/initialized' };
+    const batch = await site.post([ping, notification, { ...ping, id: 'b' }], bearer(secret));
     expect(await batch.json()).toEqual([1, 'b'].map((id) => ({ jsonrpc: '2.0', id, result: {} })));
-    const silent = await site.post({ jsonrpc: '2.0', method: 'notifications/initialized' }, bearer(secret));
+    const silent = await site.post(notification, bearer(secret));
     expect([silent.status, await silent.text()]).toEqual([202, '']);
   });
 });
@@ -165,14 +157,11 @@ async function send(body: unknown, headers: Record<string, string> = {}): Promis
 }
 const request = (method: string, params?: unknown) => ({ jsonrpc: '2.0', id: 7, method, params });
 
-const hello = {
-  protocolVersion: '2025-11-25',
-  capabilities: {},
-  clientInfo: { name: 'test', version: '1.0.0' },
-};
+const clientInfo = { name: 'test', version: '1.0.0' };
+const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
 const createMeta = (revision: string) => ({
   'io.modelcontextprotocol/protocolVersion': revision,
-  'io.modelcontextprotocol/clientInfo': hello.clientInfo,
+  'io.modelcontextprotocol/clientInfo': clientInfo,
   'io.modelcontextprotocol/clientCapabilities': {},
 });
 const buildHeaders = (revision: string, method: string) => ({
@@ -181,6 +170,7 @@ const buildHeaders = (revision: string, method: string) => ({
 });
 const without = (name: keyof typeof hello) =>
   Object.fromEntries(Object.entries(hello).filter(([key]) => key !== name));
+const withClient = (given: unknown) => ({ ...hello, clientInfo: given });
 const withRoots = (roots: unknown) => ({ ...hello, capabilities: { roots } });
 const invalid = 'Invalid request: send one ';
 
@@ -190,13 +180,8 @@ describe('bad parameters', () => {
     ['no version', 'initialize', without('protocolVersion'), 'protocolVersion'],
     ['a version of another type', 'initialize', { ...hello, protocolVersion: 20_251_125 }, 'protocolVersion'],
     ['no client', 'initialize', without('clientInfo'), 'clientInfo'],
-    [
-      'a client without a version',
-      'initialize',
-      { ...hello, clientInfo: { name: 'test' } },
-      'clientInfo.version',
-    ],
-    ['a client that is a list', 'initialize', { ...hello, clientInfo: [] }, 'clientInfo'],
+    ['a client without a version', 'initialize', withClient({ name: 'test' }), 'clientInfo.version'],
+    ['a client that is a list', 'initialize', withClient([]), 'clientInfo'],
     ['capabilities that are null', 'initialize', { ...hello, capabilities: null }, 'capabilities'],
     ['a capability that is a text', 'initialize', withRoots('all'), 'capabilities.roots'],
     [
@@ -213,26 +198,18 @@ describe('bad parameters', () => {
     ['a cursor of another type', 'tools/list', { cursor: 1 }, 'cursor'],
   ])('%s: names those of %s', async (_what, method, params, wrong) => {
     const message = `Invalid params: missing or of a wrong type: ${wrong}`;
-    expect(await send(request(method, params))).toEqual([
-      200,
-      { jsonrpc: '2.0', id: 7, error: { code: -32_602, message } },
-    ]);
+    const answer = { jsonrpc: '2.0', id: 7, error: { code: -32_602, message } };
+    expect(await send(request(method, params))).toEqual([200, answer]);
   });
 
   it('in a batch concern only their own request', async () => {
-    const batch = [
-      request('ping'),
-      { ...request('tools/call', {}), id: 'b' },
-      { ...request('tools/list', { cursor: {} }), id: 9 },
-    ];
-    const [, answers] = await send(batch);
-    expect(
-      Object.values(answers as Answer[]).map(({ id, error }) => [id, error?.message.split(': ').at(-1)]),
-    ).toEqual([
-      [7, undefined],
-      ['b', 'name'],
-      [9, 'cursor'],
-    ]);
+    const named = { ...request('tools/call', {}), id: 'b' };
+    const list = { ...request('tools/list', { cursor: {} }), id: 9 };
+    const [, answers] = await send([request('ping'), named, list]);
+    const read = Object.values(answers as Answer[]);
+    expect(read.map(({ id }) => id)).toEqual([7, 'b', 9]);
+    const wrong = read.map(({ error }) => error?.message.split(': ').at(-1));
+    expect(wrong).toEqual([undefined, 'name', 'cursor']);
   });
 
   it('are listed up to ten, with at most a hundred characters each', async () => {
@@ -246,15 +223,8 @@ describe('bad parameters', () => {
   it('never are answered with a text of the library, whatever they are', async () => {
     const own =
       /^(?:Invalid params(?:: missing or of a wrong type: .+|: _meta must have .+)?|Invalid request: send one .+|Unknown tool: .+|Method not found: .+|Unsupported protocol version.*|Subscriptions are not supported: .+)$/;
-    const methods = [
-      'initialize',
-      'ping',
-      'tools/list',
-      'tools/call',
-      'server/discover',
-      'prompts/list',
-      'x',
-    ];
+    const tools = ['tools/list', 'tools/call'];
+    const methods = [...tools, 'initialize', 'ping', 'server/discover', 'prompts/list', 'x'];
     const names = [...Object.keys(hello), 'name', 'version', 'arguments', 'cursor', '_meta', 'progressToken'];
     const { value } = fc.letrec((tie) => ({
       value: fc.oneof(
@@ -287,9 +257,8 @@ describe('initialize', () => {
   );
 
   it('with a huge name is answered without it', async () => {
-    const [status, answer] = await send(
-      request('initialize', { ...hello, clientInfo: { name: 'x'.repeat(900_000), version: '1' } }),
-    );
+    const huge = withClient({ name: 'x'.repeat(900_000), version: '1' });
+    const [status, answer] = await send(request('initialize', huge));
     expect([status, JSON.stringify(answer).length < 2_000]).toEqual([200, true]);
   });
 
@@ -317,14 +286,11 @@ describe('other errors', () => {
     const [status, { error }] = await send(request('tools/list'), { 'mcp-protocol-version': '1999-01-01' });
     expect(status).toBe(400);
     expect(error?.message).toMatch(/^Unsupported protocol version in the header .*2025-11-25/);
-    const [refused, unknown] = await send(
-      request('tools/list', { _meta: createMeta('2027-01-01') }),
-      buildHeaders('2027-01-01', 'tools/list'),
-    );
-    expect([refused, unknown.error]).toMatchObject([
-      400,
-      { code: -32_022, message: 'Unsupported protocol version', data: { supported: ['2026-07-28'] } },
-    ]);
+    const asked = request('tools/list', { _meta: createMeta('2027-01-01') });
+    const [refused, unknown] = await send(asked, buildHeaders('2027-01-01', 'tools/list'));
+    expect([refused, unknown.error?.code]).toEqual([400, -32_022]);
+    const supported = ['2026-07-28'];
+    expect(unknown.error).toMatchObject({ message: 'Unsupported protocol version', data: { supported } });
   });
 
   it('of the newest revision: incomplete _meta, headers that disagree, parameters of a tool, subscribing', async () => {
@@ -332,16 +298,13 @@ describe('other errors', () => {
     const _meta = createMeta(revision);
     const errorFor = async (asked: ReturnType<typeof request>, method = asked.method) =>
       (await send(asked, buildHeaders(revision, method)))[1].error;
-    const expected = (code: number, message: unknown) => ({ code, message });
-    expect(await errorFor(request('tools/list', {}))).toEqual(
-      expected(-32_602, expect.stringMatching(/^Invalid params: _meta must have io\./)),
-    );
-    expect(await errorFor(request('tools/call', { name: 'query', _meta }), 'tools/list')).toEqual(
-      expected(-32_020, expect.stringMatching(/^The headers MCP-Protocol-Version, /)),
-    );
-    expect(await errorFor(request('tools/call', { _meta }))).toEqual(
-      expected(-32_602, 'Invalid params: missing or of a wrong type: name'),
-    );
+    const incomplete = expect.stringMatching(/^Invalid params: _meta must have io\./);
+    expect(await errorFor(request('tools/list', {}))).toEqual({ code: -32_602, message: incomplete });
+    const headers = expect.stringMatching(/^The headers MCP-Protocol-Version, /);
+    const query = request('tools/call', { name: 'query', _meta });
+    expect(await errorFor(query, 'tools/list')).toEqual({ code: -32_020, message: headers });
+    const message = 'Invalid params: missing or of a wrong type: name';
+    expect(await errorFor(request('tools/call', { _meta }))).toEqual({ code: -32_602, message });
     const subscription = request('subscriptions/listen', { notifications: {}, _meta });
     expect(await errorFor(subscription)).toMatchObject({ code: -32_603 });
   });

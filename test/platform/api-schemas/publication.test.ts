@@ -93,11 +93,8 @@ describe('GET /api-schema/{id}/publication', () => {
       ...warned('endpoints[0].filters[0].operators[1]', 4),
     ]);
     const body = await readReport(next.id);
-    expect(body).toMatchObject({
-      ...publication,
-      against: base.version,
-      madeAt: expect.stringMatching(/Z$/),
-    });
+    const madeAt = expect.stringMatching(/Z$/);
+    expect(body).toMatchObject({ ...publication, against: base.version, madeAt });
     expect(pluck(body.changes, 'path', 'breaking')).toEqual([
       ['invoices.filters.number_starts_with', true],
       ['invoices.filters.number_null', false],
@@ -162,17 +159,13 @@ describe('GET /api-schema/{id}/publication', () => {
       /^invoices\?.*takes longer than the read timeout of 1500 ms.*remove the (filter|sort) .*READ_TIMEOUT_MS/,
     );
     const refused = await read(made.id);
-    expect(refused).toMatchObject({
-      status: 'draft',
-      publication: { status: 'failed', proof: { tried: expect.any(Number) } },
-    });
+    expect(refused.status).toBe('draft');
+    expect(refused.publication).toMatchObject({ status: 'failed', proof: { tried: expect.any(Number) } });
     expect(refused.publication.problems[0]).toMatchObject({ code: 'too_slow', blocks: 'publish', message });
     await rowSecurity('disable', 'no force');
     await publish(made);
-    expect(await read(made.id)).toMatchObject({
-      status: 'published',
-      publication: { status: 'succeeded', problems: [] },
-    });
+    const succeeded = { status: 'succeeded', problems: [] };
+    expect(await read(made.id)).toMatchObject({ status: 'published', publication: succeeded });
   });
 
   it('a process that died while it built an index leaves nothing half-built', async () => {
@@ -245,12 +238,8 @@ describe('GET /api-schema/{id}/publication', () => {
     ]);
   });
 
-  const failed = {
-    status: 'failed',
-    progress: { step: 'failed', done: 0, total: 1 },
-    problems: [],
-    proof: null,
-  };
+  const progress = { step: 'failed', done: 0, total: 1 };
+  const failed = { status: 'failed', progress, problems: [], proof: null };
   it.each([
     ['moved on', 'seq', { revision: 2, notes: 'not looked at', publication: null }],
     ['failed to be published', 'total', { publication: failed }],

@@ -72,19 +72,11 @@ export async function openAgentSite(
       converse: async (model) => {
         const [agentId, conversationId] = [createId(), createId()];
         await inOrganization(ctx, id, async (tx) => {
-          const row = {
-            id: agentId,
-            organization_id: id,
-            name: `Agent ${agentId}`,
-            instructions: 'Speak of ships.',
-          };
-          await tx('agents').insert({ ...row, model, api_version: 'v1', status: 'running' });
-          await tx('conversations').insert({
-            id: conversationId,
-            organization_id: id,
-            agent_id: agentId,
-            owner_id: ownerId,
-          });
+          const own = { organization_id: id };
+          const agent = { id: agentId, name: `Agent ${agentId}`, instructions: 'Speak of ships.' };
+          await tx('agents').insert({ ...own, ...agent, model, api_version: 'v1', status: 'running' });
+          const conversation = { id: conversationId, agent_id: agentId, owner_id: ownerId };
+          await tx('conversations').insert({ ...own, ...conversation });
         });
         return { agentId, conversationId };
       },

@@ -190,10 +190,8 @@ describe('GET /overview', () => {
       keys: { active: 1, requests7Days: 0 },
       payments: { enabled: false, failedWriteBacks: 0, unsettled: 0 },
       setUp: {
-        connectionTested: false,
-        firstSync: false,
-        firstSucceededSync: false,
-        publishedVersion: false,
+        ...{ connectionTested: false, firstSync: false },
+        ...{ firstSucceededSync: false, publishedVersion: false },
       },
     });
   });
@@ -201,12 +199,8 @@ describe('GET /overview', () => {
   it('reports problems of versions beyond the twenty that it lists', async () => {
     const other = await org.another();
     const own = () => ({ id: createId(), organization_id: other.id, created_by: other.owner.id });
-    const live = {
-      bindings: '{}',
-      openapi: '{}',
-      published_at: new Date(),
-      sunset_at: '2026-01-01T00:00:00Z',
-    };
+    const dates = { published_at: new Date(), sunset_at: '2026-01-01T00:00:00Z' };
+    const live = { bindings: '{}', openapi: '{}', ...dates };
     await other.sql(async (tx) => {
       await tx('api_schemas').insert({ ...own(), ...live, version: 'v1', status: 'deprecated' });
       const publication = JSON.stringify({ status: 'failed' });

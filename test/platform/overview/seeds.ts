@@ -105,11 +105,7 @@ export function createSeeds(org: OrganizationSite) {
     await tx('domains').insert({ ...own, id: createId(), ...domain });
     const key = { ...own, prefix: 'psk_', created_by: org.owner.id };
     const createKey = (name: string, more: object) => ({
-      ...key,
-      id: createId(),
-      name,
-      secret_hash: Buffer.from(name),
-      ...more,
+      ...{ ...key, id: createId(), name, secret_hash: Buffer.from(name), ...more },
     });
     await tx('api_keys').insert(createKey('Shop', { expires_at: later(tx, 3) }));
     await tx('api_keys').insert(createKey('Old', { created_at: ago(tx, 60 * 24 * 50) }));
@@ -131,13 +127,8 @@ export function createSeeds(org: OrganizationSite) {
     const account = createId();
     await tx('pay_accounts').insert({ ...own, id: account, provider: 'sandbox' });
     const currency = { account_id: account, currency: 'GBP' };
-    await tx('pay_configs').insert({
-      ...own,
-      ...currency,
-      enabled: true,
-      invoices: '{}',
-      write_back: 'true',
-    });
+    const config = { enabled: true, invoices: '{}', write_back: 'true' };
+    await tx('pay_configs').insert({ ...own, ...currency, ...config });
     const pay = async (more: object): Promise<string> => {
       const id = createId();
       const payment = { ...own, ...currency, id, customer_id: '1', amount_minor: 100 };

@@ -66,11 +66,8 @@ describe('a slot', () => {
     await site.as((tx) => tx('views').where({ id: empty }).update(change));
     await site.deliver((await site.subscribe({ viewId: empty })).id);
     const [{ to, mail } = {}, ...others] = site.mails.delivered;
-    expect([to, mail?.subject, others]).toEqual([
-      ['ada@example.test'],
-      'Late Bcc: eve@example.test: no records',
-      [],
-    ]);
+    const subject = 'Late Bcc: eve@example.test: no records';
+    expect([to, mail?.subject, others]).toEqual([['ada@example.test'], subject, []]);
     expect(mail?.bcc).toBeUndefined();
     for (const words of ['There are no records.', 'no synced field "gone"'])
       expect(mail?.text).toContain(words);
@@ -124,11 +121,8 @@ describe('reading', () => {
       );
       if (rows[0].status === 'waiting') {
         waits.push(rows[0]);
-        expect((await site.deliveries(id))[0]).toMatchObject({
-          status: 'queued',
-          error: notPublished,
-          records: null,
-        });
+        const queued = { status: 'queued', error: notPublished, records: null };
+        expect((await site.deliveries(id))[0]).toMatchObject(queued);
       }
       await site.as((tx) => tx('subscription_slots').update({ next_attempt_at: new Date(0) }));
     }
@@ -139,10 +133,8 @@ describe('reading', () => {
     }
     expect(waits).toHaveLength(4);
     expect(await site.deliveries(id)).toMatchObject([{ status: 'failed', error: notPublished }]);
-    expect((await site.owner('get', `/subscriptions/${id}`)).body.lastSlot).toMatchObject({
-      error: notPublished,
-      deliveries: { failed: 1, queued: 0 },
-    });
+    const { lastSlot } = (await site.owner('get', `/subscriptions/${id}`)).body;
+    expect(lastSlot).toMatchObject({ error: notPublished, deliveries: { failed: 1, queued: 0 } });
   });
 
   it('hides the message of an internal error, which is in the log', async () => {

@@ -68,20 +68,10 @@ async function setUpPay(tx: Tx, { organizationId, account }: Owner): Promise<voi
   const own = { organization_id: organizationId };
   await tx('pay_accounts').insert({ ...own, id: account, provider: 'sandbox' });
   const writeBack = JSON.stringify({ account: null, refundAccount: '7' });
-  const mapping = {
-    recordType: 'invoice',
-    number: 'tranid',
-    amountDue: 'foreignamountunpaid',
-    customer: 'entity',
-  };
-  await tx('pay_configs').insert({
-    ...own,
-    account_id: account,
-    currency: 'GBP',
-    enabled: true,
-    invoices: JSON.stringify(mapping),
-    write_back: writeBack,
-  });
+  const columns = { number: 'tranid', amountDue: 'foreignamountunpaid', customer: 'entity' };
+  const invoices = JSON.stringify({ recordType: 'invoice', ...columns });
+  const config = { ...own, account_id: account, currency: 'GBP', enabled: true };
+  await tx('pay_configs').insert({ ...config, invoices, write_back: writeBack });
 }
 
 async function insertPayment(
@@ -91,21 +81,10 @@ async function insertPayment(
 ): Promise<string> {
   const [id, own] = [randomUUID(), { organization_id: organizationId }];
   const pence = invoices.reduce((sum, [, each]) => sum + each, 0);
-  const money = {
-    currency: 'GBP',
-    amount_minor: pence,
-    received_minor: pence,
-    provider_payment_id: `pay_${id.slice(0, 8)}`,
-  };
+  const money = { currency: 'GBP', amount_minor: pence, received_minor: pence };
   const state = { status: 'SUCCEEDED', succeeded_at: new Date() };
-  await tx('pay_payments').insert({
-    ...own,
-    ...money,
-    ...state,
-    id,
-    account_id: account,
-    customer_id: customer,
-  });
+  const at = { account_id: account, customer_id: customer, provider_payment_id: `pay_${id.slice(0, 8)}` };
+  await tx('pay_payments').insert({ ...own, ...money, ...state, ...at, id });
   const rows = invoices.map(([recordId, each], position) => ({
     ...{ ...own, payment_id: id, position, record_id: recordId, number: 'x' },
     ...{ amount_minor: each, due_minor: each, read_at: new Date() },
@@ -139,15 +118,11 @@ export async function openBooks(given?: TestDatabase) {
   };
   const account = randomUUID();
   await as(async (tx) => {
+    const binding = secretBinding(organizationId, 'erp-secrets');
     await tx('erp_connections').insert({
-      organization_id: organizationId,
-      kind: 'netsuite',
-      account_id: accountId,
+      ...{ organization_id: organizationId, kind: 'netsuite', account_id: accountId },
       settings: JSON.stringify(connection.settings),
-      secrets: ctx.keyring.encrypt(
-        JSON.stringify(connection.secrets),
-        secretBinding(organizationId, 'erp-secrets'),
-      ),
+      secrets: ctx.keyring.encrypt(JSON.stringify(connection.secrets), binding),
     });
     await setUpPay(tx, { organizationId, account });
   });
@@ -185,14 +160,9 @@ export async function openBooks(given?: TestDatabase) {
      */
     inErp: async (paymentId: string) => {
       const [row] = await ledger<Record<string, string>>(paymentTotals, [`portal-payment-${paymentId}`]);
-      const pence = (name: string): number => Number(row?.[name]);
-      return {
-        payments: pence('payments'),
-        total: pence('total'),
-        applied: pence('applied'),
-        refunded: pence('refunded'),
-        refunds: pence('refunds'),
-      };
+      const read = (name: string): number => Number(row?.[name]);
+      const pence = { total: read('total'), applied: read('applied'), refunded: read('refunded') };
+      return { payments: read('payments'), ...pence, refunds: read('refunds') };
     },
     /** Creates a customer; returns its id. */
     customer: (): Promise<string> =>
@@ -225,13 +195,8 @@ export async function openBooks(given?: TestDatabase) {
     refund: (paymentId: string, pence: number): Promise<string> =>
       as(async (tx) => {
         const id = randomUUID();
-        await tx('pay_refunds').insert({
-          id,
-          organization_id: organizationId,
-          payment_id: paymentId,
-          status: 'SUCCEEDED',
-          amount_minor: pence,
-        });
+        const of = { organization_id: organizationId, payment_id: paymentId };
+        await tx('pay_refunds').insert({ ...of, id, status: 'SUCCEEDED', amount_minor: pence });
         await enqueueErpDocument(tx, { organizationId, paymentId, refundId: id });
         return id;
       }),
@@ -249,14 +214,11 @@ export async function openBooks(given?: TestDatabase) {
       as((tx) => retryErpDocuments(tx, organizationId, paymentId)),
     /** Makes all pending documents due now. */
     makeDue: () =>
-      as((tx) =>
-        tx('pay_erp_documents')
-          .where({ status: 'PENDING' })
-          .update({
-            next_attempt_at: tx.raw("clock_timestamp() - interval '1 second'"),
-            holds_account_until: null,
-          }),
-      ),
+      as((tx) => {
+        const next_attempt_at = tx.raw("clock_timestamp() - interval '1 second'");
+        const due = { next_attempt_at, holds_account_until: null };
+        return tx('pay_erp_documents').where({ status: 'PENDING' }).update(due);
+      }),
     stop: async () => {
       await wire.stop();
       await erp.stop();
