@@ -87,8 +87,8 @@ export const platformSwitchOffs: readonly PlatformSwitchOff[] = [
     'platform/subscriptions/read-view.ts',
     'readCsv',
     `(original) => (records, ...given) => {
-      const csv = (tenant, query, signal) => records.csv(tenant, query, signal, { unmasked: true });
-      return original({ csv }, ...given);
+      const file = (tenant, query, form, signal) => records.file(tenant, query, form, signal, { unmasked: true });
+      return original({ file }, ...given);
     }`,
     'attachment of a mail',
   ),

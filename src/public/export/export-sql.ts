@@ -98,11 +98,15 @@ export function copyLinesStatement(
     ),
     columns: [
       { name: 'id', kind: plan.endpoint.idType === 'integer' ? 'digits' : 'text' },
-      { name: 'line', kind: 'number' },
+      { name: numberName(field), kind: 'number' },
       ...field.lines.map((line) => ({ name: line.name, kind: lineKind(line) })),
     ],
   };
 }
+
+/** The name of the column with the number of the line, which no field of the lines has. */
+const numberName = ({ lines }: LinesField): string =>
+  ['line', 'lineNumber'].find((name) => lines.every((line) => line.name !== name)) ?? '#';
 
 function lineKind({ type, asString, mask }: LinesField['lines'][number]): CellKind {
   if (mask !== null || isListType(type)) return 'text';
