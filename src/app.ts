@@ -21,6 +21,7 @@ import { redirectToOwnHost } from './http/own-host.ts';
 import { createConsole } from './http/pages/console-page.ts';
 import { errorPages } from './http/pages/error-page.ts';
 import { createInvitationPage } from './http/pages/invitation-page.ts';
+import { type PageAssets, readPageAssets } from './http/pages/page-assets.ts';
 import { createReferencePages } from './http/pages/reference-page.ts';
 import { createSandboxPayPages } from './http/pages/sandbox-pay-page.ts';
 import { createUnsubscribePages } from './http/pages/unsubscribe-page.ts';
@@ -100,27 +101,19 @@ function lazyMcpServer(ctx: ReadingCtx, usage: UsageCounter): ServeMcp {
 }
 
 /** The pages behind links in mails, those on which people sign in, and the one on which the sandbox is paid. */
-function mountSmallPages(app: Express, ctx: Ctx, failures: FailureLimit, demo: Demo | undefined): void {
-  const invitation = createInvitationPage();
-  app.use('/invitation-assets', invitation.assets);
-  app.get('/invitations/accept', invitation.page);
-  app.use(
-    '/unsubscribe',
-    createUnsubscribePages(
-      ctx,
-      failures,
-      { find: readLinkState, unsubscribe, resubscribe },
-      invitation.stylesheet,
-    ),
-  );
-  const paying = createSandboxPayPages(ctx, failures, invitation.stylesheet);
-  app.use('/pay-assets', paying.assets);
-  app.use('/pay/sandbox', paying.pages);
-  const { stylesheet } = invitation;
-  app.use(
-    '/auth',
-    createSignInRouter(ctx, { failures, demo, sendCodeMail: createCodeMailSender(), stylesheet }),
-  );
+function mountSmallPages(
+  app: Express,
+  ctx: Ctx,
+  failures: FailureLimit,
+  assets: PageAssets,
+  demo: Demo | undefined,
+): void {
+  const { smallPage: files } = assets;
+  app.get('/invitations/accept', createInvitationPage(assets));
+  const links = { find: readLinkState, unsubscribe, resubscribe };
+  app.use('/unsubscribe', createUnsubscribePages(ctx, failures, links, files));
+  app.use('/pay/sandbox', createSandboxPayPages(ctx, failures, assets));
+  app.use('/auth', createSignInRouter(ctx, { failures, demo, sendCodeMail: createCodeMailSender(), files }));
 }
 
 /** The page at /, and the console to which it leads. */
@@ -128,14 +121,13 @@ function mountConsole(
   app: Express,
   ctx: Ctx,
   failures: FailureLimit,
-  consoleFolder: string | undefined,
-  demo: Demo | undefined,
+  assets: PageAssets,
+  { consoleFolder, demo }: { consoleFolder: string | undefined; demo: Demo | undefined },
 ): void {
   const ownHost = redirectToOwnHost(ctx.settings.publicUrl);
-  const welcome = createWelcomePage(ctx, failures, (req) =>
+  const welcome = createWelcomePage(ctx, failures, assets, (req) =>
     isFromThisMachine(req, ctx.settings) ? demo : undefined,
   );
-  app.use('/welcome-assets', welcome.assets);
   app.get('/', ownHost, welcome.page);
   app.get('/reference', welcome.openReference);
   app.use('/console', ownHost, createConsole(consoleFolder));
@@ -154,7 +146,8 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
     requestLog(ctx.log, ctx.clock, createSecurityHeaders(ctx.settings), options.onServed),
     assertHeaders,
   );
-  const pages = createReferencePages();
+  const assets = readPageAssets();
+  const pages = createReferencePages(assets);
   const usage = options.usage ?? startUsageCounter(ctx);
   const verify = lazyTokenVerifier(ctx);
   const failures = createFailureLimit(ctx);
@@ -173,16 +166,16 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
   app.use(pendingHeadersMiddleware);
   if (options.gate !== undefined)
     app.use(['/unsubscribe', '/pay/sandbox', '/auth', platformBase, mcpPath], options.gate);
-  app.use('/reference-assets', pages.assets);
+  app.use('/assets', assets.handler);
   app.get(`${platformBase}/openapi/preview`, pages.platform);
   const demo = options.demoOwner && createDemo(ctx, options.demoOwner);
-  mountSmallPages(app, ctx, failures, demo);
-  mountConsole(app, ctx, failures, options.consoleFolder, demo);
+  mountSmallPages(app, ctx, failures, assets, demo);
+  mountConsole(app, ctx, failures, assets, { consoleFolder: options.consoleFolder, demo });
   app.use(platformBase, platformRouter(ctx, verify, failures, options.streams ?? {}));
   app.get(metadataPaths, serveResourceMetadata(ctx));
   app.use(mcpPath, createMcpRouter(ctx, verify, failures, lazyMcpServer(ctx, usage)));
   app.use(notFoundHandler);
-  app.use(errorPages(ctx, platformBase));
+  app.use(errorPages(ctx, platformBase, assets.smallPage));
   app.use(errorHandler(ctx.log));
   return app;
 }

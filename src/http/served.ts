@@ -14,8 +14,7 @@ const prefixes: readonly (readonly [string, ServedRoute])[] = [
   ['/mcp', { route: '/mcp', kind: 'mcp' }],
   ['/auth/', { route: '/auth/*', kind: 'page' }],
   ['/invitations/', { route: '/invitations/*', kind: 'page' }],
-  ['/invitation-assets/', { route: '/invitation-assets/*', kind: 'page' }],
-  ['/reference-assets/', { route: '/reference-assets/*', kind: 'page' }],
+  ['/assets/', { route: '/assets/*', kind: 'page' }],
   ['/unsubscribe', { route: '/unsubscribe', kind: 'page' }],
   ['/.well-known/', { route: '/.well-known/*', kind: 'other' }],
 ];

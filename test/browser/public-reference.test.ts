@@ -45,7 +45,7 @@ describe('the shell of the public reference', () => {
 
   it('serves the listed files as immutable, and no others', async () => {
     const { text } = await readShell('v1');
-    const folder = /\/reference-assets\/[0-9a-f]{16}/.exec(text)?.[0] ?? '';
+    const folder = /\/assets\/[0-9a-f]{16}/.exec(text)?.[0] ?? '';
     const script = await fetch(`${reference.site.origin}${folder}/public.js`);
     expect(script.status).toBe(200);
     expect(script.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
@@ -62,7 +62,7 @@ describe('the shell of the public reference', () => {
     ]) {
       expect((await fetch(`${reference.site.origin}${folder}/${name}`)).status).toBe(404);
     }
-    expect((await fetch(`${reference.site.origin}/reference-assets/0000000000000000/public.js`)).status).toBe(
+    expect((await fetch(`${reference.site.origin}/assets/0000000000000000/reference/public.js`)).status).toBe(
       404,
     );
   });

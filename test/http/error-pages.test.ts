@@ -25,7 +25,7 @@ describe('an address at which there is nothing', () => {
     '/auth/nothing',
     '/unsubscribe/undo',
     '/pay/sandbox',
-    '/reference-assets/0/x.js',
+    '/assets/0/x.js',
     '/openapi',
     '/%E0%A4%A',
     '/api',
@@ -49,7 +49,7 @@ describe('an address at which there is nothing', () => {
       'cache-control': 'no-store',
       vary: expect.stringContaining('Accept'),
     });
-    expect(page.headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-/);
+    expect(page.headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'self'; /);
     expect(stripTags(page.text)).not.toMatch(/[{}"]/);
     expect((await open(address).then(({ text }) => text)).includes('<script')).toBe(false);
   });
@@ -71,7 +71,14 @@ describe('an address at which there is nothing', () => {
 
   it('keeps the status and headers of the error', async () => {
     const [page, body] = [await open('/api/public/v9/nothing'), await open('/api/public/v9/nothing', '*/*')];
-    const own = ['content-length', 'content-security-policy', 'content-type', 'date', 'x-request-id'];
+    const own = [
+      'content-length',
+      'content-security-policy',
+      'content-type',
+      'date',
+      'x-request-id',
+      'x-robots-tag',
+    ];
     const shared = ({ headers }: typeof page) =>
       Object.fromEntries(Object.entries(headers).filter(([name]) => !own.includes(name)));
     expect([page.status, shared(page)]).toEqual([401, shared(body)]);

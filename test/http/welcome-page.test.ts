@@ -41,14 +41,12 @@ describe('GET /', () => {
 
   it('has its files', async () => {
     const { text } = await open('/');
-    const files = [...text.matchAll(/(?:href|src)="(\/welcome-assets\/[^"]+)"/g)].map(
-      ([, address = '']) => address,
-    );
+    const files = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, address = '']) => address);
     const names = files.map((address) => address.split('/').at(-1));
-    expect(names).toEqual(['tokens.css', 'welcome.css', 'theme.js']);
+    expect(names).toEqual(['icon.svg', 'tokens.css', 'welcome.css', 'theme.js', 'icon.svg']);
     for (const address of files)
       expect((await open(address)).headers['cache-control']).toContain('immutable');
-    await open('/welcome-assets/0/welcome.css').expect(404);
+    await open('/assets/0/welcome/welcome.css').expect(404);
   });
 
   it('says how to configure sign-in where there is none', async () => {

@@ -25,18 +25,15 @@ type Layer = {
 /** Routes besides the operations of the OpenAPI document, and why they are not part of it. */
 const pages: Readonly<Record<string, string>> = {
   'GET /': 'the welcome page, or on to the console',
-  'USE /welcome-assets': 'files of that page',
   'GET /reference': 'form of that page',
   'USE /console': 'the console: one page and its files',
   'GET /api/platform/v1/openapi/preview': 'the reference as a page',
   'USE /api/public': 'describes itself, version by version',
-  'USE /reference-assets': 'files of the reference pages',
-  'USE /invitation-assets': 'files of small pages',
+  'USE /assets': 'files of pages',
   'GET /invitations/accept': 'page of a mail',
   'GET /unsubscribe': 'page of a mail',
   'POST /unsubscribe': 'RFC 8058',
   'POST /unsubscribe/undo': 'button of that page',
-  'USE /pay-assets': 'files of the payment page',
   'ALL /pay/sandbox/:token': 'refuses other methods',
   'GET /pay/sandbox/:token': 'page of the built-in payment provider',
   'POST /pay/sandbox/:token': 'form of that page',
@@ -181,8 +178,8 @@ describe('the mounted routes', () => {
     const tools = ['/debug', '/metrics', '/admin', '/server-status', '/actuator/env', '/graphql'];
     const files = ['/.env', '/.git/config', '/swagger.json', '/openapi.json', '//etc/passwd'];
     const versions = ['', '/v0/whoami', '/v2/whoami', '/V1/whoami'].map((path) => `/api/platform${path}`);
-    const outside = ['/reference-assets/../package.json', '/reference-assets/%2e%2e/%2e%2e/package.json'];
-    const more = ['/API/platform/v1/whoami', '/pay-assets/..%2f..%2fconfig.ts', '/invitation-assets/'];
+    const outside = ['/assets/../package.json', '/assets/%2e%2e/%2e%2e/package.json'];
+    const more = ['/API/platform/v1/whoami', '/assets/..%2f..%2fconfig.ts', '/assets/'];
     for (const path of [...tools, ...files, ...versions, ...outside, ...more]) {
       const { status, text } = await server.send({ method: 'GET', path });
       expect([path, status, JSON.parse(text).error.code]).toEqual([path, 404, 'NOT_FOUND']);

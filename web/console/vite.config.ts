@@ -52,8 +52,12 @@ function licenceTexts(): Plugin {
         if (licence === undefined) throw new Error(`${name} has no licence file`);
         return `${name} ${version}\n\n${readFileSync(path.join(folder, licence), 'utf8').trim()}\n`;
       });
+      const shared = new URL('../shared/', import.meta.url);
+      const copied = readdirSync(shared)
+        .filter((name) => name.endsWith('-LICENSE.txt'))
+        .map((name) => `${name.split('-')[0]}\n\n${readFileSync(new URL(name, shared), 'utf8').trim()}\n`);
       file = this.getFileName(
-        this.emitFile({ type: 'asset', name: 'licences.txt', source: texts.join('\n\n') }),
+        this.emitFile({ type: 'asset', name: 'licences.txt', source: [...texts, ...copied].join('\n\n') }),
       );
     },
     transformIndexHtml: {

@@ -2,9 +2,7 @@
 // Test cards are chosen by name; there is no field into which a card number could be typed. The token in the
 // URL is the only credential, so the request log omits it. No script, no cookie; the page links only to the
 // checkout's success and cancel URLs.
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import express, { type Request, type RequestHandler, type Response, Router } from 'express';
+import express, { type Request, type Response, Router } from 'express';
 import type { Ctx } from '../../core/ctx.ts';
 import { escapeHtml } from '../../core/escape-html.ts';
 import {
@@ -14,10 +12,8 @@ import {
   payByCard,
 } from '../../gateways/payments/sandbox/pay-session.ts';
 import type { FailureLimit } from '../failure-limit.ts';
-import { renderSmallPage, setPrivatePageHeaders } from './small-page.ts';
-import { assetsVersion, readAsset, serveAssets } from './static-page.ts';
-
-const folder = fileURLToPath(new URL('../../../web/payments/', import.meta.url));
+import type { PageAssets } from './page-assets.ts';
+import { renderSmallPage, type SmallPageFiles, setPrivatePageHeaders } from './small-page.ts';
 
 /**
  * Formats the amount with exactly the decimal places that it has; the string is never converted to a number.
@@ -33,12 +29,12 @@ const shownAmount = (amount: string, currency: string): string => {
   return format.format(amount as Intl.StringNumericLiteral);
 };
 
-const document = (title: string, body: string, stylesheets: readonly string[]): string =>
+const document = (title: string, body: string, files: SmallPageFiles): string =>
   renderSmallPage({
     title: `${title} · Sandbox`,
-    header: '<p>Sandbox payments</p><p class="test">Test mode: no money moves</p>',
+    header: '<p class="test">Test mode: no money moves</p>',
     body,
-    stylesheets,
+    files,
   });
 
 function bill({ payee, title, items, amount, currency }: PaySession): string {
@@ -117,17 +113,16 @@ function ending(session: PaySession, { heading, says, isPaid }: Ending): string 
   return `    <h1>${heading}</h1>
     <p>${escapeHtml(says(session))}</p>
 ${bill(session)}
-    <p class="actions"><a class="button" href="${escapeHtml(address)}">Back to ${escapeHtml(new URL(address).host)}</a></p>`;
+    <p class="actions"><a class="main" href="${escapeHtml(address)}">Back to ${escapeHtml(new URL(address).host)}</a></p>`;
 }
 
-function contentPolicy(session: PaySession | undefined): string {
+function listTargets(session: PaySession | undefined): string {
   // Browsers check the redirect after a form submission against the same list.
   const targets =
     session === undefined
       ? []
       : [session.successUrl, session.cancelUrl].map((address) => new URL(address).origin);
-  const form = [...new Set(["'self'", ...targets])].join(' ');
-  return `default-src 'none'; style-src 'self'; img-src data:; form-action ${form}; base-uri 'none'; frame-ancestors 'none'`;
+  return [...new Set(["'self'", ...targets])].join(' ');
 }
 
 /**
@@ -135,7 +130,7 @@ function contentPolicy(session: PaySession | undefined): string {
  * origin.
  */
 const setHeaders = (res: Response, session: PaySession | undefined): void =>
-  setPrivatePageHeaders(res, contentPolicy(session), 'same-origin');
+  setPrivatePageHeaders(res, listTargets(session));
 
 /**
  * Judged by the headers that browsers set. A client that sends neither is no browser, so no other page can
@@ -165,11 +160,11 @@ async function payOrCancel(
   return { session, next: isCanceling ? session.cancelUrl : session.successUrl };
 }
 
-function createPages(ctx: Ctx, failures: FailureLimit, stylesheets: readonly string[]): Router {
+function createPages(ctx: Ctx, failures: FailureLimit, files: SmallPageFiles): Router {
   const refuse = (res: Response, status: number, heading: string, text: string): void => {
     setHeaders(res, undefined);
     res.status(status).type('html');
-    res.send(document(heading, `    <h1>${heading}</h1>\n    <p>${text}</p>`, stylesheets));
+    res.send(document(heading, `    <h1>${heading}</h1>\n    <p>${text}</p>`, files));
   };
   const unknown = async (req: Request, res: Response): Promise<void> => {
     await failures.countGuess(req);
@@ -191,7 +186,7 @@ function createPages(ctx: Ctx, failures: FailureLimit, stylesheets: readonly str
     const body = state === 'open' ? form(session) : ending(session, endings[state]);
     res
       .type('html')
-      .send(document(state === 'open' ? `Pay ${session.payee}` : endings[state].heading, body, stylesheets));
+      .send(document(state === 'open' ? `Pay ${session.payee}` : endings[state].heading, body, files));
   });
   address.post(
     express.urlencoded({ extended: false, limit: 4_096, parameterLimit: 10 }),
@@ -216,19 +211,13 @@ function createPages(ctx: Ctx, failures: FailureLimit, stylesheets: readonly str
   return pages;
 }
 
-/**
- * Mount `pages` at /pay/sandbox and `assets` at /pay-assets; `stylesheet` is the URL of the one that small
- * pages share.
- */
-export function createSandboxPayPages(
+/** Mount it at /pay/sandbox. */
+export const createSandboxPayPages = (
   ctx: Ctx,
   failures: FailureLimit,
-  stylesheet: string,
-): { pages: Router; assets: RequestHandler } {
-  const assets = new Map([['pay.css', readAsset(path.join(folder, 'pay.css'))]]);
-  const version = assetsVersion(assets);
-  return {
-    pages: createPages(ctx, failures, [stylesheet, `/pay-assets/${version}/pay.css`]),
-    assets: serveAssets(assets, version),
-  };
-}
+  { address, smallPage }: PageAssets,
+): Router =>
+  createPages(ctx, failures, {
+    ...smallPage,
+    stylesheets: [...smallPage.stylesheets, `${address}/payments/pay.css`],
+  });

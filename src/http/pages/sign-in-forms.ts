@@ -5,21 +5,12 @@ import type { AppError } from '../../core/errors.ts';
 import { escapeHtml } from '../../core/escape-html.ts';
 import { linkMinutes } from '../../identity/sign-in-link.ts';
 import { setErrorHeaders } from '../errors.ts';
-import { renderSmallPage, setPrivatePageHeaders } from './small-page.ts';
+import { renderSmallPage, type SmallPageFiles, setPrivatePageHeaders } from './small-page.ts';
 
-const contentPolicy =
-  "default-src 'none'; style-src 'self'; font-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+type Shown = { readonly files: SmallPageFiles; readonly problem?: AppError | undefined };
 
-type Shown = { readonly stylesheet: string; readonly problem?: AppError | undefined };
-
-function send(
-  res: Response,
-  heading: string,
-  lines: readonly string[],
-  { stylesheet, problem }: Shown,
-): void {
-  // Without a referrer browsers send forms with `Origin: null`.
-  setPrivatePageHeaders(res, contentPolicy, 'same-origin');
+function send(res: Response, heading: string, lines: readonly string[], { files, problem }: Shown): void {
+  setPrivatePageHeaders(res, "'self'");
   if (problem !== undefined) setErrorHeaders(res, problem);
   const shown =
     problem === undefined
@@ -30,9 +21,8 @@ function send(
   res.type('html').send(
     renderSmallPage({
       title: `${heading} · Portal Service`,
-      header: '<p><a href="/">Portal Service</a></p>',
       body: [`<h1>${heading}</h1>`, ...shown, ...lines].map((line) => `    ${line}`).join('\n'),
-      stylesheets: [stylesheet],
+      files,
     }),
   );
 }
@@ -84,7 +74,7 @@ export function sendCodeForm(
   send(res, 'Enter the code', lines, shown);
 }
 
-export const sendOtherBrowserPage = (res: Response, stylesheet: string): void =>
+export const sendOtherBrowserPage = (res: Response, files: SmallPageFiles): void =>
   send(
     res,
     'Return to the other browser',
@@ -92,12 +82,12 @@ export const sendOtherBrowserPage = (res: Response, stylesheet: string): void =>
       '<p>The code works in the browser in which you asked for it. Enter the six digits of the mail there.</p>',
       '<p>If this is that browser, the ten minutes are over, or a newer code was requested: use the latest mail, or <a href="/auth/login">request another code</a>.</p>',
     ],
-    { stylesheet },
+    { files },
   );
 
 export const sendLinkPage = (
   res: Response,
-  { email, token, stylesheet }: { email: string; token: string; stylesheet: string },
+  { email, token, files }: { email: string; token: string; files: SmallPageFiles },
 ): void =>
   send(
     res,
@@ -109,5 +99,5 @@ export const sendLinkPage = (
       `<button type="submit">Sign in as ${escapeHtml(email)}</button>`,
       '</form>',
     ],
-    { stylesheet },
+    { files },
   );

@@ -3,6 +3,7 @@ import type { Response } from 'express';
 import type { AppError } from '../../core/errors.ts';
 import { startAgain } from '../../identity/provider.ts';
 import { detailForPage, sendErrorPage } from './error-page.ts';
+import type { SmallPageFiles } from './small-page.ts';
 
 /** As someone else when this person has no access; nothing to try where there is no page to sign in. */
 function retry({ status }: AppError, hasPage: boolean) {
@@ -11,11 +12,21 @@ function retry({ status }: AppError, hasPage: boolean) {
   return { label: 'Sign in again', path: '/auth/login' };
 }
 
-export function sendSignInError(res: Response, problem: AppError, hasPage: boolean): void {
+export function sendSignInError(
+  res: Response,
+  problem: AppError,
+  hasPage: boolean,
+  files: SmallPageFiles,
+): void {
   const reason = problem.details[0]?.code === 'unavailable' ? undefined : detailForPage(problem);
   // The button says how to start again.
-  sendErrorPage(res, problem, {
-    reason: reason === startAgain ? undefined : reason,
-    action: retry(problem, hasPage),
-  });
+  sendErrorPage(
+    res,
+    problem,
+    {
+      reason: reason === startAgain ? undefined : reason,
+      action: retry(problem, hasPage),
+    },
+    files,
+  );
 }

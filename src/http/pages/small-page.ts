@@ -3,15 +3,18 @@
 import type { Response } from 'express';
 import { escapeHtml } from '../../core/escape-html.ts';
 
-/** `title` is text; `header` and `body` are HTML. */
+/** The addresses of what small pages load. */
+export type SmallPageFiles = { readonly stylesheets: readonly string[]; readonly icon: string };
+
+/** `title` is text; `header`, next to the name of the service, and `body` are HTML. */
 type SmallPage = {
   readonly title: string;
-  readonly header: string;
+  readonly header?: string;
   readonly body: string;
-  readonly stylesheets: readonly string[];
+  readonly files: SmallPageFiles;
 };
 
-export const renderSmallPage = ({ title, header, body, stylesheets }: SmallPage): string => `<!doctype html>
+export const renderSmallPage = ({ title, header = '', body, files }: SmallPage): string => `<!doctype html>
 <html lang="en">
 <head>
   <meta charset="utf-8">
@@ -19,11 +22,11 @@ export const renderSmallPage = ({ title, header, body, stylesheets }: SmallPage)
   <meta name="color-scheme" content="light dark">
   <meta name="robots" content="noindex">
   <title>${escapeHtml(title)}</title>
-  <link rel="icon" href="data:,">
-${stylesheets.map((address) => `  <link rel="stylesheet" href="${address}">`).join('\n')}
+  <link rel="icon" type="image/svg+xml" href="${files.icon}">
+${files.stylesheets.map((address) => `  <link rel="stylesheet" href="${address}">`).join('\n')}
 </head>
 <body>
-  <header>${header}</header>
+  <header><a class="product" href="/"><img src="${files.icon}" alt="" width="24" height="24">Portal Service</a>${header}</header>
   <main>
 ${body}
   </main>
@@ -31,13 +34,16 @@ ${body}
 </html>
 `;
 
-export function setPrivatePageHeaders(
-  res: Response,
-  contentPolicy: string,
-  referrerPolicy: 'no-referrer' | 'same-origin',
-): void {
-  res.setHeader('Content-Security-Policy', contentPolicy);
-  res.setHeader('Referrer-Policy', referrerPolicy);
+/**
+ * For a page whose address or content is one person's: own styles and pictures alone, no caching, no indexing.
+ * `formAction`: where its forms may lead; without a referrer browsers would send them with `Origin: null`.
+ */
+export function setPrivatePageHeaders(res: Response, formAction: string | null): void {
+  res.setHeader(
+    'Content-Security-Policy',
+    `default-src 'none'; style-src 'self'; font-src 'self'; img-src 'self' data:; form-action ${formAction ?? "'none'"}; base-uri 'none'; frame-ancestors 'none'`,
+  );
+  res.setHeader('Referrer-Policy', formAction === null ? 'no-referrer' : 'same-origin');
   res.setHeader('X-Robots-Tag', 'noindex');
   res.setHeader('Cache-Control', 'no-store');
 }

@@ -5,7 +5,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import type { Ctx } from '../../core/ctx.ts';
 import { escapeHtml } from '../../core/escape-html.ts';
 import type { FailureLimit } from '../failure-limit.ts';
-import { renderSmallPage, setPrivatePageHeaders } from './small-page.ts';
+import { renderSmallPage, type SmallPageFiles, setPrivatePageHeaders } from './small-page.ts';
 
 /** `ended`: the organization removed the address from the list. */
 export type LinkState = {
@@ -23,19 +23,15 @@ export type UnsubscribeLinks = {
   resubscribe(ctx: Ctx, token: string, caller: LinkCaller): Promise<LinkState | undefined>;
 };
 
-const contentPolicy =
-  "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-
 type Page = {
   readonly heading: string;
   readonly paragraphs: readonly string[];
   readonly button?: { readonly label: string; readonly path: string };
 };
 
-const render = ({ heading, paragraphs, button }: Page, token: string, stylesheet: string): string =>
+const render = ({ heading, paragraphs, button }: Page, token: string, files: SmallPageFiles): string =>
   renderSmallPage({
     title: `${heading} · Portal Service`,
-    header: '<p>Portal Service</p>',
     body: `    <h1>${heading}</h1>
 ${paragraphs.map((text) => `    <p>${escapeHtml(text)}</p>`).join('\n')}
 ${
@@ -43,7 +39,7 @@ ${
     ? ''
     : `    <form method="post" action="${button.path}?token=${encodeURIComponent(token)}"><button type="submit">${button.label}</button></form>`
 }`,
-    stylesheets: [stylesheet],
+    files,
   });
 
 const undo = { label: 'Subscribe again', path: '/unsubscribe/undo' };
@@ -78,10 +74,12 @@ function choosePage(found: LinkState | undefined): Page {
   };
 }
 
-function send(res: Response, found: LinkState | undefined, token: string, stylesheet: string): void {
-  setPrivatePageHeaders(res, contentPolicy, 'no-referrer');
+function send(res: Response, found: LinkState | undefined, token: string, files: SmallPageFiles): void {
+  setPrivatePageHeaders(res, "'self'");
+  // The link is the credential: no other page learns it, not even one of this service.
+  res.setHeader('Referrer-Policy', 'no-referrer');
   res.status(found === undefined ? 404 : 200).type('html');
-  res.send(render(choosePage(found), token, stylesheet));
+  res.send(render(choosePage(found), token, files));
 }
 
 const readToken = ({ query }: Request): string => (typeof query['token'] === 'string' ? query['token'] : '');
@@ -94,7 +92,7 @@ export function createUnsubscribePages(
   ctx: Ctx,
   failures: FailureLimit,
   links: UnsubscribeLinks,
-  stylesheet: string,
+  files: SmallPageFiles,
 ): Router {
   const toLinkCaller = (req: Request, res: Response): LinkCaller => ({
     ip: req.ip ?? '',
@@ -106,7 +104,7 @@ export function createUnsubscribePages(
       const token = readToken(req);
       const found = await find(ctx, token, toLinkCaller(req, res));
       if (found === undefined) await failures.countGuess(req);
-      send(res, found, token, stylesheet);
+      send(res, found, token, files);
     };
   const pages = Router({ caseSensitive: true });
   pages.get('/', page(links.find));

@@ -2,7 +2,6 @@
 // is the same for everyone who isn't signed in; someone who is goes on to the console.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Request, RequestHandler } from 'express';
 import type { Ctx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
@@ -12,10 +11,8 @@ import { hasSignInPage } from '../../identity/sign-in.ts';
 import { allowsSignInLinks } from '../../identity/sign-in-link.ts';
 import { sessionCookies } from '../cookies.ts';
 import type { FailureLimit } from '../failure-limit.ts';
-import { type Asset, assetsVersion, readAsset, serveAssets, serveText } from './static-page.ts';
-
-const folder = fileURLToPath(new URL('../../../web/welcome/', import.meta.url));
-const shared = fileURLToPath(new URL('../../../web/shared/', import.meta.url));
+import { type PageAssets, webFolder } from './page-assets.ts';
+import { serveText } from './static-page.ts';
 
 const demoEntrance = `<form method="post" action="/auth/demo"><button type="submit" class="main">Open the console as the demo's owner</button></form>
       <p class="fine">Or <a href="/auth/login?returnTo=/console&amp;prompt=login">sign in as another person of the demo</a>: an editor, a viewer or a newcomer without an organization.</p>`;
@@ -36,21 +33,16 @@ const chooseEntrance = ({ settings }: Pick<Ctx, 'settings'>): string => {
 type DemoOf = (req: Request) => { isReady(): Promise<boolean> } | undefined;
 const preparationSeconds = 2;
 
-/** Mount `assets` at /welcome-assets, `page` for GET / and `openReference` for GET /reference. */
+/** Mount `page` for GET / and `openReference` for GET /reference. */
 export function createWelcomePage(
   ctx: Ctx,
   failures: FailureLimit,
+  { address }: PageAssets,
   findDemo: DemoOf,
-): { assets: RequestHandler; page: RequestHandler; openReference: RequestHandler } {
-  const assets = new Map<string, Asset>(
-    [path.join(folder, 'welcome.css'), path.join(shared, 'tokens.css'), path.join(shared, 'theme.js')].map(
-      (file) => [path.basename(file), readAsset(file)],
-    ),
-  );
-  const version = assetsVersion(assets);
-  const template = readFileSync(path.join(folder, 'welcome.html'), 'utf8').replaceAll(
+): { page: RequestHandler; openReference: RequestHandler } {
+  const template = readFileSync(path.join(webFolder, 'welcome', 'welcome.html'), 'utf8').replaceAll(
     '{{assets}}',
-    `/welcome-assets/${version}`,
+    address,
   );
   const pageWith = (entrance: string): RequestHandler =>
     serveText(
@@ -60,7 +52,6 @@ export function createWelcomePage(
   const [ready, preparing] = [pageWith(demoEntrance), pageWith(demoPreparation)];
   const plain = pageWith(chooseEntrance(ctx));
   return {
-    assets: serveAssets(assets, version),
     openReference,
     page: async (req, res, next) => {
       const tokens = sessionCookies(req, ctx.settings.publicUrl);

@@ -9,6 +9,7 @@ import { sessionCookies } from '../cookies.ts';
 import type { FailureLimit } from '../failure-limit.ts';
 import { redirectToOwnHost } from '../own-host.ts';
 import { sendLinkPage } from '../pages/sign-in-forms.ts';
+import type { SmallPageFiles } from '../pages/small-page.ts';
 import {
   assertFromOwnPage,
   isFromThisMachine,
@@ -26,7 +27,7 @@ const Token = z.strictObject({ token: z.string().max(1_000) });
 export function mountSignInLink(
   router: Router,
   ctx: Ctx,
-  { failures, stylesheet }: { failures: FailureLimit; stylesheet: string },
+  { failures, files }: { failures: FailureLimit; files: SmallPageFiles },
 ): void {
   const { publicUrl } = ctx.settings;
 
@@ -34,7 +35,7 @@ export function mountSignInLink(
     if (!isFromThisMachine(req, ctx.settings))
       throw new AppError('NOT_FOUND', 'There is nothing at this address');
     const { token } = parseQuery(Token, req);
-    sendLinkPage(res, { email: await readSignInLink(ctx, token), token, stylesheet });
+    sendLinkPage(res, { email: await readSignInLink(ctx, token), token, files });
   };
 
   const signIn: RequestHandler = async (req, res) => {

@@ -18,6 +18,7 @@ import { callerNetwork } from '../caller-address.ts';
 import { attemptCookiePath, listCookieValues, sessionCookies, toCookieName } from '../cookies.ts';
 import type { FailureLimit } from '../failure-limit.ts';
 import { sendAddressForm, sendCodeForm, sendOtherBrowserPage } from '../pages/sign-in-forms.ts';
+import type { SmallPageFiles } from '../pages/small-page.ts';
 import {
   createCookieOptions,
   methodNotAllowed,
@@ -60,7 +61,7 @@ function deliver(ctx: Ctx, { id, email, code }: StartedCode, browser: string, se
 type Options = {
   readonly failures: FailureLimit;
   readonly send: SendCodeMail;
-  readonly stylesheet: string;
+  readonly files: SmallPageFiles;
 };
 /** With the names and the options of the two cookies. */
 type Mount = Options & {
@@ -92,10 +93,10 @@ const showCodeForm =
   (req, res) => {
     const { request } = parseQuery(CodeQuery, req);
     const attempt = findAttempt(mount, req);
-    const { stylesheet } = mount;
+    const { files } = mount;
     if (attempt === undefined || (request !== undefined && request !== attempt.id))
-      return sendOtherBrowserPage(res, stylesheet);
-    sendCodeForm(res, { email: attempt.email, stylesheet });
+      return sendOtherBrowserPage(res, files);
+    sendCodeForm(res, { email: attempt.email, files });
   };
 
 const signIn =
@@ -124,7 +125,7 @@ const GivenAddress = z
 /** Adds /mail and /code below /auth. */
 export function mountMailedCode(router: Router, ctx: Ctx, options: Options): void {
   const { publicUrl } = ctx.settings;
-  const { stylesheet } = options;
+  const { files } = options;
   const mount: Mount = {
     ...options,
     ctx,
@@ -133,9 +134,9 @@ export function mountMailedCode(router: Router, ctx: Ctx, options: Options): voi
     cookie: createCookieOptions(publicUrl, attemptCookiePath(publicUrl)),
   };
   const inAddressForm = (res: Response, problem: AppError, req: Request): void =>
-    sendAddressForm(res, { ...GivenAddress.parse(req.body), provider: false, stylesheet, problem });
+    sendAddressForm(res, { ...GivenAddress.parse(req.body), provider: false, files, problem });
   const inCodeForm = (res: Response, problem: AppError, req: Request): void =>
-    sendCodeForm(res, { email: findAttempt(mount, req)?.email, stylesheet, problem });
+    sendCodeForm(res, { email: findAttempt(mount, req)?.email, files, problem });
   router
     .post('/mail', readForm, askForCode(mount), showInForm(inAddressForm))
     .all('/mail', methodNotAllowed('POST'))

@@ -15,6 +15,7 @@ import type { FailureLimit } from '../failure-limit.ts';
 import { wantsPage } from '../pages/error-page.ts';
 import { sendAddressForm } from '../pages/sign-in-forms.ts';
 import { sendSignInError } from '../pages/sign-in-page.ts';
+import type { SmallPageFiles } from '../pages/small-page.ts';
 import { createCookieOptions, methodNotAllowed, parseQuery, toClientInfo } from './browser.ts';
 import { type Demo, signInDemo } from './demo.ts';
 import { mountSignInLink } from './link.ts';
@@ -31,12 +32,12 @@ const LoginQuery = z.strictObject({
  * Renders errors of /auth as an HTML page for browsers; for programs the next error handler sends the usual
  * body.
  */
-function errorPage(ctx: Ctx): ErrorRequestHandler {
+function errorPage(ctx: Ctx, files: SmallPageFiles): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
     if (res.headersSent || !wantsPage(req)) return next(error);
     const shown = toAppError(error);
     logFailure(ctx.log, getRequestId(res), shown, error);
-    sendSignInError(res, shown, hasSignInPage(ctx.settings));
+    sendSignInError(res, shown, hasSignInPage(ctx.settings), files);
   };
 }
 
@@ -45,14 +46,14 @@ function errorPage(ctx: Ctx): ErrorRequestHandler {
  * provider, a button for it.
  */
 const login =
-  (ctx: Ctx, provider: ProviderSignIn | undefined, stylesheet: string): RequestHandler =>
+  (ctx: Ctx, provider: ProviderSignIn | undefined, files: SmallPageFiles): RequestHandler =>
   async (req, res, next) => {
     const { returnTo, prompt, with: way } = parseQuery(LoginQuery, req);
     const { publicUrl, signIn } = ctx.settings;
     if (provider !== undefined && (!signIn.byMail || prompt !== undefined || way === 'provider'))
       return provider.login({ returnTo, prompt }, req, res, next);
     resolveReturnUrl(returnTo, publicUrl);
-    sendAddressForm(res, { email: '', returnTo, provider: provider !== undefined, stylesheet });
+    sendAddressForm(res, { email: '', returnTo, provider: provider !== undefined, files });
   };
 
 const logout =
@@ -92,14 +93,13 @@ export type SignInOptions = {
   readonly failures: FailureLimit;
   readonly demo: Demo | undefined;
   readonly sendCodeMail: SendCodeMail;
-  /** The URL of the one that small pages share. */
-  readonly stylesheet: string;
+  readonly files: SmallPageFiles;
 };
 
 /** Mount it at /auth. Handlers of what isn't configured throw 404. */
 export function createSignInRouter(ctx: Ctx, options: SignInOptions): Router {
   const router = Router({ caseSensitive: true });
-  const { failures, demo, sendCodeMail, stylesheet } = options;
+  const { failures, demo, sendCodeMail, files } = options;
   const { oidc, signIn } = ctx.settings;
   router.use((_req, res, next) => {
     res.setHeader('Cache-Control', 'no-store');
@@ -107,18 +107,18 @@ export function createSignInRouter(ctx: Ctx, options: SignInOptions): Router {
   });
   router.get('/session', serveSession(ctx, failures)).all('/session', methodNotAllowed('GET, HEAD'));
   if (demo !== undefined) router.post('/demo', signInDemo(ctx, demo)).all('/demo', methodNotAllowed('POST'));
-  if (allowsSignInLinks(ctx.settings)) mountSignInLink(router, ctx, { failures, stylesheet });
-  if (signIn.byMail) mountMailedCode(router, ctx, { failures, send: sendCodeMail, stylesheet });
+  if (allowsSignInLinks(ctx.settings)) mountSignInLink(router, ctx, { failures, files });
+  if (signIn.byMail) mountMailedCode(router, ctx, { failures, send: sendCodeMail, files });
   const client = oidc?.client != null ? createIdentityProvider(ctx, oidc, oidc.client) : undefined;
   const provider = client && createProviderSignIn(ctx, client, failures);
   if (hasSignInPage(ctx.settings))
-    router.get('/login', login(ctx, provider, stylesheet)).all('/login', methodNotAllowed('GET, HEAD'));
+    router.get('/login', login(ctx, provider, files)).all('/login', methodNotAllowed('GET, HEAD'));
   if (provider !== undefined)
     router.get('/callback', provider.callback).all('/callback', methodNotAllowed('GET, HEAD'));
   router.post('/logout', logout(ctx, client)).all('/logout', methodNotAllowed('POST'));
   router.all(['/login', '/callback'], () => {
     throw new AppError('NOT_FOUND', 'Sign-in is not available: no identity provider is configured');
   });
-  router.use(errorPage(ctx));
+  router.use(errorPage(ctx, files));
   return router;
 }

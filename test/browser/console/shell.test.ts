@@ -23,10 +23,11 @@ describe('signing in', () => {
     await heading(visit, 'Overview').waitFor();
     expect(page.url()).toBe(`${site.origin}/console`);
     await visit.finish({ name: 'shell-overview', origins: [site.service.provider.issuer] });
+    await press(page, page.getByText(site.owner.email));
     await press(page, page.getByRole('button', { name: 'Sign out' }));
     await page.getByRole('heading', { name: 'Sign out of the demo identity provider too?' }).waitFor();
     await press(page, page.getByRole('button', { name: 'Sign out' }));
-    await page.getByRole('heading', { name: 'Portal Service' }).waitFor();
+    await page.getByRole('heading', { name: "Your ERP's records as an API" }).waitFor();
     expect(page.url()).toBe(`${site.origin}/`);
     await page.goto(`${site.origin}/console/syncs?page=2`);
     await heading(visit, 'Sign in to the console').waitFor();
@@ -119,11 +120,13 @@ describe('moving about', () => {
   it('keeps the chosen theme', async () => {
     const visit = await site.open();
     const { page } = visit;
+    await tabTo(page, page.locator('summary', { hasText: site.owner.email }));
+    await page.keyboard.press('Enter');
     await tabTo(page, page.getByLabel('Theme'));
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
     const isDark = (): Promise<boolean> =>
-      page.evaluate<boolean>("getComputedStyle(document.body).backgroundColor === 'rgb(17, 21, 26)'");
+      page.evaluate<boolean>("getComputedStyle(document.body).backgroundColor === 'rgb(14, 18, 23)'");
     expect(await isDark()).toBe(true);
     await page.reload();
     await heading(visit, 'Overview').waitFor();

@@ -20,14 +20,18 @@ it('builds at once leave one whole folder, also in place of an older one', async
     const build = () => promisify(execFile)(process.execPath, [at('scripts/build-console.mjs')]);
     for (const round of [1, 2]) {
       await writeFile(
-        at('web/console/src/icon.svg'),
+        at('web/shared/icon.svg'),
         `<svg xmlns="http://www.w3.org/2000/svg" id="round-${round}"/>`,
       );
       await Promise.all([build(), build(), build()]);
       const page = await readFile(at('web/console/dist/index.html'), 'utf8');
       const named = [...page.matchAll(/"\/console\/assets\/([^"]+)"/g)].map(([, name = '']) => name);
       // One build's files, and none of the round before.
-      expect((await readdir(at('web/console/dist/assets'))).sort()).toEqual([...new Set(named)].sort());
+      const font = expect.stringMatching(/^inter-.*\.woff2$/);
+      expect((await readdir(at('web/console/dist/assets'))).toSorted()).toEqual(
+        expect.arrayContaining([...new Set(named), font]),
+      );
+      expect(await readdir(at('web/console/dist/assets'))).toHaveLength(new Set(named).size + 1);
       expect(named.length).toBeGreaterThan(3);
       expect(await readdir(at('web/console/.generated'))).toEqual([]);
     }

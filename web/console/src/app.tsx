@@ -1,7 +1,9 @@
 // The frame of every screen: navigation, organization, person, theme; and what a person sees who isn't signed
 // in or has no organization.
 import { useEffect, useRef, useState } from 'preact/hooks';
+import mark from '../../shared/icon.svg';
 import { type ApiError, toApiError } from './api.ts';
+import { Icon } from './parts/icon.tsx';
 import { Page } from './parts/page.tsx';
 import { Problem } from './parts/problem.tsx';
 import { base, signInAddress } from './router.ts';
@@ -34,6 +36,7 @@ function Frame() {
       <aside class="side" data-open={open}>
         <div class="side-head">
           <a class="product" href={base}>
+            <img src={mark} alt="" width="28" height="28" />
             Portal Service
           </a>
           <button
@@ -44,6 +47,7 @@ function Frame() {
             aria-controls="menu"
             onClick={() => setOpen(!open)}
           >
+            <Icon name="menu" />
             Menu
           </button>
         </div>

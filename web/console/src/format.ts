@@ -21,12 +21,12 @@ const units = [
   ['minute', 60],
 ] as const;
 
-/** `5 minutes ago`, `in 2 hours`, `just now`. */
+/** `5 minutes ago`, `in 2 hours`, `now`. */
 export function formatRelative(instant: string | Date, nowMs = Date.now()): string {
   const seconds = (new Date(instant).getTime() - nowMs) / 1000;
   for (const [unit, size] of units)
     if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
-  return seconds > 5 ? 'in less than a minute' : seconds < -5 ? 'less than a minute ago' : 'just now';
+  return seconds > 5 ? 'in < 1 minute' : 'now';
 }
 
 /** `1 h 5 min`, `12 s`, `0.4 s`. */

@@ -1,6 +1,7 @@
 // Table of contents: which screen answers which path below /console. All are in one file: together they have
 // less than 100 kB, and a screen appears at once.
 import type { ComponentType } from 'preact';
+import type { IconName } from './parts/icon.tsx';
 import { match, type Parameters } from './router.ts';
 import { ConnectionScreen } from './screens/connection/connection.tsx';
 import { Records } from './screens/data/records.tsx';
@@ -74,42 +75,42 @@ const screens: readonly (readonly [path: string, Component: ComponentType<Screen
  */
 export const areas: readonly {
   readonly title: string;
-  readonly links: readonly (readonly [to: string, title: string, permission?: string])[];
+  readonly links: readonly (readonly [to: string, title: string, icon: IconName, permission?: string])[];
 }[] = [
-  { title: '', links: [['/', 'Overview']] },
+  { title: '', links: [['/', 'Overview', 'overview']] },
   {
     title: 'Data in',
     links: [
-      ['/connection', 'Connection', 'netsuite:read'],
-      ['/record-types', 'Record types', 'netsuite:read'],
-      ['/syncs', 'Syncs', 'sync:read'],
+      ['/connection', 'Connection', 'connection', 'netsuite:read'],
+      ['/record-types', 'Record types', 'recordTypes', 'netsuite:read'],
+      ['/syncs', 'Syncs', 'syncs', 'sync:read'],
     ],
   },
   {
     title: 'Data out',
     links: [
-      ['/schemas', 'API versions', 'api-schema:read'],
-      ['/data', 'Data', 'record:read'],
-      ['/keys', 'API keys', 'api-key:read'],
+      ['/schemas', 'API versions', 'versions', 'api-schema:read'],
+      ['/data', 'Data', 'data', 'record:read'],
+      ['/keys', 'API keys', 'keys', 'api-key:read'],
     ],
   },
   {
     title: 'Portal',
     links: [
-      ['/views', 'Views', 'view:read'],
-      ['/subscriptions', 'Subscriptions', 'subscription:read'],
-      ['/pages', 'Pages', 'portal:read'],
-      ['/agents', 'Agents', 'agent:read'],
-      ['/payments', 'Payments', 'payment:read'],
+      ['/views', 'Views', 'views', 'view:read'],
+      ['/subscriptions', 'Subscriptions', 'subscriptions', 'subscription:read'],
+      ['/pages', 'Pages', 'pages', 'portal:read'],
+      ['/agents', 'Agents', 'agents', 'agent:read'],
+      ['/payments', 'Payments', 'payments', 'payment:read'],
     ],
   },
   {
     title: 'Organization',
     links: [
-      ['/people', 'People', 'member:read'],
-      ['/teams', 'Teams', 'team:read'],
-      ['/domains', 'Domains', 'domain:read'],
-      ['/audit-log', 'Audit log', 'audit:read'],
+      ['/people', 'People', 'people', 'member:read'],
+      ['/teams', 'Teams', 'teams', 'team:read'],
+      ['/domains', 'Domains', 'domains', 'domain:read'],
+      ['/audit-log', 'Audit log', 'audit', 'audit:read'],
     ],
   },
 ];

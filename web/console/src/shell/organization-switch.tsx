@@ -5,7 +5,7 @@ import { readOrganizations } from './organizations.ts';
 
 type Named = { readonly id: string; readonly name: string };
 
-/** The name of the organization or, for a person with several, a list to change it. */
+/** For a person with several organizations, a list to change the one that is shown. */
 export function OrganizationSwitch({
   current,
   onSwitch,
@@ -16,7 +16,7 @@ export function OrganizationSwitch({
   const { data: organizations = [] } = useRead('/whoami/organizations', readOrganizations);
   const [chosen, setChosen] = useState<string>();
   const selected = chosen ?? current?.id ?? '';
-  if (organizations.length <= 1) return <p class="organization">{current?.name}</p>;
+  if (organizations.length <= 1) return null;
   return (
     <>
       <label for="organization">

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { type ApiError, toApiError } from '../api.ts';
 import { Choice } from '../parts/form.tsx';
+import { Icon } from '../parts/icon.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { chooseOrganization, identity, sessionState, signOut } from '../session.ts';
 import { OrganizationSwitch } from './organization-switch.tsx';
@@ -20,31 +21,39 @@ export function PersonMenu() {
     work.catch((problem: unknown) => setError(toApiError(problem)));
   };
   return (
-    <div class="person">
-      <OrganizationSwitch
-        current={identity.value?.organization ?? null}
-        onSwitch={(id) => run(chooseOrganization(id))}
-      />
-      <p class="fine cut" title={session.user.email}>
-        {session.user.email}
-      </p>
-      <label for="theme">
-        <span class="fine">Theme</span>
-        {/* The script of the page (web/shared/theme.js) applies and stores what is chosen. */}
-        <Choice
-          id="theme"
-          value={document.documentElement.dataset['theme'] ?? 'system'}
-          onChange={() => undefined}
-          options={themes}
+    <details class="person">
+      <summary>
+        <Icon name="account" />
+        <span class="person-name">
+          <span class="cut">{identity.value?.organization?.name}</span>
+          <span class="fine cut" title={session.user.email}>
+            {session.user.email}
+          </span>
+        </span>
+      </summary>
+      <div class="person-body">
+        <OrganizationSwitch
+          current={identity.value?.organization ?? null}
+          onSwitch={(id) => run(chooseOrganization(id))}
         />
-      </label>
-      <p>
-        <a href="/api/platform/v1/openapi/preview">Management reference</a>
-      </p>
-      <button type="button" onClick={() => run(signOut())}>
-        Sign out
-      </button>
-      <Problem error={error} />
-    </div>
+        <label for="theme">
+          <span class="fine">Theme</span>
+          {/* The script of the page (web/shared/theme.js) applies and stores what is chosen. */}
+          <Choice
+            id="theme"
+            value={document.documentElement.dataset['theme'] ?? 'system'}
+            onChange={() => undefined}
+            options={themes}
+          />
+        </label>
+        <p>
+          <a href="/api/platform/v1/openapi/preview">Management reference</a>
+        </p>
+        <button type="button" onClick={() => run(signOut())}>
+          Sign out
+        </button>
+        <Problem error={error} />
+      </div>
+    </details>
   );
 }

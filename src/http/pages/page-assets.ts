@@ -1,0 +1,49 @@
+// The files that pages load: styles, scripts, pictures and the typeface below web/, but for the console, which
+// has its own. All are read at start-up, and no other file is ever served.
+import { readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { RequestHandler } from 'express';
+import type { SmallPageFiles } from './small-page.ts';
+import { type Asset, assetsVersion, readAsset, serveAssets } from './static-page.ts';
+
+export const webFolder = fileURLToPath(new URL('../../../web/', import.meta.url));
+const folders = ['shared', 'welcome', 'invitations', 'payments', 'reference'];
+const served = new Set(['.css', '.js', '.svg', '.woff2']);
+const packages = createRequire(import.meta.url);
+
+/** Such as `shared/tokens.css`. */
+const listFiles = (folder: string): string[] =>
+  readdirSync(path.join(webFolder, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => served.has(path.extname(name)))
+    .map((name) => `${folder}/${name.split(path.sep).join('/')}`)
+    .sort();
+
+export type PageAssets = {
+  /** Mount it at /assets. */
+  readonly handler: RequestHandler;
+  /** Their address, such as `/assets/0123456789abcdef`; it changes with their content. */
+  readonly address: string;
+  readonly smallPage: SmallPageFiles;
+};
+
+/** Throws when a file can't be read. */
+export function readPageAssets(): PageAssets {
+  const assets = new Map<string, Asset>([
+    ...folders
+      .flatMap(listFiles)
+      .map((name): [string, Asset] => [name, readAsset(path.join(webFolder, name))]),
+    ['reference/marked.esm.js', readAsset(packages.resolve('marked'))],
+  ]);
+  const version = assetsVersion(assets);
+  const address = `/assets/${version}`;
+  return {
+    handler: serveAssets(assets, version),
+    address,
+    smallPage: {
+      stylesheets: ['tokens', 'small'].map((name) => `${address}/shared/${name}.css`),
+      icon: `${address}/shared/icon.svg`,
+    },
+  };
+}
