@@ -46,7 +46,7 @@ describe('the shell of the public reference', () => {
   it('serves the listed files as immutable, and no others', async () => {
     const { text } = await readShell('v1');
     const folder = /\/assets\/[0-9a-f]{16}/.exec(text)?.[0] ?? '';
-    const script = await fetch(`${reference.site.origin}${folder}/public.js`);
+    const script = await fetch(`${reference.site.origin}${folder}/reference/public.js`);
     expect(script.status).toBe(200);
     expect(script.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     expect(script.headers.get('content-type')).toBe('text/javascript; charset=utf-8');

@@ -26,7 +26,7 @@ export const renderSmallPage = ({ title, header = '', body, files }: SmallPage):
 ${files.stylesheets.map((address) => `  <link rel="stylesheet" href="${address}">`).join('\n')}
 </head>
 <body>
-  <header><a class="product" href="/"><img src="${files.icon}" alt="" width="24" height="24">Portal Service</a>${header}</header>
+  <header><p class="product"><img src="${files.icon}" alt="" width="24" height="24">Portal Service</p>${header}</header>
   <main>
 ${body}
   </main>

@@ -134,7 +134,7 @@ describe('API keys', () => {
 
   it('mint a token for a customer, whose tokens are revoked by subject', async () => {
     const { page, finish } = await site.open(`/keys/${site.keyId}`);
-    await page.getByRole('img', { name: /^Requests by day/ }).waitFor();
+    await page.getByRole('slider', { name: /^Requests by day/ }).waitFor();
     await press(page, page.getByRole('button', { name: 'v1 invoices' }));
     await page.getByText('of v1 invoices in 30 days').waitFor();
     expect(page.url()).toContain('version=v1&resource=invoices');

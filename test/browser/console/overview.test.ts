@@ -68,7 +68,7 @@ it('says calmly that all is well, with the requests of the last days, and reads 
   await openScreen(visit, `${site.origin}/console`);
   await page.getByText('Nothing needs your attention.').waitFor();
   expect(await page.getByRole('heading', { name: 'Set-up' }).count()).toBe(0);
-  await page.getByRole('img', { name: /^Requests by day/ }).waitFor();
+  await page.getByRole('slider', { name: /^Requests by day/ }).waitFor();
   await tabTo(page, page.getByRole('link', { name: 'API keys' }).last());
   await visit.finish({ name: 'overview-green' });
 

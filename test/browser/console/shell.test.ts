@@ -23,7 +23,7 @@ describe('signing in', () => {
     await heading(visit, 'Overview').waitFor();
     expect(page.url()).toBe(`${site.origin}/console`);
     await visit.finish({ name: 'shell-overview', origins: [site.service.provider.issuer] });
-    await press(page, page.getByText(site.owner.email));
+    await press(page, page.locator('summary', { hasText: site.owner.email }));
     await press(page, page.getByRole('button', { name: 'Sign out' }));
     await page.getByRole('heading', { name: 'Sign out of the demo identity provider too?' }).waitFor();
     await press(page, page.getByRole('button', { name: 'Sign out' }));
@@ -205,6 +205,7 @@ describe('organizations', () => {
     await visit.finish({ name: 'shell-choose-organization' });
     await press(page, page.getByRole('button', { name: 'Borage Company' }));
     await heading(visit, 'People').waitFor();
+    await press(page, page.locator('summary', { hasText: email }));
     await tabTo(page, page.getByLabel('Organization'));
     await page.keyboard.type('Cicely');
     const switched = page.getByRole('button', { name: 'Switch organization' });

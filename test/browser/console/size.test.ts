@@ -19,13 +19,13 @@ const sum = (sizes: Iterable<number>): number => [...sizes].reduce((total, size)
 
 const isFont = (name: string): boolean => name.endsWith('.woff2');
 
-it('all files of the console have at most 100 kB, besides a typeface of 60 kB', () => {
+it('all files of the console have at most 160 kB, besides a typeface of 60 kB', () => {
   const all = readSizes(inject('consoleFolder'));
   const sizes = new Map([...all].filter(([name]) => !isFont(name)));
   const fonts = [...all].filter(([name]) => isFont(name)).map(([, size]) => size);
   expect([fonts.length, sum(fonts) <= 60_000]).toEqual([1, true]);
   const largest = [...sizes].sort(([, a], [, b]) => b - a).slice(0, 15);
-  expect(sum(sizes.values()), JSON.stringify(largest)).toBeLessThanOrEqual(100_000);
+  expect(sum(sizes.values()), JSON.stringify(largest)).toBeLessThanOrEqual(160_000);
 });
 
 it('the page loads its own files alone', () => {
@@ -52,7 +52,9 @@ it('has the licences of the packages in the bundle, each of which is in the bill
     '@preact/signals-core',
     'preact',
   ]);
-  expect(text.match(/Permission is hereby granted/g)).toHaveLength(packages.length);
+  // Those of the typeface and of the icons, whose files are in this repository, grant it as well.
+  expect(text.match(/Permission is hereby granted/g)).toHaveLength(packages.length + 2);
+  for (const copied of ['SIL Open Font License', 'Lucide Icons']) expect(text).toContain(copied);
   expect(readFileSync(path.join(assets, '../index.html'), 'utf8')).toContain(
     `rel="license" href="/console/assets/${file}"`,
   );

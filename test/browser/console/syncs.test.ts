@@ -50,6 +50,13 @@ it('starts a run, follows it live to its proof, and finds it in the history', as
   );
   await page.getByRole('heading', { name: 'History' }).waitFor();
   await page.getByText('1 run in 30 days: 1 succeeded.').waitFor();
+  const plot = page.getByRole('slider', { name: 'Duration of the runs of the last 30 days' });
+  await plot.focus();
+  await page.keyboard.press('ArrowLeft');
+  await page.locator('.plot figcaption').getByText('Succeeded').waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/runs/*');
+  await page.goBack();
   await press(page, page.getByRole('region', { name: 'History' }).getByText('Values'));
   await press(page, page.getByRole('region', { name: 'History' }).getByRole('link', { name: /Succeeded/ }));
   await page.waitForURL('**/runs/*');

@@ -1,5 +1,5 @@
 // Table of contents: which screen answers which path below /console. All are in one file: together they have
-// less than 100 kB, and a screen appears at once.
+// some 100 kB, and a screen appears at once.
 import type { ComponentType } from 'preact';
 import type { IconName } from './parts/icon.tsx';
 import { match, type Parameters } from './router.ts';

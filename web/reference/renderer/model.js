@@ -197,7 +197,8 @@ function readOperation(root, { path, method, item, operation }) {
     responses,
     record,
     fields: readFields(root, record),
-    media: media.map(({ type }) => type),
+    // A page can't show files such as workbooks.
+    media: media.filter(({ schema }) => schema.format !== 'binary').map(({ type }) => type),
     /** What a program reads of a response: the member `data`, everything or nothing. */
     reads: media.length === 0 ? 'nothing' : schema.properties?.data === undefined ? 'everything' : 'data',
   };

@@ -1,62 +1,122 @@
 // Plots as SVG, drawn with attributes only: the page's policy allows no inline style. Each has a table of the
 // same values for those who don't see it.
 import { useEffect, useState } from 'preact/hooks';
+import { formatNumber } from '../format.ts';
+import { go } from '../router.ts';
 import type { Tone } from './badge.tsx';
 
+/** A part of a bar, from below. */
+export type BarPart = { readonly value: number; readonly tone: Tone };
 export type Bar = {
   /** Equal for equal bars of two reads. */
   readonly key: string;
-  readonly value: number;
-  readonly tone: Tone;
-  /** What the bar says on hover and to screen readers. */
+  readonly parts: readonly BarPart[];
+  /** What is said of the bar at the pointer, at the keyboard and to screen readers. */
   readonly title: string;
-  /** Where its line in the list of values leads. */
+  /** Where the bar and its line in the list of values lead. */
   readonly href?: string;
 };
 
-const [height, gap] = [96, 2];
+const [height, gap, step] = [96, 2, 10];
 /** Fewer bars leave the rest empty, so that one bar isn't a wall. */
 const minBars = 30;
 
-/** Bars from left to right, the largest as high as the plot. `label` says what is drawn. */
-export function Bars({
-  bars,
-  label,
-  ends,
-}: {
+const sum = ({ parts }: Bar): number => parts.reduce((total, { value }) => total + value, 0);
+
+/** The end of the axis: 1, 2 or 5 times a power of ten. */
+function roundUp(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return ([1, 2, 5, 10].find((times) => times * power >= value) ?? 10) * power;
+}
+
+function Column({ bar, at, top, isActive }: { bar: Bar; at: number; top: number; isActive: boolean }) {
+  let y = height;
+  const shapes = bar.parts.map(({ value, tone }) => {
+    const tall = value === 0 ? 0 : Math.max(2, (value / top) * height);
+    y -= tall;
+    return (
+      <rect key={tone} class={`bar ${tone}`} x={at * step + gap / 2} y={y} width={step - gap} height={tall} />
+    );
+  });
+  return (
+    <g class={isActive ? 'active' : undefined}>
+      <rect class="column" x={at * step} y={0} width={step} height={height} />
+      {shapes}
+    </g>
+  );
+}
+
+type BarsProps = {
   bars: readonly Bar[];
+  /** What is drawn. */
   label: string;
+  /** The ends of the horizontal axis. */
   ends?: readonly [first: string, last: string];
-}) {
-  const largest = Math.max(1, ...bars.map(({ value }) => value));
-  const width = Math.max(bars.length, minBars) * 10;
-  const step = width / Math.max(bars.length, minBars);
+  /** A value of the vertical axis. */
+  format?: (value: number) => string;
+};
+
+/**
+ * Bars from left to right with their axis. The pointer or the arrow keys choose one, whose title takes the
+ * place of the ends; a click or Enter follows its link.
+ */
+export function Bars({ bars, label, ends, format = formatNumber }: BarsProps) {
+  const [active, setActive] = useState<number>();
+  const top = roundUp(Math.max(1, ...bars.map(sum)));
+  const columns = Math.max(bars.length, minBars);
+  const shown = active === undefined ? undefined : bars[active];
+  const move = (by: number): void =>
+    setActive(Math.min(bars.length - 1, Math.max(0, (active ?? (by > 0 ? -1 : bars.length)) + by)));
+  const follow = (): void => {
+    if (shown?.href !== undefined) go(shown.href);
+  };
   return (
     <figure class="plot">
-      <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" role="img" aria-label={label}>
-        {bars.map(({ key, value, tone, title }, index) => {
-          const tall = value === 0 ? 1 : Math.max(3, (value / largest) * (height - 4));
-          return (
-            <rect
-              key={key}
-              class={`bar ${tone}`}
-              x={index * step + gap / 2}
-              y={height - tall}
-              width={Math.max(step - gap, 1)}
-              height={tall}
-              rx={1}
-            >
-              <title>{title}</title>
-            </rect>
-          );
-        })}
-      </svg>
-      {ends !== undefined && (
-        <figcaption>
-          <span>{ends[0]}</span>
-          <span>{ends[1]}</span>
-        </figcaption>
-      )}
+      <div class="plot-area">
+        <div class="axis" aria-hidden="true">
+          <span>{format(top)}</span>
+          <span>{format(top / 2)}</span>
+          <span>{format(0)}</span>
+        </div>
+        <div
+          role="slider"
+          aria-label={label}
+          aria-valuemin={1}
+          aria-valuemax={bars.length}
+          aria-valuenow={(active ?? bars.length - 1) + 1}
+          aria-valuetext={(shown ?? bars.at(-1))?.title ?? ''}
+          tabIndex={0}
+          class={shown?.href === undefined ? undefined : 'leads'}
+          onPointerMove={({ currentTarget, clientX }) => {
+            const { left, width } = currentTarget.getBoundingClientRect();
+            const at = Math.floor(((clientX - left) / width) * columns);
+            setActive(at < bars.length ? at : undefined);
+          }}
+          onPointerLeave={() => setActive(undefined)}
+          onBlur={() => setActive(undefined)}
+          onClick={follow}
+          onKeyDown={(event) => {
+            if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
+              event.preventDefault();
+              move(event.key === 'ArrowRight' ? 1 : -1);
+            } else if (event.key === 'Enter') follow();
+          }}
+        >
+          <svg viewBox={`0 0 ${columns * step} ${height}`} preserveAspectRatio="none" aria-hidden="true">
+            <path class="grid" d={`M0 .5H${columns * step}M0 ${height / 2}H${columns * step}`} />
+            {bars.map((bar, at) => (
+              <Column key={bar.key} bar={bar} at={at} top={top} isActive={at === active} />
+            ))}
+          </svg>
+        </div>
+      </div>
+      <figcaption>
+        {shown !== undefined ? (
+          <strong>{shown.title}</strong>
+        ) : (
+          ends?.map((end) => <span key={end}>{end}</span>)
+        )}
+      </figcaption>
       <details class="fine">
         <summary>Values</summary>
         <ul>

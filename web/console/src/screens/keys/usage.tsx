@@ -88,7 +88,12 @@ const toBars = (usage: readonly Usage[], days: number): Bar[] =>
     const day = computeDay(days - 1 - index);
     const { requests = 0, refused = 0, failed = 0 } = usage.find((one) => one.day === day) ?? {};
     const title = `${dayWords(day)}: ${formatCount(requests, 'request')}, ${badWords(refused, failed)}`;
-    return { key: day, value: requests, tone: failed > 0 ? 'bad' : requests === 0 ? 'calm' : 'busy', title };
+    const parts = [
+      { value: requests - refused - failed, tone: 'busy' as const },
+      { value: refused, tone: 'warn' as const },
+      { value: failed, tone: 'bad' as const },
+    ];
+    return { key: day, parts, title };
   });
 
 const badWords = (refused: number, failed: number): string =>

@@ -9,13 +9,11 @@ type Keys = NonNullable<OverviewData['keys']>;
 
 const toBar = ({ day, requests, unanswered }: Keys['days'][number]) => {
   const title = `${day}: ${formatCount(requests, 'request')}${unanswered === 0 ? '' : `, ${formatCount(unanswered, 'refused or failed', 'refused or failed')}`}`;
-  // A day of which a tenth went wrong is worth a look.
-  return {
-    key: day,
-    value: requests,
-    tone: unanswered * 10 > requests ? ('warn' as const) : ('busy' as const),
-    title,
-  };
+  const parts = [
+    { value: requests - unanswered, tone: 'busy' as const },
+    { value: unanswered, tone: 'warn' as const },
+  ];
+  return { key: day, parts, title };
 };
 
 export function Usage({ keys: { days, active } }: { keys: Keys }) {

@@ -75,10 +75,10 @@ export function History({ syncId }: { syncId: string }) {
             bars={data.points.map((point) => ({
               key: point.runId,
               href: `${base}/runs/${point.runId}`,
-              value: measure(point),
-              tone: runStates[point.status][0],
+              parts: [{ value: measure(point), tone: runStates[point.status][0] }],
               title: describePoint(point),
             }))}
+            format={title === duration[0] ? formatDuration : formatNumber}
             ends={[formatDay(data.points[0]?.startedAt ?? data.from), formatDay(data.to)]}
           />
         </div>
