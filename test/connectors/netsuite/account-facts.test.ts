@@ -1,10 +1,10 @@
 // What an account as a whole has, by the features of the simulated account and by what its role may see.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { openAccount, type SimulatedAccount } from './simulated-account.ts';
+import { describe, expect, it } from 'vitest';
+import { useAccount } from './simulated-account.ts';
 import { signal } from './wire.ts';
 
 describe.each(['oneworld', 'single', undefined] as const)('an account of the profile %s', (profile) => {
-  let company: SimulatedAccount;
+  const company = useAccount(profile === undefined ? {} : { profile });
   const facts = () => company.connector.account?.(signal);
   const isOneWorld = profile === 'oneworld';
   const whole = {
@@ -20,11 +20,6 @@ describe.each(['oneworld', 'single', undefined] as const)('an account of the pro
       : null,
     utcOffsetMinutes: expect.any(Number),
   };
-  beforeAll(async () => {
-    company = await openAccount(profile === undefined ? {} : { profile });
-  });
-  afterEach(() => company.control('POST', '/reset'));
-  afterAll(() => company.close());
 
   it('has its features, its base currency and its books, in few requests', async () => {
     await company.connector.now(signal);

@@ -1,22 +1,15 @@
 // The connector against the simulated account: everything over real HTTP, with real logins and real SuiteQL.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Connector, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import type { SourceLine, SourceRecord } from '../../../src/connectors/source-records.ts';
 import { profile } from '../../setup/account-profile.ts';
-import {
-  listSyncable,
-  openAccount,
-  type Row,
-  type SimulatedAccount,
-  type Tables,
-} from './simulated-account.ts';
-import { firstPage, signal } from './wire.ts';
+import { listSyncable, type Row, type Tables, useAccount } from './simulated-account.ts';
+import { expectErpError, firstPage, signal } from './wire.ts';
 
 const invoices = 1_250;
 const longInvoice = '10000';
 const longInvoiceLines = 1_400;
 
-let company: SimulatedAccount;
 let connector: Connector;
 
 /** Summer and winter days, so that the account's local time and UTC differ for some. */
@@ -64,12 +57,10 @@ function createTables(): Tables {
   return { customer, item, transaction, transactionline: ids.flatMap(createLines) };
 }
 
-beforeAll(async () => {
-  company = await openAccount({ tables: createTables(), timeZone: 'America/Los_Angeles' });
+const company = useAccount({ tables: createTables(), timeZone: 'America/Los_Angeles' });
+beforeAll(() => {
   ({ connector } = company);
 });
-afterEach(() => company.control('POST', '/reset'));
-afterAll(() => company.close());
 
 const getType = (name: string): RecordTypeMetadata => company.getType(name);
 
@@ -201,27 +192,18 @@ describe('a NetSuite account', () => {
   });
 
   it('lists ids without records', async () => {
-    const first = await connector.listIds({ ...firstPage, recordType: getType('invoice') });
-    const second = await connector.listIds({
-      ...firstPage,
-      recordType: getType('invoice'),
-      afterId: first.listed.at(-1)?.id ?? null,
-    });
-    expect([first.listed.length, first.hasMore, second.listed.length, second.hasMore]).toEqual([
-      1000,
-      true,
-      invoices - 1000,
-      false,
+    const invoice = { ...firstPage, recordType: getType('invoice') };
+    const first = await connector.listIds(invoice);
+    const second = await connector.listIds({ ...invoice, afterId: first.listed.at(-1)?.id ?? null });
+    expect([first, second].map(({ listed, hasMore }) => [listed.length, hasMore])).toEqual([
+      [1000, true],
+      [invoices - 1000, false],
     ]);
   });
 
   it('reads by id, and leaves out ids that do not exist or are of another type', async () => {
-    const page = await connector.readByIds({
-      recordType: getType('invoice'),
-      fields: ['tranid', 'lines'],
-      ids: ['10002', '99999', '20000', '10001'],
-      signal,
-    });
+    const ids = ['10002', '99999', '20000', '10001'];
+    const page = await company.readByIds(getType('invoice'), ['tranid', 'lines'], ids);
     expect(page).toMatchObject({
       records: [{ id: '10001', values: { tranid: 'INV10001' } }, { id: '10002' }],
       rejected: [],
@@ -239,32 +221,20 @@ describe('a NetSuite account that changes', () => {
   it('reports a revoked certificate as a credential failure, in the connection test too', async () => {
     const other = await company.signUp('ec-p256');
     await company.account.revokeCertificate(other.certificateId);
-    await expect(company.openConnector(other).count(getType('customer'), signal)).rejects.toMatchObject({
-      kind: 'credentials',
-      code: 'CERTIFICATE_UNKNOWN',
-    });
-    expect(await company.openConnector(other).test(signal)).toMatchObject({
-      ok: false,
-      problems: [{ code: 'CERTIFICATE_UNKNOWN' }],
-    });
-    expect(
-      await company.openConnector({ ...company.login, certificateId: 'unknown' }).test(signal),
-    ).toMatchObject({
-      ok: false,
-      problems: [{ code: 'CERTIFICATE_UNKNOWN' }],
-    });
+    const count = company.openConnector(other).count(getType('customer'), signal);
+    await expectErpError(count, 'credentials', 'CERTIFICATE_UNKNOWN');
+    for (const login of [other, { ...company.login, certificateId: 'unknown' }])
+      expect(await company.openConnector(login).test(signal)).toMatchObject({
+        ok: false,
+        problems: [{ code: 'CERTIFICATE_UNKNOWN' }],
+      });
   });
 
   it('reports a hidden table as forbidden, not empty', async () => {
     await company.control('PUT', '/hidden', { tables: ['customer'] });
     const recordType = getType('customer');
-    await expect(connector.count(recordType, signal)).rejects.toMatchObject({
-      kind: 'forbidden',
-      code: 'RECORD_TYPE_HIDDEN',
-    });
-    await expect(connector.listIds({ ...firstPage, recordType, limit: 10 })).rejects.toMatchObject({
-      kind: 'forbidden',
-    });
+    await expectErpError(connector.count(recordType, signal), 'forbidden', 'RECORD_TYPE_HIDDEN');
+    await expectErpError(connector.listIds({ ...firstPage, recordType, limit: 10 }), 'forbidden');
     const fresh = await connector.metadata(signal);
     expect(fresh.find(({ name }) => name === 'customer')?.fields.some((field) => field.syncable)).toBe(false);
     expect(fresh.find(({ name }) => name === 'item')?.fields.some((field) => field.syncable)).toBe(true);
@@ -272,24 +242,22 @@ describe('a NetSuite account that changes', () => {
 
   it('fails when lines are hidden instead of returning invoices without lines', async () => {
     await company.control('PUT', '/hidden', { tables: ['transactionline'] });
-    const read = connector.readPage({
-      ...firstPage,
-      recordType: getType('invoice'),
-      fields: ['lines'],
-      limit: 10,
-    });
-    await expect(read).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
+    const request = { ...firstPage, recordType: getType('invoice'), fields: ['lines'], limit: 10 };
+    await expectErpError(connector.readPage(request), 'query', 'FIELD_NOT_SYNCABLE');
   });
 
   it('names a column that was hidden later, and marks it in the metadata', async () => {
     await company.control('PUT', '/hidden', { columns: { customer: ['defaultcountry'] } });
     const recordType = getType('customer');
     const fields = listSyncable(recordType);
-    await expect(connector.readPage({ ...firstPage, recordType, fields })).rejects.toMatchObject({
-      kind: 'query',
-      code: 'COLUMN_UNKNOWN',
-      message: expect.stringContaining('defaultcountry'),
-    });
+    await expectErpError(
+      connector.readPage({ ...firstPage, recordType, fields }),
+      'query',
+      'COLUMN_UNKNOWN',
+      {
+        message: expect.stringContaining('defaultcountry'),
+      },
+    );
     const fresh = (await connector.metadata(signal)).find(({ name }) => name === 'customer');
     expect(fresh?.fields.find(({ name }) => name === 'defaultcountry')).toMatchObject({ syncable: false });
   });

@@ -1,16 +1,13 @@
 // Record types that the connector doesn't know by name, read as their stored definitions say, from a
 // simulated account with a whole company. What it must read is counted in the account's own database.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { profile } from '../../setup/account-profile.ts';
-import { listIds, openAccount, type SimulatedAccount } from './simulated-account.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { listIds, openAccount } from './simulated-account.ts';
 import { describeType, transactionType } from './stored-types.ts';
 import { firstPage, signal } from './wire.ts';
 
-let company: SimulatedAccount;
-beforeAll(async () => {
-  company = await openAccount({ profile: profile ?? 'single' });
-});
-afterAll(() => company.close());
+const company = useStarted(() => openAccount({ profile: profile ?? 'single' }));
 
 const sinceEver = new Date('2000-01-01T00:00:00Z');
 const readNumber = async (query: string): Promise<number> => Number((await company.first(query))[0]);
@@ -134,15 +131,10 @@ describe('a table', () => {
     expect(listIds(await company.readAll(accountType))).toHaveLength(
       await readNumber('count(*) from suiteql.accounttype'),
     );
+    const request = { ...firstPage, recordType: accountType, changedSince: sinceEver, limit: 1 };
     for (const refused of [
-      company.connector.readPage({
-        ...firstPage,
-        recordType: accountType,
-        fields: [],
-        changedSince: sinceEver,
-        limit: 1,
-      }),
-      company.connector.listIds({ ...firstPage, recordType: accountType, changedSince: sinceEver, limit: 1 }),
+      company.connector.readPage({ ...request, fields: [] }),
+      company.connector.listIds(request),
       company.countChanged(accountType, sinceEver),
     ])
       await expect(refused).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
@@ -151,12 +143,8 @@ describe('a table', () => {
 
   it('is asked for no list of deletions that never has it', async () => {
     const before = company.requests();
-    expect(
-      await company.connector.deletedSince({ recordType: accountType, since: sinceEver, signal }),
-    ).toEqual({
-      available: true,
-      deleted: [],
-    });
+    const request = { recordType: accountType, since: sinceEver, signal };
+    expect(await company.connector.deletedSince(request)).toEqual({ available: true, deleted: [] });
     expect(company.requests()).toBe(before);
   });
 
@@ -169,12 +157,9 @@ describe('a table', () => {
       ),
     );
     expect(records.every(({ modifiedAt, values }) => modifiedAt === values['parentModified'])).toBe(true);
-    const [entity, count] =
-      (
-        await company.truth(
-          'entity, count(*) from suiteql.customeraddressbook group by 1 order by 2 desc, 1 limit 1',
-        )
-      )[0] ?? [];
+    const [[entity, count] = []] = await company.truth(
+      'entity, count(*) from suiteql.customeraddressbook group by 1 order by 2 desc, 1 limit 1',
+    );
     const since = await company.connector.now(signal);
     await company.edit('customer', entity, { comments: 'moved' });
     const changed = await company.readAll(address, { limit: 500, changedSince: since });
@@ -182,9 +167,7 @@ describe('a table', () => {
       Array.from({ length: Number(count) }, () => entity),
     );
     expect(await company.listAll(address, { changedSince: since })).toEqual(listIds(changed));
-    expect(await company.countChanged(address, since)).toMatchObject({
-      records: Number(count),
-    });
+    expect(await company.countChanged(address, since)).toMatchObject({ records: Number(count) });
   });
 
   it('may be the customer’s own query', async () => {

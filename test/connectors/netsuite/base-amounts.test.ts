@@ -1,33 +1,20 @@
 // Amounts of transactions in their own currency and in the base currency of their subsidiary, both as the
 // account's ledger has them.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
+import { describe, expect, it } from 'vitest';
 import type { SourceRecord } from '../../../src/connectors/source-records.ts';
-import { openAccount, type SimulatedAccount } from './simulated-account.ts';
-import { signal } from './wire.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { openAccount } from './simulated-account.ts';
 
 const names = ['invoice', 'creditMemo', 'customerPayment', 'salesOrder'];
-let company: SimulatedAccount;
-let types: ReadonlyMap<string, RecordTypeMetadata>;
-beforeAll(async () => {
-  company = await openAccount({ profile: 'oneworld' });
-  const described = await company.connector.metadata(signal, names);
-  types = new Map(described.map((type) => [type.name, type]));
-});
-afterAll(() => company.close());
+const company = useStarted(() => openAccount({ profile: 'oneworld', types: names }));
 
-const getType = (name: string): RecordTypeMetadata => {
-  const type = types.get(name);
-  if (type === undefined) throw new Error(`no ${name}`);
-  return type;
-};
 const readAll = async (name: string, fields: readonly string[]): Promise<readonly SourceRecord[]> =>
-  (await company.readAll(getType(name), { fields })).records;
+  (await company.readAll(company.getType(name), { fields })).records;
 const minor = (text: string | null | undefined): number => Math.round(Number(text ?? '0') * 100);
 
 describe.each(names)('%s', (name) => {
   it('has its currency, its rate, and its total in both currencies', () => {
-    const fields = new Map(getType(name).fields.map((field) => [field.name, field]));
+    const fields = new Map(company.getType(name).fields.map((field) => [field.name, field]));
     for (const field of ['currency', 'exchangerate', 'foreigntotal', 'basetotalaftertaxes', 'subsidiary'])
       expect([field, fields.get(field)?.syncable]).toEqual([field, true]);
     expect(fields.get('foreigntotal')?.currency).toBe('currency');

@@ -1,10 +1,19 @@
 // Counts of changes, by which the lists of changes are proved.
 import { describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
-import { createConnectorAt, getMetadata, invalidQuery, json, rowsResponse, signal, useWire } from './wire.ts';
+import {
+  createConnectorAt,
+  expectErpError,
+  getMetadata,
+  refusesQuery,
+  rowsResponse,
+  signal,
+  useWire,
+} from './wire.ts';
 
 const wire = useWire();
 const since = new Date('2026-03-29T00:30:00Z');
+const invoice = { ...getMetadata('invoice'), linesModifiedField: 'linelastmodifieddate' };
 
 const countChanged = (recordType: RecordTypeMetadata) =>
   createConnectorAt(wire.url).countChanged?.({ recordType, since, signal });
@@ -16,12 +25,7 @@ const lineFilter =
 describe('counts of changes', () => {
   it('are one query, of records and of those with changed lines, with the conditions of the lists', async () => {
     wire.answer = () => rowsResponse([{ records: '12', linechanges: '3' }]);
-    expect(
-      await countChanged({ ...getMetadata('invoice'), linesModifiedField: 'linelastmodifieddate' }),
-    ).toEqual({
-      records: 12,
-      withChangedLines: 3,
-    });
+    expect(await countChanged(invoice)).toEqual({ records: 12, withChangedLines: 3 });
     expect(wire.seen.map(({ query }) => query)).toEqual([
       `SELECT COUNT(*) AS records, (SELECT COUNT(DISTINCT l.transaction) FROM transactionline l INNER JOIN transaction t ON t.id = l.transaction WHERE ${lineFilter} AND t.type = 'CustInvc' AND ${changedIn('l.linelastmodifieddate')}) AS linechanges FROM transaction t WHERE t.type = 'CustInvc' AND ${changedIn('t.lastmodifieddate')}`,
     ]);
@@ -29,10 +33,7 @@ describe('counts of changes', () => {
 
   it('have no lines where the record type has none, or lines have no time', async () => {
     wire.answer = () => rowsResponse([{ records: '0' }]);
-    for (const recordType of [
-      getMetadata('customer'),
-      { ...getMetadata('invoice'), linesModifiedField: null },
-    ])
+    for (const recordType of [getMetadata('customer'), { ...invoice, linesModifiedField: null }])
       expect(await countChanged(recordType)).toEqual({ records: 0, withChangedLines: null });
     expect(wire.seen[0]?.query).toBe(
       `SELECT COUNT(*) AS records FROM customer t WHERE ${changedIn('t.lastmodifieddate')}`,
@@ -50,13 +51,8 @@ describe('counts of changes', () => {
   });
 
   it('say that lines are hidden', async () => {
-    wire.answer = (_seen, response) =>
-      json(response, 400, invalidQuery("Record 'transactionline' was not found."));
-    await expect(
-      countChanged({ ...getMetadata('invoice'), linesModifiedField: 'linelastmodifieddate' }),
-    ).rejects.toMatchObject({
-      code: 'FIELD_NOT_SYNCABLE',
-    });
+    wire.answer = refusesQuery("Record 'transactionline' was not found.");
+    await expectErpError(countChanged(invoice), 'query', 'FIELD_NOT_SYNCABLE');
   });
 });
 
@@ -72,13 +68,9 @@ it('totals count the lines that changed', async () => {
         changed: '2',
       },
     ]);
-  const read = createConnectorAt(wire.url).lines?.totals({
-    recordType: { ...getMetadata('invoice'), linesModifiedField: 'linelastmodifieddate' },
-    ids: ['1'],
-    changedSince: since,
-    signal,
-  });
-  expect(await read).toMatchObject([{ id: '1', lines: 3, changed: 2 }]);
+  const request = { recordType: invoice, ids: ['1'], changedSince: since, signal };
+  const totals = await createConnectorAt(wire.url).lines?.totals(request);
+  expect(totals).toMatchObject([{ id: '1', lines: 3, changed: 2 }]);
   expect(wire.seen[0]?.query).toContain(
     `SUM(CASE WHEN ${changedIn('l.linelastmodifieddate')} THEN 1 ELSE 0 END) AS changed`,
   );

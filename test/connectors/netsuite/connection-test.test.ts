@@ -4,12 +4,13 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { recordTypeDefinitions } from '../../../src/connectors/netsuite/record-types.ts';
 import { createCertificate } from '../../../src/core/certificate.ts';
 import {
+  type Answer,
   createConnectorAt,
-  errorResponse,
-  invalidQuery,
-  json,
   movableClock,
+  refuses,
+  refusesQuery,
   rowsResponse,
+  sends,
   signal,
   testKey,
   unreachableUrl,
@@ -18,9 +19,22 @@ import {
 
 const wire = useWire();
 
-beforeEach(async () => {
-  wire.answer = ({ path }) =>
-    path.endsWith('serverTime') ? { serverTime: '2026-05-01T12:00:00.000Z' } : rowsResponse([{ id: '1' }]);
+/** Returns the time, and answers queries like this. */
+const answersQueries =
+  (answer: Answer): Answer =>
+  ({ path }) =>
+    path.endsWith('serverTime') ? { serverTime: '2026-05-01T12:00:00.000Z' } : answer;
+/** No table has rows, and these are hidden. */
+const hides = (...tables: string[]): Answer =>
+  answersQueries(({ query }) => {
+    const [, table = ''] = /FROM (\w+)/.exec(query) ?? [];
+    return tables.includes(table)
+      ? refusesQuery(`Search error occurred: Record '${table}' was not found.`)
+      : rowsResponse([]);
+  });
+
+beforeEach(() => {
+  wire.answer = answersQueries(() => rowsResponse([{ id: '1' }]));
 });
 
 const codes = async (connector = createConnectorAt(wire.url)): Promise<string[]> =>
@@ -47,7 +61,7 @@ describe('connector.test', () => {
   });
 
   it('reports every problem with a code, a message and a fix', async () => {
-    wire.login = (_seen, response) => json(response, 400, { error: 'invalid_grant' });
+    wire.login = sends(400, { error: 'invalid_grant' });
     const report = await createConnectorAt(wire.url).test(signal);
     expect(report).toMatchObject({
       ok: false,
@@ -65,14 +79,14 @@ describe('connector.test', () => {
     [401, 'invalid_client'],
     [400, 'unauthorized_client'],
   ])('CLIENT_UNKNOWN for a wrong client id: %s %s', async (status, error) => {
-    wire.login = (_seen, response) => json(response, status, { error });
+    wire.login = sends(status, { error });
     expect((await createConnectorAt(wire.url).test(signal)).problems).toMatchObject([
       { code: 'CLIENT_UNKNOWN', fix: expect.stringContaining('consumer key') },
     ]);
   });
 
   it('CERTIFICATE_EXPIRED when the certificate is refused and has expired', async () => {
-    wire.login = (_seen, response) => json(response, 400, { error: 'invalid_grant' });
+    wire.login = sends(400, { error: 'invalid_grant' });
     const open = (notAfter: string) =>
       createConnectorAt(wire.url, { secrets: { privateKeyPem: testKey, notAfter } });
     expect((await open('2020-01-01T00:00:00.000Z').test(signal)).problems).toMatchObject([
@@ -114,57 +128,40 @@ describe('connector.test', () => {
   });
 
   it('INVALID_LOGIN when NetSuite refuses the token twice', async () => {
-    wire.answer = (_seen, response) =>
-      json(response, 401, errorResponse(401, 'INVALID_LOGIN', 'Invalid login attempt.'));
+    wire.answer = refuses(401, 'INVALID_LOGIN', 'Invalid login attempt.');
     expect(await codes()).toEqual(['INVALID_LOGIN']);
   });
 
-  it('CERTIFICATE_UNKNOWN before the certificate has an id, without a request', async () => {
-    expect(await codes(createConnectorAt(wire.url, { certificateId: null }))).toEqual([
-      'CERTIFICATE_UNKNOWN',
-    ]);
+  const otherMethod = { consumerSecret: 'a', tokenSecret: 'b' };
+  it.each<[string, string, Parameters<typeof createConnectorAt>[1], string?]>([
+    ['CERTIFICATE_UNKNOWN', 'before the certificate has an id', { certificateId: null }],
+    ['PRIVATE_KEY_UNUSABLE', 'when the stored key cannot sign', { privateKeyPem: 'nonsense' }],
+    ['INVALID_LOGIN', 'when the secrets belong to another authentication method', { secrets: otherMethod }],
+    ['HOST_UNREACHABLE', 'when no one answers', {}, unreachableUrl],
+  ])('%s %s, without a login', async (code, _when, options, url = wire.url) => {
+    expect(await codes(createConnectorAt(url, options))).toEqual([code]);
     expect(wire.logins).toBe(0);
-  });
-
-  it('PRIVATE_KEY_UNUSABLE when the stored key cannot sign', async () => {
-    expect(await codes(createConnectorAt(wire.url, { privateKeyPem: 'nonsense' }))).toEqual([
-      'PRIVATE_KEY_UNUSABLE',
-    ]);
-  });
-
-  it('HOST_UNREACHABLE when no one answers', async () => {
-    expect(await codes(createConnectorAt(unreachableUrl))).toEqual(['HOST_UNREACHABLE']);
   });
 
   it('CLOCK_SKEW when the clocks differ, in addition to the refusal that it causes', async () => {
     const theirs = new Date('2020-05-01T12:00:00Z');
     const clock = movableClock(new Date(theirs.getTime() - 600_000));
     expect(await codes(createConnectorAt(wire.url, { clock }))).toEqual(['CLOCK_SKEW']);
-    wire.login = (_seen, response) =>
-      json(response, 400, { error: 'invalid_grant' }, { date: theirs.toUTCString() });
+    wire.login = sends(400, { error: 'invalid_grant' }, { date: theirs.toUTCString() });
     const report = await createConnectorAt(wire.url, { clock }).test(signal);
     expect(report.problems.map(({ code }) => code)).toEqual(['CLOCK_SKEW', 'CERTIFICATE_UNKNOWN']);
     expect(report.problems[0]?.message).toContain('600 s behind');
   });
 
   it('PERMISSION_MISSING when the role may not use the interface, or sees none of the records', async () => {
-    wire.answer = (_seen, response) =>
-      json(response, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'No.'));
+    wire.answer = refuses(403, 'INSUFFICIENT_PERMISSION', 'No.');
     expect(await codes()).toEqual(['PERMISSION_MISSING']);
-    wire.answer = ({ path }, response) =>
-      path.endsWith('serverTime')
-        ? { serverTime: '2026-05-01T12:00:00.000Z' }
-        : json(response, 400, invalidQuery("Search error occurred: Record 'x' was not found."));
+    wire.answer = answersQueries(refusesQuery("Search error occurred: Record 'x' was not found."));
     expect(await codes()).toEqual(['PERMISSION_MISSING']);
   });
 
   it('RECORD_TYPE_HIDDEN for a table that the role does not see, while the connection is ok', async () => {
-    wire.answer = ({ path, query }, response) => {
-      if (path.endsWith('serverTime')) return { serverTime: '2026-05-01T12:00:00.000Z' };
-      return query.includes('FROM transaction')
-        ? json(response, 400, invalidQuery("Search error occurred: Record 'transaction' was not found."))
-        : rowsResponse([]);
-    };
+    wire.answer = hides('transaction', 'transactionline');
     expect(await createConnectorAt(wire.url).test(signal)).toMatchObject({
       ok: true,
       problems: [
@@ -179,16 +176,7 @@ describe('connector.test', () => {
   });
 
   it('RECORD_TYPE_HIDDEN for lines that the role does not see, with the record types that have them', async () => {
-    const hiding =
-      (...hidden: string[]): typeof wire.answer =>
-      ({ path, query }, response) => {
-        if (path.endsWith('serverTime')) return { serverTime: '2026-05-01T12:00:00.000Z' };
-        const table = /FROM (\w+)/.exec(query)?.[1] ?? '';
-        return hidden.includes(table)
-          ? json(response, 400, invalidQuery(`Search error occurred: Record '${table}' was not found.`))
-          : rowsResponse([]);
-      };
-    wire.answer = hiding('transactionline');
+    wire.answer = hides('transactionline');
     expect(await createConnectorAt(wire.url).test(signal)).toMatchObject({
       ok: true,
       problems: [
@@ -200,13 +188,8 @@ describe('connector.test', () => {
         },
       ],
     });
-    wire.answer = hiding(...new Set(recordTypeDefinitions.map(({ table }) => table)));
+    wire.answer = hides(...new Set(recordTypeDefinitions.map(({ table }) => table)));
     expect(await codes()).toEqual(['PERMISSION_MISSING']);
-  });
-
-  it('INVALID_LOGIN when the secrets belong to another authentication method', async () => {
-    const connector = createConnectorAt(wire.url, { secrets: { consumerSecret: 'a', tokenSecret: 'b' } });
-    expect(await codes(connector)).toEqual(['INVALID_LOGIN']);
   });
 
   it('rejects when the caller aborts', async () => {

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import {
   createConnectorAt,
-  errorResponse,
+  expectErpError,
   getMetadata,
-  invalidQuery,
-  json,
+  refuses,
+  refusesQuery,
   rowsResponse,
+  sends,
   signal,
   useWire,
 } from './wire.ts';
@@ -21,8 +22,8 @@ const ids = async (recordType = 'invoice'): Promise<string[]> => {
   if (!answer.available) throw new Error(answer.reason);
   return answer.deleted.map(({ id }) => id);
 };
-const unknown = (column: string) =>
-  invalidQuery(`Search error occurred: Unknown identifier '${column}'. Available identifiers are: {d=d}`);
+const lacks = (column: string) =>
+  refusesQuery(`Search error occurred: Unknown identifier '${column}'. Available identifiers are: {d=d}`);
 
 describe('deletedSince', () => {
   it('queries in the order of ids, from noon at least 38 hours earlier', async () => {
@@ -100,36 +101,32 @@ describe('deletedSince', () => {
   });
 
   it('continues without columns that the account lacks', async () => {
-    wire.answer = ({ query }, response) => {
+    wire.answer = ({ query }) => {
       const missing = ['iscustomlist', 'recordtypeid', 'scriptid'].find((column) =>
         query.includes(`d.${column}`),
       );
-      return missing === undefined
-        ? rowsResponse([{ id: '5', type: 'Invoice' }])
-        : json(response, 400, unknown(missing));
+      return missing === undefined ? rowsResponse([{ id: '5', type: 'Invoice' }]) : lacks(missing);
     };
     expect(await ids()).toEqual(['5']);
     expect(wire.seen).toHaveLength(4);
   });
 
   it.each([
-    ['400', 400, invalidQuery('Search error occurred: Invalid or unsupported search.')],
-    ['500', 500, errorResponse(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred. Error ID: abc')],
-  ])('reads only the date where the query with the time fails with %s', async (_name, status, body) => {
-    wire.answer = ({ query }, response) =>
-      query.includes('SYS_EXTRACT_UTC')
-        ? json(response, status, body)
-        : rowsResponse([{ id: '5', deleteddate: '2026-03-10' }]);
+    ['400', refusesQuery('Search error occurred: Invalid or unsupported search.')],
+    ['500', refuses(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred. Error ID: abc')],
+  ])('reads only the date where the query with the time fails with %s', async (_name, refusal) => {
+    wire.answer = ({ query }) =>
+      query.includes('SYS_EXTRACT_UTC') ? refusal : rowsResponse([{ id: '5', deleteddate: '2026-03-10' }]);
     expect(await read()).toEqual({ available: true, deleted: [{ id: '5', deletedAt: '2026-03-10' }] });
   });
 
   it.each([
-    ['hidden', 400, invalidQuery("Search error occurred: Record 'deletedrecord' was not found.")],
-    ['unknown', 400, invalidQuery('Invalid search type: deletedrecord.')],
-    ['refused', 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation')],
-    ['without ids', 400, unknown('recordid')],
-  ])('reports a list that is %s, with a fix', async (_name, status, body) => {
-    wire.answer = (_seen, response) => json(response, status, body);
+    ['hidden', refusesQuery("Search error occurred: Record 'deletedrecord' was not found.")],
+    ['unknown', refusesQuery('Invalid search type: deletedrecord.')],
+    ['refused', refuses(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation')],
+    ['without ids', lacks('recordid')],
+  ])('reports a list that is %s, with a fix', async (_name, refusal) => {
+    wire.answer = refusal;
     expect(await read()).toEqual({
       available: false,
       reason: expect.stringMatching(/deletedrecord|Permission|recordid/),
@@ -147,12 +144,12 @@ describe('deletedSince', () => {
   });
 
   it.each([
-    ['an outage', 503, {}, 'down'],
-    ['a lasting server error', 500, errorResponse(500, 'UNEXPECTED_ERROR', 'Error ID: abc'), 'down'],
-    ['throttling', 429, {}, 'throttled'],
-    ['a refused log-in', 401, {}, 'credentials'],
-  ])('rejects for %s instead of returning an empty list', async (_name, status, body, kind) => {
-    wire.answer = (_seen, response) => json(response, status, body);
-    await expect(read()).rejects.toMatchObject({ kind });
+    ['an outage', sends(503), 'down'],
+    ['a lasting server error', refuses(500, 'UNEXPECTED_ERROR', 'Error ID: abc'), 'down'],
+    ['throttling', sends(429), 'throttled'],
+    ['a refused log-in', sends(401), 'credentials'],
+  ])('rejects for %s instead of returning an empty list', async (_name, refusal, kind) => {
+    wire.answer = refusal;
+    await expectErpError(read(), kind);
   });
 });

@@ -4,10 +4,11 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import {
   type Answer,
   createConnectorAt,
-  errorResponse,
-  invalidQuery,
-  json,
+  expectErpError,
+  refuses,
+  refusesQuery,
   rowsResponse,
+  sends,
   signal,
   useWire,
 } from './wire.ts';
@@ -21,16 +22,14 @@ describe('a record type of an account that refuses some queries', () => {
     colour: { title: 'Colour', type: 'string' },
     height: { title: 'Height', type: 'integer' },
   };
-  const unexpected: Answer = (_seen, response) =>
-    json(response, 500, errorResponse(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred.'));
+  const unexpected = refuses(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred.');
   const describeThing = async () => (await createConnectorAt(wire.url).metadata(signal, ['thing']))[0];
 
   beforeEach(() => {
-    wire.answer = (seen, response) => {
-      if (seen.path.endsWith('/metadata-catalog')) return { items: [{ name: 'thing' }] };
-      if (seen.path.endsWith('/thing')) return { properties: { id: { type: 'string' }, ...described } };
-      const answer = answers.find(([pattern]) => pattern.test(seen.query))?.[1];
-      return answer === undefined ? rowsResponse([]) : answer(seen, response);
+    wire.answer = ({ path, query }) => {
+      if (path.endsWith('/metadata-catalog')) return { items: [{ name: 'thing' }] };
+      if (path.endsWith('/thing')) return { properties: { id: { type: 'string' }, ...described } };
+      return answers.find(([pattern]) => pattern.test(query))?.[1] ?? rowsResponse([]);
     };
   });
 
@@ -52,16 +51,7 @@ describe('a record type of an account that refuses some queries', () => {
   });
 
   it('cannot be synced without a key, and the reason says what to do', async () => {
-    answers = [
-      [
-        /t\.\*/,
-        () =>
-          rowsResponse([
-            { id: 'A', colour: 'red' },
-            { id: 'B', colour: 'red' },
-          ]),
-      ],
-    ];
+    answers = [[/t\.\*/, () => rowsResponse(['A', 'B'].map((id) => ({ id, colour: 'red' })))]];
     expect(await describeThing()).toMatchObject({
       reason: expect.stringMatching(/query source/),
       fields: [{ name: 'id', syncable: false }, { syncable: false }, { syncable: false }],
@@ -92,37 +82,33 @@ describe('a record type of an account that refuses some queries', () => {
   });
 
   it('rejects during an outage, and for a server error on every query', async () => {
-    for (const answer of [unexpected, (_seen, response) => json(response, 503, {})] satisfies Answer[]) {
+    for (const answer of [unexpected, sends(503)]) {
       answers = [[/FROM thing/, answer]];
-      await expect(describeThing()).rejects.toMatchObject({ kind: 'down' });
+      await expectErpError(describeThing(), 'down');
     }
   });
 });
 
 describe('an account that refuses its catalogue for a while', () => {
   it('still has a type that it listed before, read as its queries allow', async () => {
+    const forbidden = refuses(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation');
     let rows: Answer = () => rowsResponse([{ id: '7', colour: 'red' }]);
-    wire.answer = (seen, response) => {
-      if (seen.method === 'GET')
-        return json(response, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation'));
-      return /FROM thing/.test(seen.query) ? rows(seen, response) : rowsResponse([]);
-    };
+    wire.answer = ({ method, query }) =>
+      method === 'GET' ? forbidden : /FROM thing/.test(query) ? rows : rowsResponse([]);
     const describeThing = () => createConnectorAt(wire.url).metadata(signal, ['thing']);
     expect(await describeThing()).toMatchObject([
       { name: 'thing', reason: null, fields: [{ name: 'id' }, { name: 'colour', syncable: true }] },
     ]);
-    rows = (_seen, response) =>
-      json(response, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation'));
-    await expect(describeThing()).rejects.toMatchObject({ kind: 'forbidden' });
+    rows = forbidden;
+    await expectErpError(describeThing(), 'forbidden');
   });
 });
 
 describe('an account with 700 types in its catalogue', () => {
   it('is listed in at most twelve requests, whatever lists it refuses', async () => {
     const items = Array.from({ length: 700 }, (_unused, index) => ({ name: `customrecord_type_${index}` }));
-    const refused = invalidQuery("Search error occurred: Record 'x' was not found.");
-    wire.answer = ({ method }, response) =>
-      method === 'GET' ? { items, links: [] } : json(response, 400, refused);
+    const refused = refusesQuery("Search error occurred: Record 'x' was not found.");
+    wire.answer = ({ method }) => (method === 'GET' ? { items, links: [] } : refused);
     const heads = await createConnectorAt(wire.url).discover?.(signal);
     expect(heads?.filter(({ source }) => source === 'catalogue')).toHaveLength(700);
     expect(wire.seen.length).toBeLessThanOrEqual(12);
@@ -130,7 +116,7 @@ describe('an account with 700 types in its catalogue', () => {
   });
 
   it('is not listed during an outage', async () => {
-    wire.answer = (_seen, response) => json(response, 503, {});
-    await expect(createConnectorAt(wire.url).discover?.(signal)).rejects.toMatchObject({ kind: 'down' });
+    wire.answer = sends(503);
+    await expectErpError(createConnectorAt(wire.url).discover?.(signal), 'down');
   });
 });

@@ -1,7 +1,7 @@
 // Record types and their columns are found without knowing them by name. What is right is read from the
 // account's own tables.
 import type { ProfileName } from 'netsuite-simulator';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { PROFILE_FIELDS } from '../../../packages/netsuite-simulator/src/profile/custom-fields.ts';
 import {
   accountTables,
@@ -12,8 +12,9 @@ import type { ColumnKind } from '../../../packages/netsuite-simulator/src/tables
 import type { FieldMetadata, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import type { RecordTypeHead } from '../../../src/connectors/discovery.ts';
 import { profile as only } from '../../setup/account-profile.ts';
+import { useStarted } from '../../setup/use-started.ts';
 import { realColumns } from './real-columns.ts';
-import { openAccount, type SimulatedAccount } from './simulated-account.ts';
+import { listSyncable, openAccount } from './simulated-account.ts';
 import { firstPage, signal } from './wire.ts';
 
 /** The types that are right for a column of the account. */
@@ -77,13 +78,12 @@ function judge(profile: ProfileName, { name, table, reason, definition, fields }
 }
 
 describe.each([only ?? 'single'] as const)('an account of the profile %s', (profile) => {
-  let account: SimulatedAccount;
+  const account = useStarted(() => openAccount({ profile }));
   let heads: readonly RecordTypeHead[];
   let types: ReadonlyMap<string, RecordTypeMetadata>;
   let requestsOfHeads: number;
 
   beforeAll(async () => {
-    account = await openAccount({ profile });
     const before = account.requests();
     heads = (await account.connector.discover?.(signal)) ?? [];
     requestsOfHeads = account.requests() - before;
@@ -93,7 +93,11 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     );
     types = new Map(described.map((type) => [type.name, type]));
   });
-  afterAll(() => account.close());
+  afterEach(() => account.control('POST', '/role', { permissions: null }));
+  const forbid = (...permissions: string[]) =>
+    account.control('POST', '/role', {
+      permissions: Object.fromEntries(permissions.map((name) => [name, false])),
+    });
 
   const getType = (name: string): RecordTypeMetadata => {
     const type = types.get(name);
@@ -106,6 +110,8 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     type?.fields.find((field) => field.name === name);
   const findLineField = (type: RecordTypeMetadata | undefined, name: string) =>
     findField(type, 'lines')?.fields?.find((field) => field.name === name);
+  const findWarrantyEnd = async () =>
+    findField(await describeOne('customrecord_warranty'), 'custrecord_warranty_until');
   const all = (): RecordTypeMetadata[] => [...types.values()];
 
   it('lists each record type once, with its family and label, in at most twelve requests', () => {
@@ -147,12 +153,8 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
       'map_customrecord_sales_territory_custrecord_territory_channels',
       'map_vendor_custentity_materials',
     ]);
-    expect(findField(await describeOne('map_customer_custentity_interests'), 'parentModified')).toMatchObject(
-      {
-        type: 'time',
-        syncable: true,
-      },
-    );
+    const interests = findField(await describeOne('map_customer_custentity_interests'), 'parentModified');
+    expect(interests).toMatchObject({ type: 'time', syncable: true });
   });
 
   it('describes what it cannot read with a reason', () => {
@@ -211,7 +213,7 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     const readable = all().filter(({ reason }) => reason === null);
     const failed: string[] = [];
     for (const recordType of readable) {
-      const fields = recordType.fields.filter(({ syncable }) => syncable).map(({ name }) => name);
+      const fields = listSyncable(recordType);
       const page = await account.connector.readPage({ ...firstPage, recordType, fields, limit: 50 });
       const count = await account.connector.count(recordType, signal);
       if (page.rejected.length > 0 || page.records.length < Math.min(count, 1))
@@ -229,32 +231,28 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
   });
 
   it('judges types by values where the role may read neither the catalogue nor the list of custom fields', async () => {
-    await account.control('POST', '/role', { permissions: { recordsCatalog: false, customFields: false } });
-    try {
-      const names = [
-        'term',
-        'nexus',
-        'customrecord_complaint',
-        'customrecord_price_agreement',
-        'customrecord_delivery_slot',
-        'inventoryitemlocations',
-      ];
-      const described = await account.connector.metadata(signal, names);
-      expect(described.map(({ name }) => name)).toEqual(names); // a catalogue that is refused may have any name
-      const judged = described.flatMap((type) => judge(profile, type));
-      expect(judged.length).toBeGreaterThan(40);
-      expect(judged.filter(({ isRight, warning }) => !isRight && warning === undefined)).toEqual([]);
-      expect(judged.filter(({ isRight }) => !isRight).length / judged.length).toBeLessThanOrEqual(0.05);
-      const complaint = described.find(({ name }) => name === 'customrecord_complaint');
-      expect(findField(complaint, 'custrecord_complaint_answered')).toMatchObject({
-        type: 'time',
-        warning: expect.stringMatching(/follows from the values/),
-      });
-      expect(findField(complaint, 'custrecord_complaint_reasons')).toMatchObject({ type: 'list' });
-      expect(findField(complaint, 'custrecord_complaint_customer')).toMatchObject({ type: 'reference' });
-    } finally {
-      await account.control('POST', '/role', { permissions: null });
-    }
+    await forbid('recordsCatalog', 'customFields');
+    const names = [
+      'term',
+      'nexus',
+      'customrecord_complaint',
+      'customrecord_price_agreement',
+      'customrecord_delivery_slot',
+      'inventoryitemlocations',
+    ];
+    const described = await account.connector.metadata(signal, names);
+    expect(described.map(({ name }) => name)).toEqual(names); // a catalogue that is refused may have any name
+    const judged = described.flatMap((type) => judge(profile, type));
+    expect(judged.length).toBeGreaterThan(40);
+    expect(judged.filter(({ isRight, warning }) => !isRight && warning === undefined)).toEqual([]);
+    expect(judged.filter(({ isRight }) => !isRight).length / judged.length).toBeLessThanOrEqual(0.05);
+    const complaint = described.find(({ name }) => name === 'customrecord_complaint');
+    expect(findField(complaint, 'custrecord_complaint_answered')).toMatchObject({
+      type: 'time',
+      warning: expect.stringMatching(/follows from the values/),
+    });
+    expect(findField(complaint, 'custrecord_complaint_reasons')).toMatchObject({ type: 'list' });
+    expect(findField(complaint, 'custrecord_complaint_customer')).toMatchObject({ type: 'reference' });
   });
 
   it('offers or explains every column that real accounts have', async () => {
@@ -382,35 +380,15 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
   });
 
   it('describes renamed and retyped custom fields as they are now', async () => {
-    await account.control('PATCH', '/fields/customrecord_warranty/custrecord_warranty_until', {
-      type: 'text',
-      label: 'Valid until',
-    });
-    expect(findField(await describeOne('customrecord_warranty'), 'custrecord_warranty_until')).toMatchObject({
-      type: 'text',
-      label: 'Valid until',
-    });
-    await account.control('DELETE', '/fields/customrecord_warranty/custrecord_warranty_until');
-    expect(
-      findField(await describeOne('customrecord_warranty'), 'custrecord_warranty_until'),
-    ).toBeUndefined();
+    const changed = { type: 'text', label: 'Valid until' };
+    const path = '/fields/customrecord_warranty/custrecord_warranty_until';
+    await account.control('PATCH', path, changed);
+    expect(await findWarrantyEnd()).toMatchObject(changed);
+    await account.control('DELETE', path);
+    expect(await findWarrantyEnd()).toBeUndefined();
   });
 
   it('describes a record type that the role may not read, and knows names exactly', async () => {
-    await account.control('POST', '/role', { permissions: { departments: false, transactions: false } });
-    try {
-      expect(await describeOne('department')).toMatchObject({
-        reason: expect.stringMatching(/role .*cannot read department/i),
-        table: 'department',
-      });
-      expect(await describeOne('purchaseOrder')).toMatchObject({
-        reason: expect.stringMatching(/role .*cannot read/i),
-      });
-      const lists = await account.connector.discover?.(signal);
-      expect(lists?.map(({ name }) => name)).toEqual(expect.arrayContaining(['department', 'purchaseOrder']));
-    } finally {
-      await account.control('POST', '/role', { permissions: null });
-    }
     const names = [
       'PurchaseOrder',
       'purchaseorder',
@@ -421,34 +399,34 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
       '',
     ];
     expect(await account.connector.metadata(signal, names)).toEqual([]);
+    await forbid('departments', 'transactions');
+    expect(await describeOne('department')).toMatchObject({
+      reason: expect.stringMatching(/role .*cannot read department/i),
+      table: 'department',
+    });
+    expect(await describeOne('purchaseOrder')).toMatchObject({
+      reason: expect.stringMatching(/role .*cannot read/i),
+    });
+    const lists = await account.connector.discover?.(signal);
+    expect(lists?.map(({ name }) => name)).toEqual(expect.arrayContaining(['department', 'purchaseOrder']));
   });
 
   it('finds transactions and custom records where the catalogue is refused', async () => {
-    await account.control('POST', '/role', { permissions: { recordsCatalog: false } });
-    try {
-      const found = await account.connector.discover?.(signal);
-      expect(found?.map(({ name }) => name)).toEqual(
-        expect.arrayContaining([
-          ...nine,
-          'purchaseorder',
-          'customrecord_warranty',
-          'customlist_colour',
-          'entity',
-        ]),
-      );
-      const type = await describeOne('purchaseorder');
-      expect(type).toMatchObject({ table: 'transaction', reason: null, source: 'probe' });
-      expect(findField(type, 'custbody_channel')).toMatchObject({
-        type: 'reference',
-        label: 'Sales Channel',
-        syncable: true,
-      });
-      expect(
-        findField(await describeOne('customrecord_warranty'), 'custrecord_warranty_until'),
-      ).toBeUndefined();
-    } finally {
-      await account.control('POST', '/role', { permissions: null });
-    }
+    await forbid('recordsCatalog');
+    const found = await account.connector.discover?.(signal);
+    expect(found?.map(({ name }) => name)).toEqual(
+      expect.arrayContaining([
+        ...[...nine, 'purchaseorder', 'customrecord_warranty', 'customlist_colour', 'entity'],
+      ]),
+    );
+    const type = await describeOne('purchaseorder');
+    expect(type).toMatchObject({ table: 'transaction', reason: null, source: 'probe' });
+    expect(findField(type, 'custbody_channel')).toMatchObject({
+      type: 'reference',
+      label: 'Sales Channel',
+      syncable: true,
+    });
+    expect(await findWarrantyEnd()).toBeUndefined();
   });
 
   it('describes the nine record types that it knows by name and lists all others in at most sixty requests', async () => {

@@ -2,7 +2,8 @@
 // without the type.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { FieldMetadata, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
-import { createConnectorAt, firstPage, invalidQuery, json, rowsResponse, signal, useWire } from './wire.ts';
+import { pluck } from '../../setup/api.ts';
+import { createConnectorAt, firstPage, refusesQuery, rowsResponse, signal, useWire } from './wire.ts';
 
 const wire = useWire();
 let types: ReadonlyMap<string, RecordTypeMetadata>;
@@ -57,16 +58,13 @@ describe('metadata', () => {
   });
 
   it("says why one can't be read where the role can't read what it comes from", async () => {
-    wire.answer = ({ query }, response) => {
+    wire.answer = ({ query }) => {
       const refused = ['t.status', 'l.quantity'].find(
         (column) => query.includes(`${column} `) || query.includes(`${column},`),
       );
-      if (refused === undefined) return rowsResponse([]);
-      return json(
-        response,
-        400,
-        invalidQuery(`Search error occurred: Unknown identifier '${refused.slice(2).toUpperCase()}'.`),
-      );
+      return refused === undefined
+        ? rowsResponse([])
+        : refusesQuery(`Search error occurred: Unknown identifier '${refused.slice(2).toUpperCase()}'.`);
     };
     types = await readMetadata();
     const status = listFields(getType('invoice')).find(({ name }) => name === 'displayStatus');
@@ -77,13 +75,9 @@ describe('metadata', () => {
   });
 
   it('offers no readable status where the account has no display text of statuses', async () => {
-    wire.answer = ({ query }, response) =>
+    wire.answer = ({ query }) =>
       query.includes('BUILTIN.DF(t.status)')
-        ? json(
-            response,
-            400,
-            invalidQuery("Search error occurred: Invalid or unsupported search for 'STATUS'."),
-          )
+        ? refusesQuery("Search error occurred: Invalid or unsupported search for 'STATUS'.")
         : rowsResponse([]);
     types = await readMetadata();
     expect(
@@ -96,28 +90,27 @@ describe('metadata', () => {
 });
 
 const isLines = (query: string): boolean => query.includes('FROM transactionline');
+/** Reads a document that has these lines in the ERP. */
+const readDocument = (recordType: string, lines: readonly object[]) => {
+  wire.answer = ({ query }) =>
+    rowsResponse(
+      isLines(query)
+        ? lines.map((line) => ({ parent_id: '1', parent_modified: at, ...line }))
+        : [{ id: '1', lastmodifieddate: at }],
+    );
+  const request = { recordType: getType(recordType), fields: ['lines'], ids: ['1'], signal };
+  return createConnectorAt(wire.url).readByIds(request);
+};
 /** The lines of one document whose three amounts are these texts in the ERP. */
 async function readLines(recordType: string, texts: readonly (string | undefined)[]) {
-  wire.answer = ({ query }) =>
-    isLines(query)
-      ? rowsResponse(
-          texts.map((text, index) => ({
-            parent_id: '1',
-            parent_modified: at,
-            id: String(index + 1),
-            linesequencenumber: String(index + 1),
-            ...(text !== undefined && { quantity: text, netamount: text, foreignamount: text }),
-          })),
-        )
-      : rowsResponse([{ id: '1', lastmodifieddate: at }]);
-  const page = await createConnectorAt(wire.url).readByIds({
-    recordType: getType(recordType),
-    fields: ['lines'],
-    ids: ['1'],
-    signal,
-  });
-  expect(page.rejected).toEqual([]);
-  return page.records[0]?.lines ?? [];
+  const lines = texts.map((text, index) => ({
+    id: String(index + 1),
+    linesequencenumber: String(index + 1),
+    ...(text !== undefined && { quantity: text, netamount: text, foreignamount: text }),
+  }));
+  const { records, rejected } = await readDocument(recordType, lines);
+  expect(rejected).toEqual([]);
+  return records[0]?.lines ?? [];
 }
 
 describe('lines', () => {
@@ -143,22 +136,15 @@ describe('lines', () => {
         amounts.map(([sold]) => sold),
       );
       const shown = amounts.map(([, positive]) => positive);
-      for (const field of lineNames)
-        expect(
-          lines.map((line) => line[field]),
-          field,
-        ).toEqual(shown);
+      for (const field of lineNames) expect(pluck(lines, field), field).toEqual(shown);
       expect(lines.map(({ quantity }) => quantity)).toEqual(amounts.map(([sold, , kept = sold]) => kept));
     },
   );
 
   it('of a credit memo keep the sign of the ledger, which is that of the document', async () => {
     const lines = await readLines('creditMemo', ['2', '10.50', '-3.25', '0.00', '-0.0', undefined]);
-    for (const field of lineNames)
-      expect(
-        lines.map((line) => line[field]),
-        field,
-      ).toEqual(['2', '10.50', '-3.25', '0.00', '0.0', null]);
+    const shown = ['2', '10.50', '-3.25', '0.00', '0.0', null];
+    for (const field of lineNames) expect(pluck(lines, field), field).toEqual(shown);
   });
 
   it('cost no column of the query more', async () => {
@@ -169,17 +155,8 @@ describe('lines', () => {
   });
 
   it('reject their document once, by the name of the raw field, where that is no number', async () => {
-    wire.answer = ({ query }) =>
-      isLines(query)
-        ? rowsResponse([{ parent_id: '1', parent_modified: at, id: '1', quantity: 'many' }])
-        : rowsResponse([{ id: '1', lastmodifieddate: at }]);
-    const page = await createConnectorAt(wire.url).readByIds({
-      recordType: getType('invoice'),
-      fields: ['lines'],
-      ids: ['1'],
-      signal,
-    });
-    expect(page.rejected).toEqual([
+    const { rejected } = await readDocument('invoice', [{ id: '1', quantity: 'many' }]);
+    expect(rejected).toEqual([
       {
         id: '1',
         code: 'LINE_UNREADABLE',
@@ -205,14 +182,8 @@ describe('the status', () => {
           ...(label !== undefined && { df_status: label }),
         })),
       );
-    return (
-      await createConnectorAt(wire.url).scan({
-        ...firstPage,
-        recordType: getType(recordType),
-        fields,
-        limit: 100,
-      })
-    ).records;
+    const request = { ...firstPage, recordType: getType(recordType), fields, limit: 100 };
+    return (await createConnectorAt(wire.url).scan(request)).records;
   }
 
   it.each([

@@ -2,11 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { LineReader, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import {
   createConnectorAt,
+  expectErpError,
   firstPage,
   getMetadata,
-  invalidQuery,
-  json,
+  refusesQuery,
   rowsResponse,
+  sends,
   signal,
   useWire,
 } from './wire.ts';
@@ -143,15 +144,12 @@ describe('totals of lines', () => {
   ];
   it.each(answers)('are not trusted with %s', async (_name, rows, more) => {
     wire.answer = () => rowsResponse(rows, false, more);
-    await expect(totals(['1', '2'])).rejects.toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
+    await expectErpError(totals(['1', '2']), 'answer', 'ANSWER_INCONSISTENT');
   });
 
   it('do not exist for records without lines, or for lines that the role cannot read', async () => {
     await expect(totals(['1'], getMetadata('customer'))).rejects.toBeInstanceOf(RangeError);
-    await expect(totals(['1'], withoutLines(invoice))).rejects.toMatchObject({
-      kind: 'query',
-      code: 'FIELD_NOT_SYNCABLE',
-    });
+    await expectErpError(totals(['1'], withoutLines(invoice)), 'query', 'FIELD_NOT_SYNCABLE');
     await expect(totals(['1; DROP'])).rejects.toMatchObject({ kind: 'query' });
     expect(wire.seen).toHaveLength(0);
   });
@@ -184,35 +182,23 @@ describe('changed lines', () => {
     ['a row without a record', [{ id: '8' }]],
   ])('are not trusted with %s', async (_name, rows) => {
     wire.answer = () => rowsResponse(rows);
-    await expect(listChanged({ afterId: '7' })).rejects.toMatchObject({
-      kind: 'answer',
-      code: 'ANSWER_INCONSISTENT',
-    });
+    await expectErpError(listChanged({ afterId: '7' }), 'answer', 'ANSWER_INCONSISTENT');
   });
 
   it('cannot be asked for where lines have no time that the role can read', async () => {
     for (const recordType of [without(invoice, 'linelastmodifieddate'), withoutLines(invoice)])
-      await expect(listChanged({ recordType })).rejects.toMatchObject({
-        kind: 'query',
-        code: 'FIELD_NOT_SYNCABLE',
-      });
+      await expectErpError(listChanged({ recordType }), 'query', 'FIELD_NOT_SYNCABLE');
     await expect(listChanged({ recordType: getMetadata('item') })).rejects.toBeInstanceOf(RangeError);
     expect(wire.seen).toHaveLength(0);
   });
 
   it('fail as other queries do when the table or the column is gone', async () => {
-    wire.answer = (_seen, response) =>
-      json(response, 400, invalidQuery("Search error occurred: Record 'transactionline' was not found."));
-    await expect(listChanged()).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
-    wire.answer = (_seen, response) =>
-      json(
-        response,
-        400,
-        invalidQuery(
-          "Search error occurred: Unknown identifier 'foreignamount'. Available identifiers are: {}.",
-        ),
-      );
-    await expect(totals(['1'])).rejects.toMatchObject({ kind: 'query', code: 'COLUMN_UNKNOWN' });
+    wire.answer = refusesQuery("Search error occurred: Record 'transactionline' was not found.");
+    await expectErpError(listChanged(), 'query', 'FIELD_NOT_SYNCABLE');
+    wire.answer = refusesQuery(
+      "Search error occurred: Unknown identifier 'foreignamount'. Available identifiers are: {}.",
+    );
+    await expectErpError(totals(['1']), 'query', 'COLUMN_UNKNOWN');
   });
 });
 
@@ -228,13 +214,13 @@ describe('the current day', () => {
   });
 
   it("is the database's where the account refuses the session's", async () => {
-    wire.answer = ({ query }, response) =>
+    wire.answer = ({ query }) =>
       query.includes('SYSDATE')
         ? rowsResponse([{ today: '2026-11-22' }])
-        : json(response, 400, invalidQuery('Search error occurred: Invalid or unsupported search.'));
+        : refusesQuery('Search error occurred: Invalid or unsupported search.');
     expect(await today()).toBe('2026-11-22');
-    wire.answer = (_seen, response) => json(response, 503, {});
-    await expect(today()).rejects.toMatchObject({ kind: 'down' });
+    wire.answer = sends(503);
+    await expectErpError(today(), 'down');
     expect(wire.seen).toHaveLength(3);
   });
 
@@ -242,7 +228,7 @@ describe('the current day', () => {
     'is not %j',
     async (rows) => {
       wire.answer = () => rowsResponse(rows);
-      await expect(today()).rejects.toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
+      await expectErpError(today(), 'answer', 'ANSWER_INCONSISTENT');
     },
   );
 });
@@ -268,7 +254,7 @@ describe('listed ids', () => {
     );
     // A record without a time can't have been selected by it.
     wire.answer = () => rowsResponse([{ id: '1', lastmodifieddate: at }, { id: '3' }]);
-    await expect(list(since)).rejects.toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
+    await expectErpError(list(since), 'answer', 'ANSWER_INCONSISTENT');
     wire.seen.length = 1;
     wire.answer = () => rowsResponse([{ id: '1' }]);
     expect((await list(null)).listed).toEqual([{ id: '1', modifiedAt: null }]);

@@ -1,13 +1,11 @@
 // Totals and changes of lines against the simulated account, compared with the lines that the account really
 // has.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { LineReader } from '../../../src/connectors/connector.ts';
-import { openAccount, type Row, type SimulatedAccount, type Tables } from './simulated-account.ts';
-import { firstPage, signal } from './wire.ts';
+import { type Row, type Tables, useAccount } from './simulated-account.ts';
+import { expectErpError, firstPage, signal } from './wire.ts';
 
 const [first, last] = [10_000, 11_199];
-
-let company: SimulatedAccount;
 
 function createTables(): Tables {
   const customer: Row[] = [[7, 'Smith', 'F', 'F', 1, '', '2010-12-01 08:26:00', '2011-02-10 14:38:00']];
@@ -46,11 +44,7 @@ function createTables(): Tables {
   return { customer, item, transaction, transactionline };
 }
 
-beforeAll(async () => {
-  company = await openAccount({ tables: createTables(), timeZone: 'America/Los_Angeles' });
-});
-afterEach(() => company.control('POST', '/reset'));
-afterAll(() => company.close());
+const company = useAccount({ tables: createTables(), timeZone: 'America/Los_Angeles' });
 
 function lineReader(): LineReader {
   if (company.connector.lines === undefined) throw new Error('no reader of lines');
@@ -82,13 +76,7 @@ describe('totals of lines in an account', () => {
   });
 
   it('still have the lines that a fault leaves out of the rows, and lack those that it leaves out of counts', async () => {
-    const read = () =>
-      company.connector.readByIds({
-        recordType: company.getType('invoice'),
-        fields: ['lines'],
-        ids: [String(first)],
-        signal,
-      });
+    const read = () => company.readByIds(company.getType('invoice'), ['lines'], [String(first)]);
     await company.control('PUT', '/faults', [
       { on: { table: 'transactionline' }, dropRows: { where: { id: 2 } } },
     ]);
@@ -137,7 +125,7 @@ describe('totals of lines in an account', () => {
 
   it('are refused where the role cannot see the lines', async () => {
     await company.control('PUT', '/hidden', { tables: ['transactionline'], columns: {}, rows: {} });
-    await expect(totals([first])).rejects.toMatchObject({ kind: 'query', code: 'FIELD_NOT_SYNCABLE' });
+    await expectErpError(totals([first]), 'query', 'FIELD_NOT_SYNCABLE');
     const hidden = (await company.connector.metadata(signal)).find(({ name }) => name === 'invoice');
     expect(hidden?.linesModifiedField).toBeNull();
     expect(hidden?.shownAs).toEqual({

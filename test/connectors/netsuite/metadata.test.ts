@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
   type FieldMetadata,
@@ -7,11 +6,12 @@ import {
 } from '../../../src/connectors/connector.ts';
 import {
   createConnectorAt,
-  errorResponse,
-  invalidQuery,
-  json,
+  expectErpError,
+  refuses,
+  refusesQuery,
   rowsResponse,
   type Seen,
+  sends,
   signal,
   useWire,
 } from './wire.ts';
@@ -23,7 +23,7 @@ type Account = {
   missing: string[];
   broken: string[];
   hidden: string[];
-  catalogue: (entry: string, response: ServerResponse) => unknown;
+  catalogue: (entry: string) => unknown;
 };
 let account: Account;
 
@@ -77,39 +77,30 @@ beforeEach(async () => {
     missing: [],
     broken: [],
     hidden: [],
-    catalogue: (entry, response) =>
-      catalogues[entry] ??
-      json(response, 404, errorResponse(404, 'NONEXISTENT_ID', `Record type '${entry}' does not exist.`)),
+    catalogue: (entry) =>
+      catalogues[entry] ?? refuses(404, 'NONEXISTENT_ID', `Record type '${entry}' does not exist.`),
   };
-  wire.answer = (seen, response) =>
-    seen.method === 'GET'
-      ? account.catalogue(seen.path.split('/').at(-1) ?? '', response)
-      : answerQuery(seen, response);
+  wire.answer = (seen) =>
+    seen.method === 'GET' ? account.catalogue(seen.path.split('/').at(-1) ?? '') : answerQuery(seen);
 });
 
-function answerQuery({ query }: Seen, response: ServerResponse): unknown {
+function answerQuery({ query }: Seen): unknown {
   const columns = [...query.matchAll(/\b([tlc])\.([a-z0-9_]+)/g)].map(
     ([, alias, name]) => `${alias}.${name}`,
   );
   const tables = [...query.matchAll(/(?:FROM|JOIN) (\w+)/g)].map(([, table]) => String(table));
   const hidden = tables.find((table) => account.hidden.includes(table));
-  if (hidden !== undefined)
-    return json(response, 400, invalidQuery(`Search error occurred: Record '${hidden}' was not found.`));
-  const missing = columns.find((column) => account.missing.includes(column));
+  if (hidden !== undefined) return refusesQuery(`Search error occurred: Record '${hidden}' was not found.`);
+  const missing = columns
+    .find((column) => account.missing.includes(column))
+    ?.slice(2)
+    .toUpperCase();
   if (missing !== undefined)
-    return json(
-      response,
-      400,
-      invalidQuery(
-        `Search error occurred: Unknown identifier '${missing.slice(2).toUpperCase()}'. Available identifiers are: {t=x}`,
-      ),
+    return refusesQuery(
+      `Search error occurred: Unknown identifier '${missing}'. Available identifiers are: {t=x}`,
     );
   if (columns.some((column) => account.broken.includes(column)))
-    return json(
-      response,
-      500,
-      errorResponse(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred. Error ID: abc'),
-    );
+    return refuses(500, 'UNEXPECTED_ERROR', 'An unexpected error occurred. Error ID: abc');
   return rowsResponse([]);
 }
 
@@ -355,16 +346,12 @@ describe('metadata', () => {
 
   it('describes a column without display text as plain text instead of dropping it', async () => {
     const { answer } = wire;
-    wire.answer = (seen, response) =>
-      /BUILTIN\.DF\(t\.(category|terms)\)/.test(seen.query)
-        ? json(
-            response,
-            400,
-            invalidQuery(
-              "Search error occurred: Field 'category' for record 'customer' was not found. Reason: NOT_EXPOSED",
-            ),
+    wire.answer = ({ query }) =>
+      /BUILTIN\.DF\(t\.(category|terms)\)/.test(query)
+        ? refusesQuery(
+            "Search error occurred: Field 'category' for record 'customer' was not found. Reason: NOT_EXPOSED",
           )
-        : answer(seen, response);
+        : answer;
     const customer = (await read()).get('customer');
     expect(findField(customer, 'category')).toMatchObject({ type: 'text', syncable: true, reason: null });
     expect(findField(customer, 'terms')).toMatchObject({ type: 'text', syncable: true });
@@ -400,15 +387,12 @@ describe('metadata', () => {
   it('does not blame a column for a transient failure', async () => {
     let failures = 3;
     const { answer } = wire;
-    wire.answer = (seen, response) => {
+    wire.answer = ({ method, query }) => {
       const counts =
-        seen.method === 'POST' &&
-        seen.query.includes('FROM customer') &&
-        seen.query.includes('entityid') &&
-        failures > 0;
-      if (!counts) return answer(seen, response);
+        method === 'POST' && query.includes('FROM customer') && query.includes('entityid') && failures > 0;
+      if (!counts) return answer;
       failures -= 1;
-      return json(response, 500, errorResponse(500, 'UNEXPECTED_ERROR', 'Error ID: abc'));
+      return refuses(500, 'UNEXPECTED_ERROR', 'Error ID: abc');
     };
     expect(unsyncable((await read()).get('customer'))).toEqual([]);
     expect(failures).toBe(0);
@@ -418,13 +402,12 @@ describe('metadata', () => {
     account.hidden = ['item'];
     const types = await read();
     expect(types.get('item')).toMatchObject({ source: 'probe' });
-    expect(
-      types
-        .get('item')
-        ?.fields.every(
-          ({ syncable, reason }) => !syncable && reason?.includes("Record 'item' was not found"),
-        ),
-    ).toBe(true);
+    const wrong = types
+      .get('item')
+      ?.fields.filter(
+        ({ syncable, reason }) => syncable || reason?.includes("Record 'item' was not found") !== true,
+      );
+    expect(wrong).toEqual([]);
     expect(unsyncable(types.get('customer'))).toEqual([]);
   });
 
@@ -436,18 +419,17 @@ describe('metadata', () => {
   });
 
   it('reads the list of custom fields where the catalogue is refused, and names it as the source', async () => {
-    account.catalogue = (_entry, response) =>
-      json(response, 403, errorResponse(403, 'INSUFFICIENT_PERMISSION', 'No.'));
+    account.catalogue = () => refuses(403, 'INSUFFICIENT_PERMISSION', 'No.');
     const { answer } = wire;
-    wire.answer = (seen, response) => {
-      if (!seen.query.includes('FROM customfield') || !seen.query.includes("LIKE 'custentity%'"))
-        return answer(seen, response);
-      return rowsResponse([
-        { id: '1', scriptid: 'CUSTENTITY_SCORE', name: 'Score', fieldvaluetype: 'Decimal Number' },
-        { id: '2', scriptid: 'custentity_vip', name: 'VIP', fieldvaluetype: 'Check Box' },
-        { id: '3', scriptid: 'custentity_note', fieldvaluetype: 'Rich Text' },
-      ]);
-    };
+    const customFields = [
+      { id: '1', scriptid: 'CUSTENTITY_SCORE', name: 'Score', fieldvaluetype: 'Decimal Number' },
+      { id: '2', scriptid: 'custentity_vip', name: 'VIP', fieldvaluetype: 'Check Box' },
+      { id: '3', scriptid: 'custentity_note', fieldvaluetype: 'Rich Text' },
+    ];
+    wire.answer = ({ query }) =>
+      query.includes('FROM customfield') && query.includes("LIKE 'custentity%'")
+        ? rowsResponse(customFields)
+        : answer;
     const customer = (await read()).get('customer');
     expect(customer?.source).toBe('custom field list+probe');
     expect(
@@ -460,32 +442,24 @@ describe('metadata', () => {
   });
 
   it('continues without custom fields where both sources are refused', async () => {
-    account.catalogue = (_entry, response) => json(response, 403, {});
+    account.catalogue = () => sends(403);
     account.hidden = ['customfield'];
     expect((await read()).get('customer')).toMatchObject({ source: 'probe' });
   });
 
   it.each([
-    ['an outage', 503, {}, 'down'],
-    ['throttling', 429, {}, 'throttled'],
-    ['a role without access', 403, {}, 'forbidden'],
-    [
-      'a server error on the simplest query',
-      500,
-      errorResponse(500, 'UNEXPECTED_ERROR', 'Error ID: abc'),
-      'down',
-    ],
-  ])('rejects for %s, so that the last good description stays', async (_name, status, body, kind) => {
+    ['an outage', sends(503), 'down'],
+    ['throttling', sends(429), 'throttled'],
+    ['a role without access', sends(403), 'forbidden'],
+    ['a server error on the simplest query', refuses(500, 'UNEXPECTED_ERROR', 'Error ID: abc'), 'down'],
+  ])('rejects for %s, so that the last good description stays', async (_name, refusal, kind) => {
     const { answer } = wire;
-    wire.answer = (seen, response) =>
-      seen.query.startsWith('SELECT t.id AS id FROM customer t')
-        ? json(response, status, body)
-        : answer(seen, response);
-    await expect(read()).rejects.toMatchObject({ kind });
+    wire.answer = ({ query }) => (query.startsWith('SELECT t.id AS id FROM customer t') ? refusal : answer);
+    await expectErpError(read(), kind);
   });
 
   it('rejects for an outage of the catalogue, so that custom fields do not seem to disappear', async () => {
-    account.catalogue = (_entry, response) => json(response, 503, {});
-    await expect(read()).rejects.toMatchObject({ kind: 'down' });
+    account.catalogue = () => sends(503);
+    await expectErpError(read(), 'down');
   });
 });

@@ -6,9 +6,11 @@ import {
   type Answer,
   createConnectorAt,
   errorResponse,
-  json,
+  expectErpError,
+  refuses,
   rowsResponse,
   type Seen,
+  sends,
   signal,
   useWire,
 } from './wire.ts';
@@ -67,10 +69,10 @@ describe('a payment', () => {
   });
 
   it('is sent with an account if one is given, and without a currency where the role sees none', async () => {
-    wire.answer = (seen, response) =>
-      seen.query.includes('FROM currency')
-        ? json(response, 400, errorResponse(400, 'INVALID_PARAMETER', "Record 'currency' was not found."))
-        : writeResponse(seen, response);
+    wire.answer = ({ query }) =>
+      query.includes('FROM currency')
+        ? refuses(400, 'INVALID_PARAMETER', "Record 'currency' was not found.")
+        : writeResponse;
     await writer().createPayment({ ...order, account: '6', applications: [] }, signal);
     expect(JSON.parse(sent()?.body ?? '')).toEqual({
       customer: { id: '107' },
@@ -109,7 +111,7 @@ describe('a payment', () => {
     },
   };
   const show = (body: object): void => {
-    wire.answer = (seen, response) => (seen.method === 'GET' ? body : writeResponse(seen, response));
+    wire.answer = ({ method }) => (method === 'GET' ? body : writeResponse);
   };
   it('is read with what it is applied to, without open documents that it could be applied to', async () => {
     show(record);
@@ -135,36 +137,25 @@ describe('a payment', () => {
     ['no customer', { ...record, customer: undefined }],
   ])('is not trusted with %s', async (_name, body) => {
     show(body);
-    await expect(writer().readPayment('900', signal)).rejects.toMatchObject({
-      kind: 'answer',
-      code: 'ANSWER_INCONSISTENT',
-    });
+    await expectErpError(writer().readPayment('900', signal), 'answer', 'ANSWER_INCONSISTENT');
   });
 
   it('is null when it was deleted, and an error with its own fix when it cannot be shown', async () => {
-    wire.answer = (_seen, response) =>
-      json(
-        response,
-        400,
-        errorResponse(
-          400,
-          'USER_ERROR',
-          'Error while accessing a resource. Transaction type specified is incorrect.',
-        ),
-      );
+    wire.answer = refuses(
+      400,
+      'USER_ERROR',
+      'Error while accessing a resource. Transaction type specified is incorrect.',
+    );
     expect(await writer().readPayment('900', signal)).toBeNull();
-    wire.answer = (_seen, response) =>
-      json(response, 400, errorResponse(400, 'USER_ERROR', 'This record is locked.'));
-    await expect(writer().readPayment('900', signal)).rejects.toMatchObject({
-      code: 'RECORD_UNREADABLE',
+    wire.answer = refuses(400, 'USER_ERROR', 'This record is locked.');
+    await expectErpError(writer().readPayment('900', signal), 'query', 'RECORD_UNREADABLE', {
       fix: expect.stringContaining('locked'),
     });
   });
 
   it('is an unreadable response when the Location header is missing', async () => {
-    wire.answer = (seen, response) =>
-      !isQuery(seen) ? response.writeHead(204).end() : writeResponse(seen, response);
-    await expect(writer().createPayment(order, signal)).rejects.toMatchObject({ kind: 'answer' });
+    wire.answer = (seen, response) => (isQuery(seen) ? writeResponse : response.writeHead(204).end());
+    await expectErpError(writer().createPayment(order, signal), 'answer');
   });
 });
 
@@ -212,13 +203,8 @@ describe('a refused write', () => {
         { detail, 'o:errorCode': theirCode, ...(path !== undefined && { 'o:errorPath': path }) },
       ],
     };
-    wire.answer = (seen, response) =>
-      isQuery(seen)
-        ? writeResponse(seen, response)
-        : json(response, status, theirCode === '' ? detail : body);
-    await expect(writer().createPayment(order, signal)).rejects.toMatchObject({
-      kind,
-      code,
+    wire.answer = (seen) => (isQuery(seen) ? writeResponse : sends(status, theirCode === '' ? detail : body));
+    await expectErpError(writer().createPayment(order, signal), kind, code, {
       fix: expect.stringMatching(/\w{3}/),
     });
   });

@@ -1,17 +1,13 @@
 // Record types that a customer's query defines, on a simulated account with a whole company. What they must
 // have is read from the account's own database.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import type { QuerySource } from '../../../src/connectors/discovery.ts';
 import { profile } from '../../setup/account-profile.ts';
-import { listIds, openAccount, type SimulatedAccount } from './simulated-account.ts';
-import { signal } from './wire.ts';
+import { listIds, useAccount } from './simulated-account.ts';
+import { expectErpError, signal } from './wire.ts';
 
-let company: SimulatedAccount;
-beforeAll(async () => {
-  company = await openAccount({ profile: profile ?? 'single' });
-});
-afterAll(() => company.close());
+const company = useAccount({ profile: profile ?? 'single' });
 
 const describeQuery = async (
   query: string,
@@ -70,22 +66,15 @@ describe('describeQuery', () => {
 
   it('few requests describe a query whose columns all have values', async () => {
     const before = company.requests();
-    await describeQuery(
-      "SELECT id, trandate, foreigntotal, lastmodifieddate FROM transaction WHERE recordtype = 'vendorbill'",
-      {
-        modifiedColumn: 'lastmodifieddate',
-      },
-    );
+    const query =
+      "SELECT id, trandate, foreigntotal, lastmodifieddate FROM transaction WHERE recordtype = 'vendorbill'";
+    await describeQuery(query, { modifiedColumn: 'lastmodifieddate' });
     expect(company.requests() - before).toBeLessThanOrEqual(7);
   });
 
   it('a query without rows is described by its text', async () => {
-    const described = await describeQuery(
-      'SELECT id, itemid AS code, lastmodifieddate AS changed FROM item WHERE 1 = 0',
-      {
-        modifiedColumn: 'changed',
-      },
-    );
+    const query = 'SELECT id, itemid AS code, lastmodifieddate AS changed FROM item WHERE 1 = 0';
+    const described = await describeQuery(query, { modifiedColumn: 'changed' });
     expect(toTypes(described)).toEqual({ id: 'integer', code: 'text', changed: 'time' });
     expect(warned(described)).toEqual(['code', 'changed']);
     expect(await company.readAll(described)).toEqual({ records: [], rejected: [] });
@@ -116,21 +105,16 @@ describe('describeQuery', () => {
     await company.control('POST', '/fields', {
       ...{ table: 'item', name: 'custitem_broken', type: 'text', label: 'Broken', refusal: 'fails' },
     });
-    const refusal = {
-      kind: 'query',
-      code: 'QUERY_UNSUITABLE',
-      message: expect.stringMatching(/^NetSuite refuses the query: /),
-    };
-    await expect(describeQuery('SELECT id, custitem_broken FROM item')).rejects.toMatchObject(refusal);
+    const refusal = { message: expect.stringMatching(/^NetSuite refuses the query: /) };
+    const broken = describeQuery('SELECT id, custitem_broken FROM item');
+    await expectErpError(broken, 'query', 'QUERY_UNSUITABLE', refusal);
     await company.control('PUT', '/hidden', { tables: ['item'] });
-    await expect(describeQuery('SELECT id FROM item')).rejects.toMatchObject(refusal);
-    await company.control('POST', '/reset');
+    await expectErpError(describeQuery('SELECT id FROM item'), 'query', 'QUERY_UNSUITABLE', refusal);
   });
 
   it('an outage is no refusal', async () => {
     await company.control('PUT', '/faults', [{ on: { kind: 'count' }, status: 503 }]);
-    await expect(describeQuery('SELECT id FROM item')).rejects.toMatchObject({ kind: 'down' });
-    await company.control('POST', '/reset');
+    await expectErpError(describeQuery('SELECT id FROM item'), 'down');
   });
 });
 

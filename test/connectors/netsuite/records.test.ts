@@ -1,21 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import type { PageRequest } from '../../../src/connectors/connector.ts';
-import { createConnectorAt, getMetadata, rowsResponse, signal, useWire } from './wire.ts';
+import { field } from '../../sync/fixture.ts';
+import {
+  createConnectorAt,
+  expectErpError,
+  firstPage,
+  getMetadata,
+  rowsResponse,
+  signal,
+  useWire,
+} from './wire.ts';
 
 const wire = useWire();
 const invoice = getMetadata('invoice');
 const customer = getMetadata('customer');
 
 const readPage = (request: Partial<PageRequest>) =>
-  createConnectorAt(wire.url).readPage({
-    recordType: customer,
-    fields: [],
-    afterId: null,
-    changedSince: null,
-    limit: 1000,
-    signal,
-    ...request,
-  });
+  createConnectorAt(wire.url).readPage({ ...firstPage, recordType: customer, fields: [], ...request });
+const readByIds = (...ids: string[]) =>
+  createConnectorAt(wire.url).readByIds({ recordType: customer, fields: [], ids, signal });
 
 describe('readPage: the query', () => {
   it('selects columns, formats times and dates, and includes labels', async () => {
@@ -56,76 +59,43 @@ describe('readPage: the query', () => {
 
   it('queries ids as a list, each once', async () => {
     wire.answer = () => rowsResponse([{ id: '3' }]);
-    const page = await createConnectorAt(wire.url).readByIds({
-      recordType: customer,
-      fields: [],
-      ids: ['3', '5', '3'],
-      signal,
-    });
+    const page = await readByIds('3', '5', '3');
     expect(wire.seen[0]?.query).toContain('WHERE t.id IN (3, 5) ORDER BY');
     expect(page).toMatchObject({ records: [{ id: '3' }], hasMore: false });
   });
 
   it('sends no query for no ids', async () => {
-    const page = await createConnectorAt(wire.url).readByIds({
-      recordType: customer,
-      fields: [],
-      ids: [],
-      signal,
-    });
-    expect(page).toEqual({ records: [], rejected: [], lastId: null, hasMore: false });
+    expect(await readByIds()).toEqual({ records: [], rejected: [], lastId: null, hasMore: false });
     expect(wire.seen).toHaveLength(0);
   });
 
   it.each([['1; DROP TABLE x'], ['1 OR 1=1'], [''], ['1.0'], ['007'], ["'1'"]])(
     'refuses the id %j',
     async (id) => {
-      await expect(readPage({ afterId: id })).rejects.toMatchObject({ kind: 'query' });
-      await expect(
-        createConnectorAt(wire.url).readByIds({ recordType: customer, fields: [], ids: [id], signal }),
-      ).rejects.toMatchObject({
-        kind: 'query',
-      });
+      await expectErpError(readPage({ afterId: id }), 'query');
+      await expectErpError(readByIds(id), 'query');
       expect(wire.seen).toHaveLength(0);
     },
   );
 
   it('refuses fields that are unknown, not syncable, or not a column name', async () => {
-    await expect(readPage({ fields: ['nonsense'] })).rejects.toMatchObject({
-      kind: 'query',
-      code: 'FIELD_NOT_SYNCABLE',
-    });
-    await expect(readPage({ recordType: invoice, fields: ['daysopen'] })).rejects.toMatchObject({
-      code: 'FIELD_NOT_SYNCABLE',
-    });
-    const field = {
-      name: 'x) FROM dual --',
-      label: '',
-      type: 'text',
-      custom: true,
-      syncable: true,
-      volatile: false,
-      reason: null,
-    } as const;
-    const recordType = { ...customer, fields: [...customer.fields, field] };
-    await expect(readPage({ recordType, fields: [field.name] })).rejects.toMatchObject({
-      code: 'FIELD_NOT_SYNCABLE',
-    });
-    await expect(readPage({ recordType: { ...customer, name: 'vendorBill' } })).rejects.toMatchObject({
-      code: 'FIELD_NOT_SYNCABLE',
-    });
+    const unnameable = { ...field('x) FROM dual --'), custom: true };
+    for (const request of [
+      { fields: ['nonsense'] },
+      { recordType: invoice, fields: ['daysopen'] },
+      { recordType: { ...customer, fields: [...customer.fields, unnameable] }, fields: [unnameable.name] },
+      { recordType: { ...customer, name: 'vendorBill' } },
+    ])
+      await expectErpError(readPage(request), 'query', 'FIELD_NOT_SYNCABLE');
     expect(wire.seen).toHaveLength(0);
   });
 
   it('refuses changedSince where the account has no modification time', async () => {
-    const fields = customer.fields.map((field) =>
-      field.name === 'lastmodifieddate' ? { ...field, syncable: false, reason: 'hidden' } : field,
+    const fields = customer.fields.map((one) =>
+      one.name === 'lastmodifieddate' ? { ...one, syncable: false, reason: 'hidden' } : one,
     );
-    await expect(
-      readPage({ recordType: { ...customer, fields }, changedSince: new Date() }),
-    ).rejects.toMatchObject({
-      code: 'FIELD_NOT_SYNCABLE',
-    });
+    const read = readPage({ recordType: { ...customer, fields }, changedSince: new Date() });
+    await expectErpError(read, 'query', 'FIELD_NOT_SYNCABLE');
   });
 });
 
@@ -223,7 +193,7 @@ describe('the values of a record', () => {
         values: { id: '12' },
       },
     ]);
-    const readable = fields.filter((field) => field !== name);
+    const readable = fields.filter((each) => each !== name);
     expect(Object.keys(page.rejected[0]?.values ?? {})).toEqual(expect.arrayContaining(readable));
     expect(page.rejected[0]?.values).not.toHaveProperty(name);
     expect(page.lastId).toBe('13');
@@ -240,22 +210,20 @@ describe('the values of a record', () => {
 
   it('rejects a page without an id to continue from', async () => {
     wire.answer = () => rowsResponse([{ id: 'abc' }], true);
-    await expect(readPage({})).rejects.toMatchObject({ kind: 'answer' });
+    await expectErpError(readPage({}), 'answer');
   });
 
   it('rejects rows that are out of order, repeat the cursor, have no id or were not requested', async () => {
-    wire.answer = () => rowsResponse([{ id: '2' }, { id: '1' }]);
-    await expect(readPage({})).rejects.toMatchObject({ kind: 'answer' });
-    wire.answer = () => rowsResponse([{ id: '5' }]);
-    await expect(readPage({ afterId: '5' })).rejects.toMatchObject({ kind: 'answer' });
-    wire.answer = () => rowsResponse([{ entityid: 'x' }]);
-    await expect(readPage({ fields })).rejects.toMatchObject({ kind: 'answer' });
-    wire.answer = () => rowsResponse([{ id: '4' }]);
-    await expect(
-      createConnectorAt(wire.url).readByIds({ recordType: customer, fields: [], ids: ['3'], signal }),
-    ).rejects.toMatchObject({
-      kind: 'answer',
-    });
+    const cases: [object[], () => Promise<unknown>][] = [
+      [[{ id: '2' }, { id: '1' }], () => readPage({})],
+      [[{ id: '5' }], () => readPage({ afterId: '5' })],
+      [[{ entityid: 'x' }], () => readPage({ fields })],
+      [[{ id: '4' }], () => readByIds('3')],
+    ];
+    for (const [rows, read] of cases) {
+      wire.answer = () => rowsResponse(rows);
+      await expectErpError(read(), 'answer');
+    }
   });
 
   it('orders ids as numbers, negative ones first', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ScanRequest, scannedFields } from '../../../src/connectors/connector.ts';
-import { createConnectorAt, getMetadata, rowsResponse, signal, useWire } from './wire.ts';
+import { createConnectorAt, expectErpError, getMetadata, rowsResponse, signal, useWire } from './wire.ts';
 
 const wire = useWire();
 const invoice = getMetadata('invoice');
@@ -77,21 +77,17 @@ describe('scan', () => {
     ['without an id', [{ status: 'A' }]],
   ])('does not trust a response %s', async (_name, rows) => {
     wire.answer = () => rowsResponse(rows);
-    await expect(scan({ afterId: '0', limit: 1000 })).rejects.toMatchObject({ kind: 'answer' });
+    await expectErpError(scan({ afterId: '0', limit: 1000 }), 'answer');
   });
 
   it('does not trust a response with ids that were not requested', async () => {
     wire.answer = () => rowsResponse([{ id: '4' }]);
-    await expect(scan({ ids: ['3'] })).rejects.toMatchObject({ kind: 'answer' });
+    await expectErpError(scan({ ids: ['3'] }), 'answer');
   });
 
   it('refuses lines and fields that are not syncable', async () => {
-    await expect(scan({ afterId: null, limit: 1 }, ['lines'])).rejects.toMatchObject({
-      code: 'FIELD_NOT_SYNCABLE',
-    });
-    await expect(scan({ afterId: null, limit: 1 }, ['daysopen'])).rejects.toMatchObject({
-      code: 'FIELD_NOT_SYNCABLE',
-    });
+    for (const field of ['lines', 'daysopen'])
+      await expectErpError(scan({ afterId: null, limit: 1 }, [field]), 'query', 'FIELD_NOT_SYNCABLE');
     expect(wire.seen).toHaveLength(0);
   });
 });

@@ -6,20 +6,18 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from 'netsuite-simulator';
 import { Client } from 'pg';
-import { pino } from 'pino';
-import { inject } from 'vitest';
+import { afterEach, inject } from 'vitest';
 import { createLoadedDatabase } from '../../../packages/netsuite-simulator/test/loaded-account.ts';
 import type { Connector, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
 import type { SourceRecord } from '../../../src/connectors/source-records.ts';
-import { createAccountLimits } from '../../../src/core/account-limits.ts';
 import { createCertificate } from '../../../src/core/certificate.ts';
-import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';
 import { sendControl } from '../../setup/account-control.ts';
 import { profile } from '../../setup/account-profile.ts';
 import { accountId, dataFolder } from '../../setup/erp.ts';
 import { createScratchFolder } from '../../setup/scratch-folder.ts';
-import { firstPage, realClock, settingsWith, signal } from './wire.ts';
+import { useStarted } from '../../setup/use-started.ts';
+import { createConnectorCtx, firstPage, signal } from './wire.ts';
 
 const headers = {
   customer: 'id,entityid,isperson,isinactive,currency,defaultcountry,datecreated,lastmodifieddate',
@@ -70,7 +68,7 @@ export type SimulatedAccount = {
     fields: readonly string[],
     ids: readonly string[],
   ): ReturnType<Connector['readByIds']>;
-  /** A record type that the connector knows by name, described when the account has `tables`. */
+  /** A record type that is described: of `types`, or one that the connector knows by name if there are `tables`. */
   getType(name: string): RecordTypeMetadata;
   /** All pages, with all syncable fields. */
   readAll(
@@ -90,9 +88,11 @@ export const listSyncable = ({ fields }: RecordTypeMetadata): string[] =>
 type Options = Pick<NetsuiteAccountOptions, 'profile' | 'timeZone' | 'dateFormat'> & {
   /** Instead of the shipped sample of data; the profile is that of the environment then. */
   readonly tables?: Tables;
+  /** Record types to describe. */
+  readonly types?: readonly string[];
 };
 
-async function start(database: string, { tables, ...options }: Options): Promise<NetsuiteAccount> {
+async function start(database: string, { tables, types: _, ...options }: Options): Promise<NetsuiteAccount> {
   const given = { admin: inject('pg'), database, accountId, control: {}, ...options };
   if (tables === undefined) {
     await createLoadedDatabase(database, dataFolder, options.profile);
@@ -114,16 +114,13 @@ export async function openAccount(options: Options = {}): Promise<SimulatedAccou
   const account = await start(database, options);
   const { clientId } = await account.createIntegration('test');
   let requests = 0;
-  const fetch = createGuardedFetch({ allowPrivateHosts: true });
-  const ctx: Parameters<typeof netsuite.create>[0] = {
+  const service = createConnectorCtx({ erp: { maxResponseBytes: 60_000_000 } });
+  const ctx: typeof service = {
+    ...service,
     fetch: (url, request) => {
       requests += 1;
-      return fetch(url, request);
+      return service.fetch(url, request);
     },
-    clock: realClock,
-    log: pino({ level: 'silent' }),
-    settings: settingsWith({ maxResponseBytes: 60_000_000 }),
-    erpLimits: createAccountLimits(),
   };
   const signUp: SimulatedAccount['signUp'] = async (keyType) => {
     const made = createCertificate({ commonName: 'test', days: 30, keyType, now: new Date() });
@@ -140,7 +137,9 @@ export async function openAccount(options: Options = {}): Promise<SimulatedAccou
   };
   const login = await signUp('ec-p256');
   const connector = openConnector(login);
-  const described = options.tables === undefined ? [] : await connector.metadata(signal);
+  const { tables, types: wanted } = options;
+  const described =
+    tables === undefined && wanted === undefined ? [] : await connector.metadata(signal, wanted);
   const types = new Map(described.map((type) => [type.name, type]));
   requests = 0;
   const books = new Client({ ...inject('pg'), database });
@@ -179,6 +178,12 @@ export async function openAccount(options: Options = {}): Promise<SimulatedAccou
   };
 }
 
+/** For the top level of a test file or suite: what a test changes over the control interface is reset after it. */
+export function useAccount(options: Options = {}): SimulatedAccount {
+  const account = useStarted(() => openAccount(options));
+  afterEach(() => account.control('POST', '/reset'));
+  return account;
+}
 function createReaders(
   connector: Connector,
 ): Pick<SimulatedAccount, 'readAll' | 'listAll' | 'countChanged' | 'listWithChangedLines' | 'readByIds'> {
@@ -194,14 +199,7 @@ function createReaders(
       const records: SourceRecord[] = [];
       const rejected: Rejected[] = [];
       for (let afterId: string | null = null, hasMore = true; hasMore; ) {
-        const request: Parameters<Connector['readPage']>[0] = {
-          ...firstPage,
-          ...paging,
-          recordType,
-          fields,
-          afterId,
-        };
-        const page = await connector.readPage(request);
+        const page = await connector.readPage({ ...firstPage, ...paging, recordType, fields, afterId });
         records.push(...page.records);
         rejected.push(...page.rejected);
         ({ lastId: afterId, hasMore } = page);
@@ -211,12 +209,8 @@ function createReaders(
     async listAll(recordType, paging = {}) {
       const ids: string[] = [];
       for (let hasMore = true; hasMore; ) {
-        const page = await connector.listIds({
-          ...firstPage,
-          ...paging,
-          recordType,
-          afterId: ids.at(-1) ?? null,
-        });
+        const afterId = ids.at(-1) ?? null;
+        const page = await connector.listIds({ ...firstPage, ...paging, recordType, afterId });
         ids.push(...page.listed.map(({ id }) => id));
         ({ hasMore } = page);
       }

@@ -1,18 +1,11 @@
 // Descriptions of record types that the connector doesn't know by name, as it stores them.
 import type { FieldMetadata, FieldType, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import type { StoredDefinition } from '../../../src/connectors/netsuite/stored-definition.ts';
+import { field } from '../../sync/fixture.ts';
 
 type Fields = Readonly<Record<string, FieldType>>;
 export const toFields = (fields: Fields): FieldMetadata[] =>
-  Object.entries(fields).map(([name, type]) => ({
-    name,
-    label: name,
-    type,
-    custom: false,
-    syncable: true,
-    volatile: false,
-    reason: null,
-  }));
+  Object.entries(fields).map(([name, type]) => field(name, type));
 
 const wholeTable: Omit<StoredDefinition, 'table'> = {
   filter: null,
@@ -49,12 +42,7 @@ export function describeType(
     source: 'test',
     idType: 'integer',
     fields:
-      lineFields === undefined
-        ? described
-        : [
-            ...described,
-            ...toFields({ lines: 'lines' }).map((lines) => ({ ...lines, fields: toFields(lineFields) })),
-          ],
+      lineFields === undefined ? described : [...described, field('lines', 'lines', toFields(lineFields))],
     openWhen: null,
     modifiedField: modified?.from === 'parent' ? 'parentModified' : (modified?.column ?? null),
     linesModifiedField: lineFields === undefined ? null : (stored.lines?.modified ?? null),

@@ -1,22 +1,18 @@
-import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { ErpError } from '../../../src/connectors/connector.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
-import { createAccountLimits } from '../../../src/core/account-limits.ts';
-import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';
 import { until } from '../../setup/until.ts';
 import {
   type Answer,
   createConnectorAt,
-  errorResponse,
+  createConnectorCtx,
+  expectErpError,
   firstPage,
   getMetadata,
-  invalidQuery,
-  json,
   movableClock,
-  realClock,
+  refuses,
+  refusesQuery,
   rowsResponse,
-  settingsWith,
+  sends,
   signal,
   unreachableUrl,
   useWire,
@@ -27,16 +23,7 @@ const customer = getMetadata('customer');
 const list = (connector = createConnectorAt(wire.url)) =>
   connector.listIds({ ...firstPage, recordType: customer });
 const oneRow: Answer = () => rowsResponse([{ links: [], id: '1' }]);
-const loginError = errorResponse(401, 'INVALID_LOGIN', 'Invalid login attempt.');
-
-async function catchFailure(work: Promise<unknown>): Promise<ErpError> {
-  const error: unknown = await work.then(
-    () => 'no failure',
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof ErpError) return error;
-  throw error instanceof Error ? error : new Error(String(error));
-}
+const refusesLogin = refuses(401, 'INVALID_LOGIN', 'Invalid login attempt.');
 
 describe('requests', () => {
   it('carry the token, request transient results and start at offset 0', async () => {
@@ -79,16 +66,9 @@ describe('requests', () => {
 
   it('have a new signature each time with token-based authentication', async () => {
     wire.answer = oneRow;
-    const ctx = {
-      fetch: createGuardedFetch({ allowPrivateHosts: true }),
-      clock: realClock,
-      log: pino({ level: 'silent' }),
-      settings: settingsWith(),
-      erpLimits: createAccountLimits(),
-    };
     const authentication = { method: 'tba', consumerKey: 'ck', tokenId: 'ti' } as const;
     const connector = netsuite.create(
-      ctx,
+      createConnectorCtx(),
       { accountId: '12-sb1', baseUrl: wire.url, authentication },
       { consumerSecret: 'cs', tokenSecret: 'ts' },
     );
@@ -103,8 +83,7 @@ describe('requests', () => {
 
 describe('401', () => {
   it('once: logs in again and continues', async () => {
-    wire.answer = (seen, response) =>
-      wire.logins === 1 ? json(response, 401, loginError) : oneRow(seen, response);
+    wire.answer = () => (wire.logins === 1 ? refusesLogin : oneRow);
     expect((await list()).listed).toEqual([{ id: '1', modifiedAt: null }]);
     expect(wire.logins).toBe(2);
     const [first, second] = wire.seen;
@@ -112,10 +91,8 @@ describe('401', () => {
   });
 
   it('twice: fails with refused credentials and stops trying', async () => {
-    wire.answer = (_seen, response) => json(response, 401, loginError);
-    expect(await catchFailure(list())).toMatchObject({
-      kind: 'credentials',
-      code: 'INVALID_LOGIN',
+    wire.answer = refusesLogin;
+    await expectErpError(list(), 'credentials', 'INVALID_LOGIN', {
       fix: expect.stringContaining('Login Audit Trail'),
     });
     expect(wire.seen).toHaveLength(2);
@@ -135,15 +112,14 @@ describe('the login', () => {
     [503, {}, 'down', 'SERVER_ERROR'],
     [429, {}, 'throttled', 'CONCURRENCY_LIMIT_EXCEEDED'],
   ])('with the response %i %j is %s %s', async (status, body, kind, code) => {
-    wire.login = (_seen, response) => json(response, status, body);
-    expect(await catchFailure(list())).toMatchObject({ kind, code });
+    wire.login = sends(status, body);
+    await expectErpError(list(), kind, code);
     expect(wire.seen).toHaveLength(0);
   });
 
   it('accepts the lifetime as a string and the token type in any case', async () => {
     wire.answer = oneRow;
-    wire.login = (_seen, response) =>
-      json(response, 200, { access_token: 'x', expires_in: '3600', token_type: 'bearer' });
+    wire.login = sends(200, { access_token: 'x', expires_in: '3600', token_type: 'bearer' });
     expect((await list()).listed).toEqual([{ id: '1', modifiedAt: null }]);
   });
 
@@ -151,23 +127,16 @@ describe('the login', () => {
     wire.answer = oneRow;
     const connector = createConnectorAt(wire.url);
     const { login } = wire;
-    wire.login = (_seen, response) => json(response, 503, {});
-    await catchFailure(list(connector));
+    wire.login = sends(503);
+    await expectErpError(list(connector), 'down');
     wire.login = login;
     expect((await list(connector)).listed).toEqual([{ id: '1', modifiedAt: null }]);
   });
 });
 
 describe('error responses', () => {
-  type Headers = Parameters<typeof json>[3];
-  const sends =
-    (status: number, body: object, headers?: Headers): Answer =>
-    (_seen, response) =>
-      json(response, status, body, headers);
-  const refuses = (status: number, code: string, detail: string, headers?: Headers) =>
-    sends(status, errorResponse(status, code, detail), headers);
   const sendsText =
-    (status: number, body = '', headers: Headers = {}): Answer =>
+    (status: number, body = '', headers: Record<string, string> = {}): Answer =>
     (_seen, response) =>
       void response.writeHead(status, headers).end(body);
   const cutsOff: Answer = (_seen, response) =>
@@ -203,9 +172,9 @@ describe('error responses', () => {
     ['500', refuses(500, 'UNEXPECTED_ERROR', 'Error ID: abc'), 'down', 'UNEXPECTED_ERROR'],
     ['502 in HTML', sendsText(502, '<h1>Bad gateway</h1>', html), 'down', 'SERVER_ERROR'],
     ['503 with Retry-After', sends(503, {}, { 'retry-after': '120' }), 'down', 'SERVER_ERROR', 120_000],
-    ['400 that blames a column', sends(400, invalidQuery(noColumn)), 'query', 'COLUMN_UNKNOWN'],
-    ['400 that hides the table', sends(400, invalidQuery(noTable)), 'forbidden', 'RECORD_TYPE_HIDDEN'],
-    ['400 of another kind', sends(400, invalidQuery(unsupported)), 'query', 'INVALID_PARAMETER'],
+    ['400 that blames a column', refusesQuery(noColumn), 'query', 'COLUMN_UNKNOWN'],
+    ['400 that hides the table', refusesQuery(noTable), 'forbidden', 'RECORD_TYPE_HIDDEN'],
+    ['400 of another kind', refusesQuery(unsupported), 'query', 'INVALID_PARAMETER'],
     ['404 of another server', sendsText(404, '<html>nothing here</html>'), 'answer', 'ANSWER_UNREADABLE'],
     ['a redirect', sendsText(302, '', metadata), 'answer', 'ANSWER_UNREADABLE'],
     ['malformed JSON', sendsText(200, '{"items":[', jsonType), 'answer', 'ANSWER_MALFORMED'],
@@ -219,29 +188,21 @@ describe('error responses', () => {
   it.each(responses)('%s', async (_name, answer, kind, code, retryAfterMs = null) => {
     wire.answer = answer;
     const timesOut = code === 'TIMEOUT';
-    const requestTimeoutMs = timesOut ? 1_000 : 60_000;
-    const error = await catchFailure(
-      list(createConnectorAt(wire.url, { erp: { requestTimeoutMs, maxResponseBytes: 50_000 } })),
-    );
-    expect(error).toMatchObject({ kind, code, retryAfterMs });
+    const erp = { requestTimeoutMs: timesOut ? 1_000 : 60_000, maxResponseBytes: 50_000 };
+    const error = await expectErpError(list(createConnectorAt(wire.url, { erp })), kind, code, {
+      retryAfterMs,
+    });
     expect(error.fix).toMatch(/\w{3,}.*\.$/);
     // Never sent twice; one that timed out may not have arrived.
     if (timesOut) expect(wire.seen.length).toBeLessThanOrEqual(1);
     else expect(wire.seen).toHaveLength(1);
   });
 
-  it('no server', async () => {
-    expect(await catchFailure(list(createConnectorAt(unreachableUrl)))).toMatchObject({
-      kind: 'down',
-      code: 'HOST_UNREACHABLE',
-    });
-  });
-
-  it('an address that is not allowed', async () => {
-    expect(await catchFailure(list(createConnectorAt('http://169.254.169.254')))).toMatchObject({
-      kind: 'query',
-      code: 'HOST_REFUSED',
-    });
+  it.each([
+    ['no server', unreachableUrl, 'down', 'HOST_UNREACHABLE'],
+    ['an address that is not allowed', 'http://169.254.169.254', 'query', 'HOST_REFUSED'],
+  ])('%s', async (_name, url, kind, code) => {
+    await expectErpError(list(createConnectorAt(url)), kind, code);
   });
 
   it("rejects with the signal's reason when the caller aborts, whether waiting or in flight", async () => {
@@ -282,21 +243,16 @@ describe('responses that contradict themselves', () => {
     ['an id that is a number', rowsResponse([{ links: [], id: 7 }])],
   ];
   it.each(responses)('%s', async (_name, answer) => {
-    wire.answer = (_seen, response) => json(response, 200, answer);
-    const work = listTwo('-5');
-    expect(await catchFailure(work)).toMatchObject({ kind: 'answer', code: 'ANSWER_INCONSISTENT' });
+    wire.answer = sends(200, answer);
+    await expectErpError(listTwo('-5'), 'answer', 'ANSWER_INCONSISTENT');
   });
 
-  it('returns an id that is not an integer unchanged: the engine knows it as rejected', async () => {
-    wire.answer = () => rowsResponse([row('1'), row('C-5')]);
-    const listed = await listTwo('-5');
-    expect(listed.listed.map(({ id }) => id)).toEqual(['1', 'C-5']);
-  });
-
-  it('returns an id that is listed twice twice, as it is counted twice', async () => {
-    wire.answer = () => rowsResponse([row('1'), row('1')]);
-    const listed = await listTwo('-5');
-    expect(listed.listed.map(({ id }) => id)).toEqual(['1', '1']);
+  it.each([
+    ['an id that is not an integer unchanged: the engine knows it as rejected', ['1', 'C-5']],
+    ['an id that is listed twice twice, as it is counted twice', ['1', '1']],
+  ])('returns %s', async (_what, ids) => {
+    wire.answer = () => rowsResponse(ids.map(row));
+    expect((await listTwo('-5')).listed.map(({ id }) => id)).toEqual(ids);
   });
 
   it('has more when the total is larger than the page, whatever hasMore is', async () => {
@@ -314,9 +270,7 @@ describe('responses that contradict themselves', () => {
     'a count response of %j',
     async (items) => {
       wire.answer = () => rowsResponse(items);
-      expect(await catchFailure(createConnectorAt(wire.url).count(customer, signal))).toMatchObject({
-        kind: 'answer',
-      });
+      await expectErpError(createConnectorAt(wire.url).count(customer, signal), 'answer');
     },
   );
 
@@ -327,7 +281,7 @@ describe('responses that contradict themselves', () => {
     { serverTime: '2026-01-01 00:00' },
     [],
   ])('a time of %j', async (body) => {
-    wire.answer = (_seen, response) => json(response, 200, body);
-    expect(await catchFailure(createConnectorAt(wire.url).now(signal))).toMatchObject({ kind: 'answer' });
+    wire.answer = sends(200, body);
+    await expectErpError(createConnectorAt(wire.url).now(signal), 'answer');
   });
 });

@@ -4,12 +4,13 @@ import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
-import { afterEach, beforeEach } from 'vitest';
-import type {
-  Connector,
-  FieldMetadata,
-  RecordPage,
-  RecordTypeMetadata,
+import { afterEach, beforeEach, expect } from 'vitest';
+import {
+  type Connector,
+  ErpError,
+  type FieldMetadata,
+  type RecordPage,
+  type RecordTypeMetadata,
 } from '../../../src/connectors/connector.ts';
 import type { NetsuiteSecrets } from '../../../src/connectors/netsuite/connection.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
@@ -19,6 +20,7 @@ import type { Clock } from '../../../src/core/clock.ts';
 import { createGuardedFetch, type Resolve } from '../../../src/core/guarded-fetch.ts';
 import type { Settings } from '../../../src/core/settings.ts';
 import { testSettings } from '../../setup/database.ts';
+import { field } from '../../sync/fixture.ts';
 
 export const { signal } = new AbortController();
 /** What most requests for pages have in common: all records, from the first one on. */
@@ -34,7 +36,7 @@ export type Seen = {
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
 };
-/** Sends the response itself, or returns the JSON body to send. */
+/** Sends the response itself, or returns the JSON body to send, or another answer that does. */
 export type Answer = (seen: Seen, response: ServerResponse) => unknown;
 export type Wire = {
   readonly url: string;
@@ -53,6 +55,12 @@ export const json = (
 ): void => {
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 };
+
+/** Answers with this. */
+export const sends =
+  (status: number, body: unknown = {}, headers?: Record<string, string>): Answer =>
+  (_seen, response) =>
+    json(response, status, body, headers);
 
 export const rowsResponse = (items: readonly unknown[], hasMore = false, extra: object = {}): object => ({
   links: [],
@@ -95,12 +103,36 @@ export const errorResponse = (status: number, code: string, detail: string): obj
   'o:errorDetails': [{ detail, 'o:errorCode': code }],
 });
 
-export const invalidQuery = (detail: string): object =>
-  errorResponse(
+export const refuses = (
+  status: number,
+  code: string,
+  detail: string,
+  headers?: Record<string, string>,
+): Answer => sends(status, errorResponse(status, code, detail), headers);
+
+/** Refuses a query, for this reason. */
+export const refusesQuery = (detail: string): Answer =>
+  refuses(
     400,
     'INVALID_PARAMETER',
     `Invalid search query. Detailed unprocessed description follows. ${detail}`,
   );
+
+/** The error of the connector with which the work must fail. */
+export async function expectErpError(
+  work: Promise<unknown> | undefined,
+  kind: string,
+  code?: string,
+  more: object = {},
+): Promise<ErpError> {
+  const error: unknown = await Promise.resolve(work).then(
+    () => 'no failure',
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(ErpError);
+  expect(error).toMatchObject({ kind, ...(code !== undefined && { code }), ...more });
+  return error as ErpError;
+}
 
 const defaultLogin: Answer = (_seen, response) =>
   json(response, 200, { access_token: `token-${Math.random()}`, expires_in: 3600, token_type: 'Bearer' });
@@ -123,7 +155,8 @@ export async function startWire(wire = {} as Wire): Promise<Wire> {
         return;
       }
       wire.seen.push(seen);
-      const answer = await wire.answer(seen, response);
+      let answer: unknown = wire.answer;
+      while (typeof answer === 'function') answer = await answer(seen, response);
       if (answer !== undefined && !response.headersSent && !response.destroyed) json(response, 200, answer);
     })();
   });
@@ -178,86 +211,69 @@ export const movableClock = (start: Date): Clock & { advance(ms: number): void }
 
 export const realClock: Clock = { now: () => new Date(), monotonicMs: () => performance.now() };
 
+/** What a connector needs of the service. */
+export const createConnectorCtx = ({
+  clock = realClock,
+  erp,
+  resolve,
+}: {
+  clock?: Clock;
+  erp?: Partial<Settings['erp']>;
+  resolve?: Resolve;
+} = {}) => ({
+  fetch: createGuardedFetch({ allowPrivateHosts: true, ...(resolve !== undefined && { resolve }) }),
+  clock,
+  log: pino({ level: 'silent' }),
+  settings: settingsWith(erp),
+  erpLimits: createAccountLimits(),
+});
+
 export function createConnectorAt(
   url: string,
-  options: {
-    clock?: Clock;
-    erp?: Partial<Settings['erp']>;
-    certificateId?: string | null;
-    privateKeyPem?: string;
-    secrets?: NetsuiteSecrets;
-    resolve?: Resolve;
-  } = {},
-): Connector {
-  const {
-    clock = realClock,
-    erp = {},
+  {
     certificateId = 'certificate-1',
     privateKeyPem = testKey,
     secrets = { privateKeyPem },
-    resolve,
-  } = options;
-  const fetch = createGuardedFetch({ allowPrivateHosts: true, ...(resolve !== undefined && { resolve }) });
-  const ctx = {
-    fetch,
-    clock,
-    log: pino({ level: 'silent' }),
-    settings: settingsWith(erp),
-    erpLimits: createAccountLimits(),
-  };
+    ...options
+  }: {
+    certificateId?: string | null;
+    privateKeyPem?: string;
+    secrets?: NetsuiteSecrets;
+  } & Parameters<typeof createConnectorCtx>[0] = {},
+): Connector {
   const authentication = { method: 'oauth2', clientId: 'client-1', certificateId } as const;
-  return netsuite.create(ctx, { accountId: '1234567_SB1', baseUrl: url, authentication }, secrets);
+  const settings = { accountId: '1234567_SB1', baseUrl: url, authentication };
+  return netsuite.create(createConnectorCtx(options), settings, secrets);
 }
 
 /** Connectors of one service: they share its fetch, and so the concurrency limit of each account. */
 export function createConnectors(accounts: readonly { url: string; accountId: string }[]): Connector[] {
-  const ctx = {
-    fetch: createGuardedFetch({ allowPrivateHosts: true }),
-    clock: realClock,
-    log: pino({ level: 'silent' }),
-    settings: settingsWith(),
-    erpLimits: createAccountLimits(),
-  };
+  const ctx = createConnectorCtx();
   const authentication = { method: 'oauth2', clientId: 'client-1', certificateId: 'certificate-1' } as const;
   return accounts.map(({ url, accountId }) =>
     netsuite.create(ctx, { accountId, baseUrl: url, authentication }, { privateKeyPem: testKey }),
   );
 }
 
+type Definition = (typeof recordTypeDefinitions)[number];
+
 /** The metadata of a record type for a role that can read all of our columns. */
 export function getMetadata(name: string): RecordTypeMetadata {
   const definition = recordTypeDefinitions.find((candidate) => candidate.name === name);
   if (definition === undefined) throw new Error(`no record type ${name}`);
-  const field = (column: {
-    name: string;
-    label: string;
-    type: FieldMetadata['type'];
-    volatile: boolean;
-    excluded: string | null;
-  }): FieldMetadata => ({
-    name: column.name,
+  const toField = (column: Definition['columns'][number]): FieldMetadata => ({
+    ...field(column.name, column.type),
     label: column.label,
-    type: column.type,
-    custom: false,
     syncable: column.excluded === null,
     volatile: column.volatile,
     reason: column.excluded,
   });
-  const lines =
-    definition.lines === null
-      ? []
-      : [
-          {
-            name: 'lines',
-            label: definition.lines.label,
-            type: 'lines' as const,
-            custom: false,
-            syncable: true,
-            volatile: definition.lines.columns.some(({ volatile }) => volatile),
-            reason: null,
-            fields: definition.lines.columns.map(field),
-          },
-        ];
+  const { lines, columns } = definition;
+  const lineFields = lines && {
+    ...field('lines', 'lines', lines.columns.map(toField)),
+    label: lines.label,
+    volatile: lines.columns.some(({ volatile }) => volatile),
+  };
   return {
     name,
     label: definition.label,
@@ -266,9 +282,9 @@ export function getMetadata(name: string): RecordTypeMetadata {
     idType: 'integer',
     openWhen: definition.openWhen[0] ?? null,
     modifiedField: 'lastmodifieddate',
-    linesModifiedField: definition.lines?.modified ?? null,
+    linesModifiedField: lines?.modified ?? null,
     shownAs: { number: null, name: null, date: null, amount: null },
-    fields: [...definition.columns.map(field), ...lines],
+    fields: [...columns.map(toField), ...(lineFields === null ? [] : [lineFields])],
   };
 }
 
