@@ -9,7 +9,7 @@ import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { createTenantConnector } from '../../src/sync/connection.ts';
 import { startScheduler } from '../../src/sync/scheduler.ts';
-import { type Api, createApi } from '../setup/api.ts';
+import { type Api, createApi, pluck } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
@@ -113,9 +113,7 @@ async function runWith(
       const { body } = await api('get', `/sync-runs/${id}`);
       return ['succeeded', 'partial', 'failed', 'cancelled'].includes(body.status) && body;
     });
-    const events = (await api('get', `/sync-runs/${id}/events`)).body.data.map(
-      ({ message }: { message: string }) => message,
-    );
+    const events = pluck((await api('get', `/sync-runs/${id}/events`)).body.data, 'message');
     return { run, events, pages };
   } finally {
     await scheduler.stop();

@@ -12,12 +12,7 @@ const site = useSync({ pageSize: 10, retryBaseMs: 2, retryMaxMs: 4 });
 describe('an ERP that is slow or unreachable', () => {
   it('the run waits and resumes from its checkpoint', async () => {
     const fixture = await site.withRecords(35);
-    let thrown = false;
-    fixture.erp.onCall = ({ operation, afterId }) => {
-      if (thrown || operation !== 'readPage' || afterId !== '20') return;
-      thrown = true;
-      throw erpError('throttled', 'CONCURRENCY_LIMIT_EXCEEDED', 5);
-    };
+    fixture.erp.failOnce('readPage', erpError('throttled', 'CONCURRENCY_LIMIT_EXCEEDED', 5), '20');
     const id = await fixture.queue();
     const waiting = await fixture.drive(id, 'waiting');
     expect(waiting).toMatchObject({
@@ -209,10 +204,7 @@ describe('an ERP whose responses are inconsistent', () => {
     fixture.erp.put(3, { name: 'changed' });
     // As with rows of equal rank that are ordered differently on each page: 4 comes again instead of 12,
     // which would never be returned.
-    fixture.erp.bendPage = (page) => ({
-      ...page,
-      records: page.records.map((record) => (record.id === '12' ? { ...record, id: '4' } : record)),
-    });
+    fixture.erp.bendRecords((record) => (record.id === '12' ? { ...record, id: '4' } : record));
     await fixture.expectFailure('full', 'PAGE_OUT_OF_ORDER', {
       attempt: 5,
       error: { message: expect.stringContaining('4') },

@@ -31,12 +31,19 @@ beforeEach(async () => {
     settings: { ...site.ctx.settings, mail: { ...testSettings.mail, smtpUrl: server.url } },
   };
   fixture = await syncFixture(ctx);
-  for (let id = 1; id <= 60; id += 1) fixture.erp.put(id);
+  fixture.erp.fill(60);
   await fixture.changeConfig({ alert_recipients: recipients });
 });
-afterEach(async () => {
-  await server.close();
-});
+afterEach(() => server.close());
+const connect = (organizationId: string) =>
+  inTransaction({ ...ctx, organizationId }, (tx) =>
+    tx('erp_connections').insert({
+      organization_id: organizationId,
+      kind: 'netsuite',
+      account_id: '1',
+      settings: JSON.stringify({ accountId: '1', baseUrl: null, authentication: { method: 'oauth2' } }),
+    }),
+  );
 
 /** The mails that were sent since the last call, by recipient and subject. */
 async function mails(): Promise<Delivered[]> {
@@ -166,19 +173,7 @@ describe('an alert', () => {
   });
 
   it('is sent when the connection is deleted', async () => {
-    const connection = JSON.stringify({
-      accountId: '1',
-      baseUrl: null,
-      authentication: { method: 'oauth2' },
-    });
-    await inTransaction(fixture.tenant, (tx) =>
-      tx('erp_connections').insert({
-        organization_id: fixture.organizationId,
-        kind: 'netsuite',
-        account_id: '1',
-        settings: connection,
-      }),
-    );
+    await connect(fixture.organizationId);
     const api = await site.api(fixture);
     expect((await api('delete', '/netsuite/connection')).status).toBe(204);
     const sent = await mails();
@@ -187,26 +182,19 @@ describe('an alert', () => {
   });
 
   it('is sent once when several processes record the same change concurrently', async () => {
-    const news = {
-      health: 'failing',
-      problem: { code: 'X', message: 'x', fix: 'x' },
-      runId: createId(),
-    } as const;
-    await Promise.all(
-      Array.from({ length: 6 }, () =>
-        inTransaction(fixture.tenant, (tx) =>
-          recordSyncHealth(tx, { ...fixture.tenant, ...ctx }, fixture.configId, news),
-        ),
-      ),
-    );
+    const problem = { code: 'X', message: 'x', fix: 'x' };
+    const news = { health: 'failing', problem, runId: createId() } as const;
+    const record = () =>
+      inTransaction(fixture.tenant, (tx) =>
+        recordSyncHealth(tx, { ...fixture.tenant, ...ctx }, fixture.configId, news),
+      );
+    await Promise.all(Array.from({ length: 6 }, record));
     expect(await subjects()).toEqual(toAll('Sync Things failed'));
   });
 
   it('is not sent for a cancelled run', async () => {
     const runId = await fixture.queue();
-    await inTransaction(fixture.tenant, (tx) =>
-      tx('sync_runs').where({ id: runId }).update({ cancel_requested: true }),
-    );
+    await fixture.changeRun(runId, { cancel_requested: true });
     expect((await fixture.drive(runId)).status).toBe('cancelled');
     expect(await subjects()).toEqual([]);
   });
@@ -238,11 +226,13 @@ describe('an expiring certificate', () => {
   let organizationId: string;
   let watches: Recurring[] = [];
   const own = () => ({ ...ctx, organizationId });
+  const change = (table: string, where: object, changes: object) =>
+    inTransaction(own(), (tx) => tx(table).where(where).update(changes));
   const endsIn = (days: number) =>
-    inTransaction(own(), (tx) =>
-      tx('erp_certificates')
-        .where({ active: true })
-        .update({ not_after: tx.raw("clock_timestamp() + ? * interval '1 day'", [days]) }),
+    change(
+      'erp_certificates',
+      { active: true },
+      { not_after: site.admin.raw("clock_timestamp() + ? * interval '1 day'", [days]) },
     );
   const look = async (): Promise<string[]> => {
     await Promise.all(watches.map((watch) => watch.tick()));
@@ -255,22 +245,16 @@ describe('an expiring certificate', () => {
 
   beforeEach(async () => {
     ({ id: organizationId } = await makeOrganization(ctx, { name: 'Acme' }));
+    await connect(organizationId);
     await inTransaction(own(), async (tx) => {
-      const settings = JSON.stringify({ authentication: { method: 'oauth2' } });
-      await tx('erp_connections').insert({
-        organization_id: organizationId,
-        kind: 'netsuite',
-        account_id: '1',
-        settings,
-      });
-      const pem = { organization_id: organizationId, private_key: 'x', not_after: '2090-01-01' };
-      await tx('erp_certificates').insert({ ...pem, slot: 1, certificate_pem: createId(), active: true });
-      await tx('erp_certificates').insert({
-        ...pem,
-        slot: 2,
-        certificate_pem: createId(),
-        not_after: '2001-01-01',
-      });
+      for (const certificate of [
+        { slot: 1, not_after: '2090-01-01', active: true },
+        { slot: 2, not_after: '2001-01-01' },
+      ])
+        await tx('erp_certificates').insert({
+          ...{ ...certificate, organization_id: organizationId, private_key: 'x' },
+          certificate_pem: createId(),
+        });
       const lists = {
         customer: ['a@example.test', 'b@example.test'],
         invoice: ['b@example.test', 'c@example.test'],
@@ -320,28 +304,20 @@ describe('an expiring certificate', () => {
   it('starts again for the next certificate', async () => {
     await endsIn(10);
     expect(await look()).toHaveLength(3);
-    await inTransaction(own(), (tx) =>
-      tx('erp_certificates').where({ active: true }).update({ certificate_pem: createId() }),
-    );
+    await change('erp_certificates', { active: true }, { certificate_pem: createId() });
     expect(await look()).toHaveLength(3);
   });
 
   it('waits for a recipient', async () => {
-    await inTransaction(own(), (tx) => tx('sync_configs').update({ alert_recipients: [] }));
+    await change('sync_configs', {}, { alert_recipients: [] });
     await endsIn(10);
     expect(await look()).toEqual([]);
-    await inTransaction(own(), (tx) =>
-      tx('sync_configs')
-        .where({ record_type: 'invoice' })
-        .update({ alert_recipients: ['c@example.test'] }),
-    );
+    await change('sync_configs', { record_type: 'invoice' }, { alert_recipients: ['c@example.test'] });
     expect(await look()).toEqual(['c@example.test: The ERP certificate of Acme expires in 9 days']);
   });
 
   it('is not reported when the connection uses token-based authentication', async () => {
-    await inTransaction(own(), (tx) =>
-      tx('erp_connections').update({ settings: JSON.stringify({ authentication: { method: 'tba' } }) }),
-    );
+    await change('erp_connections', {}, { settings: { authentication: { method: 'tba' } } });
     await endsIn(10);
     expect(await look()).toEqual([]);
   });

@@ -16,12 +16,6 @@ import { useSync } from './site.ts';
 
 const site = useSync({ pageSize: 10, retryBaseMs: 2, retryMaxMs: 4 });
 
-const rejections = (fixture: SyncFixture) =>
-  fixture.query<{ id: string; code: string; message: string }>(
-    `select id, code, message from ${fixture.schema}.rejections order by id`,
-  );
-const servedIds = async (fixture: SyncFixture) => (await fixture.rows()).map(({ id }) => String(id));
-
 describe('over the wire', () => {
   let wire: Wire;
   /** The rows of the account as JSON text, with the id by which they are ordered. */
@@ -169,7 +163,7 @@ describe('over the wire', () => {
       }
       const found = async (fixture: SyncFixture) =>
         Object.fromEntries(
-          (await rejections(fixture)).map(({ id, code, message }) => {
+          (await fixture.rejections()).map(({ id, code, message }) => {
             const at = expected[id];
             return [id, { name: at !== undefined && 'name' in at ? at.name : 'unknown', code, message }];
           }),
@@ -179,7 +173,7 @@ describe('over the wire', () => {
       const inserted = all.length - rejected;
       await fixture.expectPartial('full', 'RECORDS_REJECTED', { inserted, rejected }, { attempt: 1 });
       expect(await found(fixture)).toEqual(expected);
-      expect(await servedIds(fixture)).toEqual(all.filter((id) => !wrong.has(id)).map(String));
+      expect(await fixture.ids()).toEqual(all.filter((id) => !wrong.has(id)).map(String));
       // Every later run rejects them again, including the incremental one with its scan.
       rows.set(3, [good(3, { entityid: 'changed', lastmodifieddate: '2026-05-01T11:00:00Z' })]);
       const counts = { updated: 1, deleted: 0, rejected };
@@ -188,7 +182,7 @@ describe('over the wire', () => {
       // The rejection ends when the record is corrected.
       for (const id of wrong) rows.set(id, [good(id)]);
       await fixture.expectSuccess('full', { inserted: rejected, rejected: 0 });
-      expect(await servedIds(fixture)).toHaveLength(all.length);
+      expect(await fixture.ids()).toHaveLength(all.length);
     },
   );
 
@@ -213,7 +207,7 @@ describe('over the wire', () => {
         : answer(seen, response);
     const fixture = await customers();
     await fixture.expectFailure('full', 'ANSWER_MALFORMED', { attempt: 5 });
-    expect(await rejections(fixture)).toEqual([]);
+    expect(await fixture.rejections()).toEqual([]);
   });
 });
 
@@ -281,9 +275,9 @@ describe('from a connector that does not validate', () => {
     });
     const inserted = count - rejected;
     await fixture.expectPartial('full', 'RECORDS_REJECTED', { inserted, rejected }, { attempt: 1 });
-    const found = (await rejections(fixture)).toSorted((a, b) => Number(a.id) - Number(b.id));
+    const found = (await fixture.rejections()).toSorted((a, b) => Number(a.id) - Number(b.id));
     expect(found.map((one, index) => ({ ...one, name: wrong[index]?.name }))).toEqual(wrong);
-    const served = await servedIds(fixture);
+    const served = await fixture.ids();
     expect(served).toHaveLength(inserted);
     expect(wrong.filter(({ id }) => served.includes(id))).toEqual([]);
   });
@@ -299,7 +293,7 @@ describe('from a connector that does not validate', () => {
   it('a modification time, and ids of lists and deletions, that cannot be stored: rejected by an incremental run, the rest served', async () => {
     const fixture = await syncFixture(site.ctx, memoryErp(datedFields));
     const { erp } = fixture;
-    for (let id = 1; id <= 12; id += 1) erp.put(id);
+    erp.fill(12);
     await fixture.expectSuccess('full');
     erp.put(3, { name: 'changed' });
     erp.put(7, { name: 'changed' });
@@ -328,7 +322,7 @@ describe('from a connector that does not validate', () => {
       { updated: 1, deleted: 0, rejected: 1 },
       { attempt: 1 },
     );
-    expect(await rejections(fixture)).toMatchObject([{ id: '7', code: 'VALUE_UNREADABLE' }]);
+    expect(await fixture.rejections()).toMatchObject([{ id: '7', code: 'VALUE_UNREADABLE' }]);
     expect((await fixture.rows())[6]).toMatchObject({ f_name: 'name 7' });
     Object.assign(erp, { connector });
     erp.put(7, { name: 'right again' });
@@ -337,16 +331,13 @@ describe('from a connector that does not validate', () => {
 
   it('duplicate ids on one page: all records with that id are rejected', async () => {
     const fixture = await syncFixture(site.ctx, memoryErp());
-    for (let id = 1; id <= 12; id += 1) fixture.erp.put(id);
+    fixture.erp.fill(12);
     await fixture.sync();
-    fixture.erp.bendPage = (page) => ({
-      ...page,
-      records: page.records.flatMap((record) =>
-        record.id === '7' ? [record, { ...record, values: { name: 'another' } }] : [record],
-      ),
-    });
+    fixture.erp.bendRecords((record) =>
+      record.id === '7' ? [record, { ...record, values: { name: 'another' } }] : record,
+    );
     await fixture.expectPartial('full', 'RECORDS_REJECTED', { rejected: 1, deleted: 0 });
-    expect(await rejections(fixture)).toMatchObject([{ id: '7', code: 'DUPLICATE_ID' }]);
+    expect(await fixture.rejections()).toMatchObject([{ id: '7', code: 'DUPLICATE_ID' }]);
     expect((await fixture.rows())[6]).toMatchObject({ f_name: 'name 7' });
   });
 
@@ -357,12 +348,9 @@ describe('from a connector that does not validate', () => {
     ['what cannot be stored', `\0\ud800${'x'.repeat(5_000)}`, `\ufffd\ufffd${'x'.repeat(198)}`],
   ])('an id that changes type: %s', async (_name, id, storableId) => {
     const fixture = await syncFixture(site.ctx, memoryErp());
-    for (let n = 1; n <= 12; n += 1) fixture.erp.put(n);
-    fixture.erp.bendPage = (page) => ({
-      ...page,
-      records: page.records.map((record) => (record.id === '7' ? { ...record, id: id as string } : record)),
-    });
+    fixture.erp.fill(12);
+    fixture.erp.bendRecords((record) => (record.id === '7' ? { ...record, id: id as string } : record));
     await fixture.expectPartial('full', 'RECORDS_REJECTED', { inserted: 11, rejected: 1 });
-    expect(await rejections(fixture)).toMatchObject([{ id: storableId, code: 'ID_UNREADABLE' }]);
+    expect(await fixture.rejections()).toMatchObject([{ id: storableId, code: 'ID_UNREADABLE' }]);
   });
 });

@@ -11,7 +11,7 @@ async function loaded(): Promise<SyncFixture> {
   const fixture = await syncFixture(site.ctx, memoryErp(datedFields));
   fixture.erp.at = new Date('2026-05-01T01:00:00Z');
   fixture.erp.deleted = new Map();
-  for (let id = 1; id <= total; id += 1) fixture.erp.put(id);
+  fixture.erp.fill(total);
   await fixture.expectSuccess('full');
   return fixture;
 }

@@ -31,9 +31,21 @@ async function synced(): Promise<{ fixture: SyncFixture; api: Api }> {
   await fixture.expectSuccess('full');
   return { fixture, api: await site.api(fixture) };
 }
-const become = (fixture: SyncFixture, fields: typeof before): void => {
-  fixture.erp.fields = [...fields];
-};
+/** Synced; then the fields became other ones, and the stored description is old. */
+async function changed() {
+  const { fixture, api } = await synced();
+  fixture.erp.fields = [...after];
+  await metadataAges(fixture);
+  return { fixture, api };
+}
+/** A run whose process dies after it detected the changes. */
+async function interrupted() {
+  const { fixture, api } = await changed();
+  await site.refuse('drift_events');
+  const runId = await fixture.queue();
+  await fixture.work(await fixture.claim());
+  return { fixture, api, runId };
+}
 /** Makes the stored description old. */
 const metadataAges = (fixture: SyncFixture) =>
   inTransaction(fixture.tenant, (tx) =>
@@ -92,9 +104,7 @@ describe('drift', () => {
   });
 
   it('lists added, vanished and retyped fields, with the run that detected them', async () => {
-    const { fixture, api } = await synced();
-    become(fixture, after);
-    await metadataAges(fixture);
+    const { fixture, api } = await changed();
     const run = await fixture.sync();
     const events = await shown(fixture, api);
     expect(inWords(events)).toEqual(changes);
@@ -115,7 +125,7 @@ describe('drift', () => {
   });
 
   it('names drafts, published and deprecated versions that use the field, and no others', async () => {
-    const { fixture, api } = await synced();
+    const { fixture, api } = await changed();
     const user = await inTransaction(fixture.tenant, (tx) =>
       tx('memberships').first<{ user_id: string }>('user_id'),
     );
@@ -154,8 +164,6 @@ describe('drift', () => {
     await schema('v4', 'draft', [
       endpoint('items', 'thing', { name: 'sum', source: 'total' }, { name: 'sumName', source: 'total.name' }),
     ]);
-    become(fixture, after);
-    await metadataAges(fixture);
     await fixture.sync();
     const events = await shown(fixture, api);
     const affects = (name: string) => events.find(({ field: one }) => one === name)?.affects;
@@ -180,12 +188,7 @@ describe('drift', () => {
 
 describe('a change is reported exactly once', () => {
   it('when the process dies after detecting it', async () => {
-    const { fixture, api } = await synced();
-    become(fixture, after);
-    await metadataAges(fixture);
-    await site.refuse('drift_events');
-    const runId = await fixture.queue();
-    await fixture.work(await fixture.claim());
+    const { fixture, api, runId } = await interrupted();
     expect([await shown(fixture, api), (await outbox(fixture)).length]).toEqual([[], changes.length]);
     await site.allow();
     expect((await fixture.drive(runId)).status).toBe('succeeded');
@@ -194,12 +197,7 @@ describe('a change is reported exactly once', () => {
   });
 
   it('when it dies between reporting it and deleting it from the outbox', async () => {
-    const { fixture, api } = await synced();
-    become(fixture, after);
-    await metadataAges(fixture);
-    await site.refuse('drift_events');
-    const runId = await fixture.queue();
-    await fixture.work(await fixture.claim());
+    const { fixture, api, runId } = await interrupted();
     const kept = await outbox(fixture);
     await site.allow();
     await fixture.drive(runId);
@@ -213,9 +211,7 @@ describe('a change is reported exactly once', () => {
   });
 
   it('when the run that detected it fails right afterwards', async () => {
-    const { fixture, api } = await synced();
-    become(fixture, after);
-    await metadataAges(fixture);
+    const { fixture, api } = await changed();
     fixture.erp.onCall = ({ operation }) => {
       if (operation === 'now') throw erpError('forbidden', 'NO');
     };

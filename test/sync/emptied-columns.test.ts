@@ -13,12 +13,11 @@ const site = useSync({ pageSize: 100 });
 async function editedFixture(emptied: number, kept: number): Promise<SyncFixture> {
   const fixture = await syncFixture(site.ctx, memoryErp(datedFields));
   fixture.erp.at = new Date('2026-05-01T03:00:00Z');
-  for (let id = 1; id <= 80; id += 1) fixture.erp.put(id);
+  fixture.erp.fill(80);
   fixture.erp.at = new Date('2026-05-01T08:00:00Z');
   await fixture.expectSuccess('full', { inserted: 80 });
   fixture.erp.at = new Date('2026-05-01T12:00:00Z');
-  for (let id = 1; id <= emptied + kept; id += 1)
-    fixture.erp.put(id, id <= emptied ? { total: null } : { name: 'edited' });
+  fixture.erp.fill(emptied + kept, (id) => [id <= emptied ? { total: null } : { name: 'edited' }]);
   return fixture;
 }
 const emptyTotals = async (fixture: SyncFixture) =>
@@ -92,7 +91,7 @@ describe('a column that comes empty', () => {
 
   it('in a first load has nothing to be compared with', async () => {
     const fixture = await syncFixture(site.ctx, memoryErp(datedFields));
-    for (let id = 1; id <= 60; id += 1) fixture.erp.put(id, { total: null });
+    fixture.erp.fill(60, () => [{ total: null }]);
     await fixture.expectSuccess('full', { inserted: 60 });
     expect(await emptyTotals(fixture)).toBe(60);
   });
@@ -104,11 +103,11 @@ describe('a field that some lines of many records lose', () => {
     const lines = field('lines', 'lines', [field('line', 'integer'), field('amount', 'number')]);
     const fixture = await syncFixture(site.ctx, memoryErp([...datedFields, lines]));
     fixture.erp.at = new Date('2026-05-01T03:00:00Z');
-    for (let id = 1; id <= 80; id += 1) fixture.erp.put(id, {}, { lines: linesWith('1.50') });
+    fixture.erp.fill(80, () => [{}, { lines: linesWith('1.50') }]);
     fixture.erp.at = new Date('2026-05-01T08:00:00Z');
     await fixture.expectSuccess('full', { inserted: 80 });
     fixture.erp.at = new Date('2026-05-01T12:00:00Z');
-    for (let id = 1; id <= 30; id += 1) fixture.erp.put(id, {}, { lines: linesWith(null) });
+    fixture.erp.fill(30, () => [{}, { lines: linesWith(null) }]);
     return fixture;
   }
   const linesWith = (amount: string | null) => [

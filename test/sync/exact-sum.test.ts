@@ -1,13 +1,9 @@
 // Sums of decimals, compared with PostgreSQL's exact numerics.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { sumsUpTo } from '../../src/sync/exact-sum.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
+import { useDatabase } from '../setup/use-database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = useDatabase();
 
 it.each([
   ['cents', 5, '(random() * 2e6 - 1e6)::numeric(12, 2)'],

@@ -5,22 +5,17 @@ import { createApp } from '../../src/app.ts';
 import type { FieldMetadata } from '../../src/connectors/connector.ts';
 import { createApi } from '../setup/api.ts';
 import { makeKey } from '../setup/organization.ts';
-import { datedFields, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
+import { datedFields, field, type SyncFixture, start } from './fixture.ts';
 import { useSync } from './site.ts';
 
 // Each run reads the ERP's metadata.
 const site = useSync({ metadataMaxAgeMs: -1 }, { settings: { cacheTtlMs: 0 } });
 
-const count = 5;
-const start = new Date('2026-05-01T08:00:00Z');
 const names = ['name', 'total', 'note'];
 
 async function published() {
-  const fixture = await syncFixture(site.ctx, memoryErp([...datedFields, field('note')]));
-  fixture.erp.at = start;
-  fixture.erp.deleted = new Map();
-  for (let id = 1; id <= count; id += 1) fixture.erp.put(id, { note: `note ${id}` });
-  fixture.erp.at = new Date(start.getTime() + 18_000_000);
+  const create = (id: number): [Record<string, string>] => [{ note: `note ${id}` }];
+  const fixture = await site.dated(5, {}, [...datedFields, field('note')], create);
   await fixture.sync('incremental');
   const app = createApp(site.ctx);
   const { secret } = await makeKey(site.ctx, fixture.organizationId, { permissions: ['write'] });

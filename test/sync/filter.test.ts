@@ -2,17 +2,7 @@
 // it, and what happens when the filter itself changes.
 import { describe, expect, it } from 'vitest';
 import { inTransaction } from '../../src/db/transaction.ts';
-import {
-  datedFields,
-  erpError,
-  field,
-  memoryErp,
-  operations,
-  type SyncFixture,
-  start,
-  syncFixture,
-  wait,
-} from './fixture.ts';
+import { datedFields, erpError, field, operations, type SyncFixture, wait } from './fixture.ts';
 import { useSync } from './site.ts';
 
 const site = useSync({ pageSize: 10 });
@@ -20,8 +10,6 @@ const site = useSync({ pageSize: 10 });
 const fields = [...datedFields, field('subsidiary', 'reference')];
 const setFilter = (fixture: SyncFixture, subsidiaries: readonly string[] | null) =>
   fixture.changeConfig({ filter: subsidiaries === null ? null : JSON.stringify({ subsidiaries }) });
-const storedIds = async (fixture: SyncFixture): Promise<string[]> =>
-  (await fixture.rows()).map(({ id }) => String(id)).sort((a, b) => Number(a) - Number(b));
 const listIds = (fixture: SyncFixture, ...subsidiaries: string[]): string[] =>
   [...fixture.erp.records.values()]
     .filter(({ values }) => subsidiaries.includes(values['subsidiary'] ?? ''))
@@ -33,11 +21,8 @@ const listIds = (fixture: SyncFixture, ...subsidiaries: string[]): string[] =>
  * nothing to do.
  */
 async function loaded(options = {}): Promise<SyncFixture> {
-  const fixture = await syncFixture(site.ctx, memoryErp(fields), options);
-  fixture.erp.at = start;
-  fixture.erp.deleted = new Map();
-  for (let id = 1; id <= 60; id += 1) fixture.erp.put(id, { subsidiary: String((id % 3) + 1) });
-  wait(fixture, 5);
+  const create = (id: number): [Record<string, string>] => [{ subsidiary: String((id % 3) + 1) }];
+  const fixture = await site.dated(60, options, fields, create);
   await setFilter(fixture, ['1', '2']);
   await fixture.expectSuccess('incremental', { inserted: 40 }, { mode: 'full' });
   wait(fixture, 1);
@@ -50,7 +35,7 @@ async function loaded(options = {}): Promise<SyncFixture> {
 describe('a filter by subsidiary', () => {
   it('reads only its records, and a run without changes makes no more requests than one without a filter', async () => {
     const fixture = await loaded();
-    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2'));
+    expect(await fixture.ids()).toEqual(listIds(fixture, '1', '2'));
     await fixture.expectSuccess('incremental', { inserted: 0, updated: 0, deleted: 0 });
     expect(operations(fixture)).toEqual(['now', 'today', 'readPage', 'listIds', 'deletedSince', 'count']);
   });
@@ -63,14 +48,14 @@ describe('a filter by subsidiary', () => {
     fixture.erp.put(2, { subsidiary: '1' }); // was in 3
     fixture.erp.put(3, { subsidiary: '3' }); // was in 1
     await fixture.expectSuccess('incremental', { deleted: 1, inserted: 1 });
-    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2'));
+    expect(await fixture.ids()).toEqual(listIds(fixture, '1', '2'));
   });
 
   it('a record that enters it without a new modification time is found by the count', async () => {
     const fixture = await loaded();
     fixture.erp.shift(2, { subsidiary: '1' });
     await fixture.expectSuccess('incremental', { inserted: 1, deleted: 0 });
-    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2'));
+    expect(await fixture.ids()).toEqual(listIds(fixture, '1', '2'));
   });
 
   it('a record that a run rejected and that left it is no longer open', async () => {
@@ -88,14 +73,14 @@ describe('a changed filter', () => {
     const fixture = await loaded();
     await setFilter(fixture, null);
     await fixture.expectSuccess('incremental', { inserted: 20, deleted: 0 }, { mode: 'incremental' });
-    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2', '3'));
+    expect(await fixture.ids()).toEqual(listIds(fixture, '1', '2', '3'));
   });
 
   it('that is narrower by no more than the limit deletes what left it', async () => {
     const fixture = await loaded({ maxDeleteShare: 0.5 });
     await setFilter(fixture, ['1']);
     await fixture.expectSuccess('incremental', { deleted: 20, inserted: 0 });
-    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1'));
+    expect(await fixture.ids()).toEqual(listIds(fixture, '1'));
   });
 
   it.each(['incremental', 'full'] as const)(
@@ -110,12 +95,12 @@ describe('a changed filter', () => {
       expect(held.map(({ ids }) => ids.toSorted((a, b) => Number(a) - Number(b)))).toEqual([
         listIds(fixture, '2'),
       ]);
-      expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2'));
+      expect(await fixture.ids()).toEqual(listIds(fixture, '1', '2'));
       // The approved records are requested again with the filter, and are absent.
       await fixture.query(`update ${fixture.schema}.deletion_proposals set status = 'approved'`);
       wait(fixture, 1);
       await fixture.expectSuccess('incremental', { deleted: 20 });
-      expect(await storedIds(fixture)).toEqual(listIds(fixture, '1'));
+      expect(await fixture.ids()).toEqual(listIds(fixture, '1'));
     },
   );
 
@@ -123,7 +108,7 @@ describe('a changed filter', () => {
     const fixture = await loaded({ maxDeleteShare: 0.5 });
     await setFilter(fixture, ['1', '3']);
     await fixture.expectSuccess('incremental', { deleted: 20, inserted: 20 });
-    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '3'));
+    expect(await fixture.ids()).toEqual(listIds(fixture, '1', '3'));
     wait(fixture, 1);
     fixture.erp.calls.length = 0;
     await fixture.expectSuccess('incremental');
@@ -140,7 +125,7 @@ describe('a changed filter', () => {
       throw erpError('down', 'SERVER_ERROR');
     };
     await fixture.expectEnd(id, 'succeeded', { fetched: 40, deleted: 20, inserted: 20 }, { attempt: 2 });
-    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '3'));
+    expect(await fixture.ids()).toEqual(listIds(fixture, '1', '3'));
   });
 
   it('whose field the role can no longer read fails the run by name, and nothing is deleted', async () => {
@@ -152,6 +137,6 @@ describe('a changed filter', () => {
     );
     await inTransaction(fixture.tenant, (tx) => tx('erp_record_types').update({ described_at: new Date(0) }));
     await fixture.expectFailure('incremental', 'FILTER_UNAVAILABLE');
-    expect(await storedIds(fixture)).toEqual(listIds(fixture, '1', '2'));
+    expect(await fixture.ids()).toEqual(listIds(fixture, '1', '2'));
   });
 });

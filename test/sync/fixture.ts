@@ -12,6 +12,7 @@ import {
   type FieldType,
   type LineReader,
   type PageRequest,
+  type RecordPage,
   type RecordTypeMetadata,
 } from '../../src/connectors/connector.ts';
 import type { RecordRejection, SourceLine, SourceRecord } from '../../src/connectors/source-records.ts';
@@ -63,6 +64,8 @@ export type Operation =
   | 'lineTotals'
   | 'lineChanges';
 export type Call = { readonly operation: Operation; readonly afterId: string | null };
+type Work = (request: { signal: AbortSignal } | null) => unknown;
+type Values = Record<string, string | null>;
 export type MemoryErp = {
   readonly connector: Connector;
   readonly calls: Call[];
@@ -85,29 +88,32 @@ export type MemoryErp = {
   /** Removes a record, and lists it as deleted. */
   drop(id: number | string): void;
   /** Changes values without touching the modification time. */
-  shift(id: number | string, values: Record<string, string | null>, labels?: Record<string, string>): void;
+  shift(id: number | string, values: Values, labels?: Record<string, string>): void;
   /** Runs before each response; may change the records, wait, or throw. */
   onCall: (call: Call, request: { signal: AbortSignal } | null) => void | Promise<void>;
   /** Changes lines without touching the modification time. */
   setLines(id: number | string, lines: readonly SourceLine[]): void;
   /** Sets `onCall`: does this before each response to such a request, or to the one for the page after that id. */
-  before(operation: Operation, work: () => unknown, afterId?: string | null): void;
+  before(operation: Operation, work: Work, afterId?: string | null): void;
+  /** The same before the next such response only. */
+  once(operation: Operation, work: Work, afterId?: string | null): void;
   /** Sets `onCall`: answers such requests with an error. */
   fail(operation: Operation, error: Error, afterId?: string | null): void;
+  failOnce(operation: Operation, error: Error, afterId?: string | null): void;
   /** Sets `onCall`: answers all requests with an error, which by default says that the test expects none. */
   failAll(error?: Error): void;
   /** Manipulates the page that is about to be returned. */
-  bendPage:
-    | ((
-        page: Awaited<ReturnType<Connector['readPage']>>,
-        request: PageRequest,
-      ) => Awaited<ReturnType<Connector['readPage']>>)
-    | null;
+  bendPage: ((page: RecordPage, request: PageRequest) => RecordPage) | null;
+  /** Sets `bendPage`: returns this instead of each record. */
+  bendRecords(bend: (record: SourceRecord) => SourceRecord | readonly SourceRecord[]): void;
   /** The count that the ERP reports; the true one when null. */
   claimedCount: (() => number) | null;
-  put(id: number | string, values?: Record<string, string | null>, more?: Partial<SourceRecord>): void;
+  put(id: number | string, values?: Values, more?: Partial<SourceRecord>): void;
+  /** Puts records 1 to `count`. */
+  fill(count: number, create?: CreateRecord): void;
 };
-
+/** The values of a record by its id, as `put` takes them. */
+export type CreateRecord = (id: number) => [values?: Values, more?: Partial<SourceRecord>];
 export const erpError = (kind: ErpErrorKind, code: string, retryAfterMs?: number): ErpError =>
   new ErpError(kind, code, `the ERP says ${code}`, {
     fix: 'Do something about it.',
@@ -115,6 +121,8 @@ export const erpError = (kind: ErpErrorKind, code: string, retryAfterMs?: number
   });
 
 const byId = (a: string, b: string): number => Number(BigInt(a) - BigInt(b));
+const isBehind = (id: string, afterId: string | null | undefined): boolean =>
+  afterId === null || afterId === undefined || byId(afterId, id) < 0;
 const toIsoSeconds = (at: Date): string => at.toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** The line field with the line's own modification time, where the lines have one. */
@@ -122,11 +130,17 @@ export const lineModified = 'linemodified';
 
 /** Records of this type have a modification time, so that incremental runs are possible. */
 export const datedFields = [field('name'), field('total', 'number'), field('modified', 'time')];
+const emptyRecord = { modifiedAt: null, values: {}, labels: {}, lines: null };
 
 export function memoryErp(
   fields: readonly FieldMetadata[] = [field('name'), field('total', 'number')],
 ): MemoryErp {
   const isDated = (): boolean => erp.fields.some(({ name }) => name === 'modified');
+  const edit = (id: number | string, change: (held: SourceRecord) => Partial<SourceRecord>): void => {
+    const held = erp.records.get(String(id));
+    if (held === undefined) throw new Error('no such record');
+    erp.records.set(held.id, { ...held, ...change(held) });
+  };
   const erp: MemoryErp = {
     calls: [],
     fields: [...fields],
@@ -142,17 +156,28 @@ export function memoryErp(
     today: null,
     openWhen: null,
     shownAs: { number: null, name: 'name', date: null, amount: null },
-    setLines(id, lines) {
-      const held = erp.records.get(String(id));
-      if (held === undefined) throw new Error('no such record');
-      erp.records.set(held.id, { ...held, lines });
-    },
+    setLines: (id, lines) => edit(id, () => ({ lines })),
     before(operation, work, afterId) {
-      erp.onCall = async (call) => {
-        if (call.operation === operation && (afterId === undefined || call.afterId === afterId)) await work();
+      erp.onCall = async (call, request) => {
+        if (call.operation === operation && (afterId === undefined || call.afterId === afterId))
+          await work(request);
       };
     },
+    once(operation, work, afterId) {
+      const workOnce: Work = (request) => {
+        erp.onCall = () => undefined;
+        return work(request);
+      };
+      erp.before(operation, workOnce, afterId);
+    },
     fail: (operation, error, afterId) => erp.before(operation, () => Promise.reject(error), afterId),
+    failOnce: (operation, error, afterId) => erp.once(operation, () => Promise.reject(error), afterId),
+    bendRecords(bend) {
+      erp.bendPage = (page) => ({ ...page, records: page.records.flatMap(bend) });
+    },
+    fill(count, create = () => []) {
+      for (let id = 1; id <= count; id += 1) erp.put(id, ...create(id));
+    },
     failAll(error = new Error('the ERP must not be asked')) {
       erp.onCall = () => Promise.reject(error);
     },
@@ -160,15 +185,11 @@ export function memoryErp(
       erp.records.delete(String(id));
       erp.deleted?.set(String(id), toIsoSeconds(erp.at ?? new Date()));
     },
-    shift(id, values, labels = {}) {
-      const held = erp.records.get(String(id));
-      if (held === undefined) throw new Error('no such record');
-      erp.records.set(held.id, {
-        ...held,
+    shift: (id, values, labels = {}) =>
+      edit(id, (held) => ({
         values: { ...held.values, ...values },
         labels: { ...held.labels, ...labels },
-      });
-    },
+      })),
     put(id, values = {}, more = {}) {
       const key = String(id);
       const modifiedAt = isDated() ? (more.modifiedAt ?? toIsoSeconds(erp.at ?? new Date())) : null;
@@ -250,7 +271,7 @@ export function memoryErp(
     count: async (type, signal, { afterId, upTo } = { afterId: null, upTo: null }) => {
       await called('count', afterId, { signal });
       const inRange = (id: string): boolean =>
-        (afterId === null || byId(afterId, id) < 0) && (upTo === null || byId(upTo, id) >= 0);
+        isBehind(id, afterId) && (upTo === null || byId(upTo, id) >= 0);
       return erp.claimedCount?.() ?? ids(type).filter(inRange).length;
     },
     readPage: async (request) => {
@@ -258,9 +279,7 @@ export function memoryErp(
       const since = request.changedSince === null ? null : toIsoSeconds(request.changedSince);
       const changed = (id: string): boolean =>
         since === null || (erp.records.get(id)?.modifiedAt ?? since) >= since;
-      const after = ids(request.recordType).filter(
-        (id) => changed(id) && (request.afterId === null || byId(request.afterId, id) < 0),
-      );
+      const after = ids(request.recordType).filter((id) => changed(id) && isBehind(id, request.afterId));
       const page = take(after.slice(0, request.limit), request.fields, after.length > request.limit);
       return erp.bendPage === null ? page : erp.bendPage(page, request);
     },
@@ -274,8 +293,7 @@ export function memoryErp(
       const { afterId, changedSince = null } = request;
       const since = changedSince === null ? '' : toIsoSeconds(changedSince);
       const after = ids(request.recordType).filter(
-        (id) =>
-          (erp.records.get(id)?.modifiedAt ?? since) >= since && (afterId === null || byId(afterId, id) < 0),
+        (id) => (erp.records.get(id)?.modifiedAt ?? since) >= since && isBehind(id, afterId),
       );
       const modifiedAt = (id: string) =>
         changedSince === null ? null : (erp.records.get(id)?.modifiedAt ?? null);
@@ -286,21 +304,13 @@ export function memoryErp(
       await called('scan', request.afterId ?? null, request);
       const known = ids(request.recordType);
       const after = known.filter((id) =>
-        wanted === undefined
-          ? (request.afterId ?? null) === null || byId(request.afterId ?? '', id) < 0
-          : wanted.includes(id),
+        wanted === undefined ? isBehind(id, request.afterId) : wanted.includes(id),
       );
       const limit = 'limit' in request ? (request.limit ?? after.length) : after.length;
       const shown = after.slice(0, limit);
       return {
         records: shown.flatMap((id) => {
-          const { lines: _, ...held } = erp.records.get(id) ?? {
-            id,
-            modifiedAt: null,
-            values: {},
-            labels: {},
-            lines: null,
-          };
+          const { lines: _, ...held } = erp.records.get(id) ?? { ...emptyRecord, id };
           return erp.rejects.has(id) ? [] : [held];
         }),
         rejected: shown.flatMap((id) => erp.rejects.get(id) ?? []),
@@ -367,7 +377,7 @@ function memoryLines(
       const from = toIsoSeconds(since);
       const after = [...erp.records.keys()]
         .sort(byId)
-        .filter((id) => (afterId === null || byId(afterId, id) < 0) && (findLatest(id) ?? '') >= from);
+        .filter((id) => isBehind(id, afterId) && (findLatest(id) ?? '') >= from);
       return { ids: after.slice(0, limit), hasMore: after.length > limit };
     },
   };
@@ -427,12 +437,17 @@ export type SyncFixture = {
   row(runId: string): Promise<RunRow>;
   /** What readers see, by id. */
   rows(): Promise<Record<string, unknown>[]>;
+  /** The ids that readers see, in order. */
+  ids(): Promise<string[]>;
+  /** The open rejections, by id. */
+  rejections(): Promise<{ id: string; code: string; message: string }[]>;
   /** The names of the tables that hold the records of this type. */
   tables(): Promise<string[]>;
   state(): ReturnType<typeof readRecordState>;
   events(runId: string): Promise<string[]>;
   query<T extends Record<string, unknown>>(sql: string, values?: unknown[]): Promise<T[]>;
   changeConfig(change: Record<string, unknown>): Promise<void>;
+  changeRun(runId: string, change: Record<string, unknown>): Promise<void>;
   /** Why the configuration is paused. */
   pausedReason(): Promise<unknown>;
   /** Expires the lease of the run's worker now, so that no test waits for it or depends on its own speed. */
@@ -635,6 +650,8 @@ export async function syncFixture(
       if (state === undefined || state.activeTable === null) return [];
       return fixture.query(`select * from ${schema}."${state.activeTable}" order by id`);
     },
+    ids: async () => (await fixture.rows()).map(({ id }) => String(id)),
+    rejections: () => fixture.query(`select id, code, message from ${schema}.rejections order by id`),
     tables: async () => {
       const like = `${options.recordType ?? 'thing'}%`;
       const sql =
@@ -642,14 +659,9 @@ export async function syncFixture(
       return (await fixture.query<{ t: string }>(sql, [schema, like])).map(({ t }) => t);
     },
     state: () => readRecordState(ctx.db.data, schema, options.recordType ?? 'thing'),
-    events: async (runId) =>
-      inTransaction(tenant, async (tx) =>
-        (
-          await tx('sync_run_events')
-            .where({ run_id: runId })
-            .orderBy('id')
-            .select<{ message: string }[]>('message')
-        ).map(({ message }) => message),
+    events: (runId) =>
+      inTransaction(tenant, (tx) =>
+        tx('sync_run_events').where({ run_id: runId }).orderBy('id').pluck<string[]>('message'),
       ),
     query: async <T extends Record<string, unknown>>(sql: string, values: unknown[] = []) =>
       (await ctx.db.data.query<T>(sql, values)).rows,
@@ -658,13 +670,10 @@ export async function syncFixture(
     },
     pausedReason: async () =>
       (await inTransaction(tenant, (tx) => findSyncConfig(tx, organizationId, configId)))?.paused_reason,
-    expire: async (id) => {
-      await inTransaction(tenant, (tx) =>
-        tx('sync_runs')
-          .where({ id })
-          .update({ lease_until: new Date(0) }),
-      );
+    changeRun: async (id, change) => {
+      await inTransaction(tenant, (tx) => tx('sync_runs').where({ id }).update(change));
     },
+    expire: (id) => fixture.changeRun(id, { lease_until: new Date(0) }),
     staged: async () => {
       const [row] = await fixture.query<{ n: string }>(
         `select (select count(*) from ${schema}."staging_${options.recordType ?? 'thing'}")

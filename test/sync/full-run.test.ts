@@ -206,7 +206,7 @@ describe('a rejected record', () => {
   it('is also one that only PostgreSQL rejects, and the rest of its page is staged', async (context) => {
     if (inject('nodes').length > 1) context.skip(notRun('COPY on Citus loses why a value was refused'));
     const fixture = await syncFixture(site.ctx, memoryErp([field('name'), field('day', 'date')]));
-    for (let id = 1; id <= 9; id += 1) fixture.erp.put(id, { day: '2026-01-01' });
+    fixture.erp.fill(9, () => [{ day: '2026-01-01' }]);
     await fixture.sync();
     // Out of range for these values, as PostgreSQL finds when it stores them.
     await fixture.query(
@@ -232,14 +232,15 @@ describe('a rejected record', () => {
     const fixture = await site.withRecords(12);
     await fixture.sync();
     fixture.erp.rejects.set('2', reject('2'));
-    let failed = false;
-    fixture.erp.onCall = ({ operation, afterId }) => {
-      if (failed || operation !== 'readPage' || afterId === null) return;
-      failed = true;
-      fixture.erp.rejects.clear();
-      fixture.erp.fields.push(field('extra'));
-      throw erpError('down', 'SERVER_ERROR');
-    };
+    fixture.erp.once(
+      'readPage',
+      () => {
+        fixture.erp.rejects.clear();
+        fixture.erp.fields.push(field('extra'));
+        throw erpError('down', 'SERVER_ERROR');
+      },
+      '10',
+    );
     const id = await fixture.queue();
     await fixture.drive(id, 'waiting');
     await fetchAndStoreMetadata(fixture.tenant, fixture.erp.connector, noSignal); // the columns change, so the run restarts

@@ -39,7 +39,7 @@ function spawnWorker(
 }
 const sameRecords = async (count: number): Promise<SyncFixture> => {
   const fixture = await syncFixture(site.ctx, memoryErp());
-  for (let id = 1; id <= count; id += 1) fixture.erp.put(id, { name: `child ${id}` });
+  fixture.erp.fill(count, (id) => [{ name: `child ${id}` }]);
   return fixture;
 };
 

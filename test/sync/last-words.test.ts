@@ -51,10 +51,7 @@ describe('the last event of a run', () => {
   it('waiting: is written with the state', async () => {
     const fixture = await syncFixture(site.ctx);
     fixture.erp.put(1);
-    fixture.erp.onCall = () => {
-      fixture.erp.onCall = () => undefined;
-      throw erpError('down', 'AWAY');
-    };
+    fixture.erp.failOnce('now', erpError('down', 'AWAY'));
     const { between } = await interrupted(fixture, 'sync_run_events', '%waiting: %');
     expect(between.status).toBe('running');
   });

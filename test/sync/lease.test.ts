@@ -56,8 +56,28 @@ const aborted = (signal: AbortSignal | undefined) =>
  * at their next step.
  */
 const unhurried = (): Ctx => withSync(site.ctx, { leaseMs: 600_000, renewMs: 300_000 });
-const setRun = (fixture: SyncFixture, id: string, change: Record<string, unknown>) =>
-  inTransaction(fixture.tenant, (tx) => tx('sync_runs').where({ id }).update(change));
+/** The ERP answers the request for the page after this id only by ending it; resolves when it was asked. */
+const hangAt = ({ erp }: SyncFixture, afterId: string, work: () => void = () => undefined) => {
+  const reached = gate();
+  const hang = async (request: { signal: AbortSignal } | null) => {
+    work();
+    reached.resolve();
+    await aborted(request?.signal);
+  };
+  erp.once('readPage', hang, afterId);
+  return reached.promise;
+};
+/** A second worker claims the run, although the first one keeps renewing its lease. */
+const takeOver = (fixture: SyncFixture, id: string): Promise<Lease> =>
+  until(async () => {
+    await fixture.expire(id);
+    return claimRun(site.ctx, 'second', 60_000);
+  }, 'a claim');
+const succeeded = (fixture: SyncFixture, id: string) =>
+  until(async () => {
+    const row = await fixture.row(id);
+    return row.status === 'succeeded' && row;
+  });
 const ask = (fixture: SyncFixture, sql: string, value: string): Promise<string> =>
   inTransaction(
     fixture.tenant,
@@ -103,7 +123,7 @@ describe('claiming', () => {
     await fixture.queue();
     await fixture.claim(60_000);
     const second = await fixture.queue();
-    await expect(setRun(fixture, second, { status: 'running' })).rejects.toMatchObject({
+    await expect(fixture.changeRun(second, { status: 'running' })).rejects.toMatchObject({
       constraint: 'one_active_run_per_config',
     });
   });
@@ -124,55 +144,39 @@ describe('claiming', () => {
 
 describe('a worker that lost its lease', () => {
   /** A run that one worker started and another took over. */
-  async function takenOver(): Promise<{ fixture: SyncFixture; old: Lease; current: Lease }> {
+  async function takenOver() {
     const fixture = await site.withRecords(25);
     await fixture.sync();
     fixture.erp.put(1, { name: 'changed' });
     const id = await fixture.queue();
     const old = await fixture.claim();
-    fixture.erp.onCall = ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '10') throw new LostLease('the process is gone');
-    };
+    fixture.erp.fail('readPage', new LostLease('the process is gone'), '10');
     await fixture.work(old);
     fixture.erp.onCall = () => undefined;
     await fixture.expire(id);
-    return { fixture, old, current: await fixture.claim(60_000) };
+    const held = await readRunState(site.ctx.db.data, fixture.schema, id);
+    if (held === undefined) throw new Error('no state');
+    return { fixture, old, held, current: await fixture.claim(60_000) };
   }
+  type Client = Parameters<Parameters<typeof inDataTransaction>[1]>[0];
+  const late = <T>(work: (client: Client) => Promise<T>) => inDataTransaction(site.ctx.db.data, work);
+  type Held = Parameters<typeof stagePage>[2];
+  const stageLate = ({ schema }: SyncFixture, held: Held) =>
+    late((client) => stagePage(client, schema, held, emptyPage, '9'));
 
   it('writes no page, no outcome and no progress', async () => {
-    const { fixture, old, current } = await takenOver();
-    const held = await readRunState(site.ctx.db.data, fixture.schema, old.runId);
-    if (held === undefined) throw new Error('no state');
+    const { fixture, old, held, current } = await takenOver();
     expect(held).toMatchObject({ page: 1, leaseEpoch: old.epoch });
     await fixture.work(current);
-    const late = <T>(work: (client: Parameters<Parameters<typeof inDataTransaction>[1]>[0]) => Promise<T>) =>
-      inDataTransaction(site.ctx.db.data, work);
-    await expect(late((client) => stagePage(client, fixture.schema, held, emptyPage, '9'))).rejects.toThrow(
-      LostLease,
-    );
+    await expect(stageLate(fixture, held)).rejects.toThrow(LostLease);
     await expect(
       late((client) => publishRun(client, fixture.schema, held, rules, () => undefined)),
     ).rejects.toThrow(LostLease);
     expect(await moveRun(site.ctx, old, 'failed')).toBe(false);
     expect(await renewRunLease(site.ctx, old, 1_000)).toMatchObject({ held: false });
-    expect(
-      await saveProgress(
-        site.ctx,
-        old,
-        {
-          phase: 'reading',
-          fetched: 0,
-          done: 0,
-          expected: 0,
-          pages: 0,
-          percent: 0,
-          estimatedSecondsLeft: null,
-        },
-        true,
-      ),
-    ).toMatchObject({
-      held: false,
-    });
+    const counts = { fetched: 0, done: 0, expected: 0, pages: 0, percent: 0 };
+    const progress = { phase: 'reading', ...counts, estimatedSecondsLeft: null } as const;
+    expect(await saveProgress(site.ctx, old, progress, true)).toMatchObject({ held: false });
     expect(await fixture.row(old.runId)).toMatchObject({
       status: 'succeeded',
       generation: '2',
@@ -182,18 +186,8 @@ describe('a worker that lost its lease', () => {
   });
 
   it('is fenced off as soon as the next worker starts, before it has written a page', async () => {
-    const { fixture, old, current } = await takenOver();
-    const held = await readRunState(site.ctx.db.data, fixture.schema, old.runId);
-    if (held === undefined) throw new Error('no state');
-    fixture.erp.onCall = async ({ operation }) => {
-      if (operation !== 'count') return;
-      fixture.erp.onCall = () => undefined;
-      await expect(
-        inDataTransaction(site.ctx.db.data, (client) =>
-          stagePage(client, fixture.schema, held, emptyPage, '9'),
-        ),
-      ).rejects.toThrow(LostLease);
-    };
+    const { fixture, old, held, current } = await takenOver();
+    fixture.erp.once('count', () => expect(stageLate(fixture, held)).rejects.toThrow(LostLease));
     await fixture.work(current);
     expect(await fixture.row(old.runId)).toMatchObject({ status: 'succeeded' });
     expect(pagesRead(fixture).slice(3)).toEqual([null, '10', '10', '20']);
@@ -202,20 +196,10 @@ describe('a worker that lost its lease', () => {
   it('stops in the middle of its work and leaves the run to the other worker', async () => {
     const fixture = await site.withRecords(25);
     const id = await fixture.queue();
-    const reached = gate();
-    fixture.erp.onCall = async ({ operation, afterId }, request) => {
-      if (operation !== 'readPage' || afterId !== '10') return;
-      reached.resolve();
-      await aborted(request?.signal);
-    };
+    const reached = hangAt(fixture, '10');
     const first = fixture.work(await fixture.claim());
-    await reached.promise;
-    fixture.erp.onCall = () => undefined;
-    // The first one keeps renewing its lease.
-    const second = await until(async () => {
-      await fixture.expire(id);
-      return claimRun(site.ctx, 'second', 60_000);
-    }, 'a claim');
+    await reached;
+    const second = await takeOver(fixture, id);
     await first;
     expect(await fixture.row(id)).toMatchObject({ status: 'running', lease_epoch: second.epoch });
     await fixture.work(second);
@@ -228,8 +212,7 @@ describe('a worker that lost its lease', () => {
     const lease = await fixture.claim(1_500);
     const first = await readLease(fixture, id);
     const stolen: Lease[] = [];
-    fixture.erp.onCall = async ({ operation }) => {
-      if (operation !== 'readPage') return;
+    fixture.erp.before('readPage', async () => {
       // Only after a renewal: a lease of 1.5 s may expire before the test gets here.
       await until(async () => (await readLease(fixture, id)) !== first, 'a renewal');
       await until(async () => {
@@ -237,7 +220,7 @@ describe('a worker that lost its lease', () => {
         if (lease !== undefined) stolen.push(lease);
         return isOver(fixture, first);
       }, 'the end of the first lease');
-    };
+    });
     await fixture.work(lease);
     expect(stolen).toEqual([]);
     expect(await fixture.row(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
@@ -258,12 +241,12 @@ describe('a process that is too busy to renew its leases in time', () => {
     const fixture = await site.withRecords(25);
     const id = await fixture.queue();
     const { own, leap } = busyProcess();
-    fixture.erp.onCall = async ({ operation, afterId }) => {
-      if (operation !== 'readPage' || afterId !== '10') return;
+    const awaitRenewal = async () => {
       const before = await readLease(fixture, id);
       leap();
       await until(async () => (await readLease(fixture, id)) !== before, 'a renewal');
     };
+    fixture.erp.before('readPage', awaitRenewal, '10');
     await fixture.work(await fixture.claim(), noSignal, own);
     expect(await fixture.row(id)).toMatchObject({ status: 'succeeded', attempt: 1 });
   });
@@ -272,11 +255,7 @@ describe('a process that is too busy to renew its leases in time', () => {
     const fixture = await site.withRecords(5);
     const id = await fixture.queue();
     expect((await claimRun(site.ctx, 'busy', 60_000))?.runId).toBe(id);
-    await inTransaction(fixture.tenant, (tx) =>
-      tx('sync_runs')
-        .where({ id })
-        .update({ lease_until: tx.raw("clock_timestamp() - interval '1 second'") }),
-    );
+    await fixture.changeRun(id, { lease_until: site.admin.raw("clock_timestamp() - interval '1 second'") });
     expect(await claimRun(site.ctx, 'busy', 60_000)).toBeUndefined();
     expect((await claimRun(site.ctx, 'other', 60_000))?.runId).toBe(id);
     await fixture.expire(id);
@@ -287,20 +266,10 @@ describe('a process that is too busy to renew its leases in time', () => {
     const fixture = await site.withRecords(25);
     const id = await fixture.queue();
     const { own, leap } = busyProcess();
-    const reached = gate();
-    fixture.erp.onCall = async ({ operation, afterId }, asked) => {
-      if (operation !== 'readPage' || afterId !== '10') return;
-      leap();
-      reached.resolve();
-      await aborted(asked?.signal);
-    };
+    const reached = hangAt(fixture, '10', leap);
     const first = fixture.work(await fixture.claim(), noSignal, own);
-    await reached.promise;
-    fixture.erp.onCall = () => undefined;
-    const second = await until(async () => {
-      await fixture.expire(id);
-      return claimRun(site.ctx, 'second', 60_000);
-    }, 'a claim');
+    await reached;
+    const second = await takeOver(fixture, id);
     await first;
     const busy = {
       code: 'WORKER_BUSY',
@@ -311,7 +280,7 @@ describe('a process that is too busy to renew its leases in time', () => {
       lease_epoch: second.epoch,
       error: busy,
     });
-    await setRun(fixture, id, { attempts_without_progress: 5 });
+    await fixture.changeRun(id, { attempts_without_progress: 5 });
     await fixture.work(second);
     const { status, error } = await fixture.row(id);
     expect([status, error?.code]).toEqual(['failed', 'WORKER_BUSY']);
@@ -345,9 +314,7 @@ describe('publishing', () => {
       const id = await fixture.queue();
       await workOverCutWire(fixture, where);
       expect(await fixture.row(id)).toMatchObject({ status: 'publishing', attempts_without_progress: 1 });
-      fixture.erp.onCall = () => {
-        throw new Error('the ERP must not be asked');
-      };
+      fixture.erp.failAll();
       expect(await fixture.drive(id)).toMatchObject({
         status: 'succeeded',
         generation: '2',
@@ -361,16 +328,12 @@ describe('publishing', () => {
   it('a warehouse on a server of its own that lost staged pages: the run fails, and the next one reads them', async () => {
     const fixture = await site.withRecords(25);
     const id = await fixture.queue();
-    let before = '';
-    fixture.erp.onCall = async ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '20')
-        before =
-          (
-            await fixture.query<{ row: string }>(
-              `select to_jsonb(r)::text as row from ${fixture.schema}.run_state r`,
-            )
-          )[0]?.row ?? '';
+    let before: string | undefined;
+    const remember = async () => {
+      const sql = `select to_jsonb(r)::text as row from ${fixture.schema}.run_state r`;
+      before = (await fixture.query<{ row: string }>(sql))[0]?.row;
     };
+    fixture.erp.before('readPage', remember, '20');
     await workOverCutWire(fixture, 'before');
     fixture.erp.onCall = () => undefined;
     expect(await fixture.row(id)).toMatchObject({ status: 'publishing' });
@@ -420,25 +383,23 @@ describe('publishing', () => {
 });
 
 describe('cancelling', () => {
-  const request = (fixture: SyncFixture, id: string) => setRun(fixture, id, { cancel_requested: true });
+  const request = (fixture: SyncFixture, id: string) => fixture.changeRun(id, { cancel_requested: true });
 
   it('a queued run is never claimed', async () => {
     const fixture = await site.withRecords(5);
     const id = await fixture.queue();
-    await setRun(fixture, id, { status: 'cancelled', cancel_requested: true });
+    await fixture.changeRun(id, { status: 'cancelled', cancel_requested: true });
     expect(await claimRun(site.ctx, 'w', 1_000)).toBeUndefined();
   });
 
   it('a waiting run: the next tick deletes what it staged', async () => {
     const fixture = await site.withRecords(25);
     await fixture.sync();
-    fixture.erp.onCall = ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '20') throw erpError('throttled', 'LIMIT', 60_000);
-    };
+    fixture.erp.fail('readPage', erpError('throttled', 'LIMIT', 60_000), '20');
     const id = await fixture.queue();
     await fixture.drive(id, 'waiting');
     expect(await fixture.staged()).toBe(20);
-    await setRun(fixture, id, { status: 'cancelled', cancel_requested: true });
+    await fixture.changeRun(id, { status: 'cancelled', cancel_requested: true });
     await clearEndedRuns(site.ctx);
     expect(await fixture.staged()).toBe(0);
     expect(
@@ -451,9 +412,7 @@ describe('cancelling', () => {
     await fixture.sync();
     fixture.erp.put(1, { name: 'changed' });
     const id = await fixture.queue();
-    fixture.erp.onCall = async ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === null) await request(fixture, id);
-    };
+    fixture.erp.before('readPage', () => request(fixture, id), null);
     await fixture.work(await fixture.claim(), noSignal, unhurried());
     expect(await fixture.row(id)).toMatchObject({
       status: 'cancelled',
@@ -468,11 +427,10 @@ describe('cancelling', () => {
   it('a run that waits for a slow ERP is aborted', async () => {
     const fixture = await site.withRecords(5);
     const id = await fixture.queue();
-    fixture.erp.onCall = async ({ operation }, asked) => {
-      if (operation !== 'readPage') return;
+    fixture.erp.before('readPage', async (asked) => {
       await request(fixture, id);
       await aborted(asked?.signal);
-    };
+    });
     await fixture.work(await fixture.claim());
     expect(await fixture.row(id)).toMatchObject({ status: 'cancelled' });
     expect(await fixture.tables()).toEqual([]);
@@ -491,7 +449,8 @@ describe('cancelling', () => {
     fixture.erp.onCall = () => undefined;
     const late = await fixture.queue();
     await fixture.claim();
-    await setRun(fixture, late, { status: 'publishing', cancel_requested: true, lease_until: new Date(0) });
+    await fixture.changeRun(late, { status: 'publishing', cancel_requested: true });
+    await fixture.expire(late);
     await fixture.query(
       `insert into ${fixture.schema}.run_state (run_id, record_type, lease_epoch, target_table, columns, complete, counters)
       values ($1, 'thing', 1, 'staging_thing', '[]', true, '{"fetched":0,"rejected":0,"pages":1,"erpStartedAt":"2026-01-01T00:00:00Z"}')`,
@@ -516,23 +475,13 @@ describe('stopping', () => {
   it('releases the run at once: another worker resumes from its checkpoint', async () => {
     const fixture = await site.withRecords(35);
     const id = await fixture.queue();
-    const reached = gate();
-    fixture.erp.onCall = async ({ operation, afterId }, request) => {
-      if (operation !== 'readPage' || afterId !== '20') return;
-      reached.resolve();
-      await aborted(request?.signal);
-    };
+    const reached = hangAt(fixture, '20');
     const first = start(fixture.erp);
-    await reached.promise;
-    const stopped = first.stop();
-    fixture.erp.onCall = () => undefined;
-    await stopped;
+    await reached;
+    await first.stop();
     expect(await fixture.row(id)).toMatchObject({ status: 'running', attempts_without_progress: 0 });
     start(fixture.erp);
-    const run = await until(async () => {
-      const row = await fixture.row(id);
-      return row.status === 'succeeded' && row;
-    });
+    const run = await succeeded(fixture, id);
     expect(run).toMatchObject({ attempt: 2, attempts_without_progress: 0, counts: { inserted: 35 } });
     expect(pagesRead(fixture)).toEqual([null, '10', '20', '20', '30']);
   });
@@ -552,8 +501,7 @@ describe('two organizations and many schedulers', () => {
   it('each run is worked on once, and each organization has its own records', async () => {
     const erps = [memoryErp(), memoryErp()];
     const fixtures = await Promise.all(erps.map((erp) => syncFixture(site.ctx, erp)));
-    for (const [index, erp] of erps.entries())
-      for (let id = 1; id <= 45 + index; id += 1) erp.put(id, { name: `of ${index}` });
+    for (const [index, erp] of erps.entries()) erp.fill(45 + index, () => [{ name: `of ${index}` }]);
     const open = async (tenant: { organizationId: string }) => {
       const found = fixtures.find(({ organizationId }) => organizationId === tenant.organizationId);
       if (found === undefined) throw new Error('unknown organization');
@@ -561,14 +509,7 @@ describe('two organizations and many schedulers', () => {
     };
     for (let n = 0; n < 3; n += 1) schedulers.push(startScheduler(site.ctx, { createConnector: open }));
     const ids = await Promise.all(fixtures.map((fixture) => fixture.queue()));
-    const runs = await Promise.all(
-      fixtures.map((fixture, index) =>
-        until(async () => {
-          const row = await fixture.row(ids[index] ?? '');
-          return row.status === 'succeeded' && row;
-        }),
-      ),
-    );
+    const runs = await Promise.all(fixtures.map((fixture, index) => succeeded(fixture, ids[index] ?? '')));
     expect(runs.map(({ attempt, counts }) => [attempt, counts?.inserted])).toEqual([
       [1, 45],
       [1, 46],
@@ -586,10 +527,8 @@ describe('deletions during a run', () => {
     const fixture = await site.withRecords(25);
     await fixture.sync();
     await fixture.queue();
-    fixture.erp.onCall = async ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === null)
-        await inTransaction(fixture.tenant, (tx) => tx('sync_configs').delete());
-    };
+    const removeConfig = () => inTransaction(fixture.tenant, (tx) => tx('sync_configs').delete());
+    fixture.erp.before('readPage', removeConfig, null);
     await fixture.work(await fixture.claim(), noSignal, unhurried());
     expect(pagesRead(fixture).slice(3)).toEqual([null, '10']);
     expect(await fixture.staged()).toBe(10);
@@ -614,10 +553,7 @@ describe('deletions during a run', () => {
     const fixture = await site.withRecords(25);
     await fixture.sync();
     const id = await fixture.queue();
-    let purged = false;
-    fixture.erp.onCall = async ({ operation, afterId }) => {
-      if (purged || operation !== 'readPage' || afterId !== '10') return;
-      purged = true;
+    const purge = async () => {
       // Pages are prefetched: by then the first one is written completely.
       await until(
         async () => (await readRunState(site.ctx.db.data, fixture.schema, id))?.page === 1,
@@ -625,6 +561,7 @@ describe('deletions during a run', () => {
       );
       await purgeWarehouse(fixture.tenant);
     };
+    fixture.erp.once('readPage', purge, '10');
     await fixture.work(await fixture.claim());
     await fixture.expire(id);
     expect(await fixture.drive(id)).toMatchObject({

@@ -11,18 +11,13 @@ import {
   field,
   findCheck,
   lineModified,
-  memoryErp,
   type SyncFixture,
-  syncFixture,
+  start,
+  wait,
 } from './fixture.ts';
 import { useSync } from './site.ts';
 
 const site = useSync({ pageSize: 500, leaseMs: 600_000, renewMs: 300_000 });
-
-const start = new Date('2026-05-01T08:00:00Z');
-const wait = ({ erp }: SyncFixture, hours: number): void => {
-  erp.at = new Date((erp.at ?? start).getTime() + hours * 3_600_000);
-};
 const lineFields = [field('quantity', 'number'), field('memo'), field(lineModified, 'time')];
 const fields = [...datedFields, { ...field('lines', 'lines', lineFields) }];
 const at = '2026-05-01T07:00:00Z';
@@ -30,25 +25,16 @@ const createLines = (id: number, quantities = [`-${id}.10`, '2']): SourceLine[] 
   quantities.map((quantity, index) => ({ quantity, memo: `line ${index + 1}`, [lineModified]: at }));
 
 /** Records 1 to `count`, the first without lines. */
-async function makeFixture(count = 20, of = fields): Promise<SyncFixture> {
-  const fixture = await syncFixture(site.ctx, memoryErp(of));
-  fixture.erp.at = start;
-  for (let id = 1; id <= count; id += 1) fixture.erp.put(id, {}, { lines: id === 1 ? [] : createLines(id) });
-  wait(fixture, 5);
-  return fixture;
-}
+const makeFixture = (count = 20, of = fields): Promise<SyncFixture> =>
+  site.dated(count, {}, of, (id) => [{}, { lines: id === 1 ? [] : createLines(id) }]);
 const replace = ({ erp }: SyncFixture, connector: Partial<Connector>): void => {
   Object.assign(erp, { connector: { ...erp.connector, ...connector } });
 };
 /** Leaves the last line of these records out of every page. */
-const dropFromPages = ({ erp }: SyncFixture, ids: readonly number[]): void => {
-  erp.bendPage = (page) => ({
-    ...page,
-    records: page.records.map((one) =>
-      ids.includes(Number(one.id)) ? { ...one, lines: (one.lines ?? []).slice(0, -1) } : one,
-    ),
-  });
-};
+const dropFromPages = ({ erp }: SyncFixture, ids: readonly number[]): void =>
+  erp.bendRecords((one) =>
+    ids.includes(Number(one.id)) ? { ...one, lines: (one.lines ?? []).slice(0, -1) } : one,
+  );
 /** Lines as stored, by id, against those of the ERP. */
 const differing = async (fixture: SyncFixture): Promise<string[]> => {
   const stored = new Map(
@@ -135,12 +121,8 @@ describe('a full run', () => {
 
   it('compares sums: a line that is repeated instead of another', async () => {
     const fixture = await makeFixture();
-    fixture.erp.bendPage = (page) => ({
-      ...page,
-      records: page.records.map((one) =>
-        one.id === '8' ? { ...one, lines: [...createLines(8).slice(1), ...createLines(8).slice(1)] } : one,
-      ),
-    });
+    const repeated = [...createLines(8).slice(1), ...createLines(8).slice(1)];
+    fixture.erp.bendRecords((one) => (one.id === '8' ? { ...one, lines: repeated } : one));
     await fixture.expectSuccess('full');
     expect(countCalls(fixture, 'readByIds')).toBe(1);
     expect(await differing(fixture)).toEqual([]);
@@ -165,7 +147,7 @@ describe('applications of a payment, which have no time of their own', () => {
 
   it('are compared by number and sum, also two that are equal', async () => {
     const fixture = await makeFixture(3, ofPayments);
-    for (const id of [1, 2, 3]) fixture.erp.put(id, {}, { lines: applied('10.50', '10.50'), modifiedAt: at });
+    fixture.erp.fill(3, () => [{}, { lines: applied('10.50', '10.50'), modifiedAt: at }]);
     dropFromPages(fixture, [2]);
     const run = await fixture.expectSuccess('full');
     expect(findCheck(run, 'lines')?.message).toContain('number of lines, sum of foreignamount; 1 read again');

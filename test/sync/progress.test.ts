@@ -3,7 +3,6 @@
 import pino from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
 import type { Api } from '../setup/api.ts';
 import { type TestClock, testClock } from '../setup/database.ts';
 import {
@@ -132,11 +131,7 @@ describe('the progress of a full run', () => {
     const { fixture, api } = await fixtureWith(1);
     const { id } = await fixture.sync();
     const progress = { phase: 'reading', fetched: 5, expected: 10, pages: 1, percent: 50 };
-    await inTransaction(fixture.tenant, (tx) =>
-      tx('sync_runs')
-        .where({ id })
-        .update({ progress: JSON.stringify(progress) }),
-    );
+    await fixture.changeRun(id, { progress: JSON.stringify(progress) });
     const { status, body } = await api('get', `/sync-runs/${id}`);
     expect([status, body.progress]).toEqual([200, { ...progress, done: 5, estimatedSecondsLeft: null }]);
   });

@@ -9,7 +9,6 @@ import {
   memoryErp,
   operations,
   type SyncFixture,
-  start,
   syncFixture,
   until,
   wait,
@@ -27,16 +26,14 @@ const fields = [...datedFields, { ...field('unpaid', 'number'), volatile: true }
  * is due.
  */
 async function busy(): Promise<SyncFixture> {
-  const fixture = await syncFixture(site.ctx, memoryErp(fields));
-  const { erp } = fixture;
-  erp.at = start;
-  erp.deleted = new Map();
-  erp.openWhen = { field: 'unpaid', isNoneOf: ['0'], closedOn: null };
   // Closed so long ago that only the scan compares them.
   const closed = { modifiedAt: '2026-04-20T08:00:00Z' };
-  for (let id = 1; id <= 40; id += 1) erp.put(id, { unpaid: id <= 10 ? '5' : '0' }, id <= 10 ? {} : closed);
+  const fixture = await site.dated(40, {}, fields, (id) =>
+    id <= 10 ? [{ unpaid: '5' }] : [{ unpaid: '0' }, closed],
+  );
+  const { erp } = fixture;
+  erp.openWhen = { field: 'unpaid', isNoneOf: ['0'], closedOn: null };
   erp.rejects.set('40', { id: '40', code: 'BAD', message: 'bad' });
-  wait(fixture, 5);
   await fixture.sync('full');
   wait(fixture, 30);
   erp.rejects.clear();
@@ -135,7 +132,7 @@ describe('the proof of a full run', () => {
     const fixture = await syncFixture(withSync(site.ctx, { pageSize: 1_000 }), memoryErp());
     const { erp } = fixture;
     const count = 7_200;
-    for (let id = 1; id <= count; id += 1) erp.put(id);
+    erp.fill(count);
     // No page has this record, so all ids are listed.
     erp.bendPage = (page) => ({ ...page, records: page.records.filter(({ id }) => id !== '4321') });
     let listed = 0;

@@ -63,20 +63,15 @@ describe('changes of fields', () => {
       to_type: 'text',
       run_id: createId(),
     };
-    await inTransaction(fixture.tenant, async (tx) => {
-      await tx('drift_events').insert({
-        ...about,
-        id: createId(),
-        field: 'old',
-        at: tx.raw("now() - interval '366 days'"),
-      });
-      await tx('drift_events').insert({
-        ...about,
-        id: createId(),
-        field: 'new',
-        at: tx.raw("now() - interval '364 days'"),
-      });
-    });
+    const ages = { old: 366, new: 364 };
+    await inTransaction(fixture.tenant, (tx) =>
+      tx('drift_events').insert(
+        Object.entries(ages).map(([field, days]) => ({
+          ...{ ...about, id: createId(), field },
+          at: tx.raw("now() - ? * interval '1 day'", [days]),
+        })),
+      ),
+    );
     await site.ctx.db.control.raw('select prune_drift_events()');
     expect(await inTransaction(fixture.tenant, (tx) => tx('drift_events').select('field'))).toEqual([
       { field: 'new' },

@@ -1,16 +1,7 @@
 // The rolling full read within incremental runs: which part each run reads, what it finds in lines, and what
 // it must leave alone.
 import { describe, expect, it } from 'vitest';
-import {
-  datedFields,
-  field,
-  findCheck,
-  memoryErp,
-  type SyncFixture,
-  start,
-  syncFixture,
-  wait,
-} from './fixture.ts';
+import { datedFields, field, findCheck, type SyncFixture, wait } from './fixture.ts';
 import { useSync } from './site.ts';
 
 const site = useSync({ pageSize: 10 });
@@ -23,11 +14,7 @@ const createLines = (note: string, label: string) => ({ lines: [{ item: '7', 'it
  * of the next hours don't.
  */
 async function dueFixture(): Promise<SyncFixture> {
-  const fixture = await syncFixture(site.ctx, memoryErp(fields));
-  fixture.erp.at = start;
-  fixture.erp.deleted = new Map();
-  for (let id = 1; id <= 35; id += 1) fixture.erp.put(id, {}, createLines('old', 'Lantern'));
-  wait(fixture, 5);
+  const fixture = await site.dated(35, {}, fields, () => [{}, createLines('old', 'Lantern')]);
   await fixture.expectSuccess('full', { inserted: 35 });
   wait(fixture, 96);
   return fixture;
@@ -72,20 +59,11 @@ describe('the rolling full read', () => {
     const mark = (await fixture.state())?.highWater;
     expect(mark).toBe('2026-05-01T12:55:00Z');
     // Edited between the page of changes and the page of the pass.
-    fixture.erp.onCall = ({ operation }, request) => {
-      if (
-        operation !== 'readPage' ||
-        request === null ||
-        !('changedSince' in request) ||
-        request.changedSince !== null
-      )
-        return;
-      fixture.erp.put(
-        5,
-        { name: 'edited' },
-        { ...createLines('old', 'Lantern'), modifiedAt: '2026-05-05T13:00:00Z' },
-      );
-    };
+    const change = { ...createLines('old', 'Lantern'), modifiedAt: '2026-05-05T13:00:00Z' };
+    fixture.erp.before('readPage', (request) => {
+      if (request === null || !('changedSince' in request) || request.changedSince !== null) return;
+      fixture.erp.put(5, { name: 'edited' }, change);
+    });
     expect((await slice(fixture)).run).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
     expect(await findRow(fixture, '5')).toMatchObject({ f_name: 'edited' });
     expect((await fixture.state())?.highWater).toBe(mark);

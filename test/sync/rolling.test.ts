@@ -5,28 +5,14 @@ import { inTransaction } from '../../src/db/transaction.ts';
 import { describeFullRead } from '../../src/sync/full-reads.ts';
 import type { RunRow } from '../../src/sync/runs.store.ts';
 import { workOnRun } from '../../src/sync/worker.ts';
-import {
-  datedFields,
-  erpError,
-  findCheck,
-  memoryErp,
-  noSignal,
-  type SyncFixture,
-  start,
-  syncFixture,
-  wait,
-} from './fixture.ts';
+import { countCalls, erpError, findCheck, noSignal, type SyncFixture, start, wait } from './fixture.ts';
 import { useSync } from './site.ts';
 
 const site = useSync({ pageSize: 10 });
 
 /** Its clock is stopped at 13:00 of the first day, when everything was read in full. */
 async function loaded(count: number): Promise<SyncFixture> {
-  const fixture = await syncFixture(site.ctx, memoryErp(datedFields));
-  fixture.erp.at = start;
-  fixture.erp.deleted = new Map();
-  for (let id = 1; id <= count; id += 1) fixture.erp.put(id);
-  wait(fixture, 5);
+  const fixture = await site.dated(count);
   await fixture.expectSuccess('incremental', {}, { mode: 'full' });
   return fixture;
 }
@@ -129,16 +115,11 @@ describe('the cursor', () => {
     const fixture = await loaded(25);
     wait(fixture, 84);
     fixture.erp.calls.length = 0;
-    let down = true;
-    fixture.erp.onCall = ({ operation }) => {
-      if (operation === 'count' && down) {
-        down = false;
-        throw erpError('down', 'ERP_DOWN');
-      }
-    };
-    expect((await roll(fixture)).slice).toMatchObject({ from: null, to: '10', records: 10 });
-    expect(down).toBe(false);
-    expect(fixture.erp.calls.filter(({ operation }) => operation === 'readPage')).toHaveLength(2); // what changed, and the pass
+    fixture.erp.failOnce('count', erpError('down', 'ERP_DOWN'));
+    const { run, slice } = await roll(fixture);
+    expect(slice).toMatchObject({ from: null, to: '10', records: 10 });
+    expect(run.attempt).toBe(2);
+    expect(countCalls(fixture, 'readPage')).toBe(2); // what changed, and the pass
     expect(await stored(fixture)).toMatchObject({ cursor_id: '10', records: 10 });
   });
 });

@@ -16,15 +16,12 @@ const scheduled = async (schedule: string, timezone = 'UTC'): Promise<SyncFixtur
   await fixture.changeConfig({ scheduled_since: new Date('2026-01-01T00:00:00Z') });
   return fixture;
 };
-const slots = (fixture: SyncFixture): Promise<string[]> =>
-  inTransaction(fixture.tenant, async (tx) =>
-    (
-      await tx('sync_runs')
-        .where({ trigger: 'schedule' })
-        .orderBy('scheduled_for')
-        .select<{ scheduled_for: Date }[]>('scheduled_for')
-    ).map((row) => row.scheduled_for.toISOString()),
+const slots = async (fixture: SyncFixture): Promise<string[]> => {
+  const dates = await inTransaction(fixture.tenant, (tx) =>
+    tx('sync_runs').where({ trigger: 'schedule' }).orderBy('scheduled_for').pluck<Date[]>('scheduled_for'),
   );
+  return dates.map((date) => date.toISOString());
+};
 const end = (fixture: SyncFixture) =>
   inTransaction(fixture.tenant, (tx) => tx('sync_runs').update({ status: 'succeeded' }));
 
@@ -106,14 +103,10 @@ describe('a scheduler', () => {
       await until(async () => (await fixture.row(id)).status === 'succeeded');
       clock.advance(3_600_000);
       await scheduler.tick(); // or its own tick, if a minute ends right now
-      await until(
-        async () =>
-          (
-            await inTransaction(fixture.tenant, (tx) =>
-              tx('sync_runs').where({ trigger: 'schedule', status: 'succeeded' }),
-            )
-          ).length === 1,
-      );
+      await until(async () => {
+        const done = { trigger: 'schedule', status: 'succeeded' };
+        return (await inTransaction(fixture.tenant, (tx) => tx('sync_runs').where(done))).length === 1;
+      });
     } finally {
       await scheduler.stop();
       clock.advance(-3_600_000);

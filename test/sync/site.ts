@@ -16,6 +16,7 @@ import {
 import { makeKey } from '../setup/organization.ts';
 import {
   type ConfigOptions,
+  type CreateRecord,
   datedFields,
   endOpenRuns,
   memoryErp,
@@ -36,7 +37,14 @@ export type SyncSite = {
     options?: ConfigOptions,
     fields?: readonly FieldMetadata[],
   ): Promise<SyncFixture>;
-  /** Records that changed hours ago and were read in full an hour ago; the ERP's clock is stopped. */
+  /** Records that changed hours ago; the ERP's clock is stopped, and it has listed no deletion. */
+  dated(
+    count: number,
+    options?: ConfigOptions,
+    fields?: readonly FieldMetadata[],
+    create?: CreateRecord,
+  ): Promise<SyncFixture>;
+  /** The same, read in full an hour ago. */
   loaded(count: number, options?: ConfigOptions, fields?: readonly FieldMetadata[]): Promise<SyncFixture>;
   /** Calls the management interface with a key of the fixture's organization. */
   api(fixture: SyncFixture): Promise<Api>;
@@ -73,15 +81,19 @@ export function useSync(
     admin: {} as Knex,
     async withRecords(count, given, fields) {
       const fixture = await syncFixture(site.ctx, memoryErp(fields), given);
-      for (let id = 1; id <= count; id += 1) fixture.erp.put(id);
+      fixture.erp.fill(count);
       return fixture;
     },
-    async loaded(count, given, fields = datedFields) {
+    async dated(count, given, fields = datedFields, create) {
       const fixture = await syncFixture(site.ctx, memoryErp(fields), given);
       fixture.erp.at = start;
       fixture.erp.deleted = new Map();
-      for (let id = 1; id <= count; id += 1) fixture.erp.put(id);
+      fixture.erp.fill(count, create);
       wait(fixture, 5);
+      return fixture;
+    },
+    async loaded(count, given, fields) {
+      const fixture = await site.dated(count, given, fields);
       await fixture.expectSuccess('incremental', { inserted: count }, { mode: 'full' });
       wait(fixture, 1);
       fixture.erp.calls.length = 0;

@@ -10,7 +10,7 @@ const site = useSync({ pageSize: 10 });
 async function changedFixture(): Promise<SyncFixture> {
   const fixture = await site.withRecords(25);
   await fixture.sync();
-  for (let id = 1; id <= 20; id += 1) fixture.erp.put(id, { name: `changed ${id}` });
+  fixture.erp.fill(20, (id) => [{ name: `changed ${id}` }]);
   return fixture;
 }
 /** The next run fails with this code, publishes nothing, and the one after it succeeds. */

@@ -1,16 +1,7 @@
 // Fields that can't be read or come empty, with an ERP in memory: thresholds, interruptions, large tables and
 // databases of older versions.
 import { describe, expect, it } from 'vitest';
-import {
-  countCalls,
-  datedFields,
-  field,
-  memoryErp,
-  type SyncFixture,
-  start,
-  syncFixture,
-  wait,
-} from './fixture.ts';
+import { countCalls, datedFields, field, type SyncFixture, wait } from './fixture.ts';
 import { useSync } from './site.ts';
 
 // Each run reads the ERP's metadata.
@@ -26,11 +17,7 @@ const notes = async (fixture: SyncFixture): Promise<Record<string, unknown>> =>
 
 /** A hundred records with notes, synced. */
 async function synced(...shown: string[]): Promise<SyncFixture> {
-  const fixture = await syncFixture(site.ctx, memoryErp(all));
-  fixture.erp.at = start;
-  fixture.erp.deleted = new Map();
-  for (let id = 1; id <= 100; id += 1) fixture.erp.put(id, { note: `note ${id}` });
-  wait(fixture, 5);
+  const fixture = await site.dated(100, {}, all, (id) => [{ note: `note ${id}` }]);
   await fixture.expectSuccess('full');
   await show(fixture, ...shown);
   wait(fixture, 1);
@@ -45,10 +32,7 @@ function change({ erp }: SyncFixture, from: number, to: number, isEmpty: boolean
 describe('a column that comes empty', () => {
   it('fails when a record that is read alone has a value', async () => {
     const fixture = await synced();
-    fixture.erp.bendPage = (page) => ({
-      ...page,
-      records: page.records.map((one) => ({ ...one, values: { ...one.values, note: null } })),
-    });
+    fixture.erp.bendRecords((one) => ({ ...one, values: { ...one.values, note: null } }));
     const run = await fixture.expectFailure('full', 'COLUMN_EMPTIED');
     expect(run.error?.message).toBe(
       'The field note came empty in 100 of 100 records that had a value, but record 1 has one when it is read again',

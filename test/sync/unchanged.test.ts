@@ -98,7 +98,7 @@ describe('a complete read of a table that stays in place', () => {
 describe('a server that lost the last pages of a run in a crash', () => {
   it('publishes nothing from memory: the run resumes from the state that is stored', async () => {
     const fixture = await loaded(25);
-    for (let id = 1; id <= 25; id += 1) fixture.erp.put(id, { name: 'changed' });
+    fixture.erp.fill(25, () => [{ name: 'changed' }]);
     const id = await fixture.queue();
     const before = new Map<string, unknown>();
     let counts = 0;

@@ -17,7 +17,7 @@ async function fixtureWith(count: number): Promise<SyncFixture> {
     site.ctx,
     memoryErp([...datedFields, field('customer', 'reference'), lines]),
   );
-  for (let id = 1; id <= count; id += 1) fixture.erp.put(id, {}, { lines: [{ item: '7', quantity: '2' }] });
+  fixture.erp.fill(count, () => [{}, { lines: [{ item: '7', quantity: '2' }] }]);
   return fixture;
 }
 const activeRows = async (fixture: SyncFixture) => {
@@ -114,7 +114,7 @@ describe('one transaction', () => {
   it('stages a page with its checkpoint and counters, and a repeated page takes effect once', async () => {
     const fixture = await fixtureWith(25);
     await fixture.sync();
-    for (let id = 1; id <= 25; id += 1) fixture.erp.put(id, { name: `again ${id}` }, { lines: [] });
+    fixture.erp.fill(25, (id) => [{ name: `again ${id}` }, { lines: [] }]);
     const id = await fixture.queue();
     fixture.erp.fail('readPage', new LostLease('the process is gone'), '10');
     await fixture.work(await fixture.claim());
