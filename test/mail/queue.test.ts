@@ -1,11 +1,8 @@
 // The queue of outgoing mails: each is sent once, whichever process sends it and wherever a sender dies.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
 import { createKeyring } from '../../src/core/keyring.ts';
@@ -30,6 +27,7 @@ import { useOrganization } from '../setup/use-organization.ts';
 const limits = { connectMs: 30_000, envelopeMs: 30_000, dataMs: 30_000, stopMs: 200 };
 const quick = { pollMs: 50, leaseMs: 60_000, retryDelaysMs: [0, 0], limits };
 const key = Buffer.alloc(32, 7);
+const worker = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
 
 const org = useOrganization();
 let server: MailServer;
@@ -46,7 +44,7 @@ afterEach(async () => {
   senders = [];
   await server.close();
   for (const one of scripted.splice(0)) await one.close();
-  await inTransaction(tenant(), (tx) => tx('outgoing_mails').delete());
+  await org.sql((tx) => tx('outgoing_mails').delete());
 });
 
 const tenant = (smtpUrl = server.url): TenantCtx => ({
@@ -64,19 +62,18 @@ const start = (ctx = tenant(), options: MailSenderOptions = quick): QueueWorker 
   senders.push(sender);
   return sender;
 };
-const content = layoutMail({ title: 'Hello', paragraphs: ['A secret: never-stored-4711'] });
+const hello: NewMail = {
+  kind: 'test',
+  to: { address: 'ada@example.test' },
+  subject: 'Hello',
+  ...layoutMail({ title: 'Hello', paragraphs: ['A secret: never-stored-4711'] }),
+};
 const enqueue = (
   mail: Partial<NewMail> = {},
   work: (tx: Tx) => Promise<unknown> = async () => undefined,
 ): Promise<string> =>
-  inTransaction(tenant(), async (tx) => {
-    const id = await enqueueMail(tx, tenant(), {
-      kind: 'test',
-      to: { address: 'ada@example.test' },
-      subject: 'Hello',
-      ...content,
-      ...mail,
-    });
+  org.sql(async (tx) => {
+    const id = await enqueueMail(tx, tenant(), { ...hello, ...mail });
     await work(tx);
     return id;
   });
@@ -90,15 +87,14 @@ type Row = {
   message_id: string;
   lease_until: Date | null;
 };
-const row = (id: string): Promise<Row> =>
-  inTransaction(tenant(), (tx) => tx('outgoing_mails').where({ id }).first());
+const row = (id: string): Promise<Row> => org.sql((tx) => tx('outgoing_mails').where({ id }).first());
 const statusIs = (id: string, status: string): Promise<Row> =>
   until(async () => {
     const found = await row(id);
     return found.status === status ? found : undefined;
   });
 const change = (id: string, columns: object) =>
-  inTransaction(tenant(), (tx) => tx('outgoing_mails').where({ id }).update(columns));
+  org.sql((tx) => tx('outgoing_mails').where({ id }).update(columns));
 async function script(...args: Parameters<typeof startScriptedServer>): Promise<ScriptedServer> {
   const made = await startScriptedServer(...args);
   scripted.push(made);
@@ -109,14 +105,7 @@ describe('claiming', () => {
   it('serves the organization with the fewest mails in progress next, however many another one queued before', async () => {
     const many = await Promise.all(Array.from({ length: 4 }, () => enqueue()));
     const other = { ...tenant(), organizationId: (await makeOrganization(org.ctx)).id };
-    const one = await inTransaction(other, (tx) =>
-      enqueueMail(tx, other, {
-        kind: 'test',
-        to: { address: 'bob@example.test' },
-        subject: 'Hello',
-        ...content,
-      }),
-    );
+    const one = await inTransaction(other, (tx) => enqueueMail(tx, other, hello));
     const claimed: (string | undefined)[] = [];
     for (let n = 0; n < 6; n += 1) claimed.push((await claimMail(org.ctx, createId(), 60_000))?.id);
     expect([claimed[1], claimed[5]]).toEqual([one, undefined]);
@@ -162,7 +151,7 @@ describe('a queued mail', () => {
 
   it('can be canceled before it is sent', async () => {
     const id = await enqueue();
-    await inTransaction(tenant(), (tx) => cancelQueuedMail(tx, tenant(), id));
+    await org.sql((tx) => cancelQueuedMail(tx, tenant(), id));
     await start().waitUntilIdle();
     expect([await row(id), server.delivered]).toEqual([undefined, []]);
   });
@@ -230,10 +219,11 @@ describe('an attempt', () => {
     const waits: { min: number; max: number }[] = [];
     let dueAt = new Date(startedMs);
     for (let attempt = 1; attempt <= 8; attempt += 1) {
-      await until(async () =>
-        (await row(id)).attempts === attempt && (await row(id)).status !== 'sending' ? true : undefined,
-      );
-      const { rows } = await inTransaction(tenant(), (tx) =>
+      await until(async () => {
+        const { attempts, status } = await row(id);
+        return attempts === attempt && status !== 'sending';
+      });
+      const { rows } = await org.sql((tx) =>
         tx.raw(
           `select extract(epoch from next_attempt_at - ?)::float8 as max, extract(epoch from next_attempt_at - clock_timestamp())::float8 as min
            from outgoing_mails where id = ?`,
@@ -368,52 +358,31 @@ describe('a sender that stops', () => {
 });
 
 describe('a sender that is killed', () => {
-  let folder: string;
-  beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'mail-worker-'));
-  });
-  afterAll(() => rm(folder, { recursive: true }));
-
-  async function startProcess(smtpUrl: string): Promise<ChildProcess> {
-    const file = path.join(folder, `${createId()}.json`);
-    const { settings } = tenant(smtpUrl);
-    await writeFile(
-      file,
-      JSON.stringify({
-        address: org.database.address,
-        key: key.toString('base64'),
-        settings,
-        options: quick,
-      }),
-    );
-    const child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), [file], {
-      stdio: 'inherit',
-    });
-    children.push(child);
-    return child;
-  }
-
-  it('before the message was sent: another sender sends it', async () => {
-    const slow = await script({ DATA: 'stall' });
+  /** A sender's process is killed at this command of its server, and its lease ends. */
+  async function killAt(command: 'DATA' | 'end of data') {
+    const slow = await script({ [command]: 'stall' });
     const id = await enqueue();
-    const child = await startProcess(slow.url);
+    const { address } = org.database;
+    const { settings } = tenant(slow.url);
+    const given = { address, key: key.toString('base64'), settings, options: quick };
+    const child = fork(worker, [JSON.stringify(given)], { stdio: 'inherit' });
+    children.push(child);
     await slow.stalled;
     child.kill('SIGKILL');
     await once(child, 'exit');
     await change(id, { lease_until: new Date(0) });
+    return { slow, id };
+  }
+
+  it('before the message was sent: another sender sends it', async () => {
+    const { slow, id } = await killAt('DATA');
     start();
     expect((await statusIs(id, 'sent')).attempts).toBe(2);
     expect([slow.messages.length, server.delivered.length]).toEqual([0, 1]);
   });
 
   it('after the message was sent: no sender sends it again', async () => {
-    const slow = await script({ 'end of data': 'stall' });
-    const id = await enqueue();
-    const child = await startProcess(slow.url);
-    await slow.stalled;
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-    await change(id, { lease_until: new Date(0) });
+    const { id } = await killAt('end of data');
     const sender = start();
     expect(await statusIs(id, 'unknown')).toMatchObject({ attempts: 1, body: null });
     await sender.waitUntilIdle();

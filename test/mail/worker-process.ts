@@ -1,5 +1,4 @@
 // A mail sender in its own process, so that a test can kill it without any cleanup.
-import { readFileSync } from 'node:fs';
 import { createAccountLimits } from '../../src/core/account-limits.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { createGuardedFetch } from '../../src/core/guarded-fetch.ts';
@@ -9,7 +8,7 @@ import { createTrackedWork } from '../../src/core/tracked-work.ts';
 import { openDb } from '../../src/db/connect.ts';
 import { startMailSender } from '../../src/mail/index.ts';
 
-const given = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'));
+const given = JSON.parse(process.argv[2] ?? '');
 startMailSender(
   {
     db: openDb(given.address, given.address, { control: 5, data: 2 }, 5_000),

@@ -1,7 +1,5 @@
 // A company that syncs a simulated account of the profile that ERP_PROFILE names: configured through the
 // management interface, read through the public one. Both are called over HTTP.
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Pool } from 'pg';
 import { expect, inject } from 'vitest';
 import { createApp, startBackground } from '../../src/app.ts';
@@ -10,9 +8,10 @@ import { publish } from '../chaos/oracle/publish.ts';
 import { toResource } from '../chaos/oracle/published.ts';
 import { openService, readSnapshot, type Service, type Snapshot } from '../chaos/oracle/served.ts';
 import { sendControl } from '../setup/account-control.ts';
-import { type Api, createApi } from '../setup/api.ts';
+import { type Api, createApi, pluck } from '../setup/api.ts';
 import { testDatabase, testSettings } from '../setup/database.ts';
 import { dataFolder, type Erp, startErp } from '../setup/erp.ts';
+import { serve } from '../setup/event-stream.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
 
@@ -109,11 +108,21 @@ function createReaders(
   };
 }
 
+/** The names of all pages of the metadata that this filter leaves, such as `&syncable=true`. */
+export async function listRecordTypes({ api }: Pick<Company, 'api'>, filter = ''): Promise<string[]> {
+  const found: string[] = [];
+  for (let page = 1; ; page += 1) {
+    const { status, body } = await api('get', `/netsuite/metadata?pageSize=100&page=${page}${filter}`);
+    expect(status).toBe(200);
+    found.push(...pluck(body.data, 'name'));
+    if (page >= body.pagination.totalPages) return found;
+  }
+}
 type Closing = (() => Promise<unknown>)[];
 type Served = { readonly url: string; readonly organizationId: string; readonly secret: string };
 
 /** The service with a new organization. */
-async function serve(erpHost: string, closing: Closing): Promise<Served> {
+async function serveOrganization(erpHost: string, closing: Closing): Promise<Served> {
   const database = await testDatabase({
     settings: {
       rateLimitPerMinute: 1_000_000,
@@ -127,15 +136,11 @@ async function serve(erpHost: string, closing: Closing): Promise<Served> {
   const app = createApp(database.ctx);
   const background = await startBackground(database.ctx);
   closing.push(background.stop);
-  const server = createServer(app);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closing.push(async () => {
-    server.close();
-    server.closeAllConnections();
-  });
+  const { url, stop } = await serve(app);
+  closing.push(stop);
   const { id: organizationId } = await makeOrganization(database.ctx);
   const { secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, organizationId, secret };
+  return { url, organizationId, secret };
 }
 
 async function open(replayFrom: string | undefined, closing: Closing): Promise<Omit<Company, 'close'>> {
@@ -146,7 +151,7 @@ async function open(replayFrom: string | undefined, closing: Closing): Promise<O
     switches: { paymentTouchesInvoice: false },
   });
   closing.push(erp.stop);
-  const { url, organizationId, secret } = await serve(erp.host, closing);
+  const { url, organizationId, secret } = await serveOrganization(erp.host, closing);
   const api = createApi(url, secret);
   await erp.connect(api);
   const refreshed = await api('post', '/netsuite/metadata/refresh');

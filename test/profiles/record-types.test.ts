@@ -3,12 +3,13 @@
 // account's own database has it.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { readTruth, type Shape, toSource } from '../chaos/oracle/account.ts';
 import { readShape } from '../chaos/oracle/published.ts';
 import { toContent } from '../chaos/oracle/served.ts';
 import { choosePart } from '../setup/choose-part.ts';
-import { type Company, openCompany, type Run } from './company.ts';
+import { useStarted } from '../setup/use-started.ts';
+import { listRecordTypes, openCompany, type Run } from './company.ts';
 import {
   changeRecord,
   createFirstOfTheirKind,
@@ -24,15 +25,13 @@ const names = walked.map(({ name }) => name);
 const dayMs = 86_400_000;
 const connectors = path.join(import.meta.dirname, '../../src/connectors');
 
-let company: Company;
+const company = useStarted(() => openCompany());
 let shapes: Shape<string>[];
 const configs = new Map<string, string>();
 beforeAll(async () => {
-  company = await openCompany();
   await createFirstOfTheirKind(company);
   expect((await company.api('post', '/netsuite/metadata/refresh')).status).toBe(200);
-}, 600_000);
-afterAll(() => company?.close());
+});
 
 /** Where what is served differs from the account; a record that one side lacks is named. */
 async function differences(
@@ -61,20 +60,6 @@ async function differences(
     }
   }
   return found;
-}
-
-/** The names of all pages of the metadata. */
-async function listNames(filter: string): Promise<string[]> {
-  const found: string[] = [];
-  for (let page = 1; ; page += 1) {
-    const { status, body } = await company.api(
-      'get',
-      `/netsuite/metadata?pageSize=100&page=${page}${filter}`,
-    );
-    expect(status).toBe(200);
-    found.push(...body.data.map(({ name }: { name: string }) => name));
-    if (page >= body.pagination.totalPages) return found;
-  }
 }
 
 /** The record types of which a run counted none of these. */
@@ -119,8 +104,8 @@ describe('25 standard and 5 custom record types', () => {
       });
       shapes.push(await readShape(company.api, name));
     }
-    expect(await listNames('')).toEqual(expect.arrayContaining(names));
-    const syncable = await listNames('&syncable=true');
+    expect(await listRecordTypes(company)).toEqual(expect.arrayContaining(names));
+    const syncable = await listRecordTypes(company, '&syncable=true');
     expect(names.filter((name) => !syncable.includes(name))).toEqual([]);
   });
 

@@ -2,10 +2,11 @@
 // from the synced posting lines, and the open amounts of customers and vendors by age. Both equal what the
 // account's own database says, to the last digit: after the first load and while days are entered one by one,
 // with one run of each sync a day.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { readAccount } from '../chaos/oracle/account.ts';
 import { profile } from '../setup/account-profile.ts';
-import { type Company, openCompany, type Run } from './company.ts';
+import { useStarted } from '../setup/use-started.ts';
+import { listRecordTypes, openCompany, type Run } from './company.ts';
 
 /** A whole month takes twice as long: `BOOKS_FROM=2011-08-01`. */
 const usualFirstDay = '2011-08-18';
@@ -20,27 +21,17 @@ const postingFields = ['transaction', 'account', 'accountingbook', 'debit', 'cre
 const headerFields = ['trandate', 'postingperiod'];
 const openFields = ['entity', 'duedate', 'foreignamountunpaid'];
 
-let company: Company;
+const company = useStarted(() => openCompany({ replayFrom: firstDay }));
 /** All transaction types that have records, or will have some by the last day. */
 let transactions: readonly string[];
 const configs = new Map<string, string>();
 
-type Named = { readonly name: string; readonly family: string };
 async function listTransactions(): Promise<string[]> {
   const { rows } = await company.account.pool.query<{ recordtype: string }>(
     `select recordtype from ledger.transactiontype where code in (select type from ledger.transaction union select type from held.transaction)`,
   );
   const found = new Set(rows.map(({ recordtype }) => recordtype));
-  const names: string[] = [];
-  for (let page = 1; ; page += 1) {
-    const { status, body } = await company.api(
-      'get',
-      `/netsuite/metadata?family=transaction&pageSize=100&page=${page}`,
-    );
-    expect(status).toBe(200);
-    names.push(...body.data.map(({ name }: Named) => name));
-    if (page >= body.pagination.totalPages) break;
-  }
+  const names = await listRecordTypes(company, '&family=transaction');
   const wanted = names.filter((name) => found.delete(name.toLowerCase()));
   expect([...found]).toEqual([]);
   return wanted;
@@ -58,19 +49,14 @@ const createShape = (recordType: string) => ({
 });
 
 beforeAll(async () => {
-  company = await openCompany({ replayFrom: firstDay });
   transactions = await listTransactions();
   for (const recordType of [postings, ...transactions]) {
-    const made = await company.api('post', '/sync-configs', {
-      name: recordType,
-      recordType,
-      fields: listFields(recordType),
-    });
+    const config = { name: recordType, recordType, fields: listFields(recordType) };
+    const made = await company.api('post', '/sync-configs', config);
     expect([recordType, made.status, made.body.error]).toEqual([recordType, 201, undefined]);
     configs.set(recordType, made.body.id);
   }
-}, 600_000);
-afterAll(() => company?.close());
+});
 
 const scale = 1_000_000n;
 /** An exact decimal as a whole number of millionths. */
@@ -158,9 +144,8 @@ async function expectBooks(runs: ReadonlyMap<string, Run>, today: string): Promi
   const [served, ledger] = [kept(await servedBalance(runs)), kept(await ledgerBalance())];
   expect(ledger.length).toBeGreaterThan(minSums);
   expect(served).toEqual(ledger);
-  expect(served.filter(([key]) => key.endsWith('amount')).reduce((sum, [, amount]) => sum + amount, 0n)).toBe(
-    0n,
-  );
+  const amounts = served.filter(([key]) => key.endsWith('amount'));
+  expect(amounts.reduce((sum, [, amount]) => sum + amount, 0n)).toBe(0n);
   const [aging, open] = [kept(await servedAging(runs, today)), kept(await ledgerAging())];
   expect(open.length).toBeGreaterThan(minOpen);
   expect(aging).toEqual(open);

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { SourceRecord } from '../../src/connectors/source-records.ts';
 import type { ColumnType, RecordColumn } from '../../src/warehouse/columns.ts';
 import {
@@ -13,7 +13,8 @@ import {
   encodeRecord,
   rowColumns,
 } from '../../src/warehouse/encode.ts';
-import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
+import { testSettings } from '../setup/database.ts';
+import { useDatabase } from '../setup/use-database.ts';
 import { column } from './column.ts';
 
 const record = (more: Partial<SourceRecord> = {}): SourceRecord => ({
@@ -151,12 +152,9 @@ describe('encodeRecord', () => {
       }),
     ];
     const { lines = [], ...values } = given as { lines?: string[] };
-    expect(
-      encodeRecord(record({ values, lines: lines.map((qty) => ({ qty })) }), columns, testSettings.sync),
-    ).toEqual({
-      code: 'VALUE_UNREADABLE',
-      message: problem,
-    });
+    const source = record({ values, lines: lines.map((qty) => ({ qty })) });
+    const problems = { code: 'VALUE_UNREADABLE', message: problem };
+    expect(encodeRecord(source, columns, testSettings.sync)).toEqual(problems);
   });
 
   it('encodes as many columns as a table can have, and long texts', async () => {
@@ -238,11 +236,7 @@ describe('encodeRecord', () => {
 });
 
 describe('COPY', () => {
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await testDatabase();
-  });
-  afterAll(() => database.close());
+  const database = useDatabase();
 
   async function roundTrip(type: string, cells: readonly (string | null)[]): Promise<(string | null)[]> {
     const client = await database.ctx.db.data.connect();
