@@ -2,7 +2,6 @@
 // through real runs, from its stored connection to published rows.
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectorKinds } from '../../src/connectors/kinds.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
@@ -10,6 +9,7 @@ import { assertPaymentWriter } from '../../src/platform/pay/write-back/write-bac
 import { createTenantConnector, secretBinding } from '../../src/sync/connection.ts';
 import type { RunRow } from '../../src/sync/runs.store.ts';
 import { workOnRun } from '../../src/sync/worker.ts';
+import { listenLocally } from '../setup/sockets.ts';
 import { memoryErp, noSignal, type SyncFixture, syncFixture } from '../sync/fixture.ts';
 import { useSync } from '../sync/site.ts';
 import { CsvSecrets, CsvSettings, csvErp } from './csv/connector.ts';
@@ -67,8 +67,7 @@ beforeAll(async () => {
     else if (pathname === '/count') response.end(String(orders.size));
     else response.end(serveOrders(searchParams));
   });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  url = `http://127.0.0.1:${await listenLocally(server)}`;
 });
 afterAll(async () => {
   server.closeAllConnections();

@@ -1,5 +1,4 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { createServer as createTlsServer } from 'node:tls';
 import { gzipSync } from 'node:zlib';
@@ -11,6 +10,7 @@ import {
   type GuardedFetchReason,
   type Resolve,
 } from '../../src/core/guarded-fetch.ts';
+import { listenLocally } from '../setup/sockets.ts';
 
 const limits = { timeoutMs: 5_000, maxBytes: 100_000 };
 const open = createGuardedFetch({ allowPrivateHosts: true });
@@ -19,9 +19,8 @@ const servers: { close(): unknown }[] = [];
 
 async function serve(handler: RequestListener): Promise<{ url: string; port: number; server: Server }> {
   const server = createServer(handler);
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const port = await listenLocally(server);
   servers.push({ close: () => (server.closeAllConnections(), server.close()) });
-  const { port } = server.address() as AddressInfo;
   return { url: `http://127.0.0.1:${port}`, port, server };
 }
 
@@ -278,11 +277,10 @@ describe('guarded fetch: broken responses', () => {
     const server = createTlsServer({
       SNICallback: (name, done) => ((greeted = name), done(new Error('none'))),
     });
-    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const port = await listenLocally(server);
     servers.push(server);
     server.on('tlsClientError', () => undefined);
     const fetch = createGuardedFetch({ allowPrivateHosts: true, resolve: resolveTo('127.0.0.1') });
-    const { port } = server.address() as AddressInfo;
     expect(await catchReason(fetch(`https://erp.example:${port}/`, limits))).toBe('network');
     expect(greeted).toBe('erp.example');
   });

@@ -1,7 +1,7 @@
 // Addresses as operators write them: which server a connection reaches, and how it proves to be that server.
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { TLSSocket } from 'node:tls';
@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createCertificate } from '../../src/core/certificate.ts';
 import { createId } from '../../src/core/id.ts';
 import { openDb, openKnex } from '../../src/db/connect.ts';
+import { connectToPostgres, listenLocally } from '../setup/sockets.ts';
 import { asSuperuser } from '../setup/superuser.ts';
 import { useDatabase } from '../setup/use-database.ts';
 
@@ -41,16 +42,13 @@ async function forward(
   host: string,
   accept: (client: Socket) => Promise<Socket> = async (client) => client,
 ): Promise<number> {
-  const { host: serverHost, port } = database.address;
   const sockets = new Set<Socket>();
   const server: Server = createServer((client) => {
     client.on('error', () => undefined);
     sockets.add(client);
     accept(client).then(
       (accepted) => {
-        const upstream = serverHost.startsWith('/')
-          ? connect(`${serverHost}/.s.PGSQL.${port}`)
-          : connect(port, serverHost);
+        const upstream = connectToPostgres(database.address);
         accepted.on('error', () => upstream.destroy()).on('close', () => upstream.destroy());
         upstream.on('error', () => client.destroy()).on('close', () => client.destroy());
         accepted.pipe(upstream).pipe(accepted);
@@ -68,9 +66,8 @@ async function forward(
 
 /** Nothing listens there. */
 async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const server = createServer();
+  const port = await listenLocally(server);
   server.close();
   await once(server, 'close');
   return port;

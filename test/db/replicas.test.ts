@@ -1,7 +1,6 @@
 // Replicas that can't be used: the operator learns why, once.
-import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { createId } from '../../src/core/id.ts';
@@ -11,6 +10,7 @@ import { openReplicas } from '../../src/db/replicas.ts';
 import { testDatabase } from '../setup/database.ts';
 import { databaseUrl } from '../setup/database-url.ts';
 import { createScratchFolder } from '../setup/scratch-folder.ts';
+import { connectToPostgres, listenLocally } from '../setup/sockets.ts';
 import { asSuperuser } from '../setup/superuser.ts';
 import { until } from '../setup/until.ts';
 import { useDatabase } from '../setup/use-database.ts';
@@ -50,7 +50,6 @@ function open(url: string) {
 
 /** An address far away: everything arrives `delayMs` later, and nothing while it is frozen. */
 async function startFarAddress(delayMs: number) {
-  const { host, port } = database.service;
   const sockets = new Set<Socket>();
   let isFrozen = false;
   const forward = (from: Socket, to: Socket): void => {
@@ -61,13 +60,12 @@ async function startFarAddress(delayMs: number) {
     from.on('error', () => undefined).on('close', () => to.destroy());
   };
   const server = createServer((client) => {
-    const upstream = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+    const upstream = connectToPostgres(database.service);
     forward(client, upstream);
     forward(upstream, client);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listenLocally(server),
     setFrozen: (value: boolean) => {
       isFrozen = value;
     },

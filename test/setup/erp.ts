@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { type NetsuiteAccount, type NetsuiteAccountOptions, startNetsuiteAccount } from 'netsuite-simulator';
 import { inject } from 'vitest';
 import { createLoadedDatabase } from '../../packages/netsuite-simulator/test/loaded-account.ts';
-import { openKnex } from '../../src/db/connect.ts';
 import { profile } from './account-profile.ts';
 import type { Answer, Method } from './api.ts';
+import { asSuperuser } from './superuser.ts';
 
 export const dataFolder = fileURLToPath(new URL('../../demo/data', import.meta.url));
 export const accountId = 'TSTDRV1234567';
@@ -74,9 +74,9 @@ export async function startErp(
     },
     async stop() {
       await account.stop();
-      const closing = openKnex(admin, null, 1);
-      await closing.raw(`drop database if exists "${database}" with (force)`);
-      await closing.destroy();
+      await asSuperuser(admin, (client) =>
+        client.query(`drop database if exists "${database}" with (force)`),
+      );
     },
   };
 }

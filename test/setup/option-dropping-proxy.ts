@@ -1,9 +1,9 @@
 // A TCP proxy in front of PostgreSQL that drops parameters of the start-up packet, as PgBouncer does with
 // `ignore_startup_parameters`.
 import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import type { TestServer } from './global.ts';
-import { listenLocally } from './sockets.ts';
+import { connectToPostgres, listenLocally } from './sockets.ts';
 
 /**
  * A start-up packet is its length (4 bytes), the protocol's version (4 bytes), and names and values that each
@@ -34,9 +34,7 @@ export async function startOptionDroppingProxy(
     // The client sends nothing else until the server responds.
     const [packet] = (await once(client, 'data')) as [Buffer];
     client.pause();
-    const upstream = server.host.startsWith('/')
-      ? connect(`${server.host}/.s.PGSQL.${server.port}`)
-      : connect(server.port, server.host);
+    const upstream = connectToPostgres(server);
     sockets.add(upstream);
     upstream.on('error', () => client.destroy()).on('close', () => client.destroy());
     client.on('close', () => upstream.destroy());

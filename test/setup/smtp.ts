@@ -1,7 +1,6 @@
 // A real SMTP server on loopback that keeps the received mails and, on demand, rejects them, stalls, or
 // closes the connection.
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
 import PostalMime, { type Email } from 'postal-mime';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
@@ -52,11 +51,8 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     ...options,
   });
   server.on('error', () => undefined);
-  server.listen(0, '127.0.0.1');
-  await once(server.server, 'listening');
-  const { port } = server.server.address() as AddressInfo;
   return {
-    url: `smtp://127.0.0.1:${port}`,
+    url: `smtp://127.0.0.1:${await listenLocally(server.server)}`,
     delivered,
     refuseNext,
     close: () => new Promise((resolve) => server.close(() => resolve())),

@@ -1,11 +1,10 @@
 // A connection to PostgreSQL that is cut at the COMMIT of a publish: before the server receives it, or before
 // its response arrives.
-
-import type { AddressInfo } from 'node:net';
-import { connect, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { openDb } from '../../src/db/connect.ts';
 import type { TestDatabase } from '../setup/database.ts';
+import { connectToPostgres, listenLocally } from '../setup/sockets.ts';
 
 export type CutWire = { readonly ctx: Ctx; close(): Promise<void> };
 
@@ -19,9 +18,7 @@ export async function cutAtCommit(
   const open = new Set<Socket>();
   let cut = false;
   const server = createServer((client) => {
-    const upstream = address.host.startsWith('/')
-      ? connect(`${address.host}/.s.PGSQL.${address.port}`)
-      : connect(address.port, address.host);
+    const upstream = connectToPostgres(address);
     let publishes = false;
     let lastWord = false;
     const drop = () => {
@@ -48,8 +45,7 @@ export async function cutAtCommit(
     });
     upstream.on('data', (chunk) => (lastWord ? drop() : client.write(chunk)));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listenLocally(server);
   const db = openDb(
     address,
     { ...address, host: '127.0.0.1', port },

@@ -1,8 +1,8 @@
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { recordTypeDefinitions } from '../../../src/connectors/netsuite/record-types.ts';
 import { createCertificate } from '../../../src/core/certificate.ts';
+import { listenLocally } from '../../setup/sockets.ts';
 import {
   type Answer,
   createConnectorAt,
@@ -114,9 +114,8 @@ describe('connector.test', () => {
       { key: made.privateKeyPem, cert: made.certificatePem },
       (_request, response) => void response.end('{}'),
     );
-    await new Promise<void>((done) => impostor.listen(0, '127.0.0.1', done));
+    const port = await listenLocally(impostor);
     try {
-      const { port } = impostor.address() as AddressInfo;
       for (const url of [`https://127.0.0.1:${port}`, wire.url.replace('http:', 'https:')])
         expect((await createConnectorAt(url).test(signal)).problems).toMatchObject([
           { code: 'TLS_UNTRUSTED', fix: expect.stringContaining('proxy') },

@@ -16,6 +16,7 @@ import { sendControl } from '../../setup/account-control.ts';
 import { profile } from '../../setup/account-profile.ts';
 import { accountId, dataFolder } from '../../setup/erp.ts';
 import { createScratchFolder } from '../../setup/scratch-folder.ts';
+import { asSuperuser } from '../../setup/superuser.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { createConnectorCtx, firstPage, signal } from './wire.ts';
 
@@ -170,10 +171,9 @@ export async function openAccount(options: Options = {}): Promise<SimulatedAccou
     async close() {
       await books.end();
       await account.stop();
-      const closing = new Client({ ...inject('pg') });
-      await closing.connect();
-      await closing.query(`drop database if exists "${database}" with (force)`);
-      await closing.end();
+      await asSuperuser(inject('pg'), (client) =>
+        client.query(`drop database if exists "${database}" with (force)`),
+      );
     },
   };
 }

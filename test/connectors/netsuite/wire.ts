@@ -2,7 +2,6 @@
 // test defines.
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect } from 'vitest';
 import {
@@ -20,6 +19,7 @@ import type { Clock } from '../../../src/core/clock.ts';
 import { createGuardedFetch, type Resolve } from '../../../src/core/guarded-fetch.ts';
 import type { Settings } from '../../../src/core/settings.ts';
 import { testSettings } from '../../setup/database.ts';
+import { listenLocally } from '../../setup/sockets.ts';
 import { field } from '../../sync/fixture.ts';
 
 export const { signal } = new AbortController();
@@ -160,8 +160,7 @@ export async function startWire(wire = {} as Wire): Promise<Wire> {
       if (answer !== undefined && !response.headersSent && !response.destroyed) json(response, 200, answer);
     })();
   });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const { port } = server.address() as AddressInfo;
+  const port = await listenLocally(server);
   return Object.assign(wire, {
     url: `http://127.0.0.1:${port}`,
     seen: [],

@@ -1,7 +1,6 @@
 // What src/db/driver relies on inside node-postgres. When this fails after an upgrade, change src/db/driver
 // first.
-import { once } from 'node:events';
-import { type AddressInfo, createServer, Socket } from 'node:net';
+import { createServer, Socket } from 'node:net';
 import { Client, type Connection, Pool, type PoolClient } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { poolConfig } from '../../../src/db/connect.ts';
@@ -15,6 +14,7 @@ import {
   sendNoSettings,
   watchMessages,
 } from '../../../src/db/driver/pg-client.ts';
+import { listenLocally } from '../../setup/sockets.ts';
 import { useDatabase } from '../../setup/use-database.ts';
 
 const database = useDatabase();
@@ -160,9 +160,8 @@ describe('the messages of pg', () => {
   });
 
   it('tell that a server accepted the connection but did not respond', async () => {
-    const silent = createServer(() => undefined).listen(0, '127.0.0.1');
-    await once(silent, 'listening');
-    const { port } = silent.address() as AddressInfo;
+    const silent = createServer(() => undefined);
+    const port = await listenLocally(silent);
     const address = { host: '127.0.0.1', port, user: 'nobody', database: 'none' };
     const waiting = new Client(poolConfig(address, null, { connectionTimeoutMillis: 50 }));
     const error = await waiting.connect().catch((failure: Error) => failure.message);
