@@ -5,27 +5,25 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createKeyring } from '../../src/core/keyring.ts';
 import { type OpenDb, openDb, openKnex } from '../../src/db/connect.ts';
 import { findProcessesWithoutKey } from '../../src/db/presence.ts';
-import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { until } from '../setup/until.ts';
+import { useDatabase } from '../setup/use-database.ts';
 
 const key = (id: string) => ({ id, bytes: randomBytes(32) });
 const [old, fresh, sameId] = [key('old'), key('fresh'), key('fresh')] as const;
 const oldFingerprint = createKeyring([old]).fingerprints[0];
 const newFingerprint = createKeyring([fresh]).fingerprints[0];
 
-let database: TestDatabase;
-let neighbour: TestDatabase;
+const database = useDatabase();
+const neighbour = useDatabase();
 let owner: Knex;
 const open = new Set<OpenDb>();
 
-beforeAll(async () => {
-  [database, neighbour] = await Promise.all([testDatabase(), testDatabase()]);
+beforeAll(() => {
   owner = openKnex(database.address, 'portal_owner', 1);
 });
 afterAll(async () => {
   for (const db of open) await end(db);
   await owner.destroy();
-  await Promise.all([database.close(), neighbour.close()]);
 });
 
 async function start(
@@ -76,9 +74,7 @@ it('findProcessesWithoutKey lists the processes that lack a key, as long as they
   await until(async () => (await findProcessesWithoutKey(owner, newFingerprint)).length === 1);
   // After its connection breaks, a process is visible again after the next liveness check.
   const pid = await findPid('a.example:1');
-  const admin = openKnex(database.address, null, 1);
-  await admin.raw('select pg_terminate_backend(?::int)', [pid ?? 0]);
-  await admin.destroy();
+  await database.admin.raw('select pg_terminate_backend(?::int)', [pid ?? 0]);
   await until(async () => (await findPid('a.example:1')) !== pid);
   expect(await until(async () => (await findProcessesWithoutKey(owner, newFingerprint))[0])).toBe(
     'a.example:1',

@@ -94,10 +94,9 @@ describe('deletions of an incremental run', () => {
   it('deletions executed before success: a run that fails after it found deletions deletes nothing', async () => {
     const fixture = await site.loaded(30);
     fixture.erp.drop(3);
-    fixture.erp.fail('count', erpError('forbidden', 'RECORD_TYPE_HIDDEN'));
+    fixture.erp.failOnce('count', erpError('forbidden', 'RECORD_TYPE_HIDDEN'));
     await fixture.expectFailure('incremental', 'RECORD_TYPE_HIDDEN');
     expect(await stored(fixture)).toBe(30);
-    fixture.erp.onCall = () => undefined;
     await fixture.expectSuccess('incremental', { deleted: 1 });
   });
 
@@ -261,11 +260,10 @@ describe('an approval while a run is under way', () => {
     const { fixture, api, held } = await heldThirty();
     wait(fixture, 25);
     const approvals: Awaited<ReturnType<Api>>[] = [];
-    fixture.erp.onCall = async ({ operation }) => {
-      if (operation !== 'scan' || approvals.length > 0) return;
+    fixture.erp.once('scan', async () => {
       const body = { proposalId: held?.id, ids: range(1, 10), revision: 1 };
       approvals.push(await api('post', `/sync-configs/${fixture.configId}/approve-deletions`, body));
-    };
+    });
     await fixture.expectPartial(
       'incremental',
       'DELETIONS_HELD',

@@ -10,14 +10,9 @@ import { useSync } from './site.ts';
 
 const site = useSync({}, { refusable: ['insert on drift_events'] });
 
-const lines = (...inner: string[]) =>
-  field(
-    'lines',
-    'lines',
-    inner.map((name) => field(name)),
-  );
-const before = [field('name'), field('total', 'number'), lines('item', 'memo')];
-const after = [field('name'), field('total', 'text'), field('note'), lines('item', 'rate')];
+const lines = (other: string) => field('lines', 'lines', [field('item'), field(other)]);
+const before = [field('name'), field('total', 'number'), lines('memo')];
+const after = [field('name'), field('total', 'text'), field('note'), lines('rate')];
 const changes = [
   ['vanished', 'lines.memo', 'text', null],
   ['added', 'lines.rate', null, 'text'],
@@ -212,12 +207,9 @@ describe('a change is reported exactly once', () => {
 
   it('when the run that detected it fails right afterwards', async () => {
     const { fixture, api } = await changed();
-    fixture.erp.onCall = ({ operation }) => {
-      if (operation === 'now') throw erpError('forbidden', 'NO');
-    };
+    fixture.erp.failOnce('now', erpError('forbidden', 'NO'));
     expect((await fixture.sync()).status).toBe('failed');
     expect(inWords(await shown(fixture, api))).toEqual(changes);
-    fixture.erp.onCall = () => undefined;
     await fixture.sync();
     expect(await shown(fixture, api)).toHaveLength(changes.length);
   });

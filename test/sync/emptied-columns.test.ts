@@ -63,12 +63,10 @@ describe('a column that comes empty', () => {
     async (emptied, kept, refilled, status) => {
       const fixture = await editedFixture(emptied, kept);
       const ids = Array.from({ length: refilled }, (_unused, n) => String(n + 1));
-      fixture.erp.onCall = ({ operation }) => {
-        if (operation !== 'deletedSince') return;
-        fixture.erp.onCall = () => undefined;
+      fixture.erp.once('deletedSince', () => {
         fixture.erp.at = new Date('2026-05-01T12:00:05Z');
         for (const id of ids) fixture.erp.put(id);
-      };
+      });
       expect(await fixture.sync('incremental')).toMatchObject({
         status,
         attempt: 1,
@@ -117,11 +115,9 @@ describe('a field that some lines of many records lose', () => {
 
   it('fails the run when one that did not change has them when it is read again', async () => {
     const fixture = await linedFixture();
-    fixture.erp.onCall = ({ operation }) => {
-      if (operation !== 'readByIds') return;
-      for (const [id, record] of fixture.erp.records)
-        if (Number(id) <= 30) fixture.erp.records.set(id, { ...record, lines: linesWith('1.50') });
-    };
+    fixture.erp.before('readByIds', () => {
+      for (let id = 1; id <= 30; id += 1) fixture.erp.setLines(id, linesWith('1.50'));
+    });
     await fixture.expectFailure('full', 'COLUMN_EMPTIED', {
       error: { message: expect.stringContaining('lines.amount') },
     });

@@ -89,11 +89,7 @@ describe('a published version over changes of fields', () => {
     fixture.erp.put(6, { total: '6', note: 'note 6' });
     await fixture.expectSuccess('incremental', {}, { mode: 'full' });
     expect((await read()).map(({ total }) => total)).toEqual([1.5, 2, 33.25, 4.5, 5.5, 6]);
-    expect((await columns(fixture)).map(({ state }) => state)).toEqual([
-      'replaced',
-      'live',
-      'replaced',
-      'live',
-    ]);
+    const states = (await columns(fixture)).map(({ state }) => state);
+    expect(states.join(' ')).toBe('replaced live replaced live');
   });
 });

@@ -9,14 +9,12 @@ import { useSync } from './site.ts';
 
 const site = useSync({ pageSize: 10 });
 
-const versions = (fixture: SyncFixture) =>
-  fixture
-    .state()
-    .then((state) =>
-      fixture.query<{ id: string; xmin: string; generation: string }>(
-        `select id, xmin::text, generation from ${fixture.schema}."${state?.activeTable}" order by id`,
-      ),
-    );
+const versions = async (fixture: SyncFixture) => {
+  const table = (await fixture.state())?.activeTable;
+  return fixture.query<{ id: string; xmin: string; generation: string }>(
+    `select id, xmin::text, generation from ${fixture.schema}."${table}" order by id`,
+  );
+};
 
 describe('a first full run', () => {
   it('publishes every record exactly, page by page, and reports its progress', async () => {
@@ -120,13 +118,8 @@ describe('a first full run', () => {
     expect(await fixture.events(run.id)).toContain(
       'the ERP no longer offers fields that the configuration selects',
     );
-    expect(Object.keys((await fixture.rows())[0] ?? {})).toEqual([
-      'id',
-      'generation',
-      'content_hash',
-      'changed_at',
-      'f_total',
-    ]);
+    const columns = Object.keys((await fixture.rows())[0] ?? {});
+    expect(columns.join(' ')).toBe('id generation content_hash changed_at f_total');
   });
 });
 
@@ -151,14 +144,12 @@ describe('a run over an unchanged record type', () => {
     fixture.erp.records.delete('4');
     await fixture.expectSuccess('full', {}, { generation: '2' });
     expect(await fixture.query(files)).toEqual(held); // not even a TRUNCATE
-    expect((await site.admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual([]);
+    const tags = async () => (await site.admin('ddl_seen').pluck('tag')).join(', ');
+    expect(await tags()).toBe('');
     await site.admin.raw(
       `create table ${fixture.schema}.watched (id int primary key); drop table ${fixture.schema}.watched`,
     );
-    expect((await site.admin('ddl_seen').select('tag')).map(({ tag }) => tag)).toEqual([
-      'CREATE TABLE',
-      'DROP TABLE',
-    ]); // the DDL trigger works
+    expect(await tags()).toBe('CREATE TABLE, DROP TABLE'); // the DDL trigger works
     await site.admin.raw('drop event trigger ddl_watch');
     const after = await versions(fixture);
     const same = ({ id }: { id: string }) => id !== '3' && id !== '4' && id !== '26';

@@ -18,12 +18,8 @@ function spawnWorker(
   records: number,
   standAt: string,
 ): { child: ChildProcess; standing: Promise<void>; kill(): Promise<void> } {
-  const order = JSON.stringify({
-    address: site.database.address,
-    settings: site.ctx.settings,
-    records,
-    standAt,
-  });
+  const { address } = site.database;
+  const order = JSON.stringify({ address, settings: site.ctx.settings, records, standAt });
   const child = spawn(process.execPath, [script, order], { stdio: ['ignore', 'pipe', 'inherit'] });
   children.push(child);
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
@@ -54,12 +50,9 @@ describe('kill -9', () => {
     await worker.kill();
     expect(await fixture.row(id)).toMatchObject({ status: 'running' });
     await fixture.expire(id);
-    const run = await fixture.drive(id);
-    expect(run).toMatchObject({ status: 'succeeded', attempt: 2, counts: { fetched: 45, inserted: 45 } });
+    await fixture.expectEnd(id, 'succeeded', { fetched: 45, inserted: 45 }, { attempt: 2 });
     expect(pagesRead(fixture)).toEqual(['20', '30', '40']);
-    expect((await fixture.rows()).map(({ id: key }) => Number(key))).toEqual(
-      Array.from({ length: 45 }, (_unused, n) => n + 1),
-    );
+    expect(await fixture.ids()).toEqual(Array.from({ length: 45 }, (_unused, n) => String(n + 1)));
     expect(await fixture.staged()).toBe(0);
   });
 });

@@ -315,11 +315,7 @@ describe('publishing', () => {
       await workOverCutWire(fixture, where);
       expect(await fixture.row(id)).toMatchObject({ status: 'publishing', attempts_without_progress: 1 });
       fixture.erp.failAll();
-      expect(await fixture.drive(id)).toMatchObject({
-        status: 'succeeded',
-        generation: '2',
-        counts: { updated: 1, unchanged: 24 },
-      });
+      await fixture.expectEnd(id, 'succeeded', { updated: 1, unchanged: 24 }, { generation: '2' });
       expect((await fixture.state())?.generation).toBe('2');
       expect(await fixture.staged()).toBe(0);
     },
@@ -542,10 +538,7 @@ describe('deletions during a run', () => {
       }),
     );
     fixture.erp.onCall = () => undefined;
-    expect(await fixture.drive(made?.id ?? '')).toMatchObject({
-      status: 'succeeded',
-      counts: { unchanged: 25 },
-    });
+    await fixture.expectEnd(made?.id ?? '', 'succeeded', { unchanged: 25 });
     expect(await fixture.staged()).toBe(0);
   });
 
@@ -564,12 +557,7 @@ describe('deletions during a run', () => {
     fixture.erp.once('readPage', purge, '10');
     await fixture.work(await fixture.claim());
     await fixture.expire(id);
-    expect(await fixture.drive(id)).toMatchObject({
-      status: 'succeeded',
-      attempt: 2,
-      generation: '1',
-      counts: { inserted: 25 },
-    });
+    await fixture.expectEnd(id, 'succeeded', { inserted: 25 }, { attempt: 2, generation: '1' });
     expect(await fixture.rows()).toHaveLength(25);
   });
 });

@@ -45,12 +45,8 @@ describe('classifyFailure', () => {
   });
 
   it('gives up at the fifth attempt without progress, and not before', () => {
-    expect([1, 4, 5, 6].map((attempt) => classifyFailure(erp('down'), attempt, retry, 0.5).kind)).toEqual([
-      'wait',
-      'wait',
-      'fail',
-      'fail',
-    ]);
+    const kinds = [1, 4, 5, 6].map((attempt) => classifyFailure(erp('down'), attempt, retry, 0.5).kind);
+    expect(kinds.join(' ')).toBe('wait wait fail fail');
   });
 
   it('does not advise to wait for another attempt once there is none', () => {

@@ -35,12 +35,8 @@ describe('the moves of a run', () => {
 
   it('four states are final, with no moves out of them', () => {
     expect(finalStatuses).toEqual(['succeeded', 'partial', 'failed', 'cancelled']);
-    expect(runStatuses.filter((status) => !isFinal(status))).toEqual([
-      'queued',
-      'running',
-      'waiting',
-      'publishing',
-    ]);
+    const others = runStatuses.filter((status) => !isFinal(status));
+    expect(others.join(' ')).toBe('queued running waiting publishing');
   });
 
   it('a run can no longer be cancelled once it is being published', () => {

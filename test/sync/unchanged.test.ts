@@ -44,15 +44,11 @@ describe('a complete read of a table that stays in place', () => {
     fixture.erp.drop(1);
     const id = await readAndLost(fixture);
     expect(await kept(fixture)).toEqual([2, 23]);
-    const run = await fixture.drive(id);
-    expect(run).toMatchObject({
-      status: 'succeeded',
-      counts: { fetched: 25, inserted: 1, updated: 1, unchanged: 23, deleted: 1 },
-    });
+    const counts = { fetched: 25, inserted: 1, updated: 1, unchanged: 23, deleted: 1 };
+    const run = await fixture.expectEnd(id, 'succeeded', counts);
     expect(pagesRead(fixture)).toEqual([]);
-    expect(run.proof).toContainEqual(
-      expect.objectContaining({ check: 'staged', passed: true, facts: { staged: 25, rejected: 0 } }),
-    );
+    const facts = { staged: 25, rejected: 0 };
+    expect(run.proof).toContainEqual(expect.objectContaining({ check: 'staged', passed: true, facts }));
     expect((await fixture.rows()).map(({ id: key, generation }) => [key, generation])).toEqual(
       Array.from({ length: 25 }, (_unused, n) => [String(n + 2), [7, 26].includes(n + 2) ? '2' : '1']),
     );
@@ -63,10 +59,8 @@ describe('a complete read of a table that stays in place', () => {
     const fixture = await loaded(60);
     for (let id = 1; id <= 30; id += 1) fixture.erp.records.delete(String(id));
     await fixture.expectPartial('full', 'DELETIONS_HELD');
-    await fixture.query(
-      `update ${fixture.schema}.deletion_proposals set status = 'approved' where status = 'open'`,
-    );
-    for (let id = 1; id <= 30; id += 1) fixture.erp.put(id, id === 3 ? { name: 'changed' } : {});
+    await fixture.query(`update ${fixture.schema}.deletion_proposals set status = 'approved'`);
+    fixture.erp.fill(30, (id) => [id === 3 ? { name: 'changed' } : {}]);
     await fixture.expectSuccess('full', { fetched: 60, inserted: 0, updated: 1, unchanged: 59, deleted: 0 });
     expect(await fixture.rows()).toHaveLength(60);
   });

@@ -7,6 +7,7 @@ import {
   templateLimits,
 } from '../../src/templates/index.ts';
 import { createTemplateThread } from '../../src/templates/thread.ts';
+import { pluck } from '../setup/api.ts';
 import { until } from '../setup/until.ts';
 
 const now = new Date('2026-03-02T10:00:00Z');
@@ -83,13 +84,8 @@ describe('a template', () => {
 
   it('reports every syntax error with its line and column', async () => {
     const source = 'one\n{% if x %}\n{{ a | shout }}{% endif %}\n  {% include "x" %}{% for %}';
-    const at = (await checkTemplate('a', request(source).parts)).map(({ part, code, line, column }) => [
-      part,
-      code,
-      line,
-      column,
-    ]);
-    expect(at).toEqual([
+    const found = await checkTemplate('a', request(source).parts);
+    expect(pluck([...found], 'part', 'code', 'line', 'column')).toEqual([
       ['body', 'syntax', 3, 1],
       ['body', 'syntax', 3, 16],
       ['body', 'syntax', 4, 3],
