@@ -15,7 +15,6 @@ import {
   type Session,
   type StripeEvent,
   type StripeObject,
-  StripeRefusal,
   type Transaction,
 } from './objects.ts';
 
@@ -77,18 +76,11 @@ export class Ledger {
     return made;
   }
   private tell(type: string, object: StripeObject): void {
-    const { id, created } = this.base('evt', 'event');
+    const base = this.base('evt', 'event');
     const request = { id: null, idempotency_key: null };
     const shown = structuredClone(object) as Record<string, unknown>;
-    const head = {
-      id,
-      object: 'event' as const,
-      type,
-      created,
-      api_version: apiVersion,
-      livemode: false as const,
-    };
-    this.events.push({ ...head, pending_webhooks: 1, request, data: { object: shown } });
+    const version = { api_version: apiVersion, pending_webhooks: 1 };
+    this.events.push({ ...base, type, ...version, request, data: { object: shown } });
   }
   all<T extends StripeObject>(kind: T['object']): T[] {
     return [...this.objects.values()].filter((object): object is T => object.object === kind);
@@ -105,16 +97,8 @@ export class Ledger {
     currency: string,
     source: string | null,
   ): Transaction {
-    return this.keep({
-      ...this.base('txn', 'balance_transaction'),
-      type,
-      amount,
-      fee,
-      net: amount - fee,
-      currency,
-      source,
-      payout: null,
-    });
+    const base = this.base('txn', 'balance_transaction');
+    return this.keep({ ...base, type, amount, fee, net: amount - fee, currency, source, payout: null });
   }
 
   /** Expires the sessions whose time is over. */
@@ -265,15 +249,10 @@ export class Ledger {
       found?.object === 'payment_intent' && found.latest_charge !== null
         ? this.get<Charge>('charge', found.latest_charge)
         : null;
-    if (taken?.status !== 'succeeded')
-      throw new StripeRefusal(400, { type: 'invalid_request_error', message: 'Nothing to refund.' }, true);
+    if (taken?.status !== 'succeeded') throw invalid('Nothing to refund.', {}, true);
     const left = taken.amount - taken.amount_refunded;
-    if (left === 0)
-      throw invalid(
-        `Charge ${taken.id} has already been refunded.`,
-        { code: 'charge_already_refunded' },
-        true,
-      );
+    const charged = { code: 'charge_already_refunded' };
+    if (left === 0) throw invalid(`Charge ${taken.id} has already been refunded.`, charged, true);
     const asked = amount ?? left;
     if (asked > left)
       throw invalid(

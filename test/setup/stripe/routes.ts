@@ -1,7 +1,7 @@
 // The part of Stripe's API that the service uses, implemented on a ledger.
 import { type Form, metadataAt, numberAt, partsAt, textAt, textsAt } from './form.ts';
 import type { Ledger } from './ledger.ts';
-import { invalid, missing, type Session, type StripeObject, type Transaction } from './objects.ts';
+import { invalid, missing, type StripeObject, type Transaction } from './objects.ts';
 
 export type StripeCall = { readonly method: string; readonly path: string; readonly form: Form };
 type Shown = Record<string, unknown>;
@@ -30,30 +30,27 @@ export function handleCall(ledger: Ledger, { method, path, form }: StripeCall): 
 
 type Handler = (ledger: Ledger, form: Form, id: string) => Shown;
 
+function find<Kind extends StripeObject['object']>(ledger: Ledger, kind: Kind, id: string) {
+  const found = ledger.objects.get(id);
+  if (found?.object !== kind) throw missing(kind, id);
+  return found as Extract<StripeObject, { object: Kind }>;
+}
 const one =
   (kind: StripeObject['object']): Handler =>
-  (ledger, form, id) => {
-    const found = ledger.objects.get(id);
-    if (found?.object !== kind) throw missing(kind, id);
-    return show(ledger, found, textsAt(form, 'expand'));
-  };
+  (ledger, form, id) =>
+    show(ledger, find(ledger, kind, id), textsAt(form, 'expand'));
+const many =
+  (kind: StripeObject['object'], url: string): Handler =>
+  (ledger, form) =>
+    list(ledger, form, ledger.all(kind).filter(by(form, 'payment_intent')), url);
 
 const routes: Readonly<Record<string, Handler>> = {
   'POST checkout/sessions': (ledger, form) =>
     show(ledger, ledger.createSession(newSession(form)), textsAt(form, 'expand')),
-  'GET checkout/sessions': (ledger, form) =>
-    list(
-      ledger,
-      form,
-      ledger.all<Session>('checkout.session').filter(by(form, 'payment_intent')),
-      '/v1/checkout/sessions',
-    ),
+  'GET checkout/sessions': many('checkout.session', '/v1/checkout/sessions'),
   'GET checkout/sessions/:id': one('checkout.session'),
-  'POST checkout/sessions/:id/expire': (ledger, form, id) => {
-    const found = ledger.objects.get(id);
-    if (found?.object !== 'checkout.session') throw missing('checkout.session', id);
-    return show(ledger, ledger.expireSession(found), textsAt(form, 'expand'));
-  },
+  'POST checkout/sessions/:id/expire': (ledger, form, id) =>
+    show(ledger, ledger.expireSession(find(ledger, 'checkout.session', id)), textsAt(form, 'expand')),
   'GET payment_intents': (ledger, form) =>
     list(ledger, form, ledger.all('payment_intent'), '/v1/payment_intents'),
   'GET payment_intents/:id': one('payment_intent'),
@@ -69,8 +66,7 @@ const routes: Readonly<Record<string, Handler>> = {
     };
     return show(ledger, ledger.refund(asked), textsAt(form, 'expand'));
   },
-  'GET refunds': (ledger, form) =>
-    list(ledger, form, ledger.all('refund').filter(by(form, 'payment_intent')), '/v1/refunds'),
+  'GET refunds': many('refund', '/v1/refunds'),
   'GET payouts': (ledger, form) => list(ledger, form, ledger.all('payout'), '/v1/payouts'),
   'GET payouts/:id': one('payout'),
   'GET balance_transactions': (ledger, form) => {
@@ -86,12 +82,8 @@ const routes: Readonly<Record<string, Handler>> = {
   'GET events': (ledger, form) => {
     const types = textsAt(form, 'types');
     if (types.length > 20) throw invalid('You may pass at most 20 types.');
-    return list(
-      ledger,
-      form,
-      ledger.events.filter(({ type }) => types.length === 0 || types.includes(type)),
-      '/v1/events',
-    );
+    const found = ledger.events.filter(({ type }) => types.length === 0 || types.includes(type));
+    return list(ledger, form, found, '/v1/events');
   },
 };
 
@@ -127,15 +119,11 @@ function newSession(form: Form): Parameters<Ledger['createSession']>[0] {
     metadata: metadataAt(form, 'payment_intent_data', 'metadata'),
     description: textAt(form, 'payment_intent_data', 'description') ?? null,
   };
-  const total = prices.reduce((sum, price) => sum + price, 0);
-  const named = {
+  return {
     client_reference_id: textAt(form, 'client_reference_id') ?? null,
     metadata: metadataAt(form, 'metadata'),
     intent_data,
-  };
-  return {
-    ...named,
-    amount_total: total,
+    amount_total: prices.reduce((sum, price) => sum + price, 0),
     currency,
     success_url,
     cancel_url: textAt(form, 'cancel_url') ?? null,

@@ -59,7 +59,12 @@ export type StripeServer = {
 
 /** Long enough for other requests to be handled in between. */
 const lateMs = 100;
-type Kept = { readonly print: string; status?: number; body?: unknown };
+type Made = { readonly status: number; readonly body: unknown; readonly stored?: boolean };
+const refusal = (status: number, type: string, message: string, more: object = {}): Made => ({
+  status,
+  body: { error: { type, message, ...more } },
+});
+const unknownError = refusal(500, 'api_error', 'An unknown error occurred.');
 
 export async function startStripe({
   clock = systemClock,
@@ -71,7 +76,7 @@ export async function startStripe({
     webhookSecret: `whsec_${randomBytes(12).toString('hex')}`,
   };
   const { promise: stalled, resolve: stall } = Promise.withResolvers<void>();
-  const kept = new Map<string, Kept>();
+  const kept = new Map<string, Made & { readonly print: string }>();
   const server = createServer({ keepAliveTimeout: 0 }, (req, res) => void serve(req, res));
   const url = `http://127.0.0.1:${await listenLocally(server)}`;
   const stripe: StripeServer = {
@@ -86,15 +91,10 @@ export async function startStripe({
     signed(event, ageSeconds = 0) {
       const body = JSON.stringify(event);
       const timestamp = Math.floor(clock.now().getTime() / 1_000) - ageSeconds;
+      const signing = { payload: body, secret: secrets.webhookSecret, timestamp };
       return {
         body,
-        headers: {
-          'stripe-signature': Stripe.webhooks.generateTestHeaderString({
-            payload: body,
-            secret: secrets.webhookSecret,
-            timestamp,
-          }),
-        },
+        headers: { 'stripe-signature': Stripe.webhooks.generateTestHeaderString(signing) },
       };
     },
     stop: async () => {
@@ -132,70 +132,41 @@ export async function startStripe({
     res.write(sent.slice(0, sent.length / 2), () => req.socket.destroy());
   }
 
-  function respond(
-    asked: StripeRequest,
-    text: string,
-    fault: Fault | undefined,
-  ): { status: number; body: unknown } {
-    const refusal = (status: number, error: Record<string, unknown>) => ({ status, body: { error } });
+  function respond(asked: StripeRequest, text: string, fault: Fault | undefined): Made {
+    const refuse = (status: number, message: string, more?: object) =>
+      refusal(status, 'invalid_request_error', message, more);
     if (asked.headers.authorization !== `Bearer ${secrets.secretKey}`)
-      return refusal(401, {
-        type: 'invalid_request_error',
-        message: `Invalid API Key provided: ${asked.headers.authorization?.slice(7, 20)}***`,
-      });
+      return refuse(401, `Invalid API Key provided: ${asked.headers.authorization?.slice(7, 20)}***`);
     if (stripe.forbidden.some((path) => asked.path.startsWith(path)))
-      return refusal(403, {
-        type: 'invalid_request_error',
-        message: 'The provided key does not have the required permissions.',
-      });
+      return refuse(403, 'The provided key does not have the required permissions.');
     if (asked.headers['stripe-version'] !== apiVersion)
       throw new Error(`unexpected Stripe-Version: ${asked.headers['stripe-version']}`);
-    if (fault === 'rate-limit')
-      return refusal(429, {
-        type: 'invalid_request_error',
-        code: 'rate_limit',
-        message: 'Too many requests.',
-      });
-    if (fault === 'error-before')
-      return refusal(500, { type: 'api_error', message: 'An unknown error occurred.' });
+    if (fault === 'rate-limit') return refuse(429, 'Too many requests.', { code: 'rate_limit' });
+    if (fault === 'error-before') return unknownError;
     return asked.method === 'POST' ? underKey(asked, text, fault) : execute(asked, fault);
   }
 
   /** Handles the idempotency key. */
-  function underKey(
-    asked: StripeRequest,
-    text: string,
-    fault: Fault | undefined,
-  ): { status: number; body: unknown } {
+  function underKey(asked: StripeRequest, text: string, fault: Fault | undefined): Made {
     const key = asked.headers['idempotency-key']?.toString() ?? randomBytes(8).toString('hex');
     const print = createHash('sha256').update(`${asked.path}\n${text}`).digest('hex');
     const before = kept.get(key);
     if (before !== undefined && before.print !== print)
-      return {
-        status: 400,
-        body: {
-          error: {
-            type: 'idempotency_error',
-            message:
-              'Keys for idempotent requests can only be used with the same parameters they were first used with.',
-          },
-        },
-      };
-    if (before?.status !== undefined) return { status: before.status, body: before.body };
+      return refusal(
+        400,
+        'idempotency_error',
+        'Keys for idempotent requests can only be used with the same parameters they were first used with.',
+      );
+    if (before !== undefined) return before;
     const { stored = true, ...made } = execute(asked, fault);
     if (stored) kept.set(key, { print, ...made });
     return made;
   }
 
-  function execute(
-    asked: StripeRequest,
-    fault: Fault | undefined,
-  ): { status: number; body: unknown; stored?: boolean } {
+  function execute(asked: StripeRequest, fault: Fault | undefined): Made {
     try {
       const body = handleCall(stripe.ledger, asked);
-      if (fault === 'error-after')
-        return { status: 500, body: { error: { type: 'api_error', message: 'An unknown error occurred.' } } };
-      return { status: 200, body };
+      return fault === 'error-after' ? unknownError : { status: 200, body };
     } catch (error) {
       if (!(error instanceof StripeRefusal)) throw error;
       return { status: error.status, body: { error: error.body }, stored: error.stored };
