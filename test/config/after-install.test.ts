@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 
 const run = promisify(execFile);
 
@@ -14,16 +14,14 @@ async function write(file: string): Promise<void> {
   await writeFile(file, '');
 }
 
-describe('scripts/after-install.mjs', () => {
-  it('deletes source maps of installed packages, and nothing behind a link', async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'installed-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    await write(path.join(folder, 'node_modules', 'installed', 'lib', 'index.js.map'));
-    await write(path.join(folder, 'node_modules', 'installed', 'lib', 'index.js'));
-    await write(path.join(folder, 'linked', 'lib', 'index.js.map'));
-    await symlink(path.join(folder, 'linked'), path.join(folder, 'node_modules', 'linked'));
-    await run(process.execPath, [path.resolve('scripts/after-install.mjs')], { cwd: folder });
-    expect(await readdir(path.join(folder, 'node_modules', 'installed', 'lib'))).toEqual(['index.js']);
-    expect(await readdir(path.join(folder, 'linked', 'lib'))).toEqual(['index.js.map']);
-  });
+it('scripts/after-install.mjs deletes source maps of installed packages, and nothing behind a link', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'installed-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await write(path.join(folder, 'node_modules', 'installed', 'lib', 'index.js.map'));
+  await write(path.join(folder, 'node_modules', 'installed', 'lib', 'index.js'));
+  await write(path.join(folder, 'linked', 'lib', 'index.js.map'));
+  await symlink(path.join(folder, 'linked'), path.join(folder, 'node_modules', 'linked'));
+  await run(process.execPath, [path.resolve('scripts/after-install.mjs')], { cwd: folder });
+  expect(await readdir(path.join(folder, 'node_modules', 'installed', 'lib'))).toEqual(['index.js']);
+  expect(await readdir(path.join(folder, 'linked', 'lib'))).toEqual(['index.js.map']);
 });

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 
 const run = promisify(execFile);
 
@@ -17,14 +17,12 @@ async function printedBy(version: string): Promise<string> {
   );
 }
 
-describe('scripts/run.mjs', () => {
-  it('names the first version that it accepts to every older one', async () => {
-    const needed = /^Node\.js (\d+)\.(\d+) or later is needed to run the service; this is 20\.19\.0\.$/m.exec(
-      await printedBy('20.19.0'),
-    );
-    const [major, minor] = [Number(needed?.[1]), Number(needed?.[2])];
-    expect(await printedBy(`${major}.${minor - 1}.9`)).toContain(`Node.js ${major}.${minor} or later`);
-    expect(await printedBy(`${major - 1}.99.0`)).toContain('is needed to run the service');
-    expect(await printedBy(`${major}.${minor}.0`)).not.toContain('is needed');
-  });
+it('scripts/run.mjs names the first version that it accepts to every older one', async () => {
+  const needed = /^Node\.js (\d+)\.(\d+) or later is needed to run the service; this is 20\.19\.0\.$/m.exec(
+    await printedBy('20.19.0'),
+  );
+  const [major, minor] = [Number(needed?.[1]), Number(needed?.[2])];
+  expect(await printedBy(`${major}.${minor - 1}.9`)).toContain(`Node.js ${major}.${minor} or later`);
+  expect(await printedBy(`${major - 1}.99.0`)).toContain('is needed to run the service');
+  expect(await printedBy(`${major}.${minor}.0`)).not.toContain('is needed');
 });

@@ -160,13 +160,11 @@ describe('another ERP', () => {
   });
 });
 
-describe('payments', () => {
-  it('cannot be written back into an ERP that accepts none', async () => {
-    const open = (tenant: typeof fixture.tenant) => createTenantConnector(tenant, kinds);
-    await expect(assertPaymentWriter(fixture.tenant, open)).rejects.toMatchObject({
-      status: 422,
-      details: [{ path: 'writeBack', code: 'not_supported' }],
-    });
+it('payments cannot be written back into an ERP that accepts none', async () => {
+  const open = (tenant: typeof fixture.tenant) => createTenantConnector(tenant, kinds);
+  await expect(assertPaymentWriter(fixture.tenant, open)).rejects.toMatchObject({
+    status: 422,
+    details: [{ path: 'writeBack', code: 'not_supported' }],
   });
 });
 

@@ -101,17 +101,15 @@ async function script(...args: Parameters<typeof startScriptedServer>): Promise<
   return made;
 }
 
-describe('claiming', () => {
-  it('serves the organization with the fewest mails in progress next, however many another one queued before', async () => {
-    const many = await Promise.all(Array.from({ length: 4 }, () => enqueue()));
-    const other = { ...tenant(), organizationId: (await makeOrganization(org.ctx)).id };
-    const one = await inTransaction(other, (tx) => enqueueMail(tx, other, hello));
-    const claimed: (string | undefined)[] = [];
-    for (let n = 0; n < 6; n += 1) claimed.push((await claimMail(org.ctx, createId(), 60_000))?.id);
-    expect([claimed[1], claimed[5]]).toEqual([one, undefined]);
-    expect(claimed.filter((id) => id !== one && id !== undefined).sort()).toEqual([...many].sort());
-    await inTransaction(other, (tx) => tx('outgoing_mails').delete());
-  });
+it('claiming serves the organization with the fewest mails in progress next, however many another one queued before', async () => {
+  const many = await Promise.all(Array.from({ length: 4 }, () => enqueue()));
+  const other = { ...tenant(), organizationId: (await makeOrganization(org.ctx)).id };
+  const one = await inTransaction(other, (tx) => enqueueMail(tx, other, hello));
+  const claimed: (string | undefined)[] = [];
+  for (let n = 0; n < 6; n += 1) claimed.push((await claimMail(org.ctx, createId(), 60_000))?.id);
+  expect([claimed[1], claimed[5]]).toEqual([one, undefined]);
+  expect(claimed.filter((id) => id !== one && id !== undefined).sort()).toEqual([...many].sort());
+  await inTransaction(other, (tx) => tx('outgoing_mails').delete());
 });
 
 describe('a queued mail', () => {
@@ -343,18 +341,16 @@ describe('several senders', () => {
   });
 });
 
-describe('a sender that stops', () => {
-  it('releases a mail that was not sent, as if it had never been claimed', async () => {
-    const slow = await script({ RCPT: 'stall' });
-    const id = await enqueue();
-    const sender = start(tenant(slow.url));
-    await slow.stalled;
-    await sender.stop();
-    expect(await row(id)).toMatchObject({ status: 'queued', attempts: 0 });
-    start();
-    await statusIs(id, 'sent');
-    expect([slow.messages.length, server.delivered.length]).toEqual([0, 1]);
-  });
+it('a sender that stops releases a mail that was not sent, as if it had never been claimed', async () => {
+  const slow = await script({ RCPT: 'stall' });
+  const id = await enqueue();
+  const sender = start(tenant(slow.url));
+  await slow.stalled;
+  await sender.stop();
+  expect(await row(id)).toMatchObject({ status: 'queued', attempts: 0 });
+  start();
+  await statusIs(id, 'sent');
+  expect([slow.messages.length, server.delivered.length]).toEqual([0, 1]);
 });
 
 describe('a sender that is killed', () => {
@@ -390,18 +386,16 @@ describe('a sender that is killed', () => {
   });
 });
 
-describe('prune_mails', () => {
-  it('deletes finished mails older than 90 days, and keeps recent and queued ones', async () => {
-    const old = new Date(Date.now() - 91 * 86_400_000);
-    const [done, waiting, recent] = [await enqueue(), await enqueue(), await enqueue()];
-    await change(done, { status: 'sent', body: null, created_at: old });
-    await change(waiting, { created_at: old });
-    await change(recent, { status: 'failed', body: null });
-    await org.ctx.db.control.raw('select prune_mails()');
-    expect([await row(done), (await row(waiting)).status, (await row(recent)).status]).toEqual([
-      undefined,
-      'queued',
-      'failed',
-    ]);
-  });
+it('prune_mails deletes finished mails older than 90 days, and keeps recent and queued ones', async () => {
+  const old = new Date(Date.now() - 91 * 86_400_000);
+  const [done, waiting, recent] = [await enqueue(), await enqueue(), await enqueue()];
+  await change(done, { status: 'sent', body: null, created_at: old });
+  await change(waiting, { created_at: old });
+  await change(recent, { status: 'failed', body: null });
+  await org.ctx.db.control.raw('select prune_mails()');
+  expect([await row(done), (await row(waiting)).status, (await row(recent)).status]).toEqual([
+    undefined,
+    'queued',
+    'failed',
+  ]);
 });

@@ -4,10 +4,10 @@ import type { Knex } from 'knex';
 import { afterAll, beforeAll } from 'vitest';
 import type { DemoPerson } from '../../demo/identity-provider/identity-provider.ts';
 import { createLog } from '../../src/core/log.ts';
-import { openKnex } from '../../src/db/connect.ts';
-import { type TestDatabase, type TestDatabaseOptions, testDatabase } from './database.ts';
+import type { TestDatabase, TestDatabaseOptions } from './database.ts';
 import { type SignInSite, startSignInSite } from './identity-provider.ts';
 import { makeOrganization } from './organization.ts';
+import { useDatabase } from './use-database.ts';
 
 export const ownerEmail = 'owner@acme.example';
 
@@ -25,8 +25,8 @@ export function useSignIn({
   ...options
 }: TestDatabaseOptions & { lines?: string[]; people?: readonly DemoPerson[] } = {}): Site {
   const site = {} as Site;
+  const database = useDatabase(options);
   beforeAll(async () => {
-    const database = await testDatabase(options);
     const log = lines && createLog('trace', { write: (line: string) => void lines.push(line) });
     const organization = await makeOrganization(database.ctx, { name: 'Acme', ownerEmail });
     const owner = { id: 'owner', email: ownerEmail, name: 'Owner of Acme', about: '' };
@@ -34,12 +34,8 @@ export function useSignIn({
       ctx: { ...database.ctx, ...(log !== undefined && { log }) },
       people: [owner, ...people],
     });
-    Object.assign(site, { ...served, database, organization, admin: openKnex(database.address, null, 1) });
+    Object.assign(site, { ...served, database, organization, admin: database.admin });
   });
-  afterAll(async () => {
-    await site.stop();
-    await site.admin.destroy();
-    await site.database.close();
-  });
+  afterAll(() => site.stop());
   return site;
 }

@@ -69,24 +69,22 @@ const countDriftEvents = async (fixture: SyncFixture, runId: string) =>
     (message) => message === 'the fields of the record type changed in the ERP',
   ).length;
 
-describe('diffFieldTypes', () => {
-  it.each([
-    [{}, {}, []],
-    [{ a: 'text' }, { a: 'text' }, []],
-    [{ a: 'text' }, { b: 'text' }, ['vanished a', 'added b']],
-    [{ a: 'text' }, { a: 'list' }, ['retyped a']],
-    [{ lines: 'lines', 'lines.x': 'text' }, {}, ['vanished lines']],
-    [{}, { lines: 'lines', 'lines.x': 'text' }, ['added lines']],
-    [{ lines: 'lines' }, { lines: 'lines', 'lines.x': 'text' }, ['added lines.x']],
-    [{ lines: 'lines', 'lines.x': 'text' }, { lines: 'text' }, ['retyped lines', 'vanished lines.x']],
-    [{ __proto__: null, constructor: 'text' }, {}, ['vanished constructor']],
-  ])('%j → %j: %j', (from, to, expected) => {
-    expect(
-      diffFieldTypes(from as Record<string, string>, to as Record<string, string>).map(
-        ({ kind, field: name }) => `${kind} ${name}`,
-      ),
-    ).toEqual(expected);
-  });
+it.each([
+  [{}, {}, []],
+  [{ a: 'text' }, { a: 'text' }, []],
+  [{ a: 'text' }, { b: 'text' }, ['vanished a', 'added b']],
+  [{ a: 'text' }, { a: 'list' }, ['retyped a']],
+  [{ lines: 'lines', 'lines.x': 'text' }, {}, ['vanished lines']],
+  [{}, { lines: 'lines', 'lines.x': 'text' }, ['added lines']],
+  [{ lines: 'lines' }, { lines: 'lines', 'lines.x': 'text' }, ['added lines.x']],
+  [{ lines: 'lines', 'lines.x': 'text' }, { lines: 'text' }, ['retyped lines', 'vanished lines.x']],
+  [{ __proto__: null, constructor: 'text' }, {}, ['vanished constructor']],
+])('diffFieldTypes: %j → %j: %j', (from, to, expected) => {
+  expect(
+    diffFieldTypes(from as Record<string, string>, to as Record<string, string>).map(
+      ({ kind, field: name }) => `${kind} ${name}`,
+    ),
+  ).toEqual(expected);
 });
 
 describe('drift', () => {
@@ -215,24 +213,22 @@ describe('a change is reported exactly once', () => {
   });
 });
 
-describe('a warehouse that an older version of this service created', () => {
-  it('is upgraded by the next run', async () => {
-    const { fixture, api } = await synced();
-    fixture.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' });
-    await fixture.sync();
-    await site.admin.raw(`drop table ${fixture.schema}.drift_outbox, ${fixture.schema}.staged_unchanged`);
-    await site.admin.raw(`alter table ${fixture.schema}.record_state drop column erp_fields`);
-    await site.admin.raw(
-      `alter table ${fixture.schema}.rejections drop column attempts, drop column last_seen_at, drop column last_run_id`,
-    );
-    expect((await api('get', `/sync-configs/${fixture.configId}/rejections`)).body.data).toMatchObject([
-      { id: '2', attempts: 1, runId: null },
-    ]);
-    const run = await fixture.sync();
-    expect(run.status).toBe('partial');
-    expect((await api('get', `/sync-configs/${fixture.configId}/rejections`)).body.data).toMatchObject([
-      { id: '2', attempts: 2, runId: run.id },
-    ]);
-    expect(await shown(fixture, api)).toEqual([]);
-  });
+it('a warehouse that an older version of this service created is upgraded by the next run', async () => {
+  const { fixture, api } = await synced();
+  fixture.erp.rejects.set('2', { id: '2', code: 'X', message: 'no' });
+  await fixture.sync();
+  await site.admin.raw(`drop table ${fixture.schema}.drift_outbox, ${fixture.schema}.staged_unchanged`);
+  await site.admin.raw(`alter table ${fixture.schema}.record_state drop column erp_fields`);
+  await site.admin.raw(
+    `alter table ${fixture.schema}.rejections drop column attempts, drop column last_seen_at, drop column last_run_id`,
+  );
+  expect((await api('get', `/sync-configs/${fixture.configId}/rejections`)).body.data).toMatchObject([
+    { id: '2', attempts: 1, runId: null },
+  ]);
+  const run = await fixture.sync();
+  expect(run.status).toBe('partial');
+  expect((await api('get', `/sync-configs/${fixture.configId}/rejections`)).body.data).toMatchObject([
+    { id: '2', attempts: 2, runId: run.id },
+  ]);
+  expect(await shown(fixture, api)).toEqual([]);
 });

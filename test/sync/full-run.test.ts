@@ -123,39 +123,37 @@ describe('a first full run', () => {
   });
 });
 
-describe('a run over an unchanged record type', () => {
-  it('without changes writes no row, keeps the generation and issues no DDL', async () => {
-    const fixture = await site.withRecords(25);
-    await fixture.sync();
-    const [before, first] = [await versions(fixture), await fixture.state()];
-    await site.admin.raw(`create table public.ddl_seen (tag text);
+it('a run over an unchanged record type without changes writes no row, keeps the generation and issues no DDL', async () => {
+  const fixture = await site.withRecords(25);
+  await fixture.sync();
+  const [before, first] = [await versions(fixture), await fixture.state()];
+  await site.admin.raw(`create table public.ddl_seen (tag text);
         create function public.note_ddl() returns event_trigger language plpgsql security definer as
           $$ begin insert into public.ddl_seen values (tg_tag); end $$;
         create event trigger ddl_watch on ddl_command_start execute function public.note_ddl()`);
-    const files = `select relname, relfilenode from pg_class where relnamespace = '${fixture.schema}'::regnamespace order by 1`;
-    const held = await fixture.query(files);
-    await fixture.expectSuccess(
-      'full',
-      { fetched: 25, inserted: 0, updated: 0, unchanged: 25, deleted: 0 },
-      { generation: '1' },
-    );
-    fixture.erp.put(26);
-    fixture.erp.put(3, { name: 'other' });
-    fixture.erp.records.delete('4');
-    await fixture.expectSuccess('full', {}, { generation: '2' });
-    expect(await fixture.query(files)).toEqual(held); // not even a TRUNCATE
-    const tags = async () => (await site.admin('ddl_seen').pluck('tag')).join(', ');
-    expect(await tags()).toBe('');
-    await site.admin.raw(
-      `create table ${fixture.schema}.watched (id int primary key); drop table ${fixture.schema}.watched`,
-    );
-    expect(await tags()).toBe('CREATE TABLE, DROP TABLE'); // the DDL trigger works
-    await site.admin.raw('drop event trigger ddl_watch');
-    const after = await versions(fixture);
-    const same = ({ id }: { id: string }) => id !== '3' && id !== '4' && id !== '26';
-    expect(after.filter(same)).toEqual(before.filter(same));
-    expect((await fixture.state())?.epoch).toBe(first?.epoch);
-  });
+  const files = `select relname, relfilenode from pg_class where relnamespace = '${fixture.schema}'::regnamespace order by 1`;
+  const held = await fixture.query(files);
+  await fixture.expectSuccess(
+    'full',
+    { fetched: 25, inserted: 0, updated: 0, unchanged: 25, deleted: 0 },
+    { generation: '1' },
+  );
+  fixture.erp.put(26);
+  fixture.erp.put(3, { name: 'other' });
+  fixture.erp.records.delete('4');
+  await fixture.expectSuccess('full', {}, { generation: '2' });
+  expect(await fixture.query(files)).toEqual(held); // not even a TRUNCATE
+  const tags = async () => (await site.admin('ddl_seen').pluck('tag')).join(', ');
+  expect(await tags()).toBe('');
+  await site.admin.raw(
+    `create table ${fixture.schema}.watched (id int primary key); drop table ${fixture.schema}.watched`,
+  );
+  expect(await tags()).toBe('CREATE TABLE, DROP TABLE'); // the DDL trigger works
+  await site.admin.raw('drop event trigger ddl_watch');
+  const after = await versions(fixture);
+  const same = ({ id }: { id: string }) => id !== '3' && id !== '4' && id !== '26';
+  expect(after.filter(same)).toEqual(before.filter(same));
+  expect((await fixture.state())?.epoch).toBe(first?.epoch);
 });
 
 describe('a rejected record', () => {

@@ -101,44 +101,40 @@ describe('an incremental run', () => {
   });
 });
 
-describe('a warehouse on a server of its own', () => {
-  it('that loses the last publish while a run is planned: the run reads what was lost', async () => {
-    const fixture = await site.loaded(3);
-    const { schema } = fixture;
-    const [survived] = await fixture.query<{ state: string; rows: string }>(
-      `select to_jsonb(s)::text as state, (select jsonb_agg(t)::text from ${schema}.thing_1 t) as rows from ${schema}.record_state s`,
+it('a warehouse on a server of its own that loses the last publish while a run is planned: the run reads what was lost', async () => {
+  const fixture = await site.loaded(3);
+  const { schema } = fixture;
+  const [survived] = await fixture.query<{ state: string; rows: string }>(
+    `select to_jsonb(s)::text as state, (select jsonb_agg(t)::text from ${schema}.thing_1 t) as rows from ${schema}.record_state s`,
+  );
+  for (const id of [1, 2]) {
+    fixture.erp.put(id, { name: 'changed' });
+    wait(fixture, 2);
+  }
+  expect(await fixture.sync('incremental')).toMatchObject({ mode: 'incremental', counts: { updated: 2 } });
+  wait(fixture, 1);
+  fixture.erp.once('now', async () => {
+    await fixture.query(`truncate ${schema}.record_state, ${schema}.thing_1`);
+    await fixture.query(
+      `insert into ${schema}.record_state select * from jsonb_populate_record(null::${schema}.record_state, $1)`,
+      [survived?.state],
     );
-    for (const id of [1, 2]) {
-      fixture.erp.put(id, { name: 'changed' });
-      wait(fixture, 2);
-    }
-    expect(await fixture.sync('incremental')).toMatchObject({ mode: 'incremental', counts: { updated: 2 } });
-    wait(fixture, 1);
-    fixture.erp.once('now', async () => {
-      await fixture.query(`truncate ${schema}.record_state, ${schema}.thing_1`);
-      await fixture.query(
-        `insert into ${schema}.record_state select * from jsonb_populate_record(null::${schema}.record_state, $1)`,
-        [survived?.state],
-      );
-      await fixture.query(
-        `insert into ${schema}.thing_1 select * from jsonb_populate_recordset(null::${schema}.thing_1, $1)`,
-        [survived?.rows],
-      );
-    });
-    await fixture.expectSuccess('incremental', {}, { mode: 'incremental' });
-    expect((await fixture.rows()).map(({ f_name: name }) => name)).toEqual(['changed', 'changed', 'name 3']);
+    await fixture.query(
+      `insert into ${schema}.thing_1 select * from jsonb_populate_recordset(null::${schema}.thing_1, $1)`,
+      [survived?.rows],
+    );
   });
+  await fixture.expectSuccess('incremental', {}, { mode: 'incremental' });
+  expect((await fixture.rows()).map(({ f_name: name }) => name)).toEqual(['changed', 'changed', 'name 3']);
 });
 
-describe('metadata that an older version stored', () => {
-  it('is read again, because it lacks the open state and the modification time', async () => {
-    const fixture = await site.loaded(2);
-    await inTransaction(fixture.tenant, (tx) =>
-      tx.raw(`update erp_record_types set description = description - 'openWhen' - 'modifiedField'`),
-    );
-    await fixture.expectSuccess('incremental', {}, { mode: 'incremental' });
-    expect(countCalls(fixture, 'metadata')).toBe(1);
-  });
+it('metadata that an older version stored is read again, because it lacks the open state and the modification time', async () => {
+  const fixture = await site.loaded(2);
+  await inTransaction(fixture.tenant, (tx) =>
+    tx.raw(`update erp_record_types set description = description - 'openWhen' - 'modifiedField'`),
+  );
+  await fixture.expectSuccess('incremental', {}, { mode: 'incremental' });
+  expect(countCalls(fixture, 'metadata')).toBe(1);
 });
 
 describe('the high-water mark', () => {
@@ -405,27 +401,25 @@ describe('rejected records', () => {
   });
 });
 
-describe('the volume of a run', () => {
-  it('outside the band of the last runs is a warning in the proof, not a failure', async () => {
-    const fixture = await site.loaded(300);
-    for (let n = 0; n < 5; n += 1) {
-      wait(fixture, 0.5);
-      fixture.erp.put(1, { name: `edit ${n}` });
-      expect(findCheck(await fixture.sync('incremental'), 'volume')).toBeUndefined();
-    }
+it('the volume of a run outside the band of the last runs is a warning in the proof, not a failure', async () => {
+  const fixture = await site.loaded(300);
+  for (let n = 0; n < 5; n += 1) {
     wait(fixture, 0.5);
-    fixture.erp.put(1, { name: 'usual' });
-    expect(findCheck(await fixture.sync('incremental'), 'volume')).toMatchObject({
-      passed: true,
-      facts: { fetched: 1, level: 'info' },
-    });
-    wait(fixture, 0.5);
-    fixture.erp.fill(300, () => [{ name: 'unusual' }]);
-    const run = await fixture.sync('incremental');
-    expect(run.status).toBe('succeeded');
-    expect(findCheck(run, 'volume')).toMatchObject({
-      passed: true,
-      facts: { fetched: 300, low: 1, high: 1, level: 'warning' },
-    });
+    fixture.erp.put(1, { name: `edit ${n}` });
+    expect(findCheck(await fixture.sync('incremental'), 'volume')).toBeUndefined();
+  }
+  wait(fixture, 0.5);
+  fixture.erp.put(1, { name: 'usual' });
+  expect(findCheck(await fixture.sync('incremental'), 'volume')).toMatchObject({
+    passed: true,
+    facts: { fetched: 1, level: 'info' },
+  });
+  wait(fixture, 0.5);
+  fixture.erp.fill(300, () => [{ name: 'unusual' }]);
+  const run = await fixture.sync('incremental');
+  expect(run.status).toBe('succeeded');
+  expect(findCheck(run, 'volume')).toMatchObject({
+    passed: true,
+    facts: { fetched: 300, low: 1, high: 1, level: 'warning' },
   });
 });

@@ -1,7 +1,7 @@
 // Processes killed with kill -9 in the middle of a run.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { readRunState } from '../../src/warehouse/run-state-row.ts';
 import { memoryErp, pagesRead, type SyncFixture, syncFixture, until } from './fixture.ts';
 import { useSync } from './site.ts';
@@ -39,20 +39,18 @@ const sameRecords = async (count: number): Promise<SyncFixture> => {
   return fixture;
 };
 
-describe('kill -9', () => {
-  it('state saved only at the end: killed while reading, another worker resumes from the checkpoint once the lease has expired', async () => {
-    const fixture = await sameRecords(45);
-    const id = await fixture.queue();
-    const worker = spawnWorker(45, '20');
-    await worker.standing;
-    // It prefetches; the page it read before is written meanwhile.
-    await until(async () => (await readRunState(site.ctx.db.data, fixture.schema, id))?.page === 2);
-    await worker.kill();
-    expect(await fixture.row(id)).toMatchObject({ status: 'running' });
-    await fixture.expire(id);
-    await fixture.expectEnd(id, 'succeeded', { fetched: 45, inserted: 45 }, { attempt: 2 });
-    expect(pagesRead(fixture)).toEqual(['20', '30', '40']);
-    expect(await fixture.ids()).toEqual(Array.from({ length: 45 }, (_unused, n) => String(n + 1)));
-    expect(await fixture.staged()).toBe(0);
-  });
+it('kill -9: state saved only at the end: killed while reading, another worker resumes from the checkpoint once the lease has expired', async () => {
+  const fixture = await sameRecords(45);
+  const id = await fixture.queue();
+  const worker = spawnWorker(45, '20');
+  await worker.standing;
+  // It prefetches; the page it read before is written meanwhile.
+  await until(async () => (await readRunState(site.ctx.db.data, fixture.schema, id))?.page === 2);
+  await worker.kill();
+  expect(await fixture.row(id)).toMatchObject({ status: 'running' });
+  await fixture.expire(id);
+  await fixture.expectEnd(id, 'succeeded', { fetched: 45, inserted: 45 }, { attempt: 2 });
+  expect(pagesRead(fixture)).toEqual(['20', '30', '40']);
+  expect(await fixture.ids()).toEqual(Array.from({ length: 45 }, (_unused, n) => String(n + 1)));
+  expect(await fixture.staged()).toBe(0);
 });

@@ -493,29 +493,27 @@ describe('stopping', () => {
   });
 });
 
-describe('two organizations and many schedulers', () => {
-  it('each run is worked on once, and each organization has its own records', async () => {
-    const erps = [memoryErp(), memoryErp()];
-    const fixtures = await Promise.all(erps.map((erp) => syncFixture(site.ctx, erp)));
-    for (const [index, erp] of erps.entries()) erp.fill(45 + index, () => [{ name: `of ${index}` }]);
-    const open = async (tenant: { organizationId: string }) => {
-      const found = fixtures.find(({ organizationId }) => organizationId === tenant.organizationId);
-      if (found === undefined) throw new Error('unknown organization');
-      return found.erp.connector;
-    };
-    for (let n = 0; n < 3; n += 1) schedulers.push(startScheduler(site.ctx, { createConnector: open }));
-    const ids = await Promise.all(fixtures.map((fixture) => fixture.queue()));
-    const runs = await Promise.all(fixtures.map((fixture, index) => succeeded(fixture, ids[index] ?? '')));
-    expect(runs.map(({ attempt, counts }) => [attempt, counts?.inserted])).toEqual([
-      [1, 45],
-      [1, 46],
-    ]);
-    expect(
-      await Promise.all(
-        fixtures.map(async (fixture) => [...new Set((await fixture.rows()).map(({ f_name: name }) => name))]),
-      ),
-    ).toEqual([['of 0'], ['of 1']]);
-  });
+it('two organizations and many schedulers: each run is worked on once, and each organization has its own records', async () => {
+  const erps = [memoryErp(), memoryErp()];
+  const fixtures = await Promise.all(erps.map((erp) => syncFixture(site.ctx, erp)));
+  for (const [index, erp] of erps.entries()) erp.fill(45 + index, () => [{ name: `of ${index}` }]);
+  const open = async (tenant: { organizationId: string }) => {
+    const found = fixtures.find(({ organizationId }) => organizationId === tenant.organizationId);
+    if (found === undefined) throw new Error('unknown organization');
+    return found.erp.connector;
+  };
+  for (let n = 0; n < 3; n += 1) schedulers.push(startScheduler(site.ctx, { createConnector: open }));
+  const ids = await Promise.all(fixtures.map((fixture) => fixture.queue()));
+  const runs = await Promise.all(fixtures.map((fixture, index) => succeeded(fixture, ids[index] ?? '')));
+  expect(runs.map(({ attempt, counts }) => [attempt, counts?.inserted])).toEqual([
+    [1, 45],
+    [1, 46],
+  ]);
+  expect(
+    await Promise.all(
+      fixtures.map(async (fixture) => [...new Set((await fixture.rows()).map(({ f_name: name }) => name))]),
+    ),
+  ).toEqual([['of 0'], ['of 1']]);
 });
 
 describe('deletions during a run', () => {

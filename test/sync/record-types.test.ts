@@ -12,16 +12,7 @@ import {
   listReferenceFields,
   readMetadataStatus,
 } from '../../src/sync/record-types.store.ts';
-import {
-  addConfig,
-  endOpenRuns,
-  erpError,
-  field,
-  memoryErp,
-  noSignal,
-  type SyncFixture,
-  syncFixture,
-} from './fixture.ts';
+import { addConfig, erpError, field, memoryErp, noSignal, type SyncFixture, syncFixture } from './fixture.ts';
 import { useSync } from './site.ts';
 
 const site = useSync();
@@ -201,31 +192,28 @@ describe('the list of record types', () => {
   });
 });
 
-describe('fields that name records of a type', () => {
-  it('are found in the headers and lines of all described record types', async () => {
-    const fixture = await organization();
-    const to = (name: string, target: string) => ({ ...field(name, 'reference'), target });
-    const erp = account(fixture.erp.connector, ['order', 'note']);
-    const lines = field('lines', 'lines', [to('thing', 'thing'), to('apple', 'apple'), field('memo')]);
-    erp.types = [
-      known,
-      other('order', { fields: [to('about', 'thing'), lines] }),
-      other('note', { fields: [to('about', 'apple')] }),
-    ];
-    await refresh(fixture, erp);
-    expect(await listReferenceFields(fixture.tenant, 'thing')).toEqual([]);
-    await fetchAndStoreDescriptions(fixture.tenant, erp.connector, ['order', 'note'], noSignal);
-    expect(await listReferenceFields(fixture.tenant, 'thing')).toEqual([
-      { recordType: 'order', field: 'about', lineField: null },
-      { recordType: 'order', field: 'lines', lineField: 'thing' },
-    ]);
-  });
+it('fields that name records of a type are found in the headers and lines of all described record types', async () => {
+  const fixture = await organization();
+  const to = (name: string, target: string) => ({ ...field(name, 'reference'), target });
+  const erp = account(fixture.erp.connector, ['order', 'note']);
+  const lines = field('lines', 'lines', [to('thing', 'thing'), to('apple', 'apple'), field('memo')]);
+  erp.types = [
+    known,
+    other('order', { fields: [to('about', 'thing'), lines] }),
+    other('note', { fields: [to('about', 'apple')] }),
+  ];
+  await refresh(fixture, erp);
+  expect(await listReferenceFields(fixture.tenant, 'thing')).toEqual([]);
+  await fetchAndStoreDescriptions(fixture.tenant, erp.connector, ['order', 'note'], noSignal);
+  expect(await listReferenceFields(fixture.tenant, 'thing')).toEqual([
+    { recordType: 'order', field: 'about', lineField: null },
+    { recordType: 'order', field: 'lines', lineField: 'thing' },
+  ]);
 });
 
 describe('a run', () => {
   /** An organization that syncs `thing`, from an account that also has other record types. */
   async function synced(): Promise<{ fixture: SyncFixture; erp: Account; run(): Promise<string> }> {
-    await endOpenRuns(site.database);
     const memory = memoryErp();
     const erp = account(memory.connector, ['zebra']);
     const fixture = await syncFixture(site.ctx, Object.assign(memory, { connector: erp.connector }));

@@ -127,36 +127,34 @@ describe('an interrupted incremental run', () => {
   });
 });
 
-describe('the proof of a full run', () => {
-  it('goes on where the process before stopped, however many processes stop during it', async () => {
-    const fixture = await syncFixture(withSync(site.ctx, { pageSize: 1_000 }), memoryErp());
-    const { erp } = fixture;
-    const count = 7_200;
-    erp.fill(count);
-    // No page has this record, so all ids are listed.
-    erp.bendPage = (page) => ({ ...page, records: page.records.filter(({ id }) => id !== '4321') });
-    let listed = 0;
-    erp.onCall = ({ operation }) => {
-      if (operation !== 'listIds') return;
-      listed += 1;
-      if (listed % 2 === 0) throw new LostLease('the process is gone');
-    };
-    const id = await fixture.queue('full');
-    while ((await fixture.row(id)).status !== 'succeeded') {
-      await fixture.work(await fixture.claim());
-      await fixture.expire(id);
-      expect((await fixture.row(id)).attempts_without_progress).toBeLessThan(2);
-    }
-    const asked = erp.calls.filter(({ operation }) => operation === 'listIds').map(({ afterId }) => afterId);
-    const pages = [null, '1000', '2000', '3000', '4000', '5000', '6000', '7000'];
-    expect(asked).toEqual(pages.flatMap((afterId, page) => (page === 0 ? [afterId] : [afterId, afterId])));
-    expect(await fixture.row(id)).toMatchObject({
-      attempt: pages.length,
-      counts: { inserted: count, deleted: 0 },
-    });
-    expect(findCheck(await fixture.row(id), 'count')).toMatchObject({
-      facts: { expected: count, missing: ['4321'], missingCount: 1, vanishedCount: 0 },
-    });
-    expect(await fixture.query(`select run_id from ${fixture.schema}.listed_ids`)).toEqual([]);
+it('the proof of a full run goes on where the process before stopped, however many processes stop during it', async () => {
+  const fixture = await syncFixture(withSync(site.ctx, { pageSize: 1_000 }), memoryErp());
+  const { erp } = fixture;
+  const count = 7_200;
+  erp.fill(count);
+  // No page has this record, so all ids are listed.
+  erp.bendPage = (page) => ({ ...page, records: page.records.filter(({ id }) => id !== '4321') });
+  let listed = 0;
+  erp.onCall = ({ operation }) => {
+    if (operation !== 'listIds') return;
+    listed += 1;
+    if (listed % 2 === 0) throw new LostLease('the process is gone');
+  };
+  const id = await fixture.queue('full');
+  while ((await fixture.row(id)).status !== 'succeeded') {
+    await fixture.work(await fixture.claim());
+    await fixture.expire(id);
+    expect((await fixture.row(id)).attempts_without_progress).toBeLessThan(2);
+  }
+  const asked = erp.calls.filter(({ operation }) => operation === 'listIds').map(({ afterId }) => afterId);
+  const pages = [null, '1000', '2000', '3000', '4000', '5000', '6000', '7000'];
+  expect(asked).toEqual(pages.flatMap((afterId, page) => (page === 0 ? [afterId] : [afterId, afterId])));
+  expect(await fixture.row(id)).toMatchObject({
+    attempt: pages.length,
+    counts: { inserted: count, deleted: 0 },
   });
+  expect(findCheck(await fixture.row(id), 'count')).toMatchObject({
+    facts: { expected: count, missing: ['4321'], missingCount: 1, vanishedCount: 0 },
+  });
+  expect(await fixture.query(`select run_id from ${fixture.schema}.listed_ids`)).toEqual([]);
 });

@@ -163,43 +163,39 @@ describe('the pace', () => {
   });
 });
 
-describe('the number of requests', () => {
-  it('of a run with several attempts is their sum, and that of a failed run is kept', async () => {
-    const fixture = await loaded(5);
-    const own: Ctx = { ...site.ctx, fetch: async () => ({ status: 200, headers: {}, text: '', parts: [] }) };
-    let fails = 1;
-    const attempt = async () =>
-      workOnRun(own, await fixture.claim(), noSignal, async (tenant) => ({
-        ...fixture.erp.connector,
-        count: async (recordType, signal) => {
-          await tenant.fetch('https://erp.example', { timeoutMs: 1, maxBytes: 1 });
-          fails -= 1;
-          if (fails >= 0) throw erpError(fails === 5 ? 'forbidden' : 'down', 'REFUSED');
-          return fixture.erp.connector.count(recordType, signal);
-        },
-      }));
-    const resumed = await fixture.queue('incremental');
-    await attempt();
-    expect(await fixture.row(resumed)).toMatchObject({ status: 'waiting', requests: 1 });
-    await attempt();
-    expect(await fixture.row(resumed)).toMatchObject({ status: 'succeeded', attempt: 2, requests: 2 });
-    fails = 6;
-    const failed = await fixture.queue('incremental');
-    await attempt();
-    expect(await fixture.row(failed)).toMatchObject({ status: 'failed', requests: 1 });
-  });
+it('the number of requests of a run with several attempts is their sum, and that of a failed run is kept', async () => {
+  const fixture = await loaded(5);
+  const own: Ctx = { ...site.ctx, fetch: async () => ({ status: 200, headers: {}, text: '', parts: [] }) };
+  let fails = 1;
+  const attempt = async () =>
+    workOnRun(own, await fixture.claim(), noSignal, async (tenant) => ({
+      ...fixture.erp.connector,
+      count: async (recordType, signal) => {
+        await tenant.fetch('https://erp.example', { timeoutMs: 1, maxBytes: 1 });
+        fails -= 1;
+        if (fails >= 0) throw erpError(fails === 5 ? 'forbidden' : 'down', 'REFUSED');
+        return fixture.erp.connector.count(recordType, signal);
+      },
+    }));
+  const resumed = await fixture.queue('incremental');
+  await attempt();
+  expect(await fixture.row(resumed)).toMatchObject({ status: 'waiting', requests: 1 });
+  await attempt();
+  expect(await fixture.row(resumed)).toMatchObject({ status: 'succeeded', attempt: 2, requests: 2 });
+  fails = 6;
+  const failed = await fixture.queue('incremental');
+  await attempt();
+  expect(await fixture.row(failed)).toMatchObject({ status: 'failed', requests: 1 });
 });
 
-describe('the volume of a run', () => {
-  it('leaves out what only the pass read', async () => {
-    const fixture = await loaded(200);
-    for (let n = 0; n < 6; n += 1) {
-      wait(fixture, 84);
-      fixture.erp.put(1, { name: `edit ${n}` });
-      const { run, slice } = await roll(fixture);
-      const volume = findCheck(run, 'volume');
-      expect(run.counts?.fetched).toBe(1 + (slice?.onlyHere ?? 0));
-      if (n === 5) expect(volume).toMatchObject({ facts: { fetched: 1, low: 1, high: 1 } });
-    }
-  });
+it('the volume of a run leaves out what only the pass read', async () => {
+  const fixture = await loaded(200);
+  for (let n = 0; n < 6; n += 1) {
+    wait(fixture, 84);
+    fixture.erp.put(1, { name: `edit ${n}` });
+    const { run, slice } = await roll(fixture);
+    const volume = findCheck(run, 'volume');
+    expect(run.counts?.fetched).toBe(1 + (slice?.onlyHere ?? 0));
+    if (n === 5) expect(volume).toMatchObject({ facts: { fetched: 1, low: 1, high: 1 } });
+  }
 });

@@ -91,27 +91,25 @@ describe('a due slot', () => {
   });
 });
 
-describe('a scheduler', () => {
-  it('starts queued runs on notification, and due runs at its tick', async () => {
-    const fixture = await scheduled('0 * * * *');
-    // Nothing is due yet: a minute of the machine's own clock may end at any point, and with it comes a tick.
-    await fixture.changeConfig({ scheduled_since: clock.now() });
-    fixture.erp.put(1);
-    const scheduler = startScheduler(site.ctx, { createConnector: async () => fixture.erp.connector });
-    try {
-      const id = await fixture.queue();
-      await until(async () => (await fixture.row(id)).status === 'succeeded');
-      clock.advance(3_600_000);
-      await scheduler.tick(); // or its own tick, if a minute ends right now
-      await until(async () => {
-        const done = { trigger: 'schedule', status: 'succeeded' };
-        return (await inTransaction(fixture.tenant, (tx) => tx('sync_runs').where(done))).length === 1;
-      });
-    } finally {
-      await scheduler.stop();
-      clock.advance(-3_600_000);
-    }
-  });
+it('a scheduler starts queued runs on notification, and due runs at its tick', async () => {
+  const fixture = await scheduled('0 * * * *');
+  // Nothing is due yet: a minute of the machine's own clock may end at any point, and with it comes a tick.
+  await fixture.changeConfig({ scheduled_since: clock.now() });
+  fixture.erp.put(1);
+  const scheduler = startScheduler(site.ctx, { createConnector: async () => fixture.erp.connector });
+  try {
+    const id = await fixture.queue();
+    await until(async () => (await fixture.row(id)).status === 'succeeded');
+    clock.advance(3_600_000);
+    await scheduler.tick(); // or its own tick, if a minute ends right now
+    await until(async () => {
+      const done = { trigger: 'schedule', status: 'succeeded' };
+      return (await inTransaction(fixture.tenant, (tx) => tx('sync_runs').where(done))).length === 1;
+    });
+  } finally {
+    await scheduler.stop();
+    clock.advance(-3_600_000);
+  }
 });
 
 describe('connections that break', () => {

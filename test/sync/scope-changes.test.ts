@@ -63,16 +63,14 @@ describe('a record that moves to another customer', () => {
   });
 });
 
-describe('a deleted record', () => {
-  it('is recorded where no version allows row scopes by a column: the id always does', async () => {
-    const fixture = await made({ 1: 'A', 2: 'A' });
-    await fixture.query(
-      `update ${fixture.schema}.record_state set shown_columns = '{}', scope_columns = '{"id": "1"}'`,
-    );
-    fixture.erp.drop(2);
-    await sync(fixture);
-    expect(await entries(fixture)).toEqual([{ generation: '2', id: '2', before: {} }]);
-  });
+it('a deleted record is recorded where no version allows row scopes by a column: the id always does', async () => {
+  const fixture = await made({ 1: 'A', 2: 'A' });
+  await fixture.query(
+    `update ${fixture.schema}.record_state set shown_columns = '{}', scope_columns = '{"id": "1"}'`,
+  );
+  fixture.erp.drop(2);
+  await sync(fixture);
+  expect(await entries(fixture)).toEqual([{ generation: '2', id: '2', before: {} }]);
 });
 
 describe('a scope column that is stale', () => {
@@ -132,33 +130,31 @@ describe('a scope column that is stale', () => {
   });
 });
 
-describe('a table that is swapped', () => {
-  it('begins the record of values, and keeps withheld what it takes over', async () => {
-    const fixture = await made({ 1: 'A', 2: 'A', 3: 'A', 4: 'B' });
-    reject(fixture, '1', { customer: 'B' });
-    reject(fixture, '3', { customer: 'B' });
-    fixture.erp.put(4, { customer: 'A' });
-    await sync(fixture);
-    const before = await scopeState(fixture);
-    expect(await entries(fixture)).toHaveLength(3);
-    // Above this number of rows, a new column is filled in a fresh table.
-    await fixture.query(`update ${fixture.schema}.record_state set row_count = 10000`);
-    await setFields(fixture, [...scopedFields, field('extra')]);
-    mend(fixture, '3', 'B');
-    reject(fixture, '2', { customer: 'A' });
-    await sync(fixture, 'full');
-    const after = await scopeState(fixture);
-    expect((await fixture.state())?.activeTable).toBe('thing_2');
-    expect(after).toMatchObject({ generation: '3', columns: { id: '3', f_customer: '3' } });
-    expect(after.epoch).not.toBe(before.epoch);
-    expect(await entries(fixture)).toEqual([]);
-    expect(await withheldIds(fixture)).toEqual(['1']);
-    expect(await readList(fixture, 'A')).toEqual(['2', '4']);
-    expect(await readList(fixture, 'B')).toEqual(['3']);
-    mend(fixture, '1', 'B');
-    await sync(fixture);
-    expect(await readChanges(fixture, '3', 'B')).toEqual({ upserts: ['1'], deletes: {} });
-  });
+it('a table that is swapped begins the record of values, and keeps withheld what it takes over', async () => {
+  const fixture = await made({ 1: 'A', 2: 'A', 3: 'A', 4: 'B' });
+  reject(fixture, '1', { customer: 'B' });
+  reject(fixture, '3', { customer: 'B' });
+  fixture.erp.put(4, { customer: 'A' });
+  await sync(fixture);
+  const before = await scopeState(fixture);
+  expect(await entries(fixture)).toHaveLength(3);
+  // Above this number of rows, a new column is filled in a fresh table.
+  await fixture.query(`update ${fixture.schema}.record_state set row_count = 10000`);
+  await setFields(fixture, [...scopedFields, field('extra')]);
+  mend(fixture, '3', 'B');
+  reject(fixture, '2', { customer: 'A' });
+  await sync(fixture, 'full');
+  const after = await scopeState(fixture);
+  expect((await fixture.state())?.activeTable).toBe('thing_2');
+  expect(after).toMatchObject({ generation: '3', columns: { id: '3', f_customer: '3' } });
+  expect(after.epoch).not.toBe(before.epoch);
+  expect(await entries(fixture)).toEqual([]);
+  expect(await withheldIds(fixture)).toEqual(['1']);
+  expect(await readList(fixture, 'A')).toEqual(['2', '4']);
+  expect(await readList(fixture, 'B')).toEqual(['3']);
+  mend(fixture, '1', 'B');
+  await sync(fixture);
+  expect(await readChanges(fixture, '3', 'B')).toEqual({ upserts: ['1'], deletes: {} });
 });
 
 describe('the record of values', () => {

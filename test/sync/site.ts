@@ -1,19 +1,14 @@
 // The service on a database of its own for one test file of syncs, without runs that another test left.
 import type { Knex } from 'knex';
-import { afterAll, afterEach, beforeAll } from 'vitest';
+import { afterEach, beforeAll } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { FieldMetadata } from '../../src/connectors/connector.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
 import type { Settings } from '../../src/core/settings.ts';
-import { openKnex } from '../../src/db/connect.ts';
 import { type Api, createApi } from '../setup/api.ts';
-import {
-  type TestDatabase,
-  type TestDatabaseOptions,
-  testDatabase,
-  testSettings,
-} from '../setup/database.ts';
+import { type TestDatabase, type TestDatabaseOptions, testSettings } from '../setup/database.ts';
 import { makeKey } from '../setup/organization.ts';
+import { useDatabase } from '../setup/use-database.ts';
 import {
   type ConfigOptions,
   type CreateRecord,
@@ -106,20 +101,16 @@ export function useSync(
     refuse: async (table, pattern = '%') => site.admin('refusals').insert({ table_name: table, pattern }),
     allow: async () => site.admin('refusals').delete(),
   };
+  const settings = { ...options.settings, sync: { ...testSettings.sync, ...sync } };
+  const database = useDatabase({ ...options, settings });
   beforeAll(async () => {
-    const settings = { ...options.settings, sync: { ...testSettings.sync, ...sync } };
-    const database = await testDatabase({ ...options, settings });
-    const admin = openKnex(database.address, null, 1);
-    Object.assign(site, { database, ctx: database.ctx, admin });
+    const { ctx, admin } = database;
+    Object.assign(site, { database, ctx, admin });
     if (refusable.length > 0) await admin.raw(refusing(refusable));
   });
   afterEach(async () => {
     if (refusable.length > 0) await site.allow();
     await endOpenRuns(site.database);
-  });
-  afterAll(async () => {
-    await site.admin.destroy();
-    await site.database.close();
   });
   return site;
 }

@@ -29,27 +29,25 @@ async function createFixture(
   return syncFixture(withSync(site.ctx, limits), erp);
 }
 
-describe('a record within the limits is stored', () => {
-  it.each<[string, Record<string, string>, Partial<SourceRecord>]>([
-    ['a field as large as a field may be', { memo: 'x'.repeat(1_000) }, {}],
-    ['the same in letters of two and three bytes', { memo: 'é'.repeat(350) + '€'.repeat(100) }, {}],
-    ['a field as large, of line breaks and marks that are escaped', { memo: '\n"\\\t'.repeat(250) }, {}],
-    [
-      'lines that are larger together than a field',
-      {},
-      { lines: [1, 2, 3].map((id) => line(id, 'x'.repeat(600))) },
-    ],
-    [
-      'fields that are nearly as large as a record together',
-      { memo: 'x'.repeat(1_000), notes: 'x'.repeat(1_000), name: 'x'.repeat(900) },
-      {},
-    ],
-  ])('%s', async (_name, values, more) => {
-    const fixture = await createFixture(values, more);
-    await fixture.expectSuccess('full', { inserted: 2, rejected: 0 });
-    for (const [name, value] of Object.entries(values))
-      expect((await fixture.rows())[1]?.[`f_${name}`]).toBe(value);
-  });
+it.each<[string, Record<string, string>, Partial<SourceRecord>]>([
+  ['a field as large as a field may be', { memo: 'x'.repeat(1_000) }, {}],
+  ['the same in letters of two and three bytes', { memo: 'é'.repeat(350) + '€'.repeat(100) }, {}],
+  ['a field as large, of line breaks and marks that are escaped', { memo: '\n"\\\t'.repeat(250) }, {}],
+  [
+    'lines that are larger together than a field',
+    {},
+    { lines: [1, 2, 3].map((id) => line(id, 'x'.repeat(600))) },
+  ],
+  [
+    'fields that are nearly as large as a record together',
+    { memo: 'x'.repeat(1_000), notes: 'x'.repeat(1_000), name: 'x'.repeat(900) },
+    {},
+  ],
+])('a record within the limits is stored: %s', async (_name, values, more) => {
+  const fixture = await createFixture(values, more);
+  await fixture.expectSuccess('full', { inserted: 2, rejected: 0 });
+  for (const [name, value] of Object.entries(values))
+    expect((await fixture.rows())[1]?.[`f_${name}`]).toBe(value);
 });
 
 describe('a larger record is rejected; the message names the field, its size, the limit, and what to do', () => {

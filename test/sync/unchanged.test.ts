@@ -89,35 +89,33 @@ describe('a complete read of a table that stays in place', () => {
   });
 });
 
-describe('a server that lost the last pages of a run in a crash', () => {
-  it('publishes nothing from memory: the run resumes from the state that is stored', async () => {
-    const fixture = await loaded(25);
-    fixture.erp.fill(25, () => [{ name: 'changed' }]);
-    const id = await fixture.queue();
-    const before = new Map<string, unknown>();
-    let counts = 0;
-    fixture.erp.onCall = async ({ operation, afterId }) => {
-      if (operation === 'readPage' && afterId === '20') {
-        // The state after one or two pages, which the crash restores.
-        const [row] = await fixture.query(
-          `select page, checkpoint, counters from ${fixture.schema}.run_state where run_id = $1`,
-          [id],
-        );
-        for (const [name, value] of Object.entries(row ?? {})) before.set(name, value);
-      }
-      if (operation !== 'count' || ++counts !== 2) return;
-      const page = Number(before.get('page'));
-      await fixture.query(
-        `update ${fixture.schema}.run_state set page = $2, checkpoint = $3, counters = $4, complete = false where run_id = $1`,
-        [id, page, before.get('checkpoint'), JSON.stringify(before.get('counters'))],
+it('a server that lost the last pages of a run in a crash publishes nothing from memory: the run resumes from the state that is stored', async () => {
+  const fixture = await loaded(25);
+  fixture.erp.fill(25, () => [{ name: 'changed' }]);
+  const id = await fixture.queue();
+  const before = new Map<string, unknown>();
+  let counts = 0;
+  fixture.erp.onCall = async ({ operation, afterId }) => {
+    if (operation === 'readPage' && afterId === '20') {
+      // The state after one or two pages, which the crash restores.
+      const [row] = await fixture.query(
+        `select page, checkpoint, counters from ${fixture.schema}.run_state where run_id = $1`,
+        [id],
       );
-      await fixture.query(`delete from ${fixture.schema}.staging_thing where id > $1`, [page * 10]);
-    };
-    await fixture.work(await fixture.claim());
-    expect(await fixture.row(id)).toMatchObject({ status: 'running', counts: null });
-    expect((await fixture.state())?.generation).toBe('1');
-    fixture.erp.onCall = () => undefined;
-    await fixture.expire(id);
-    await fixture.expectEnd(id, 'succeeded', { fetched: 25, updated: 25 }, { generation: '2' });
-  });
+      for (const [name, value] of Object.entries(row ?? {})) before.set(name, value);
+    }
+    if (operation !== 'count' || ++counts !== 2) return;
+    const page = Number(before.get('page'));
+    await fixture.query(
+      `update ${fixture.schema}.run_state set page = $2, checkpoint = $3, counters = $4, complete = false where run_id = $1`,
+      [id, page, before.get('checkpoint'), JSON.stringify(before.get('counters'))],
+    );
+    await fixture.query(`delete from ${fixture.schema}.staging_thing where id > $1`, [page * 10]);
+  };
+  await fixture.work(await fixture.claim());
+  expect(await fixture.row(id)).toMatchObject({ status: 'running', counts: null });
+  expect((await fixture.state())?.generation).toBe('1');
+  fixture.erp.onCall = () => undefined;
+  await fixture.expire(id);
+  await fixture.expectEnd(id, 'succeeded', { fetched: 25, updated: 25 }, { generation: '2' });
 });

@@ -42,23 +42,21 @@ function encodeCells(source: SourceRecord, columns: readonly RecordColumn[]): Re
 /** A column of a former type forces encoding cell by cell. */
 const former = column('former', 'text', { state: 'replaced' });
 
-describe('a column of a former type', () => {
-  it.each<[ColumnType, fitting: string[], misfits: string[]]>([
-    ['text', ['1.50', 'any thing'], []],
-    ['number', ['1.50', '-3'], ['1e5', '1.', 'two pounds', '']],
-    ['integer', ['12', '-3'], ['1.50', '1234567890123456789']],
-    ['boolean', ['true', 'false'], ['T', '1']],
-    ['date', ['2026-02-28'], ['2026-02-30', '0000-01-01', '2026-2-3', '2026-02-28T10:00:00Z']],
-    ['time', ['2026-02-28T10:00:00Z'], ['2026-02-30T10:00:00Z', '2026-02-28T24:00:00Z', '2026-02-28']],
-  ])('%s stores %j, and null instead of %j', (type, fitting, misfits) => {
-    const columns = [column('a', type, { state: 'replaced' }), column('a', 'text', { column: 'f_a_2' })];
-    for (const text of [...fitting, ...misfits]) {
-      const stored = encodeCells(record({ values: { a: text } }), columns)['f_a'];
-      expect([text, stored]).toEqual([text, fitting.includes(text) ? text : null]);
-      expect(hashValues({ a: text }, columns)).toBe(hashValues({ a: text }, columns.slice(1))); // it adds nothing to the content
-    }
-    expect(encodeCells(record({ values: { a: null } }), columns)).toEqual({ f_a: null, f_a_2: null });
-  });
+it.each<[ColumnType, fitting: string[], misfits: string[]]>([
+  ['text', ['1.50', 'any thing'], []],
+  ['number', ['1.50', '-3'], ['1e5', '1.', 'two pounds', '']],
+  ['integer', ['12', '-3'], ['1.50', '1234567890123456789']],
+  ['boolean', ['true', 'false'], ['T', '1']],
+  ['date', ['2026-02-28'], ['2026-02-30', '0000-01-01', '2026-2-3', '2026-02-28T10:00:00Z']],
+  ['time', ['2026-02-28T10:00:00Z'], ['2026-02-30T10:00:00Z', '2026-02-28T24:00:00Z', '2026-02-28']],
+])('a column of a former type: %s stores %j, and null instead of %j', (type, fitting, misfits) => {
+  const columns = [column('a', type, { state: 'replaced' }), column('a', 'text', { column: 'f_a_2' })];
+  for (const text of [...fitting, ...misfits]) {
+    const stored = encodeCells(record({ values: { a: text } }), columns)['f_a'];
+    expect([text, stored]).toEqual([text, fitting.includes(text) ? text : null]);
+    expect(hashValues({ a: text }, columns)).toBe(hashValues({ a: text }, columns.slice(1))); // it adds nothing to the content
+  }
+  expect(encodeCells(record({ values: { a: null } }), columns)).toEqual({ f_a: null, f_a_2: null });
 });
 
 describe('encodeRecord', () => {

@@ -52,74 +52,70 @@ async function heldBeforeGoingLive(fixture: SyncFixture, look: () => Promise<voi
   return ending;
 }
 
-describe('a change of columns on a large table', () => {
-  it('goes into a fresh table, indexed before it goes live, and old columns keep their values', async () => {
-    const fixture = await syncFixture(
-      site.ctx,
-      memoryErp([field('name'), field('total', 'number'), field('note')]),
-    );
-    const count = 10_050;
-    fixture.erp.fill(count, (id) => [{ total: `${id}.50`, note: id % 2 === 0 ? `note ${id}` : null }]);
-    fixture.erp.put(9, { name: incompressible(30_000), total: '9.50' }); // too long for an index, and carried over below
-    await fixture.expectSuccess('full', { inserted: count }, { progress: { pages: 11 } });
-    await saveWantedIndexes(fixture.tenant, 'thing', [
-      { method: 'btree', expression: '"f_name", id' },
-      { method: 'btree', expression: '"f_total", id' },
-      { method: 'gin', expression: 'lower("f_name") gin_trgm_ops' },
-    ]);
-    await buildWantedIndexes(fixture.tenant, 'thing', () => Promise.resolve());
-    const first = await fixture.state();
+it('a change of columns on a large table goes into a fresh table, indexed before it goes live, and old columns keep their values', async () => {
+  const fixture = await syncFixture(
+    site.ctx,
+    memoryErp([field('name'), field('total', 'number'), field('note')]),
+  );
+  const count = 10_050;
+  fixture.erp.fill(count, (id) => [{ total: `${id}.50`, note: id % 2 === 0 ? `note ${id}` : null }]);
+  fixture.erp.put(9, { name: incompressible(30_000), total: '9.50' }); // too long for an index, and carried over below
+  await fixture.expectSuccess('full', { inserted: count }, { progress: { pages: 11 } });
+  await saveWantedIndexes(fixture.tenant, 'thing', [
+    { method: 'btree', expression: '"f_name", id' },
+    { method: 'btree', expression: '"f_total", id' },
+    { method: 'gin', expression: 'lower("f_name") gin_trgm_ops' },
+  ]);
+  await buildWantedIndexes(fixture.tenant, 'thing', () => Promise.resolve());
+  const first = await fixture.state();
 
-    fixture.erp.fields = [field('name'), field('total', 'text'), field('extra')];
-    await fetchAndStoreMetadata(fixture.tenant, fixture.erp.connector, noSignal);
-    for (const record of [...fixture.erp.records.values()])
-      fixture.erp.put(record.id, { total: `${record.id} pounds`, extra: 'x' });
-    for (const id of ['7', '8']) fixture.erp.records.delete(id);
-    fixture.erp.rejects.set('9', { id: '9', code: 'BAD', message: 'bad' });
-    fixture.erp.put(20_000, { extra: 'new' });
-    const run = await heldBeforeGoingLive(fixture, async () => {
-      expect(await fixture.state()).toMatchObject({ activeTable: 'thing_1', generation: '1' });
-      expect(await readIndexes(fixture, 'thing_2')).toHaveLength(3);
-    });
-    expect(run).toMatchObject({
-      status: 'partial',
-      generation: '2',
-      counts: { fetched: count - 1, inserted: 1, updated: count - 3, unchanged: 0, deleted: 2, rejected: 1 },
-    });
-
-    const state = await fixture.state();
-    expect(state).toMatchObject({ activeTable: 'thing_2', rowCount: count - 1, generation: '2' });
-    expect(state?.epoch).not.toBe(first?.epoch);
-    expect(await fixture.tables()).toEqual(['thing_2']);
-    expect(await readIndexes(fixture, 'thing_2')).toEqual([
-      'btree (f_total, id)',
-      'gin (lower(f_name) gin_trgm_ops)',
-    ]);
-    const byId = async (id: number) =>
-      (await fixture.query(`select * from ${fixture.schema}.thing_2 where id = $1`, [id]))[0];
-    expect(await byId(10)).toMatchObject({
-      f_total: null,
-      f_total_2: '10 pounds',
-      f_note: 'note 10',
-      f_extra: 'x',
-      generation: '2',
-    });
-    expect(await byId(9)).toMatchObject({ f_total: '9.50', f_total_2: null, generation: '1' }); // rejected: its last good version
-    expect(await byId(20_000)).toMatchObject({ f_total: '20000.50', f_extra: 'new' });
-    expect(await byId(7)).toBeUndefined();
-    expect(await fixture.query(`select id, generation from ${fixture.schema}.tombstones order by 1`)).toEqual(
-      [
-        { id: '7', generation: '2' },
-        { id: '8', generation: '2' },
-      ],
-    );
-
-    fixture.erp.rejects.clear();
-    fixture.erp.put(8, { total: '8 pounds', extra: 'x' });
-    await fixture.expectSuccess('full', { inserted: 1, updated: 1, deleted: 0 });
-    expect(await fixture.tables()).toEqual(['thing_2']); // the existing table is updated in place
-    expect(await fixture.query(`select id from ${fixture.schema}.tombstones`)).toEqual([{ id: '7' }]);
+  fixture.erp.fields = [field('name'), field('total', 'text'), field('extra')];
+  await fetchAndStoreMetadata(fixture.tenant, fixture.erp.connector, noSignal);
+  for (const record of [...fixture.erp.records.values()])
+    fixture.erp.put(record.id, { total: `${record.id} pounds`, extra: 'x' });
+  for (const id of ['7', '8']) fixture.erp.records.delete(id);
+  fixture.erp.rejects.set('9', { id: '9', code: 'BAD', message: 'bad' });
+  fixture.erp.put(20_000, { extra: 'new' });
+  const run = await heldBeforeGoingLive(fixture, async () => {
+    expect(await fixture.state()).toMatchObject({ activeTable: 'thing_1', generation: '1' });
+    expect(await readIndexes(fixture, 'thing_2')).toHaveLength(3);
   });
+  expect(run).toMatchObject({
+    status: 'partial',
+    generation: '2',
+    counts: { fetched: count - 1, inserted: 1, updated: count - 3, unchanged: 0, deleted: 2, rejected: 1 },
+  });
+
+  const state = await fixture.state();
+  expect(state).toMatchObject({ activeTable: 'thing_2', rowCount: count - 1, generation: '2' });
+  expect(state?.epoch).not.toBe(first?.epoch);
+  expect(await fixture.tables()).toEqual(['thing_2']);
+  expect(await readIndexes(fixture, 'thing_2')).toEqual([
+    'btree (f_total, id)',
+    'gin (lower(f_name) gin_trgm_ops)',
+  ]);
+  const byId = async (id: number) =>
+    (await fixture.query(`select * from ${fixture.schema}.thing_2 where id = $1`, [id]))[0];
+  expect(await byId(10)).toMatchObject({
+    f_total: null,
+    f_total_2: '10 pounds',
+    f_note: 'note 10',
+    f_extra: 'x',
+    generation: '2',
+  });
+  expect(await byId(9)).toMatchObject({ f_total: '9.50', f_total_2: null, generation: '1' }); // rejected: its last good version
+  expect(await byId(20_000)).toMatchObject({ f_total: '20000.50', f_extra: 'new' });
+  expect(await byId(7)).toBeUndefined();
+  expect(await fixture.query(`select id, generation from ${fixture.schema}.tombstones order by 1`)).toEqual([
+    { id: '7', generation: '2' },
+    { id: '8', generation: '2' },
+  ]);
+
+  fixture.erp.rejects.clear();
+  fixture.erp.put(8, { total: '8 pounds', extra: 'x' });
+  await fixture.expectSuccess('full', { inserted: 1, updated: 1, deleted: 0 });
+  expect(await fixture.tables()).toEqual(['thing_2']); // the existing table is updated in place
+  expect(await fixture.query(`select id from ${fixture.schema}.tombstones`)).toEqual([{ id: '7' }]);
 });
 
 describe('a value that is too long for an index', () => {

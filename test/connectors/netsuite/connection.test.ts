@@ -38,21 +38,19 @@ describe('account ids', () => {
   );
 });
 
-describe('stored settings and secrets', () => {
-  it('accept both authentication methods and nothing else', () => {
-    const authentication = { method: 'tba', consumerKey: 'k', tokenId: 't' };
-    expect(NetsuiteSettings.safeParse({ accountId: '1', baseUrl: null, authentication }).success).toBe(true);
-    expect(
-      NetsuiteSettings.safeParse({
-        accountId: '1',
-        baseUrl: null,
-        authentication: { ...authentication, consumerSecret: 's' },
-      }).success,
-    ).toBe(false);
-    expect(NetsuiteSecrets.safeParse({ privateKeyPem: 'pem' }).success).toBe(true);
-    expect(NetsuiteSecrets.safeParse({ consumerSecret: 'a', tokenSecret: 'b' }).success).toBe(true);
-    expect(NetsuiteSecrets.safeParse({ consumerSecret: 'a' }).success).toBe(false);
-  });
+it('stored settings and secrets accept both authentication methods and nothing else', () => {
+  const authentication = { method: 'tba', consumerKey: 'k', tokenId: 't' };
+  expect(NetsuiteSettings.safeParse({ accountId: '1', baseUrl: null, authentication }).success).toBe(true);
+  expect(
+    NetsuiteSettings.safeParse({
+      accountId: '1',
+      baseUrl: null,
+      authentication: { ...authentication, consumerSecret: 's' },
+    }).success,
+  ).toBe(false);
+  expect(NetsuiteSecrets.safeParse({ privateKeyPem: 'pem' }).success).toBe(true);
+  expect(NetsuiteSecrets.safeParse({ consumerSecret: 'a', tokenSecret: 'b' }).success).toBe(true);
+  expect(NetsuiteSecrets.safeParse({ consumerSecret: 'a' }).success).toBe(false);
 });
 
 describe('findBaseUrlProblem', () => {

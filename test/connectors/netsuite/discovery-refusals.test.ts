@@ -89,19 +89,17 @@ describe('a record type of an account that refuses some queries', () => {
   });
 });
 
-describe('an account that refuses its catalogue for a while', () => {
-  it('still has a type that it listed before, read as its queries allow', async () => {
-    const forbidden = refuses(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation');
-    let rows: Answer = () => rowsResponse([{ id: '7', colour: 'red' }]);
-    wire.answer = ({ method, query }) =>
-      method === 'GET' ? forbidden : /FROM thing/.test(query) ? rows : rowsResponse([]);
-    const describeThing = () => createConnectorAt(wire.url).metadata(signal, ['thing']);
-    expect(await describeThing()).toMatchObject([
-      { name: 'thing', reason: null, fields: [{ name: 'id' }, { name: 'colour', syncable: true }] },
-    ]);
-    rows = forbidden;
-    await expectErpError(describeThing(), 'forbidden');
-  });
+it('an account that refuses its catalogue for a while still has a type that it listed before, read as its queries allow', async () => {
+  const forbidden = refuses(403, 'INSUFFICIENT_PERMISSION', 'Permission Violation');
+  let rows: Answer = () => rowsResponse([{ id: '7', colour: 'red' }]);
+  wire.answer = ({ method, query }) =>
+    method === 'GET' ? forbidden : /FROM thing/.test(query) ? rows : rowsResponse([]);
+  const describeThing = () => createConnectorAt(wire.url).metadata(signal, ['thing']);
+  expect(await describeThing()).toMatchObject([
+    { name: 'thing', reason: null, fields: [{ name: 'id' }, { name: 'colour', syncable: true }] },
+  ]);
+  rows = forbidden;
+  await expectErpError(describeThing(), 'forbidden');
 });
 
 describe('an account with 700 types in its catalogue', () => {

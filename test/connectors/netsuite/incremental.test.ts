@@ -144,40 +144,37 @@ describe('readPage with changedSince', () => {
   });
 });
 
-describe('scan', () => {
-  it("shows changes that don't move the modification time: an amount, a status, and a label", async () => {
-    const recordType = west.getType('invoice');
-    const fields = scannedFields(recordType).map(({ name }) => name);
-    const { rows } = await west.books.query<{ id: string; entity: string; was: string; name: string }>(
-      `select t.id, t.entity, t.foreignamountunpaid as was, c.entityid as name from ledger.transaction t join ledger.customer c on c.id = t.entity
+it("scan shows changes that don't move the modification time: an amount, a status, and a label", async () => {
+  const recordType = west.getType('invoice');
+  const fields = scannedFields(recordType).map(({ name }) => name);
+  const { rows } = await west.books.query<{ id: string; entity: string; was: string; name: string }>(
+    `select t.id, t.entity, t.foreignamountunpaid as was, c.entityid as name from ledger.transaction t join ledger.customer c on c.id = t.entity
        where t.type = 'CustInvc' and t.foreignamountunpaid > 1 order by t.id limit 1`,
-    );
-    const [open] = rows;
-    if (open === undefined) throw new Error('the data have no open invoice');
-    const id = String(open.id);
-    const scan = async () =>
-      (await west.connector.scan({ recordType, fields, ids: [id], signal })).records[0];
-    const before = await scan();
-    expect(before).toMatchObject({
-      id,
-      values: { status: 'A' },
-      labels: { entity: expect.stringContaining(open.name) },
-    });
-    expect(Number(before?.values['foreignamountunpaid'])).toBe(Number(open.was));
-    await west.books.query(
-      "update ledger.transaction set foreignamountunpaid = 0.01, status = 'B' where id = $1",
-      [id],
-    );
-    await west.books.query("update ledger.customer set entityid = 'Renamed & Co.' where id = $1", [
-      open.entity,
-    ]);
-    const after = await scan();
-    expect(after).toMatchObject({
-      values: { foreignamountunpaid: '0.01', status: 'B' },
-      labels: { entity: expect.stringContaining('Renamed & Co.'), status: expect.stringContaining('Paid') },
-    });
-    expect(after?.modifiedAt).toBe(before?.modifiedAt);
+  );
+  const [open] = rows;
+  if (open === undefined) throw new Error('the data have no open invoice');
+  const id = String(open.id);
+  const scan = async () => (await west.connector.scan({ recordType, fields, ids: [id], signal })).records[0];
+  const before = await scan();
+  expect(before).toMatchObject({
+    id,
+    values: { status: 'A' },
+    labels: { entity: expect.stringContaining(open.name) },
   });
+  expect(Number(before?.values['foreignamountunpaid'])).toBe(Number(open.was));
+  await west.books.query(
+    "update ledger.transaction set foreignamountunpaid = 0.01, status = 'B' where id = $1",
+    [id],
+  );
+  await west.books.query("update ledger.customer set entityid = 'Renamed & Co.' where id = $1", [
+    open.entity,
+  ]);
+  const after = await scan();
+  expect(after).toMatchObject({
+    values: { foreignamountunpaid: '0.01', status: 'B' },
+    labels: { entity: expect.stringContaining('Renamed & Co.'), status: expect.stringContaining('Paid') },
+  });
+  expect(after?.modifiedAt).toBe(before?.modifiedAt);
 });
 
 describe('deletedSince', () => {
@@ -233,70 +230,66 @@ describe('deletedSince', () => {
   });
 });
 
-describe('every record type of the account', () => {
-  it('can be read with all of its fields, scanned, and checked for deletions', async () => {
-    for (const recordType of await west.connector.metadata(signal)) {
-      const fields = listSyncable(recordType);
-      if (fields.length === 0) continue;
-      const page = await west.connector.readPage({ ...firstPage, recordType, fields, limit: 20 });
-      const scanned = scannedFields(recordType).map(({ name }) => name);
-      const ids = page.records.map(({ id }) => id);
-      const again = await west.connector.scan({ recordType, fields: scanned, ids, signal });
-      expect([page.rejected, again.rejected]).toEqual([[], []]);
-      expect(again.records.map(({ id, labels }) => [id, labels])).toEqual(
-        page.records.map(({ id, labels }) => [id, labels]),
-      );
-      expect(await west.connector.deletedSince({ recordType, since: new Date(), signal })).toMatchObject({
-        available: true,
-      });
-    }
-  });
+it('every record type of the account can be read with all of its fields, scanned, and checked for deletions', async () => {
+  for (const recordType of await west.connector.metadata(signal)) {
+    const fields = listSyncable(recordType);
+    if (fields.length === 0) continue;
+    const page = await west.connector.readPage({ ...firstPage, recordType, fields, limit: 20 });
+    const scanned = scannedFields(recordType).map(({ name }) => name);
+    const ids = page.records.map(({ id }) => id);
+    const again = await west.connector.scan({ recordType, fields: scanned, ids, signal });
+    expect([page.rejected, again.rejected]).toEqual([[], []]);
+    expect(again.records.map(({ id, labels }) => [id, labels])).toEqual(
+      page.records.map(({ id, labels }) => [id, labels]),
+    );
+    expect(await west.connector.deletedSince({ recordType, since: new Date(), signal })).toMatchObject({
+      available: true,
+    });
+  }
 });
 
-describe('a payment', () => {
-  it("is read with its applications, reduces the invoice's open amount, and is listed when deleted", async () => {
-    const { rows } = await west.books.query<{ id: string; entity: string }>(
-      "select id, entity from ledger.transaction where type = 'CustInvc' and status = 'A' and foreignamountunpaid > 10 order by id desc limit 1",
-    );
-    const one = String(rows[0]?.id);
-    const recordType = west.getType('customerPayment');
-    expect(recordType.fields.find(({ name }) => name === 'lines')).toMatchObject({
-      syncable: true,
-      label: 'Applications',
+it("a payment is read with its applications, reduces the invoice's open amount, and is listed when deleted", async () => {
+  const { rows } = await west.books.query<{ id: string; entity: string }>(
+    "select id, entity from ledger.transaction where type = 'CustInvc' and status = 'A' and foreignamountunpaid > 10 order by id desc limit 1",
+  );
+  const one = String(rows[0]?.id);
+  const recordType = west.getType('customerPayment');
+  expect(recordType.fields.find(({ name }) => name === 'lines')).toMatchObject({
+    syncable: true,
+    label: 'Applications',
+  });
+  const startedAt = await west.connector.now(signal);
+  const open = async () => {
+    const page = await west.connector.scan({
+      recordType: west.getType('invoice'),
+      fields: ['foreignamountunpaid'],
+      ids: [one],
+      signal,
     });
-    const startedAt = await west.connector.now(signal);
-    const open = async () => {
-      const page = await west.connector.scan({
-        recordType: west.getType('invoice'),
-        fields: ['foreignamountunpaid'],
-        ids: [one],
-        signal,
-      });
-      return Number(page.records[0]?.values['foreignamountunpaid']);
-    };
-    const before = await open();
-    const id = await write(west, 'POST', 'customerPayment', {
-      customer: { id: String(rows[0]?.entity) },
-      payment: 4.25,
-      apply: { items: [{ doc: { id: one }, apply: true, amount: 4.25 }] },
-    });
-    const fields = listSyncable(recordType);
-    const page = await west.connector.readPage({ ...firstPage, recordType, fields, changedSince: startedAt });
-    const payment = page.records.find((record) => record.id === id);
-    expect(payment).toMatchObject({
-      values: { foreigntotal: '4.25', entity: String(rows[0]?.entity) },
-      lines: [{ previousdoc: one, previoustype: 'CustInvc', foreignamount: '4.25' }],
-    });
-    expect(await open()).toBeCloseTo(before - 4.25, 2);
-    await write(west, 'DELETE', `customerPayment/${id}`);
-    expect(await open()).toBeCloseTo(before, 2);
-    expect(await west.connector.deletedSince({ recordType, since: startedAt, signal })).toMatchObject({
-      available: true,
-      deleted: expect.arrayContaining([expect.objectContaining({ id })]),
-    });
-    expect(await west.connector.readByIds({ recordType, fields, ids: [id], signal })).toMatchObject({
-      records: [],
-      rejected: [],
-    });
+    return Number(page.records[0]?.values['foreignamountunpaid']);
+  };
+  const before = await open();
+  const id = await write(west, 'POST', 'customerPayment', {
+    customer: { id: String(rows[0]?.entity) },
+    payment: 4.25,
+    apply: { items: [{ doc: { id: one }, apply: true, amount: 4.25 }] },
+  });
+  const fields = listSyncable(recordType);
+  const page = await west.connector.readPage({ ...firstPage, recordType, fields, changedSince: startedAt });
+  const payment = page.records.find((record) => record.id === id);
+  expect(payment).toMatchObject({
+    values: { foreigntotal: '4.25', entity: String(rows[0]?.entity) },
+    lines: [{ previousdoc: one, previoustype: 'CustInvc', foreignamount: '4.25' }],
+  });
+  expect(await open()).toBeCloseTo(before - 4.25, 2);
+  await write(west, 'DELETE', `customerPayment/${id}`);
+  expect(await open()).toBeCloseTo(before, 2);
+  expect(await west.connector.deletedSince({ recordType, since: startedAt, signal })).toMatchObject({
+    available: true,
+    deleted: expect.arrayContaining([expect.objectContaining({ id })]),
+  });
+  expect(await west.connector.readByIds({ recordType, fields, ids: [id], signal })).toMatchObject({
+    records: [],
+    rejected: [],
   });
 });

@@ -233,31 +233,29 @@ describe('the current day', () => {
   );
 });
 
-describe('listed ids', () => {
-  it('have a modification time where it narrows the list, null where it is unreadable', async () => {
-    wire.answer = () =>
-      rowsResponse([
-        { id: '1', lastmodifieddate: at },
-        { id: '2', lastmodifieddate: '1/2/2026' },
-      ]);
-    const list = (changedSince: Date | null) =>
-      createConnectorAt(wire.url).listIds({ ...firstPage, recordType: invoice, changedSince });
-    expect(await list(since)).toEqual({
-      listed: [
-        { id: '1', modifiedAt: at },
-        { id: '2', modifiedAt: null },
-      ],
-      hasMore: false,
-    });
-    expect(wire.seen[0]?.query).toContain(
-      `SELECT t.id AS id, ${utc('t.lastmodifieddate')} AS lastmodifieddate FROM transaction t WHERE t.type = 'CustInvc' AND`,
-    );
-    // A record without a time can't have been selected by it.
-    wire.answer = () => rowsResponse([{ id: '1', lastmodifieddate: at }, { id: '3' }]);
-    await expectErpError(list(since), 'answer', 'ANSWER_INCONSISTENT');
-    wire.seen.length = 1;
-    wire.answer = () => rowsResponse([{ id: '1' }]);
-    expect((await list(null)).listed).toEqual([{ id: '1', modifiedAt: null }]);
-    expect(wire.seen[1]?.query).toContain('SELECT t.id AS id FROM transaction t');
+it('listed ids have a modification time where it narrows the list, null where it is unreadable', async () => {
+  wire.answer = () =>
+    rowsResponse([
+      { id: '1', lastmodifieddate: at },
+      { id: '2', lastmodifieddate: '1/2/2026' },
+    ]);
+  const list = (changedSince: Date | null) =>
+    createConnectorAt(wire.url).listIds({ ...firstPage, recordType: invoice, changedSince });
+  expect(await list(since)).toEqual({
+    listed: [
+      { id: '1', modifiedAt: at },
+      { id: '2', modifiedAt: null },
+    ],
+    hasMore: false,
   });
+  expect(wire.seen[0]?.query).toContain(
+    `SELECT t.id AS id, ${utc('t.lastmodifieddate')} AS lastmodifieddate FROM transaction t WHERE t.type = 'CustInvc' AND`,
+  );
+  // A record without a time can't have been selected by it.
+  wire.answer = () => rowsResponse([{ id: '1', lastmodifieddate: at }, { id: '3' }]);
+  await expectErpError(list(since), 'answer', 'ANSWER_INCONSISTENT');
+  wire.seen.length = 1;
+  wire.answer = () => rowsResponse([{ id: '1' }]);
+  expect((await list(null)).listed).toEqual([{ id: '1', modifiedAt: null }]);
+  expect(wire.seen[1]?.query).toContain('SELECT t.id AS id FROM transaction t');
 });

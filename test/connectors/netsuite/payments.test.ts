@@ -159,17 +159,15 @@ describe('a payment', () => {
   });
 });
 
-describe('a refund', () => {
-  it('is applied to the payment, with the given account and method', async () => {
-    await writer().createRefund(
-      { ...order, amount: '5.10', paymentId: '900', account: '7', method: '3' },
-      signal,
-    );
-    expect(sent()?.path).toBe('/services/rest/record/v1/customerRefund');
-    expect(sent()?.body).toContain(
-      '"account":{"id":"7"},"paymentMethod":{"id":"3"},"apply":{"items":[{"doc":{"id":"900"},"apply":true,"amount":5.10}]}}',
-    );
-  });
+it('a refund is applied to the payment, with the given account and method', async () => {
+  await writer().createRefund(
+    { ...order, amount: '5.10', paymentId: '900', account: '7', method: '3' },
+    signal,
+  );
+  expect(sent()?.path).toBe('/services/rest/record/v1/customerRefund');
+  expect(sent()?.body).toContain(
+    '"account":{"id":"7"},"paymentMethod":{"id":"3"},"apply":{"items":[{"doc":{"id":"900"},"apply":true,"amount":5.10}]}}',
+  );
 });
 
 describe('a refused write', () => {

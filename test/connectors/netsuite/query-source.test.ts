@@ -118,19 +118,17 @@ describe('describeQuery', () => {
   });
 });
 
-describe('the text of a query', () => {
-  it('keeps what looks like a comment or an end within quotes, and loses comments', async () => {
-    const described = await describeQuery(
-      `SELECT /* the
+it('the text of a query keeps what looks like a comment or an end within quotes, and loses comments', async () => {
+  const described = await describeQuery(
+    `SELECT /* the
         key */ id, 'it''s -- no; comment /* at all' AS "note", (SELECT COUNT(*) FROM item) AS items -- and ) this
        FROM item /* ( */ ;
       `,
-    );
-    const { records } = await company.readAll(described);
-    expect(records[0]?.values).toMatchObject({
-      note: "it's -- no; comment /* at all",
-      items: String(records.length),
-    });
+  );
+  const { records } = await company.readAll(described);
+  expect(records[0]?.values).toMatchObject({
+    note: "it's -- no; comment /* at all",
+    items: String(records.length),
   });
 });
 
