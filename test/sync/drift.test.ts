@@ -80,11 +80,8 @@ it.each([
   [{ lines: 'lines', 'lines.x': 'text' }, { lines: 'text' }, ['retyped lines', 'vanished lines.x']],
   [{ __proto__: null, constructor: 'text' }, {}, ['vanished constructor']],
 ])('diffFieldTypes: %j → %j: %j', (from, to, expected) => {
-  expect(
-    diffFieldTypes(from as Record<string, string>, to as Record<string, string>).map(
-      ({ kind, field: name }) => `${kind} ${name}`,
-    ),
-  ).toEqual(expected);
+  const changes = diffFieldTypes(from as Record<string, string>, to as Record<string, string>);
+  expect(changes.map(({ kind, field: name }) => `${kind} ${name}`)).toEqual(expected);
 });
 
 describe('drift', () => {

@@ -18,29 +18,26 @@ import { useSync } from './site.ts';
 const site = useSync();
 
 const head = (name: string, more: Partial<RecordTypeHead> = {}): RecordTypeHead => ({
-  ...{
-    name,
-    label: `Label of ${name}`,
-    family: 'list',
-    custom: false,
-    table: null,
-    source: 'catalogue',
-    syncable: null,
-    reason: null,
-  },
+  name,
+  label: `Label of ${name}`,
+  family: 'list',
+  custom: false,
+  table: null,
+  source: 'catalogue',
+  syncable: null,
+  reason: null,
   ...more,
 });
 const known: RecordTypeMetadata = {
-  ...{
-    name: 'thing',
-    label: 'Thing',
-    table: 'thing',
-    source: 'probe',
-    idType: 'integer',
-    openWhen: null,
-    modifiedField: null,
-  },
-  ...{ linesModifiedField: null, shownAs: { number: null, name: 'name', date: null, amount: null } },
+  name: 'thing',
+  label: 'Thing',
+  table: 'thing',
+  source: 'probe',
+  idType: 'integer',
+  openWhen: null,
+  modifiedField: null,
+  linesModifiedField: null,
+  shownAs: { number: null, name: 'name', date: null, amount: null },
   fields: [field('id', 'integer'), field('name')],
 };
 const other = (name: string, more: Partial<RecordTypeMetadata> = {}): RecordTypeMetadata => ({
@@ -66,13 +63,11 @@ function account(base: Connector, names: readonly string[]): Account {
       ...base,
       discover: async () => made.heads,
       account: async () => ({
-        ...{
-          hasSubsidiaries: true,
-          hasCurrencies: null,
-          baseCurrency: 'GBP',
-          accountingBooks: null,
-          utcOffsetMinutes: -480,
-        },
+        hasSubsidiaries: true,
+        hasCurrencies: null,
+        baseCurrency: 'GBP',
+        accountingBooks: null,
+        utcOffsetMinutes: -480,
       }),
       metadata: async (_signal, only) => {
         made.asked.push(only ?? null);

@@ -202,11 +202,8 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
     });
     expect(findField(getType('accounttype'), 'ownId')).toMatchObject({ type: 'text', syncable: true });
     expect(getType('partner').family).toBe('entity');
-    expect(
-      all()
-        .filter(({ reading }) => reading?.curated === true)
-        .map(({ name }) => name),
-    ).toEqual(nine);
+    const curated = all().filter(({ reading }) => reading?.curated === true);
+    expect(curated.map(({ name }) => name)).toEqual(nine);
   });
 
   it('can read all that it describes', async () => {

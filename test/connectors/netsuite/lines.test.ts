@@ -98,10 +98,9 @@ describe('the lines of a document', () => {
   it('continue behind the last line, over as many responses as necessary', async () => {
     serveDocuments([900, 900, 900]);
     const page = await read();
-    expect(page.records.map(({ lines }) => lines?.length)).toEqual([900, 900, 900]);
-    expect(
-      page.records.every(({ lines }) => lines?.every((each, index) => each['id'] === String(index + 1))),
-    ).toBe(true);
+    expect(page.records).toHaveLength(3);
+    const inOrder = Array.from({ length: 900 }, (_unused, index) => String(index + 1));
+    for (const { lines } of page.records) expect(lines?.map(({ id }) => id)).toEqual(inOrder);
     expect(
       wire.seen.filter(({ query }) => isLines(query)).map(({ query }) => /IN \(([^)]*)\)/.exec(query)?.[1]),
     ).toEqual(['0, 1, 2', '1, 2', '2']);

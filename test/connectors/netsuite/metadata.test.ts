@@ -189,11 +189,8 @@ describe('metadata', () => {
     expect(scanned).toEqual(
       expect.arrayContaining(['foreignamountunpaid', 'status', 'closedate', 'voided', 'entity', 'currency']),
     );
-    expect(
-      scanned.filter((name) =>
-        ['tranid', 'foreigntotal', 'lines', 'daysopen', 'lastmodifieddate'].includes(name),
-      ),
-    ).toEqual([]);
+    for (const name of ['tranid', 'foreigntotal', 'lines', 'daysopen', 'lastmodifieddate'])
+      expect(scanned).not.toContain(name);
     const ofVendors = scannedFields(vendor).map(({ name }) => name);
     expect(ofVendors).toEqual(['category', 'currency', 'terms', 'subsidiary']);
   });
@@ -230,11 +227,8 @@ describe('metadata', () => {
       ['entityid', 'lastname', null, null],
       ['entityid', 'company', null, null],
     ]);
-    expect(
-      [...types]
-        .map(([name, { linesModifiedField }]) => [name, linesModifiedField])
-        .filter(([, field]) => field !== null),
-    ).toEqual([
+    const lineTimes = [...types].map(([name, { linesModifiedField }]) => [name, linesModifiedField]);
+    expect(lineTimes.filter(([, field]) => field !== null)).toEqual([
       ['invoice', 'linelastmodifieddate'],
       ['creditMemo', 'linelastmodifieddate'],
       ['salesOrder', 'linelastmodifieddate'],
@@ -343,11 +337,8 @@ describe('metadata', () => {
     expect(findField(types.get('invoice'), 'subsidiary')?.reason).toBe(
       "NetSuite refuses it for this role: Unknown identifier 'SUBSIDIARY'.",
     );
-    expect(
-      findField(types.get('invoice'), 'lines')
-        ?.fields?.filter(({ syncable }) => !syncable)
-        .map(({ name }) => name),
-    ).toEqual(['units']);
+    const { fields: lineFields = [] } = findField(types.get('invoice'), 'lines') ?? {};
+    expect(lineFields.filter(({ syncable }) => !syncable)).toMatchObject([{ name: 'units' }]);
     expect(wire.seen.length).toBeLessThan(75);
   });
 

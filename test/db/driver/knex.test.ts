@@ -19,6 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => knex.destroy());
 
+const reworded = 'knex words this failure differently: see src/db/driver/error-messages.ts';
 const catchMessage = (work: PromiseLike<unknown>): Promise<string> =>
   Promise.resolve(work).then(() => 'no error', String);
 
@@ -65,10 +66,7 @@ describe('knex', () => {
     const running = catchMessage(knex.raw('select pg_sleep(60)'));
     await until(async () => knexPoolUsage(knex).used === 1);
     socket.destroy();
-    expect(
-      await running,
-      'knex words this failure differently: see src/db/driver/error-messages.ts',
-    ).toSatisfy(isConnectionLost);
+    expect(await running, reworded).toSatisfy(isConnectionLost);
   });
 
   it('reports that all its connections are in use by a message of its own', async () => {
@@ -80,8 +78,6 @@ describe('knex', () => {
     );
     await tx.rollback();
     await hurried.destroy();
-    expect(message, 'knex words this failure differently: see src/db/driver/error-messages.ts').toSatisfy(
-      isConnectTimeout,
-    );
+    expect(message, reworded).toSatisfy(isConnectTimeout);
   });
 });

@@ -57,14 +57,9 @@ describe('a client of pg', () => {
       connection: Record<string, Record<string, string | undefined>>;
     };
     await client.query(named);
-    expect(
-      connection['parsedStatements']?.['canary'],
-      'pg no longer has connection.parsedStatements: see forgetPrepared',
-    ).toBe(named.text);
-    expect(
-      connection,
-      'pg no longer has connection.submittedNamedStatements: see forgetPrepared',
-    ).toHaveProperty('submittedNamedStatements');
+    const changed = 'pg keeps prepared statements elsewhere: see forgetPrepared';
+    expect(connection['parsedStatements']?.['canary'], changed).toBe(named.text);
+    expect(connection, changed).toHaveProperty('submittedNamedStatements');
     await client.query('deallocate canary');
     await expect(
       client.query(named),
@@ -73,10 +68,7 @@ describe('a client of pg', () => {
       code: '26000',
     });
     forgetPrepared(client, 'canary');
-    expect(
-      (await client.query(named)).rows,
-      'pg keeps prepared statements elsewhere: see forgetPrepared',
-    ).toEqual([{ one: 1 }]);
+    expect((await client.query(named)).rows, changed).toEqual([{ one: 1 }]);
   });
 
   it('sends the settings and connects to the host that it has when it connects', async () => {
