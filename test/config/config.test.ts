@@ -289,9 +289,7 @@ describe('readConfig', () => {
     ['NODE_ENV', 'staging'],
     ['METRICS_PORT', '70000'],
     ['SHUTDOWN_DRAIN_SECONDS', '25'],
-  ])('rejects %s=%s', (name, value) => {
-    expect(listProblems({ [name]: value })).toEqual([name]);
-  });
+  ])('rejects %s=%s', (name, value) => expect(listProblems({ [name]: value })).toEqual([name]));
 
   it.each([
     ['true', true],

@@ -17,9 +17,7 @@ describe('a file name', () => {
     ['console.csv', 'console.csv'],
     ['///.csv', 'records.csv'],
     ['', 'records'],
-  ])('of "%s" is "%s"', (name, expected) => {
-    expect(safeFileName(name)).toBe(expected);
-  });
+  ])('of "%s" is "%s"', (name, expected) => expect(safeFileName(name)).toBe(expected));
 
   it('is cut between letters, within the 255 bytes that file systems allow', () => {
     const name = safeFileName(`${'क्षि'.repeat(100)}.csv`);

@@ -66,9 +66,7 @@ async function startFarAddress(delayMs: number) {
   });
   return {
     port: await listenLocally(server),
-    setFrozen: (value: boolean) => {
-      isFrozen = value;
-    },
+    setFrozen: (value: boolean) => void (isFrozen = value),
     close: () => {
       for (const socket of sockets) socket.destroy();
       server.close();

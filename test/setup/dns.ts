@@ -142,9 +142,7 @@ export async function startDns(): Promise<DnsServer> {
     address: `127.0.0.1:${port}`,
     asked,
     set: (name, behaviour) => void behaviours.set(name, behaviour),
-    onAsked: (given) => {
-      listener = given;
-    },
+    onAsked: (given) => void (listener = given),
     stop: async () => {
       for (const socket of sockets) socket.destroy();
       await Promise.all([

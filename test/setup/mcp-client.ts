@@ -41,24 +41,14 @@ export function selfRegistering(
       ...metadata,
     },
     clientInformation: () => kept.client,
-    saveClientInformation: (client) => {
-      kept.client = client;
-    },
+    saveClientInformation: (client) => void (kept.client = client),
     tokens: () => kept.tokens,
-    saveTokens: (tokens) => {
-      kept.tokens = tokens;
-    },
+    saveTokens: (tokens) => void (kept.tokens = tokens),
     discoveryState: () => kept.discovery,
-    saveDiscoveryState: (discovery) => {
-      kept.discovery = discovery;
-    },
-    saveCodeVerifier: (verifier) => {
-      kept.verifier = verifier;
-    },
+    saveDiscoveryState: (discovery) => void (kept.discovery = discovery),
+    saveCodeVerifier: (verifier) => void (kept.verifier = verifier),
     codeVerifier: () => kept.verifier,
-    redirectToAuthorization: ({ href }) => {
-      kept.opened = href;
-    },
+    redirectToAuthorization: ({ href }) => void (kept.opened = href),
   };
 }
 

@@ -146,9 +146,7 @@ export async function startScriptedServer(
     messages,
     commands,
     stalled,
-    react: (step, reaction) => {
-      reactions[step] = reaction;
-    },
+    react: (step, reaction) => void (reactions[step] = reaction),
     hangUp,
     close: async () => {
       hangUp();

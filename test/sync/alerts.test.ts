@@ -58,9 +58,7 @@ const toAll = (subject: string): string[] => recipients.map((to) => `${to}: ${su
 const fails = (kind: 'forbidden' | 'credentials', code = 'NOT_ALLOWED'): void => {
   fixture.erp.failAll(erpError(kind, code));
 };
-const works = (): void => {
-  fixture.erp.onCall = () => undefined;
-};
+const works = (): void => void (fixture.erp.onCall = () => undefined);
 
 describe('an alert', () => {
   it('is sent for the first failed run, not for the next ones, and then for the recovery', async () => {

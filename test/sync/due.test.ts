@@ -112,9 +112,7 @@ describe('day and weekday', () => {
     ['0 6 * * 1', '01-05 01-12 01-19 01-26'],
     ['0 6 15 * *', '01-15 02-15 03-15 04-15'],
     ['0 6 ? * 1', '01-05 01-12 01-19 01-26'],
-  ])('%s comes due on %s', (schedule, expected) => {
-    expect(days(schedule)).toBe(expected);
-  });
+  ])('%s comes due on %s', (schedule, expected) => expect(days(schedule)).toBe(expected));
 });
 
 describe('findScheduleProblem', () => {
@@ -133,17 +131,12 @@ describe('findScheduleProblem', () => {
     const message = 'never comes due: no date matches all of its fields';
     expect(findScheduleProblem('0 0 31 2 *', 'UTC')).toEqual({ path: 'schedule', message });
   });
-  it.each(['*/15 * * * *', '0 2 * * 1-5', '0 0 29 2 *', '5,35 8-18 * * *'])(
-    '%s is a schedule',
-    (schedule) => {
-      expect(findScheduleProblem(schedule, 'Europe/London')).toBeNull();
-    },
+  it.each(['*/15 * * * *', '0 2 * * 1-5', '0 0 29 2 *', '5,35 8-18 * * *'])('%s is a schedule', (schedule) =>
+    expect(findScheduleProblem(schedule, 'Europe/London')).toBeNull(),
   );
   it.each(['* * * * * *', 'every day', '61 * * * *', '@hourly', '2099-01-01T00:00:00', '', '* * * *'])(
     '"%s" is none',
-    (schedule) => {
-      expect(findScheduleProblem(schedule, 'UTC')?.path).toBe('schedule');
-    },
+    (schedule) => expect(findScheduleProblem(schedule, 'UTC')?.path).toBe('schedule'),
   );
   it('reports an invalid time zone', () => {
     expect(findScheduleProblem('0 2 * * *', 'Mars/Olympus')?.path).toBe('timezone');

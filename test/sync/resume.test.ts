@@ -69,9 +69,7 @@ beforeAll(async () => {
 });
 
 describe('an interrupted incremental run', () => {
-  it('sends requests to the ERP in the order of its steps', () => {
-    expect(calls).toEqual(questions);
-  });
+  it('sends requests to the ERP in the order of its steps', () => expect(calls).toEqual(questions));
 
   it.each(questions.map((operation, n): [number, string] => [n, operation]))(
     'goes on after a worker that is lost at question %i, %s, and ends the same',

@@ -108,9 +108,7 @@ describe('describeFailure', () => {
   );
   it.each([pgError('53100'), new Error('could not extend file "base/5/1": File too large')])(
     'a full disk is reported as such',
-    (error) => {
-      expect(describeFailure(error).code).toBe('DATABASE_FULL');
-    },
+    (error) => expect(describeFailure(error).code).toBe('DATABASE_FULL'),
   );
   it("a caller's error code is not an SQLSTATE", () => {
     expect(describeFailure(new AppError('VALIDATION_ERROR', 'x')).code).toBe('INTERNAL');
