@@ -43,7 +43,7 @@ async function fixtureWith(
   return { fixture, api: await site.api(fixture) };
 }
 
-type Progress = { readonly phase: string; readonly done: number };
+type Progress = { readonly phase?: string; readonly done?: number };
 /**
  * Every call of this operation takes five seconds of the process's time; the nth is not answered before `finish`,
  * which returns the ended run. Resolves with the run once it is as far as this.
@@ -52,7 +52,7 @@ async function holdAt(
   { fixture, api }: Awaited<ReturnType<typeof fixtureWith>>,
   operation: Call['operation'],
   nth: number,
-  isThere: (progress: Progress) => boolean,
+  wanted: Progress,
   id?: string,
 ) {
   const gate = Promise.withResolvers<void>();
@@ -66,7 +66,9 @@ async function holdAt(
   const driven = fixture.drive(runId);
   const run = await until(async () => {
     const { body } = await api('get', `/sync-runs/${runId}`);
-    return body.progress !== null && isThere(body.progress) ? body : undefined;
+    const { progress } = body;
+    const isThere = Object.entries(wanted).every(([name, value]) => progress?.[name] === value);
+    return isThere ? body : undefined;
   }, 'this progress');
   const finish = () => {
     gate.resolve();
@@ -81,7 +83,7 @@ describe('the progress of a full run', () => {
     const { fixture, api } = await fixtureWith(100);
     const id = await fixture.queue();
     // The third page is requested while the second one is written: twenty records in fifteen seconds.
-    const { run, finish } = await holdAt({ fixture, api }, 'readPage', 3, ({ done }) => done === 20, id);
+    const { run, finish } = await holdAt({ fixture, api }, 'readPage', 3, { done: 20 }, id);
     const progress = {
       phase: 'reading',
       fetched: 20,
@@ -103,7 +105,7 @@ describe('the progress of a full run', () => {
 
   it('has no time left before a page was read', async () => {
     const { fixture, api } = await fixtureWith(30);
-    const { run, finish } = await holdAt({ fixture, api }, 'readPage', 1, ({ phase }) => phase === 'reading');
+    const { run, finish } = await holdAt({ fixture, api }, 'readPage', 1, { phase: 'reading' });
     expect(run.progress).toMatchObject({ done: 0, expected: 30, percent: 0, estimatedSecondsLeft: null });
     await finish();
   });
@@ -121,7 +123,7 @@ describe('the progress of a full run', () => {
       progress: { done: 50, expected: 100, percent: 50, estimatedSecondsLeft: null },
     });
     clock.advance(3_600_000);
-    const { run, finish } = await holdAt({ fixture, api }, 'readPage', 3, ({ done }) => done === 70, id);
+    const { run, finish } = await holdAt({ fixture, api }, 'readPage', 3, { done: 70 }, id);
     // Twenty records in fifteen seconds again, and thirty to go: 22.5 seconds.
     expect(run.progress).toMatchObject({ done: 70, expected: 100, percent: 70, estimatedSecondsLeft: 23 });
     expect(await finish()).toMatchObject({ status: 'succeeded', counts: { inserted: 100 } });
@@ -142,7 +144,7 @@ describe('the progress of a full run', () => {
       fixture.erp.claimedCount = null;
       return 15;
     };
-    const { run, finish } = await holdAt({ fixture, api }, 'readPage', 4, ({ done }) => done === 30);
+    const { run, finish } = await holdAt({ fixture, api }, 'readPage', 4, { done: 30 });
     expect(run.progress).toMatchObject({ done: 30, expected: 30, percent: 100, estimatedSecondsLeft: null });
     expect(await finish()).toMatchObject({ status: 'succeeded', counts: { inserted: 40 } });
   });
@@ -152,12 +154,8 @@ describe('the progress of a full run', () => {
     const { fixture, api } = await fixtureWith(2_500);
     fixture.erp.claimedCount = () => (countCalls(fixture, 'readPage') === 0 ? 2_500 : 2_501);
     fixture.erp.records.delete('7');
-    const { run, finish } = await holdAt(
-      { fixture, api },
-      'listIds',
-      2,
-      ({ phase, done }) => phase === 'proving' && done === 1_000,
-    );
+    const wanted = { phase: 'proving', done: 1_000 };
+    const { run, finish } = await holdAt({ fixture, api }, 'listIds', 2, wanted);
     expect(run.progress).toMatchObject({
       fetched: 2_499,
       done: 1_000,
@@ -187,13 +185,8 @@ describe('the progress of an incremental run', () => {
         return { records: 40, withChangedLines: null };
       },
     });
-    const { run, finish } = await holdAt(
-      { fixture, api },
-      'readPage',
-      3,
-      ({ done }) => done === 20,
-      await fixture.queue('incremental'),
-    );
+    const id = await fixture.queue('incremental');
+    const { run, finish } = await holdAt({ fixture, api }, 'readPage', 3, { done: 20 }, id);
     expect(run).toMatchObject({
       mode: 'incremental',
       progress: { done: 20, expected: 40, percent: 50, estimatedSecondsLeft: 15 },
@@ -220,13 +213,9 @@ describe('the progress of an incremental run', () => {
     ctx = withPages(1_000);
     const { fixture, api } = await due(2_500);
     fixture.erp.today = '2000-01-01';
-    const { run, finish } = await holdAt(
-      { fixture, api },
-      'scan',
-      2,
-      ({ phase, done }) => phase === 'proving' && done === 1_000,
-      await fixture.queue('incremental'),
-    );
+    const id = await fixture.queue('incremental');
+    const wanted = { phase: 'proving', done: 1_000 };
+    const { run, finish } = await holdAt({ fixture, api }, 'scan', 2, wanted, id);
     expect(run.progress).toMatchObject({ done: 1_000, expected: 2_500, percent: 40 });
     expect(await finish()).toMatchObject({ status: 'succeeded' });
   });

@@ -36,6 +36,19 @@ const request = (fixture: SyncFixture, requests: number, rolling = 0) =>
       .update({ requests, rolling_requests: rolling }),
   );
 
+/** Works on the next run with a connector that sends a request before each call of this method. */
+async function workSending({ erp: { connector }, claim }: SyncFixture, method: 'readPage' | 'count') {
+  const own: Ctx = { ...site.ctx, fetch: async () => ({ status: 200, headers: {}, text: '', parts: [] }) };
+  const work = connector[method] as (...given: readonly unknown[]) => Promise<unknown>;
+  await workOnRun(own, await claim(), noSignal, async (tenant) => ({
+    ...connector,
+    [method]: async (...given: readonly unknown[]) => {
+      await tenant.fetch('https://erp.example', { timeoutMs: 1, maxBytes: 1 });
+      return work(...given);
+    },
+  }));
+}
+
 describe('a pass', () => {
   it('begins after half the period, reads a page in each run, and ends with the last record', async () => {
     const fixture = await loaded(25);
@@ -124,17 +137,9 @@ describe('the cursor', () => {
 });
 
 describe('the pace', () => {
-  /** A connector that sends a request for each page of a pass. */
   async function rollCounting(fixture: SyncFixture) {
-    const own: Ctx = { ...site.ctx, fetch: async () => ({ status: 200, headers: {}, text: '', parts: [] }) };
     const id = await fixture.queue('incremental');
-    await workOnRun(own, await fixture.claim(), noSignal, async (tenant) => ({
-      ...fixture.erp.connector,
-      readPage: async (page) => {
-        await tenant.fetch('https://erp.example', { timeoutMs: 1, maxBytes: 1 });
-        return fixture.erp.connector.readPage(page);
-      },
-    }));
+    await workSending(fixture, 'readPage');
     const run = await fixture.row(id);
     expect(run).toMatchObject({ status: 'succeeded', mode: 'incremental' });
     return { run, slice: findSlice(run) };
@@ -165,24 +170,14 @@ describe('the pace', () => {
 
 it('the number of requests of a run with several attempts is their sum, and that of a failed run is kept', async () => {
   const fixture = await loaded(5);
-  const own: Ctx = { ...site.ctx, fetch: async () => ({ status: 200, headers: {}, text: '', parts: [] }) };
-  let fails = 1;
-  const attempt = async () =>
-    workOnRun(own, await fixture.claim(), noSignal, async (tenant) => ({
-      ...fixture.erp.connector,
-      count: async (recordType, signal) => {
-        await tenant.fetch('https://erp.example', { timeoutMs: 1, maxBytes: 1 });
-        fails -= 1;
-        if (fails >= 0) throw erpError(fails === 5 ? 'forbidden' : 'down', 'REFUSED');
-        return fixture.erp.connector.count(recordType, signal);
-      },
-    }));
+  const attempt = () => workSending(fixture, 'count');
+  fixture.erp.failOnce('count', erpError('down', 'REFUSED'));
   const resumed = await fixture.queue('incremental');
   await attempt();
   expect(await fixture.row(resumed)).toMatchObject({ status: 'waiting', requests: 1 });
   await attempt();
   expect(await fixture.row(resumed)).toMatchObject({ status: 'succeeded', attempt: 2, requests: 2 });
-  fails = 6;
+  fixture.erp.failOnce('count', erpError('forbidden', 'REFUSED'));
   const failed = await fixture.queue('incremental');
   await attempt();
   expect(await fixture.row(failed)).toMatchObject({ status: 'failed', requests: 1 });

@@ -8,7 +8,7 @@ import {
   json,
   rowsResponse,
   signal,
-  startWire,
+  useWire,
 } from './wire.ts';
 
 const recordType = getMetadata('customer');
@@ -114,52 +114,44 @@ describe('createAccountLimits', () => {
 });
 
 describe('several connectors to one account', () => {
+  const wire = useWire();
+  const other = useWire();
+
   it('share the limit for every spelling of the account id, and not with other accounts', async () => {
-    const wire = await startWire();
-    const other = await startWire();
-    try {
-      const one = rowsResponse([{ n: '1' }]);
-      const [usual, apart] = [concurrencyProbe(2, one), concurrencyProbe(2, one)];
-      wire.answer = usual.answer;
-      other.answer = apart.answer;
-      const here = createConnectors([
-        { url: wire.url, accountId: '1234567_SB1' },
-        { url: `${wire.url}/`, accountId: '1234567-sb1' },
-        { url: wire.url, accountId: '1234567_sb1' },
-      ]);
-      const [there] = createConnectors([{ url: other.url, accountId: '7654321' }]);
-      await Promise.all(
-        [...here, ...here, ...here, there, there].map((connector) => connector?.count(recordType, signal)),
-      );
-      expect([usual.maxConcurrent(), apart.maxConcurrent()]).toEqual([2, 2]);
-    } finally {
-      await Promise.all([wire.stop(), other.stop()]);
-    }
+    const one = rowsResponse([{ n: '1' }]);
+    const [usual, apart] = [concurrencyProbe(2, one), concurrencyProbe(2, one)];
+    wire.answer = usual.answer;
+    other.answer = apart.answer;
+    const here = createConnectors([
+      { url: wire.url, accountId: '1234567_SB1' },
+      { url: `${wire.url}/`, accountId: '1234567-sb1' },
+      { url: wire.url, accountId: '1234567_sb1' },
+    ]);
+    const [there] = createConnectors([{ url: other.url, accountId: '7654321' }]);
+    await Promise.all(
+      [...here, ...here, ...here, there, there].map((connector) => connector?.count(recordType, signal)),
+    );
+    expect([usual.maxConcurrent(), apart.maxConcurrent()]).toEqual([2, 2]);
   });
 
   it('send no request that is aborted while waiting, and continue with the others', async () => {
-    const wire = await startWire();
-    try {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      wire.answer = async (_seen, response) => {
-        await promise;
-        return json(response, 200, rowsResponse([{ n: '1' }]));
-      };
-      const [first, second, third] = createConnectors(
-        Array.from({ length: 3 }, () => ({ url: wire.url, accountId: '1234567' })),
-      );
-      const aborting = new AbortController();
-      const running = [first, second].map((connector) => connector?.count(recordType, signal));
-      while (wire.seen.length < 2) await sleep(5);
-      const waiting = third?.count(recordType, aborting.signal);
-      const behind = first?.count(recordType, signal);
-      aborting.abort(new Error('the lease was lost'));
-      await expect(waiting).rejects.toThrow('the lease was lost');
-      resolve();
-      expect(await Promise.all([...running, behind])).toEqual([1, 1, 1]);
-      expect(wire.seen).toHaveLength(3);
-    } finally {
-      await wire.stop();
-    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    wire.answer = async (_seen, response) => {
+      await promise;
+      return json(response, 200, rowsResponse([{ n: '1' }]));
+    };
+    const [first, second, third] = createConnectors(
+      Array.from({ length: 3 }, () => ({ url: wire.url, accountId: '1234567' })),
+    );
+    const aborting = new AbortController();
+    const running = [first, second].map((connector) => connector?.count(recordType, signal));
+    while (wire.seen.length < 2) await sleep(5);
+    const waiting = third?.count(recordType, aborting.signal);
+    const behind = first?.count(recordType, signal);
+    aborting.abort(new Error('the lease was lost'));
+    await expect(waiting).rejects.toThrow('the lease was lost');
+    resolve();
+    expect(await Promise.all([...running, behind])).toEqual([1, 1, 1]);
+    expect(wire.seen).toHaveLength(3);
   });
 });
