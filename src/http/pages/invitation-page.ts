@@ -3,9 +3,9 @@
 // accepts.
 import path from 'node:path';
 import type { RequestHandler } from 'express';
-import { type PageAssets, webFolder } from './page-assets.ts';
+import { type PageAssets, webFolders } from './page-assets.ts';
 import { servePage } from './static-page.ts';
 
 /** Mount it for GET /invitations/accept. */
 export const createInvitationPage = ({ address }: PageAssets): RequestHandler =>
-  servePage(path.join(webFolder, 'invitations', 'accept.html'), address);
+  servePage(path.join(webFolders.invitations, 'accept.html'), address);

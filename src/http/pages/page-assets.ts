@@ -8,17 +8,22 @@ import type { RequestHandler } from 'express';
 import type { SmallPageFiles } from './small-page.ts';
 import { type Asset, assetsVersion, readAsset, serveAssets } from './static-page.ts';
 
-export const webFolder = fileURLToPath(new URL('../../../web/', import.meta.url));
-const folders = ['shared', 'welcome', 'invitations', 'payments', 'reference'];
+export const webFolders = {
+  shared: fileURLToPath(new URL('../../../web/shared/', import.meta.url)),
+  welcome: fileURLToPath(new URL('../../../web/welcome/', import.meta.url)),
+  invitations: fileURLToPath(new URL('../../../web/invitations/', import.meta.url)),
+  payments: fileURLToPath(new URL('../../../web/payments/', import.meta.url)),
+  reference: fileURLToPath(new URL('../../../web/reference/', import.meta.url)),
+};
 const served = new Set(['.css', '.js', '.svg', '.woff2']);
 const packages = createRequire(import.meta.url);
 
-/** Such as `shared/tokens.css`. */
-const listFiles = (folder: string): string[] =>
-  readdirSync(path.join(webFolder, folder), { recursive: true, encoding: 'utf8' })
+/** The files of a folder, by names such as `shared/tokens.css`. */
+const readFolder = ([folder, at]: readonly [string, string]): [string, Asset][] =>
+  readdirSync(at, { recursive: true, encoding: 'utf8' })
     .filter((name) => served.has(path.extname(name)))
-    .map((name) => `${folder}/${name.split(path.sep).join('/')}`)
-    .sort();
+    .sort()
+    .map((name) => [`${folder}/${name.split(path.sep).join('/')}`, readAsset(path.join(at, name))]);
 
 export type PageAssets = {
   /** Mount it at /assets. */
@@ -31,9 +36,7 @@ export type PageAssets = {
 /** Throws when a file can't be read. */
 export function readPageAssets(): PageAssets {
   const assets = new Map<string, Asset>([
-    ...folders
-      .flatMap(listFiles)
-      .map((name): [string, Asset] => [name, readAsset(path.join(webFolder, name))]),
+    ...Object.entries(webFolders).flatMap(readFolder),
     ['reference/marked.esm.js', readAsset(packages.resolve('marked'))],
   ]);
   const version = assetsVersion(assets);

@@ -3,7 +3,7 @@
 // reader's own credentials.
 import path from 'node:path';
 import type { RequestHandler } from 'express';
-import { type PageAssets, webFolder } from './page-assets.ts';
+import { type PageAssets, webFolders } from './page-assets.ts';
 import { servePage } from './static-page.ts';
 
 /** Mount each page for GET at the address of its OpenAPI document plus `/preview`. */
@@ -12,6 +12,6 @@ export function createReferencePages({ address }: PageAssets): {
   public: RequestHandler;
 } {
   const page = (name: string): RequestHandler =>
-    servePage(path.join(webFolder, 'reference', `${name}.html`), address);
+    servePage(path.join(webFolders.reference, `${name}.html`), address);
   return { platform: page('platform'), public: page('public') };
 }

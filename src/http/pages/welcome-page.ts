@@ -11,7 +11,7 @@ import { hasSignInPage } from '../../identity/sign-in.ts';
 import { allowsSignInLinks } from '../../identity/sign-in-link.ts';
 import { sessionCookies } from '../cookies.ts';
 import type { FailureLimit } from '../failure-limit.ts';
-import { type PageAssets, webFolder } from './page-assets.ts';
+import { type PageAssets, webFolders } from './page-assets.ts';
 import { serveText } from './static-page.ts';
 
 const demoEntrance = `<form method="post" action="/auth/demo"><button type="submit" class="main">Open the console as the demo's owner</button></form>
@@ -40,7 +40,7 @@ export function createWelcomePage(
   { address }: PageAssets,
   findDemo: DemoOf,
 ): { page: RequestHandler; openReference: RequestHandler } {
-  const template = readFileSync(path.join(webFolder, 'welcome', 'welcome.html'), 'utf8').replaceAll(
+  const template = readFileSync(path.join(webFolders.welcome, 'welcome.html'), 'utf8').replaceAll(
     '{{assets}}',
     address,
   );

@@ -1,5 +1,6 @@
 // Plots as SVG, drawn with attributes only: the page's policy allows no inline style. Each has a table of the
 // same values for those who don't see it.
+import type { TargetedPointerEvent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { formatNumber } from '../format.ts';
 import { go } from '../router.ts';
@@ -55,60 +56,74 @@ type BarsProps = {
   /** A value of the vertical axis. */
   format?: (value: number) => string;
 };
+type Choice = { readonly active: number | undefined; readonly choose: (at: number | undefined) => void };
 
-/**
- * Bars from left to right with their axis. The pointer or the arrow keys choose one, whose title takes the
- * place of the ends; a click or Enter follows its link.
- */
-export function Bars({ bars, label, ends, format = formatNumber }: BarsProps) {
-  const [active, setActive] = useState<number>();
-  const top = roundUp(Math.max(1, ...bars.map(sum)));
+/** The bars, of which the pointer or the arrow keys choose one; a click or Enter follows its link. */
+function Area({
+  bars,
+  label,
+  top,
+  active,
+  choose,
+}: Pick<BarsProps, 'bars' | 'label'> & Choice & { top: number }) {
   const columns = Math.max(bars.length, minBars);
   const shown = active === undefined ? undefined : bars[active];
-  const move = (by: number): void =>
-    setActive(Math.min(bars.length - 1, Math.max(0, (active ?? (by > 0 ? -1 : bars.length)) + by)));
   const follow = (): void => {
     if (shown?.href !== undefined) go(shown.href);
   };
+  const chooseAt = ({ currentTarget, clientX }: TargetedPointerEvent<HTMLDivElement>): void => {
+    const { left, width } = currentTarget.getBoundingClientRect();
+    const at = Math.floor(((clientX - left) / width) * columns);
+    choose(at < bars.length ? at : undefined);
+  };
+  const press = (event: KeyboardEvent): void => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (event.key === 'Enter') follow();
+    if (by === undefined) return;
+    event.preventDefault();
+    const from = active ?? (by > 0 ? -1 : bars.length);
+    choose(Math.min(bars.length - 1, Math.max(0, from + by)));
+  };
+  return (
+    <div
+      role="slider"
+      aria-label={label}
+      aria-valuemin={1}
+      aria-valuemax={bars.length}
+      aria-valuenow={(active ?? bars.length - 1) + 1}
+      aria-valuetext={(shown ?? bars.at(-1))?.title ?? ''}
+      tabIndex={0}
+      class={shown?.href === undefined ? undefined : 'leads'}
+      onPointerMove={chooseAt}
+      onPointerLeave={() => choose(undefined)}
+      onBlur={() => choose(undefined)}
+      onClick={follow}
+      onKeyDown={press}
+    >
+      <svg viewBox={`0 0 ${columns * step} ${height}`} preserveAspectRatio="none" aria-hidden="true">
+        <path class="grid" d={`M0 .5H${columns * step}M0 ${height / 2}H${columns * step}`} />
+        {bars.map((bar, at) => (
+          <Column key={bar.key} bar={bar} at={at} top={top} isActive={at === active} />
+        ))}
+      </svg>
+    </div>
+  );
+}
+
+/** Bars from left to right with their axis. The title of the chosen one takes the place of the ends. */
+export function Bars({ bars, label, ends, format = formatNumber }: BarsProps) {
+  const [active, choose] = useState<number>();
+  const top = roundUp(Math.max(1, ...bars.map(sum)));
+  const shown = active === undefined ? undefined : bars[active];
   return (
     <figure class="plot">
       <div class="plot-area">
         <div class="axis" aria-hidden="true">
-          <span>{format(top)}</span>
-          <span>{format(top / 2)}</span>
-          <span>{format(0)}</span>
+          {[top, top / 2, 0].map((value) => (
+            <span key={value}>{format(value)}</span>
+          ))}
         </div>
-        <div
-          role="slider"
-          aria-label={label}
-          aria-valuemin={1}
-          aria-valuemax={bars.length}
-          aria-valuenow={(active ?? bars.length - 1) + 1}
-          aria-valuetext={(shown ?? bars.at(-1))?.title ?? ''}
-          tabIndex={0}
-          class={shown?.href === undefined ? undefined : 'leads'}
-          onPointerMove={({ currentTarget, clientX }) => {
-            const { left, width } = currentTarget.getBoundingClientRect();
-            const at = Math.floor(((clientX - left) / width) * columns);
-            setActive(at < bars.length ? at : undefined);
-          }}
-          onPointerLeave={() => setActive(undefined)}
-          onBlur={() => setActive(undefined)}
-          onClick={follow}
-          onKeyDown={(event) => {
-            if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
-              event.preventDefault();
-              move(event.key === 'ArrowRight' ? 1 : -1);
-            } else if (event.key === 'Enter') follow();
-          }}
-        >
-          <svg viewBox={`0 0 ${columns * step} ${height}`} preserveAspectRatio="none" aria-hidden="true">
-            <path class="grid" d={`M0 .5H${columns * step}M0 ${height / 2}H${columns * step}`} />
-            {bars.map((bar, at) => (
-              <Column key={bar.key} bar={bar} at={at} top={top} isActive={at === active} />
-            ))}
-          </svg>
-        </div>
+        <Area bars={bars} label={label} top={top} active={active} choose={choose} />
       </div>
       <figcaption>
         {shown !== undefined ? (
