@@ -115,31 +115,23 @@ function lineKind({ type, asString, mask }: LinesField['lines'][number]): CellKi
 }
 
 /** Counts the lines of the selected records. */
-export function countLinesStatement(
-  { schema, table }: TableRef,
-  plan: ListPlan,
-  { column }: LinesField,
-): { readonly text: string; readonly values: readonly unknown[] } {
-  const { text, values } = countStatement({ schema, table }, plan);
-  return {
-    text: text.replace(
-      'count(*)::text',
-      `coalesce(sum(jsonb_array_length(t.${quoteIdentifier(column)})), 0)::text`,
-    ),
-    values,
-  };
+export function countLinesStatement(table: TableRef, plan: ListPlan, { column }: LinesField): CountStatement {
+  return countStatement(table, plan, `coalesce(sum(jsonb_array_length(t.${quoteIdentifier(column)})), 0)`);
 }
+
+type CountStatement = { readonly text: string; readonly values: readonly unknown[] };
 
 export function countStatement(
   { schema, table }: TableRef,
   plan: ListPlan,
-): { readonly text: string; readonly values: readonly unknown[] } {
+  counted = 'count(*)',
+): CountStatement {
   const values: unknown[] = [];
   const where = whereSql(
     planConditions(plan, schema).map((part) => part.text((value, type) => `$${values.push(value)}::${type}`)),
   );
   return {
-    text: `select count(*)::text as total from ${schema}.${quoteIdentifier(table)} as t${where}`,
+    text: `select ${counted}::text as total from ${schema}.${quoteIdentifier(table)} as t${where}`,
     values,
   };
 }
