@@ -54,7 +54,7 @@ describe('the commands', () => {
     expect(described.servers).toEqual([{ url: `${url}/api/platform/v1` }]);
     expect(await running.stop()).toBe(0);
     const { stdout, stderr } = running.output();
-    expect(stderr).toBe('');
+    expect(stderr).toMatch(/^\nTo sign in as ada@example\.test, open this link [\w ]+:\nhttp:\S+\n\n$/);
     expect(stdout).not.toContain(key);
     for (const line of stdout.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('msg');
   });

@@ -55,7 +55,7 @@ describe('SIGTERM', () => {
     const silent = await call(server);
     expect(await server.stop()).toBe(0);
     await silent.closed;
-    expect(server.output().stderr).toBe('');
+    expect(server.output().stderr).toMatch(/^\nTo sign in as \S+, open this link [\w ]+:\nhttp:\S+\n\n$/);
     expect(server.lines().map(({ msg }) => msg)).toContain('stopped');
   });
 
