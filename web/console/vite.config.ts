@@ -79,9 +79,25 @@ export default defineConfig({
     outDir: 'dist',
     emptyOutDir: true,
     assetsInlineLimit: 0,
+    manifest: true,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     target: 'es2023',
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          // A file for each area of screens, and one for what they share.
+          groups: [
+            {
+              name: 'shared',
+              test: /node_modules|console\/src\/(parts\/|styles\/(page|parts|lists)|[\w-]+\.ts)/,
+              priority: 1,
+            },
+            { debugName: 'screens', name: (id: string) => /\/screens\/([\w-]+)\//.exec(id)?.[1] ?? null },
+          ],
+        },
+      },
+    },
     // web/shared/tokens.css is served as it is on other pages too: its light-dark() needs no older form here.
     cssTarget: 'esnext',
   },

@@ -70,6 +70,17 @@ describe('moving about', () => {
     await heading(visit, 'Overview').waitFor();
   });
 
+  it('says when the code of a screen can not be loaded, and loads it when asked', async () => {
+    const { page } = await site.visitAs(site.owner.id, site.organizationId);
+    const files = '**/assets/people-*.js';
+    await page.route(files, (route) => route.abort());
+    await page.goto(`${site.origin}/console/people`);
+    await page.getByRole('heading', { level: 1, name: 'This page could not be loaded' }).waitFor();
+    await page.unroute(files);
+    await press(page, page.getByRole('button', { name: 'Load the page again' }));
+    await page.getByRole('heading', { level: 1, name: 'People' }).waitFor();
+  });
+
   it('skips to the content', async () => {
     const { page } = await site.open('/people');
     await page.keyboard.press('Tab');
@@ -132,7 +143,7 @@ describe('moving about', () => {
     await heading(visit, 'Overview').waitFor();
     expect([await isDark(), await page.getByLabel('Theme').inputValue()]).toEqual([true, 'dark']);
     // Also before the console's own script came: nothing is painted in the other theme first.
-    await page.route('**/assets/index-*.js', () => undefined);
+    await page.route('**/assets/shared-*.js', () => undefined);
     await page.reload({ waitUntil: 'commit' });
     await expect.poll(isDark).toBe(true);
     expect(

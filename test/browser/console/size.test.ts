@@ -8,10 +8,12 @@ import { productionNames, readBill, toComponent } from '../../../scripts/bill-of
 /** No browser loads it: it is there for the licences, which require their texts. */
 const isLicences = (name: string): boolean => /^licences-[\w-]+\.txt$/.test(name);
 
+const unloaded = new Set(['.built-from', 'manifest.json']);
+
 const readSizes = (folder: string): Map<string, number> =>
   new Map(
     readdirSync(folder, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && entry.name !== '.built-from' && !isLicences(entry.name))
+      .filter((entry) => entry.isFile() && !unloaded.has(entry.name) && !isLicences(entry.name))
       .map((entry) => path.join(entry.parentPath, entry.name))
       .map((file) => [path.relative(folder, file), gzipSync(readFileSync(file), { level: 9 }).length]),
   );
@@ -26,6 +28,36 @@ it('all files of the console have at most 160 kB, besides a typeface of 60 kB', 
   expect([fonts.length, sum(fonts) <= 60_000]).toEqual([1, true]);
   const largest = [...sizes].sort(([, a], [, b]) => b - a).slice(0, 15);
   expect(sum(sizes.values()), JSON.stringify(largest)).toBeLessThanOrEqual(160_000);
+});
+
+type Chunk = Readonly<
+  Record<'file', string> & Record<'imports' | 'dynamicImports' | 'css' | 'assets', string[]>
+>;
+
+it('whichever screen is first, it loads at most 60 kB, besides the typeface', () => {
+  const folder = inject('consoleFolder');
+  const sizes = readSizes(folder);
+  const chunks: Readonly<Record<string, Partial<Chunk>>> = JSON.parse(
+    readFileSync(path.join(folder, '.vite/manifest.json'), 'utf8'),
+  );
+  const namesOf = (key: string): string[] => {
+    const { file = key, imports = [], css = [], assets = [] } = chunks[key] ?? {};
+    return [file, ...css, ...assets, ...imports.flatMap(namesOf)];
+  };
+  const loads = (keys: readonly string[]): number => {
+    const names = new Set(
+      [...keys, ...keys.flatMap(namesOf)].filter((name) => !(name in chunks) && !isFont(name)),
+    );
+    return sum([...names].map((name) => sizes.get(name) ?? Number.NaN));
+  };
+  const areas = Object.keys(chunks).flatMap((key) =>
+    (chunks[key]?.dynamicImports ?? []).map((area) => [area, loads(['index.html', key, area])] as const),
+  );
+  expect(areas.length).toBeGreaterThan(8);
+  expect(
+    areas.filter(([, size]) => !(size <= 60_000)),
+    JSON.stringify(areas),
+  ).toEqual([]);
 });
 
 it('the page loads its own files alone', () => {

@@ -1,6 +1,6 @@
 // Values at the edge between two units: what is rounded up to a unit is shown in it.
 import { expect, it } from 'vitest';
-import { formatBytes, formatDuration } from '../../../web/console/src/format.ts';
+import { formatAmount, formatBytes, formatDuration } from '../../../web/console/src/format.ts';
 
 it.each([
   [0, '0.0 s'],
@@ -26,4 +26,13 @@ it.each([
   [2e15, '2000.0 TB'],
 ])('%i bytes are %s', (bytes, shown) => {
   expect(formatBytes(bytes)).toBe(shown);
+});
+
+it.each([
+  ['1234.5', undefined, '1,234.5'],
+  ['-12345678901234567890.1200', undefined, '-12,345,678,901,234,567,890.1200'],
+  ['1250', 'JPY', '1,250\u00a0JPY'],
+  [0.5, 'GBP', '0.50\u00a0GBP'],
+])('the amount %s %s is %s', (amount, currency, shown) => {
+  expect(formatAmount(amount, currency)).toBe(shown);
 });

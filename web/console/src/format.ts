@@ -11,6 +11,21 @@ export const formatCompact = (value: number): string =>
 export const formatTime = (instant: string | Date): string => dateTime.format(new Date(instant));
 export const formatDay = (instant: string | Date): string => dayOnly.format(new Date(instant));
 
+const decimals: Intl.NumberFormat[] = [];
+/**
+ * `1,234.50`, with a currency `1,234.50 GBP`. A decimal text keeps all of its digits, also beyond those of a
+ * number, which is shown with two.
+ */
+export function formatAmount(amount: string | number, currency?: string): string {
+  const digits = typeof amount === 'number' ? 2 : (amount.split('.')[1]?.length ?? 0);
+  decimals[digits] ??= new Intl.NumberFormat(undefined, {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
+  const text = decimals[digits].format(amount as Intl.StringNumericLiteral);
+  return currency === undefined ? text : `${text}\u00a0${currency}`;
+}
+
 /** `1 record`, `2,000 records`. */
 export const formatCount = (value: number, one: string, many = `${one}s`): string =>
   `${formatNumber(value)} ${value === 1 ? one : many}`;

@@ -1,73 +1,72 @@
-// Table of contents: which screen answers which path below /console. All are in one file: together they have
-// some 100 kB, and a screen appears at once.
+// Table of contents: which screen answers which path below /console. Each area of screens is a file of its own,
+// which is loaded when it is first shown, and ahead of that once the first screen is there.
+import { type ReadonlySignal, signal } from '@preact/signals';
 import type { ComponentType } from 'preact';
 import type { IconName } from './parts/icon.tsx';
 import { match, type Parameters } from './router.ts';
-import { ConnectionScreen } from './screens/connection/connection.tsx';
-import { Records } from './screens/data/records.tsx';
-import { DataVersions } from './screens/data/versions.tsx';
-import { KeyScreen } from './screens/keys/key.tsx';
-import { Keys } from './screens/keys/keys.tsx';
-import { NewKey } from './screens/keys/new-key.tsx';
-import { Overview } from './screens/overview/overview.tsx';
-import { AuditLog } from './screens/people/audit-log.tsx';
-import { Domains } from './screens/people/domains.tsx';
-import { People } from './screens/people/people.tsx';
-import { Roles } from './screens/people/roles.tsx';
-import { TeamScreen, Teams } from './screens/people/teams.tsx';
-import { AgentScreen, Agents } from './screens/portal/agents.tsx';
-import { Chat } from './screens/portal/chat.tsx';
-import { PageScreen, Pages } from './screens/portal/pages.tsx';
-import { PaymentScreen } from './screens/portal/payment.tsx';
-import { Payments } from './screens/portal/payments.tsx';
-import { SubscriptionScreen, Subscriptions } from './screens/portal/subscriptions.tsx';
-import { ViewScreen, Views } from './screens/portal/views.tsx';
-import { RecordTypeScreen } from './screens/record-types/record-type.tsx';
-import { RecordTypes } from './screens/record-types/record-types.tsx';
-import { Publish } from './screens/schemas/publish.tsx';
-import { Schema } from './screens/schemas/schema.tsx';
-import { Schemas } from './screens/schemas/schemas.tsx';
-import { ProposalScreen } from './screens/syncs/proposal.tsx';
-import { RunScreen } from './screens/syncs/run.tsx';
-import { SyncScreen } from './screens/syncs/sync.tsx';
-import { Syncs } from './screens/syncs/syncs.tsx';
 
 export type ScreenProps = { readonly params: Parameters };
 
-const screens: readonly (readonly [path: string, Component: ComponentType<ScreenProps>])[] = [
-  ['/', Overview],
-  ['/connection', ConnectionScreen],
-  ['/record-types', RecordTypes],
-  ['/record-types/:recordType', RecordTypeScreen],
-  ['/syncs', Syncs],
-  ['/syncs/:id', SyncScreen],
-  ['/syncs/:id/deletions/:proposalId', ProposalScreen],
-  ['/runs/:id', RunScreen],
-  ['/schemas', Schemas],
-  ['/schemas/:id', Schema],
-  ['/schemas/:id/publish', Publish],
-  ['/data', DataVersions],
-  ['/data/:version/:resource', Records],
-  ['/keys', Keys],
-  ['/keys/new', NewKey],
-  ['/keys/:id', KeyScreen],
-  ['/views', Views],
-  ['/views/:id', ViewScreen],
-  ['/subscriptions', Subscriptions],
-  ['/subscriptions/:id', SubscriptionScreen],
-  ['/pages', Pages],
-  ['/pages/:id', PageScreen],
-  ['/agents', Agents],
-  ['/agents/:id', AgentScreen],
-  ['/agents/:id/:conversationId', Chat],
-  ['/payments', Payments],
-  ['/payments/:id', PaymentScreen],
-  ['/people', People],
-  ['/people/roles', Roles],
-  ['/teams', Teams],
-  ['/teams/:id', TeamScreen],
-  ['/domains', Domains],
-  ['/audit-log', AuditLog],
+/** `component` is undefined until `load` has resolved. */
+export type Screen = {
+  readonly path: string;
+  readonly component: ReadonlySignal<ComponentType<ScreenProps> | undefined>;
+  load(): Promise<void>;
+};
+
+function screen<Name extends string>(
+  path: string,
+  load: () => Promise<Readonly<Record<Name, ComponentType<ScreenProps>>>>,
+  name: Name,
+): Screen {
+  const component = signal<ComponentType<ScreenProps>>();
+  return {
+    path,
+    component,
+    async load() {
+      component.value ??= (await load())[name];
+    },
+  };
+}
+
+const screens: readonly Screen[] = [
+  screen('/', () => import('./screens/overview/overview.tsx'), 'Overview'),
+  screen('/connection', () => import('./screens/connection/connection.tsx'), 'ConnectionScreen'),
+  screen('/record-types', () => import('./screens/record-types/record-types.tsx'), 'RecordTypes'),
+  screen(
+    '/record-types/:recordType',
+    () => import('./screens/record-types/record-type.tsx'),
+    'RecordTypeScreen',
+  ),
+  screen('/syncs', () => import('./screens/syncs/syncs.tsx'), 'Syncs'),
+  screen('/syncs/:id', () => import('./screens/syncs/sync.tsx'), 'SyncScreen'),
+  screen('/syncs/:id/deletions/:proposalId', () => import('./screens/syncs/proposal.tsx'), 'ProposalScreen'),
+  screen('/runs/:id', () => import('./screens/syncs/run.tsx'), 'RunScreen'),
+  screen('/schemas', () => import('./screens/schemas/schemas.tsx'), 'Schemas'),
+  screen('/schemas/:id', () => import('./screens/schemas/schema.tsx'), 'Schema'),
+  screen('/schemas/:id/publish', () => import('./screens/schemas/publish.tsx'), 'Publish'),
+  screen('/data', () => import('./screens/data/versions.tsx'), 'DataVersions'),
+  screen('/data/:version/:resource', () => import('./screens/data/records.tsx'), 'Records'),
+  screen('/keys', () => import('./screens/keys/keys.tsx'), 'Keys'),
+  screen('/keys/new', () => import('./screens/keys/new-key.tsx'), 'NewKey'),
+  screen('/keys/:id', () => import('./screens/keys/key.tsx'), 'KeyScreen'),
+  screen('/views', () => import('./screens/portal/views.tsx'), 'Views'),
+  screen('/views/:id', () => import('./screens/portal/views.tsx'), 'ViewScreen'),
+  screen('/subscriptions', () => import('./screens/portal/subscriptions.tsx'), 'Subscriptions'),
+  screen('/subscriptions/:id', () => import('./screens/portal/subscriptions.tsx'), 'SubscriptionScreen'),
+  screen('/pages', () => import('./screens/portal/pages.tsx'), 'Pages'),
+  screen('/pages/:id', () => import('./screens/portal/pages.tsx'), 'PageScreen'),
+  screen('/agents', () => import('./screens/portal/agents.tsx'), 'Agents'),
+  screen('/agents/:id', () => import('./screens/portal/agents.tsx'), 'AgentScreen'),
+  screen('/agents/:id/:conversationId', () => import('./screens/portal/chat.tsx'), 'Chat'),
+  screen('/payments', () => import('./screens/portal/payments.tsx'), 'Payments'),
+  screen('/payments/:id', () => import('./screens/portal/payment.tsx'), 'PaymentScreen'),
+  screen('/people', () => import('./screens/people/people.tsx'), 'People'),
+  screen('/people/roles', () => import('./screens/people/roles.tsx'), 'Roles'),
+  screen('/teams', () => import('./screens/people/teams.tsx'), 'Teams'),
+  screen('/teams/:id', () => import('./screens/people/teams.tsx'), 'TeamScreen'),
+  screen('/domains', () => import('./screens/people/domains.tsx'), 'Domains'),
+  screen('/audit-log', () => import('./screens/people/audit-log.tsx'), 'AuditLog'),
 ];
 
 /**
@@ -116,12 +115,15 @@ export const areas: readonly {
 ];
 
 /** The screen of a path with its parameters, or undefined when no screen has it. */
-export function findScreen(
-  at: string,
-): { readonly Component: ComponentType<ScreenProps>; readonly params: Parameters } | undefined {
-  for (const [path, Component] of screens) {
-    const params = match(path, at);
-    if (params !== undefined) return { Component, params };
+export function findScreen(at: string): { readonly screen: Screen; readonly params: Parameters } | undefined {
+  for (const screen of screens) {
+    const params = match(screen.path, at);
+    if (params !== undefined) return { screen, params };
   }
   return undefined;
+}
+
+/** Loads the code of all screens, so that each appears at once. One that can't be loaded is tried again when shown. */
+export function loadScreens(): void {
+  for (const { load } of screens) load().catch(() => undefined);
 }

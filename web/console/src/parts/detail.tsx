@@ -8,6 +8,7 @@ import { selectFilter } from './list.tsx';
 import { Page } from './page.tsx';
 import { Problem } from './problem.tsx';
 import { ConfirmButton } from './record-form.tsx';
+import { Skeleton } from './skeleton.tsx';
 import type { Column } from './table.tsx';
 
 /** The states of an object, each with its tone and its word. */
@@ -53,18 +54,24 @@ export const stateFilter = (states: States<string>, label = 'State', name = 'sta
     Object.entries(states).map(([value, [, word]]) => [value, word] as const),
   );
 
+type Reading = Read<unknown> & { reload(): Promise<void> };
+
+/** In place of what isn't read yet, or can't be. */
+export const Pending = ({ read: { error, reload } }: { read: Reading }) =>
+  error === undefined ? <Skeleton lines={6} /> : <Problem error={error} retry={() => void reload()} />;
+
 /** The frame of a screen whose object isn't read yet, or can't be. */
 export const Unread = ({
   read,
   title,
   above,
 }: {
-  read: Read<unknown> & { reload(): Promise<void> };
+  read: Reading;
   title: string;
   above: readonly { readonly to: string; readonly title: string }[];
 }) => (
   <Page title={title} above={above}>
-    <Problem error={read.error} retry={() => void read.reload()} />
+    <Pending read={read} />
   </Page>
 );
 

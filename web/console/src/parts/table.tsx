@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import type { ApiError } from '../api.ts';
 import { formatNumber } from '../format.ts';
 import { Problem } from './problem.tsx';
+import { Skeleton } from './skeleton.tsx';
 
 export type Column<T> = {
   readonly title: string;
@@ -102,7 +103,14 @@ export function Table<T>({
           </tr>
         </thead>
         <tbody>
-          {(rows ?? []).map((row, index) => (
+          {rows === undefined && (
+            <tr>
+              <td colSpan={columns.length}>
+                <Skeleton lines={4} />
+              </td>
+            </tr>
+          )}
+          {rows?.map((row, index) => (
             <tr key={rowKey(row, index)} hidden={rowHidden?.(row)}>
               {columns.map((column) => (
                 <td key={column.title} class={toClassName(column)}>

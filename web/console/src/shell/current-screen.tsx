@@ -1,7 +1,8 @@
-import { useEffect, useErrorBoundary, useRef } from 'preact/hooks';
+import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import { Empty, Page } from '../parts/page.tsx';
+import { Skeleton } from '../parts/skeleton.tsx';
 import { base, path } from '../router.ts';
-import { findScreen } from '../screens.ts';
+import { findScreen, loadScreens, type Screen, type ScreenProps } from '../screens.ts';
 
 /** The screen of the address. */
 export function CurrentScreen() {
@@ -23,8 +24,30 @@ export function CurrentScreen() {
 function Guarded({ at }: { at: string }) {
   const [error] = useErrorBoundary((failure) => console.error(failure));
   const found = findScreen(at);
-  if (error !== undefined) return <Broken />;
-  return found === undefined ? <NotFound /> : <found.Component params={found.params} />;
+  if (error !== undefined)
+    return <Failed title="This page could not be shown" why="Its error is in the console of the browser." />;
+  return found === undefined ? <NotFound /> : <Loaded {...found} />;
+}
+
+/** The screen once its code is loaded, and then, when the browser has time, that of the others. */
+function Loaded({ screen, params }: { screen: Screen } & ScreenProps) {
+  const [isAway, setIsAway] = useState(false);
+  useEffect(() => {
+    screen.load().then(
+      () => requestIdleCallback(loadScreens),
+      () => setIsAway(true),
+    );
+  }, [screen]);
+  const Component = screen.component.value;
+  if (Component !== undefined) return <Component params={params} />;
+  return isAway ? (
+    <Failed
+      title="This page could not be loaded"
+      why="The service does not answer, or it was updated since you opened the console."
+    />
+  ) : (
+    <Skeleton lines={8} />
+  );
 }
 
 const NotFound = () => (
@@ -35,9 +58,9 @@ const NotFound = () => (
   </Page>
 );
 
-const Broken = () => (
-  <Page title="This page could not be shown">
-    <Empty title="The page failed. Its error is in the console of the browser.">
+const Failed = ({ title, why }: { title: string; why: string }) => (
+  <Page title={title}>
+    <Empty title={why}>
       <button type="button" onClick={() => location.reload()}>
         Load the page again
       </button>

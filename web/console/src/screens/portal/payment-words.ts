@@ -35,10 +35,6 @@ export const payoutStates: States<Payout['status']> = {
   CANCELED: ['calm', 'Canceled'],
 };
 
-/** `1,234.50 GBP`: amounts are decimal texts, whose digits are kept. */
-export const money = (amount: string, currency: string): string =>
-  `${amount.replace(/\B(?=(\d{3})+(?=\.|$))/g, ',')} ${currency}`;
-
 /**
  * What is left of `amount` after `less`, decimal texts of one currency. Exact below 10^13; the service checks
  * the amount.

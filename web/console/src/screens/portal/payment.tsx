@@ -1,6 +1,8 @@
 // One payment: what was paid, what happened to it, its refunds and its way into the ERP.
+
 import { useMemo, useState } from 'preact/hooks';
 import { api } from '../../api.ts';
+import { formatAmount } from '../../format.ts';
 import { ObjectPage, StateBadge } from '../../parts/detail.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/form.tsx';
@@ -13,7 +15,7 @@ import '../../styles/portal.css';
 import { invalidate, useGet } from '../../query.ts';
 import type { ScreenProps } from '../../screens.ts';
 import { may } from '../../session.ts';
-import { erpStates, money, type Payment, paymentStates, refundStates, subtract } from './payment-words.ts';
+import { erpStates, type Payment, paymentStates, refundStates, subtract } from './payment-words.ts';
 import { useReadSoon } from './read-soon.ts';
 
 const refresh = (): Promise<void> => invalidate('/pay/payments');
@@ -26,7 +28,7 @@ function RefundDialog({ payment, left, onClose }: { payment: Payment; left: stri
   const [reason, setReason] = useState('');
   const key = useMemo(createKey, []);
   const { id, currency, method } = payment;
-  const shown = money(amount || '0', currency);
+  const shown = formatAmount(amount || '0', currency);
   const run = (): Promise<void> =>
     api
       .POST('/pay/payments/{id}/refund', {
@@ -42,7 +44,7 @@ function RefundDialog({ payment, left, onClose }: { payment: Payment; left: stri
         value={amount}
         onChange={setAmount}
         required
-        hint={`${money(left, currency)} is left.`}
+        hint={`${formatAmount(left, currency)} is left.`}
       />
       <Field label="Reason" value={reason} onChange={setReason} hint="Optional." />
       <p>
@@ -77,16 +79,16 @@ function WriteBackActions({ payment: { id, erp, amount, currency } }: { payment:
         danger={false}
         run={() => api.POST('/pay/payments/{id}/retry-write-back', { params }).then(refresh)}
       >
-        The service enters the payment of {money(amount, currency)} in the ERP again. It is never entered
-        twice.
+        The service enters the payment of {formatAmount(amount, currency)} in the ERP again. It is never
+        entered twice.
       </ConfirmButton>
       {erp.status !== 'PARTLY_APPLIED' && (
         <ConfirmButton
           label="End the write-back"
           run={() => api.POST('/pay/payments/{id}/end-write-back', { params }).then(refresh)}
         >
-          What is stuck of {money(amount, currency)} is never sent to the ERP again. New checkouts count its
-          invoices as open until a person enters it there.
+          What is stuck of {formatAmount(amount, currency)} is never sent to the ERP again. New checkouts
+          count its invoices as open until a person enters it there.
         </ConfirmButton>
       )}
     </>
@@ -110,7 +112,10 @@ function WriteBack({ payment }: { payment: Payment }) {
           facts={[
             ['State', <StateBadge states={erpStates} state={erp.status} />],
             ['Record', erp.recordId],
-            ['Applied to no invoice', !isZero(erp.unappliedAmount) && money(erp.unappliedAmount, currency)],
+            [
+              'Applied to no invoice',
+              !isZero(erp.unappliedAmount) && formatAmount(erp.unappliedAmount, currency),
+            ],
           ]}
         />
       </div>
@@ -122,7 +127,11 @@ const refundText = (
   { amount, status, reason, failure }: Payment['refunds'][number],
   currency: string,
 ): string =>
-  [`Refund of ${money(amount, currency)}: ${refundStates[status][1].toLowerCase()}`, reason, failure?.message]
+  [
+    `Refund of ${formatAmount(amount, currency)}: ${refundStates[status][1].toLowerCase()}`,
+    reason,
+    failure?.message,
+  ]
     .filter(Boolean)
     .join('. ');
 
@@ -140,7 +149,7 @@ function toTimeline({
   const paid = method === null ? '' : ` by ${method.type} ${method.last4 ?? ''}`;
   const events = [
     [createdAt, 'The checkout was created.'],
-    [succeededAt, `${money(receivedAmount, currency)} was paid${paid}.`],
+    [succeededAt, `${formatAmount(receivedAmount, currency)} was paid${paid}.`],
     [failure && updatedAt, `An attempt to pay failed: ${failure?.message}`],
     ...refunds.map((refund) => [refund.createdAt, refundText(refund, currency)] as const),
   ] as const;
@@ -156,9 +165,9 @@ function PaymentDetail({ payment }: { payment: Payment }) {
       <Facts
         facts={[
           ['State', <StateBadge states={paymentStates} state={status} />],
-          ['Requested', money(payment.amount, currency)],
-          ['Received', money(payment.receivedAmount, currency)],
-          ['Refunded', money(payment.refundedAmount, currency)],
+          ['Requested', formatAmount(payment.amount, currency)],
+          ['Received', formatAmount(payment.receivedAmount, currency)],
+          ['Refunded', formatAmount(payment.refundedAmount, currency)],
           ['Customer', payment.customerId],
           [
             'Provider',
@@ -175,7 +184,7 @@ function PaymentDetail({ payment }: { payment: Payment }) {
           columns={[
             { title: 'Invoice', cell: ({ number }) => number },
             { title: 'Record id', minor: true, cell: ({ recordId }) => recordId },
-            { title: 'Amount', align: 'end', cell: ({ amount }) => money(amount, currency) },
+            { title: 'Amount', align: 'end', cell: ({ amount }) => formatAmount(amount, currency) },
           ]}
         />
       </Section>
@@ -200,7 +209,7 @@ export function PaymentScreen({ params: { id = '' } }: ScreenProps) {
     (payment.status === 'PROCESSING' || payment.refunds.some(({ status }) => status === 'PENDING'));
   useReadSoon(isOpen || (payment?.erp.status === 'PENDING' && payment.erp.problem === null), read.reload);
   const show = (shown: Payment) => ({
-    title: `Payment of ${money(shown.amount, shown.currency)}`,
+    title: `Payment of ${formatAmount(shown.amount, shown.currency)}`,
     lead: shown.invoices.map(({ number }) => number).join(', '),
     actions: <Refund payment={shown} />,
     children: <PaymentDetail payment={shown} />,

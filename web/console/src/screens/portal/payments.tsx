@@ -1,5 +1,6 @@
 // Payments of invoices, payouts to the bank, and the configuration of payments.
 import type { Item } from '../../api.ts';
+import { formatAmount } from '../../format.ts';
 import { StateBadge, stateColumn, stateFilter } from '../../parts/detail.tsx';
 import { ageColumn, Facts, List, listQuery, searchFilter, TabbedContent } from '../../parts/list.tsx';
 import { Empty, Page } from '../../parts/page.tsx';
@@ -10,14 +11,14 @@ import { useGet } from '../../query.ts';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
 import { PayConfiguration } from './pay-config.tsx';
-import { erpStates, money, type Payment, type Payout, paymentStates, payoutStates } from './payment-words.ts';
+import { erpStates, type Payment, type Payout, paymentStates, payoutStates } from './payment-words.ts';
 
 const paymentColumns: readonly Column<Item<'/pay/payments'>>[] = [
   {
     title: 'Payment',
     cell: ({ id, amount, currency, invoices }) => (
       <>
-        <a href={`${base}/payments/${id}`}>{money(amount, currency)}</a>
+        <a href={`${base}/payments/${id}`}>{formatAmount(amount, currency)}</a>
         <span class="fine">{invoices.map(({ number }) => number).join(', ')}</span>
       </>
     ),
@@ -61,10 +62,10 @@ const PayoutDetail = ({
     {failure !== null && <p class="note warn">{failure.message}</p>}
     <Facts
       facts={[
-        ['Payments', money(sums.payments, currency)],
-        ['Refunds', money(sums.refunds, currency)],
-        ['Fees', money(sums.fees, currency)],
-        ['Other', money(sums.other, currency)],
+        ['Payments', formatAmount(sums.payments, currency)],
+        ['Refunds', formatAmount(sums.refunds, currency)],
+        ['Fees', formatAmount(sums.fees, currency)],
+        ['Other', formatAmount(sums.other, currency)],
         ['Provider', `${provider}, ${providerPayoutId}`],
       ]}
     />
@@ -77,10 +78,14 @@ const PayoutDetail = ({
         {
           title: 'Payment',
           cell: ({ paymentId, amount }) => (
-            <a href={`${base}/payments/${paymentId}`}>{money(amount, currency)}</a>
+            <a href={`${base}/payments/${paymentId}`}>{formatAmount(amount, currency)}</a>
           ),
         },
-        { title: 'Refunded', align: 'end', cell: ({ refundedAmount }) => money(refundedAmount, currency) },
+        {
+          title: 'Refunded',
+          align: 'end',
+          cell: ({ refundedAmount }) => formatAmount(refundedAmount, currency),
+        },
       ]}
     />
   </div>
@@ -93,12 +98,16 @@ const Payouts = () => (
     next="The provider transfers what was paid to your bank account, usually after some days."
     columns={[
       { title: 'Arrives', cell: ({ arrivalDate }) => arrivalDate },
-      { title: 'Amount', align: 'end', cell: ({ amount, currency }) => money(amount, currency) },
+      { title: 'Amount', align: 'end', cell: ({ amount, currency }) => formatAmount(amount, currency) },
       stateColumn(payoutStates),
       { title: 'Payments', minor: true, align: 'end', cell: ({ payments }) => payments.length },
     ]}
     actions={(payout) => (
-      <DialogButton label="Details" kind="link" title={`Payout of ${money(payout.amount, payout.currency)}`}>
+      <DialogButton
+        label="Details"
+        kind="link"
+        title={`Payout of ${formatAmount(payout.amount, payout.currency)}`}
+      >
         {() => <PayoutDetail payout={payout} />}
       </DialogButton>
     )}

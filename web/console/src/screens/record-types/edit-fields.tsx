@@ -3,13 +3,13 @@ import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { formatCount } from '../../format.ts';
 import { keep } from '../../kept.ts';
+import { withId } from '../../names.ts';
 import { Check } from '../../parts/form.tsx';
 import { ConfirmButton } from '../../parts/record-form.tsx';
 import { describeSchedule } from '../../parts/schedule.tsx';
 import { invalidate } from '../../query.ts';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
-import { withId } from './chosen.ts';
 import { type FieldChoice, fieldsToRead, keptChoice, type Sync } from './field-choice.ts';
 
 const maxListed = 8;

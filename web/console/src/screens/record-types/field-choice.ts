@@ -2,8 +2,8 @@
 // stay where they are while someone types or chooses.
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import type { Answer } from '../../api.ts';
+import { withId, withNames } from '../../names.ts';
 import { createMatcher } from './catalogue.ts';
-import { withId, withNames } from './chosen.ts';
 
 export type RecordType = Answer<'/netsuite/metadata/{recordType}'>;
 export type Field = RecordType['fields'][number];

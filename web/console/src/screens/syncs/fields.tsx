@@ -1,6 +1,7 @@
 // The fields of a sync: which are synced, which are missing in the ERP, and what the ERP changed.
 import type { Item } from '../../api.ts';
 import { formatCount } from '../../format.ts';
+import { withId } from '../../names.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { StateBadge, type States } from '../../parts/detail.tsx';
 import { List, listQuery } from '../../parts/list.tsx';
@@ -11,7 +12,6 @@ import { Time } from '../../parts/time.tsx';
 import { useGet } from '../../query.ts';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
-import { withId } from '../record-types/chosen.ts';
 import { AcceptButton, describeUse } from './accept-fields.tsx';
 import { updateSync } from './actions.tsx';
 import type { SyncConfig } from './words.ts';

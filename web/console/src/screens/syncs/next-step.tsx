@@ -1,10 +1,10 @@
 // The next step of the set-up, after a run that succeeded. Nothing once the set-up is complete or hidden, or
 // where the role doesn't allow it.
 import { readKept } from '../../kept.ts';
+import { keptHidden } from '../../parts/set-up.tsx';
+import { listSteps } from '../../parts/set-up-steps.ts';
 import { useGet } from '../../query.ts';
 import { base } from '../../router.ts';
-import { keptHidden } from '../overview/set-up.tsx';
-import { listSteps } from '../overview/steps.ts';
 
 export function NextStep() {
   const { data } = useGet(readKept(...keptHidden) === true ? null : '/overview');

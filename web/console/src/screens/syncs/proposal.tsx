@@ -2,7 +2,7 @@
 // them, or to reject them.
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../api.ts';
-import { formatCount, formatNumber } from '../../format.ts';
+import { formatAmount, formatCount, formatNumber } from '../../format.ts';
 import { StateLead, Unread } from '../../parts/detail.tsx';
 import { Facts } from '../../parts/list.tsx';
 import { Empty, Page, Section } from '../../parts/page.tsx';
@@ -14,7 +14,7 @@ import { base, query, setQuery } from '../../router.ts';
 import type { ScreenProps } from '../../screens.ts';
 import { may } from '../../session.ts';
 import '../../styles/syncs.css';
-import { withNames } from '../record-types/chosen.ts';
+import { withNames } from '../../names.ts';
 import { Decide } from './decide.tsx';
 import { proposalStates } from './proposals.tsx';
 import { modeWords } from './words.ts';
@@ -107,7 +107,7 @@ function createColumns(records: readonly AbsentRecord[], { chosen, choose }: Sel
       title: 'Amount',
       align: 'end',
       minor: true,
-      cell: ({ amount }) => amount,
+      cell: ({ amount }) => amount !== null && formatAmount(amount),
     },
     { title: 'Last in the ERP', cell: ({ lastSeenAt }) => <Time at={lastSeenAt} none="not known" /> },
     {

@@ -1,10 +1,10 @@
 // The steps of the set-up. Once a version is published the rest of them can be hidden, in this browser.
 import { useState } from 'preact/hooks';
-import { keep, readKept } from '../../kept.ts';
-import { Badge } from '../../parts/badge.tsx';
-import { Section } from '../../parts/page.tsx';
-import { base } from '../../router.ts';
-import type { Step } from './steps.ts';
+import { keep, readKept } from '../kept.ts';
+import { base } from '../router.ts';
+import { Badge } from './badge.tsx';
+import { Section } from './page.tsx';
+import type { Step } from './set-up-steps.ts';
 
 export const keptHidden = ['set-up hidden', 'localStorage'] as const;
 

@@ -1,8 +1,8 @@
 // The steps from an empty organization to the first request of its API, with the state of each. Pure, but for
 // the permissions.
-import { formatNumber } from '../../format.ts';
-import { may } from '../../session.ts';
-import type { OverviewData } from './data.ts';
+import { formatNumber } from '../format.ts';
+import type { OverviewData } from '../screens/overview/data.ts';
+import { may } from '../session.ts';
 
 export type Step = {
   readonly title: string;
