@@ -18,6 +18,8 @@ COPY package.json package-lock.json .npmrc ./
 COPY scripts/run.mjs scripts/after-install.mjs scripts/
 RUN npm ci --omit=dev --omit=optional --workspaces=false && npm cache clean --force
 COPY src src
+COPY docs docs
+COPY web/docs web/docs
 COPY web/reference web/reference
 COPY web/invitations web/invitations
 COPY web/payments web/payments

@@ -100,6 +100,15 @@ function lazyMcpServer(ctx: ReadingCtx, usage: UsageCounter): ServeMcp {
   };
 }
 
+/** The documentation, which is read when it is first opened. */
+function lazyDocs(assets: PageAssets): RequestHandler {
+  let loaded: Promise<RequestHandler> | undefined;
+  return async (...exchange) => {
+    loaded ??= import('./http/docs/docs-site.ts').then(({ createDocsSite }) => createDocsSite(assets));
+    return (await loaded)(...exchange);
+  };
+}
+
 /** The pages behind links in mails, those on which people sign in, and the one on which the sandbox is paid. */
 function mountSmallPages(
   app: Express,
@@ -116,7 +125,7 @@ function mountSmallPages(
   app.use('/auth', createSignInRouter(ctx, { failures, demo, sendCodeMail: createCodeMailSender(), files }));
 }
 
-/** The page at /, and the console to which it leads. */
+/** The page at /, and the console and the documentation to which it leads. */
 function mountConsole(
   app: Express,
   ctx: Ctx,
@@ -130,6 +139,7 @@ function mountConsole(
   );
   app.get('/', ownHost, welcome.page);
   app.get('/reference', welcome.openReference);
+  app.use('/docs', lazyDocs(assets));
   app.use('/console', ownHost, createConsole(consoleFolder));
 }
 

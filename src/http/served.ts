@@ -14,6 +14,7 @@ const prefixes: readonly (readonly [string, ServedRoute])[] = [
   ['/mcp', { route: '/mcp', kind: 'mcp' }],
   ['/auth/', { route: '/auth/*', kind: 'page' }],
   ['/invitations/', { route: '/invitations/*', kind: 'page' }],
+  ['/docs', { route: '/docs/*', kind: 'page' }],
   ['/assets/', { route: '/assets/*', kind: 'page' }],
   ['/unsubscribe', { route: '/unsubscribe', kind: 'page' }],
   ['/.well-known/', { route: '/.well-known/*', kind: 'other' }],

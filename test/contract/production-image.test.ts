@@ -19,7 +19,7 @@ const listPackages = (sources: readonly Source[]): string[] => {
   ];
 };
 /** Served to browsers from their packages' folders. */
-const servedPackages = ['marked'];
+const servedPackages: readonly string[] = [];
 
 /** The last stage is the image; the one before builds the console, with development's packages. */
 const [, buildStage = '', image = ''] = readFileSync('Dockerfile', 'utf8').split(/^FROM .*$/m);

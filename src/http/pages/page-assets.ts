@@ -10,6 +10,7 @@ import { type Asset, assetsVersion, readAsset, serveAssets } from './static-page
 
 export const webFolders = {
   shared: fileURLToPath(new URL('../../../web/shared/', import.meta.url)),
+  docs: fileURLToPath(new URL('../../../web/docs/', import.meta.url)),
   welcome: fileURLToPath(new URL('../../../web/welcome/', import.meta.url)),
   invitations: fileURLToPath(new URL('../../../web/invitations/', import.meta.url)),
   payments: fileURLToPath(new URL('../../../web/payments/', import.meta.url)),

@@ -44,7 +44,7 @@ export function assetsVersion(assets: ReadonlyMap<string, Asset>): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-function setPolicy(res: Response, cacheControl: string, sendsForms = false): void {
+export function setPolicy(res: Response, cacheControl: string, sendsForms = false): void {
   res.setHeader('Content-Security-Policy', contentPolicy(sendsForms ? "'self'" : "'none'"));
   // Without a referrer browsers send forms with `Origin: null`.
   res.setHeader('Referrer-Policy', sendsForms ? 'same-origin' : 'no-referrer');

@@ -20,9 +20,9 @@ const demoPreparation = `<p role="status"><strong>The demo is being prepared.</s
 const signInEntrance = '<p><a class="main" href="/auth/login?returnTo=/console">Sign in</a></p>';
 const linkEntrance = `<p>Open the sign-in link that the service printed when it started. It works once, for 15 minutes. To get another one, run
       <code>npm run admin -- sign-in-link</code> in the folder of the service.</p>
-      <p class="fine">For other people, set an identity provider or <code>SIGN_IN_BY_MAIL</code>: see <code>docs/console.md</code>.</p>`;
+      <p class="fine">For other people, set an identity provider or <code>SIGN_IN_BY_MAIL</code>: see <a href="/docs/management#set-up-sign-in">Set up sign-in</a>.</p>`;
 const noEntrance = `<p>Sign-in is not configured yet. Set an identity provider (<code>OIDC_ISSUER</code> and what belongs to it) or
-      <code>SIGN_IN_BY_MAIL</code> in the environment of the service and start it again; see <code>docs/console.md</code>.
+      <code>SIGN_IN_BY_MAIL</code> in the environment of the service and start it again; see <a href="/docs/management#set-up-sign-in">Set up sign-in</a>.
       Programs use API keys and need none of this.</p>`;
 const chooseEntrance = ({ settings }: Pick<Ctx, 'settings'>): string => {
   if (hasSignInPage(settings)) return signInEntrance;

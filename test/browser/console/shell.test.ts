@@ -81,6 +81,63 @@ describe('moving about', () => {
     await page.getByRole('heading', { level: 1, name: 'People' }).waitFor();
   });
 
+  it('goes to a screen, an object or a page of the documentation by Ctrl K and a few letters', async () => {
+    const { body } = await site.api('post', '/api-keys', { name: 'Partner portal', scopes: {} });
+    const visit = await site.open('/people');
+    const { page } = visit;
+    const input = page.getByRole('combobox', { name: 'Screen, sync' });
+    const option = (name: string) => page.getByRole('option', { name });
+    await page.keyboard.press('Control+k');
+    await option('Audit log').waitFor();
+    await page.keyboard.type('partner');
+    await option('Partner portal').waitFor();
+    await visit.finish({ name: 'shell-palette', fullPage: false });
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${site.origin}/console/keys/${body.id}`);
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('qqqq');
+    await page.getByText('Nothing has these words.').waitFor();
+    await type(page, input, 'encryption key');
+    await option('Rotate the encryption key').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await press(page, page.getByRole('button', { name: 'Search' }));
+    await page.keyboard.type('Audit');
+    await option('Audit log').waitFor();
+    const [tab] = await Promise.all([
+      visit.context.waitForEvent('page'),
+      page.keyboard.press('Control+Enter'),
+    ]);
+    await tab.getByRole('heading', { level: 1, name: 'Audit log' }).waitFor();
+  });
+
+  it('folds groups of screens, which stay folded', async () => {
+    const { page } = await site.open('/people');
+    const group = page.locator('summary', { hasText: 'Data out' });
+    await press(page, group);
+    await page.reload();
+    await heading({ page } as Visit, 'People').waitFor();
+    expect(await page.getByRole('link', { name: 'API keys' }).isVisible()).toBe(false);
+    await press(page, group);
+    await page.getByRole('link', { name: 'API keys' }).waitFor();
+  });
+
+  it('has its documentation, which can be searched', async () => {
+    const visit = await site.open('/people');
+    const { page } = visit;
+    await press(page, page.getByRole('link', { name: 'Documentation' }));
+    await page.waitForURL(`${site.origin}/docs/management#organizations-and-members`);
+    await visit.finish({ name: 'docs', fullPage: false });
+    await page.goto(`${site.origin}/docs`);
+    await visit.finish({ name: 'docs-start' });
+    await type(page, page.getByLabel('Search the documentation'), 'mint a token');
+    await page.keyboard.press('Enter');
+    await visit.finish({ name: 'docs-search', fullPage: false });
+    await press(page, page.getByRole('link', { name: 'Mint a token' }));
+    await heading(visit, 'Give your customers their own records').waitFor();
+  });
+
   it('skips to the content', async () => {
     const { page } = await site.open('/people');
     await page.keyboard.press('Tab');

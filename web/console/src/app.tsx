@@ -11,8 +11,9 @@ import { limitedReads, unreachable } from './service-state.ts';
 import { readSession, sessionState } from './session.ts';
 import { CurrentScreen } from './shell/current-screen.tsx';
 import { FirstOrganization } from './shell/first-organization.tsx';
-import { Navigation } from './shell/navigation.tsx';
+import { HelpLinks, Navigation } from './shell/navigation.tsx';
 import { Notices } from './shell/notices.tsx';
+import { Palette, PaletteButton } from './shell/palette.tsx';
 import { PersonMenu } from './shell/person-menu.tsx';
 
 function Frame() {
@@ -52,10 +53,17 @@ function Frame() {
           </button>
         </div>
         <div class="side-body" id="menu">
-          <Navigation onChosen={() => setOpen(false)} />
-          <PersonMenu />
+          <div>
+            <PaletteButton />
+            <Navigation onChosen={() => setOpen(false)} />
+          </div>
+          <div>
+            <HelpLinks />
+            <PersonMenu />
+          </div>
         </div>
       </aside>
+      <Palette />
       <div class="content">
         <Notices />
         <CurrentScreen />

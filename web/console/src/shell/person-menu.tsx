@@ -12,7 +12,7 @@ const themes = [
   ['dark', 'Dark'],
 ] as const;
 
-/** Who is signed in, in which organization; theme, references and sign-out. */
+/** Who is signed in, in which organization; theme and sign-out. */
 export function PersonMenu() {
   const session = sessionState.value?.session;
   const [error, setError] = useState<ApiError>();
@@ -46,9 +46,6 @@ export function PersonMenu() {
             options={themes}
           />
         </label>
-        <p>
-          <a href="/api/platform/v1/openapi/preview">Management reference</a>
-        </p>
         <button type="button" onClick={() => run(signOut())}>
           Sign out
         </button>
