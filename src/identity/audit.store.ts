@@ -4,10 +4,10 @@ import type { IdempotencyClaim } from '../core/ctx.ts';
 import { unavailable } from '../core/errors.ts';
 import { createId } from '../core/id.ts';
 import type { Tx } from '../db/transaction.ts';
+import type { AuditAction } from './audit-actions.ts';
 
 export type AuditEntry = {
-  /** What was done, as `<resource>.<verb>`. */
-  readonly action: string;
+  readonly action: AuditAction;
   readonly target: { readonly type: string; readonly id: string | null };
   readonly changes?: Readonly<Record<string, unknown>>;
 };

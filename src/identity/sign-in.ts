@@ -205,7 +205,7 @@ async function auditSession(
   organizationId: string,
   person: AuditedPerson,
   sessionId: string,
-  action: string,
+  action: 'session.start' | 'session.end',
   { ip, requestId }: Pick<ClientInfo, 'ip' | 'requestId'>,
 ): Promise<void> {
   await bindOrganization(tx, organizationId);

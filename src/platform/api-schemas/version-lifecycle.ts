@@ -5,6 +5,7 @@ import { invalid } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { maxPageSize, type NamedPageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
+import type { AuditAction } from '../../identity/audit-actions.ts';
 import { listVersionCallers } from '../api-keys/usage.ts';
 import { apiSchemaView, getApiSchemaRow } from './api-schemas.service.ts';
 import * as store from './api-schemas.store.ts';
@@ -13,7 +14,7 @@ type StatusChange = {
   readonly to: store.ApiSchemaRow['status'];
   readonly from: readonly store.ApiSchemaRow['status'][];
   readonly sunsetAt: string | null | undefined;
-  readonly action: string;
+  readonly action: AuditAction;
 };
 
 async function changeStatus(

@@ -3,20 +3,28 @@ import { inTransaction } from '../../db/transaction.ts';
 import { Id, IdParams, Instant, instant, isSpan, noSpan, spanFields } from '../../http/fields.ts';
 import { createPageSchema, pageFields, toPage } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
+import { auditAreas, describeDone, findAreaOf } from '../../identity/audit-actions.ts';
 import { openAuditCsv } from './audit-csv.ts';
-import { type AuditFilter, type AuditRow, listAuditRows } from './audit-log.store.ts';
+import { type AuditFilter, type AuditRow, listAuditRows, readNames } from './audit-log.store.ts';
 
 const AuditEntry = z
   .object({
     id: Id,
     at: Instant,
     actor: z
-      .object({ id: Id.nullable(), email: z.string().nullable() })
-      .describe('Who did it, with the e-mail address at that time; null for the operator of the service'),
+      .object({ id: Id.nullable(), email: z.string().nullable(), name: z.string().nullable() })
+      .describe(
+        'Who did it, with the e-mail address at that time and the present name; null for the service and its operator',
+      ),
     credential: z.object({
       kind: z.string().describe('api-key, oauth, session, operator or system'),
       id: z.string().nullable(),
     }),
+    summary: z.string().describe('The entry as a sentence, for example: Ada Lovelace published v1'),
+    area: z
+      .enum(auditAreas)
+      .nullable()
+      .describe('What the action belongs to; null for one that is not written any more'),
     action: z.string().describe('What was done, as <resource>.<verb>'),
     target: z.object({ type: z.string(), id: z.string().nullable() }),
     changes: z.record(z.string(), z.unknown()).describe('What changed; never a secret'),
@@ -25,17 +33,35 @@ const AuditEntry = z
   })
   .meta({ id: 'AuditEntry' });
 
-const view = (row: AuditRow): z.input<typeof AuditEntry> => ({
-  id: row.id,
-  at: instant(row.at),
-  actor: { id: row.actor_id, email: row.actor_email },
-  credential: { kind: row.credential_kind, id: row.credential_id },
-  action: row.action,
-  target: { type: row.target_type, id: row.target_id },
-  changes: row.changes,
-  ip: row.ip,
-  requestId: row.request_id,
-});
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+/** Changes that say how people call the target. */
+const nameFields = ['name', 'email', 'hostname', 'version', 'title', 'slug', 'key'];
+
+/** What the target was called at that time, else what it is called now. */
+function findTargetName(row: AuditRow, names: ReadonlyMap<string, string>): string | undefined {
+  if (row.target_type === 'field-mapping') return [row.changes['recordType']].find(isText);
+  return nameFields.map((field) => row.changes[field]).find(isText) ?? names.get(row.target_id ?? '');
+}
+
+const describeActor = (row: AuditRow, name: string | null): string =>
+  name ?? row.actor_email ?? (row.credential_kind === 'operator' ? 'The operator' : 'The service');
+
+const view = (row: AuditRow, names: ReadonlyMap<string, string>): z.input<typeof AuditEntry> => {
+  const name = names.get(row.actor_id ?? '') ?? null;
+  return {
+    id: row.id,
+    at: instant(row.at),
+    actor: { id: row.actor_id, email: row.actor_email, name },
+    summary: `${describeActor(row, name)} ${describeDone(row.action, findTargetName(row, names))}`,
+    area: findAreaOf(row.action),
+    credential: { kind: row.credential_kind, id: row.credential_id },
+    action: row.action,
+    target: { type: row.target_type, id: row.target_id },
+    changes: row.changes,
+    ip: row.ip,
+    requestId: row.request_id,
+  };
+};
 
 const searchedMs = 90 * 86_400_000;
 
@@ -63,6 +89,7 @@ export const auditLogRoutes = [
           .regex(/^[a-z-]{1,60}\.[a-z-]{1,60}$/, 'must be <resource>.<verb>')
           .optional()
           .describe('For example api-key.create'),
+        area: z.enum(auditAreas).optional().describe('Only actions of this area'),
         actorId: Id.optional(),
         targetType: z
           .string()
@@ -103,7 +130,12 @@ export const auditLogRoutes = [
           query,
           withPeriod(filter, ctx.clock.now()),
         );
-        return toPage(rows.map(view), total, query);
+        const names = await readNames(tx, ctx.organizationId, rows);
+        return toPage(
+          rows.map((row) => view(row, names)),
+          total,
+          query,
+        );
       }),
   }),
 ];

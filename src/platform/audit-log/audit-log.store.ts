@@ -4,6 +4,7 @@ import { containsSql } from '../../core/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
+import { type AuditArea, listActionsOf } from '../../identity/audit-actions.ts';
 
 export type AuditRow = {
   id: string;
@@ -22,6 +23,7 @@ export type AuditRow = {
 
 export type AuditFilter = {
   readonly action?: string | undefined;
+  readonly area?: AuditArea | undefined;
   readonly actorId?: string | undefined;
   readonly targetType?: string | undefined;
   readonly targetId?: string | undefined;
@@ -54,6 +56,7 @@ const searched = ['action', 'actor_email', 'target_type', 'target_id', 'changes:
 function selectMatching(tx: Tx, organizationId: string, filter: AuditFilter) {
   const query = tx('audit_log').where('organization_id', organizationId);
   if (filter.action !== undefined) query.where('action', filter.action);
+  if (filter.area !== undefined) query.whereIn('action', listActionsOf(filter.area));
   if (filter.actorId !== undefined) query.where('actor_id', filter.actorId);
   if (filter.targetType !== undefined) query.where('target_type', filter.targetType);
   if (filter.targetId !== undefined) query.where('target_id', filter.targetId);
@@ -97,4 +100,42 @@ export async function listAuditRowsAfter(
     .orderBy([...newestFirst])
     .limit(limit)
     .select<PositionedRow[]>(...columns, tx.raw('at::text as position'));
+}
+
+/** Tables of targets with their present names. Views and conversations can be private: theirs are not read. */
+const namedTables = {
+  team: ['teams', 'name'],
+  role: ['roles', 'name'],
+  'api-key': ['api_keys', 'name'],
+  'sync-config': ['sync_configs', 'name'],
+  agent: ['agents', 'name'],
+  domain: ['domains', 'hostname'],
+  page: ['portal_pages', 'title'],
+} as const;
+
+/** Present names of actors and targets by id; those that are gone, or have none, are absent. */
+export async function readNames(
+  tx: Tx,
+  organizationId: string,
+  rows: readonly AuditRow[],
+): Promise<ReadonlyMap<string, string>> {
+  const idsOf = (type: string): string[] =>
+    rows.flatMap(({ target_type, target_id: id }) => (target_type === type && id !== null ? [id] : []));
+  const named = Object.entries(namedTables).map(([type, [table, column]]) =>
+    tx(table)
+      .where('organization_id', organizationId)
+      .whereIn('id', idsOf(type))
+      .select('id', { name: column }),
+  );
+  const runs = tx('sync_runs as r')
+    .join('sync_configs as c', 'c.id', 'r.sync_config_id')
+    .where('r.organization_id', organizationId)
+    .whereIn('r.id', idsOf('sync-run'))
+    .select('r.id', 'c.name');
+  const actors = rows.flatMap(({ actor_id: id }) => id ?? []);
+  const found = await tx('users')
+    .whereIn('id', actors)
+    .select<{ id: string; name: string }[]>('id', 'name')
+    .unionAll([...named, runs]);
+  return new Map(found.map(({ id, name }) => [id, name]));
 }

@@ -89,7 +89,7 @@ async function endMembership(
   tx: Tx,
   ctx: TenantCtx & Author,
   leaver: Leaver,
-  action: string,
+  action: 'member.remove' | 'member.leave',
   options: LeavingOptions,
 ): Promise<void> {
   const { organizationId, userId } = leaver;

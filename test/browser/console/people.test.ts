@@ -151,17 +151,24 @@ describe('teams and domains', () => {
 });
 
 describe('the audit log', () => {
-  it('shows what was just done, in words, filtered by what and who', async () => {
+  it('shows what was just done, in sentences, filtered by who and where', async () => {
     await site.api('post', '/teams', { name: 'Logged team' });
     const { page, finish } = await site.open('/');
     await goTo(page, 'Audit log');
     await page.getByRole('heading', { level: 1, name: 'Audit log' }).waitFor();
     await type(page, page.getByRole('searchbox'), 'team.create');
-    const entry = page.getByText(`Team: create Logged team, by ${site.owner.email}`);
+    const entry = page.getByText(/^\S.* created the team Logged team$/);
     await entry.waitFor();
     await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('team.create');
     await press(page, entry);
     await page.getByText('with an API key').first().waitFor();
+    await tabTo(page, page.getByLabel('Area'), { back: true });
+    await page.keyboard.type('API keys');
+    await page.getByText('Nothing matches these filters.').waitFor();
+    await page.keyboard.press('Home');
+    await page.keyboard.press('ArrowDown');
+    await entry.waitFor();
+    expect(await locateRow(page, 'Logged team').textContent()).toMatch(/People$/);
     await tabTo(page, page.getByLabel('Person'), { back: true });
     await page.keyboard.type('owner');
     await entry.waitFor();

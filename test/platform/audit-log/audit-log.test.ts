@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReadEngine, RequestCtx } from '../../../src/core/ctx.ts';
+import { createId } from '../../../src/core/id.ts';
+import { auditAreas, listActionsOf } from '../../../src/identity/audit-actions.ts';
 import { openAuditCsv } from '../../../src/platform/audit-log/audit-csv.ts';
 import { createReadEngine, getEngine } from '../../../src/public/engine.ts';
 import { pluck } from '../../setup/api.ts';
@@ -35,7 +37,9 @@ describe('GET /organizations/{id}/audit-log', () => {
       {
         id: expect.any(String),
         at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
-        actor: { id: admin.id, email: admin.email },
+        actor: { id: admin.id, email: admin.email, name: expect.any(String) },
+        summary: expect.stringMatching(/^\S.* deleted the team Renamed$/),
+        area: 'people',
         credential: { kind: 'session', id: expect.any(String) },
         action: 'team.delete',
         target: { type: 'team', id: team },
@@ -75,6 +79,44 @@ describe('GET /organizations/{id}/audit-log', () => {
     expect(await actions(`?q=${admin.email.toUpperCase()}`)).toEqual(['team.delete', 'team.update']);
     expect(await actions('?q=100%25_')).toEqual([]);
     expect(await actions('?q=renamed&action=team.delete')).toEqual(['team.delete']);
+  });
+
+  it('says every action as a sentence, and divides the actions into areas', async () => {
+    const all = auditAreas.flatMap((area) => listActionsOf(area).map((action) => ({ area, action })));
+    await org.admin('audit_log').insert(
+      all.map(({ action }) => ({
+        id: createId(),
+        organization_id: org.id,
+        at: '2024-01-01T00:00:00Z',
+        credential_kind: 'system',
+        action,
+        target_type: action.includes('mapping') ? 'field-mapping' : 'thing',
+        changes: JSON.stringify(action.includes('mapping') ? { recordType: 'Named' } : { name: 'Named' }),
+      })),
+    );
+    const span = 'before=2024-02-01T00:00:00Z&pageSize=100';
+    for (const area of auditAreas) {
+      const entries: { action: string; summary: string; area: string }[] = (
+        await read(`?area=${area}&${span}`)
+      ).body.data;
+      expect(pluck(entries, 'action').sort()).toEqual([...listActionsOf(area)].sort());
+      for (const entry of entries) {
+        expect(entry.area).toBe(area);
+        expect(entry.summary).toMatch(/^The service [a-z]+( [\w-]+)*$/);
+      }
+    }
+    expect((await read('?area=nothing')).status).toBe(400);
+    const [published] = (await read(`?action=api-schema.publish&${span}`)).body.data;
+    expect(published.summary).toBe('The service published Named');
+  });
+
+  it('names the target as it is called now when the entry does not', async () => {
+    const by = await org.join('admin');
+    await org.api('post', `/teams/${(await org.api('post', '/teams', { name: 'Sales' })).body.id}/members`, {
+      userId: by.id,
+    });
+    const [added] = (await read('?action=team.add-member')).body.data;
+    expect(added.summary).toMatch(/ added a member to the team Sales$/);
   });
 
   it('searches the last 90 days by text, or the given period', async () => {
@@ -167,7 +209,8 @@ describe('GET /organizations/{id}/audit-log', () => {
     const made = (await leaver.api('post', '/teams', { name: 'Last deed' })).body.id;
     await org.api('delete', `${org.at}/members/${leaver.id}?keys=revoke`);
     const actor = { id: leaver.id, email: leaver.email };
-    expect((await read(`?targetId=${made}`)).body.data).toMatchObject([{ actor }]);
+    const summary = `${leaver.email} created the team Last deed`;
+    expect((await read(`?targetId=${made}`)).body.data).toMatchObject([{ actor, summary }]);
   });
 
   it('cannot be changed or emptied by the service itself', async () => {

@@ -10,17 +10,20 @@ import { base } from '../../router.ts';
 import { may, organizationId } from '../../session.ts';
 import {
   type AuditEntry,
-  describeAction,
+  areas,
   describeChanges,
   describeCredential,
   findTargetScreen,
 } from './audit-words.ts';
 import { membersPath } from './members.tsx';
 
-const filterNames = ['q', 'actorId', 'targetId', 'from', 'to'] as const;
+const filterNames = ['q', 'area', 'actorId', 'targetId', 'from', 'to'] as const;
+const isArea = (area: string | undefined): area is keyof typeof areas =>
+  area !== undefined && Object.hasOwn(areas, area);
+
 /** Days of the address, which begin and end in the viewer's zone, as instants. */
 function readFilters() {
-  const { from, to, ...rest } = listQuery<Readonly<Record<(typeof filterNames)[number], string>>>(
+  const { from, to, area, ...rest } = listQuery<Readonly<Record<(typeof filterNames)[number], string>>>(
     ...filterNames,
   );
   const day = (text: string | undefined, plusDays: number): string | undefined => {
@@ -29,7 +32,12 @@ function readFilters() {
     return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
   };
   const [after, before] = [day(from, 0), day(to, 1)];
-  return { ...rest, ...(after !== undefined && { after }), ...(before !== undefined && { before }) };
+  return {
+    ...rest,
+    ...(isArea(area) && { area }),
+    ...(after !== undefined && { after }),
+    ...(before !== undefined && { before }),
+  };
 }
 
 /** The members to choose from; up to a hundred. */
@@ -40,12 +48,12 @@ function useMembers(): readonly (readonly [id: string, name: string])[] {
 }
 
 function Entry({ entry }: { entry: AuditEntry }) {
-  const { actor, credential, ip, action, target, requestId } = entry;
+  const { summary, credential, ip, action, target, requestId } = entry;
   const screen = findTargetScreen(entry);
   const codes = { Action: action, Target: target.id && `${target.type} ${target.id}`, Request: requestId };
   return (
     <details class="entry">
-      <summary>{`${describeAction(entry)}, by ${actor.email ?? 'the service'}`}</summary>
+      <summary>{summary}</summary>
       <Facts
         facts={[
           ...describeChanges(entry),
@@ -62,6 +70,16 @@ function Entry({ entry }: { entry: AuditEntry }) {
         )}
       </p>
     </details>
+  );
+}
+
+/** The name leads to all entries of that person, who may be no member any more. */
+function showActor({ actor, credential }: AuditEntry) {
+  if (actor.id === null) return credential.kind === 'operator' ? 'The operator' : 'The service';
+  return (
+    <a href={`${base}/audit-log?actorId=${actor.id}`} title={actor.email ?? undefined}>
+      {actor.name ?? actor.email}
+    </a>
   );
 }
 
@@ -84,12 +102,15 @@ export function AuditLog() {
         filters={[
           searchFilter('Search the last 90 days, or the chosen ones'),
           selectFilter('Person', 'actorId', 'Everyone', useMembers()),
+          selectFilter('Area', 'area', 'All areas', Object.entries(areas)),
           dayFilter('From', 'from'),
           dayFilter('To', 'to'),
         ]}
         columns={[
           { title: 'When', cell: ({ at }) => <Time at={at} /> },
           { title: 'What', cell: (entry) => <Entry entry={entry} /> },
+          { title: 'Who', minor: true, cell: showActor },
+          { title: 'Area', minor: true, cell: ({ area }) => area && areas[area] },
         ]}
       />
     </Page>

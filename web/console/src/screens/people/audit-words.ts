@@ -1,23 +1,22 @@
-// Audit log entries in words: `sync-config.create` with its changes becomes "Sync config: create Invoices".
+// Audit log entries in words: areas, changes, credentials, and the screen of the target.
 import type { Item } from '../../api.ts';
-import { sentenceCase } from '../../format.ts';
 
 export type AuditEntry = Item<'/organizations/{id}/audit-log'>;
+type Area = NonNullable<AuditEntry['area']>;
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
-/** Changes that say how people call the target. */
-const nameFields = ['name', 'email', 'hostname', 'version', 'key', 'slug', 'title', 'recordType'];
-
-/** The kind of the target, what was done, and the name of the target. */
-export function describeAction({ action, changes }: AuditEntry): string {
-  const words = action
-    .replaceAll('-', ' ')
-    .replace('.', ': ')
-    .replace(/^(api|erp)\b/, (name) => name.toUpperCase());
-  return [sentenceCase(words), nameFields.map((field) => changes[field]).find(isText)]
-    .filter(isText)
-    .join(' ');
-}
+export const areas: Readonly<Record<Area, string>> = {
+  people: 'People',
+  'sign-in': 'Sign-in',
+  connection: 'ERP connection',
+  syncs: 'Syncs',
+  'api-versions': 'API versions',
+  'api-keys': 'API keys',
+  views: 'Views',
+  agents: 'Agents',
+  payments: 'Payments',
+  portal: 'Portal',
+  operation: 'Operation',
+};
 
 const shown = (value: unknown): string => {
   if (value === null || value === undefined || value === '') return 'nothing';
