@@ -51,13 +51,20 @@ export function Panel({
       ) : shown === 'changes' ? (
         result && <Changes {...result} />
       ) : (
-        sources && <Record fields={endpoint.fields} records={sources.records} />
+        sources && <SampleRecord fields={endpoint.fields} records={sources.records} />
       )}
     </>
   );
 }
 
-function Record({ fields, records: [record] }: { fields: readonly Field[]; records: Sources['records'] }) {
+/** The newest record under the names of its fields. */
+export function SampleRecord({
+  fields,
+  records: [record],
+}: {
+  fields: readonly Field[];
+  records: Sources['records'];
+}) {
   if (record === undefined) return <p class="muted">No record is synced yet.</p>;
   return (
     <>

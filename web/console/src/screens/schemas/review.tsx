@@ -1,12 +1,14 @@
-// What publishing a draft will do, and why the last attempt failed.
+// What publishing a draft will do, which is the question and the answer at once, and why the last attempt
+// failed.
 import { api } from '../../api.ts';
 import { formatCount } from '../../format.ts';
 import { Section } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
-import { ConfirmButton } from '../../parts/record-form.tsx';
+import { ActionButton } from '../../parts/record-form.tsx';
 import { invalidate, useRead } from '../../query.ts';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
+import { BecomesPublic, listFields } from './becomes-public.tsx';
 import { Changes, countBreaking } from './changes.tsx';
 import { ProblemList } from './problem-list.tsx';
 import { hasChanges, type Version } from './use-draft.ts';
@@ -52,54 +54,57 @@ function Plan({
           <ProblemList id={id} document={endpoints} problems={problems} />
         </div>
       )}
-      <p class="lead">
-        {formatCount(endpoints.length, 'resource')} with{' '}
-        {formatCount(endpoints.flatMap(({ fields }) => fields).length, 'field')}
-        {against && `, ${formatCount(countBreaking(changes), 'breaking change')} since ${against}`}.
-        Publishing builds {formatCount(indexes.length, 'index', 'indexes')} without blocking other work. Then
-        filters, sorts, row scopes and groups are tried on the real records as callers read them: it is
-        published only if each read that is tried ends within the time limit.
-      </p>
-      <div class="actions">
-        <PublishButton version={version} isReady={ready} />
-        <a class="button" href={`${base}/schemas/${id}`}>
-          Back to the editor
-        </a>
-      </div>
+      <Section title="What becomes public">
+        <BecomesPublic id={id} document={endpoints} />
+      </Section>
       {warnings.length > 0 && (
         <Section title={formatCount(warnings.length, 'warning')}>
           <ProblemList id={id} document={endpoints} problems={warnings} />
         </Section>
       )}
-      <Section title="Changes for callers">
+      <Section title={against === null ? 'What changes for callers' : `What breaks callers of ${against}`}>
         <Changes changes={changes} against={against} />
       </Section>
+      <p class="fine">
+        Publishing builds {formatCount(indexes.length, 'index', 'indexes')} without blocking other work. Then
+        filters, sorts, row scopes and groups are tried on the real records as callers read them: it is
+        published only if each read that is tried ends within the time limit.
+      </p>
+      <Confirmation version={version} result={result} />
     </>
   );
 }
 
-function PublishButton({
-  version: { id, version, revision, endpoints },
-  isReady,
-}: {
-  version: Version;
-  isReady: boolean;
-}) {
+/** What the button does, and the button: there is no other question. */
+function Confirmation({ version: { id, version, revision, endpoints }, result }: Parameters<typeof Plan>[0]) {
+  const { ready, changes, against } = result;
   const run = async (): Promise<void> => {
     await api.POST('/api-schema/{id}/publish', { params: { path: { id } }, body: { revision } });
     await invalidate('/api-schema/{id}', '/api-schema ', '/overview');
   };
-  if (!may('api-schema:publish'))
-    return (
-      <span class="note">Publishing needs the permission api-schema:publish: ask an administrator.</span>
-    );
   return (
-    <ConfirmButton label={`Publish ${version}`} kind="primary" danger={false} disabled={!isReady} run={run}>
+    <section class="public-confirm" aria-label="Confirmation">
       <p>
-        Revision {revision} with {formatCount(endpoints.length, 'resource')} can never be changed after that,
-        only deprecated and retired. API keys that are not limited to other versions can read it at once.
+        <strong>
+          {version} makes {formatCount(endpoints.length, 'resource')} with{' '}
+          {formatCount(endpoints.flatMap(listFields).length, 'field')} public
+          {against && `, with ${formatCount(countBreaking(changes), 'breaking change')} since ${against}`}.
+        </strong>{' '}
+        It can never be changed after that, only deprecated and retired. API keys that are not limited to
+        other versions can read it at once.
       </p>
-    </ConfirmButton>
+      {!may('api-schema:publish') && (
+        <p class="note">Publishing needs the permission api-schema:publish: ask an administrator.</p>
+      )}
+      <div class="actions">
+        {ready && may('api-schema:publish') && (
+          <ActionButton label={`Publish ${version}`} kind="primary" run={run} />
+        )}
+        <a class="button" href={`${base}/schemas/${id}`}>
+          Back to the editor
+        </a>
+      </div>
+    </section>
   );
 }
 
