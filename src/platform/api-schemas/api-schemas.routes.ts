@@ -87,7 +87,7 @@ export const apiSchemaRoutes = [
     description:
       'Returns a definition for the record types, made from what the ERP says about their fields and from a sample of the records: names, ' +
       'filters, sorts, aggregates, groups, relations, search and tags. It is valid as it is and saved as nothing: edit it, then send it to ' +
-      '`POST /api-schema`. Fields without a value in the sample are left out.',
+      '`POST /api-schema`. Fields without a value in the sample are left out. Documents come first, then entities, items and the rest.',
     body: DraftFrom,
     example: { recordTypes: ['invoice', 'customer'] },
     response: ProposedDraft,

@@ -1,4 +1,6 @@
 // Proposes the endpoints of a version for record types that are synced: the start of a draft. Saves nothing.
+
+import type { RecordFamily } from '../../connectors/discovery.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
 import { createSuggestions } from '../../core/nearest-name.ts';
@@ -122,9 +124,37 @@ async function readSource(
   ];
 }
 
+/** As people use an ERP: documents, those they are made out to, and what is on their lines come first. */
+const familyOrder: readonly (RecordFamily | undefined)[] = [
+  'transaction',
+  'customTransaction',
+  'entity',
+  'item',
+  'customRecord',
+];
+
+/** Of the same family, what more of the others refer to comes first. */
+function sortByUse(
+  sources: readonly DraftSource[],
+  known: ReadonlyMap<string, StoredRecordType>,
+): DraftSource[] {
+  const rank = (name: string): number => {
+    const at = familyOrder.indexOf(known.get(name)?.head.family);
+    return at === -1 ? familyOrder.length : at;
+  };
+  const countReferences = (name: string): number =>
+    sources.filter(
+      ({ described }) => described.name !== name && described.fields.some(({ target }) => target === name),
+    ).length;
+  return sources
+    .map((source) => ({ source, name: source.described.name }))
+    .sort((a, b) => rank(a.name) - rank(b.name) || countReferences(b.name) - countReferences(a.name))
+    .map(({ source }) => source);
+}
+
 /**
- * A definition with one endpoint per record type, valid for saving and publishing as it is. It is the same
- * for as long as the records are. A record type without any value has no endpoint. Throws 422 for record
+ * A definition with one endpoint per record type, in the order that people use them, valid for saving and
+ * publishing as it is. It is the same for as long as the records are. A record type without any value has no endpoint. Throws 422 for record
  * types that aren't known or have no synced records yet.
  */
 export async function draftFromRecordTypes(
@@ -140,5 +170,5 @@ export async function draftFromRecordTypes(
   if (problems.length > 0) throw invalid('A draft needs record types with synced records', problems);
   const sources: DraftSource[] = [];
   for (const name of names) sources.push(...(await readSource(ctx, name, available, known)));
-  return draftDocument(sources, available);
+  return draftDocument(sortByUse(sources, known), available);
 }
