@@ -61,6 +61,7 @@ const sentences = {
     'api-schema.update': 'edited{ }',
     'api-schema.delete': 'deleted the draft{ }',
     'api-schema.publish': 'published{ }',
+    'api-schema.cancel-publication': 'cancelled the publication{ of }',
     'api-schema.prove': 'measured the reads{ of } again',
     'api-schema.deprecate': 'deprecated{ }',
     'api-schema.retire': 'retired{ }',

@@ -31,7 +31,7 @@ export {
   readRecordTypeFacts,
 } from './engine.ts';
 export { describeVersion } from './openapi/describe-version.ts';
-export { type Proof, proveVersion } from './proof/prove.ts';
+export { countReadsToTry, type Proof, proveVersion } from './proof/prove.ts';
 export { listIndexes } from './read/indexes.ts';
 export type { FileForm } from './records/file-stream.ts';
 export type { QueryProblem, RecordQuery } from './records/record-query.ts';

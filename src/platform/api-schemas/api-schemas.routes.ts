@@ -20,7 +20,8 @@ import {
 import * as service from './api-schemas.service.ts';
 import { draftFromRecordTypes } from './draft-from.ts';
 import { proveApiSchema } from './prove-again.ts';
-import { getPublication, planIndexes, startIndexMaintenance, startPublication } from './publication.ts';
+import { cancelPublication, getPublication, startIndexMaintenance, startPublication } from './publication.ts';
+import { planIndexes } from './publication-steps.ts';
 import { listApiSchemaSources } from './sources.ts';
 import { deprecateApiSchema, listApiSchemaCallers, retireApiSchema } from './version-lifecycle.ts';
 
@@ -183,6 +184,21 @@ export const apiSchemaRoutes = [
     response: ApiSchema,
     status: 202,
     handler: (ctx, { params, body }) => startPublication(ctx, params.id, body.revision),
+  }),
+  defineRoute({
+    id: 'cancelApiSchemaPublication',
+    group,
+    method: 'POST',
+    path: '/api-schema/{id}/cancel-publication',
+    permission: 'api-schema:publish',
+    summary: 'Cancel a publication',
+    description:
+      'The draft can be edited and published again at once: nothing goes live, and the indexes of the publication are dropped in the ' +
+      'background. Returns 422 `not_publishing` unless the draft is being published.',
+    params: IdParams,
+    additionalErrors: [422],
+    response: ApiSchema,
+    handler: (ctx, { params }) => cancelPublication(ctx, params.id),
   }),
   defineRoute({
     id: 'getApiSchemaPublication',

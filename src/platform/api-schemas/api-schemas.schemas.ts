@@ -63,8 +63,16 @@ const warnings = z
   );
 
 export const Publication = z.object({
-  status: z.enum(['running', 'succeeded', 'failed']),
-  progress: z.object({ step: z.string(), done: z.int(), total: z.int() }),
+  status: z.enum(['running', 'succeeded', 'failed', 'cancelled']),
+  progress: z.object({
+    step: z.string(),
+    done: z.int().describe('Indexes built and reads tried, over all steps'),
+    total: z.int(),
+    estimatedSecondsLeft: z
+      .int()
+      .nullable()
+      .describe('Until all steps are done, at the pace so far; null before there is a pace'),
+  }),
   problems: z.array(DraftProblem),
   proof: ProofSummary.nullable().describe('Measured reads on the real data; null before they were measured'),
   warnings,

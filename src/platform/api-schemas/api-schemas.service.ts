@@ -23,6 +23,12 @@ import * as store from './api-schemas.store.ts';
 import { warnOfTaggedFields } from './tagged-fields.ts';
 
 /** The response form of a version. */
+/** Older publications have no `proof`, no `warnings` and no estimate. */
+const publicationView = (publication: NonNullable<store.ApiSchemaRow['publication']>) => ({
+  ...{ proof: null, warnings: [], ...publication },
+  progress: { estimatedSecondsLeft: null, ...publication.progress },
+});
+
 export const apiSchemaView = (row: store.ApiSchemaRow) => ({
   id: row.id,
   version: row.version,
@@ -31,8 +37,7 @@ export const apiSchemaView = (row: store.ApiSchemaRow) => ({
   notes: row.notes,
   endpoints: row.endpoints,
   revision: row.revision,
-  // Older publications have no `proof` and no `warnings`.
-  publication: row.publication === null ? null : { proof: null, warnings: [], ...row.publication },
+  publication: row.publication === null ? null : publicationView(row.publication),
   publishedAt: instantOrNull(row.published_at),
   deprecatedAt: instantOrNull(row.deprecated_at),
   sunsetAt: instantOrNull(row.sunset_at),
@@ -67,7 +72,7 @@ async function getDraft(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ApiS
       {
         path: '',
         code: 'publishing',
-        message: 'Wait until the publication has ended, or delete the draft to cancel it',
+        message: 'Wait until the publication has ended, or cancel it',
       },
     ]);
   return row;

@@ -18,8 +18,14 @@ export type ApiSchemaRow = {
   notes: string;
   endpoints: EndpointDefinition[];
   revision: number;
-  /** Older publications have no `proof` and no `warnings`. */
-  publication: (Omit<Publication, 'proof' | 'warnings'> & Partial<Publication>) | null;
+  /** Older publications have no `proof`, no `warnings` and no estimate. */
+  publication:
+    | (Pick<Publication, 'status' | 'problems'> &
+        Partial<Pick<Publication, 'proof' | 'warnings'>> & {
+          readonly progress: Omit<Publication['progress'], 'estimatedSecondsLeft'> &
+            Partial<Publication['progress']>;
+        })
+    | null;
   bindings: Bindings | null;
   published_at: Date | null;
   sunset_at: Date | null;
@@ -44,6 +50,7 @@ const columns = [
   'updated_at',
 ] as const;
 const byNumber = 'substr(version, 2)::int';
+const isRunning = "publication ->> 'status' = 'running'";
 
 export type SchemaFilter = {
   readonly q?: string | undefined;
@@ -139,15 +146,16 @@ export const updateRunningPublication = (
   id: string,
   revision: number,
   publication: Publication,
-) =>
-  setPublication(tx, organizationId, id, revision, publication).whereRaw(
-    "publication ->> 'status' = 'running'",
-  );
+) => setPublication(tx, organizationId, id, revision, publication).whereRaw(isRunning);
 
-/** While the lease lasts, no other process claims the publication; null releases it. */
+/**
+ * While the lease lasts, no other process claims the publication; null releases it. Updates nothing when it
+ * has ended.
+ */
 export const leasePublication = (tx: Tx, organizationId: string, id: string, leaseMs: number | null) =>
   tx('api_schemas')
     .where({ organization_id: organizationId, id, status: 'draft' })
+    .whereRaw(isRunning)
     .update({
       publication_lease_until:
         leaseMs === null ? null : tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]),

@@ -2,7 +2,7 @@
 // its reads on the real data, then publish it in one transaction. A publication is worked on under a lease;
 // any process resumes one whose lease has expired.
 import type { Ctx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
-import { notFound } from '../../core/errors.ts';
+import { invalid, notFound } from '../../core/errors.ts';
 import { startLeaseRenewal } from '../../core/lease.ts';
 import { type Recurring, startRecurring } from '../../core/recurring.ts';
 import { isOnFormerServer } from '../../db/former-warehouse.ts';
@@ -11,58 +11,44 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
-  type Available,
   bindDocument,
   compareVersions,
   type DefinitionProblem,
   describeVersion,
   ensureMaskSecret,
   findPredecessor,
-  listIndexes,
   type Proof,
-  proveVersion,
   readAvailable,
-  SchemaDocument,
   validateDocument,
 } from '../../public/index.ts';
-import { buildWantedIndexes, findIndexesToBuild, saveWantedIndexes } from '../../sync/index.ts';
 import { TablesPending } from '../../warehouse/tables-pending.ts';
 import type { Publication } from './api-schemas.schemas.ts';
 import { apiSchemaView, assertRevision, getApiSchemaRow, getDraft, notReady } from './api-schemas.service.ts';
 import * as store from './api-schemas.store.ts';
 import { maintainIndexes } from './maintain-indexes.ts';
 import { findTooSlowReads, sortSlowestFirst, summarizeProof } from './proof-report.ts';
+import {
+  buildIndexes,
+  parseDocument,
+  planSteps,
+  proveReads,
+  type ReportProgress,
+  running,
+} from './publication-steps.ts';
 import { enterVersions } from './shown-columns.ts';
 import { warnOfTaggedFields } from './tagged-fields.ts';
 
 const leaseMs = 15_000;
 const pollIntervalMs = 5_000;
 
-const parseDocument = (row: store.ApiSchemaRow): SchemaDocument =>
-  SchemaDocument.parse({ endpoints: row.endpoints });
-
-/** Indexes that publishing would build now; empty while the document has problems. */
-export async function planIndexes(ctx: TenantCtx, row: store.ApiSchemaRow, available: Available) {
-  const document = parseDocument(row);
-  if (validateDocument(document, available).length > 0) return [];
-  const planned: { recordType: string; method: string; expression: string }[] = [];
-  for (const [recordType, specs] of listIndexes(document, bindDocument(document, available))) {
-    for (const spec of await findIndexesToBuild(ctx, recordType, specs))
-      planned.push({ recordType, method: spec.method, expression: spec.expression });
-  }
-  return planned;
-}
-
-const running = (step: string, done: number, total: number): Publication => ({
-  status: 'running',
-  progress: { step, done, total },
-  problems: [],
-  proof: null,
-  warnings: [],
-});
-const failed = (step: string, problems: DefinitionProblem[], proof: Publication['proof']): Publication => ({
-  status: 'failed',
-  progress: { step, done: 0, total: 1 },
+const endedAs = (
+  status: 'failed' | 'cancelled',
+  step: string,
+  problems: DefinitionProblem[] = [],
+  proof: Publication['proof'] = null,
+): Publication => ({
+  status,
+  progress: { step, done: 0, total: 1, estimatedSecondsLeft: null },
   problems,
   proof,
   warnings: [],
@@ -93,6 +79,32 @@ export async function startPublication(ctx: RequestCtx, id: string, revision: nu
   if (!isOnFormerServer(ctx.db, ctx.organizationId)) finishInBackground(ctx, id, ctx.principal.user.id);
   return started;
 }
+
+/**
+ * The draft can be edited again at once; what works on its publication ends within seconds, and its indexes
+ * are dropped. Throws 404, 422 `not_publishing` when it is not being published, also when it is live already.
+ */
+export const cancelPublication = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => {
+    // The lock waits for a publication that is about to commit.
+    const row = await getApiSchemaRow(tx, ctx, id, true);
+    if (!isRunning(row))
+      throw invalid('The version is not being published', [
+        {
+          path: '',
+          code: 'not_publishing',
+          message: row.status === 'draft' ? 'There is nothing to cancel' : `${row.version} is published`,
+        },
+      ]);
+    const { organizationId } = ctx;
+    await store.setPublication(tx, organizationId, id, row.revision, endedAs('cancelled', 'cancelled'));
+    await writeAudit(tx, ctx, {
+      action: 'api-schema.cancel-publication',
+      target: { type: 'api-schema', id },
+      changes: { version: row.version, revision: row.revision },
+    });
+    return apiSchemaView(await getApiSchemaRow(tx, ctx, id));
+  });
 
 /** Report of the last publication attempt. Throws 404 when there was none since the draft last changed. */
 export const getPublication = (ctx: RequestCtx, id: string) =>
@@ -132,7 +144,7 @@ async function goLive(
   const openapi = describeVersion({ ...content, version, name, notes, draft: false, serverUrl });
   await ensureMaskSecret(tx, ctx, content.endpoints);
   const warnings = await warnOfTaggedFields(tx, ctx.organizationId, row);
-  const progress = { step: 'live', done: 1, total: 1 };
+  const progress = { step: 'live', done: 1, total: 1, estimatedSecondsLeft: null };
   const publication: Publication = { status: 'succeeded', progress, problems: [], proof, warnings };
   const published = { bindings: content.bindings, openapi, publication, published_by: publishedBy };
   await store.markPublished(tx, ctx.organizationId, id, published);
@@ -167,56 +179,11 @@ async function publishDraft(
     const problems = [...unready, ...tooSlow];
     if (problems.length > 0) {
       const step = unready.length > 0 ? 'checking' : 'trying its reads';
-      const publication = failed(step, problems, summary);
+      const publication = endedAs('failed', step, problems, summary);
       await store.updateRunningPublication(tx, ctx.organizationId, id, revision, publication);
       return;
     }
     await goLive(tx, ctx, row, { ...document, bindings, previous }, summary, publishedBy);
-  });
-}
-
-/** Saves the state of a running publication. */
-type ReportProgress = (publication: Publication) => Promise<unknown>;
-
-async function buildIndexes(
-  ctx: TenantCtx,
-  row: store.ApiSchemaRow,
-  reportProgress: ReportProgress,
-  signal: AbortSignal,
-): Promise<void> {
-  const document = parseDocument(row);
-  const wanted = listIndexes(document, bindDocument(document, await readAvailable(ctx)));
-  let done = 0;
-  for (const [recordType, specs] of wanted) {
-    signal.throwIfAborted();
-    await saveWantedIndexes(ctx, recordType, specs);
-    const onBuilt = async (built: number, of: number) => {
-      signal.throwIfAborted();
-      await reportProgress(running(`building indexes of ${recordType}`, done + built, done + of));
-      if (built === of) done += of;
-    };
-    await buildWantedIndexes(ctx, recordType, onBuilt, signal);
-  }
-}
-
-const progressIntervalMs = 1_000;
-
-async function proveReads(
-  ctx: TenantCtx,
-  row: store.ApiSchemaRow,
-  reportProgress: ReportProgress,
-  signal: AbortSignal,
-): Promise<Proof> {
-  const document = parseDocument(row);
-  let reportedMs = ctx.clock.monotonicMs();
-  return proveVersion(ctx, document, bindDocument(document, await readAvailable(ctx)), {
-    ...ctx.settings.proof,
-    signal,
-    onProgress: async (done, total) => {
-      if (ctx.clock.monotonicMs() - reportedMs < progressIntervalMs) return;
-      reportedMs = ctx.clock.monotonicMs();
-      await reportProgress(running('trying its reads', done, total));
-    },
   });
 }
 
@@ -230,9 +197,14 @@ const unfinished = {
 const findRow = (ctx: TenantCtx, id: string): Promise<store.ApiSchemaRow | undefined> =>
   inTransaction(ctx, (tx) => store.findSchema(tx, ctx.organizationId, id));
 
+/** Also when the draft was edited since, which forgets the publication. */
+const isCancelled = (row: store.ApiSchemaRow | undefined): boolean =>
+  row === undefined ||
+  (row.status === 'draft' && (row.publication === null || row.publication.status === 'cancelled'));
+
 /**
- * Aborted when the service stops, and when the publication is no longer running: its draft was deleted, or
- * another process ended it.
+ * Aborted when the service stops, and when the publication is no longer running: it was cancelled, its
+ * draft was deleted, or another process ended it.
  */
 type Ended = { readonly signal: AbortSignal; abort(): void };
 
@@ -256,8 +228,10 @@ async function finishPublication(
     if (saved === 0) ended.abort();
   };
   try {
-    await buildIndexes(ctx, row, reportProgress, signal);
-    const proof = await proveReads(ctx, row, reportProgress, signal);
+    const reportStep = await planSteps(ctx, row, reportProgress);
+    const built = await buildIndexes(ctx, row, reportStep, signal);
+    const reportReads = (done: number) => reportStep('trying its reads', built + done);
+    const proof = await proveReads(ctx, row, reportReads, signal);
     await publishDraft(ctx, row, publishedBy, proof);
   } catch (error) {
     if (signal.aborted) return;
@@ -265,7 +239,7 @@ async function finishPublication(
     // The database is temporarily unavailable: the publication resumes when its lease has expired.
     if (isTransientError(error)) throw error;
     ctx.log.error({ err: error, apiSchemaId: id }, 'a publication failed');
-    await reportProgress(failed('failed', [unfinished], null));
+    await reportProgress(endedAs('failed', 'failed', [unfinished]));
   }
 }
 
@@ -295,7 +269,7 @@ async function finishUnderLease(
   }
   if (stopping.aborted) await setLease(null);
   // It was cancelled: its indexes are needed no more. What isn't dropped now is dropped within an hour.
-  else if ((await findRow(ctx, id)) === undefined) void startIndexMaintenance(ctx);
+  else if (isCancelled(await findRow(ctx, id))) void startIndexMaintenance(ctx);
 }
 
 const finishInBackground = (ctx: TenantCtx, id: string, publishedBy: string | null): Promise<void> =>

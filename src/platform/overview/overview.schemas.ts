@@ -118,7 +118,7 @@ const Version = z.object({
   version: z.string(),
   name: z.string(),
   status: z.enum(['draft', 'published', 'deprecated']),
-  publication: z.enum(['running', 'succeeded', 'failed']).nullable(),
+  publication: z.enum(['running', 'succeeded', 'failed', 'cancelled']).nullable(),
   publishedAt: Instant.nullable(),
   sunsetAt: Instant.nullable(),
   callers7Days: z

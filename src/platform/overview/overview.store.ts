@@ -57,7 +57,7 @@ export type VersionRow = {
   version: string;
   name: string;
   status: 'draft' | 'published' | 'deprecated';
-  publication: 'running' | 'succeeded' | 'failed' | null;
+  publication: 'running' | 'succeeded' | 'failed' | 'cancelled' | null;
   published_at: Date | null;
   sunset_at: Date | null;
   is_past_sunset: boolean;

@@ -97,7 +97,7 @@ export type ProofOptions = {
   readonly budgetMs: number;
   /** Slower reads are repeated, so that a cold cache is not reported as a slow read. */
   readonly warnMs: number;
-  readonly onProgress: (done: number, total: number) => Promise<unknown>;
+  readonly onProgress: (done: number) => Promise<unknown>;
   readonly signal: AbortSignal;
 };
 
@@ -142,18 +142,14 @@ export async function proveVersion(
     timedOut: [],
     costly: [],
   };
-  const chosen: Pair[] = [];
-  for (const pair of listPairs([...endpoints.values()], await smallEndpoints(run))) {
-    if (chosen.length >= options.maxPairs) break;
-    chosen.push(pair);
-  }
+  const chosen = await choosePairs(run);
   const endsMs = ctx.clock.monotonicMs() + options.budgetMs;
   const pairs: PairReport[] = [];
   for (const pair of chosen) {
     if (run.timedOut.length + run.costly.length >= maxRefused || ctx.clock.monotonicMs() >= endsMs) break;
     options.signal.throwIfAborted();
     pairs.push({ ...pair, trials: await tryPair(run, pair) });
-    await options.onProgress(pairs.length, chosen.length);
+    await options.onProgress(pairs.length);
   }
   const records: Proof['records'][number][] = [];
   for (const { name, recordType } of endpoints.values())
@@ -167,7 +163,31 @@ export async function proveVersion(
   };
 }
 
-async function smallEndpoints(run: ProofRun): Promise<ReadonlySet<string>> {
+type Choosing = Pick<ProofRun, 'ctx' | 'endpoints' | 'tables'> & {
+  readonly options: Pick<ProofOptions, 'maxPairs' | 'smallTableRecords'>;
+};
+
+/** How many reads `proveVersion` will try at most. Rejects with database errors. */
+export async function countReadsToTry(
+  ctx: TenantCtx,
+  document: SchemaDocument,
+  bindings: Bindings,
+  options: Choosing['options'],
+): Promise<number> {
+  const { endpoints } = compileSchema({ ...document, bindings, id: '', version: '' });
+  return (await choosePairs({ ctx, options, endpoints, tables: new Map() })).length;
+}
+
+async function choosePairs(run: Choosing): Promise<readonly Pair[]> {
+  const chosen: Pair[] = [];
+  for (const pair of listPairs([...run.endpoints.values()], await smallEndpoints(run))) {
+    if (chosen.length >= run.options.maxPairs) break;
+    chosen.push(pair);
+  }
+  return chosen;
+}
+
+async function smallEndpoints(run: Choosing): Promise<ReadonlySet<string>> {
   const small = new Set<string>();
   for (const { name, recordType } of run.endpoints.values()) {
     if ((await readTable(run, recordType)).rowCount <= run.options.smallTableRecords) small.add(name);
@@ -183,7 +203,7 @@ function once<V>(cache: Map<string, Promise<V>>, key: string, make: () => Promis
   return made;
 }
 
-async function readTable({ ctx, tables }: ProofRun, recordType: string) {
+async function readTable({ ctx, tables }: Pick<ProofRun, 'ctx' | 'tables'>, recordType: string) {
   return once(tables, recordType, async () => {
     const state = await readRecordState(ctx.db.data, tenantSchema(ctx.organizationId), recordType);
     if (state === undefined || state.activeTable === null)

@@ -34,7 +34,7 @@ async function publish(page: Page, version: string): Promise<void> {
 
 const running = {
   status: 'running',
-  progress: { step: 'building indexes of invoice', done: 3, total: 8 },
+  progress: { step: 'building indexes of invoice', done: 3, total: 8, estimatedSecondsLeft: 75 },
   problems: [],
   proof: null,
   warnings: [],
@@ -155,15 +155,22 @@ describe('the life of an API version', () => {
     await page.getByText('draft', { exact: true }).waitFor();
   });
 
-  it('shows how far a publication is, and holds the draft still meanwhile', async () => {
+  it('shows how far a publication is over all steps, and is cancelled', async () => {
     const { id } = (await site.api('post', '/api-schema', { endpoints: [endpoint] })).body;
     const held = { publication: JSON.stringify(running), publication_lease_until: '2099-01-01T00:00:00Z' };
     await site.arrange((tx) => tx('api_schemas').where({ id }).update(held));
     const { page, finish } = await site.open(`/schemas/${id}`);
     await page.getByText("The draft can't be changed while it is being published.").waitFor();
     await press(page, page.getByRole('link', { name: 'Follow the publication' }));
-    await page.getByText('Building indexes of invoice: 3 of 8').waitFor();
+    await page.getByText('37 % · Building indexes of invoice · about 1 min left').waitFor();
     await finish({ name: 'schema-running' });
+    await press(page, button(page, 'Cancel: the publication'));
+    await page.getByText('The publication was cancelled. Nothing changed for callers.').waitFor();
+    await heading(page, 'Publish v');
+    await finish({ name: 'schema-cancelled' });
+    await site.arrange((tx) => tx('api_schemas').where({ id }).update(held));
+    await page.reload();
+    await page.getByText(/^37 % · /).waitFor();
     const live = { publication_lease_until: null };
     await site.arrange((tx) => tx('api_schemas').where({ id }).update(live));
     await page.getByText(/is published: 1 resource can be read/).waitFor();

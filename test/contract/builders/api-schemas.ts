@@ -9,7 +9,11 @@ const things = [{ name: 'things', recordType: 'thing', fields: [{ name: 'title',
 
 type Status = 'draft' | 'published' | 'deprecated' | 'retired';
 /** Labels far above those that the server assigns, except that it continues from the highest. */
-async function insertVersion(fixture: Fixture, status: Status): Promise<{ id: string; version: string }> {
+async function insertVersion(
+  fixture: Fixture,
+  status: Status,
+  columns: object = {},
+): Promise<{ id: string; version: string }> {
   const version = `v${1_000 + fixture.next()}`;
   const publication = JSON.stringify({
     status: 'succeeded',
@@ -20,7 +24,7 @@ async function insertVersion(fixture: Fixture, status: Status): Promise<{ id: st
     status === 'draft'
       ? {}
       : { bindings: '{}', openapi: '{}', publication, published_at: '2026-03-02T10:00:00Z' };
-  const row = { version, status, created_by: fixture.owner.id, ...live };
+  const row = { version, status, created_by: fixture.owner.id, ...live, ...columns };
   return { id: await insertRow(fixture, 'api_schemas', row), version };
 }
 
@@ -103,6 +107,15 @@ export const apiSchemaBuilders: BuilderGroup = {
         body: { revision: 1 },
       }),
       fields: { 'body.revision': asBuilt },
+    },
+    cancelApiSchemaPublication: {
+      build: async (fixture) => {
+        const progress = { step: 'starting', done: 0, total: 1 };
+        const publication = JSON.stringify({ status: 'running', progress, problems: [] });
+        // Under a lease, so that no worker takes it.
+        const held = { publication, publication_lease_until: '2099-01-01T00:00:00Z' };
+        return { params: { id: (await insertVersion(fixture, 'draft', held)).id } };
+      },
     },
     getApiSchemaPublication: { build: insertPublished },
     proveApiSchema: { build: insertPublished },

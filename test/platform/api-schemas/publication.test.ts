@@ -228,6 +228,42 @@ describe('GET /api-schema/{id}/publication', () => {
     expect(changes).toEqual([{ version: made.version, publication: 'cancelled' }]);
   });
 
+  it('is cancelled: nothing goes live, its indexes are dropped, and the draft can be published again', async () => {
+    const made = await draftSortedBy('paid');
+    const [schema] = table.split('.');
+    const built = async () =>
+      (
+        await org.admin.raw(
+          `select from pg_indexes where schemaname = '${schema}' and indexdef like '%f_paid%'`,
+        )
+      ).rowCount;
+    const cancel = () => org.api('post', `/api-schema/${made.id}/cancel-publication`);
+    expect(await refusal(cancel())).toEqual([422, 'not_publishing']);
+    const writing = await org.admin.transaction();
+    try {
+      await writing.raw(`lock table ${table} in row exclusive mode`);
+      await startPublishing(made);
+      await until(async () => (await built()) > 0);
+      const { progress } = (await read(made.id)).publication;
+      // The indexes are the first of all steps.
+      expect(progress).toMatchObject({ step: 'building indexes of invoice', done: 0 });
+      expect(progress.total).toBeGreaterThan(6);
+      const answer = await cancel();
+      expect([answer.status, answer.body.publication.status]).toEqual([200, 'cancelled']);
+      const renamed = { revision: made.revision, name: 'Mended' };
+      expect((await org.api('patch', `/api-schema/${made.id}`, renamed)).status).toBe(200);
+    } finally {
+      await writing.rollback();
+    }
+    await idle();
+    const after = await read(made.id);
+    expect([after.status, after.publication, after.name]).toEqual(['draft', null, 'Mended']);
+    expect(await built()).toBe(0);
+    await publish(after);
+    expect(await read(made.id)).toMatchObject(succeeded);
+    expect(await refusal(cancel())).toEqual([422, 'not_publishing']);
+  });
+
   it('that has committed is not cancelled', async () => {
     const { id, version } = await published();
     const answer = await org.api('delete', `/api-schema/${id}`);

@@ -2,14 +2,17 @@
 // records.
 
 import { useEffect } from 'preact/hooks';
-import { sentenceCase } from '../../format.ts';
+import { api } from '../../api.ts';
+import { formatDuration, sentenceCase } from '../../format.ts';
 import { Unread } from '../../parts/detail.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Progress } from '../../parts/plot.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { ActionButton } from '../../parts/record-form.tsx';
 import { invalidate, useGet } from '../../query.ts';
 import { base } from '../../router.ts';
 import type { ScreenProps } from '../../screens.ts';
+import { may } from '../../session.ts';
 import { aboveVersion } from './new-draft.tsx';
 import { Proof, useReport } from './proof.tsx';
 import { Review } from './review.tsx';
@@ -44,12 +47,25 @@ function Running({ version }: { version: Version }) {
         <PublicationProgress publication={data ?? version.publication} />
       </div>
       <Problem error={error} />
+      <div class="actions">
+        <CancelButton version={version} />
+      </div>
     </div>
   );
 }
 
+/** The draft can be edited again at once. */
+function CancelButton({ version: { id } }: { version: Version }) {
+  const run = async (): Promise<void> => {
+    await api.POST('/api-schema/{id}/cancel-publication', { params: { path: { id } } });
+    await invalidate('/api-schema', '/overview');
+  };
+  return may('api-schema:publish') && <ActionButton label="Cancel" about="the publication" run={run} />;
+}
+
 /** A draft that is being published can't be changed. */
-export function Publishing({ version: { id, version, publication } }: { version: Version }) {
+export function Publishing({ version: shown }: { version: Version }) {
+  const { id, version, publication } = shown;
   useGet('/api-schema/{id}', { path: { id } }, { everyMs: 15_000 });
   return (
     <Page
@@ -57,9 +73,12 @@ export function Publishing({ version: { id, version, publication } }: { version:
       above={[aboveVersion]}
       lead="The draft can't be changed while it is being published."
       actions={
-        <a class="button" href={`${base}/schemas/${id}/publish`}>
-          Follow the publication
-        </a>
+        <>
+          <CancelButton version={shown} />
+          <a class="button" href={`${base}/schemas/${id}/publish`}>
+            Follow the publication
+          </a>
+        </>
       }
     >
       <PublicationProgress publication={publication} />
@@ -72,18 +91,20 @@ const steps: Readonly<Record<string, string>> = {
   'tables pending': 'Waiting until the records have been moved',
 };
 
-/** The service names its steps as its log does. */
+/** One bar over all steps, which the service names as its log does. */
 function PublicationProgress({
   publication,
 }: {
   publication: Pick<NonNullable<Version['publication']>, 'progress'> | null;
 }) {
   if (publication === null) return null;
-  const { step, done, total } = publication.progress;
+  const { step, done, total, estimatedSecondsLeft: left } = publication.progress;
   const text = steps[step] ?? sentenceCase(step);
-  return total > 1 ? (
-    <Progress done={done} total={total} label={`${text}: ${done} of ${total}`} />
-  ) : (
-    <Progress done={done} total={null} label={text} />
-  );
+  if (total <= 1) return <Progress done={done} total={null} label={text} />;
+  const parts = [
+    `${Math.floor((done / total) * 100)} %`,
+    text,
+    left !== null && `about ${formatDuration(left * 1000)} left`,
+  ];
+  return <Progress done={done} total={total} label={parts.filter(Boolean).join(' · ')} />;
 }

@@ -110,6 +110,8 @@ function Confirmation({ version: { id, version, revision, endpoints }, result }:
 
 function Failure({ version }: { version: Version }) {
   const { publication } = version;
+  if (publication?.status === 'cancelled')
+    return <p class="note">The publication was cancelled. Nothing changed for callers.</p>;
   if (publication?.status !== 'failed') return null;
   const isSlow = publication.problems.some(({ path }) => path !== '');
   return (
