@@ -63,6 +63,28 @@ describe('the life of an API version', () => {
     await press(page, button(page, 'Measure again'));
     await button(page, 'Measuring…').waitFor();
     await button(page, 'Measure again').waitFor();
+    await page.getByText(/^None of 9 reads takes over 500 ms\.$/).waitFor();
+    const toPair = (ms: number, more: object) => ({
+      ...{ resource: 'invoices', filter: null, sort: null, order: 'asc' },
+      ...{ trials: [{ value: 'all', rows: 400, ms, firstMs: ms, byIndex: false }], ...more },
+    });
+    const pairs = [
+      toPair(180, {}),
+      toPair(2_400, { filter: 'status', sort: 'total', order: 'desc' }),
+      toPair(620, { sort: 'number' }),
+    ];
+    await site.arrange((tx) =>
+      tx('publication_reports')
+        .where({ api_schema_id: id })
+        .update({ pairs: JSON.stringify(pairs) }),
+    );
+    await page.reload();
+    await page.getByText('2 of 3 reads take over 500 ms.').waitFor();
+    const bars = page.getByRole('list', { name: 'The slowest reads' }).getByRole('listitem');
+    expect((await bars.allTextContents())[0]).toBe(
+      'invoices filtered by status, sorted by total, descending2,400 ms',
+    );
+    await visit.finish({ name: 'schema-slow' });
 
     // The next version: a copy, without a field that v1 has.
     await press(

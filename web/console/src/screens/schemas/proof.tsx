@@ -7,18 +7,16 @@ import { Warnings } from '../../parts/detail.tsx';
 import { Section } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { ActionButton } from '../../parts/record-form.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useGet } from '../../query.ts';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
 import { toReferencePath } from './published.tsx';
+import { formatMs, SlowReads } from './slow-reads.tsx';
 import type { Version } from './use-draft.ts';
 
 type Report = Answer<'/api-schema/{id}/publication'>;
-type Pair = Report['pairs'][number];
 
-const maxPairs = 20;
 /**
  * The report of a publication. While something is `awaited` it is read often at first, because most end soon,
  * and then 6 times a minute.
@@ -112,49 +110,8 @@ function ProofOf({ report: { proof, records, pairs, madeAt } }: { report: Report
           '; fewer suffice for few records, and the time for measuring is limited'}
         . Not proved: how fast reads are with more records, or many at the same time.
       </p>
-      <Warnings problems={proof.warnings} />
-      <Table
-        label="Slowest reads"
-        columns={columns}
-        rows={pairs.slice(0, maxPairs)}
-        rowKey={(pair) => `${readText(pair)} ${pair.order}`}
-      />
-      {pairs.length > maxPairs && (
-        <p class="fine">
-          The slowest {maxPairs} of {formatNumber(pairs.length)}.
-        </p>
-      )}
+      <Warnings problems={proof.warnings.filter(({ code }) => code !== 'slow_read')} />
+      <SlowReads pairs={pairs} />
     </div>
   );
 }
-
-const formatMs = (ms: number): string => `${ms < 10 ? ms.toFixed(1) : formatNumber(ms)} ms`;
-
-function readText({ resource, filter, scope, group, sort, order }: Pair): string {
-  if (group !== undefined) return `${resource}/summary?by=${group}`;
-  const parameters = [
-    filter && `${filter}=…`,
-    sort && `sort=${sort}`,
-    sort && !sort.includes(',') && `order=${order}`,
-  ];
-  const query = parameters.filter(Boolean).join('&');
-  return `${resource}${query && `?${query}`}${scope ? ` by row scope ${scope}` : ''}`;
-}
-
-const largest = (numbers: readonly number[]): number => Math.max(0, ...numbers);
-
-const columns: readonly Column<Pair>[] = [
-  { title: 'Read', cell: (pair) => <code>{readText(pair)}</code> },
-  { title: 'Slowest', cell: ({ trials }) => formatMs(largest(trials.map(({ ms }) => ms))), align: 'end' },
-  {
-    title: 'Records',
-    cell: ({ trials }) => formatNumber(largest(trials.map(({ rows }) => rows))),
-    align: 'end',
-    minor: true,
-  },
-  {
-    title: 'By index',
-    cell: ({ trials }) => (trials.every(({ byIndex }) => byIndex) ? 'yes' : 'no'),
-    minor: true,
-  },
-];
