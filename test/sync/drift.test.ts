@@ -173,6 +173,28 @@ describe('drift', () => {
       use('v2', 'things', 'rows.label'),
     ]);
     expect([affects('note'), affects('lines.rate')]).toEqual([[], []]);
+
+    // Whom a problem concerns: what is served and stale, with its callers.
+    const gap = { since: '2026-03-02T10:00:00Z', reason: 'unreadable', message: 'Hidden' };
+    await fixture.query(`update ${fixture.schema}.record_state set stale_fields = $1`, [
+      JSON.stringify({ total: gap, lines: gap }),
+    ]);
+    await inTransaction(fixture.tenant, async (tx) => {
+      const { id } = await tx('api_keys').first<{ id: string }>('id');
+      const used = { organization_id: fixture.organizationId, api_key_id: id, version: 'v1', succeeded: 1 };
+      const day = (ago: number) => tx.raw(`(now() at time zone 'UTC')::date - ${ago}`);
+      await tx('api_key_usage').insert([
+        { ...used, day: day(0), resource: 'things' },
+        { ...used, day: day(1), resource: 'things' },
+        { ...used, day: day(7), resource: 'others' },
+        { ...used, day: day(0), version: 'v2', resource: 'things', succeeded: 0, refused: 3 },
+      ]);
+    });
+    const { body } = await api('get', `/sync-configs/${fixture.configId}/affected-versions`);
+    expect(body.versions).toEqual([
+      { id: expect.any(String), version: 'v2', resource: 'things', staleFields: ['rows'], callers7Days: 0 },
+      { id: expect.any(String), version: 'v1', resource: 'things', staleFields: ['amount'], callers7Days: 1 },
+    ]);
   });
 });
 

@@ -93,6 +93,25 @@ export async function countRecentRequests(
   return new Map(rows.map((row) => [row.api_key_id, Number(row.requests)]));
 }
 
+/** Keys with requests answered 2xx or 304 in the last 7 days, by `<version> <resource>`. */
+export async function countResourceCallers(
+  tx: Tx,
+  organizationId: string,
+  versions: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await tx('api_key_usage')
+    .where({ organization_id: organizationId })
+    .whereIn('version', versions)
+    .whereRaw(`day > ${today} - 7 and succeeded + not_modified > 0`)
+    .groupBy('version', 'resource')
+    .select<{ version: string; resource: string; callers: number }[]>(
+      'version',
+      'resource',
+      tx.raw('count(distinct api_key_id)::integer as callers'),
+    );
+  return new Map(rows.map(({ version, resource, callers }) => [`${version} ${resource}`, callers]));
+}
+
 type VersionCaller = {
   apiKeyId: string;
   name: string;

@@ -252,22 +252,23 @@ export const listActiveKeyLayers = (tx: Tx, organizationId: string): Promise<Acc
       fields: 'scope_fields',
     });
 
-/** Endpoints over this record type in draft, published and deprecated versions, newest version first. */
+/** Endpoints over this record type, newest version first; of all versions that aren't retired by default. */
 export async function listEndpointsOfRecordType(
   tx: Tx,
   organizationId: string,
   recordType: string,
-): Promise<{ version: string; endpoint: EndpointDefinition }[]> {
+  statuses: readonly ApiSchemaRow['status'][] = ['draft', 'published', 'deprecated'],
+): Promise<{ id: string; version: string; endpoint: EndpointDefinition }[]> {
   const rows = await tx('api_schemas')
     .where('organization_id', organizationId)
-    .whereIn('status', ['draft', 'published', 'deprecated'])
+    .whereIn('status', statuses)
     .whereRaw('endpoints @> ?::jsonb', [JSON.stringify([{ recordType }])])
     .orderByRaw(`${byNumber} desc`)
-    .select<Pick<ApiSchemaRow, 'version' | 'endpoints'>[]>('version', 'endpoints');
-  return rows.flatMap(({ version, endpoints }) =>
+    .select<Pick<ApiSchemaRow, 'id' | 'version' | 'endpoints'>[]>('id', 'version', 'endpoints');
+  return rows.flatMap(({ id, version, endpoints }) =>
     endpoints
       .filter((endpoint) => endpoint.recordType === recordType)
-      .map((endpoint) => ({ version, endpoint })),
+      .map((endpoint) => ({ id, version, endpoint })),
   );
 }
 

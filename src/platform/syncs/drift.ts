@@ -4,6 +4,7 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
+import type { EndpointDefinition } from '../../public/index.ts';
 import { listEndpointsOfRecordType } from '../api-schemas/api-schemas.store.ts';
 import { findViewUses } from '../views/view-uses.ts';
 import { getConfigRow } from './syncs.service.ts';
@@ -23,6 +24,16 @@ type Use = (
   readonly source: string;
 };
 
+/** The fields of an endpoint by what they are read from, as drift events name it. */
+export const listFieldSources = ({ fields }: EndpointDefinition): { field: string; source: string }[] =>
+  fields.flatMap(({ name, source, fields: lines = [] }) => [
+    { field: name, source: toField(source) },
+    ...lines.map((inner) => ({
+      field: `${name}.${inner.name}`,
+      source: `${source}.${toField(inner.source)}`,
+    })),
+  ]);
+
 /** `<field>.name` is the label of `<field>`. */
 const toField = (source: string): string => source.replace(/\.name$/, '');
 
@@ -30,14 +41,7 @@ async function usesBySchemas(tx: Tx, organizationId: string, recordType: string)
   const endpoints = await listEndpointsOfRecordType(tx, organizationId, recordType);
   return endpoints.flatMap(({ version, endpoint }) => {
     const common = { kind: 'api-schema' as const, version, endpoint: endpoint.name };
-    return endpoint.fields.flatMap(({ name, source, fields = [] }) => [
-      { ...common, field: name, source: toField(source) },
-      ...fields.map((inner) => ({
-        ...common,
-        field: `${name}.${inner.name}`,
-        source: `${source}.${toField(inner.source)}`,
-      })),
-    ]);
+    return listFieldSources(endpoint).map((field) => ({ ...common, ...field }));
   });
 }
 

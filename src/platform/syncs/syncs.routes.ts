@@ -3,6 +3,7 @@ import { Id, IdParams, isSpan, noSpan, queryInteger, spanFields } from '../../ht
 import { createPageSchema, PageQuery, pageFields, sortFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { runStatuses } from '../../sync/index.ts';
+import { listAffectedVersions } from './affected-versions.ts';
 import { BulkSyncConfigs, BulkSyncConfigsResult } from './bulk.schemas.ts';
 import { createSyncConfigs } from './bulk.service.ts';
 import { deletionProposalRoutes } from './deletion-proposals.routes.ts';
@@ -13,6 +14,7 @@ import { acceptFields } from './missing-fields.ts';
 import { listRejectedRecords, listSyncRunRejections, retryRejections } from './rejections.ts';
 import * as runs from './runs.service.ts';
 import {
+  AffectedVersions,
   MissingFields,
   NewSyncConfig,
   RejectionRetry,
@@ -210,6 +212,20 @@ export const syncRoutes = [
     query: PageQuery,
     response: createPageSchema(SyncDriftEvent),
     handler: (ctx, { params, query }) => listDrift(ctx, params.id, query),
+  }),
+  defineRoute({
+    id: 'getVersionsAffectedBySyncConfig',
+    group,
+    method: 'GET',
+    path: '/sync-configs/{id}/affected-versions',
+    permission: 'sync:read',
+    summary: 'Retrieve the versions that a sync affects',
+    description:
+      'The published and deprecated versions whose resources are made of the records of the sync, with the fields that are not updated at ' +
+      'the moment and the number of API keys that read them lately: whom a failed or partial run concerns.',
+    params: IdParams,
+    response: AffectedVersions,
+    handler: (ctx, { params }) => listAffectedVersions(ctx, params.id),
   }),
   defineRoute({
     id: 'listRejectionsOfSyncConfig',

@@ -213,6 +213,31 @@ export const SyncConfig = z
   })
   .meta({ id: 'SyncConfig' });
 
+export const AffectedVersions = z
+  .object({
+    versions: z
+      .array(
+        z.object({
+          id: Id,
+          version: z.string(),
+          resource: z.string(),
+          staleFields: z
+            .array(z.string())
+            .describe(
+              'Fields of the resource that are not updated; those of lines as `<field>.<line field>`',
+            ),
+          callers7Days: z
+            .int()
+            .nullable()
+            .describe(
+              'API keys whose requests of the resource were answered 2xx or 304 in the last 7 days; null without `api-key:read`',
+            ),
+        }),
+      )
+      .describe('Newest version first'),
+  })
+  .meta({ id: 'AffectedVersions' });
+
 export const SyncRunEvent = z
   .object({
     at: Instant,

@@ -32,6 +32,7 @@ it('explains a field that the role can no longer read, and is green again once i
   await page.getByRole('heading', { name: "Why it isn't green" }).waitFor();
   await page.getByRole('heading', { name: "1 field can't be read" }).waitFor();
   await page.getByText('The last values stay, and new records have none.').first().waitFor();
+  await page.getByRole('link', { name: /^v1 · customers\.\w+ · 0 callers$/ }).waitFor();
   await visit.finish({ name: 'run-red' });
   setVisible(true);
   const red = page.url();
@@ -78,6 +79,7 @@ it('explains a refused connection, and leads to it', async () => {
   expect(failed.status).toBe('failed');
   const { page, finish } = await site.open(`/runs/${failed.id}`);
   await page.getByText('Nothing of this run was published.').waitFor();
+  await page.getByRole('link', { name: 'v1 · customers · 0 callers' }).waitFor();
   await finish({ name: 'run-failed' });
   await press(page, page.getByRole('link', { name: 'customer' }).first());
   await page.getByText('Paused', { exact: true }).waitFor();

@@ -149,6 +149,7 @@ export const syncBuilders: BuilderGroup = {
     },
     acceptMissingFields: { build: staleField, fields: { 'body.fields': asBuilt } },
     listDriftOfSyncConfig: { build: drifted },
+    getVersionsAffectedBySyncConfig: { build: drifted },
     listRejectionsOfSyncConfig: {
       build: async (fixture) => ({ params: (await rejectedRecord(fixture)).params }),
     },

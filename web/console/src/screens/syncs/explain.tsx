@@ -6,6 +6,7 @@ import { base } from '../../router.ts';
 import { may } from '../../session.ts';
 import { AcceptButton } from './accept-fields.tsx';
 import { TriggerButton } from './actions.tsx';
+import { Affected } from './affected.tsx';
 import type { Run, SyncConfig } from './words.ts';
 
 /** Codes of problems that the screen of the connection mends. */
@@ -127,6 +128,9 @@ export function Reasons({ sync, run }: { sync: SyncConfig; run: Run | null }) {
             <a href={`${base}/syncs/${id}?show=rejected`}>See the rejected records</a>
           </p>
         </Reason>
+      )}
+      {(plain !== null || isLeft) && (
+        <Affected syncId={id} whole={plain !== null || rejected > 0 || heldDeletions !== null} />
       )}
     </ul>
   );

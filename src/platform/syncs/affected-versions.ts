@@ -1,0 +1,32 @@
+// Whom problems of a sync affect: the versions that publish its record type, the fields of them that are stale,
+// and how many API keys read them lately.
+import type { RequestCtx } from '../../core/ctx.ts';
+import { inTransaction } from '../../db/transaction.ts';
+import { readFieldGaps } from '../../sync/index.ts';
+import { countResourceCallers } from '../api-keys/usage.ts';
+import { listEndpointsOfRecordType } from '../api-schemas/api-schemas.store.ts';
+import { listFieldSources } from './drift.ts';
+import { getConfigRow } from './syncs.service.ts';
+
+/** Newest version first. Callers are null without `api-key:read`. Throws 404 for an unknown sync. */
+export const listAffectedVersions = (ctx: RequestCtx, configId: string) =>
+  inTransaction(ctx, async (tx) => {
+    const { organizationId } = ctx;
+    const { record_type: recordType } = await getConfigRow(tx, ctx, configId);
+    const stale = (await readFieldGaps(ctx)).get(recordType)?.stale ?? {};
+    const served = ['published', 'deprecated'] as const;
+    const endpoints = await listEndpointsOfRecordType(tx, organizationId, recordType, served);
+    const callers = ctx.principal.permissions.has('api-key:read')
+      ? await countResourceCallers(tx, organizationId, [...new Set(endpoints.map(({ version }) => version))])
+      : null;
+    const versions = endpoints.map(({ id, version, endpoint }) => ({
+      id,
+      version,
+      resource: endpoint.name,
+      staleFields: listFieldSources(endpoint)
+        .filter(({ source }) => Object.hasOwn(stale, source))
+        .map(({ field }) => field),
+      callers7Days: callers && (callers.get(`${version} ${endpoint.name}`) ?? 0),
+    }));
+    return { versions };
+  });
