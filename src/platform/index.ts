@@ -15,6 +15,7 @@ import { apiKeyRoutes } from './api-keys/api-keys.routes.ts';
 import { tokenRoutes } from './api-keys/tokens.routes.ts';
 import { apiSchemaRoutes } from './api-schemas/api-schemas.routes.ts';
 import { versionRecordRoutes } from './api-schemas/version-records.routes.ts';
+import { versionSummaryRoutes } from './api-schemas/version-summary.routes.ts';
 import { auditLogRoutes } from './audit-log/audit-log.routes.ts';
 import { conversationRoutes } from './conversations/conversations.routes.ts';
 import { domainRoutes } from './domains/domains.routes.ts';
@@ -78,6 +79,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...tokenRoutes,
   ...apiSchemaRoutes,
   ...versionRecordRoutes,
+  ...versionSummaryRoutes,
   ...agentRoutes,
   ...conversationRoutes,
   ...payRoutes,

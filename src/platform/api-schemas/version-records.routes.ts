@@ -1,23 +1,21 @@
 // The records of a version, for people: the public interface takes API keys and no session.
 import { z } from 'zod';
 import type { RequestCtx } from '../../core/ctx.ts';
-import { AppError, invalid } from '../../core/errors.ts';
 import { parseExact } from '../../core/exact-json.ts';
-import { inTransaction } from '../../db/transaction.ts';
-import { Id, Instant } from '../../http/fields.ts';
 import { maxPageSize, Pagination, toPage } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import type { DownloadFile } from '../../http/route/route.ts';
-import { allColumnTypes, type FileForm, getVersionReader, toQueryParameters } from '../../public/index.ts';
-import { getApiSchemaRow } from './api-schemas.service.ts';
-
-const given = z.union([z.string(), z.array(z.string())]);
-const parameter = (schema: object, description: string) =>
-  given
-    .optional()
-    .describe(description)
-    .meta({ openapi: { ...schema, description } });
-const text = { type: 'string' };
+import { allColumnTypes, type FileForm, getVersionReader } from '../../public/index.ts';
+import {
+  freshnessFields,
+  given,
+  parameter,
+  rethrowInOwnTerms,
+  text,
+  toVersionQuery,
+  VersionParams,
+  type VersionRequest,
+} from './version-query.ts';
 
 /**
  * The largest page is that of every list of this interface; the version decides what else the value may be.
@@ -57,58 +55,22 @@ const RecordPage = z
           name: z.string(),
           type: z.enum(allColumnTypes),
           masked: z.boolean().describe('The caller sees the values masked, as text'),
+          currency: z
+            .string()
+            .nullable()
+            .optional()
+            .describe(
+              'Of an amount of money, the field that names its currency; null where no field does. Absent for other fields, and in an account with one currency',
+            ),
         }),
       )
       .describe('The fields of each record after `id`, in their order'),
-    syncedAt: Instant.nullable().describe('When the last sync that could read every field was made'),
-    staleFields: z
-      .array(z.object({ name: z.string(), since: Instant }))
-      .describe('Fields of which the ERP sends no values at the moment; those shown may be out of date'),
+    ...freshnessFields,
   })
   .meta({ id: 'ApiSchemaRecords' });
 
-const refused = {
-  draft: ['not_published', 'A draft has no records yet. Publish it first'],
-  retired: ['version_retired', 'A retired version has no records. Restore it first'],
-} as const;
-
-type RecordsRequest = {
-  readonly params: { readonly id: string; readonly resource: string };
-  readonly query: z.output<typeof RecordsQuery>;
-};
-
-/** Throws 404 for an unknown version, 422 for a draft or a retired version. */
-async function toVersionQuery(ctx: RequestCtx, { params: { id, resource }, query }: RecordsRequest) {
-  const { version, status } = await inTransaction(ctx, (tx) => getApiSchemaRow(tx, ctx, id));
-  if (status === 'draft' || status === 'retired') {
-    const [code, message] = refused[status];
-    throw invalid(`The version is ${status === 'draft' ? 'a draft' : 'retired'}`, [
-      { path: 'id', code, message },
-    ]);
-  }
-  const present = Object.entries(query).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, value] as const],
-  );
-  return {
-    version,
-    resource,
-    reads: ctx.principal.reads,
-    query: toQueryParameters(Object.fromEntries(present)),
-  };
-}
-
-/** As everywhere on the management interface, the code for an unknown parameter is `unknown_field`. */
-function rethrowInOwnTerms(error: unknown): never {
-  if (!(error instanceof AppError) || !error.details.some(({ code }) => code === 'unknown_parameter'))
-    throw error;
-  const details = error.details.map((detail) =>
-    detail.code === 'unknown_parameter' ? { ...detail, code: 'unknown_field' } : detail,
-  );
-  throw new AppError(error.code, error.message, { details });
-}
-
 /** Throws as `toVersionQuery` and the reads of the public interface do. */
-async function listRecords(ctx: RequestCtx, request: RecordsRequest) {
+async function listRecords(ctx: RequestCtx, request: VersionRequest) {
   const query = await toVersionQuery(ctx, request);
   const found = await getVersionReader(ctx).list(ctx, query).catch(rethrowInOwnTerms);
   const { records, total, page, pageSize, fields, syncedAt, stale } = found;
@@ -126,7 +88,7 @@ async function listRecords(ctx: RequestCtx, request: RecordsRequest) {
 /** Throws as `listRecords` does. `signal` is aborted when the client disconnects. */
 async function openFile(
   ctx: RequestCtx,
-  request: RecordsRequest,
+  request: VersionRequest,
   form: FileForm,
   signal: AbortSignal,
 ): Promise<DownloadFile> {
@@ -159,7 +121,7 @@ export const versionRecordRoutes = [
       '(`?status=open&total_gt=5`), its values, limits and errors. Fields that any published or deprecated version masks are masked for callers without ' +
       '`unmasked:read`, who can neither filter nor sort by them (403 `field_masked`). Reads are not counted as ' +
       'usage: callers and usage are those of the public interface. Returns 422 for a draft and for a retired version.',
-    params: z.strictObject({ id: Id, resource: z.string().min(1).max(200) }),
+    params: VersionParams,
     query: RecordsQuery,
     response: RecordPage,
     responseExample: {

@@ -10,7 +10,10 @@ import type { ShownFreshness } from '../read/reader.ts';
 import { parameterError, parameterProblem, type QueryParameters } from '../read/request.ts';
 import { textReader, wholeText } from '../read/rows.ts';
 import { assertScopeFresh, freshnessOfFields, freshnessWithRelated } from '../read/stale-fields.ts';
-import type { OutputField, ReadableEndpoint } from '../version/compile.ts';
+import { readSummary } from '../read/summary.ts';
+import { planSummary } from '../read/summary-plan.ts';
+import { readSummaryBasis } from '../version/available.ts';
+import type { OutputField, ReadableEndpoint, SummaryBasis } from '../version/compile.ts';
 import {
   assertNotRetired,
   getPublishedVersion,
@@ -19,6 +22,7 @@ import {
 } from '../version/published.ts';
 import { assertScopes } from '../version/scopes.ts';
 import { type MaskSources, narrowForPerson } from '../version/strictest-masks.ts';
+import { findCurrencyField, summarizeWhole } from '../version/whole-summary.ts';
 import {
   copyRecords,
   type ExportSources,
@@ -38,8 +42,16 @@ export type VersionQuery = {
   readonly query: QueryParameters;
 };
 
-/** A field that the records show; a masked one is text. */
-export type ShownField = { readonly name: string; readonly type: string; readonly masked: boolean };
+/**
+ * A field that the records show; a masked one is text. `currency`: of an amount of money, the field that names
+ * its currency, or null.
+ */
+export type ShownField = {
+  readonly name: string;
+  readonly type: string;
+  readonly masked: boolean;
+  readonly currency?: string | null;
+};
 
 export type VersionPage = Pick<ShownFreshness, 'syncedAt' | 'stale'> & {
   readonly fields: readonly ShownField[];
@@ -50,12 +62,24 @@ export type VersionPage = Pick<ShownFreshness, 'syncedAt' | 'stale'> & {
   readonly pageSize: number;
 };
 
+export type VersionSummary = Pick<ShownFreshness, 'syncedAt' | 'stale'> & {
+  /** The text of a JSON array, with exact digits. */
+  readonly rows: string;
+  /** Number of all groups; 1 without group keys. */
+  readonly total: number;
+};
+
 export type VersionReader = {
   /**
    * One page. Rejects as the public interface does: 404 for an unknown version or resource, 410 for a retired
    * version, 400 for parameters, 403 for those that use masked fields, 503 while the records can't be read.
    */
   list(tenant: TenantCtx, query: VersionQuery): Promise<VersionPage>;
+  /**
+   * Groups and aggregates of the selected records, over any field that the person reads unmasked, declared or
+   * not. Rejects as `list` does.
+   */
+  summarize(tenant: TenantCtx, query: VersionQuery): Promise<VersionSummary>;
   /**
    * All selected records as a file. A caller that does not read to the end must abort the signal. Rejects as
    * `list` does.
@@ -83,10 +107,20 @@ async function findEndpoint(
 
 const toType = (field: OutputField): string => (field.kind === 'value' ? field.column.type : 'lines');
 
-function toShownField(field: OutputField, { masked }: ReadableEndpoint): ShownField {
-  const isMasked = masked.has(field.name);
+/** A version that declares a summary has fixed it. */
+const findSummaryBasis = async (tenant: TenantCtx, { summary, recordType }: ReadableEndpoint) =>
+  summary ?? readSummaryBasis(tenant, recordType);
+
+function toShownField(field: OutputField, endpoint: ReadableEndpoint, basis: SummaryBasis): ShownField {
+  const isMasked = endpoint.masked.has(field.name);
   const isText = isMasked || (field.kind === 'value' && field.asString);
-  return { name: field.name, type: isText ? 'text' : toType(field), masked: isMasked };
+  const currency = isMasked ? undefined : findCurrencyField(endpoint, basis, field.name);
+  return {
+    name: field.name,
+    type: isText ? 'text' : toType(field),
+    masked: isMasked,
+    ...(currency !== undefined && { currency }),
+  };
 }
 
 async function list(sources: VersionSources, tenant: TenantCtx, request: VersionQuery): Promise<VersionPage> {
@@ -98,8 +132,23 @@ async function list(sources: VersionSources, tenant: TenantCtx, request: Version
     plan,
   );
   const { syncedAt, stale } = freshnessWithRelated(freshness, endpoint.fields, expansions, related);
-  const shown = fields.map((field) => toShownField(field, endpoint));
+  const basis = await findSummaryBasis(tenant, endpoint);
+  const shown = fields.map((field) => toShownField(field, endpoint, basis));
   return { records: `[${wholeText(records)}]`, total, page, pageSize, fields: shown, syncedAt, stale };
+}
+
+async function summarize(
+  sources: VersionSources,
+  tenant: TenantCtx,
+  request: VersionQuery,
+): Promise<VersionSummary> {
+  const endpoint = await findEndpoint(sources, tenant, request);
+  const summary = summarizeWhole(endpoint, await findSummaryBasis(tenant, endpoint));
+  const plan = planSummary({ ...endpoint, summary }, request.query);
+  const reader = textReader(sources.getReader(tenant.organizationId));
+  const { rows, total, freshness } = await readSummary(reader, plan);
+  const { syncedAt, stale } = freshnessOfFields(freshness, endpoint.fields);
+  return { rows: `[${wholeText(rows)}]`, total, syncedAt, stale };
 }
 
 async function openFile(
@@ -146,5 +195,6 @@ const maxParameters = 1_000;
 /** The caches are those of the public interface; a `tenant` must use the same connections. */
 export const createVersionReader = (sources: VersionSources): VersionReader => ({
   list: (tenant, query) => list(sources, tenant, query),
+  summarize: (tenant, query) => summarize(sources, tenant, query),
   file: (tenant, query, form, signal) => openFile(sources, tenant, query, form, signal),
 });

@@ -7,6 +7,7 @@ import { readRecordColumns } from '../../warehouse/columns.ts';
 import { isNotSetUp } from '../../warehouse/record-state.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import type { Available, AvailableRecordType } from './bind.ts';
+import type { SummaryBasis } from './compile.ts';
 
 type StateRow = { record_type: string; id_type: 'integer' | 'text'; has_data: boolean };
 
@@ -130,6 +131,20 @@ async function readDescribed(
     ),
   );
   return new Map(rows.map((row) => [row.name, toDescribed(row)]));
+}
+
+/** What the ERP says now about the amounts of a record type and the zone of its days. */
+export async function readSummaryBasis(
+  ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
+  recordType: string,
+): Promise<SummaryBasis> {
+  const {
+    currency,
+    amounts,
+    utcOffsetMinutes = 0,
+  } = (await readDescribed(ctx, [recordType])).get(recordType) ?? {};
+  const money = { ...(currency !== undefined && { currency }), ...(amounts !== undefined && { amounts }) };
+  return { money, utcOffsetMinutes };
 }
 
 /** As `readAvailableType`, with what the ERP says about the record type. */

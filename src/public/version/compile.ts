@@ -76,13 +76,14 @@ export type CompiledGroup = {
   readonly period: Period | null;
 };
 
-export type CompiledSummary = {
+/** Which fields are amounts, and the zone of days and months. */
+export type SummaryBasis = { readonly money: Money; readonly utcOffsetMinutes: number };
+
+export type CompiledSummary = SummaryBasis & {
   /** By field. Empty: counts only. */
   readonly aggregates: ReadonlyMap<string, CompiledAggregate>;
   /** By name, such as `customerId` or `date.month`. */
   readonly groups: ReadonlyMap<string, CompiledGroup>;
-  readonly money: Money;
-  readonly utcOffsetMinutes: number;
   readonly limitNeedsGroups: boolean;
 };
 
@@ -314,7 +315,7 @@ function compileSummary(
   });
 }
 
-const isMoney = ({ column: { type }, source }: ValueField, money: Money): boolean =>
+export const isMoney = ({ column: { type }, source }: ValueField, money: Money): boolean =>
   (type === 'number' || type === 'integer') && findCurrency(money, source) !== undefined;
 
 type ColumnOfVersion = BoundColumn & { readonly lowered?: true };

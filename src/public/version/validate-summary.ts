@@ -24,8 +24,8 @@ export const listFunctions = (type: ColumnType): AggregateFunction[] =>
   });
 
 /** Keys of a row of a summary, and the parameters that ask for them; `by` is only a parameter. */
-const resultNames: ReadonlySet<string> = new Set(['count', ...aggregateFunctions]);
-const parameterNames: ReadonlySet<string> = new Set([...resultNames, 'by', 'sort', 'limit']);
+export const resultNames: ReadonlySet<string> = new Set(['count', ...aggregateFunctions]);
+export const parameterNames: ReadonlySet<string> = new Set([...resultNames, 'by', 'sort', 'limit']);
 
 /** Reports every problem of the summary of an endpoint, which is at `path` of the document. */
 export function checkSummary(

@@ -141,6 +141,19 @@ export const apiSchemaBuilders: BuilderGroup = {
         ...{ 'query.q': asBuilt, 'query.or': asBuilt, 'query.expand': asBuilt },
       },
     },
+    summarizeApiSchemaRecords: {
+      build: readable,
+      fields: {
+        'query.by': fc.constant('title'),
+        'query.count': fc.constantFrom('true', 'false'),
+        'query.count_distinct': fc.constant('title'),
+        'query.sort': fc.constantFrom('title', '-title'),
+        'query.limit': fc.integer({ min: 1, max: 1_000 }),
+        ...Object.fromEntries(
+          ['sum', 'avg', 'min', 'max', 'q', 'or'].map((name) => [`query.${name}`, asBuilt] as const),
+        ),
+      },
+    },
     retireApiSchema: {
       build: async (fixture) => ({ ...(await insertPublished(fixture)), body: { undo: false } }),
       fields: { 'body.undo': asBuilt },
