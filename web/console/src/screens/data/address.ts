@@ -78,19 +78,18 @@ export function addressWith(changes: Changes): string {
 
 export const show = (changes: Changes): void => go(addressWith(changes));
 
-const isSame = (one: Filter, other: Filter): boolean =>
+const isSame = (one: Pick<Filter, 'field' | 'operator'>, other: typeof one): boolean =>
   one.field === other.field && one.operator === other.operator;
 
-/**
- * With a filter more. Only `eq` and `not` take several values; of the others the new one replaces the former.
- */
-export const withFilter = (filters: readonly Filter[], added: Filter): string[] =>
-  [
-    ...filters.filter(
-      (one) => !isSame(one, added) || (/^(eq|not)$/.test(added.operator) && one.value !== added.value),
-    ),
-    added,
-  ].map(toText);
+/** With these filters in place of those of a condition and of those that they set again. */
+export const withFilters = (
+  filters: readonly Filter[],
+  replaced: Pick<Filter, 'field' | 'operator'> | undefined,
+  added: readonly Filter[],
+): string[] => {
+  const gone = replaced === undefined ? added : [...added, replaced];
+  return [...filters.filter((one) => !gone.some((other) => isSame(one, other))), ...added].map(toText);
+};
 
 export type Condition = Filter & { readonly values: readonly string[] };
 
@@ -103,16 +102,19 @@ export const toConditions = (filters: readonly Filter[]): Condition[] =>
       values: filters.filter((one) => isSame(one, filter)).map(({ value }) => value),
     }));
 
-/** The filters without those of a condition. */
-export const without = (filters: readonly Filter[], condition: Filter): string[] =>
-  filters.filter((one) => !isSame(one, condition)).map(toText);
-
-/** The same as parameters of the records operation and of the public list; without the page. */
-export const toParameters = ({ filters, q, sort, order }: State): Parameters => [
+/** Filters and search as parameters: those of lists and of summaries. */
+export const toSelection = ({ filters, q }: Pick<State, 'filters' | 'q'>): Parameters => [
   ...filters.map(
     ({ field, operator, value }) => [operator === 'eq' ? field : `${field}_${operator}`, value] as const,
   ),
-  ...Object.entries({ q, sort, order: sort !== '' && order === 'desc' ? order : '' }).filter(
-    ([, value]) => value !== '',
-  ),
+  ...(q === '' ? [] : [['q', q] as const]),
+];
+
+/** The same with the order, as parameters of the records operation and of the public list; without the page. */
+export const toParameters = (state: State): Parameters => [
+  ...toSelection(state),
+  ...Object.entries({
+    sort: state.sort,
+    order: state.sort !== '' && state.order === 'desc' ? state.order : '',
+  }).filter(([, value]) => value !== ''),
 ];

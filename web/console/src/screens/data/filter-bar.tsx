@@ -1,25 +1,42 @@
+// Search and filters that the version declares, as chips: those in use, which can be changed and removed, and
+// some that can be added.
 import { useState } from 'preact/hooks';
-import { useAction } from '../../parts/dialog.tsx';
-import { Field, Form, Select } from '../../parts/form.tsx';
+import { Field } from '../../parts/form.tsx';
 import { SearchFilter } from '../../parts/list.tsx';
-import { DialogButton } from '../../parts/record-form.tsx';
-import { type Condition, type State, show, toConditions, withFilter, without } from './address.ts';
-import { type Endpoint, inferType, operatorWords, type Types } from './endpoint.ts';
+import { Popover } from '../../parts/popover.tsx';
+import { type Condition, type State, show, toConditions, withFilters } from './address.ts';
+import { type Endpoint, operatorWords, type Types } from './endpoint.ts';
+import { FilterEditor } from './filter-editor.tsx';
+import type { Place } from './read-records.tsx';
 
-type BarProps = {
+export type FilterProps = {
+  place: Place;
   endpoint: Endpoint;
   state: State;
   types: Types;
   /** Fields that the person sees masked, and so can't filter by. */
   masked: ReadonlySet<string>;
-  /** Values on the page, offered while typing. */
-  listValues: (field: string) => readonly string[];
 };
 
-/** Search and filters that the version declares, and those in use. */
-export function FilterBar(props: BarProps) {
-  const { endpoint, types } = props;
-  const { filters, q } = props.state;
+/** Filters that are offered next to those in use. */
+const maxOffered = 4;
+/** From this number of fields on there is a search. */
+const minSearched = 9;
+
+/** Fields that have few values come first, as far as their operators say so; then dates. */
+const rank = ({ operators }: Endpoint['filters'][number]): number =>
+  operators.includes('after') ? 1 : operators.some((one) => one === 'gt' || one === 'contains') ? 2 : 0;
+
+const focusAdd = (): void => document.querySelector<HTMLElement>('#add-filter button')?.focus();
+
+export function FilterBar(props: FilterProps) {
+  const { endpoint, state, masked } = props;
+  const { filters, q } = state;
+  const declared = endpoint.filters.map(({ field }) => field).filter((field) => !masked.has(field));
+  const offered = endpoint.filters
+    .filter(({ field }) => declared.includes(field) && !filters.some((one) => one.field === field))
+    .sort((one, other) => rank(one) - rank(other))
+    .slice(0, maxOffered);
   return (
     <search aria-label="Filter records" class="filters">
       {endpoint.search !== undefined && (
@@ -27,32 +44,21 @@ export function FilterBar(props: BarProps) {
       )}
       {filters.length > 0 && (
         <ul class="data-chips" aria-label="Filters in use">
-          {toConditions(filters).map((condition) => {
-            const text = describeCondition(condition, types);
-            return (
-              <li key={text} class="data-chip">
-                {text}
-                <button
-                  type="button"
-                  class="plain"
-                  aria-label={`Remove the filter ${text}`}
-                  onClick={() => {
-                    show({ filter: without(filters, condition) });
-                    document.querySelector<HTMLElement>('#add-filter button')?.focus();
-                  }}
-                >
-                  ✕
-                </button>
-              </li>
-            );
-          })}
+          {toConditions(filters).map((condition) => (
+            <Chip key={`${condition.field} ${condition.operator}`} {...props} condition={condition} />
+          ))}
         </ul>
       )}
-      {endpoint.filters.length > 0 && (
+      {offered.map(({ field }) => (
+        <Popover key={field} label={field} title={`Filter by ${field}`} kind="data-offer">
+          {(close) => <FilterEditor {...props} field={field} close={close} />}
+        </Popover>
+      ))}
+      {declared.length > 0 && (
         <span id="add-filter">
-          <DialogButton label="Add a filter">
-            {(close) => <FilterForm {...props} close={close} />}
-          </DialogButton>
+          <Popover label="Add a filter">
+            {(close) => <ChooseField {...props} fields={declared} close={close} />}
+          </Popover>
         </span>
       )}
       {(filters.length > 0 || q !== '') && (
@@ -64,66 +70,54 @@ export function FilterBar(props: BarProps) {
   );
 }
 
+function Chip(props: FilterProps & { condition: Condition }) {
+  const { condition, state, types } = props;
+  const text = describeCondition(condition, types);
+  return (
+    <li class="data-chip">
+      <Popover label={text} title={`Filter by ${condition.field}`} kind="plain">
+        {(close) => <FilterEditor {...props} field={condition.field} condition={condition} close={close} />}
+      </Popover>
+      <button
+        type="button"
+        class="plain"
+        aria-label={`Remove the filter ${text}`}
+        onClick={() => {
+          show({ filter: withFilters(state.filters, condition, []) });
+          focusAdd();
+        }}
+      >
+        ✕
+      </button>
+    </li>
+  );
+}
+
 function describeCondition({ field, operator, values }: Condition, types: Types): string {
   if (operator === 'null') return `${field} ${values[0] === 'false' ? 'has a value' : 'is empty'}`;
   return `${field} ${operatorWords(operator, types.get(field))} ${values.join(operator === 'not' ? ' and not ' : ' or ')}`;
 }
 
-const truths = [
-  ['true', 'true'],
-  ['false', 'false'],
-] as const;
-const presence = [
-  ['true', 'yes'],
-  ['false', 'no, it has a value'],
-] as const;
-
-function FilterForm({ endpoint, types, masked, listValues, state, close }: BarProps & { close: () => void }) {
-  const declared = endpoint.filters.filter(({ field }) => !masked.has(field));
-  const [wanted, setWanted] = useState({ field: declared[0]?.field ?? '', operator: '', value: '' });
-  const { field, value } = wanted;
-  const operators: readonly string[] = declared.find((one) => one.field === field)?.operators ?? [];
-  const operator = operators.includes(wanted.operator) ? wanted.operator : (operators[0] ?? 'eq');
-  const type = inferType(field, operators, types);
-  const choices = operator === 'null' ? presence : type === 'boolean' ? truths : undefined;
-  const setValue = (next: string): void => setWanted({ ...wanted, value: next });
-  const action = useAction(async () => {
-    show({
-      filter: withFilter(state.filters, {
-        field,
-        operator,
-        value: value || (choices === undefined ? '' : 'true'),
-      }),
-    });
-    close();
-  });
+/** Any of the fields, and then its filter. */
+function ChooseField(props: FilterProps & { fields: readonly string[]; close: () => void }) {
+  const [field, setField] = useState<string>();
+  const [text, setText] = useState('');
+  if (field !== undefined) return <FilterEditor {...props} field={field} />;
+  const found = props.fields.filter((name) => name.toLowerCase().includes(text.toLowerCase()));
   return (
-    <Form action={action} label="Add">
-      <Select
-        label="Field"
-        value={field}
-        onChange={(next) => setWanted({ field: next, operator, value: '' })}
-        options={declared.map((one) => [one.field, one.field])}
-      />
-      <Select
-        label="Condition"
-        value={operator}
-        onChange={(next) => setWanted({ field, operator: next, value: '' })}
-        options={operators.map((one) => [one, operatorWords(one, type)])}
-      />
-      {choices === undefined ? (
-        <Field
-          label="Value"
-          value={value}
-          onChange={setValue}
-          required
-          type={type === 'date' || type === 'time' ? 'date' : 'text'}
-          hint={type === 'time' && 'The whole day, in UTC'}
-          options={type === 'text' ? listValues(field) : undefined}
-        />
-      ) : (
-        <Select label="Value" value={value || 'true'} onChange={setValue} options={choices} />
+    <div class="stack">
+      {props.fields.length >= minSearched && (
+        <Field label="Find a field" type="search" value={text} onChange={setText} />
       )}
-    </Form>
+      <ul class="menu" aria-label="Fields">
+        {found.map((name) => (
+          <li key={name}>
+            <button type="button" onClick={() => setField(name)}>
+              {name}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }

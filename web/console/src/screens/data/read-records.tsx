@@ -1,7 +1,7 @@
 // Reads records as the service writes them, and shows their values. Numbers stay the digits of the response:
 // a JavaScript number would lose some of them.
 import { type Answer, api } from '../../api.ts';
-import { formatCount } from '../../format.ts';
+import { formatAmount, formatCount } from '../../format.ts';
 import { Time } from '../../parts/time.tsx';
 import { useRead } from '../../query.ts';
 import type { ValueType } from './endpoint.ts';
@@ -9,13 +9,23 @@ import type { ValueType } from './endpoint.ts';
 export type Line = Readonly<Record<string, string | boolean | null | readonly (string | null)[]>>;
 export type Value = string | boolean | null | readonly Line[] | readonly (string | null)[];
 export type RecordRow = Readonly<Record<string, Value>>;
+export type ShownField = {
+  readonly name: string;
+  readonly type: ValueType;
+  readonly masked: boolean;
+  /** Of an amount, the field that names its currency; null where none does. */
+  readonly currency?: string | null;
+};
 export type RecordPage = {
   readonly data: readonly RecordRow[];
   readonly pagination: { readonly page: number; readonly totalPages: number; readonly total: number };
-  readonly fields: readonly { readonly name: string; readonly type: ValueType; readonly masked: boolean }[];
+  readonly fields: readonly ShownField[];
   readonly syncedAt: string | null;
   readonly staleFields: Answer<'/api-schema/{id}/records/{resource}'>['staleFields'];
 };
+/** Keys of a group, and what is computed of its records, as `sum.total` or `count`. */
+export type SummaryRow = Readonly<Record<string, string | boolean | null>>;
+export type Summary = { readonly rows: readonly SummaryRow[]; readonly total: number };
 
 /** JSON whose numbers are the text of their digits. */
 const parseDigits = (json: string): unknown =>
@@ -28,24 +38,58 @@ const parseDigits = (json: string): unknown =>
 export type Place = { readonly id: string; readonly resource: string };
 export type Parameters = readonly (readonly [name: string, value: string])[];
 
-const path = '/api-schema/{id}/records/{resource}';
+type RecordsPath = '/api-schema/{id}/records/{resource}' | '/api-schema/{id}/records/{resource}/summary';
 
 /** Null parameters read nothing. */
-export function useRecords(place: Place, parameters: Parameters | null) {
+function useDigits<T>(
+  path: RecordsPath,
+  place: Place,
+  parameters: Parameters | null,
+  toResult: (body: unknown) => T,
+) {
   const key = parameters && `${path} ${JSON.stringify([place, parameters])}`;
-  return useRead<RecordPage>(key, async () => {
+  return useRead<T>(key, async () => {
     // Parameters that a version declares aren't in the types of the operation.
     const querySerializer = (): string =>
       new URLSearchParams((parameters ?? []) as [string, string][]).toString();
     const { data } = await api.GET(path, { params: { path: place }, querySerializer, parseAs: 'text' });
-    const page = parseDigits(String(data)) as RecordPage;
+    return toResult(parseDigits(String(data)));
+  });
+}
+
+/** One page of records. Null parameters read nothing. */
+export const useRecords = (place: Place, parameters: Parameters | null) =>
+  useDigits('/api-schema/{id}/records/{resource}', place, parameters, (body): RecordPage => {
+    const page = body as RecordPage;
     const { page: at, totalPages, total } = page.pagination;
     return {
       ...page,
       pagination: { page: Number(at), totalPages: Number(totalPages), total: Number(total) },
     };
   });
-}
+
+type Nested = Readonly<Record<string, SummaryRow[string] | SummaryRow>>;
+
+const flatten = (row: Nested): SummaryRow =>
+  Object.fromEntries(
+    Object.entries(row).flatMap(([name, value]) =>
+      typeof value === 'object' && value !== null
+        ? Object.entries(value).map(([field, one]) => [`${name}.${field}`, one] as const)
+        : [[name, value] as const],
+    ),
+  );
+
+/** Counts and sums of the records that the parameters select. Null parameters read nothing. */
+export const useSummary = (place: Place, parameters: Parameters | null) =>
+  useDigits('/api-schema/{id}/records/{resource}/summary', place, parameters, (body): Summary => {
+    const { data, total } = body as { readonly data: readonly Nested[]; readonly total: string };
+    return { rows: data.map(flatten), total: Number(total) };
+  });
+
+const isPlainNumber = /^-?\d+(\.\d{1,20})?$/;
+/** A number with all of its digits, in groups. */
+export const showNumber = (digits: string, currency?: string): string =>
+  isPlainNumber.test(digits) ? formatAmount(digits, currency) : digits;
 
 /** One value in a cell. */
 export function Shown({ value = null, type }: { value: Value | undefined; type?: ValueType | undefined }) {
@@ -56,6 +100,7 @@ export function Shown({ value = null, type }: { value: Value | undefined; type?:
     if (entries.length < value.length) return <span class="muted">{formatCount(value.length, 'line')}</span>;
     return <>{entries.map((one) => one ?? '–').join(' · ')}</>;
   }
+  if (type === 'number') return <>{showNumber(value)}</>;
   if (type === 'time' && !Number.isNaN(Date.parse(value))) return <Time at={value} />;
   return (
     <span class="record-value" title={value.length > 40 ? value : undefined}>

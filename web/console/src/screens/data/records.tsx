@@ -1,7 +1,6 @@
 // The records of one resource of a version: searched, filtered, sorted and paged as its callers may, with the
 // same values.
 import { useRef } from 'preact/hooks';
-import { formatCount } from '../../format.ts';
 import { Unread } from '../../parts/detail.tsx';
 import { Empty, Page } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -17,6 +16,7 @@ import { FilterBar } from './filter-bar.tsx';
 import { type RecordPage, type RecordRow, Shown, useRecords } from './read-records.tsx';
 import { RecordPanel } from './record-panel.tsx';
 import { RecordTools } from './record-tools.tsx';
+import { Totals } from './totals.tsx';
 
 const above = [{ to: `${base}/data`, title: 'Data' }];
 
@@ -89,7 +89,8 @@ function Browser({
         actions={<RecordTools {...common} />}
       >
         <StaleNote fields={page?.staleFields ?? []} />
-        <FilterBar {...common} listValues={(field) => listValues(page, field)} />
+        <FilterBar {...common} />
+        {page !== undefined && <Totals {...common} page={page} />}
         {page === undefined && read.error !== undefined ? (
           <Problem error={read.error} retry={() => void read.reload()} />
         ) : (
@@ -111,11 +112,10 @@ function Browser({
 const Lead = ({ endpoint: { description }, page }: { endpoint: Endpoint; page: RecordPage | undefined }) => (
   <>
     {description}
-    {description !== '' && page !== undefined && ' · '}
-    <span aria-live="polite">{page !== undefined && formatCount(page.pagination.total, 'record')}</span>
     {page?.syncedAt && (
       <>
-        {' · '}synced <Time at={page.syncedAt} relative />
+        {description === '' ? 'Synced ' : ' · synced '}
+        <Time at={page.syncedAt} relative />
       </>
     )}
   </>
@@ -135,14 +135,6 @@ const StaleNote = ({ fields }: { fields: RecordPage['staleFields'] }) =>
       </ul>
     </div>
   );
-
-const maxSuggestions = 50;
-
-/** Different texts of a field on the page. */
-const listValues = (page: RecordPage | undefined, field: string): string[] =>
-  [...new Set((page?.data ?? []).map((row) => row[field]))]
-    .filter((value) => typeof value === 'string')
-    .slice(0, maxSuggestions);
 
 type TableProps = {
   endpoint: Endpoint;

@@ -1,0 +1,75 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+
+/** What has the focus first in a panel. */
+const firstFocus = ':is(input, select, button):not(:disabled)';
+
+/** The panel stays within the window: it begins or ends at its button. */
+function placeWithin(panel: HTMLElement): void {
+  panel.classList.remove('end');
+  panel.classList.toggle('end', panel.getBoundingClientRect().right > document.documentElement.clientWidth);
+}
+
+/** A button with a panel below it, which Escape and a click elsewhere close. */
+export function Popover({
+  label,
+  title = label,
+  kind = '',
+  children,
+}: {
+  label: string;
+  /** Of the panel. */
+  title?: string;
+  kind?: string;
+  children: (close: () => void) => ComponentChildren;
+}) {
+  const [open, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  const panel = useRef<HTMLDivElement>(null);
+  const close = (): void => {
+    setOpen(false);
+    button.current?.focus({ preventScroll: true });
+  };
+  useLayoutEffect(() => {
+    if (panel.current !== null) placeWithin(panel.current);
+  });
+  useEffect(() => {
+    if (!open) return;
+    panel.current?.querySelector<HTMLElement>(firstFocus)?.focus({ preventScroll: true });
+    const leave = ({ target }: Event): void => {
+      if (target instanceof Node && root.current?.contains(target) !== true) setOpen(false);
+    };
+    const closeByKey = (event: KeyboardEvent): void => {
+      if (event.key !== 'Escape') return;
+      event.stopPropagation();
+      close();
+    };
+    document.addEventListener('pointerdown', leave);
+    const element = root.current;
+    element?.addEventListener('keydown', closeByKey);
+    return () => {
+      document.removeEventListener('pointerdown', leave);
+      element?.removeEventListener('keydown', closeByKey);
+    };
+  }, [open]);
+  return (
+    <div ref={root} class="popover-root">
+      <button
+        ref={button}
+        type="button"
+        class={kind}
+        aria-expanded={open}
+        aria-haspopup="dialog"
+        onClick={() => setOpen(!open)}
+      >
+        {label}
+      </button>
+      {open && (
+        <div ref={panel} class="popover" role="dialog" aria-label={title}>
+          {children(close)}
+        </div>
+      )}
+    </div>
+  );
+}
