@@ -4,6 +4,7 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { invoicesEndpoint, publishVersion } from '../../public/fixture.ts';
+import { makeKey } from '../../setup/organization.ts';
 import { readDownload } from '../chromium.ts';
 import { choose, madeUpInvoices, press, tabTo, type, useConsole } from './console-site.ts';
 
@@ -23,8 +24,24 @@ const maskedFields = invoicesEndpoint.fields.map((field) =>
 const site = useConsole({ invoices, published: true });
 beforeAll(async () => {
   const masked = { ...invoicesEndpoint, fields: maskedFields, search: ['number'] };
-  await publishVersion(site.database.ctx, site.organizationId, { version: 'v2', endpoints: [masked] });
+  const { ctx } = site.database;
+  await publishVersion(ctx, site.organizationId, { version: 'v2', endpoints: [masked] });
+  await publishVersion(ctx, site.organizationId, { version: 'v3', endpoints: [summarized] });
 });
+
+const summarized = {
+  ...invoicesEndpoint,
+  aggregates: [{ field: 'total', functions: ['sum'] }],
+  groups: [{ field: 'date', periods: ['month'] }],
+};
+/** The answer to a command that the page shows. */
+async function run(command: string, secret: string): Promise<{ data: object[]; total: number }> {
+  const headers = [...command.matchAll(/-H "(.+?): (.+?)"/g)].map(
+    ([, name = '', value = '']): [string, string] => [name, value.replace('$API_KEY', secret)],
+  );
+  const response = await fetch(/'(http.+)'/.exec(command)?.[1] ?? '', { headers });
+  return response.json() as ReturnType<typeof run>;
+}
 
 const readIds = async (page: Page): Promise<string[]> =>
   page.getByRole('link', { name: /^Open record / }).allTextContents();
@@ -46,9 +63,9 @@ async function addFilter(page: Page, field: string, condition: string, value: st
 describe('the records of a version', () => {
   it('are filtered, sorted, paged and exported; the address shows the same again', async () => {
     const { page, finish } = await site.open('/data');
-    await page.getByRole('link', { name: 'invoices' }).nth(1).waitFor();
+    await page.getByRole('link', { name: 'invoices' }).last().waitFor();
     await finish({ name: 'data-versions' });
-    await press(page, page.getByRole('link', { name: 'invoices' }).nth(1));
+    await press(page, page.getByRole('link', { name: 'invoices' }).last());
     await page.getByText('90 records').waitFor();
     await press(page, page.getByRole('search').getByRole('button', { name: 'status', exact: true }));
     await page.getByRole('checkbox', { name: /^paid ?30$/ }).waitFor();
@@ -98,6 +115,40 @@ describe('the records of a version', () => {
     await page.getByText('Page 1 of').waitFor();
     await press(page, page.getByRole('button', { name: 'Remove the filter status is open' }));
     await expect.poll(() => page.evaluate('document.activeElement?.textContent')).toBe('Add a filter');
+  });
+
+  it('are plotted by month and by value; a bar leads to its records, and the request can be copied', async () => {
+    const { page, finish } = await site.open('/data/v1/invoices?filter=status:eq:open');
+    const { secret } = await makeKey(site.database.ctx, site.organizationId);
+    const command = page.locator('.popover code').last();
+    await press(page, page.getByRole('button', { name: 'Plot', exact: true }));
+    const plot = page.getByRole('region', { name: 'Plot' });
+    await tabTo(page, plot.getByRole('slider', { name: 'Number of records by date.month' }));
+    await page.keyboard.press('ArrowLeft');
+    await plot.locator('figcaption').getByText('Dec 2026: 7 records').waitFor();
+    await finish({ name: 'data-plot' });
+    await press(page, plot.getByRole('button', { name: 'Copy the request' }));
+    await plot.getByText('v1 does not declare the group date.month for callers').waitFor();
+    expect((await run(await command.innerText(), secret)).total).toBe(8);
+    await page.keyboard.press('Escape');
+    await choose(page, 'Show', 'Sum of total');
+    await choose(page, 'By', 'customerName');
+    await plot.getByRole('list').getByText('Böttcher Großhandel').waitFor();
+    await finish({ name: 'data-plot-values' });
+    await page.goto(`${site.origin}/console/data/v3/invoices?plot=date.month&of=total`);
+    await press(page, plot.getByRole('button', { name: 'Copy the request' }));
+    const { data, total } = await run(await command.innerText(), secret);
+    expect([total, data[0]]).toEqual([
+      12,
+      { 'date.month': '2026-12', sum: { total: expect.stringMatching(/^\d+\.\d\d$/) } },
+    ]);
+    await page.keyboard.press('Escape');
+    await tabTo(page, plot.getByRole('slider'));
+    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Remove the filter date is on or after 2026-12-01' }).waitFor();
+    await page.getByRole('button', { name: 'Remove the filter date is on or before 2026-12-31' }).waitFor();
+    await expect.poll(async () => (await readIds(page)).length).toBe(7);
   });
 
   it('opens one record with its lines and its exact digits, and comes back to the list', async () => {
@@ -183,7 +234,7 @@ describe('the records of a version', () => {
     }
     await finish({ name: 'data-not-understood' });
     await press(page, page.getByRole('link', { name: 'Choose a version and a resource' }));
-    await press(page, page.getByRole('link', { name: 'invoices' }).nth(1));
+    await press(page, page.getByRole('link', { name: 'invoices' }).last());
     await page.getByText('90 records').waitFor();
   });
 

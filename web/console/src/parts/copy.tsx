@@ -1,9 +1,14 @@
 import { useState } from 'preact/hooks';
+import { platformBase } from '../api.ts';
 import { organizationId } from '../session.ts';
 
 /** A request to the public interface as a command; `path` is below /api/public. */
 export const publicRequest = (path: string, secret = '$API_KEY'): string =>
   `curl -H "Authorization: Bearer ${secret}" \\\n  -H "x-tenant-id: ${organizationId()}" \\\n  '${location.origin}/api/public${path}'`;
+
+/** A request to the management interface as a command; `path` is below its base. */
+export const platformRequest = (path: string): string =>
+  `curl -H "Authorization: Bearer $API_KEY" \\\n  '${location.origin}${platformBase}${path}'`;
 
 /** A text to copy, with its button. */
 export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {

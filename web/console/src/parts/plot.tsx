@@ -6,7 +6,7 @@ import { formatNumber } from '../format.ts';
 import { go } from '../router.ts';
 import type { Tone } from './badge.tsx';
 
-/** A part of a bar, from below. */
+/** A part of a bar, from below; a negative one hangs down. */
 export type BarPart = { readonly value: number; readonly tone: Tone };
 export type Bar = {
   /** Equal for equal bars of two reads. */
@@ -19,7 +19,6 @@ export type Bar = {
 };
 
 const [height, gap, step] = [96, 2, 10];
-/** Fewer bars leave the rest empty, so that one bar isn't a wall. */
 const minBars = 30;
 
 const sum = ({ parts }: Bar): number => parts.reduce((total, { value }) => total + value, 0);
@@ -30,11 +29,24 @@ function roundUp(value: number): number {
   return ([1, 2, 5, 10].find((times) => times * power >= value) ?? 10) * power;
 }
 
-function Column({ bar, at, top, isActive }: { bar: Bar; at: number; top: number; isActive: boolean }) {
-  let y = height;
+/** The ends of the vertical axis, and how high zero is. */
+type Scale = { readonly top: number; readonly zero: number };
+
+function Column({
+  bar,
+  at,
+  scale: { top, zero },
+  isActive,
+}: {
+  bar: Bar;
+  at: number;
+  scale: Scale;
+  isActive: boolean;
+}) {
+  let y = zero;
   const shapes = bar.parts.map(({ value, tone }) => {
-    const tall = value === 0 ? 0 : Math.max(2, (value / top) * height);
-    y -= tall;
+    const tall = value === 0 ? 0 : Math.max(2, (Math.abs(value) / top) * zero);
+    if (value > 0) y -= tall;
     return (
       <rect key={tone} class={`bar ${tone}`} x={at * step + gap / 2} y={y} width={step - gap} height={tall} />
     );
@@ -55,6 +67,8 @@ type BarsProps = {
   ends?: readonly [first: string, last: string];
   /** A value of the vertical axis. */
   format?: (value: number) => string;
+  /** Fewer bars leave the rest empty, so that one bar isn't a wall. */
+  minColumns?: number;
 };
 type Choice = { readonly active: number | undefined; readonly choose: (at: number | undefined) => void };
 
@@ -62,11 +76,12 @@ type Choice = { readonly active: number | undefined; readonly choose: (at: numbe
 function Area({
   bars,
   label,
-  top,
+  minColumns = minBars,
+  scale,
   active,
   choose,
-}: Pick<BarsProps, 'bars' | 'label'> & Choice & { top: number }) {
-  const columns = Math.max(bars.length, minBars);
+}: Pick<BarsProps, 'bars' | 'label' | 'minColumns'> & Choice & { scale: Scale }) {
+  const columns = Math.max(bars.length, minColumns);
   const shown = active === undefined ? undefined : bars[active];
   const follow = (): void => {
     if (shown?.href !== undefined) go(shown.href);
@@ -103,7 +118,7 @@ function Area({
       <svg viewBox={`0 0 ${columns * step} ${height}`} preserveAspectRatio="none" aria-hidden="true">
         <path class="grid" d={`M0 .5H${columns * step}M0 ${height / 2}H${columns * step}`} />
         {bars.map((bar, at) => (
-          <Column key={bar.key} bar={bar} at={at} top={top} isActive={at === active} />
+          <Column key={bar.key} bar={bar} at={at} scale={scale} isActive={at === active} />
         ))}
       </svg>
     </div>
@@ -111,19 +126,27 @@ function Area({
 }
 
 /** Bars from left to right with their axis. The title of the chosen one takes the place of the ends. */
-export function Bars({ bars, label, ends, format = formatNumber }: BarsProps) {
+export function Bars({ bars, label, ends, format = formatNumber, minColumns = minBars }: BarsProps) {
   const [active, choose] = useState<number>();
-  const top = roundUp(Math.max(1, ...bars.map(sum)));
+  const top = roundUp(Math.max(1, ...bars.map((bar) => Math.abs(sum(bar)))));
+  const isSigned = bars.some((bar) => sum(bar) < 0);
   const shown = active === undefined ? undefined : bars[active];
   return (
     <figure class="plot">
       <div class="plot-area">
         <div class="axis" aria-hidden="true">
-          {[top, top / 2, 0].map((value) => (
+          {(isSigned ? [top, 0, -top] : [top, top / 2, 0]).map((value) => (
             <span key={value}>{format(value)}</span>
           ))}
         </div>
-        <Area bars={bars} label={label} top={top} active={active} choose={choose} />
+        <Area
+          bars={bars}
+          label={label}
+          minColumns={minColumns}
+          scale={{ top, zero: isSigned ? height / 2 : height }}
+          active={active}
+          choose={choose}
+        />
       </div>
       <figcaption>
         {shown !== undefined ? (

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 /** What has the focus first in a panel. */
 const firstFocus = ':is(input, select, button):not(:disabled)';
@@ -34,7 +34,8 @@ export function Popover({
   useLayoutEffect(() => {
     if (panel.current !== null) placeWithin(panel.current);
   });
-  useEffect(() => {
+  // Before the next key is pressed.
+  useLayoutEffect(() => {
     if (!open) return;
     panel.current?.querySelector<HTMLElement>(firstFocus)?.focus({ preventScroll: true });
     const leave = ({ target }: Event): void => {

@@ -20,9 +20,12 @@ function parseFilter(text: string): Filter[] {
 
 const shapes = new Map(
   Object.entries({
+    currency: /^/,
     filter: filterShape,
+    of: /^/,
     order: /^(asc|desc)$/,
     page: /^[1-9]\d*$/,
+    plot: /^/,
     q: /^/,
     sort: /^/,
     record: /^/,
@@ -57,18 +60,26 @@ export function readAddress({ defaultSort }: Endpoint) {
     /** Null: those that are chosen when none are named. */
     columns: given.get('columns')?.split(',') ?? null,
     record: given.get('record'),
+    /** What is plotted: a group key, the number that is added up, and its currency. Null: no plot. */
+    plot: given.get('plot'),
+    of: given.get('of') ?? '',
+    currency: given.get('currency') ?? '',
   };
 }
 
 type Changes = Readonly<Record<string, string | readonly string[] | null>>;
 
+/** Those that don't change which records are listed. */
+const kept = ['page', 'record', 'plot', 'of', 'currency'];
+
 /**
- * Changes parameters; null removes one. Everything but a page or an opened record starts again at the first
- * page.
+ * Changes parameters; null removes one. What changes the list starts again at its first page, without an
+ * opened record.
  */
 export function addressWith(changes: Changes): string {
   const next = new URL(location.href);
-  const all = 'page' in changes || 'record' in changes ? changes : { ...changes, page: null, record: null };
+  const isSameList = Object.keys(changes).some((name) => kept.includes(name));
+  const all = isSameList ? changes : { ...changes, page: null, record: null };
   for (const [name, value] of Object.entries(all)) {
     next.searchParams.delete(name);
     for (const one of [value ?? []].flat()) if (one !== '') next.searchParams.append(name, one);

@@ -5,10 +5,11 @@ import { ExportButton } from '../../parts/download.tsx';
 import { DialogButton } from '../../parts/record-form.tsx';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
-import { type State, toParameters } from './address.ts';
+import { type State, show, toParameters } from './address.ts';
 import { Columns } from './columns.tsx';
 import type { Endpoint, Types } from './endpoint.ts';
-import type { Place } from './read-records.tsx';
+import type { Place, RecordPage } from './read-records.tsx';
+import { listGroups } from './record-plot.tsx';
 import { SaveView } from './save-view.tsx';
 
 type ToolsProps = {
@@ -18,15 +19,22 @@ type ToolsProps = {
   columns: readonly string[];
   types: Types;
   place: Place;
+  page: RecordPage | undefined;
 };
 
 export function RecordTools(props: ToolsProps) {
-  const { version, endpoint, state, columns, place } = props;
+  const { version, endpoint, state, columns, place, page } = props;
+  const [group] = listGroups(page?.fields ?? []);
   // Chosen columns also narrow exports and requests.
   const fields = state.columns === null ? [] : [['fields', state.columns.join()] as const];
   const selection = [...toParameters(state), ...fields] as [string, string][];
   return (
     <>
+      {state.plot === null && group !== undefined && (
+        <button type="button" onClick={() => show({ plot: group.name })}>
+          Plot
+        </button>
+      )}
       <DialogButton label="Columns">
         {(close) => <Columns endpoint={endpoint} columns={columns} close={close} />}
       </DialogButton>

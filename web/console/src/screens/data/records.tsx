@@ -15,6 +15,7 @@ import { defaultColumns, type Endpoint, type Types } from './endpoint.ts';
 import { FilterBar } from './filter-bar.tsx';
 import { type RecordPage, type RecordRow, Shown, useRecords } from './read-records.tsx';
 import { RecordPanel } from './record-panel.tsx';
+import { RecordPlot } from './record-plot.tsx';
 import { RecordTools } from './record-tools.tsx';
 import { Totals } from './totals.tsx';
 
@@ -86,11 +87,12 @@ function Browser({
         title={title}
         above={above}
         lead={<Lead endpoint={endpoint} page={page} />}
-        actions={<RecordTools {...common} />}
+        actions={<RecordTools {...common} page={page} />}
       >
         <StaleNote fields={page?.staleFields ?? []} />
         <FilterBar {...common} />
         {page !== undefined && <Totals {...common} page={page} />}
+        {page !== undefined && state.plot !== null && <RecordPlot {...common} page={page} />}
         {page === undefined && read.error !== undefined ? (
           <Problem error={read.error} retry={() => void read.reload()} />
         ) : (
