@@ -171,6 +171,52 @@ describe('the records of a version', () => {
     await page.getByRole('complementary', { name: 'Record 80' }).getByText('INV-1079').waitFor();
   });
 
+  it('have columns that are widened and pinned, and are walked through by the arrow keys', async () => {
+    const all = invoicesEndpoint.fields.map(({ name }) => name).join();
+    const address = `/data/v1/invoices?columns=${all}`;
+    const { page, finish } = await site.open(address, { browser: { viewport: { width: 900, height: 700 } } });
+    const focused = () => page.evaluate('document.activeElement?.getAttribute("aria-label")');
+    const edge = page.getByRole('separator', { name: 'Width of number' });
+    const readWidth = async (): Promise<number> => Number(await edge.getAttribute('aria-valuenow'));
+    const link = page.getByRole('link', { name: 'Open record 1', exact: true });
+    const more = page.getByRole('button', { name: /more columns?/ });
+    const heads = page.getByRole('columnheader');
+    const countHidden = async (): Promise<number> =>
+      (await more.count()) === 0 ? 0 : Number.parseInt((await more.textContent()) ?? '', 10);
+    await more.waitFor();
+    const [idAt, numberAt, hidden] = [
+      await link.boundingBox(),
+      await heads.nth(1).boundingBox(),
+      await countHidden(),
+    ];
+    await press(page, more);
+    await expect.poll(countHidden).toBeLessThan(hidden);
+    expect((await link.boundingBox())?.x).toBe(idAt?.x);
+    expect((await heads.nth(1).boundingBox())?.x).toBeLessThan(numberAt?.x ?? 0);
+    await tabTo(page, edge);
+    const before = await readWidth();
+    for (const _ of [1, 2, 3]) await page.keyboard.press('ArrowRight');
+    await expect.poll(readWidth).toBe(before + 48);
+    await press(page, page.getByRole('button', { name: 'Columns', exact: true }));
+    await press(page, page.getByRole('button', { name: 'Pin customerName' }));
+    await press(page, page.getByRole('button', { name: /^Show 11 columns/ }));
+    await expect.poll(() => heads.nth(1).getAttribute('aria-label')).toBe('customerName');
+    await finish({ name: 'data-columns' });
+    await page.reload();
+    await expect.poll(readWidth).toBe(before + 48);
+    await tabTo(page, link);
+    await page.keyboard.press('ArrowDown');
+    await expect.poll(focused).toBe('Open record 2');
+    await page.keyboard.press('Space');
+    await page.getByRole('complementary', { name: 'Record 2' }).waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.getByRole('complementary', { name: 'Record 3' }).waitFor();
+    expect(await focused()).toBe('Open record 3');
+    await page.keyboard.press('Escape');
+    await page.getByRole('complementary', { name: 'Record 3' }).waitFor({ state: 'detached' });
+    expect(await focused()).toBe('Open record 3');
+  });
+
   it('are saved as a view with the chosen columns, filters and order', async () => {
     const { page, finish } = await site.open(
       '/data/v1/invoices?filter=status:eq:open&filter=status:eq:paid&filter=paid:null:false&sort=date&order=desc',

@@ -1,27 +1,39 @@
 import { useState } from 'preact/hooks';
 import { formatCount } from '../../format.ts';
 import { useAction } from '../../parts/dialog.tsx';
-import { Checks, Field, Form } from '../../parts/form.tsx';
+import { Check, Field, Form } from '../../parts/form.tsx';
 import { show } from './address.ts';
 import type { Endpoint } from './endpoint.ts';
 
 /** From this number of fields on there is a search. */
 const minSearched = 12;
 
-/** Chooses the columns of the list; they are shown in the order of the version. */
+const toggled = (names: readonly string[], name: string): readonly string[] =>
+  names.includes(name) ? names.filter((one) => one !== name) : [...names, name];
+
+/**
+ * Chooses the columns of the list, and those that stay at its left edge. They are shown in the order of the
+ * version, the pinned ones first.
+ */
 export function Columns({
   endpoint: { fields },
   columns,
+  pinned: pinnedBefore,
+  setPinned: keepPinned,
   close,
 }: {
   endpoint: Endpoint;
   columns: readonly string[];
+  pinned: readonly string[];
+  setPinned: (pinned: readonly string[]) => void;
   close: () => void;
 }) {
   const [chosen, setChosen] = useState(columns);
+  const [pinned, setPinned] = useState(pinnedBefore);
   const [text, setText] = useState('');
   const names = fields.map(({ name }) => name);
   const action = useAction(async () => {
+    keepPinned(pinned);
     show({ columns: names.filter((name) => chosen.includes(name)).join() });
     close();
   });
@@ -29,6 +41,9 @@ export function Columns({
     <button type="button" onClick={() => setChosen(next)}>
       {label}
     </button>
+  );
+  const found = fields.filter(({ name, description }) =>
+    `${name} ${description}`.toLowerCase().includes(text.toLowerCase()),
   );
   return (
     <Form
@@ -41,17 +56,36 @@ export function Columns({
         </>
       }
     >
+      <p class="fine">A pinned column stays at the left edge while the others are scrolled.</p>
       {fields.length >= minSearched && (
         <Field label="Find a field" type="search" value={text} onChange={setText} />
       )}
-      <Checks
-        label="Fields"
-        options={fields.filter(({ name, description }) =>
-          `${name} ${description}`.toLowerCase().includes(text.toLowerCase()),
-        )}
-        chosen={chosen}
-        onChange={setChosen}
-      />
+      <fieldset class="rows">
+        <legend>Fields</legend>
+        <div class="data-columns">
+          {found.map(({ name, description }) => (
+            <div key={name}>
+              <Check
+                label={name}
+                hint={description || undefined}
+                checked={chosen.includes(name)}
+                onChange={() => setChosen(toggled(chosen, name))}
+              />
+              {chosen.includes(name) && (
+                <button
+                  type="button"
+                  class="link"
+                  aria-pressed={pinned.includes(name)}
+                  aria-label={`Pin ${name}`}
+                  onClick={() => setPinned(toggled(pinned, name))}
+                >
+                  {pinned.includes(name) ? 'Pinned' : 'Pin'}
+                </button>
+              )}
+            </div>
+          ))}
+        </div>
+      </fieldset>
     </Form>
   );
 }

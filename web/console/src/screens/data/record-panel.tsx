@@ -1,12 +1,13 @@
 // One record with all its fields and lines, next to the list. Its id is in the address, so that a link opens
 // it.
-import { focusFirst } from '../../parts/dialog.tsx';
+import { useEffect, useRef } from 'preact/hooks';
 import { Facts } from '../../parts/list.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Table } from '../../parts/table.tsx';
 import { show } from './address.ts';
 import type { Endpoint, Types } from './endpoint.ts';
 import { type Line, type Place, type RecordRow, Shown, useRecords } from './read-records.tsx';
+import type { Looking } from './record-table.tsx';
 
 type PanelProps = {
   place: Place;
@@ -15,9 +16,14 @@ type PanelProps = {
   types: Types;
   /** The page of the list, once it is read. */
   rows: readonly RecordRow[] | undefined;
+  isLooking: Looking;
 };
 
-export function RecordPanel({ place, endpoint, id, types, rows }: PanelProps) {
+export function RecordPanel({ place, endpoint, id, types, rows, isLooking }: PanelProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (!isLooking.current) heading.current?.focus();
+  }, []);
   const row = rows?.find((one) => one['id'] === id);
   const read = useRecords(place, rows === undefined || row !== undefined ? null : [['id', id]]);
   const record = row ?? read.data?.data[0];
@@ -34,7 +40,7 @@ export function RecordPanel({ place, endpoint, id, types, rows }: PanelProps) {
       onKeyDown={({ key }) => key === 'Escape' && close()}
     >
       <header class="dialog-head">
-        <h2 id="record-title" tabIndex={-1} ref={focusFirst}>
+        <h2 id="record-title" tabIndex={-1} ref={heading}>
           Record {id}
         </h2>
         <button type="button" class="plain" aria-label="Close the record" onClick={close}>

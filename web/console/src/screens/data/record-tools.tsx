@@ -11,6 +11,7 @@ import type { Endpoint, Types } from './endpoint.ts';
 import type { Place, RecordPage } from './read-records.tsx';
 import { listGroups } from './record-plot.tsx';
 import { SaveView } from './save-view.tsx';
+import type { Layout } from './use-layout.ts';
 
 type ToolsProps = {
   version: string;
@@ -20,10 +21,12 @@ type ToolsProps = {
   types: Types;
   place: Place;
   page: RecordPage | undefined;
+  layout: Layout;
+  setPinned: (pinned: readonly string[]) => void;
 };
 
 export function RecordTools(props: ToolsProps) {
-  const { version, endpoint, state, columns, place, page } = props;
+  const { version, endpoint, state, place, page, layout } = props;
   const [group] = listGroups(page?.fields ?? []);
   // Chosen columns also narrow exports and requests.
   const fields = state.columns === null ? [] : [['fields', state.columns.join()] as const];
@@ -36,7 +39,7 @@ export function RecordTools(props: ToolsProps) {
         </button>
       )}
       <DialogButton label="Columns">
-        {(close) => <Columns endpoint={endpoint} columns={columns} close={close} />}
+        {(close) => <Columns {...props} pinned={layout.pinned} close={close} />}
       </DialogButton>
       <DialogButton label="As a request" title="This list as a request">
         {() => (

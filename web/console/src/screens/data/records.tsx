@@ -4,20 +4,22 @@ import { useRef } from 'preact/hooks';
 import { Unread } from '../../parts/detail.tsx';
 import { Empty, Page } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
-import { type Column, Pager, Table } from '../../parts/table.tsx';
+import { Pager } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { type Read, useGet } from '../../query.ts';
 import { base } from '../../router.ts';
 import type { ScreenProps } from '../../screens.ts';
 import '../../styles/data.css';
-import { addressWith, misunderstood, readAddress, type State, show, toParameters } from './address.ts';
-import { defaultColumns, type Endpoint, type Types } from './endpoint.ts';
+import { misunderstood, readAddress, show, toParameters } from './address.ts';
+import { defaultColumns, type Endpoint } from './endpoint.ts';
 import { FilterBar } from './filter-bar.tsx';
-import { type RecordPage, type RecordRow, Shown, useRecords } from './read-records.tsx';
+import { type RecordPage, useRecords } from './read-records.tsx';
 import { RecordPanel } from './record-panel.tsx';
 import { RecordPlot } from './record-plot.tsx';
+import { RecordTable } from './record-table.tsx';
 import { RecordTools } from './record-tools.tsx';
 import { Totals } from './totals.tsx';
+import { useLayout } from './use-layout.ts';
 
 const above = [{ to: `${base}/data`, title: 'Data' }];
 
@@ -80,14 +82,16 @@ function Browser({
   const columns = state.columns ?? defaultColumns(endpoint);
   const types = new Map(fields.map(({ name, type }) => [name, type]));
   const masked = new Set(fields.filter((field) => field.masked).map(({ name }) => name));
-  const common = { version, endpoint, state, columns, types, masked, place };
+  const { layout, setWidth, setPinned } = useLayout(title);
+  const isLooking = useRef(false);
+  const common = { version, endpoint, state, columns, types, masked, place, isLooking };
   return (
     <div class="wide">
       <Page
         title={title}
         above={above}
         lead={<Lead endpoint={endpoint} page={page} />}
-        actions={<RecordTools {...common} page={page} />}
+        actions={<RecordTools {...common} page={page} layout={layout} setPinned={setPinned} />}
       >
         <StaleNote fields={page?.staleFields ?? []} />
         <FilterBar {...common} />
@@ -98,7 +102,7 @@ function Browser({
         ) : (
           <div class={state.record === null ? '' : 'data-split'}>
             <div class="data-records">
-              <RecordTable {...common} page={page} />
+              <RecordTable {...common} page={page} layout={layout} setWidth={setWidth} />
               <Pager pagination={page?.pagination} onPage={(next) => show({ page: String(next) })} />
             </div>
             {state.record !== null && (
@@ -137,71 +141,3 @@ const StaleNote = ({ fields }: { fields: RecordPage['staleFields'] }) =>
       </ul>
     </div>
   );
-
-type TableProps = {
-  endpoint: Endpoint;
-  state: State;
-  columns: readonly string[];
-  types: Types;
-  masked: ReadonlySet<string>;
-  page: RecordPage | undefined;
-};
-
-function RecordTable({ endpoint, state, columns, types, masked, page }: TableProps) {
-  const id: Column<RecordRow> = {
-    title: 'id',
-    cell: ({ id: value }) => (
-      <a
-        href={addressWith({ record: String(value) })}
-        aria-current={value === state.record ? 'true' : undefined}
-        aria-label={`Open record ${value}`}
-      >
-        {String(value)}
-      </a>
-    ),
-  };
-  const listed = columns
-    .filter((name) => endpoint.fields.some((field) => field.name === name))
-    .map((name): Column<RecordRow> => {
-      const [type, isMasked] = [types.get(name), masked.has(name)];
-      return {
-        title: isMasked ? `${name} (masked)` : name,
-        cell: (row) => <Shown value={row[name]} type={type} />,
-        ...((type === 'number' || type === 'integer') && !isMasked && { align: 'end' }),
-        ...(endpoint.sorts?.includes(name) === true && !isMasked && { sort: name }),
-      };
-    });
-  return (
-    <Table
-      label={`Records of ${endpoint.name}`}
-      columns={[id, ...listed]}
-      rows={page?.data}
-      rowKey={(row) => String(row['id'])}
-      sorting={{ key: state.sort, order: state.order }}
-      onSort={({ key, order }) => show({ sort: key, order: order === 'desc' ? order : null })}
-      empty={
-        <NoRecords
-          isFiltered={state.filters.length > 0 || state.q !== ''}
-          isBeyond={(page?.pagination.total ?? 0) > 0}
-        />
-      }
-    />
-  );
-}
-
-function NoRecords({ isFiltered, isBeyond }: { isFiltered: boolean; isBeyond: boolean }) {
-  const empty = (title: string, label: string, changes: Parameters<typeof show>[0]) => (
-    <Empty title={title}>
-      <button type="button" onClick={() => show(changes)}>
-        {label}
-      </button>
-    </Empty>
-  );
-  if (isBeyond) return empty('There are no records on this page.', 'Go to the first page', { page: null });
-  if (isFiltered) return empty('Nothing matches these filters.', 'Clear filters', { filter: null, q: null });
-  return (
-    <Empty title="There are no records yet.">
-      <a href={`${base}/syncs`}>See whether the sync has run</a>
-    </Empty>
-  );
-}
