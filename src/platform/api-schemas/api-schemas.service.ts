@@ -22,13 +22,13 @@ import type { ApiSchemaPatch, NewApiSchema, ValidateInput } from './api-schemas.
 import * as store from './api-schemas.store.ts';
 import { warnOfTaggedFields } from './tagged-fields.ts';
 
-/** The response form of a version. */
 /** Older publications have no `proof`, no `warnings` and no estimate. */
 const publicationView = (publication: NonNullable<store.ApiSchemaRow['publication']>) => ({
   ...{ proof: null, warnings: [], ...publication },
   progress: { estimatedSecondsLeft: null, ...publication.progress },
 });
 
+/** The response form of a version. */
 export const apiSchemaView = (row: store.ApiSchemaRow) => ({
   id: row.id,
   version: row.version,

@@ -1,5 +1,4 @@
 // Proposes the endpoints of a version for record types that are synced: the start of a draft. Saves nothing.
-
 import type { RecordFamily } from '../../connectors/discovery.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
