@@ -153,6 +153,7 @@ create table api_schemas (
   updated_at timestamp with time zone default now() not null,
   deprecated_at timestamp with time zone,
   publication_lease_until timestamp with time zone,
+  openapi_with_examples text,
   constraint api_schemas_pkey PRIMARY KEY (id),
   constraint version_is_unique UNIQUE (organization_id, version),
   constraint api_schemas_status_check CHECK (status = ANY (ARRAY['draft', 'published', 'deprecated', 'retired'])),

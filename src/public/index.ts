@@ -32,6 +32,7 @@ export {
 } from './engine.ts';
 export { describeVersion } from './openapi/describe-version.ts';
 export { countReadsToTry, type Proof, proveVersion } from './proof/prove.ts';
+export { sampleExamples } from './proof/sample-examples.ts';
 export { listIndexes } from './read/indexes.ts';
 export type { FileForm } from './records/file-stream.ts';
 export type { QueryProblem, RecordQuery } from './records/record-query.ts';

@@ -176,6 +176,7 @@ export async function claimPublications(
 type Published = {
   bindings: Bindings;
   openapi: string;
+  openapi_with_examples: string;
   publication: Publication;
   published_by: string | null;
 };
@@ -190,6 +191,7 @@ export const markPublished = (tx: Tx, organizationId: string, id: string, publis
       published_by: published.published_by,
       bindings: JSON.stringify(published.bindings),
       openapi: published.openapi,
+      openapi_with_examples: published.openapi_with_examples,
       publication: JSON.stringify(published.publication),
     });
 

@@ -19,6 +19,7 @@ import {
   findPredecessor,
   type Proof,
   readAvailable,
+  sampleExamples,
   validateDocument,
 } from '../../public/index.ts';
 import { TablesPending } from '../../warehouse/tables-pending.ts';
@@ -129,7 +130,10 @@ export const getPublication = (ctx: RequestCtx, id: string) =>
 const isRunning = ({ status, publication }: store.ApiSchemaRow): boolean =>
   status === 'draft' && publication?.status === 'running';
 
-type Content = Pick<Parameters<typeof describeVersion>[0], 'endpoints' | 'bindings' | 'previous'>;
+type Content = Pick<
+  Parameters<typeof describeVersion>[0],
+  'endpoints' | 'bindings' | 'previous' | 'examples'
+>;
 
 async function goLive(
   tx: Tx,
@@ -141,13 +145,18 @@ async function goLive(
 ): Promise<void> {
   const { id, version, name, notes } = row;
   const serverUrl = ctx.settings.publicUrl;
-  const openapi = describeVersion({ ...content, version, name, notes, draft: false, serverUrl });
+  const described = { ...content, version, name, notes, draft: false, serverUrl };
   await ensureMaskSecret(tx, ctx, content.endpoints);
   const warnings = await warnOfTaggedFields(tx, ctx.organizationId, row);
   const progress = { step: 'live', done: 1, total: 1, estimatedSecondsLeft: null };
   const publication: Publication = { status: 'succeeded', progress, problems: [], proof, warnings };
-  const published = { bindings: content.bindings, openapi, publication, published_by: publishedBy };
-  await store.markPublished(tx, ctx.organizationId, id, published);
+  await store.markPublished(tx, ctx.organizationId, id, {
+    bindings: content.bindings,
+    openapi: describeVersion({ ...described, examples: {} }),
+    openapi_with_examples: describeVersion(described),
+    publication,
+    published_by: publishedBy,
+  });
 }
 
 async function publishDraft(
@@ -163,6 +172,7 @@ async function publishDraft(
   // Before it goes live, so that no change of what it shows goes without a number. Harmless when it is not
   // published after all.
   await enterVersions(ctx, [{ version: row.version, endpoints: document.endpoints, bindings }]);
+  const examples = await sampleExamples(ctx, document, bindings, available);
   await inTransaction(ctx, async (tx) => {
     const current = await store.findSchema(tx, ctx.organizationId, id, true);
     if (current === undefined || !isRunning(current) || current.revision !== revision) return;
@@ -183,7 +193,7 @@ async function publishDraft(
       await store.updateRunningPublication(tx, ctx.organizationId, id, revision, publication);
       return;
     }
-    await goLive(tx, ctx, row, { ...document, bindings, previous }, summary, publishedBy);
+    await goLive(tx, ctx, row, { ...document, bindings, previous, examples }, summary, publishedBy);
   });
 }
 

@@ -33,6 +33,9 @@ import {
 } from './query-parameters.ts';
 import { addSummary, hasSummary } from './summary.ts';
 
+/** Values by resource and field; `id` is the id of the record that they are of. */
+export type Examples = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
 export type Described = Comparable & {
   readonly version: string;
   readonly name: string;
@@ -43,6 +46,8 @@ export type Described = Comparable & {
    * isn't configured.
    */
   readonly serverUrl?: string | null;
+  /** Of real records, in place of made-up ones. */
+  readonly examples?: Examples;
   /** The previous version, for the list of changes; null for the first. */
   readonly previous: (Comparable & { readonly version: string }) | null;
 };
@@ -126,13 +131,14 @@ const shared = (name: string): oas31.ReferenceObject => ({ $ref: `#/components/p
 
 function addEndpoint(
   builder: oas31.OpenApiBuilder,
-  { version, bindings }: Described,
+  { version, bindings, examples = {} }: Described,
   endpoint: EndpointDefinition,
   names: EndpointNames,
   all: ReadonlyMap<string, EndpointNames>,
 ): void {
   const { components } = names;
-  const fields = recordSchema(endpoint, bindings);
+  const values = examples[endpoint.name] ?? {};
+  const fields = recordSchema(endpoint, bindings, values);
   const related = expansionSchemas(endpoint, (resource) => all.get(resource)?.components.record);
   const record = { ...fields, properties: { ...fields.properties, ...related } };
   const reference = { $ref: `#/components/schemas/${components.record}` };
@@ -146,14 +152,14 @@ function addEndpoint(
       pagination: { $ref: '#/components/schemas/Pagination' },
     },
   });
+  const filters = selectingParameters(endpoint, bindings, values);
   builder.addPath(`/${version}/${endpoint.name}`, {
-    get: listOperation(endpoint, bindings, names, reference, example),
+    get: listOperation(endpoint, bindings, names, { filters, record: reference, example }),
   });
-  const filters = selectingParameters(endpoint, bindings);
   addSummary(builder, { version, endpoint, bindings, names, filters, ifNoneMatch: shared('ifNoneMatch') });
   addChanges(builder, version, endpoint.name, names, example);
   builder.addPath(`/${version}/${endpoint.name}/{id}`, {
-    get: recordOperation(endpoint, names, reference, example),
+    get: recordOperation(endpoint, names, reference, example, values['id']),
   });
 }
 
@@ -161,8 +167,15 @@ function listOperation(
   endpoint: EndpointDefinition,
   bindings: Described['bindings'],
   { operations, components, summaries }: EndpointNames,
-  record: oas31.ReferenceObject,
-  example: unknown,
+  {
+    filters,
+    record,
+    example,
+  }: {
+    readonly filters: readonly oas31.ParameterObject[];
+    readonly record: oas31.ReferenceObject;
+    readonly example: unknown;
+  },
 ): oas31.OperationObject {
   const takesFormat = bindings[endpoint.recordType]?.takesFormat === true;
   return {
@@ -174,7 +187,7 @@ function listOperation(
       ...pagingParameters(endpoint),
       fieldsParameter(endpoint),
       ...expandParameters(endpoint),
-      ...selectingParameters(endpoint, bindings),
+      ...filters,
       ...(takesFormat ? formatParameters : []),
       shared('ifNoneMatch'),
     ],
@@ -199,6 +212,7 @@ const recordOperation = (
   { operations, summaries }: EndpointNames,
   record: oas31.ReferenceObject,
   example: unknown,
+  id: unknown,
 ): oas31.OperationObject => ({
   operationId: operations.get,
   tags: [endpoint.name],
@@ -209,7 +223,7 @@ const recordOperation = (
       in: 'path',
       required: true,
       description: 'Id of the record in the ERP.',
-      schema: { type: 'string' },
+      schema: { type: 'string', ...(id !== undefined && { examples: [id] }) },
     },
     fieldsParameter(endpoint),
     ...expandParameters(endpoint),
@@ -233,8 +247,9 @@ const expandParameters = ({ relations = [] }: EndpointDefinition): oas31.Paramet
 function selectingParameters(
   endpoint: EndpointDefinition,
   bindings: Described['bindings'],
+  values: Readonly<Record<string, unknown>>,
 ): oas31.ParameterObject[] {
-  const filters = filterParameters(endpoint, bindings);
+  const filters = filterParameters(endpoint, bindings, values);
   const search = searchParameter(endpoint);
   return [
     ...(search === undefined ? [] : [search]),

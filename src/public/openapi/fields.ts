@@ -146,12 +146,27 @@ function fieldSchema(field: FieldDefinition, bound: BoundColumn | undefined): Sc
   };
 }
 
-/** Only `id` is required, because the `fields` parameter may exclude the rest. */
-export function recordSchema(endpoint: EndpointDefinition, bindings: Bindings): Schema {
-  const id: Schema = { type: 'string', description: 'Id of the record in the ERP.', examples: ['1042'] };
+/** The schema with that value of `values` as its example, if there is one. */
+const withExample = (schema: Schema, values: Readonly<Record<string, unknown>>, name: string): Schema =>
+  Object.hasOwn(values, name) ? { ...schema, examples: [values[name]] } : schema;
+
+/**
+ * Only `id` is required, because the `fields` parameter may exclude the rest. `values` are examples by field,
+ * in place of those of the types.
+ */
+export function recordSchema(
+  endpoint: EndpointDefinition,
+  bindings: Bindings,
+  values: Readonly<Record<string, unknown>>,
+): Schema {
+  const id = withExample(
+    { type: 'string', description: 'Id of the record in the ERP.', examples: ['1042'] },
+    values,
+    'id',
+  );
   const fields = endpoint.fields.map((field): [string, Schema] => [
     field.name,
-    fieldSchema(field, boundColumn(bindings, endpoint.recordType, field)),
+    withExample(fieldSchema(field, boundColumn(bindings, endpoint.recordType, field)), values, field.name),
   ]);
   return {
     type: 'object',
@@ -261,8 +276,28 @@ function lineType(
   )?.type;
 }
 
-/** The filters of the endpoint that are bound, `id` first. */
-export function filterParameters(endpoint: EndpointDefinition, bindings: Bindings): Parameter[] {
+/** Operators whose value is one of the field. */
+const comparing = new Set<Operator>(['eq', 'not', 'gt', 'gte', 'lt', 'lte', 'after', 'before']);
+
+function withValue(parameter: Parameter, operator: Operator, value: unknown): Parameter {
+  if (value === undefined || !comparing.has(operator)) return parameter;
+  const schema = parameter.schema as Schema;
+  const examples = [value];
+  return {
+    ...parameter,
+    schema:
+      schema.items === undefined
+        ? { ...schema, examples }
+        : { ...schema, items: { ...schema.items, examples } },
+  };
+}
+
+/** The filters of the endpoint that are bound, `id` first; `values` are examples by field. */
+export function filterParameters(
+  endpoint: EndpointDefinition,
+  bindings: Bindings,
+  values: Readonly<Record<string, unknown>>,
+): Parameter[] {
   const idType: ValueType =
     (Object.hasOwn(bindings, endpoint.recordType) ? bindings[endpoint.recordType]?.idType : undefined) ??
     'text';
@@ -273,7 +308,10 @@ export function filterParameters(endpoint: EndpointDefinition, bindings: Binding
     const defined = endpoint.fields.find(({ name }) => name === field);
     const type = defined && boundColumn(bindings, endpoint.recordType, defined)?.type;
     if (type === undefined || type === 'lines') return [];
-    return operators.map((operator) => filterParameter(field, operator, type));
+    return operators.map((operator) =>
+      withValue(filterParameter(field, operator, type), operator, values[field]),
+    );
   });
-  return [filterParameter('id', 'eq', idType === 'integer' ? 'integer' : 'text'), ...declared];
+  const id = filterParameter('id', 'eq', idType === 'integer' ? 'integer' : 'text');
+  return [withValue(id, 'eq', values['id']), ...declared];
 }

@@ -79,8 +79,16 @@ export async function serveDescription(
   const form = readForm(req);
   const { content } = service.engine;
   const part = partFor(await content.loadCompiled(tenant, state), access);
-  const text = await content.loadDescription(tenant, state, part);
-  const identity = [part?.name ?? scopeKey, 'description', state.contentId];
+  // Examples are values of any records.
+  const withExamples =
+    !access.layers.some(isRestricted) && ('access' in reader || reader.permissions.has('record:read'));
+  const text = await content.loadDescription(tenant, state, { part, withExamples });
+  const who = part === null ? scopeKey : part.name;
+  const identity = [
+    withExamples === (part === null) ? who : `${who} ${withExamples}`,
+    'description',
+    state.contentId,
+  ];
   await send(exchange, tenant, { form, version, text, identity });
 }
 

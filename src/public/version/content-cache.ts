@@ -19,12 +19,13 @@ export type ContentCache = {
     ref: ContentRef,
   ): Promise<CompiledSchema>;
   /**
-   * The stored OpenAPI text, or a part of it. Rejects with 503 when the database no longer has this content.
+   * The stored OpenAPI text or a part of it, with examples from records or without them. Rejects with 503 when the
+   * database no longer has this content.
    */
   loadDescription(
     ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
     ref: ContentRef,
-    part?: DescriptionPart | null,
+    shown: { readonly part: DescriptionPart | null; readonly withExamples: boolean },
   ): Promise<string>;
 };
 
@@ -56,12 +57,12 @@ export function createContentCache(
   return {
     findCompiled: ({ contentId }) => compiled.findFresh(contentId),
     loadCompiled: (ctx, ref) => compiled.load(ref.contentId, () => readCompiled(ctx, ref)),
-    loadDescription(ctx, ref, part = null) {
-      const { contentId } = ref;
-      const loadWhole = () => descriptions.load(contentId, () => readDescription(ctx, ref));
+    loadDescription(ctx, ref, { part, withExamples }) {
+      const name = `${ref.contentId} ${withExamples}`;
+      const loadWhole = () => descriptions.load(name, () => readDescription(ctx, ref, withExamples));
       return part === null
         ? loadWhole()
-        : descriptions.load(`${contentId} ${part.name}`, async () => part.of(await loadWhole()));
+        : descriptions.load(`${name} ${part.name}`, async () => part.of(await loadWhole()));
     },
   };
 }

@@ -106,15 +106,18 @@ export async function readCompiled(
 }
 
 /**
- * The stored OpenAPI text. Rejects with 503 when the database no longer has this content, and with an Error
+ * The stored OpenAPI text; with examples from records where it has any. Rejects with 503 when the database no longer has this content, and with an Error
  * when it was never published.
  */
 export async function readDescription(
   ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
   ref: ContentRef,
+  withExamples: boolean,
 ): Promise<string> {
   const row = await inTransaction(ctx, (tx) =>
-    selectContent(tx, ctx.organizationId, ref).first<{ openapi: string | null } | undefined>('openapi'),
+    selectContent(tx, ctx.organizationId, ref).first<{ openapi: string | null } | undefined>(
+      withExamples ? tx.raw('coalesce(openapi_with_examples, openapi) as openapi') : 'openapi',
+    ),
   );
   if (row === undefined) throw contentGone();
   if (row.openapi === null) throw new Error('a published version has no description');
