@@ -17,15 +17,15 @@ export const issueKeyCommand = defineCommand({
   summary: 'Creates an API key that acts for a member, and prints it, only this once.',
   about:
     "The key has its member's permissions, limited by its scopes: without any it may read everything, with `--permissions write` also\n" +
-    'change it, and with versions or resources it may only use the public interface. It is valid until the membership ends, --expires,\n' +
-    'or it is revoked.',
+    'change it, and with `--permissions none`, versions or resources it may only use the public interface. It is valid until the\n' +
+    'membership ends, --expires, or it is revoked.',
   database: 'check',
   exclusive: false,
   input: z.strictObject({
     organization: organizationOption,
     user: option(Email, 'address', 'the member for whom the key acts'),
     name: option(shortText(120), 'name', 'the name of the key'),
-    permissions: option(commaList, 'read,write', 'what it may do; default: read; write includes read'),
+    permissions: option(commaList, 'read|write|none', 'what it may do; default: read; write includes read'),
     versions: option(commaList, 'v1,v2', 'restricts it to these published versions'),
     resources: option(commaList, 'a,b', 'restricts it to these resources'),
     expires: option(z.string().optional(), 'instant', 'when it expires, such as 2027-01-31T00:00:00Z'),

@@ -134,7 +134,7 @@ export type Principal = {
   readonly permissions: ReadonlySet<Permission>;
   readonly credential: Credential;
   /**
-   * An API key restricted in what it reads, or a token of one: on the management interface it may only call
+   * An API key for the public interface only, or a token: on the management interface it may only call
    * `GET /whoami`.
    */
   readonly isRestrictedKey: boolean;

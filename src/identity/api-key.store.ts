@@ -7,7 +7,7 @@ import { hasApiKeyFormat, hashApiKey } from './api-key.ts';
 export type FoundApiKey = {
   readonly id: string;
   readonly organization: { readonly id: string; readonly slug: string; readonly name: string };
-  /** Empty lists mean no restriction; empty permissions mean read. */
+  /** Empty lists mean no restriction; empty permissions mean read, `none` no access to the management interface. */
   readonly scopes: {
     readonly versions: readonly string[];
     readonly resources: readonly string[];

@@ -38,6 +38,10 @@ export function permissionsOfRole(role: {
   return role.permissions.filter(isRolePermission);
 }
 
+/** Whether a key with these scopes was given no access to the management interface. */
+const isPublicOnly = ({ permissions }: Pick<FoundApiKey['scopes'], 'permissions'>): boolean =>
+  permissions.includes('none');
+
 /**
  * An API key's permissions: its creator's, limited by the key's access level and, if it was reassigned, by
  * what it could do at that time.
@@ -47,7 +51,7 @@ export function keyPermissions({
   scopes,
   ceiling,
 }: Pick<FoundApiKey, 'role' | 'scopes' | 'ceiling'>): ReadonlySet<Permission> {
-  const ofRole = role === null ? [] : permissionsOfRole(role);
+  const ofRole = role === null || isPublicOnly(scopes) ? [] : permissionsOfRole(role);
   const inScope = scopes.permissions.includes('write') ? ofRole : ofRole.filter(isReadPermission);
   return new Set(ceiling === null ? inScope : inScope.filter((permission) => ceiling.includes(permission)));
 }
@@ -83,7 +87,7 @@ async function fromApiKey(ctx: Ctx, given: string, requestedId: string | undefin
     ? { tokenSubject: key.tokenSubject ?? '' }
     : { secretMark: secretMark(hashApiKey(given)).toString('base64url') };
   const credential: Credential = { kind: 'api-key', id: key.id, ...which };
-  const isRestrictedKey = isToken || key.access.layers.some(isRestricted);
+  const isRestrictedKey = isToken || isPublicOnly(key.scopes) || key.access.layers.some(isRestricted);
   const principal: Principal = {
     user: key.creator,
     organization: key.organization,

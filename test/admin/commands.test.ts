@@ -39,7 +39,7 @@ describe('commands', () => {
     }
     const issue = commands.find(({ name }) => name === 'issue-key');
     expect(issue && formatHelp(issue)).toMatch(
-      /--organization <slug or id> {2,}the organization\n.*\n.*\n {2}\[--permissions <read,write>\]/,
+      /--organization <slug or id> {2,}the organization\n.*\n.*\n {2}\[--permissions <read\|write\|none>\]/,
     );
   });
 

@@ -247,7 +247,7 @@ function permissionSentence(route: AnyRoute): string {
   if (route.access === 'public') return 'Requires no authentication.';
   if (route.permission === 'any') return 'Accepts any valid credential.';
   if (route.permission === 'authenticated')
-    return 'Accepts any valid credential except an API key that is restricted in what it reads.';
+    return 'Accepts any valid credential except an API key that is for the public interface only.';
   if (route.permission === 'signed-in')
     return 'Requires a signed-in person: an access token or a session, not an API key.';
   const needed =

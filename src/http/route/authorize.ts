@@ -34,19 +34,19 @@ function adviceFor({ caller: { readOnly, credential } }: CallerCtx, permission: 
 export const forbiddenText = {
   noOrganization: 'You belong to no organization',
   restrictedKey:
-    'A key restricted in what it reads may only call GET /whoami and mint and revoke its own tokens on the management interface',
+    'A key for the public interface may only call GET /whoami and mint and revoke its own tokens on the management interface',
   apiKey: 'Only a signed-in person may call this operation, not an API key',
 } as const;
 const forbidden = (message: string, code: string, reason: string): AppError =>
   new AppError('FORBIDDEN', message, { details: [{ path: '', code, message: reason }] });
 
-/** Throws 403 for a key restricted in what it reads: such keys are for the public interface. */
+/** Throws 403 for a key that is for the public interface: one restricted in what it reads, or made so. */
 function assertUnrestrictedKey({ caller }: CallerCtx): void {
   if (caller.principal?.isRestrictedKey !== true) return;
   throw forbidden(
     forbiddenText.restrictedKey,
     'restricted_key',
-    'Use this key with the public interface, or use an unrestricted key',
+    'Its scopes name versions, resources, rows or fields, or the permission none. Use a key without these',
   );
 }
 

@@ -56,7 +56,7 @@ export const apiKeyRoutes = [
     summary: 'Create an API key',
     description:
       'The secret is returned only in this response. A key without `scopes.permissions` only reads; `["write"]` makes one that can do what ' +
-      'its creator may. With `versions`, `resources`, `rows` or `fields` in its scopes a key reads the public interface only. All that they ' +
+      'its creator may, `["none"]` one for the public interface alone. With `versions`, `resources`, `rows` or `fields` in its scopes a key reads the public interface only. All that they ' +
       'name must exist. `rows` names `id` or fields that are `scopable` in every named version, otherwise in one. A condition keeps the ' +
       `meaning that its field has now: in a version where that differs, the resource is not readable through the key. ${ceiling}`,
     body: NewApiKey,

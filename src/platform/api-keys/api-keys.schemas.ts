@@ -56,7 +56,10 @@ export const readScopeFields = {
   fields: fields.default(null),
   unmasked: unmasked.default(false),
 };
-const permissions = scopeList(z.enum(['read', 'write'])).default([]);
+const permissions = scopeList(z.enum(['read', 'write', 'none']))
+  .refine((list) => !list.includes('none') || list.length === 1, '"none" must be the only entry')
+  .default([])
+  .describe('What the key may do on the management interface. `none`: it reads the public interface only');
 const scopesText =
   'The lists are independent: empty versions or resources mean all, empty permissions mean read; write includes read';
 const Scopes = z.strictObject({ ...readScopeFields, permissions }).describe(scopesText);

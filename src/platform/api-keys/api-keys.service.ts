@@ -83,7 +83,8 @@ async function assertCallerIsMember(tx: Tx, ctx: RequestCtx): Promise<void> {
 }
 
 /**
- * Permissions on the management interface of this creator's key. Keys restricted in what they read have none.
+ * Permissions on the management interface of this creator's key. Keys restricted in what they read have none,
+ * and neither have those with the scope `none`.
  */
 export function computeManagementPermissions(row: ApiKeyRow, ceiling = row.ceiling): ReadonlySet<Permission> {
   if (row.role_name === null || isRestricted(toLayer(row))) return new Set();
@@ -107,6 +108,12 @@ const toPower = (row: ApiKeyRow): KeyPower => ({
   expiresAt: row.expires_at,
 });
 
+/** How much the scopes allow on the management interface: 0 nothing, 1 reading, 2 also writing. */
+function accessLevel({ scope_permissions: permissions }: ApiKeyRow): number {
+  if (permissions.includes('none')) return 0;
+  return permissions.includes('write') ? 2 : 1;
+}
+
 /**
  * Scopes apply to every secret of the key, so they cannot be widened while a former holder's secret works: an
  * old one in its grace period, or that of a transferred key until it ends, is replaced, or is kept. Throws
@@ -114,9 +121,9 @@ const toPower = (row: ApiKeyRow): KeyPower => ({
  */
 function assertNotWidened(after: ApiKeyRow, before: ApiKeyRow): void {
   const { former_secret_until: until } = before;
-  const gainsWrite = after.scope_permissions.includes('write') && !before.scope_permissions.includes('write');
+  const gainsAccess = accessLevel(after) > accessLevel(before);
   const gainsUnmasked = after.scope_unmasked && !before.scope_unmasked;
-  if (until === null || (!gainsWrite && !gainsUnmasked && coversReads(toLayer(before), toLayer(after))))
+  if (until === null || (!gainsAccess && !gainsUnmasked && coversReads(toLayer(before), toLayer(after))))
     return;
   throw invalid('An old secret of the key is still valid', [
     {

@@ -10,7 +10,7 @@ export const WhoAmI = z
   .object({
     user: z.object({
       id: Id,
-      email: z.string().nullable().describe('Null for an API key that is restricted in what it reads'),
+      email: z.string().nullable().describe('Null for an API key that is for the public interface only'),
       name: z.string(),
     }),
     organization: OrganizationName.nullable().describe(
@@ -36,7 +36,7 @@ export const WhoAmI = z
         activeApiKeys: z.int(),
       })
       .nullable()
-      .describe('Null for an API key that is restricted in what it reads'),
+      .describe('Null for an API key that is for the public interface only'),
     nextStep: z
       .object({
         code: z

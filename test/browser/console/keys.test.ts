@@ -3,18 +3,29 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { invoicesEndpoint, publishVersion } from '../../public/fixture.ts';
+import { allTargets, customersEndpoint, describeTargets, loadCustomers } from '../../public/related.ts';
 import { choose, press, type, useConsole } from './console-site.ts';
 
 const site = useConsole({ invoices: 40, published: true, usedKey: true });
 beforeAll(async () => {
+  const { ctx } = site.database;
+  const names = ['Ann & <b>Co</b>', 'Böttcher Großhandel', 'Celeste Imports'];
+  await loadCustomers(
+    ctx,
+    site.organizationId,
+    names.map((name, id) => ({ id, name })),
+  );
+  await describeTargets(ctx, site.organizationId, allTargets);
   const fields = invoicesEndpoint.fields.map((field) =>
     field.name === 'customer' ? { ...field, scopable: true } : field,
   );
+  const relations = [{ name: 'buyer', field: 'customer', resource: 'customers' }];
   const endpoints = [
-    { ...invoicesEndpoint, fields },
-    { ...invoicesEndpoint, name: 'credits' },
+    { ...invoicesEndpoint, fields, relations },
+    { ...invoicesEndpoint, name: 'credits', fields },
+    { ...customersEndpoint, search: ['name'] },
   ];
-  await publishVersion(site.database.ctx, site.organizationId, { version: 'v2', endpoints });
+  await publishVersion(ctx, site.organizationId, { version: 'v2', endpoints });
 });
 
 /** Reads the public interface as a program would, with a secret that the console has shown. */
@@ -23,6 +34,22 @@ async function read(secret: string, path: string): Promise<{ status: number; tot
   const response = await fetch(`${site.origin}/api/public${path}`, { headers });
   const body = (await response.json()) as { pagination?: { total: number } };
   return { status: response.status, total: body.pagination?.total };
+}
+
+/** Types part of a name, goes down to the record in the list, and chooses it. */
+async function pick(page: Page, label: string, text: string, option: RegExp): Promise<void> {
+  const input = page.getByRole('combobox', { name: label });
+  await type(page, input, text);
+  const found = page.getByRole('option', { name: option });
+  await found.first().waitFor();
+  while ((await found.and(page.getByRole('option', { selected: true })).count()) === 0)
+    await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page
+    .getByRole('list', { name: `Chosen ${label}` })
+    .getByText(text)
+    .first()
+    .waitFor();
 }
 
 const secretShown = async (page: Page): Promise<string> =>
@@ -59,12 +86,14 @@ describe('API keys', () => {
     await press(page, page.getByRole('checkbox', { name: 'invoices' }), { key: 'Space' });
     await press(page, page.getByRole('button', { name: 'Add condition' }));
     await choose(page, 'Field of condition 1', 'customer');
-    await type(page, page.getByLabel('Values of condition 1'), '1');
+    await pick(page, 'Values of condition 1', 'Böttcher', /^Böttcher Großhandel/);
     await choose(page, 'Expires', 'In 90 days');
     await finish({ name: 'keys-new' });
     await press(page, page.getByRole('button', { name: 'Create the key' }));
     await page.getByText('Copy it now').waitFor();
     const secret = await secretShown(page);
+    const [made] = (await site.api('get', '/api-keys?q=Customer')).body.data;
+    expect(made.scopes.permissions).toEqual(['none']);
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await press(page, page.getByRole('button', { name: 'Copy', exact: true }));
     await page.getByRole('button', { name: 'Copied', exact: true }).waitFor();
@@ -139,17 +168,13 @@ describe('API keys', () => {
     await page.getByText('of v1 invoices in 30 days').waitFor();
     expect(page.url()).toContain('version=v1&resource=invoices');
     await press(page, page.getByRole('button', { name: 'Mint a token' }));
-    await expect
-      .poll(() => page.evaluate('document.activeElement?.labels?.[0]?.textContent'))
-      .toBe('Subject');
-    await type(page, page.getByLabel('Subject'), 'customer:1');
-    await press(page, page.getByRole('button', { name: 'Add condition' }));
-    await choose(page, 'Field of condition 1', 'customer');
-    await type(page, page.getByLabel('Values of condition 1'), '1, 2');
+    await pick(page, 'Customer', 'Böttcher', /^Böttcher Großhandel 1$/);
+    await page.getByText('It reads customers where id is 1 and invoices where customer is 1.').waitFor();
+    await finish({ name: 'keys-token', fullPage: false });
     await press(page, page.getByRole('button', { name: 'Mint the token' }));
     await page.getByRole('heading', { name: 'Token for customer:1' }).waitFor();
     const token = await secretShown(page);
-    expect(await read(token, '/v2/invoices')).toEqual({ status: 200, total: 26 });
+    expect(await read(token, '/v2/invoices')).toEqual({ status: 200, total: 13 });
     await page.keyboard.press('Escape');
     await press(page, page.getByRole('button', { name: 'Revoke tokens of a subject' }));
     await type(page, page.getByLabel('Subject'), 'customer:1');

@@ -37,6 +37,19 @@ describe('POST /api-keys', () => {
     expect(await readStatus(made.secret)).toBe(200);
   });
 
+  it('with the permission none, which a person with fewer permissions may not widen, and which excludes the others', async () => {
+    const reader = await memberKey(['api-key:create', 'api-key:update', 'record:read']);
+    const { id } = await create({ scopes: { permissions: ['none'] } });
+    expect((await read(id)).scopes.permissions).toEqual(['none']);
+    expect(await refusal(patch(id, { scopes: { permissions: ['write'] } }, reader))).toEqual([
+      403,
+      'escalation',
+    ]);
+    const both = org.api('post', '/api-keys', { name: 'x', scopes: { permissions: ['none', 'read'] } });
+    const { status, body } = await both;
+    expect([status, body.error.details[0].path]).toEqual([422, 'scopes.permissions']);
+  });
+
   it('401 for a key with a wrong character, without a database lookup', async () => {
     const { secret } = await create();
     const wrong = secret.slice(0, -1) + (secret.at(-1) === 'a' ? 'b' : 'a');

@@ -199,6 +199,7 @@ describe('a restricted key', () => {
     ['rows that allow all', { rows: { '*': [] } }],
     ['no resource at all', { rows: {} }],
     ['fields', { fields: { invoices: ['number'] }, permissions: ['write'] }],
+    ['no management access', { permissions: ['none'] }],
     ['fields and masks as they are', { fields: { invoices: ['id'] }, unmasked: true }],
   ])('with %s has no permission, and sees only its own scopes', async (_name, scopes) => {
     const { id, secret, scopes: shown } = await made(scopes);
@@ -284,6 +285,10 @@ describe('PATCH /api-keys/{id}', () => {
     expect((await rotate(id, { gracePeriodSeconds: 600 }, admin)).status).toBe(201);
     for (const scopes of [{ rows: null }, { fields: null }, { unmasked: true }, invoices(of('1', '2'))])
       expect(await refusal(patch(id, scopes))).toEqual([422, 'grace_running']);
+    const { id: none } = await made({ permissions: ['none'] });
+    expect((await rotate(none, { gracePeriodSeconds: 600 }, admin)).status).toBe(201);
+    expect(await refusal(patch(none, { permissions: ['read'] }))).toEqual([422, 'grace_running']);
+    expect((await patch(none, { permissions: ['none'], versions: ['v4'] })).status).toBe(200);
     expect((await patch(id, invoices(of('1'), { field: 'id', eq: '1' }))).status).toBe(200);
   });
 });

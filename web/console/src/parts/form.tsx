@@ -125,6 +125,23 @@ export function Field({
   );
 }
 
+/** Something that isn't one input, with the label and the hint of a field. */
+export const Labelled = ({
+  label,
+  hint,
+  children,
+}: {
+  label: string;
+  hint?: ComponentChildren;
+  children: ComponentChildren;
+}) => (
+  <fieldset class="rows">
+    <legend>{label}</legend>
+    {children}
+    <p class="fine">{hint}</p>
+  </fieldset>
+);
+
 type SelectProps = {
   label: string;
   value: string;

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { ApiError } from '../api.ts';
 import { Confirm, Dialog, useAction } from './dialog.tsx';
-import { Check, Checks, Field, Form, Select } from './form.tsx';
+import { Check, Checks, Field, Form, Labelled, Select } from './form.tsx';
 import { Problem } from './problem.tsx';
 import { type RowColumn, RowsEditor } from './rows-editor.tsx';
 
@@ -24,6 +24,8 @@ export type FieldSpec<Name extends string> = {
   readonly known?: readonly string[] | undefined;
   /** A list of small records; the value is its JSON. `item` is what one of them is. */
   readonly list?: { readonly item: string; readonly columns: readonly RowColumn[] };
+  /** In place of an input. */
+  readonly edit?: (field: { readonly value: string; onChange(value: string): void }) => ComponentChildren;
   /** Whether the field is shown with these values. */
   readonly when?: (values: Readonly<Record<Name, string>>) => boolean;
 };
@@ -71,6 +73,12 @@ type SpecFieldProps<Name extends string> = {
 export function SpecField<Name extends string>({ spec, value, onChange, error }: SpecFieldProps<Name>) {
   const { label, hint, choices, options, kind, required, rows, known, list, name } = spec;
   const shared = { label, hint, value, onChange };
+  if (spec.edit !== undefined)
+    return (
+      <Labelled label={label} hint={findProblem(error, name) ?? hint}>
+        {spec.edit(shared)}
+      </Labelled>
+    );
   if (kind === 'check')
     return (
       <Check

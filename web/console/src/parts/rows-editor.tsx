@@ -1,5 +1,5 @@
 // Edits a short list of small records, such as the filters of a view: one row of inputs each.
-import type { ComponentChildren } from 'preact';
+import type { ComponentChild, ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { Choice, Suggestions } from './form.tsx';
 
@@ -11,6 +11,14 @@ export type RowColumn = {
   readonly listNames?: (row: EditedRow) => readonly string[];
   /** Offered while typing. */
   readonly known?: readonly string[];
+  /** In place of an input; null for the input. */
+  readonly edit?: (cell: EditedCell) => ComponentChild;
+};
+type EditedCell = {
+  readonly label: string;
+  readonly value: string;
+  readonly row: EditedRow;
+  readonly onChange: (value: string) => void;
 };
 export type EditedRow = Readonly<Record<string, string>>;
 
@@ -25,18 +33,11 @@ type RowsEditorProps = {
   onChange: (rows: readonly EditedRow[]) => void;
 };
 
-function Cell({
-  column,
-  label,
-  value,
-  onChange,
-}: {
-  column: RowColumn;
-  label: string;
-  value: string;
-  onChange: (value: string) => void;
-}) {
+function Cell({ column, ...cell }: EditedCell & { column: RowColumn }) {
+  const { label, value, onChange } = cell;
   const id = useId();
+  const own = column.edit?.(cell) ?? null;
+  if (own !== null) return <>{own}</>;
   if (column.options !== undefined)
     return <Choice aria-label={label} value={value} onChange={onChange} options={column.options} />;
   return (
@@ -104,6 +105,7 @@ export function RowsEditor({ label, hint, item, columns, rows, onChange }: RowsE
               column={{ ...column, options: listOptions(column, row) }}
               label={`${column.label} of ${item} ${index + 1}`}
               value={row[column.name] ?? ''}
+              row={row}
               onChange={(value) => replace(index, withValue(columns, row, column.name, value))}
             />
           ))}

@@ -13,6 +13,7 @@ const Lines = ({ lines }: { lines: readonly string[] }) => (
 );
 
 function managementWords(scopes: Scopes): string {
+  if (scopes.permissions.includes('none')) return 'No access';
   if (isRestricted(scopes)) return 'No access: the key is restricted';
   return `Reads${scopes.permissions.includes('write') ? ' and writes' : ''}, within the permissions of its holder`;
 }

@@ -2,6 +2,8 @@
 import { useState } from 'preact/hooks';
 import { type FieldSpec, RecordForm, splitList } from '../../parts/record-form.tsx';
 import { may } from '../../session.ts';
+import { findLookup } from './lookup.ts';
+import { RecordPicker } from './record-picker.tsx';
 import type { Key } from './scope-words.ts';
 import {
   filterLiving,
@@ -27,13 +29,20 @@ export const rowFields = (
   {
     name: 'rows',
     label: 'Rows',
-    hint: 'A record is read when all conditions of its resource hold. Separate values by commas.',
+    hint: 'A record is read when all conditions of its resource hold.',
     list: {
       item: 'condition',
       columns: [
         { name: 'resource', label: 'Resource', listNames: () => resources },
         { name: 'field', label: 'Field', listNames: ({ resource }) => listScopable(versions, resource) },
-        { name: 'values', label: 'Values' },
+        {
+          name: 'values',
+          label: 'Values',
+          edit: ({ row, ...cell }) => {
+            const lookup = findLookup(versions, row['resource'], row['field']);
+            return lookup === undefined ? null : <RecordPicker {...cell} lookup={lookup} />;
+          },
+        },
       ],
     },
     when: ({ rows }) => resources.length > 0 || parseRows(rows).length > 0,
@@ -114,7 +123,8 @@ function createFields(
       name: 'access',
       label: 'Management interface',
       options: [
-        ['read', 'Read: it sees what you may see'],
+        ['none', 'None: it reads records only'],
+        ['read', 'Read: it also sees the settings that you may see'],
         ['write', 'Read and write: it may do what you may do'],
       ],
       when: () => !limited,
@@ -130,7 +140,7 @@ const empty: Values = {
   rows: '',
   others: '',
   unmasked: '',
-  access: 'read',
+  access: 'none',
   expires: '',
   date: '',
 };

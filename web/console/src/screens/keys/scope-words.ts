@@ -5,6 +5,7 @@ export type Key = Answer<'/api-keys/{id}'>;
 export type Scopes = Key['scopes'];
 
 const list = new Intl.ListFormat('en', { type: 'conjunction' });
+export const formatList = (parts: readonly string[]): string => list.format(parts);
 const maxNames = 3;
 const names = (given: readonly string[]): string =>
   given.length <= maxNames
@@ -34,7 +35,7 @@ function recordWords({ versions, resources, rows }: Scopes): string {
 export function scopeWords(scopes: Scopes): string {
   const fields = scopes.fields === null ? '' : ', with chosen fields';
   const reads = `Reads ${recordWords(scopes)}${fields}${scopes.unmasked ? ', unmasked' : ''}`;
-  if (isRestricted(scopes)) return reads;
+  if (isRestricted(scopes) || scopes.permissions.includes('none')) return reads;
   return scopes.permissions.includes('write')
     ? `${reads}; manages what its holder may`
     : `${reads} and the settings`;

@@ -35,7 +35,7 @@ export const toTexts = ({ versions, resources, permissions, rows, unmasked }: Sc
   ),
   others: String(rows !== null && '*' in rows),
   unmasked: String(unmasked),
-  access: permissions.includes('write') ? 'write' : 'read',
+  access: permissions[0] === 'none' ? 'none' : permissions.includes('write') ? 'write' : 'read',
 });
 
 /** Null: all records. Resources that `whole` names are read without a condition. */
@@ -61,10 +61,14 @@ export function toScopes(texts: ScopeTexts, before: Scopes | undefined) {
     resources: splitList(texts.resources),
     rows: toRows(texts, whole),
     unmasked: texts.unmasked === 'true',
-    permissions: [
-      isLimited(texts, before) || texts.access !== 'write' ? ('read' as const) : ('write' as const),
-    ],
+    permissions: [toPermission(texts, before)],
   };
+}
+
+/** A key that becomes limited keeps no right to write, which would come back with the end of its limits. */
+function toPermission(texts: ScopeTexts, before: Scopes | undefined): 'none' | 'read' | 'write' {
+  if (texts.access === 'none') return 'none';
+  return texts.access === 'write' && !isLimited(texts, before) ? 'write' : 'read';
 }
 
 /** Whether a key with these scopes reads the public interface only. */

@@ -2,13 +2,15 @@
 import { useState } from 'preact/hooks';
 import { type Answer, api } from '../../api.ts';
 import { Section } from '../../parts/page.tsx';
-import { DialogButton, FormButton, RecordForm } from '../../parts/record-form.tsx';
+import { DialogButton, type FieldSpec, FormButton, RecordForm } from '../../parts/record-form.tsx';
 import { Time } from '../../parts/time.tsx';
 import { invalidate } from '../../query.ts';
 import { may } from '../../session.ts';
 import { rowFields } from './key-form.tsx';
-import type { Key } from './scope-words.ts';
-import { filterLiving, toRows, useVersions } from './scopes.ts';
+import { type Customers, findCustomers, rowsOfCustomer } from './lookup.ts';
+import { RecordPicker } from './record-picker.tsx';
+import { formatList, type Key, rowWords } from './scope-words.ts';
+import { filterLiving, toRows, useVersions, type Version } from './scopes.ts';
 import { Copied, Secret } from './secret.tsx';
 
 const path = '/api-keys/{id}/tokens';
@@ -49,6 +51,7 @@ type Minted = NonNullable<Answer<typeof path, 'post'>['tokens']>[number];
 function MintToken({ apiKey: { id, scopes }, onClose }: { apiKey: Key; onClose: () => void }) {
   const versions = filterLiving(useVersions(), scopes.versions);
   const [minted, setMinted] = useState<Minted>();
+  const [customer, setCustomer] = useState('');
   if (minted !== undefined)
     return (
       <Secret
@@ -63,32 +66,78 @@ function MintToken({ apiKey: { id, scopes }, onClose }: { apiKey: Key; onClose: 
         <Copied onClose={onClose} />
       </Secret>
     );
+  const resources = scopes.resources.length === 0 ? undefined : scopes.resources;
+  const owner = findCustomers(versions, resources);
   return (
     <RecordForm
-      fields={[
-        { ...subject, hint: 'Such as customer:1042. Usage is counted and tokens are revoked by it.' },
-        ...rowFields(versions, scopes.resources.length === 0 ? undefined : scopes.resources),
-        {
-          name: 'seconds',
-          label: 'Works for',
-          options: [
-            ['300', '5 minutes'],
-            ['900', '15 minutes'],
-            ['3600', '1 hour'],
-          ],
-        },
-      ]}
+      fields={listFields(versions, resources, owner)}
       initial={{ seconds: '900' }}
       label="Mint the token"
-      save={async ({ subject: given, seconds, ...rows }) => {
+      onChange={(values) => setCustomer(values.customer)}
+      save={async ({ subject: given, seconds, customer: of, ...rows }) => {
+        const isOfCustomer = owner !== undefined && of !== '';
+        const named = isOfCustomer ? `${owner.kind}:${of}` : given;
         const token = {
-          scopes: { rows: toRows(rows) },
+          scopes: { rows: isOfCustomer ? rowsOfCustomer(owner, of) : toRows(rows) },
           expiresInSeconds: Number(seconds),
-          ...(given !== '' && { subject: given }),
+          ...(named !== '' && { subject: named }),
         };
         const { data } = await api.POST(path, { params: { path: { id } }, body: { tokens: [token] } });
         setMinted(data?.tokens?.[0]);
       }}
-    />
+    >
+      {owner !== undefined && customer !== '' && (
+        <p class="note">
+          It reads{' '}
+          {formatList(
+            Object.entries(rowsOfCustomer(owner, customer)).map(([name, conditions]) =>
+              rowWords(name, conditions),
+            ),
+          )}
+          . Its subject is {owner.kind}:{customer}.
+        </p>
+      )}
+    </RecordForm>
   );
+}
+
+type TokenField = 'customer' | 'subject' | 'rows' | 'others' | 'seconds';
+
+/** Either a customer, or a subject and conditions. */
+function listFields(
+  versions: readonly Version[],
+  resources: string[] | undefined,
+  owner: Customers | undefined,
+): FieldSpec<TokenField>[] {
+  const isFree = ({ customer }: Readonly<Record<TokenField, string>>): boolean => customer === '';
+  return [
+    {
+      name: 'customer',
+      label: 'Customer',
+      hint: 'The token reads the records of this customer, and no others.',
+      edit: ({ value, onChange }) =>
+        owner && <RecordPicker label="Customer" lookup={owner.lookup} single {...{ value, onChange }} />,
+      when: () => owner !== undefined,
+    },
+    {
+      ...subject,
+      hint: 'Such as customer:1042. Usage is counted and tokens are revoked by it.',
+      when: isFree,
+    },
+    ...rowFields(versions, resources).map(
+      ({ when, ...field }): FieldSpec<TokenField> => ({
+        ...field,
+        when: (values) => isFree(values) && when?.(values) !== false,
+      }),
+    ),
+    {
+      name: 'seconds',
+      label: 'Works for',
+      options: [
+        ['300', '5 minutes'],
+        ['900', '15 minutes'],
+        ['3600', '1 hour'],
+      ],
+    },
+  ];
 }
