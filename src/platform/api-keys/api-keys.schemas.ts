@@ -56,8 +56,12 @@ export const readScopeFields = {
   fields: fields.default(null),
   unmasked: unmasked.default(false),
 };
-const permissions = scopeList(z.enum(['read', 'write', 'none']))
-  .refine((list) => !list.includes('none') || list.length === 1, '"none" must be the only entry')
+const permissionError = 'must be read or write, or the only entry and none';
+const permissions = z
+  .union([
+    scopeList(z.enum(['read', 'write'], permissionError)),
+    z.array(z.literal('none', permissionError)).length(1),
+  ])
   .default([])
   .describe('What the key may do on the management interface. `none`: it reads the public interface only');
 const scopesText =

@@ -3,20 +3,9 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Problem } from '../../parts/problem.tsx';
 import { type Found, type Lookup, useFound } from './lookup.ts';
+import { useSearch } from './use-search.ts';
 
 const splitValues = (text: string): string[] => text.split(',').flatMap((value) => value.trim() || []);
-
-const pauseMs = 250;
-
-/** The text once it has not changed for a moment: a search for each letter would be too many. */
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), pauseMs);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
-}
 
 type PickerProps = {
   label: string;
@@ -100,28 +89,14 @@ type SearchProps = {
 
 function Search({ label, lookup, input, onChoose, onBack }: SearchProps) {
   const id = useId();
-  const [{ text, open, at }, setState] = useState({ text: '', open: false, at: 0 });
-  const { options, status, error } = useOptions(lookup, text.trim(), open);
-  const active = options[Math.min(at, options.length - 1)];
+  const { text, open, options, active, status, error, setText, setOpen, choose, keys } = useSearch(
+    lookup,
+    onChoose,
+  );
   useEffect(
     () => input.current?.setCustomValidity(text.trim() === '' ? '' : 'Choose one of the list first.'),
     [text],
   );
-  const setOpen = (next: boolean): void => setState((last) => ({ ...last, open: next }));
-  const move = (by: number): void =>
-    setState({ text, open: true, at: open ? (at + options.length + by) % Math.max(1, options.length) : 0 });
-  const choose = (one: Found | undefined): void => {
-    if (one === undefined) return;
-    onChoose(one);
-    setState({ text: '', open: false, at: 0 });
-  };
-  const keys: Readonly<Record<string, () => void>> = {
-    ArrowDown: () => move(1),
-    ArrowUp: () => move(-1),
-    // Enter in an empty, closed list saves the form, and Escape closes the dialog, as everywhere.
-    ...((open || text !== '') && { Enter: () => choose(active) }),
-    ...(open && { Escape: () => setOpen(false) }),
-  };
   return (
     <div class="picker-search">
       <input
@@ -131,12 +106,12 @@ function Search({ label, lookup, input, onChoose, onBack }: SearchProps) {
         aria-expanded={open}
         aria-controls={`${id}-list`}
         aria-autocomplete="list"
-        aria-activedescendant={open && active !== undefined ? `${id}-${options.indexOf(active)}` : undefined}
+        aria-activedescendant={active && `${id}-${options.indexOf(active)}`}
         placeholder={`Find ${lookup.resource} by ${lookup.names.length > 0 ? 'name' : 'id'}`}
         autoComplete="off"
         spellcheck={false}
         value={text}
-        onInput={(event) => setState({ text: event.currentTarget.value, open: true, at: 0 })}
+        onInput={(event) => setText(event.currentTarget.value)}
         onClick={() => setOpen(true)}
         onBlur={() => setOpen(false)}
         onKeyDown={(event) => {
@@ -181,25 +156,3 @@ const Options = ({ id, label, options, active, onChoose }: OptionsProps) => (
     ))}
   </div>
 );
-
-/** What can be chosen while the list is open. */
-function useOptions(lookup: Lookup, text: string, open: boolean) {
-  const wanted = useSettled(text);
-  const parameters = wanted === '' || lookup.search === undefined ? [] : [[lookup.search, wanted] as const];
-  const { found, error } = useFound(lookup, open ? parameters : null);
-  const isRead = wanted === text && (found ?? error) !== undefined;
-  const options = open && isRead ? listOptions(lookup, found ?? [], wanted) : [];
-  const status = open && (isRead ? options.length === 0 && 'Nothing found' : 'Searching…');
-  return { options, status, error: open ? error : undefined };
-}
-
-/**
- * What was found, then the text itself as an id. Where nothing can be searched by name, what has the text of
- * the first page.
- */
-function listOptions({ search }: Lookup, found: readonly Found[], text: string): Found[] {
-  const has = ({ id, name }: Found): boolean => `${id} ${name}`.toLowerCase().includes(text.toLowerCase());
-  const matches = search === undefined ? found.filter(has) : found;
-  const isEntered = text !== '' && !matches.some(({ id }) => id === text);
-  return isEntered ? [...matches, { id: text, name: 'Use the id' }] : [...matches];
-}

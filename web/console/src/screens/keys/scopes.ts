@@ -61,14 +61,14 @@ export function toScopes(texts: ScopeTexts, before: Scopes | undefined) {
     resources: splitList(texts.resources),
     rows: toRows(texts, whole),
     unmasked: texts.unmasked === 'true',
-    permissions: [toPermission(texts, before)],
+    permissions: toPermissions(texts, before),
   };
 }
 
 /** A key that becomes limited keeps no right to write, which would come back with the end of its limits. */
-function toPermission(texts: ScopeTexts, before: Scopes | undefined): 'none' | 'read' | 'write' {
-  if (texts.access === 'none') return 'none';
-  return texts.access === 'write' && !isLimited(texts, before) ? 'write' : 'read';
+function toPermissions(texts: ScopeTexts, before: Scopes | undefined): NonNullable<NewScopes['permissions']> {
+  if (texts.access === 'none') return ['none'];
+  return [texts.access === 'write' && !isLimited(texts, before) ? 'write' : 'read'];
 }
 
 /** Whether a key with these scopes reads the public interface only. */
