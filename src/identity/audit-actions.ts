@@ -51,6 +51,7 @@ const sentences = {
     'sync-config.accept-missing-fields': 'accepted that fields are missing{ in }',
     'sync-config.retry-rejections': 'retried rejected records{ of }',
     'sync-run.trigger': 'started a run{ of }',
+    'sync-run.trigger-all': 'started a run of every sync',
     'sync-run.cancel': 'cancelled a run{ of }',
     'sync-run.retry': 'retried a run{ of }',
     'sync-run.fail': 'ended a run{ of } as failed',

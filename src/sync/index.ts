@@ -61,6 +61,7 @@ export { failRun, releaseRun, secondsSinceLastPage } from './release.ts';
 export { pruneTombstones } from './retention.ts';
 export { waitsForMove } from './retry.ts';
 export { insertRunEvent } from './run-events.store.ts';
+export { insertRunOfEach } from './run-of-each.store.ts';
 export { isFinal, type RunStatus, runStatuses } from './run-state.ts';
 export {
   findOpenRun,

@@ -57,6 +57,20 @@ describe('POST /sync-configs/bulk', () => {
     expect(await countAudited()).toBe(audited + 4);
   });
 
+  it('queues the first run of each that it creates with `start`, and of no other', async () => {
+    await site.api('post', '/sync-configs', { name: 'Mine', recordType: 'customer' });
+    const answer = await bulk(['customer', 'item'], { start: true });
+    expect(answer.body.totals).toMatchObject({ created: 1, exists: 1 });
+    const made: { recordType: string; lastRun: { status: string } | null }[] = await configs();
+    const started = made.map(({ recordType, lastRun }) => [recordType, lastRun?.status ?? null]);
+    expect(new Map(started as [string, string][])).toEqual(
+      new Map([
+        ['customer', null],
+        ['item', 'queued'],
+      ]),
+    );
+  });
+
   it('leaves a record type that has a configuration as it is', async () => {
     const mine = { name: 'Mine', recordType: 'customer', mode: 'full' };
     const { id } = (await site.api('post', '/sync-configs', mine)).body;

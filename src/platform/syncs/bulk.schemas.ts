@@ -9,6 +9,7 @@ export const BulkSyncConfigs = NewSyncConfig.omit({ name: true, recordType: true
     .boolean()
     .default(false)
     .describe('True only reports what would be created, and estimates the first loads'),
+  start: z.boolean().default(false).describe('True queues the first run of each that is created'),
 });
 export type BulkSyncConfigs = z.output<typeof BulkSyncConfigs>;
 

@@ -19,6 +19,7 @@ import { describeRecordTypes, metadataFailure, metadataTimeoutMs } from '../nets
 import { quotaExceeded, readQuotaLeft } from '../quotas.ts';
 import type { BulkSyncConfigs, BulkSyncConfigsResult } from './bulk.schemas.ts';
 import { assertFilter, assertSchedule, explainUnsyncable } from './config-checks.ts';
+import { triggerSync } from './runs.service.ts';
 import { insertSyncConfig } from './syncs.service.ts';
 
 type Entry = BulkSyncConfigsResult['data'][number];
@@ -94,7 +95,7 @@ async function limitToQuota(ctx: RequestCtx, choices: readonly Choice[]): Promis
   );
 }
 
-type Defaults = Omit<BulkSyncConfigs, 'recordTypes' | 'dryRun'>;
+type Defaults = Omit<BulkSyncConfigs, 'recordTypes' | 'dryRun' | 'start'>;
 const maxNameLength = 120;
 
 /** A complete configuration or none; another request may have created one meanwhile. */
@@ -117,10 +118,15 @@ async function createChosen(
   ctx: RequestCtx,
   choices: readonly Choice[],
   defaults: Defaults,
+  start: boolean,
 ): Promise<Entry[]> {
   const entries: Entry[] = [];
-  for (const choice of choices)
-    entries.push(isChosen(choice) ? await createOne(ctx, choice, defaults) : choice);
+  for (const choice of choices) {
+    const made = isChosen(choice) ? await createOne(ctx, choice, defaults) : choice;
+    if (start && made.status === 'created' && made.syncConfigId !== null)
+      await triggerSync(ctx, made.syncConfigId, undefined);
+    entries.push(made);
+  }
   return entries;
 }
 
@@ -195,11 +201,11 @@ export async function createSyncConfigs(
   ctx: RequestCtx,
   input: BulkSyncConfigs,
 ): Promise<BulkSyncConfigsResult> {
-  const { recordTypes: _, dryRun, ...defaults } = input;
+  const { recordTypes: _, dryRun, start, ...defaults } = input;
   assertSchedule(defaults.schedule, defaults.timezone);
   const choices = await limitToQuota(ctx, await choose(ctx, input));
   if (!dryRun) {
-    const data = await createChosen(ctx, choices, defaults);
+    const data = await createChosen(ctx, choices, defaults, start);
     return { data, totals: computeTotals(data, null), latencyMs: null, concurrency: null };
   }
   const estimates = await estimateChosen(ctx, choices, defaults.filter);

@@ -6,7 +6,14 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { findOpenRun, findRun, insertRun, insertRunEvent, type RunRow } from '../../sync/index.ts';
+import {
+  findOpenRun,
+  findRun,
+  insertRun,
+  insertRunEvent,
+  insertRunOfEach,
+  type RunRow,
+} from '../../sync/index.ts';
 import { runView } from './run-view.ts';
 import { getConfigRow } from './syncs.service.ts';
 import * as store from './syncs.store.ts';
@@ -55,6 +62,18 @@ export const triggerSync = (ctx: RequestCtx, id: string, mode: 'incremental' | '
     }
     await auditTrigger(tx, ctx, inserted);
     return { ...runView(ctx, inserted), coalesced: false };
+  });
+
+/** Queues a run of each enabled sync that has none open. */
+export const triggerSyncs = (ctx: RequestCtx, mode: 'incremental' | 'full' | undefined) =>
+  inTransaction(ctx, async (tx) => {
+    const runs = await insertRunOfEach(tx, ctx.organizationId, mode);
+    await writeAudit(tx, ctx, {
+      action: 'sync-run.trigger-all',
+      target: { type: 'sync-run', id: null },
+      changes: { ...(mode !== undefined && { mode }), ...runs },
+    });
+    return runs;
   });
 
 /** Throws 404 when `filter.syncConfigId` is unknown. */

@@ -18,6 +18,7 @@ import {
   MissingFields,
   NewSyncConfig,
   RejectionRetry,
+  StartedSyncRuns,
   SyncConfig,
   SyncConfigPatch,
   SyncDriftEvent,
@@ -149,6 +150,22 @@ export const syncRoutes = [
     response: TriggeredSyncRun,
     status: 202,
     handler: (ctx, { params, body }) => runs.triggerSync(ctx, params.id, body.mode),
+  }),
+  defineRoute({
+    id: 'triggerSyncs',
+    group,
+    method: 'POST',
+    path: '/sync-configs/trigger',
+    permission: 'sync:create',
+    summary: 'Start a run of every sync',
+    description:
+      'Queues a run of each enabled sync of which none is queued or running. Disabled and paused syncs are skipped. Without `mode` each runs ' +
+      'in its own.',
+    body: TriggerInput,
+    example: {},
+    response: StartedSyncRuns,
+    status: 202,
+    handler: (ctx, { body }) => runs.triggerSyncs(ctx, body.mode),
   }),
   ...deletionProposalRoutes,
   defineRoute({

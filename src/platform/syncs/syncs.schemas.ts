@@ -149,6 +149,14 @@ export const TriggeredSyncRun = SyncRun.extend({
   coalesced: z.boolean().describe('True when this run was already open'),
 }).meta({ id: 'TriggeredSyncRun' });
 
+export const StartedSyncRuns = z
+  .object({
+    started: z.int().describe('Number of runs that were queued'),
+    open: z.int().describe('Number of syncs of which a run was queued or running already'),
+    skipped: z.int().describe('Number of syncs that are disabled or paused'),
+  })
+  .meta({ id: 'StartedSyncRuns' });
+
 const gapReason = z
   .enum(['unreadable', 'empty'])
   .describe(

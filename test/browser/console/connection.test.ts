@@ -46,8 +46,7 @@ async function upload(page: Page, certificatePem: string): Promise<string> {
 async function enterAccount(page: Page, clientId: string): Promise<void> {
   await type(page, page.getByLabel('Account id'), accountId);
   await type(page, page.getByLabel('Client id'), clientId);
-  await press(page, page.getByLabel('Another address'), { key: 'Space' });
-  await type(page, page.getByLabel('Base URL'), site.erp.account.url);
+  await type(page, page.getByLabel('Another address'), site.erp.account.url);
   await page.keyboard.press('Enter');
 }
 
@@ -66,7 +65,6 @@ describe('connecting NetSuite', () => {
     await visit.finish({ name: 'connection-1-account' });
 
     await enterAccount(page, await createIntegration(setUp));
-    await press(page, page.getByRole('button', { name: 'Create certificate' }));
     const certificatePem = await readCertificate(page);
     expect(page.url()).toContain('step=certificate');
     await tabTo(page, page.getByRole('link', { name: 'Download .pem' }));
@@ -76,7 +74,6 @@ describe('connecting NetSuite', () => {
     const certificateId = await upload(setUp, certificatePem);
 
     // The step is in the address, and what was entered is there after a reload.
-    await press(page, page.getByRole('link', { name: 'Enter its id' }));
     await type(page, page.getByLabel('Certificate id'), 'not-the-id');
     await page.reload();
     expect(await page.getByLabel('Certificate id').inputValue()).toBe('not-the-id');
@@ -86,16 +83,36 @@ describe('connecting NetSuite', () => {
     expect(await advice.textContent()).toContain('Compare the certificate id');
     await visit.finish({ name: 'connection-4-wrong-id' });
     await page.reload();
-    await press(page, advice.getByRole('link', { name: 'Go to: Certificate id' }));
+    await press(page, advice.getByRole('link', { name: 'Go to: Certificate' }));
     await type(page, page.getByLabel('Certificate id'), certificateId);
     await page.keyboard.press('Enter');
     await page
       .getByRole('status')
       .filter({ hasText: `can sign in to account ${accountId}` })
       .waitFor();
+    await page.getByText(/^\d\d+ record types can be chosen from\.$/).waitFor();
     await visit.finish({ name: 'connection-5-green' });
     await tabTo(page, page.getByRole('link', { name: 'Choose record types' }));
   });
+});
+
+it('says what is wrong with an entry at its field, once, and continues there', async () => {
+  const { page, finish } = await site.open('/connection');
+  await expect
+    .poll(() => page.evaluate('document.activeElement?.labels?.[0]?.textContent'))
+    .toBe('Account id');
+  await type(page, page.getByLabel('Account id'), accountId);
+  await type(page, page.getByLabel('Client id'), 'a-client');
+  const address = page.getByLabel('Another address');
+  await type(page, address, 'ftp://erp.example');
+  await page.keyboard.press('Enter');
+  const said = page.getByText(/https/);
+  await said.waitFor();
+  expect(await said.count()).toBe(1);
+  expect(await page.getByRole('alert').count()).toBe(0);
+  expect(await address.getAttribute('aria-invalid')).toBe('true');
+  await expect.poll(() => address.and(page.locator(':focus')).count()).toBe(1);
+  await finish({ name: 'connection-6-field', statuses: [422] });
 });
 
 describe('token-based authentication', () => {
@@ -110,8 +127,7 @@ describe('token-based authentication', () => {
     await type(page, page.getByLabel('Consumer secret'), consumerSecret);
     await type(page, page.getByLabel('Token id'), tokenId);
     await type(page, page.getByLabel('Token secret'), tokenSecret);
-    await press(page, page.getByLabel('Another address'), { key: 'Space' });
-    await type(page, page.getByLabel('Base URL'), site.erp.account.url);
+    await type(page, page.getByLabel('Another address'), site.erp.account.url);
     await page.keyboard.press('Enter');
     await page.getByRole('status').filter({ hasText: 'can sign in' }).waitFor();
     expect(await page.getByRole('navigation', { name: 'Steps' }).getByRole('listitem').count()).toBe(2);
@@ -145,7 +161,6 @@ describe('an existing connection', () => {
     await page.getByText('The active certificate keeps signing in').waitFor();
     const setUp = await openSetUp(visit);
     const renewed = await upload(setUp, await readCertificate(page));
-    await press(page, page.getByRole('link', { name: 'Enter its id' }));
     await type(page, page.getByLabel('Certificate id'), renewed);
     await page.keyboard.press('Enter');
     await page.getByRole('status').filter({ hasText: 'can sign in' }).waitFor();

@@ -134,6 +134,7 @@ export const syncBuilders: BuilderGroup = {
       fields: meaningful,
     },
     deleteSyncConfig: { build: ownConfig },
+    triggerSyncs: { build: () => ({ body: {} }) },
     triggerSync: { build: async (fixture) => ({ ...(await ownConfig(fixture)), body: { mode: 'full' } }) },
     approveDeletions: {
       build: heldDeletions,

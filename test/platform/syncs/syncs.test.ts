@@ -143,6 +143,31 @@ describe('POST /sync-configs/{id}/trigger', () => {
   });
 });
 
+it('POST /sync-configs/trigger queues a run of each enabled sync that has none open', async () => {
+  const start = async (body: object = {}) => {
+    const answer = await org.api('post', '/sync-configs/trigger', body);
+    expect(answer.status).toBe(202);
+    return answer.body;
+  };
+  expect(await start()).toEqual({ started: 0, open: 0, skipped: 0 });
+  const [customers, invoices] = [await make(), await make({ recordType: 'invoice', mode: 'full' })];
+  await make({ recordType: 'item', enabled: false });
+  const open = (await trigger(customers)).body;
+  expect(await start()).toEqual({ started: 1, open: 1, skipped: 1 });
+  const runs = (await org.api('get', '/sync-runs')).body.data;
+  expect(
+    runs.map(({ syncConfigId, mode, trigger: by }: Record<string, string>) => [syncConfigId, mode, by]),
+  ).toEqual([
+    [invoices, 'full', 'manual'],
+    [customers, 'incremental', 'manual'],
+  ]);
+  await command(open.id, 'cancel');
+  expect(await start({ mode: 'full' })).toEqual({ started: 1, open: 1, skipped: 1 });
+  expect((await read(customers)).lastRun.mode).toBe('full');
+  const stranger = await org.another();
+  expect((await stranger.api('post', '/sync-configs/trigger', {})).body.started).toBe(0);
+});
+
 it('POST /sync-runs/{id}/cancel and /retry cancel an open run and retry a run that did not succeed', async () => {
   const { id } = (await trigger(await make())).body;
   expect(await refusal(command(id, 'retry'))).toEqual([422, 'not_retryable']);

@@ -1,22 +1,33 @@
 import type { ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
 import type { Action } from './dialog.tsx';
+import { withoutFields } from './field-problems.ts';
 import { Problem } from './problem.tsx';
 
-/** A form whose button runs `action`; problems of single fields are shown there too, by their path. */
-export function Form({
-  action,
-  label,
-  children,
-  secondary,
-}: {
+type FormProps = {
   action: Action;
   label: string;
+  /** The paths of the fields that say what is wrong with them. */
+  paths?: readonly string[];
+  /** Whether the first field has the focus when the form appears. */
+  focusFirst?: boolean | undefined;
   children: ComponentChildren;
   secondary?: ComponentChildren;
-}) {
+};
+
+/** A form whose button runs `action`. After a failure the first field that is wrong has the focus. */
+export function Form({ action, label, paths = [], focusFirst, children, secondary }: FormProps) {
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (focusFirst) form.current?.querySelector<HTMLElement>(':is(input, select, textarea)')?.focus();
+  }, []);
+  useEffect(() => {
+    if (action.error !== undefined)
+      form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [action.error]);
   return (
     <form
+      ref={form}
       class="form"
       onSubmit={(event) => {
         event.preventDefault();
@@ -24,7 +35,7 @@ export function Form({
       }}
     >
       {children}
-      <Problem error={action.error} />
+      <Problem error={withoutFields(action.error, paths)} />
       <div class="form-foot">
         <button type="submit" class="primary" disabled={action.busy}>
           {label}
@@ -41,6 +52,7 @@ type ChoiceProps = {
   onChange: (value: string) => void;
   options: Options;
   id?: string;
+  'aria-invalid'?: boolean;
   'aria-label'?: string;
   'aria-describedby'?: string;
 };
@@ -148,16 +160,24 @@ type SelectProps = {
   onChange: (value: string) => void;
   options: Options;
   hint?: ComponentChildren;
+  problem?: string | undefined;
 };
 
-export function Select({ label, value, onChange, options, hint }: SelectProps) {
+export function Select({ label, value, onChange, options, hint, problem }: SelectProps) {
   const id = useId();
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <Choice id={id} value={value} onChange={onChange} options={options} aria-describedby={`${id}-hint`} />
+      <Choice
+        id={id}
+        value={value}
+        onChange={onChange}
+        options={options}
+        aria-describedby={`${id}-hint`}
+        aria-invalid={problem !== undefined}
+      />
       <p class="fine" id={`${id}-hint`}>
-        {hint}
+        {problem ?? hint}
       </p>
     </div>
   );

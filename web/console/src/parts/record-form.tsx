@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { ApiError } from '../api.ts';
 import { Confirm, Dialog, useAction } from './dialog.tsx';
+import { findProblem } from './field-problems.ts';
 import { Check, Checks, Field, Form, Labelled, Select } from './form.tsx';
 import { Problem } from './problem.tsx';
 import { type RowColumn, RowsEditor } from './rows-editor.tsx';
@@ -11,6 +12,8 @@ import { type RowColumn, RowsEditor } from './rows-editor.tsx';
 export type FieldSpec<Name extends string> = {
   readonly name: Name;
   readonly label: string;
+  /** Where it is in the request, if not under its name. */
+  readonly path?: string;
   readonly hint?: ComponentChildren;
   readonly kind?: 'text' | 'email' | 'number' | 'date' | 'password' | 'check';
   readonly required?: boolean;
@@ -38,6 +41,8 @@ type RecordFormProps<Name extends string> = {
   save: (values: Readonly<Record<Name, string>>) => Promise<unknown>;
   onChange?: (values: Readonly<Record<Name, string>>) => void;
   secondary?: ComponentChildren;
+  /** Whether the first field has the focus when the form appears. */
+  focusFirst?: boolean;
   children?: ComponentChildren;
 };
 
@@ -56,12 +61,8 @@ export const toJson = (value: unknown): string => JSON.stringify(value, null, 2)
 /** Texts separated by commas, spaces or line ends. */
 export const splitList = (text: string): string[] => text.split(/[\s,;]+/).filter((part) => part !== '');
 
-/** What the service says about this field. */
-function findProblem(error: ApiError | undefined, name: string): string | undefined {
-  const belongs = (path: string): boolean =>
-    path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`);
-  return error?.details.find(({ path }) => belongs(path.replace(/^body\./, '')))?.message;
-}
+/** Where the service's problems name the field. */
+const toPath = ({ path, name }: { readonly path?: string; readonly name: string }): string => path ?? name;
 
 type SpecFieldProps<Name extends string> = {
   spec: FieldSpec<Name>;
@@ -71,11 +72,13 @@ type SpecFieldProps<Name extends string> = {
 };
 
 export function SpecField<Name extends string>({ spec, value, onChange, error }: SpecFieldProps<Name>) {
-  const { label, hint, choices, options, kind, required, rows, known, list, name } = spec;
+  const { label, hint: usual, choices, options, kind, required, rows, known, list } = spec;
+  const problem = findProblem(error, toPath(spec));
+  const hint = problem ?? usual;
   const shared = { label, hint, value, onChange };
   if (spec.edit !== undefined)
     return (
-      <Labelled label={label} hint={findProblem(error, name) ?? hint}>
+      <Labelled label={label} hint={hint}>
         {spec.edit(shared)}
       </Labelled>
     );
@@ -107,17 +110,8 @@ export function SpecField<Name extends string>({ spec, value, onChange, error }:
         onChange={(edited) => onChange(JSON.stringify(edited))}
       />
     );
-  if (options !== undefined) return <Select {...shared} options={options} />;
-  return (
-    <Field
-      {...shared}
-      type={kind}
-      required={required}
-      problem={findProblem(error, name)}
-      rows={rows}
-      options={known}
-    />
-  );
+  if (options !== undefined) return <Select {...shared} options={options} problem={problem} />;
+  return <Field {...shared} type={kind} required={required} problem={problem} rows={rows} options={known} />;
 }
 
 /** A form with these fields. Says that it was saved when it stays on screen. */
@@ -128,6 +122,7 @@ export function RecordForm<Name extends string>({
   save,
   onChange,
   secondary,
+  focusFirst,
   children,
 }: RecordFormProps<Name>) {
   const first = fields.map(({ name, options }) => [name, initial[name] ?? options?.[0]?.[0] ?? '']);
@@ -138,10 +133,13 @@ export function RecordForm<Name extends string>({
     await save(values);
     setSaved(true);
   });
+  const shown = fields.filter(({ when }) => when === undefined || when(values));
   return (
     <Form
       action={action}
       label={label}
+      paths={shown.map(toPath)}
+      focusFirst={focusFirst}
       secondary={
         <>
           {secondary}
@@ -151,22 +149,20 @@ export function RecordForm<Name extends string>({
         </>
       }
     >
-      {fields
-        .filter(({ when }) => when === undefined || when(values))
-        .map((spec) => (
-          <SpecField
-            key={spec.name}
-            spec={spec}
-            value={values[spec.name]}
-            error={action.error}
-            onChange={(value) => {
-              setSaved(false);
-              const changed = { ...values, [spec.name]: value };
-              setValues(changed);
-              onChange?.(changed);
-            }}
-          />
-        ))}
+      {shown.map((spec) => (
+        <SpecField
+          key={spec.name}
+          spec={spec}
+          value={values[spec.name]}
+          error={action.error}
+          onChange={(value) => {
+            setSaved(false);
+            const changed = { ...values, [spec.name]: value };
+            setValues(changed);
+            onChange?.(changed);
+          }}
+        />
+      ))}
       {children}
     </Form>
   );

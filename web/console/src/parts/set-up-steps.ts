@@ -96,7 +96,7 @@ function useKey({ setUp: { apiKeyUsed }, keys }: OverviewData): Step[] {
       title: 'Create an API key',
       text: 'It says which versions, resources and rows its holder may read.',
       isDone: apiKeyUsed || keys.active > 0,
-      action: toAction(all('api-key:create'), '/keys', 'Create an API key'),
+      action: toAction(all('api-key:create'), '/keys/new', 'Create an API key'),
     },
     {
       title: 'Send the first request',

@@ -10,8 +10,10 @@ export function CurrentScreen() {
   const main = useRef<HTMLElement>(null);
   const first = useRef(true);
   useEffect(() => {
-    // After a change of screen the keyboard continues at its start, as after the load of a page.
-    if (!first.current) main.current?.focus({ preventScroll: true });
+    // After a change of screen the keyboard continues at its start, as after the load of a page, unless the
+    // screen has put it into a form.
+    if (!first.current && !main.current?.contains(document.activeElement))
+      main.current?.focus({ preventScroll: true });
     first.current = false;
   }, [at]);
   return (

@@ -80,6 +80,7 @@ const Creation = ({ user }: { user: User }) => (
     <p class="fine">Were you invited to one? Open the link in the invitation instead.</p>
     <RecordForm
       label="Create organization"
+      focusFirst
       save={create}
       fields={[{ name: 'name', label: 'Name', required: true, hint: 'Usually the name of your company.' }]}
     />

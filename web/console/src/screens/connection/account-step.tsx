@@ -13,12 +13,17 @@ type Name =
   | 'consumerSecret'
   | 'tokenId'
   | 'tokenSecret'
-  | 'hasAddress'
   | 'baseUrl';
 type Values = Readonly<Record<Name, string>>;
 
 const isOauth = ({ method }: Values): boolean => method === 'oauth2';
 const isTba = (values: Values): boolean => !isOauth(values);
+
+const ofSignIn = <N extends Name>(name: N, label: string) => ({
+  name,
+  label,
+  path: `authentication.${name}`,
+});
 
 /** `isStored`: the service has the secrets of tokens. */
 function createFields(isStored: boolean): readonly FieldSpec<Name>[] {
@@ -34,20 +39,17 @@ function createFields(isStored: boolean): readonly FieldSpec<Name>[] {
       hint: 'A certificate is recommended: its private key never leaves the service. Tokens are for accounts that already use them.',
     },
     {
-      ...{ name: 'clientId', label: 'Client id', required: true, when: isOauth },
+      ...ofSignIn('clientId', 'Client id'),
+      ...{ required: true, when: isOauth },
       hint: 'Of the integration record. NetSuite shows it once, when the record is saved.',
     },
-    { name: 'consumerKey', label: 'Consumer key', required: true, when: isTba },
-    { name: 'consumerSecret', label: 'Consumer secret', ...secret },
-    { name: 'tokenId', label: 'Token id', required: true, when: isTba },
-    { name: 'tokenSecret', label: 'Token secret', ...secret },
+    { ...ofSignIn('consumerKey', 'Consumer key'), required: true, when: isTba },
+    { ...ofSignIn('consumerSecret', 'Consumer secret'), ...secret },
+    { ...ofSignIn('tokenId', 'Token id'), required: true, when: isTba },
+    { ...ofSignIn('tokenSecret', 'Token secret'), ...secret },
     {
-      ...{ name: 'hasAddress', label: 'Another address', kind: 'check' },
-      hint: 'For an account without an address of its own below suitetalk.api.netsuite.com, such as a simulated one.',
-    },
-    {
-      ...{ name: 'baseUrl', label: 'Base URL', required: true, when: ({ hasAddress }) => hasAddress !== '' },
-      hint: 'The operator of this service must allow its host.',
+      ...{ name: 'baseUrl', label: 'Another address (optional)' },
+      hint: 'Of an account without an address of its own below suitetalk.api.netsuite.com, such as a simulated one. The operator of this service must allow its host.',
     },
   ];
 }
@@ -56,13 +58,12 @@ function toValues(connection: Connection | null): Partial<Values> {
   if (connection === null) return { method: 'oauth2' };
   const { accountId, baseUrl, authentication } = connection;
   const { certificateId: _, ...ids } = authentication;
-  return { accountId, baseUrl: baseUrl ?? '', hasAddress: baseUrl === null ? '' : 'true', ...ids };
+  return { accountId, baseUrl: baseUrl ?? '', ...ids };
 }
 
 /** The certificate id stays what it is; secrets that are not entered stay too. */
 function toInput(values: Values) {
-  const { accountId, baseUrl, hasAddress, clientId, consumerKey, tokenId, consumerSecret, tokenSecret } =
-    values;
+  const { accountId, baseUrl, clientId, consumerKey, tokenId, consumerSecret, tokenSecret } = values;
   const tokens = {
     consumerKey,
     tokenId,
@@ -71,7 +72,7 @@ function toInput(values: Values) {
   };
   return {
     accountId: accountId.trim(),
-    baseUrl: hasAddress === '' ? null : baseUrl.trim(),
+    baseUrl: baseUrl.trim() || null,
     authentication: isOauth(values)
       ? { method: 'oauth2' as const, clientId, certificateId: null }
       : { method: 'tba' as const, ...tokens },
@@ -86,6 +87,13 @@ function nextStep(values: Values, connection: Connection | null): Step {
 
 const draft = 'connection account';
 
+/** Creates the first certificate as well, which the next step shows. Rejects with an ApiError. */
+function save(values: Values, connection: Connection | null): Promise<void> {
+  const next = nextStep(values, connection);
+  const creates = next === 'certificate' && (connection?.certificates.length ?? 0) === 0;
+  return saveConnection(toInput(values), draft, next, creates);
+}
+
 export function AccountStep({ connection }: { connection: Connection | null }) {
   const initial = readKept<Partial<Values>>(draft) ?? toValues(connection);
   const [method, setMethod] = useState(initial.method);
@@ -95,7 +103,8 @@ export function AccountStep({ connection }: { connection: Connection | null }) {
         fields={createFields(connection?.authentication.method === 'tba' && connection.hasCredentials)}
         initial={initial}
         label="Save and continue"
-        save={(values) => saveConnection(toInput(values), draft, nextStep(values, connection))}
+        focusFirst
+        save={(values) => save(values, connection)}
         onChange={({ consumerSecret, tokenSecret, ...entered }) => {
           keep(draft, entered);
           setMethod(entered.method);

@@ -1,11 +1,11 @@
-// Step 2: the certificate that the service creates, to upload in NetSuite; and its renewal.
-import { api } from '../../api.ts';
+// Step 2: the certificate that the service created, to upload in NetSuite, and the id that NetSuite gives it; and
+// its renewal.
 import { Copy } from '../../parts/copy.tsx';
 import { ActionButton } from '../../parts/record-form.tsx';
 import { Time } from '../../parts/time.tsx';
-import { invalidate } from '../../query.ts';
+import { CertificateForm } from './certificate-form.tsx';
 import { StepFrame } from './instructions.tsx';
-import { type Certificate, type Connection, currentCertificate, stepAddress } from './words.ts';
+import { type Certificate, type Connection, createCertificate, currentCertificate } from './words.ts';
 
 /** A link that saves the certificate as a file. */
 export const DownloadCertificate = ({ certificate, kind }: { certificate: Certificate; kind?: 'button' }) => (
@@ -18,30 +18,25 @@ export const DownloadCertificate = ({ certificate, kind }: { certificate: Certif
   </a>
 );
 
-async function createCertificate(): Promise<void> {
-  await api.POST('/netsuite/connection/certificate');
-  await invalidate('/netsuite/connection');
-}
-
-/** One that waits for its id, or the active one. `renews`: another one signs in meanwhile. */
-function Created({ certificate, renews }: { certificate: Certificate; renews: boolean }) {
-  const { certificateId: id, certificatePem, notAfter } = certificate;
+/** One that waits for its id, or the active one; and its id. */
+function Created({ certificate, connection }: { certificate: Certificate; connection: Connection }) {
+  const { certificateId: id, certificatePem, notAfter, slot } = certificate;
   return (
     <>
       <p>
         The certificate {id} is valid until <Time at={notAfter} />.{' '}
         {id === null
-          ? 'Upload it in NetSuite.'
+          ? 'Upload it in NetSuite, and enter the id that NetSuite then shows.'
           : 'If it was revoked in NetSuite, upload it again and enter the id that NetSuite then shows.'}
-        {id === null && renews && ' The active certificate keeps signing in until this one has its id.'}
+        {id === null &&
+          connection.hasCredentials &&
+          ' The active certificate keeps signing in until this one has its id.'}
       </p>
       <Copy text={certificatePem} label="Copy certificate" />
       <div class="row">
         <DownloadCertificate certificate={certificate} kind="button" />
-        <a class={`button ${id === null ? 'primary' : ''}`} href={stepAddress('certificate-id')}>
-          {id === null ? 'Enter its id' : 'Enter its new id'}
-        </a>
       </div>
+      <CertificateForm key={slot} {...{ connection, certificate }} />
     </>
   );
 }
@@ -52,7 +47,7 @@ export function CertificateStep({ connection }: { connection: Connection }) {
   return (
     <StepFrame help="upload">
       <div class="stack">
-        {!isNew && <Created certificate={certificate} renews={connection.hasCredentials} />}
+        {!isNew && <Created {...{ certificate, connection }} />}
         {certificate?.certificateId !== null && (
           <>
             {!isNew && <h2>Renew</h2>}

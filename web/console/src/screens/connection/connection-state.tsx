@@ -59,7 +59,7 @@ const columns: readonly Column<Certificate>[] = [
 function Certificates({ certificates }: Connection) {
   const waits = certificates.some(({ certificateId }) => certificateId === null);
   const link = (
-    <a class="button" href={stepAddress(waits ? 'certificate-id' : 'certificate')}>
+    <a class="button" href={stepAddress('certificate')}>
       {waits ? 'Enter the id of the new certificate' : 'Renew or upload again'}
     </a>
   );

@@ -1,4 +1,4 @@
-// The connection to the ERP: four steps to set it up, and its state afterwards. The step is in the address;
+// The connection to the ERP: three steps to set it up, and its state afterwards. The step is in the address;
 // what was entered is saved with each step, so that a reload loses nothing.
 import '../../styles/connection.css';
 import { Unread } from '../../parts/detail.tsx';
@@ -7,7 +7,6 @@ import { useGet } from '../../query.ts';
 import { base, query } from '../../router.ts';
 import { may } from '../../session.ts';
 import { AccountStep } from './account-step.tsx';
-import { CertificateIdStep } from './certificate-id-step.tsx';
 import { CertificateStep } from './certificate-step.tsx';
 import { ConnectionState } from './connection-state.tsx';
 import { TestStep } from './test-step.tsx';
@@ -26,13 +25,12 @@ function StepBar({ current, connection }: { current: Step; connection: Connectio
   const all = listConnectionSteps(connection?.authentication.method ?? 'oauth2');
   const first = openStep(connection);
   const open = first === null ? all.length : all.indexOf(first);
-  const hasCertificate = (connection?.certificates.length ?? 0) > 0;
   return (
     <nav aria-label="Steps">
       <ol class="cx-steps">
         {all.map((step, index) => (
           <li key={step} class={index < open ? 'done' : ''}>
-            {index <= open || (hasCertificate && step === 'certificate-id') ? (
+            {index <= open ? (
               <a href={stepAddress(step)} aria-current={step === current ? 'step' : undefined}>
                 {stepTitles[step]}
               </a>
@@ -49,11 +47,7 @@ function StepBar({ current, connection }: { current: Step; connection: Connectio
 function StepForm({ step, connection }: { step: Step; connection: Connection | null }) {
   if (connection === null || step === 'account') return <AccountStep connection={connection} />;
   if (step === 'certificate') return <CertificateStep connection={connection} />;
-  return step === 'test' ? (
-    <TestStep connection={connection} />
-  ) : (
-    <CertificateIdStep connection={connection} />
-  );
+  return <TestStep connection={connection} />;
 }
 
 function SetUp({ step, connection }: { step: Step; connection: Connection | null }) {

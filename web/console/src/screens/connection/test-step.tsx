@@ -1,8 +1,8 @@
-// Step 4: signs in to the account and reads one row of each table. Each problem says what to do and leads to
-// the step that mends it.
-import { useEffect } from 'preact/hooks';
+// Step 3: signs in to the account, reads one row of each table, and the record types. Each problem says what to
+// do and leads to the step that mends it.
+import { useEffect, useState } from 'preact/hooks';
 import { api } from '../../api.ts';
-import { formatDuration } from '../../format.ts';
+import { formatCount, formatDuration } from '../../format.ts';
 import { useKept } from '../../kept.ts';
 import { useAction } from '../../parts/dialog.tsx';
 import { Working } from '../../parts/plot.tsx';
@@ -72,33 +72,61 @@ function Report({ ok, partial, account, latencyMs, problems }: TestReport) {
   );
 }
 
-/** Tests the connection, at once when `starts`. */
-export function ConnectionTest({ connection, starts }: { connection: Connection; starts: boolean }) {
-  const { status, lastError, lastTestedAt } = connection;
+/** How many record types the account has. Reads them unless that was done before. Rejects with an ApiError. */
+async function readRecordTypes(): Promise<number> {
+  const params = { query: { pageSize: 1 } };
+  const { data: known } = await api.GET('/netsuite/metadata', { params });
+  const read = known?.notListed === null ? known : (await api.POST('/netsuite/metadata/refresh')).data;
+  await invalidate('/netsuite/metadata', '/overview');
+  return read?.pagination.total ?? 0;
+}
+
+/** The test, and after one that could sign in the record types: how many, or that they are being read. */
+function useTest() {
+  const [types, setTypes] = useState<number | 'reading' | null>(null);
   const [report, setReport] = useKept<TestReport | null>('connection test', null);
   const { busy, error, submit } = useAction(async () => {
     const { data } = await api.POST('/netsuite/connection/test');
     await invalidate('/netsuite/connection', '/sync-configs', '/overview');
     setReport(data ?? null);
+    if (!data?.ok && !data?.partial) return;
+    setTypes('reading');
+    setTypes(await readRecordTypes());
   });
+  const start = (): void => {
+    setTypes(null);
+    submit();
+  };
+  return { types, report, busy, error, start };
+}
+
+/** Tests the connection, at once when `starts`. */
+export function ConnectionTest({ connection, starts }: { connection: Connection; starts: boolean }) {
+  const { status, lastError, lastTestedAt } = connection;
+  const { types, report, busy, error, start } = useTest();
   useEffect(() => {
-    if (starts) submit();
+    if (starts) start();
   }, []);
   const isConnected = status === 'connected';
+  const isTesting = busy && types === null;
   // Only while it still says what the service knows.
   const current = status !== 'untested' && report?.ok === isConnected ? report : null;
   return (
     <div class="stack">
-      {busy && <Working label="Signing in and reading one row of each table" />}
+      {isTesting && <Working label="Signing in and reading one row of each table" />}
+      {!isTesting && current !== null && <Report {...current} />}
+      {busy && types === 'reading' && (
+        <Working label="Reading the record types of the account, which takes up to a few minutes" />
+      )}
+      {typeof types === 'number' && <p>{formatCount(types, 'record type')} can be chosen from.</p>}
       <Problem error={error} />
-      {!busy && current !== null && <Report {...current} />}
       {!busy && current === null && lastError !== null && (
         <p class="note bad">
           <strong>{lastError}</strong> Test the connection to see what to do.
         </p>
       )}
       <div class="row">
-        <button type="button" class={isConnected ? '' : 'primary'} disabled={busy} onClick={submit}>
+        <button type="button" class={isConnected ? '' : 'primary'} disabled={busy} onClick={start}>
           {lastTestedAt === null ? 'Test the connection' : 'Test again'}
         </button>
         {isConnected && !busy && (

@@ -24,7 +24,6 @@ export const methodWords = {
 export const stepTitles = {
   account: 'Account',
   certificate: 'Certificate',
-  'certificate-id': 'Certificate id',
   test: 'Test',
 } as const;
 export type Step = keyof typeof stepTitles;
@@ -34,7 +33,7 @@ export const stepAddress = (step: Step): string => `${base}/connection?step=${st
 
 /** Tokens need no certificate. */
 export const listConnectionSteps = (method: keyof typeof methodWords): readonly Step[] =>
-  method === 'tba' ? ['account', 'test'] : ['account', 'certificate', 'certificate-id', 'test'];
+  method === 'tba' ? ['account', 'test'] : ['account', 'certificate', 'test'];
 
 /** The first step that isn't done; null once the service has all that it needs to sign in. */
 export function openStep(connection: Connection | null): Step | null {
@@ -50,17 +49,27 @@ export const currentCertificate = ({ certificates }: Connection): Certificate | 
   certificates.find(({ active }) => active) ??
   certificates[0];
 
-/** Saves what was entered, which is kept as `draft`, and shows the next step. Rejects with an ApiError. */
-export async function saveConnection(body: Input, draft: string, next: Step): Promise<void> {
+/** Creates a key pair of which NetSuite gets the certificate. Rejects with an ApiError. */
+export async function createCertificate(): Promise<void> {
+  await api.POST('/netsuite/connection/certificate');
+  await invalidate('/netsuite/connection');
+}
+
+/**
+ * Saves what was entered, which is kept as `draft`, has the first certificate created with `creates`, and shows
+ * the next step. Rejects with an ApiError.
+ */
+export async function saveConnection(body: Input, draft: string, next: Step, creates = false): Promise<void> {
   await api.PUT('/netsuite/connection', { body });
   keep(draft, undefined);
+  if (creates) await api.POST('/netsuite/connection/certificate');
   await invalidate('/netsuite', '/overview');
   go(stepAddress(next));
 }
 
 /** The steps at which a problem of this code is mended, where they are in the console. */
 export const fixSteps: Readonly<Record<string, readonly Step[]>> = {
-  CERTIFICATE_UNKNOWN: ['certificate-id', 'certificate'],
+  CERTIFICATE_UNKNOWN: ['certificate'],
   CERTIFICATE_EXPIRED: ['certificate'],
   PRIVATE_KEY_UNUSABLE: ['certificate'],
   CLIENT_UNKNOWN: ['account'],
@@ -69,5 +78,5 @@ export const fixSteps: Readonly<Record<string, readonly Step[]>> = {
   HOST_REFUSED: ['account'],
   HOST_UNREACHABLE: ['account'],
   TIMEOUT: ['account'],
-  NO_CREDENTIALS: ['certificate-id'],
+  NO_CREDENTIALS: ['certificate'],
 };

@@ -2,21 +2,18 @@
 import { useState } from 'preact/hooks';
 import { type FieldSpec, RecordForm, splitList } from '../../parts/record-form.tsx';
 import { may } from '../../session.ts';
+import { filterLiving, listResources, useVersions, type Version } from '../../versions.ts';
 import { findLookup } from './lookup.ts';
 import { RecordPicker } from './record-picker.tsx';
 import type { Key } from './scope-words.ts';
 import {
-  filterLiving,
   isLimited,
-  listResources,
   listScopable,
   parseRows,
   type RowTexts,
   type ScopeTexts,
   toScopes,
   toTexts,
-  useVersions,
-  type Version,
 } from './scopes.ts';
 
 type Values = ScopeTexts & { readonly name: string; readonly expires: string; readonly date: string };
@@ -180,6 +177,7 @@ export function KeyForm({ apiKey, label, save }: KeyFormProps) {
       initial={initial}
       onChange={setValues}
       label={label}
+      focusFirst={apiKey === undefined}
       save={() =>
         save({
           name: values.name,

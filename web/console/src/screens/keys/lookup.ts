@@ -1,7 +1,7 @@
 // Where the values of a condition are chosen from: the records that its field refers to, found by name.
 import { may } from '../../session.ts';
+import { filterLiving, listResources, type Version } from '../../versions.ts';
 import { type Parameters, type Place, useRecords } from '../data/read-records.tsx';
-import { filterLiving, listResources, type Version } from './scopes.ts';
 
 type Endpoint = Version['endpoints'][number];
 export type Lookup = {

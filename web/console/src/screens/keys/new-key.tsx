@@ -3,9 +3,9 @@ import { type Answer, api } from '../../api.ts';
 import { Page } from '../../parts/page.tsx';
 import { invalidate } from '../../query.ts';
 import { base } from '../../router.ts';
+import { filterLiving, listResources, useVersions, type Version } from '../../versions.ts';
 import { KeyForm } from './key-form.tsx';
 import { above } from './keys.tsx';
-import { filterLiving, listResources, useVersions, type Version } from './scopes.ts';
 import { Secret } from './secret.tsx';
 
 type MadeKey = Answer<'/api-keys', 'post'>;

@@ -1,8 +1,7 @@
 // The scopes of a key or a token while they are edited, as the texts of a form.
-import type { Item, paths } from '../../api.ts';
+import type { paths } from '../../api.ts';
 import { splitList } from '../../parts/record-form.tsx';
-import { useGet } from '../../query.ts';
-import { may } from '../../session.ts';
+import type { Version } from '../../versions.ts';
 import type { Scopes } from './scope-words.ts';
 
 type NewScopes = NonNullable<
@@ -10,7 +9,6 @@ type NewScopes = NonNullable<
 >;
 type Rows = NonNullable<NewScopes['rows']>;
 type Row = { readonly resource: string; readonly field: string; readonly values: string };
-export type Version = Item<'/api-schema'>;
 
 /**
  * `rows` is the JSON of a list of `Row`; `others` says whether resources without a condition are read whole.
@@ -74,22 +72,6 @@ function toPermissions(texts: ScopeTexts, before: Scopes | undefined): NonNullab
 /** Whether a key with these scopes reads the public interface only. */
 export const isLimited = ({ versions, resources, rows }: ScopeTexts, before: Scopes | undefined): boolean =>
   versions !== '' || resources !== '' || parseRows(rows).length > 0 || Boolean(before?.fields);
-
-/** The versions, for people who may see them. */
-export const useVersions = (): readonly Version[] =>
-  useGet(may('api-schema:read') ? '/api-schema' : null, { query: { pageSize: 100 } }).data?.data ?? [];
-
-/** The living ones of `versions` that `chosen` names; all when it names none. */
-export const filterLiving = (versions: readonly Version[], chosen: readonly string[] = []): Version[] =>
-  versions.filter(
-    ({ version, status }) =>
-      (status === 'published' || status === 'deprecated') &&
-      (chosen.length === 0 || chosen.includes(version)),
-  );
-
-export const listResources = (versions: readonly Version[]): string[] => [
-  ...new Set(versions.flatMap(({ endpoints }) => endpoints.map(({ name }) => name))),
-];
 
 /** The fields by which the rows of a resource can be limited. */
 export const listScopable = (versions: readonly Version[], resource: string | undefined): string[] => [

@@ -6,11 +6,12 @@ import { DialogButton, type FieldSpec, FormButton, RecordForm } from '../../part
 import { Time } from '../../parts/time.tsx';
 import { invalidate } from '../../query.ts';
 import { may } from '../../session.ts';
+import { filterLiving, useVersions, type Version } from '../../versions.ts';
 import { rowFields } from './key-form.tsx';
 import { type Customers, findCustomers, rowsOfCustomer } from './lookup.ts';
 import { RecordPicker } from './record-picker.tsx';
 import { formatList, type Key, rowWords } from './scope-words.ts';
-import { filterLiving, toRows, useVersions, type Version } from './scopes.ts';
+import { toRows } from './scopes.ts';
 import { Copied, Secret } from './secret.tsx';
 
 const path = '/api-keys/{id}/tokens';

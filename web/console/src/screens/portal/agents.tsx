@@ -21,7 +21,7 @@ import { invalidate, useGet } from '../../query.ts';
 import { base, go } from '../../router.ts';
 import type { ScreenProps } from '../../screens.ts';
 import { identity, may } from '../../session.ts';
-import { filterLiving } from '../keys/scopes.ts';
+import { filterLiving } from '../../versions.ts';
 import { first100, RemoveButton, saveObject } from './objects.tsx';
 import { useReadSoon } from './read-soon.ts';
 

@@ -1,15 +1,15 @@
-// Creates the sync of a record type with the chosen fields. What its first load takes is shown before
-// anything is created.
+// Creates the sync of a record type with the chosen fields, and shows its first run. What that takes can be
+// estimated before.
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { formatCount } from '../../format.ts';
 import { keep, useKept } from '../../kept.ts';
-import { Confirm } from '../../parts/dialog.tsx';
+import { useAction } from '../../parts/dialog.tsx';
 import { Check, Field, Form, Select } from '../../parts/form.tsx';
 import { Working } from '../../parts/plot.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { splitList } from '../../parts/record-form.tsx';
-import { describeSchedule, ScheduleFields } from '../../parts/schedule.tsx';
+import { ScheduleFields } from '../../parts/schedule.tsx';
 import { expire, invalidate } from '../../query.ts';
 import { base, go } from '../../router.ts';
 import { firstSchedule, Recipients, Totals, useEstimate } from './estimate.tsx';
@@ -45,12 +45,13 @@ async function create(recordType: string, fields: string[] | '*', settings: Sett
     },
   });
   if (data === undefined) return;
-  if (starts) await api.POST('/sync-configs/{id}/trigger', { params: { path: { id: data.id } }, body: {} });
+  const params = { path: { id: data.id } };
+  const run = starts && (await api.POST('/sync-configs/{id}/trigger', { params, body: {} })).data;
   keep(keptChoice(recordType), undefined);
   keep(keptSettings(recordType), undefined);
   expire('/netsuite/metadata');
   await invalidate('/sync-configs', '/sync-runs', '/overview');
-  go(`${base}/syncs/${data.id}`);
+  go(run ? `${base}/runs/${run.id}` : `${base}/syncs/${data.id}`);
 }
 
 function Estimate({ type, settings }: { type: RecordType; settings: Settings }) {
@@ -120,38 +121,33 @@ const FieldsChoice = ({ all, count, readable, onChange }: FieldsChoiceProps) => 
 
 export function CreateSync({ type, choice }: { type: RecordType; choice: FieldChoice }) {
   const [settings, setSettings] = useKept<Settings>(keptSettings(type.name), initialSettings(type));
-  const [asks, setAsks] = useState(false);
-  const set = (changes: Partial<Settings>): void => setSettings({ ...settings, ...changes });
+  const [estimates, setEstimates] = useState(false);
+  const set = (changes: Partial<Settings>): void => {
+    setEstimates(false);
+    setSettings({ ...settings, ...changes });
+  };
   const { all, schedule, starts } = settings;
+  const action = useAction(() => create(type.name, all ? '*' : fieldsToRead(choice), settings));
   const count = formatCount(choice.chosen.value.size, 'chosen field');
   const readable = `${type.syncableFieldCount} fields that can be synced`;
   return (
     <>
       <h2>Sync {type.label}</h2>
       <Form
-        action={{ busy: false, error: undefined, submit: () => setAsks(true) }}
-        label="Estimate and create"
+        action={action}
+        label="Create sync"
+        secondary={
+          <button type="button" onClick={() => setEstimates(true)}>
+            Estimate the first load
+          </button>
+        }
       >
         <FieldsChoice all={all} count={count} readable={readable} onChange={(next) => set({ all: next })} />
         <ScheduleFields value={schedule} onChange={(next) => set({ schedule: next })} />
         <MoreSettings type={type} settings={settings} set={set} />
         <Check label="Start the first load now" checked={starts} onChange={(next) => set({ starts: next })} />
+        {estimates && <Estimate type={type} settings={settings} />}
       </Form>
-      {asks && (
-        <Confirm
-          title={`Create the sync of ${type.label}?`}
-          action="Create sync"
-          run={() => create(type.name, all ? '*' : fieldsToRead(choice), settings)}
-          onClose={() => setAsks(false)}
-        >
-          <p>
-            Reads {all ? `all ${readable}, and those that the account adds later` : `the ${count}`}. Schedule:{' '}
-            {describeSchedule(schedule.schedule, schedule.timezone)}.{' '}
-            {starts && 'The first load starts at once.'}
-          </p>
-          <Estimate type={type} settings={settings} />
-        </Confirm>
-      )}
     </>
   );
 }

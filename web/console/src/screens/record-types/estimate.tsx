@@ -1,8 +1,9 @@
 // What the first loads of syncs take: NetSuite's own counts, and the measured time of a page.
 import { useEffect, useState } from 'preact/hooks';
-import { type Answer, api } from '../../api.ts';
+import { type Answer, type ApiError, api } from '../../api.ts';
 import { formatDuration, formatNumber } from '../../format.ts';
 import { useAction } from '../../parts/dialog.tsx';
+import { findProblem } from '../../parts/field-problems.ts';
 import { Field } from '../../parts/form.tsx';
 import { Stats } from '../../parts/list.tsx';
 import { scheduleValue } from '../../parts/schedule.tsx';
@@ -41,11 +42,14 @@ export const Totals = ({ totals: { records, requests, minutes } }: { totals: Res
   />
 );
 
-export const Recipients = ({ value, onChange }: { value: string; onChange: (value: string) => void }) => (
+type RecipientsProps = { value: string; onChange: (value: string) => void; error?: ApiError | undefined };
+
+export const Recipients = ({ value, onChange, error }: RecipientsProps) => (
   <Field
     label="Alert recipients"
     value={value}
     onChange={onChange}
+    problem={findProblem(error, 'alertRecipients')}
     hint="Addresses that get a mail when a run needs attention, separated by commas."
   />
 );

@@ -5,7 +5,7 @@ import { api } from '../../api.ts';
 import { formatCount } from '../../format.ts';
 import { StateBadge, type States } from '../../parts/detail.tsx';
 import { useAction } from '../../parts/dialog.tsx';
-import { Form } from '../../parts/form.tsx';
+import { Check, Form } from '../../parts/form.tsx';
 import { Empty, Page, Section } from '../../parts/page.tsx';
 import { Working } from '../../parts/plot.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -68,11 +68,14 @@ const createColumns = (labels: ReadonlyMap<string, string>): readonly Column<Ent
   { title: 'Time', align: 'end', minor: true, cell: ({ minutes }) => minutesText(minutes) },
 ];
 
-type SettingsProps = { planned: readonly Entry[]; onCreated: (result: Result | undefined) => void };
+/** `started`: the first loads were started with it. */
+type OnCreated = (result: Result | undefined, started: boolean) => void;
+type SettingsProps = { planned: readonly Entry[]; onCreated: OnCreated };
 
 function Settings({ planned, onCreated }: SettingsProps) {
   const [schedule, setSchedule] = useState(firstSchedule);
   const [recipients, setRecipients] = useState('');
+  const [starts, setStarts] = useState(true);
   const syncs = formatCount(planned.length, 'sync');
   const fields = planned.reduce((sum, one) => sum + (one.fields ?? 0), 0);
   const action = useAction(async () => {
@@ -82,16 +85,18 @@ function Settings({ planned, onCreated }: SettingsProps) {
         recordTypes: planned.map(({ recordType }) => recordType),
         ...when,
         alertRecipients: splitList(recipients),
+        start: starts,
       },
     });
     choose(chosen.value, false);
-    onCreated(data);
-    await invalidate('/sync-configs', '/netsuite/metadata', '/overview');
+    onCreated(data, starts);
+    await invalidate('/sync-configs', '/sync-runs', '/netsuite/metadata', '/overview');
   });
   return (
-    <Form action={action} label={`Create ${syncs}`}>
+    <Form action={action} label={`Create ${syncs}`} paths={['alertRecipients']}>
       <ScheduleFields value={schedule} onChange={setSchedule} />
-      <Recipients value={recipients} onChange={setRecipients} />
+      <Recipients value={recipients} onChange={setRecipients} error={action.error} />
+      <Check label="Start the first loads now" checked={starts} onChange={setStarts} />
       <p>
         Creates {syncs} with {formatCount(fields, 'field')} in all: every field that can be synced, and those
         that the account adds later. Schedule: {describeSchedule(schedule.schedule, schedule.timezone)}. The
@@ -101,9 +106,12 @@ function Settings({ planned, onCreated }: SettingsProps) {
   );
 }
 
-const Done = ({ created, exists, refused }: Result['totals']) => (
+type DoneProps = { totals: Result['totals']; started: boolean };
+
+const Done = ({ totals: { created, exists, refused }, started }: DoneProps) => (
   <p class="note good" role="status">
     <strong>{formatCount(created, 'sync')} created.</strong>{' '}
+    {started && `${created === 1 ? 'Its first load has' : 'Their first loads have'} started. `}
     {exists > 0 && `${formatCount(exists, 'sync')} existed already. `}
     {refused > 0 && `${formatCount(refused, 'record type')} refused. `}
     <a href={`${base}/syncs`}>Show the syncs</a>
@@ -112,11 +120,12 @@ const Done = ({ created, exists, refused }: Result['totals']) => (
 
 type PlannedProps = {
   result: Result;
+  started: boolean;
   labels: ReadonlyMap<string, string>;
-  onCreated: (result: Result | undefined) => void;
+  onCreated: OnCreated;
 };
 
-function Planned({ result: { data, totals }, labels, onCreated }: PlannedProps) {
+function Planned({ result: { data, totals }, started, labels, onCreated }: PlannedProps) {
   const filterEntries = (wanted: Entry['status']) => data.filter(({ status }) => status === wanted);
   const [planned, refused] = [filterEntries('planned'), filterEntries('refused')];
   const isDone = totals.created > 0;
@@ -125,7 +134,7 @@ function Planned({ result: { data, totals }, labels, onCreated }: PlannedProps) 
   );
   return (
     <div class="stack rt-plan">
-      {isDone ? <Done {...totals} /> : <Totals totals={totals} />}
+      {isDone ? <Done totals={totals} started={started} /> : <Totals totals={totals} />}
       {planned.length > 0 && <Settings planned={planned} onCreated={onCreated} />}
       {!isDone && planned.length === 0 && (
         <p class="note warn">None of the chosen record types can be created.</p>
@@ -162,6 +171,7 @@ export function Plan({ heads }: { heads: readonly Head[] }) {
   const labels = new Map(heads.map(({ name, label }) => [name, label]));
   const [names] = useState(() => [...chosen.value].filter((name) => labels.has(name)));
   const { busy, error, submit, result, setResult } = useEstimate(names);
+  const [started, setStarted] = useState(false);
   const isDone = result !== undefined && result.totals.created > 0;
   return (
     <Page
@@ -184,7 +194,15 @@ export function Plan({ heads }: { heads: readonly Head[] }) {
         <Working label={`Reading the fields of ${formatCount(names.length, 'record type')} and counting`} />
       )}
       <Problem error={error} retry={submit} />
-      {result !== undefined && <Planned result={result} labels={labels} onCreated={setResult} />}
+      {result !== undefined && (
+        <Planned
+          {...{ result, started, labels }}
+          onCreated={(created, isStarted) => {
+            setResult(created);
+            setStarted(isStarted);
+          }}
+        />
+      )}
     </Page>
   );
 }

@@ -36,8 +36,10 @@ function State({ syncConfigId, syncable, reason }: Head) {
     return <span class="muted">{syncable === null ? 'Fields not read yet' : 'Not synced'}</span>;
   return (
     <>
-      <Badge tone="warn">Can't be synced</Badge>
-      <span class="fine rt-why">{reason}</span>
+      <Badge tone="warn">Can't be synced</Badge>{' '}
+      <span class="fine rt-why" title={reason ?? undefined}>
+        {reason}
+      </span>
     </>
   );
 }
@@ -63,7 +65,9 @@ const columns: readonly Column<Head>[] = [
         <a class="rt-name" href={`${base}/record-types/${encodeURIComponent(name)}`}>
           {label}
         </a>
-        <code class="fine">{name}</code>
+        <code class="fine" title={name}>
+          {name}
+        </code>
       </>
     ),
   },

@@ -1,6 +1,7 @@
 // All syncs: what needs attention, how fresh each is, and a run at the press of a button.
-import { api } from '../../api.ts';
-import { formatNumber } from '../../format.ts';
+import { useState } from 'preact/hooks';
+import { type Answer, api } from '../../api.ts';
+import { formatCount, formatNumber } from '../../format.ts';
 import { WordBadge } from '../../parts/detail.tsx';
 import { List, listQuery, searchFilter, selectFilter } from '../../parts/list.tsx';
 import { Page } from '../../parts/page.tsx';
@@ -87,6 +88,30 @@ const RunButton = ({ id, name, lastRun }: SyncConfig) =>
     />
   );
 
+/** Starts a run of every sync, and says how many. */
+function RunAll() {
+  const [result, setResult] = useState<Answer<'/sync-configs/trigger', 'post'>>();
+  const run = async (): Promise<void> => {
+    setResult((await api.POST('/sync-configs/trigger', { body: {} })).data);
+    await invalidate('/sync-configs', '/sync-runs', '/overview');
+  };
+  return (
+    <>
+      <span role="status" class="muted">
+        {result !== undefined &&
+          [
+            `${formatCount(result.started, 'run')} started`,
+            result.open > 0 && `${formatNumber(result.open)} running already`,
+            result.skipped > 0 && `${formatNumber(result.skipped)} paused or disabled`,
+          ]
+            .filter(Boolean)
+            .join(' · ')}
+      </span>
+      <ActionButton label="Run all" run={run} />
+    </>
+  );
+}
+
 export function Syncs() {
   const read = useGet(
     '/sync-configs',
@@ -99,9 +124,12 @@ export function Syncs() {
       lead="Each sync keeps the records of one record type as they are in the ERP, and proves it with every run."
       actions={
         may('sync:create') && (
-          <a class="button" href={`${base}/record-types`}>
-            Sync another record type
-          </a>
+          <>
+            {read.data !== undefined && read.data.pagination.total > 0 && <RunAll />}
+            <a class="button" href={`${base}/record-types`}>
+              Sync another record type
+            </a>
+          </>
         )
       }
     >
