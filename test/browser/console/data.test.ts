@@ -96,7 +96,8 @@ describe('the records of a version', () => {
       data.map((record: { id: string }) => record.id),
     );
     const downloading = page.waitForEvent('download');
-    await press(page, page.getByRole('button', { name: 'Export CSV' }));
+    await press(page, page.getByRole('button', { name: 'Export', exact: true }));
+    await press(page, page.getByRole('button', { name: 'CSV' }));
     const file = await downloading;
     expect(file.suggestedFilename()).toBe('v1-invoices.csv');
     const csv = (await readDownload(file)).trimEnd().split('\r\n');
@@ -151,6 +152,31 @@ describe('the records of a version', () => {
     await expect.poll(async () => (await readIds(page)).length).toBe(7);
   });
 
+  it('are exported again as a whole after the connection broke, and as a workbook', async () => {
+    const { page, finish } = await site.open('/data/v1/invoices');
+    const exportAs = async (form: string): Promise<void> => {
+      await press(page, page.getByRole('button', { name: 'Export', exact: true }));
+      await press(page, page.getByRole('button', { name: form }));
+    };
+    await press(page, page.getByRole('button', { name: 'Export', exact: true }));
+    await page.getByRole('button', { name: 'CSV' }).waitFor();
+    await finish({ name: 'data-export', fullPage: false });
+    await page.keyboard.press('Escape');
+    const workbook = page.waitForEvent('download');
+    await exportAs('For Excel (.xlsx)');
+    expect((await workbook).suggestedFilename()).toBe('v1-invoices.xlsx');
+    await page.getByText('Exported 90 records').waitFor();
+    await page.context().setOffline(true);
+    await exportAs('CSV');
+    const problem = page.getByRole('alert').filter({ hasText: 'The service did not answer' });
+    await problem.waitFor();
+    await page.context().setOffline(false);
+    const again = page.waitForEvent('download');
+    await press(page, problem.getByRole('button', { name: 'Try again' }));
+    expect((await readDownload(await again)).trimEnd().split('\r\n')).toHaveLength(91);
+    await page.getByText('Exported 90 records').waitFor();
+  });
+
   it('opens one record with its lines and its exact digits, and comes back to the list', async () => {
     const { page, finish } = await site.open('/data/v1/invoices');
     await press(page, page.getByRole('link', { name: 'Open record 1', exact: true }));
@@ -159,7 +185,12 @@ describe('the records of a version', () => {
     await panel.getByText('Desk').waitFor();
     await panel.getByText('2.50').waitFor();
     await finish({ name: 'data-record' });
+    const readWidth = async (): Promise<number> => (await panel.boundingBox())?.width ?? 0;
+    const wide = await readWidth();
+    await press(page, panel.getByRole('button', { name: 'Narrower' }));
+    await expect.poll(readWidth).toBeLessThan(wide);
     await page.reload();
+    await expect.poll(readWidth).toBeLessThan(wide);
     await panel.waitFor();
     await page.getByRole('link', { name: 'Open record 1', exact: true }).waitFor();
     await tabTo(page, page.getByRole('button', { name: 'Close the record' }));
@@ -273,10 +304,10 @@ describe('the records of a version', () => {
     for (const search of ['filter=status:Open', 'status=Open', 'order=up', 'page=x', 'columns=number,nope']) {
       await page.goto(`${site.origin}/console/data/v1/invoices?${search}`);
       await page.getByText(`does not understand ${search} in its address`).waitFor();
-      expect([await readIds(page), await page.getByRole('button', { name: 'Export CSV' }).count()]).toEqual([
-        [],
-        0,
-      ]);
+      expect([
+        await readIds(page),
+        await page.getByRole('button', { name: 'Export', exact: true }).count(),
+      ]).toEqual([[], 0]);
     }
     await finish({ name: 'data-not-understood' });
     await press(page, page.getByRole('link', { name: 'Choose a version and a resource' }));

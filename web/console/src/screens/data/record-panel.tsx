@@ -17,9 +17,12 @@ type PanelProps = {
   /** The page of the list, once it is read. */
   rows: readonly RecordRow[] | undefined;
   isLooking: Looking;
+  isWide: boolean;
+  setWide: (isWide: boolean) => void;
 };
 
-export function RecordPanel({ place, endpoint, id, types, rows, isLooking }: PanelProps) {
+export function RecordPanel(props: PanelProps) {
+  const { place, endpoint, id, types, rows, isLooking, isWide, setWide } = props;
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     if (!isLooking.current) heading.current?.focus();
@@ -43,6 +46,9 @@ export function RecordPanel({ place, endpoint, id, types, rows, isLooking }: Pan
         <h2 id="record-title" tabIndex={-1} ref={heading}>
           Record {id}
         </h2>
+        <button type="button" class="link record-width" onClick={() => setWide(!isWide)}>
+          {isWide ? 'Narrower' : 'Wider'}
+        </button>
         <button type="button" class="plain" aria-label="Close the record" onClick={close}>
           ✕
         </button>

@@ -1,7 +1,7 @@
 // What can be done with what the list shows: choose its columns, save it as a view, export it, see it as a
 // request.
 import { Copy, publicRequest } from '../../parts/copy.tsx';
-import { ExportButton } from '../../parts/download.tsx';
+import { ExportMenu } from '../../parts/download.tsx';
 import { DialogButton } from '../../parts/record-form.tsx';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
@@ -60,15 +60,11 @@ export function RecordTools(props: ToolsProps) {
           Views
         </a>
       )}
-      {(['csv', 'xlsx'] as const).map((form) => (
-        <ExportButton
-          key={form}
-          form={form}
-          path={`/api-schema/${place.id}/records/${place.resource}`}
-          query={selection}
-          fileName={`${version}-${endpoint.name}`}
-        />
-      ))}
+      <ExportMenu
+        path={`/api-schema/${place.id}/records/${place.resource}`}
+        query={selection}
+        fileName={`${version}-${endpoint.name}`}
+      />
     </>
   );
 }

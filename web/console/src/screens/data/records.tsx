@@ -1,6 +1,7 @@
 // The records of one resource of a version: searched, filtered, sorted and paged as its callers may, with the
 // same values.
-import { useRef } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
+import { keep, readKept } from '../../kept.ts';
 import { Unread } from '../../parts/detail.tsx';
 import { Empty, Page } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -58,6 +59,17 @@ function useLatest<T>(read: Read<T>): T | undefined {
   return read.error === undefined || read.data !== undefined ? latest.current : undefined;
 }
 
+/** Whether an opened record has most of the window: if it has lines, unless the person wants it narrow. */
+function useWideRecord({ fields }: Endpoint) {
+  const name = 'wide records';
+  const [isWide, setWide] = useState(() => readKept<boolean>(name, 'localStorage'));
+  const change = (next: boolean): void => {
+    keep(name, next, 'localStorage');
+    setWide(next);
+  };
+  return [isWide ?? fields.some(({ source }) => source === 'lines'), change] as const;
+}
+
 function Browser({
   title,
   id,
@@ -84,6 +96,7 @@ function Browser({
   const masked = new Set(fields.filter((field) => field.masked).map(({ name }) => name));
   const { layout, setWidth, setPinned } = useLayout(title);
   const isLooking = useRef(false);
+  const [isWide, setWide] = useWideRecord(endpoint);
   const common = { version, endpoint, state, columns, types, masked, place, isLooking };
   return (
     <div class="wide">
@@ -100,13 +113,20 @@ function Browser({
         {page === undefined && read.error !== undefined ? (
           <Problem error={read.error} retry={() => void read.reload()} />
         ) : (
-          <div class={state.record === null ? '' : 'data-split'}>
+          <div class={state.record === null ? '' : `data-split ${isWide ? 'wide-record' : ''}`}>
             <div class="data-records">
               <RecordTable {...common} page={page} layout={layout} setWidth={setWidth} />
               <Pager pagination={page?.pagination} onPage={(next) => show({ page: String(next) })} />
             </div>
             {state.record !== null && (
-              <RecordPanel {...common} key={state.record} id={state.record} rows={page?.data} />
+              <RecordPanel
+                {...common}
+                key={state.record}
+                id={state.record}
+                rows={page?.data}
+                isWide={isWide}
+                setWide={setWide}
+              />
             )}
           </div>
         )}

@@ -2,7 +2,7 @@
 import type { Answer, Item } from '../../api.ts';
 import { formatCount } from '../../format.ts';
 import { ObjectPage, stateColumn, Warnings } from '../../parts/detail.tsx';
-import { ExportButton } from '../../parts/download.tsx';
+import { ExportMenu } from '../../parts/download.tsx';
 import {
   ageColumn,
   Facts,
@@ -241,8 +241,7 @@ function Definition({ view: { filters, recordType, sort, visibility, owner, upda
 
 const ViewActions = ({ view, mails }: { view: View; mails: number }) => (
   <>
-    <ExportButton path={`/views/${view.id}/records`} fileName={view.name} />
-    <ExportButton form="xlsx" path={`/views/${view.id}/records`} fileName={view.name} />
+    <ExportMenu path={`/views/${view.id}/records`} fileName={view.name} />
     {may('view:update') && (
       <DialogButton label="Edit">{(close) => <ViewForm view={view} close={close} />}</DialogButton>
     )}
