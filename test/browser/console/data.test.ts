@@ -320,4 +320,29 @@ describe('the records of a version', () => {
     await page.getByRole('alert').getByText('statsu').first().waitFor();
     expect(complaints.filter((text) => !text.includes('status of 400'))).toEqual([]);
   });
+
+  it('are added up and plotted in each currency for itself', async () => {
+    await site.arrange(async (tx) => {
+      const own = { organization_id: site.organizationId };
+      const fields = [{ name: 'total', currency: 'entity' }];
+      await tx('erp_record_types').insert({
+        ...own,
+        name: 'invoice',
+        position: 0,
+        head: JSON.stringify({ name: 'invoice', label: 'Invoice' }),
+        description: JSON.stringify({ fields }),
+        described_at: new Date(),
+      });
+      const account = JSON.stringify({ hasCurrencies: true });
+      await tx('erp_metadata').insert({ ...own, refreshed_at: new Date(), account });
+    });
+    const { page, finish } = await site.open('/data/v1/invoices?filter=status:eq:open&plot=status&of=total');
+    const sums = ['210,266.44\u00a0Böttcher Großhandel', '201,347.86\u00a0Celeste Imports'];
+    await page.getByText(sums.join(' + ')).waitFor();
+    const ranking = page.getByRole('list', { name: 'Sum of total by status' });
+    await ranking.getByText(sums[0] ?? '').waitFor();
+    await choose(page, 'Currency', 'Celeste Imports');
+    await ranking.getByText(sums[1] ?? '').waitFor();
+    await finish({ name: 'data-currencies' });
+  });
 });

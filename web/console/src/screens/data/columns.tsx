@@ -60,32 +60,44 @@ export function Columns({
       {fields.length >= minSearched && (
         <Field label="Find a field" type="search" value={text} onChange={setText} />
       )}
-      <fieldset class="rows">
-        <legend>Fields</legend>
-        <div class="data-columns">
-          {found.map(({ name, description }) => (
-            <div key={name}>
-              <Check
-                label={name}
-                hint={description || undefined}
-                checked={chosen.includes(name)}
-                onChange={() => setChosen(toggled(chosen, name))}
-              />
-              {chosen.includes(name) && (
-                <button
-                  type="button"
-                  class="link"
-                  aria-pressed={pinned.includes(name)}
-                  aria-label={`Pin ${name}`}
-                  onClick={() => setPinned(toggled(pinned, name))}
-                >
-                  {pinned.includes(name) ? 'Pinned' : 'Pin'}
-                </button>
-              )}
-            </div>
-          ))}
-        </div>
-      </fieldset>
+      <Fields fields={found} chosen={chosen} setChosen={setChosen} pinned={pinned} setPinned={setPinned} />
     </Form>
   );
 }
+
+type FieldsProps = {
+  fields: Endpoint['fields'];
+  chosen: readonly string[];
+  setChosen: (chosen: readonly string[]) => void;
+  pinned: readonly string[];
+  setPinned: (pinned: readonly string[]) => void;
+};
+
+const Fields = ({ fields, chosen, setChosen, pinned, setPinned }: FieldsProps) => (
+  <fieldset class="rows">
+    <legend>Fields</legend>
+    <div class="data-columns">
+      {fields.map(({ name, description }) => (
+        <div key={name}>
+          <Check
+            label={name}
+            hint={description || undefined}
+            checked={chosen.includes(name)}
+            onChange={() => setChosen(toggled(chosen, name))}
+          />
+          {chosen.includes(name) && (
+            <button
+              type="button"
+              class="link"
+              aria-pressed={pinned.includes(name)}
+              aria-label={`Pin ${name}`}
+              onClick={() => setPinned(toggled(pinned, name))}
+            >
+              {pinned.includes(name) ? 'Pinned' : 'Pin'}
+            </button>
+          )}
+        </div>
+      ))}
+    </div>
+  </fieldset>
+);

@@ -2,19 +2,19 @@
 // arrow keys move from record to record.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { formatCount } from '../../format.ts';
-import { Empty } from '../../parts/page.tsx';
 import { Skeleton } from '../../parts/skeleton.tsx';
-import { base, go } from '../../router.ts';
+import { go } from '../../router.ts';
 import { addressWith, type State, show } from './address.ts';
 import { ColumnHead, cellOf, type GridColumn } from './column-head.tsx';
 import type { Endpoint, Types } from './endpoint.ts';
+import { NoRecords } from './no-records.tsx';
 import { type RecordPage, type RecordRow, Shown } from './read-records.tsx';
 import { estimateWidth, type Layout } from './use-layout.ts';
 
 /** Whether the opened record was asked for from the list, which then keeps the focus. */
 export type Looking = { current: boolean };
 
-type TableProps = {
+export type TableProps = {
   endpoint: Endpoint;
   state: State;
   columns: readonly string[];
@@ -228,22 +228,5 @@ function Row({ row, grid, state, types, isLooking, isReached, onFocus }: RowProp
         </td>
       ))}
     </tr>
-  );
-}
-
-function NoRecords({ isFiltered, isBeyond }: { isFiltered: boolean; isBeyond: boolean }) {
-  const empty = (title: string, label: string, changes: Parameters<typeof show>[0]) => (
-    <Empty title={title}>
-      <button type="button" onClick={() => show(changes)}>
-        {label}
-      </button>
-    </Empty>
-  );
-  if (isBeyond) return empty('There are no records on this page.', 'Go to the first page', { page: null });
-  if (isFiltered) return empty('Nothing matches these filters.', 'Clear filters', { filter: null, q: null });
-  return (
-    <Empty title="There are no records yet.">
-      <a href={`${base}/syncs`}>See whether the sync has run</a>
-    </Empty>
   );
 }

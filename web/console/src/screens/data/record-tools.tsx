@@ -8,8 +8,8 @@ import { may } from '../../session.ts';
 import { type State, show, toParameters } from './address.ts';
 import { Columns } from './columns.tsx';
 import type { Endpoint, Types } from './endpoint.ts';
+import { listGroups } from './plot-groups.ts';
 import type { Place, RecordPage } from './read-records.tsx';
-import { listGroups } from './record-plot.tsx';
 import { SaveView } from './save-view.tsx';
 import type { Layout } from './use-layout.ts';
 

@@ -14,10 +14,10 @@ import '../../styles/data.css';
 import { misunderstood, readAddress, show, toParameters } from './address.ts';
 import { defaultColumns, type Endpoint } from './endpoint.ts';
 import { FilterBar } from './filter-bar.tsx';
-import { type RecordPage, useRecords } from './read-records.tsx';
+import { type Place, type RecordPage, useRecords } from './read-records.tsx';
 import { RecordPanel } from './record-panel.tsx';
 import { RecordPlot } from './record-plot.tsx';
-import { RecordTable } from './record-table.tsx';
+import { RecordTable, type TableProps } from './record-table.tsx';
 import { RecordTools } from './record-tools.tsx';
 import { Totals } from './totals.tsx';
 import { useLayout } from './use-layout.ts';
@@ -94,17 +94,14 @@ function Browser({
   const columns = state.columns ?? defaultColumns(endpoint);
   const types = new Map(fields.map(({ name, type }) => [name, type]));
   const masked = new Set(fields.filter((field) => field.masked).map(({ name }) => name));
-  const { layout, setWidth, setPinned } = useLayout(title);
-  const isLooking = useRef(false);
-  const [isWide, setWide] = useWideRecord(endpoint);
-  const common = { version, endpoint, state, columns, types, masked, place, isLooking };
+  const common = { version, endpoint, state, columns, types, masked, place, ...useLayout(title) };
   return (
     <div class="wide">
       <Page
         title={title}
         above={above}
         lead={<Lead endpoint={endpoint} page={page} />}
-        actions={<RecordTools {...common} page={page} layout={layout} setPinned={setPinned} />}
+        actions={<RecordTools {...common} page={page} />}
       >
         <StaleNote fields={page?.staleFields ?? []} />
         <FilterBar {...common} />
@@ -113,24 +110,36 @@ function Browser({
         {page === undefined && read.error !== undefined ? (
           <Problem error={read.error} retry={() => void read.reload()} />
         ) : (
-          <div class={state.record === null ? '' : `data-split ${isWide ? 'wide-record' : ''}`}>
-            <div class="data-records">
-              <RecordTable {...common} page={page} layout={layout} setWidth={setWidth} />
-              <Pager pagination={page?.pagination} onPage={(next) => show({ page: String(next) })} />
-            </div>
-            {state.record !== null && (
-              <RecordPanel
-                {...common}
-                key={state.record}
-                id={state.record}
-                rows={page?.data}
-                isWide={isWide}
-                setWide={setWide}
-              />
-            )}
-          </div>
+          <ListAndRecord {...common} page={page} />
         )}
       </Page>
+    </div>
+  );
+}
+
+function ListAndRecord(
+  props: Omit<TableProps, 'isLooking'> & { place: Place; page: RecordPage | undefined },
+) {
+  const { state, endpoint, page } = props;
+  const isLooking = useRef(false);
+  const [isWide, setWide] = useWideRecord(endpoint);
+  return (
+    <div class={state.record === null ? '' : `data-split ${isWide ? 'wide-record' : ''}`}>
+      <div class="data-records">
+        <RecordTable {...props} isLooking={isLooking} />
+        <Pager pagination={page?.pagination} onPage={(next) => show({ page: String(next) })} />
+      </div>
+      {state.record !== null && (
+        <RecordPanel
+          {...props}
+          key={state.record}
+          id={state.record}
+          rows={page?.data}
+          isLooking={isLooking}
+          isWide={isWide}
+          setWide={setWide}
+        />
+      )}
     </div>
   );
 }
