@@ -7,12 +7,21 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import type { DownloadFile } from '../../http/route/route.ts';
+import { findAreaOf } from '../../identity/audit-actions.ts';
 import { acquireExportSlot } from '../../public/index.ts';
-import { type AuditFilter, type AuditRow, countAuditRows, listAuditRowsAfter } from './audit-log.store.ts';
+import {
+  type AuditFilter,
+  type AuditRow,
+  countAuditRows,
+  listAuditRowsAfter,
+  readNames,
+} from './audit-log.store.ts';
+import { summarize } from './summarize.ts';
 
 const rowsPerRead = 1_000;
 
-const columns: Readonly<Record<string, (row: AuditRow) => string | null>> = {
+type Read = (row: AuditRow, names: ReadonlyMap<string, string>) => string | null;
+const columns: Readonly<Record<string, Read>> = {
   at: ({ at }) => instant(at),
   actorEmail: ({ actor_email: email }) => email,
   actorId: ({ actor_id: id }) => id,
@@ -25,6 +34,8 @@ const columns: Readonly<Record<string, (row: AuditRow) => string | null>> = {
   ip: ({ ip }) => ip,
   requestId: ({ request_id: id }) => id,
   id: ({ id }) => id,
+  summary: summarize,
+  area: ({ action }) => findAreaOf(action),
 };
 
 const line = (cells: readonly (string | null)[]): string =>
@@ -69,10 +80,13 @@ async function* write(ctx: RequestCtx, filter: AuditFilter, { signal, end }: Per
     do {
       signal.throwIfAborted();
       const after = last;
-      const rows = await inTransaction(ctx, (tx) =>
-        listAuditRowsAfter(tx, ctx.organizationId, filter, after, rowsPerRead),
+      const { rows, names } = await inTransaction(ctx, async (tx) => {
+        const found = await listAuditRowsAfter(tx, ctx.organizationId, filter, after, rowsPerRead);
+        return { rows: found, names: await readNames(tx, ctx.organizationId, found) };
+      });
+      yield Buffer.from(
+        rows.map((row) => line(Object.values(columns).map((read) => read(row, names)))).join(''),
       );
-      yield Buffer.from(rows.map((row) => line(Object.values(columns).map((read) => read(row)))).join(''));
       last = rows.length === rowsPerRead ? rows.at(-1) : undefined;
     } while (last !== undefined);
   } finally {

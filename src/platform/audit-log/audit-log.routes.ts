@@ -3,9 +3,10 @@ import { inTransaction } from '../../db/transaction.ts';
 import { Id, IdParams, Instant, instant, isSpan, noSpan, spanFields } from '../../http/fields.ts';
 import { createPageSchema, pageFields, toPage } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
-import { auditAreas, describeDone, findAreaOf } from '../../identity/audit-actions.ts';
+import { auditAreas, findAreaOf } from '../../identity/audit-actions.ts';
 import { openAuditCsv } from './audit-csv.ts';
 import { type AuditFilter, type AuditRow, listAuditRows, readNames } from './audit-log.store.ts';
+import { summarize } from './summarize.ts';
 
 const AuditEntry = z
   .object({
@@ -33,26 +34,13 @@ const AuditEntry = z
   })
   .meta({ id: 'AuditEntry' });
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
-/** Changes that say how people call the target. */
-const nameFields = ['name', 'email', 'hostname', 'version', 'title', 'slug', 'key'];
-
-/** What the target was called at that time, else what it is called now. */
-function findTargetName(row: AuditRow, names: ReadonlyMap<string, string>): string | undefined {
-  if (row.target_type === 'field-mapping') return [row.changes['recordType']].find(isText);
-  return nameFields.map((field) => row.changes[field]).find(isText) ?? names.get(row.target_id ?? '');
-}
-
-const describeActor = (row: AuditRow, name: string | null): string =>
-  name ?? row.actor_email ?? (row.credential_kind === 'operator' ? 'The operator' : 'The service');
-
 const view = (row: AuditRow, names: ReadonlyMap<string, string>): z.input<typeof AuditEntry> => {
   const name = names.get(row.actor_id ?? '') ?? null;
   return {
     id: row.id,
     at: instant(row.at),
     actor: { id: row.actor_id, email: row.actor_email, name },
-    summary: `${describeActor(row, name)} ${describeDone(row.action, findTargetName(row, names))}`,
+    summary: summarize(row, names),
     area: findAreaOf(row.action),
     credential: { kind: row.credential_kind, id: row.credential_id },
     action: row.action,
@@ -116,8 +104,8 @@ export const auditLogRoutes = [
         'All matching entries as a CSV file (RFC 4180), newest first, with the limits of exports; `page` and `pageSize` do not apply. ' +
         '`changes` is JSON. Texts that a spreadsheet would read as a formula get a leading apostrophe. `X-Total-Count` is the number of entries.',
       example:
-        'at,actorEmail,actorId,credentialKind,credentialId,action,targetType,targetId,changes,ip,requestId,id\r\n' +
-        '2026-03-02T10:15:00Z,ada@company.example,,session,,team.create,team,,"{""name"":""Sales""}",203.0.113.7,,\r\n',
+        'at,actorEmail,actorId,credentialKind,credentialId,action,targetType,targetId,changes,ip,requestId,id,summary,area\r\n' +
+        '2026-03-02T10:15:00Z,ada@company.example,,session,,team.create,team,,"{""name"":""Sales""}",203.0.113.7,,,Ada Lovelace created the team Sales,people\r\n',
       open: (ctx, { query: { page: _page, pageSize: _pageSize, ...filter } }, _form, signal) =>
         openAuditCsv(ctx, withPeriod(filter, ctx.clock.now()), signal),
     },

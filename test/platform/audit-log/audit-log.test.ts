@@ -147,11 +147,12 @@ describe('GET /organizations/{id}/audit-log', () => {
     });
     const [head, first, end] = answer.text.split('\r\n');
     expect(head).toBe(
-      '\ufeffat,actorEmail,actorId,credentialKind,credentialId,action,targetType,targetId,changes,ip,requestId,id',
+      '\ufeffat,actorEmail,actorId,credentialKind,credentialId,action,targetType,targetId,changes,ip,requestId,id,summary,area',
     );
     expect(first).toContain(
       `,api-key,${org.owner.keyId},team.create,team,${formula},"{""name"":""=1+1, \\""x\\"""`,
     );
+    expect(first).toMatch(/,"[^,]+ created the team =1\+1, ""x""",people$/);
     expect(end).toBe('');
     // More entries than are read at a time, many of one instant.
     await org.admin.raw(
