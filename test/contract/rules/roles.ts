@@ -99,7 +99,7 @@ function customCallers({ permission, readsRecords }: Route): readonly Caller[] {
 function findRefusal(route: Route, { kind, holds }: Caller): string | undefined {
   if (route.permission === 'any') return undefined;
   if (kind === 'restricted key')
-    return 'A key restricted in what it reads may only call GET /whoami and mint and revoke its own tokens on the management interface';
+    return 'A key for the public interface may only call GET /whoami and mint and revoke its own tokens on the management interface';
   if (route.permission === 'authenticated') return undefined;
   if (route.permission === 'signed-in')
     return kind === 'key' ? 'Only a signed-in person may call this operation, not an API key' : undefined;
