@@ -37,6 +37,7 @@ describe('a person signed in to the management interface', () => {
     expect(await readTraces(made)).not.toContain(reference.key);
     await made.page.getByRole('button', { name: 'Use another key' }).click();
     await made.page.getByRole('button', { name: 'Use tenant and key' }).click();
+    expect(await made.page.getByLabel('Tenant id').inputValue()).toMatch(/^[0-9a-f-]{36}$/);
     await reference.enter(made);
     await made.page.locator('#connection-text', { hasText: /^Aster Company$/ }).waitFor();
     expect(made.complaints).toEqual([]);

@@ -143,7 +143,7 @@ function changeCredential() {
   if (access.canSend()) return location.reload();
   hideReference(part('reference'));
   showForm();
-  part('tenant').focus();
+  part(part('tenant').value === '' ? 'tenant' : 'key').focus();
 }
 
 async function findSession() {
@@ -151,6 +151,8 @@ async function findSession() {
     const { body } = await fetchResponse('/auth/session', {}, () => null, 'same-origin');
     session = body.session?.organization ? body.session : null;
     part('sign-in').hidden = !body.signIn || session !== null;
+    // The public interface takes no session: a member who sends requests needs a key of the same tenant.
+    if (session !== null && part('tenant').value === '') part('tenant').value = session.organization.id;
   } catch {
     // Without a response the page works as if sign-in were not configured.
   }

@@ -54,7 +54,8 @@ export const syncRoutes = [
     permission: 'sync:read',
     summary: 'List sync configurations',
     description:
-      'Newest first unless sorted, each with its records, its last run, its next run, deletions that wait for approval and stale fields.',
+      'Newest first unless sorted, each with its records, its last run, its next run, deletions that wait for approval and stale fields. ' +
+      '`sort=attention`: paused ones first, then those whose last run failed or was partial, those that run, the others, and disabled ones.',
     query: configFilter,
     response: createPageSchema(SyncConfig),
     handler: (ctx, { query: { page, pageSize, ...filter } }) =>

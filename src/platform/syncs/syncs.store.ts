@@ -6,12 +6,7 @@ import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import { type RunRow, type RunStatus, runColumns, type SyncConfigRow } from '../../sync/index.ts';
 
-export const configSorts = ['createdAt', 'name', 'recordType'] as const;
-const configSorting = {
-  columns: { createdAt: 'created_at', name: 'lower(name)', recordType: 'record_type' },
-  newest: 'createdAt',
-  id: 'id',
-} as const;
+export const configSorts = ['createdAt', 'name', 'recordType', 'attention'] as const;
 export const configStatuses = ['active', 'disabled', 'paused'] as const;
 type ConfigStatus = (typeof configStatuses)[number];
 const statusSql =
@@ -19,6 +14,20 @@ const statusSql =
 /** As `findLastRuns` finds it. */
 const lastRunStatusSql =
   '(select status from sync_runs where sync_config_id = sync_configs.id order by queued_at desc, id desc limit 1)';
+/** What needs a person first, then what runs, then the rest; those of one kind by name. */
+const attentionSql = `case when ${statusSql} = 'disabled' then '5' when paused_reason is not null then '0' else
+  case ${lastRunStatusSql} when 'failed' then '1' when 'partial' then '2' when 'cancelled' then '4' when 'succeeded' then '4'
+    else '3' end end || lower(name)`;
+const configSorting = {
+  columns: {
+    createdAt: 'created_at',
+    name: 'lower(name)',
+    recordType: 'record_type',
+    attention: attentionSql,
+  },
+  newest: 'createdAt',
+  id: 'id',
+} as const;
 
 export type ConfigFilter = SortRequest<(typeof configSorts)[number]> & {
   readonly q?: string | undefined;

@@ -30,9 +30,12 @@ it('starts a run, follows it live to its proof, and finds it in the history', as
   await press(page, page.getByRole('button', { name: 'Run now' }));
   await page.waitForURL('**/runs/*');
   await page.getByText('Reading from the ERP').first().waitFor();
+  const navigation = page.getByRole('navigation', { name: 'Console' });
+  await navigation.getByRole('link', { name: 'Syncs running' }).waitFor();
   site.erp.account.setLatency(0);
   await page.getByRole('heading', { name: 'Proof' }).waitFor();
   await page.getByText('Succeeded', { exact: true }).first().waitFor();
+  await navigation.getByRole('link', { name: 'Syncs', exact: true }).waitFor();
   const proof = page.getByRole('region', { name: 'Proof' }).getByRole('table');
   const { records } = (await site.api('get', `/sync-configs/${id}`)).body;
   const count = records.toLocaleString('en-US');
@@ -155,6 +158,11 @@ it('finds syncs by name and state, and names a record that was rejected', async 
   await press(page, page.getByRole('button', { name: 'Clear filters' }));
   await page.getByRole('table').getByText('Invoices').waitFor();
   await finish({ name: 'syncs' });
+  await page.setViewportSize({ width: 360, height: 800 });
+  const box = await page.getByRole('button', { name: 'Run now: Customers' }).boundingBox();
+  expect((box?.x ?? 360) + (box?.width ?? 0)).toBeLessThanOrEqual(344);
+  await press(page, page.getByRole('button', { name: 'Run all' }));
+  await page.getByText('2 runs started').waitFor();
   await press(page, page.getByRole('link', { name: 'Customers' }));
   await press(page, page.getByRole('link', { name: 'See the rejected records' }));
   await page.getByText('FIELD_TOO_LARGE').waitFor();

@@ -143,6 +143,28 @@ describe('POST /sync-configs/{id}/trigger', () => {
   });
 });
 
+it('GET /sync-configs?sort=attention lists what needs a person first', async () => {
+  const add = async (name: string, recordType: string, more: object, status?: string) => {
+    const id = await make({ name, recordType, ...more });
+    if (status !== undefined) await setRun((await trigger(id)).body.id, { status });
+    return id;
+  };
+  await add('A off', 'vendor', { enabled: false }, 'failed');
+  await add('B fine', 'customer', {}, 'succeeded');
+  await add('C open', 'invoice', {}, 'running');
+  await add('D partial', 'item', {}, 'partial');
+  await add('E failed', 'contact', {}, 'failed');
+  const paused = await add('F paused', 'employee', {}, 'succeeded');
+  const reason = JSON.stringify({ code: 'X', message: 'x', fix: 'x' });
+  await org.admin('sync_configs').where({ id: paused }).update({ paused_reason: reason });
+  const listed = async (query: string) =>
+    pluck((await org.api('get', `/sync-configs?sort=attention${query}`)).body.data, 'name').map(
+      (name: string) => name.charAt(0),
+    );
+  expect((await listed('')).join('')).toBe('FEDCBA');
+  expect((await listed('&order=desc')).join('')).toBe('ABCDEF');
+});
+
 it('POST /sync-configs/trigger queues a run of each enabled sync that has none open', async () => {
   const start = async (body: object = {}) => {
     const answer = await org.api('post', '/sync-configs/trigger', body);

@@ -19,3 +19,16 @@ export const limitedReads = signal(0);
 
 /** The last request had no answer. */
 export const unreachable = signal(false);
+
+/** The number of runs that are open, as far as screens have read it lately. */
+export const openRuns = signal(0);
+/** Screens that know better read it again within this time. */
+const forgetMs = 120_000;
+let forgetting: ReturnType<typeof setTimeout> | undefined;
+
+/** Says how many runs are open: no request is made for it alone, so that it is forgotten when no screen says it again. */
+export function noteOpenRuns(count: number): void {
+  openRuns.value = count;
+  clearTimeout(forgetting);
+  if (count > 0) forgetting = setTimeout(() => noteOpenRuns(0), forgetMs);
+}

@@ -3,17 +3,30 @@ import { keep, readKept } from '../kept.ts';
 import { Icon, type IconName } from '../parts/icon.tsx';
 import { base, path } from '../router.ts';
 import { areas } from '../screens.ts';
+import { openRuns } from '../service-state.ts';
 import { may } from '../session.ts';
 
 const isCurrent = (to: string): boolean =>
   to === '/' ? path.value === '/' : path.value === to || path.value.startsWith(`${to}/`);
 
-type LinkProps = { to: string; icon: IconName; name: string; current?: boolean; onChosen?: () => void };
-const NavigationLink = ({ to, icon, name, current = false, onChosen }: LinkProps) => (
+type LinkProps = {
+  to: string;
+  icon: IconName;
+  name: string;
+  current?: boolean;
+  isRunning?: boolean;
+  onChosen?: () => void;
+};
+const NavigationLink = ({ to, icon, name, current = false, isRunning = false, onChosen }: LinkProps) => (
   <li>
     <a href={to} aria-current={current ? 'page' : undefined} onClick={onChosen}>
       <Icon name={icon} />
       {name}
+      {isRunning && (
+        <span class="running">
+          <span class="visually-hidden">running</span>
+        </span>
+      )}
     </a>
   </li>
 );
@@ -42,6 +55,7 @@ export function Navigation({ onChosen }: { onChosen: () => void }) {
                 icon={icon}
                 name={name}
                 current={isCurrent(to)}
+                isRunning={to === '/syncs' && openRuns.value > 0}
                 onChosen={onChosen}
               />
             ))}

@@ -1,11 +1,13 @@
 // The first screen: what needs attention, worst first, then the state of everything in numbers. An
 // organization that has nothing yet sees the steps of its set-up instead. One request, repeated while the
 // page is visible.
+import { useEffect } from 'preact/hooks';
 import { formatCount } from '../../format.ts';
 import { Unread } from '../../parts/detail.tsx';
 import { Empty, Page } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { useGet } from '../../query.ts';
+import { noteOpenRuns } from '../../service-state.ts';
 import '../../styles/overview.css';
 import { SetUp } from '../../parts/set-up.tsx';
 import { hasStarted, listSteps } from '../../parts/set-up-steps.ts';
@@ -62,6 +64,9 @@ function Content({ data }: { data: OverviewData }) {
 export function Overview() {
   const read = useGet('/overview', {}, { everyMs });
   const { data, error, reload } = read;
+  useEffect(() => {
+    if (data?.syncs) noteOpenRuns(data.syncs.counts.running);
+  }, [data]);
   if (data === undefined) return <Unread title="Overview" read={read} above={[]} />;
   const lead = hasStarted(data) ? describe(data) : 'From your ERP to an API of your own in a few steps.';
   return (

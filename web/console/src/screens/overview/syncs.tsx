@@ -41,8 +41,12 @@ function LastRun({ run }: { run: Sync['lastRun'] }) {
 const columns: readonly Column<Sync>[] = [
   { title: 'Sync', cell: ({ id, label }) => <a href={`${base}/syncs/${id}`}>{label}</a> },
   { title: 'State', cell: (sync) => <State sync={sync} /> },
-  { title: 'Data from', cell: ({ syncedAt }) => <Time at={syncedAt} relative none="None yet" /> },
-  { title: 'Last run', minor: true, cell: ({ lastRun }) => <LastRun run={lastRun} /> },
+  {
+    title: 'Data from',
+    minor: true,
+    cell: ({ syncedAt }) => <Time at={syncedAt} relative none="None yet" />,
+  },
+  { title: 'Last run', cell: ({ lastRun }) => <LastRun run={lastRun} /> },
   ageColumn('Next run', 'nextRunAt', 'Not scheduled'),
   { title: 'Records', align: 'end', minor: true, cell: ({ records }) => formatNumber(records) },
 ];

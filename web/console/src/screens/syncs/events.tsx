@@ -1,5 +1,6 @@
 // The log of a run: live while it is open, in pages afterwards.
 import { useState } from 'preact/hooks';
+import { formatNumber, sentenceCase } from '../../format.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
 import { Section } from '../../parts/page.tsx';
 import { type Column, Pager, Table } from '../../parts/table.tsx';
@@ -8,6 +9,19 @@ import { useGet } from '../../query.ts';
 import type { RunEvent } from './follow-run.ts';
 
 const tones: Readonly<Record<RunEvent['level'], Tone>> = { info: 'calm', warning: 'warn', error: 'bad' };
+
+/** `recordType` is `Record type`. */
+const toWords = (name: string): string =>
+  sentenceCase(name.replace(/[A-Z_]+/g, (part) => ` ${part.replaceAll('_', '').toLowerCase()}`));
+
+const instant = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/;
+
+/** Instants in the viewer's zone, numbers in the viewer's digits. */
+function Detail({ value }: { value: unknown }) {
+  if (typeof value === 'string' && instant.test(value)) return <Time at={value} />;
+  if (typeof value === 'number' && Number.isInteger(value)) return <span>{formatNumber(value)}</span>;
+  return typeof value === 'string' ? <span>{value}</span> : <code>{JSON.stringify(value)}</code>;
+}
 
 const columns: readonly Column<RunEvent>[] = [
   { title: 'At', cell: ({ at }) => <Time at={at} seconds /> },
@@ -20,7 +34,13 @@ const columns: readonly Column<RunEvent>[] = [
         {Object.keys(data).length > 0 && (
           <details class="fine">
             <summary>Details</summary>
-            <code>{JSON.stringify(data)}</code>
+            <ul class="bullets">
+              {Object.entries(data).map(([name, value]) => (
+                <li key={name}>
+                  {toWords(name)}: <Detail value={value} />
+                </li>
+              ))}
+            </ul>
           </details>
         )}
       </>

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Item, platformBase } from '../../api.ts';
 import { invalidate } from '../../query.ts';
+import { noteOpenRuns, openRuns } from '../../service-state.ts';
 import { isOpen, type Run } from './words.ts';
 
 export type RunEvent = Item<'/sync-runs/{id}/events'>;
@@ -72,6 +73,7 @@ export function useLiveRun(id: string, follow: boolean): LiveRun {
       if (progress?.phase !== start.current?.phase) start.current = progress && { ...progress, atMs: nowMs };
       const pace = progress && start.current && computePace(progress, start.current, nowMs);
       setLive((before) => ({ ...before, run, pace, lost: false }));
+      noteOpenRuns(isOpen(run) ? Math.max(1, openRuns.peek()) : Math.max(0, openRuns.peek() - 1));
     };
     source.addEventListener('run', (event) => show(parse<Run>(event)));
     source.addEventListener('log', (event) => {

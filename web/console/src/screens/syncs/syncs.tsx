@@ -1,5 +1,5 @@
-// All syncs: what needs attention, how fresh each is, and a run at the press of a button.
-import { useState } from 'preact/hooks';
+// All syncs, what needs attention first: how fresh each is, and a run at the press of a button.
+import { useEffect, useState } from 'preact/hooks';
 import { type Answer, api } from '../../api.ts';
 import { formatCount, formatNumber } from '../../format.ts';
 import { WordBadge } from '../../parts/detail.tsx';
@@ -11,6 +11,7 @@ import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { invalidate, useGet } from '../../query.ts';
 import { base, query } from '../../router.ts';
+import { noteOpenRuns } from '../../service-state.ts';
 import { may } from '../../session.ts';
 import '../../styles/syncs.css';
 import { RunLink } from './actions.tsx';
@@ -44,10 +45,13 @@ const columns: readonly Column<SyncConfig>[] = [
     ),
   },
   { title: 'State', cell: (sync) => <WordBadge state={syncState(sync)} /> },
-  { title: 'Data from', cell: ({ syncedAt }) => <Time at={syncedAt} relative none="No data yet" /> },
+  {
+    title: 'Data from',
+    minor: true,
+    cell: ({ syncedAt }) => <Time at={syncedAt} relative none="No data yet" />,
+  },
   {
     title: 'Last run',
-    minor: true,
     cell: ({ lastRun: run }) => (
       <>
         <RunLink run={run} />
@@ -115,9 +119,18 @@ function RunAll() {
 export function Syncs() {
   const read = useGet(
     '/sync-configs',
-    { query: { ...listQuery<{ q: string }>('q'), sort: 'name', ...stateQuery(query.value.get('state')) } },
+    {
+      query: { ...listQuery<{ q: string }>('q'), sort: 'attention', ...stateQuery(query.value.get('state')) },
+    },
     { everyMs },
   );
+  const { data } = read;
+  useEffect(() => {
+    const open = data?.data.filter(({ lastRun }) => lastRun !== null && isOpen(lastRun)).length;
+    // A page of several, or with a filter, says nothing of the others.
+    const isAll = data?.pagination.totalPages === 1 && query.value.size === 0;
+    if (open !== undefined && (open > 0 || isAll)) noteOpenRuns(open);
+  }, [data]);
   return (
     <Page
       title="Syncs"
@@ -133,22 +146,25 @@ export function Syncs() {
         )
       }
     >
-      <List
-        label="Syncs"
-        read={read}
-        columns={
-          may('sync:create')
-            ? [...columns, { title: 'Action', align: 'end', minor: true, cell: RunButton }]
-            : columns
-        }
-        filters={[searchFilter('Search by name'), selectFilter('State', 'state', 'Any state', stateOptions)]}
-        empty="Nothing is synced yet."
-        next={
-          <a class="button primary" href={`${base}/record-types`}>
-            Choose record types
-          </a>
-        }
-      />
+      <div class="syncs-list">
+        <List
+          label="Syncs"
+          read={read}
+          columns={
+            may('sync:create') ? [...columns, { title: 'Action', align: 'end', cell: RunButton }] : columns
+          }
+          filters={[
+            searchFilter('Search by name'),
+            selectFilter('State', 'state', 'Any state', stateOptions),
+          ]}
+          empty="Nothing is synced yet."
+          next={
+            <a class="button primary" href={`${base}/record-types`}>
+              Choose record types
+            </a>
+          }
+        />
+      </div>
     </Page>
   );
 }
