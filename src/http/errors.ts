@@ -6,6 +6,7 @@ import { AppError, type ErrorDetail } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { isTransientError } from '../db/pg-errors.ts';
 import { applyPendingHeaders } from './pending-headers.ts';
+import { platformBase } from './served.ts';
 
 export type ErrorBody = {
   error: { code: string; message: string; details?: readonly ErrorDetail[]; requestId: string };
@@ -74,17 +75,15 @@ export const errorBody = ({ code, message, details }: AppError, requestId: strin
   error: { code, message, ...(details.length > 0 && { details }), requestId },
 });
 
-/** Where the documentation explains the errors of an address. */
-const helpLink = (address: string): string =>
-  `</docs/${address.startsWith('/api/public') ? 'public-api' : 'management'}#errors>; rel="help"`;
-
 /** Sets the status and the headers of an error response, whose body is JSON or, for browsers, a page. */
 export function setErrorHeaders(res: Response, error: AppError): void {
   applyPendingHeaders(res);
   res.vary('Accept');
   for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value);
   if (error.status === 401 && !res.hasHeader('WWW-Authenticate')) res.setHeader('WWW-Authenticate', 'Bearer');
-  res.append('Link', helpLink(res.req.originalUrl));
+  // Responses of published versions never change, not even by a header.
+  if (res.req.originalUrl.startsWith(platformBase))
+    res.append('Link', '</docs/management#errors>; rel="help"');
   res.setHeader('Cache-Control', 'no-store');
   res.status(error.status);
 }

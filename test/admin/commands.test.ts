@@ -122,7 +122,12 @@ describe('issue-key', () => {
 
   it.each([
     ['a person who is not a member', false, [], 'eve@example.test is not a member of'],
-    ['an unknown permission', true, ['--permissions', 'all'], 'must be one of: read, write'],
+    [
+      'an unknown permission',
+      true,
+      ['--permissions', 'all'],
+      'must be read or write, or the only entry and none',
+    ],
     ['an end that is no time', true, ['--expires', 'soon'], 'must be an RFC 3339 timestamp'],
     ['an end that is past', true, ['--expires', '2001-01-01T00:00:00Z'], 'expired'],
     ['an unknown version', true, ['--versions', 'v7'], 'versions that do not exist'],

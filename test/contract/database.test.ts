@@ -395,6 +395,7 @@ describe('a published version', () => {
       publication_lease_until: 'now()',
       bindings: `'{"x":1}'`,
       openapi: "'x'",
+      openapi_with_examples: "'x'",
       published_at: "'2020-01-01'",
       published_by: 'gen_random_uuid()',
       created_by: 'gen_random_uuid()',

@@ -207,7 +207,7 @@ describe('malicious bodies', () => {
       [
         'name must be a string',
         'scopes.versions must be an array',
-        'scopes.permissions[0] must be one of: read, write',
+        'scopes.permissions[0] must be read or write, or the only entry and none',
         'expiresAt must be an RFC 3339 timestamp with a time zone',
       ],
     ],

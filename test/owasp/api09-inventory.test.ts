@@ -27,6 +27,7 @@ const pages: Readonly<Record<string, string>> = {
   'GET /': 'the welcome page, or on to the console',
   'GET /reference': 'form of that page',
   'USE /console': 'the console: one page and its files',
+  'USE /docs': 'the documentation, the same for everyone',
   'GET /api/platform/v1/openapi/preview': 'the reference as a page',
   'USE /api/public': 'describes itself, version by version',
   'USE /assets': 'files of pages',

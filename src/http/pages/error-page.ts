@@ -36,7 +36,7 @@ export function sendErrorPage(
     ...(action === undefined
       ? []
       : [`<p><a class="main" href="${escapeHtml(action.path)}">${action.label}</a></p>`]),
-    '<p><a href="/">Go to the start page</a></p>',
+    '<p><a href="/">Go to the start page</a>, or to the <a href="/docs">documentation</a></p>',
     `<p class="fine">Request ${escapeHtml(getRequestId(res))}</p>`,
   ];
   const title = `${problem.message} · Portal Service`;

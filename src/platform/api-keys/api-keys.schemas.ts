@@ -58,10 +58,13 @@ export const readScopeFields = {
 };
 const permissionError = 'must be read or write, or the only entry and none';
 const permissions = z
-  .union([
-    scopeList(z.enum(['read', 'write'], permissionError)),
-    z.array(z.literal('none', permissionError)).length(1),
-  ])
+  .union(
+    [
+      scopeList(z.enum(['read', 'write'], permissionError)),
+      z.array(z.literal('none', permissionError)).length(1),
+    ],
+    permissionError,
+  )
   .default([])
   .describe('What the key may do on the management interface. `none`: it reads the public interface only');
 const scopesText =
