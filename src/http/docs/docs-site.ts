@@ -116,7 +116,8 @@ export async function createDocsSite({ address: assets }: PageAssets): Promise<R
       return;
     }
     const main = page.sections.map(({ html }) => html).join('');
-    const aside = renderContents(page) + renderNavigation(docs, address);
+    // The start lists all pages itself.
+    const aside = address === '' ? '' : renderContents(page) + renderNavigation(docs, address);
     res.type('html').send(renderFrame({ assets, title: page.title, main, aside }));
   });
   return router;

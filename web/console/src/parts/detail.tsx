@@ -57,7 +57,7 @@ export const stateFilter = (states: States<string>, label = 'State', name = 'sta
 type Reading = Read<unknown> & { reload(): Promise<void> };
 
 /** In place of what isn't read yet, or can't be. */
-export const Pending = ({ read: { error, reload } }: { read: Reading }) =>
+export const Pending = ({ error, reload }: Pick<Reading, 'error' | 'reload'>) =>
   error === undefined ? <Skeleton lines={6} /> : <Problem error={error} retry={() => void reload()} />;
 
 /** The frame of a screen whose object isn't read yet, or can't be. */
@@ -71,7 +71,7 @@ export const Unread = ({
   above: readonly { readonly to: string; readonly title: string }[];
 }) => (
   <Page title={title} above={above}>
-    <Pending read={read} />
+    <Pending {...read} />
   </Page>
 );
 

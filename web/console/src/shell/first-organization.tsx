@@ -2,6 +2,7 @@ import { api } from '../api.ts';
 import { Page } from '../parts/page.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { ActionButton, RecordForm } from '../parts/record-form.tsx';
+import { Skeleton } from '../parts/skeleton.tsx';
 import { useRead } from '../query.ts';
 import { chooseOrganization, signOut } from '../session.ts';
 import { readOrganizations } from './organizations.ts';
@@ -24,7 +25,7 @@ async function readStart() {
  */
 export function FirstOrganization({ user }: { user: User }) {
   const { data, error, reload } = useRead('/whoami start', readStart);
-  if (data === undefined && error === undefined) return null;
+  if (data === undefined && error === undefined) return <Skeleton lines={4} />;
   const isNew = data?.organizations.length === 0;
   return (
     <Page

@@ -110,7 +110,7 @@ export function RecordPlot(props: PlotProps) {
         <PlotRequest {...props} group={group} sum={sum} parameters={parameters} />
       </Controls>
       {read.data === undefined ? (
-        <Pending read={read} />
+        <Pending {...read} />
       ) : (
         <Drawing {...props} group={group} sum={sum} rows={rows} total={read.data.total} toText={toText} />
       )}

@@ -1,11 +1,12 @@
 // The organization itself, and the sessions of the person who is signed in.
+
 import { useState } from 'preact/hooks';
 import { api, type Item } from '../../api.ts';
+import { Pending } from '../../parts/detail.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/form.tsx';
 import { ageColumn, Facts, List, listQuery } from '../../parts/list.tsx';
 import { Section } from '../../parts/page.tsx';
-import { Problem } from '../../parts/problem.tsx';
 import { ConfirmButton, OpenButton, RecordForm } from '../../parts/record-form.tsx';
 import { Time } from '../../parts/time.tsx';
 import { invalidate, useGet } from '../../query.ts';
@@ -52,7 +53,7 @@ const fields = [
 export function OrganizationSettings() {
   const path = { id: organizationId() };
   const { data, error, reload } = useGet('/organizations/{id}', { path });
-  if (data === undefined) return <Problem error={error} retry={() => void reload()} />;
+  if (data === undefined) return <Pending error={error} reload={reload} />;
   const { id, name, slug, createdAt } = data;
   const save = async (body: { readonly name: string; readonly slug: string }): Promise<void> => {
     await api.PATCH('/organizations/{id}', { params: { path }, body });

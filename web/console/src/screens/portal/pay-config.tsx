@@ -2,10 +2,9 @@
 // the ERP.
 import { type Answer, api, type paths } from '../../api.ts';
 import { Copy } from '../../parts/copy.tsx';
-import { WordBadge } from '../../parts/detail.tsx';
+import { Pending, WordBadge } from '../../parts/detail.tsx';
 import { Facts } from '../../parts/list.tsx';
 import { Empty, Section } from '../../parts/page.tsx';
-import { Problem } from '../../parts/problem.tsx';
 import { type FieldSpec, FormButton } from '../../parts/record-form.tsx';
 import { invalidate, useGet } from '../../query.ts';
 import { may } from '../../session.ts';
@@ -164,7 +163,7 @@ function listFacts(config: PayConfig): Parameters<typeof Facts>[0]['facts'] {
 /** The tab of the configuration. */
 export function PayConfiguration() {
   const { data: config, error, reload } = useGet('/pay/config');
-  if (config === undefined) return <Problem error={error} retry={() => void reload()} />;
+  if (config === undefined) return <Pending error={error} reload={reload} />;
   if (config.provider === null)
     return (
       <Empty title="Payments are not set up.">

@@ -1,8 +1,7 @@
 // The sidebar of the portal: shown as a tree, edited as JSON.
 import { api, type paths } from '../../api.ts';
-import { Warnings } from '../../parts/detail.tsx';
+import { Pending, Warnings } from '../../parts/detail.tsx';
 import { Empty, Section } from '../../parts/page.tsx';
-import { Problem } from '../../parts/problem.tsx';
 import { parseJson, RecordForm, toJson } from '../../parts/record-form.tsx';
 import { invalidate, useGet } from '../../query.ts';
 import { may } from '../../session.ts';
@@ -39,7 +38,7 @@ const example =
 /** The tab of the sidebar. */
 export function Sidebar() {
   const { data, error, reload } = useGet('/portal/sidebar');
-  if (data === undefined) return <Problem error={error} retry={() => void reload()} />;
+  if (data === undefined) return <Pending error={error} reload={reload} />;
   const save = async ({ items }: { readonly items: string }): Promise<void> => {
     await api.PUT('/portal/sidebar', {
       body: { items: parseJson<Items>('Items', items), revision: data.revision },

@@ -1,9 +1,10 @@
 // What publishing makes public: the fields of each resource, those that are personal or confidential by name,
 // and a record as callers will read it.
+
 import { useState } from 'preact/hooks';
 import { formatCount } from '../../format.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
-import { Problem } from '../../parts/problem.tsx';
+import { Pending } from '../../parts/detail.tsx';
 import { useGet } from '../../query.ts';
 import { may } from '../../session.ts';
 import type { Document, Endpoint, LineField } from './document.ts';
@@ -66,6 +67,6 @@ function Resource({ id, endpoint, opened }: { id: string; endpoint: Endpoint; op
 function Sample({ id, endpoint: { recordType, fields } }: { id: string; endpoint: Endpoint }) {
   const path = { id, recordType };
   const { data, error, reload } = useGet('/api-schema/{id}/sources/{recordType}', { path });
-  if (data === undefined) return <Problem error={error} retry={() => void reload()} />;
+  if (data === undefined) return <Pending error={error} reload={reload} />;
   return <SampleRecord fields={fields} records={data.records} />;
 }

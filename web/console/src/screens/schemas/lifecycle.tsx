@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { formatCount } from '../../format.ts';
+import { Pending } from '../../parts/detail.tsx';
 import { Field as Input } from '../../parts/form.tsx';
-import { Problem } from '../../parts/problem.tsx';
 import { ConfirmButton } from '../../parts/record-form.tsx';
 import { invalidate, useGet } from '../../query.ts';
 import { may } from '../../session.ts';
@@ -25,14 +25,17 @@ const maxListed = 10;
 function CallersBefore({ id }: { id: string }) {
   const mayRead = may('api-key:read');
   const query = { page: 1, pageSize: maxListed };
-  const { data, error } = useGet(mayRead ? '/api-schema/{id}/callers' : null, { path: { id }, query });
+  const { data, error, reload } = useGet(mayRead ? '/api-schema/{id}/callers' : null, {
+    path: { id },
+    query,
+  });
   if (!mayRead)
     return (
       <p class="note warn">
         You may not see which API keys use it: ask someone with the permission api-key:read.
       </p>
     );
-  if (data === undefined) return <Problem error={error} />;
+  if (data === undefined) return <Pending error={error} reload={reload} />;
   const { total } = data.pagination;
   if (total === 0) return <p class="note good">No API key used it in the last 30 days.</p>;
   return (

@@ -3,9 +3,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { type Answer, api } from '../../api.ts';
 import { formatCount, formatNumber } from '../../format.ts';
 import { Copy, publicRequest } from '../../parts/copy.tsx';
-import { Warnings } from '../../parts/detail.tsx';
+import { Pending, Warnings } from '../../parts/detail.tsx';
 import { Section } from '../../parts/page.tsx';
-import { Problem } from '../../parts/problem.tsx';
 import { ActionButton } from '../../parts/record-form.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useGet } from '../../query.ts';
@@ -46,7 +45,7 @@ export function Proof({ version }: { version: Version }) {
     const { data: current } = await api.POST('/api-schema/{id}/prove', { params: { path: { id } } });
     setReplaced(current?.madeAt ?? null);
   };
-  if (data === undefined) return <Problem error={error} retry={() => void reload()} />;
+  if (data === undefined) return <Pending error={error} reload={reload} />;
   const again = may('api-schema:publish') && status !== 'retired';
   return (
     <div class="stack">

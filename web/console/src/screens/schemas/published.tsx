@@ -1,10 +1,11 @@
 // A version to read: one that was published, which never changes, or a draft for those who may not change it.
 // What it has, who calls it, and how it ends.
+
 import { formatCount } from '../../format.ts';
 import { StatusBadge } from '../../parts/badge.tsx';
+import { Pending } from '../../parts/detail.tsx';
 import { Tabs } from '../../parts/list.tsx';
 import { Page, Section } from '../../parts/page.tsx';
-import { Problem } from '../../parts/problem.tsx';
 import { ActionButton } from '../../parts/record-form.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -79,7 +80,13 @@ const Lead = ({
     <StatusBadge status={status} />{' '}
     {publishedAt !== null && (
       <>
-        Published <Time at={publishedAt} />: <a href={`${base}/schemas/${id}/publish`}>what was proved</a>.{' '}
+        Published <Time at={publishedAt} />: <a href={`${base}/schemas/${id}/publish`}>what was proved</a>
+        {may('audit:read') && (
+          <>
+            , <a href={`${base}/audit-log?targetId=${id}`}>who did what</a>
+          </>
+        )}
+        .{' '}
       </>
     )}
     {deprecatedAt !== null && (
@@ -152,5 +159,5 @@ function ChangesOf({ id }: { id: string }) {
   const { data, error, reload } = useGet('/api-schema/{id}/diff', { path: { id } });
   if (error?.details.some(({ code }) => code === 'no_version'))
     return <Changes changes={[]} against={null} />;
-  return data === undefined ? <Problem error={error} retry={() => void reload()} /> : <Changes {...data} />;
+  return data === undefined ? <Pending error={error} reload={reload} /> : <Changes {...data} />;
 }

@@ -1,10 +1,11 @@
 // Chooses synced record types, and proposes the resources for them.
+
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { formatCount } from '../../format.ts';
+import { Pending } from '../../parts/detail.tsx';
 import { Check, Field as Input } from '../../parts/form.tsx';
 import { Empty } from '../../parts/page.tsx';
-import { Problem } from '../../parts/problem.tsx';
 import { useGet } from '../../query.ts';
 import { base } from '../../router.ts';
 import type { Endpoint } from './document.ts';
@@ -39,7 +40,7 @@ export function RecordTypeChoice({ present = [], chosen, onChange }: Props) {
   const listed = rows
     .filter(({ name, recordType }) => `${name} ${recordType}`.toLowerCase().includes(text.toLowerCase()))
     .sort((a, b) => Number(isPresent(a.recordType)) - Number(isPresent(b.recordType)));
-  if (data === undefined) return <Problem error={error} retry={() => void reload()} />;
+  if (data === undefined) return <Pending error={error} reload={reload} />;
   if (rows.length === 0) return <NothingSynced title="Nothing is synced yet." />;
   return (
     <fieldset class="rows">

@@ -91,7 +91,7 @@ function Confirmation({ version: { id, version, revision, endpoints }, result }:
           {against && `, with ${formatCount(countBreaking(changes), 'breaking change')} since ${against}`}.
         </strong>{' '}
         It can never be changed after that, only deprecated and retired. API keys that are not limited to
-        other versions can read it at once.
+        other versions can read it at once; without a key no one can.
       </p>
       {!may('api-schema:publish') && (
         <p class="note">Publishing needs the permission api-schema:publish: ask an administrator.</p>
