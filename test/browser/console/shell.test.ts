@@ -103,8 +103,8 @@ describe('moving about', () => {
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await press(page, page.getByRole('button', { name: 'Search' }));
-    await page.keyboard.type('Audit');
-    await option('Audit log').waitFor();
+    await type(page, input, 'Audit');
+    await option('Overview').waitFor({ state: 'detached' });
     const [tab] = await Promise.all([
       visit.context.waitForEvent('page'),
       page.keyboard.press('Control+Enter'),

@@ -3,6 +3,7 @@ import { Empty, Page } from '../parts/page.tsx';
 import { Skeleton } from '../parts/skeleton.tsx';
 import { base, path } from '../router.ts';
 import { findScreen, loadScreens, type Screen, type ScreenProps } from '../screens.ts';
+import { unreachable } from '../service-state.ts';
 
 /** The screen of the address. */
 export function CurrentScreen() {
@@ -33,19 +34,27 @@ function Guarded({ at }: { at: string }) {
 
 /** The screen once its code is loaded, and then, when the browser has time, that of the others. */
 function Loaded({ screen, params }: { screen: Screen } & ScreenProps) {
-  const [isAway, setIsAway] = useState(false);
+  const [isGone, setIsGone] = useState(false);
+  const isAway = unreachable.value;
   useEffect(() => {
+    if (isAway) return;
     screen.load().then(
       () => requestIdleCallback(loadScreens),
-      () => setIsAway(true),
+      () =>
+        fetch('/auth/session').then(
+          () => setIsGone(true),
+          () => {
+            unreachable.value = true;
+          },
+        ),
     );
-  }, [screen]);
+  }, [screen, isAway]);
   const Component = screen.component.value;
   if (Component !== undefined) return <Component params={params} />;
-  return isAway ? (
+  return isGone ? (
     <Failed
       title="This page could not be loaded"
-      why="The service does not answer, or it was updated since you opened the console."
+      why="The service may have been updated since you opened the console."
     />
   ) : (
     <Skeleton lines={8} />
