@@ -60,12 +60,12 @@ it('whichever screen is first, it loads at most 60 kB, besides the typeface', ()
   ).toEqual([]);
 });
 
-it('the page loads its own files alone', () => {
+it('the page loads its own files alone, and the session', () => {
   const folder = inject('consoleFolder');
   const page = readFileSync(path.join(folder, 'index.html'), 'utf8');
   const named = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address = '']) => address);
   expect(named).not.toEqual([]);
-  expect(named.filter((address) => !address.startsWith('/console/assets/'))).toEqual([]);
+  expect(named.filter((address) => !address.startsWith('/console/assets/'))).toEqual(['/auth/session']);
 });
 
 it('has the licences of the packages in the bundle, each of which is in the bill of materials', () => {

@@ -1,6 +1,6 @@
 // The frame of every screen: navigation, organization, person, theme; and what a person sees who isn't signed
 // in or has no organization.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import mark from '../../shared/icon.svg';
 import { type ApiError, toApiError } from './api.ts';
 import { Icon } from './parts/icon.tsx';
@@ -79,7 +79,8 @@ export function App() {
     readSession().catch((problem: unknown) => setError(toApiError(problem)));
   };
   const isAway = unreachable.value;
-  useEffect(() => {
+  // At once: other effects wait for a frame.
+  useLayoutEffect(() => {
     if (!isAway && sessionState.peek() === null) read();
   }, [isAway]);
   const state = sessionState.value;

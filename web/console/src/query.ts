@@ -1,7 +1,7 @@
 // Reads that screens share: what was read before is shown at once and read again. A screen that is not
 // visible reads nothing, and repeated reads leave most of the rate limit of a person (60 requests a minute)
 // for what they do.
-import { useEffect, useMemo } from 'preact/hooks';
+import { useLayoutEffect, useMemo } from 'preact/hooks';
 import { type Answer, api, type paths } from './api.ts';
 import { loadEntry, type Read, reload } from './read-cache.ts';
 
@@ -30,7 +30,8 @@ export function useRead<T>(
 ): Read<T> & { reload(): Promise<void> } {
   // `load` belongs to its key: a later one reads the same.
   const entry = useMemo(() => loadEntry(key ?? '', load), [key]);
-  useEffect(() => {
+  // Before the screen is painted, so that the request is sent a frame earlier.
+  useLayoutEffect(() => {
     if (key === null) return;
     entry.users += 1;
     if (Date.now() - entry.state.peek().at > maxAgeMs) void reload(entry);
