@@ -65,6 +65,11 @@ const readSettings = [
   'max_parallel_workers_per_gather',
 ];
 
+export function describeComputer(): string {
+  const flags = process.execArgv.join(' ');
+  return `${cpus().length} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GB; Node.js ${process.versions.node}${flags === '' ? '' : ` with ${flags}`}`;
+}
+
 export async function describeMachine(
   admin: Pick<Pool, 'query'>,
   settingNames: readonly string[] = readSettings,
@@ -73,10 +78,8 @@ export async function describeMachine(
     'select name, current_setting(name) as value from unnest($1::text[]) with ordinality s(name, n) order by n',
     [settingNames],
   );
-  const [cpu] = cpus();
-  const flags = process.execArgv.join(' ');
   return [
-    `${cpus().length} cores (${cpu?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GB; Node.js ${process.versions.node}${flags === '' ? '' : ` with ${flags}`};`,
+    `${describeComputer()};`,
     `embedded PostgreSQL on the same machine: ${rows.map(({ name, value }) => `${name} ${value}`).join(', ')}.`,
   ].join('\n');
 }
