@@ -1,6 +1,6 @@
 // The OpenAPI description of a version, as a limited reader gets it.
 import { expect } from 'vitest';
-import { readability, visibleFields } from './model.ts';
+import { readability, seenBy, visibleFields } from './model.ts';
 import { allowedNames, type Case, findRefusal, inspect, usability } from './oracle.ts';
 import { checkRefusal } from './surfaces.ts';
 
@@ -25,6 +25,12 @@ function usableParameters({ reader: { access }, version, endpoint }: Case): Set<
   ]);
 }
 
+/** All records of the version as the reader saw them at first: examples may be of any. */
+const readAll = ({ oracle, reader: { access }, version }: Case): unknown[] =>
+  version.endpoints.flatMap((endpoint) =>
+    oracle.firstRecords(version, endpoint).map((record) => seenBy(access, endpoint, record, oracle.hashes)),
+  );
+
 export async function checkDescription(one: Case): Promise<void> {
   const { oracle, reader, version } = one;
   const path = `openapi/${version.version}`;
@@ -44,13 +50,16 @@ export async function checkDescription(one: Case): Promise<void> {
   const hasMasks = version.endpoints.some(({ fields }) =>
     fields.some(({ mask, lines }) => [mask, ...lines.map((line) => line.mask)].some(Boolean)),
   );
-  const isLimited =
-    (hasMasks && !reader.access.unmasked) ||
-    reader.access.layers.some(
-      ({ versions, resources, rows, fields }) =>
-        versions.length + resources.length > 0 || rows !== null || fields !== null,
-    );
-  inspect(one, answer, path, { names: allowedNames(one, isLimited ? 'version' : 'all'), hasNumbers: true });
+  const isScoped = reader.access.layers.some(
+    ({ versions, resources, rows, fields }) =>
+      versions.length + resources.length > 0 || rows !== null || fields !== null,
+  );
+  const isLimited = isScoped || (hasMasks && !reader.access.unmasked);
+  inspect(one, answer, path, {
+    names: allowedNames(one, isLimited ? 'version' : 'all'),
+    records: isScoped ? [] : readAll(one),
+    hasNumbers: true,
+  });
   const { paths } = JSON.parse(answer.text) as Document;
   const readable = version.endpoints.filter(
     (endpoint) => findRefusal({ ...one, endpoint }, []) === undefined,

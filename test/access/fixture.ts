@@ -8,7 +8,7 @@ import { workOnRun } from '../../src/sync/worker.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { addConfig, noSignal } from '../sync/fixture.ts';
-import type { Layer, VersionModel } from './model.ts';
+import type { ExactRecord, Layer, VersionModel } from './model.ts';
 import type { Random } from './random.ts';
 import { changeRecords, createErp, createPools, type Pools, putRandom, type RecordKind } from './records.ts';
 import { randomVersion, toDocument } from './schemas.ts';
@@ -28,6 +28,8 @@ export type Fixture = {
   readonly utcOffsetMinutes: number;
   /** A key that may do anything an owner may. */
   readonly ownerSecret: string;
+  /** What an unlimited reader read of each resource at first; filled by the oracle. */
+  readonly firstRecords: Map<string, readonly ExactRecord[]>;
   /** Ids of the records of a type, also of those that are not synced yet. */
   ids(): Record<string, string[]>;
   /** Ids of the records that are or were stored. */
@@ -157,6 +159,7 @@ export async function createFixture(
   const { secret: ownerSecret } = await makeKey(ctx, organizationId, { permissions: ['write'] });
   for (const model of versions) await publish(service, ownerSecret, model);
   return {
+    firstRecords: new Map(),
     service,
     tenant,
     organizationId,

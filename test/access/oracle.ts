@@ -41,6 +41,8 @@ export type Oracle = {
     /** The fields that `q` searches: all of the version when absent. */
     searched?: readonly string[],
   ): Promise<readonly ExactRecord[]>;
+  /** Whole records of an unlimited reader before the data changed. */
+  firstRecords(version: VersionModel, endpoint: EndpointModel): readonly ExactRecord[];
   /** To be called after the data has changed. */
   refresh(): Promise<void>;
 };
@@ -129,6 +131,8 @@ export async function createOracle(fixture: Fixture, of: Service = fixture.servi
           await wholeRecords(version, endpoint, noQuery),
           await exported(masked, buildPath(version, endpoint, orderText(noQuery))),
         ];
+        const path = buildPath(version, endpoint);
+        if (!fixture.firstRecords.has(path)) fixture.firstRecords.set(path, plain);
         const byId = new Map(hidden.map((record) => [record.id, record]));
         for (const record of plain) learnRecord(hashed, endpoint, record, byId.get(record.id) ?? { id: '' });
       }
@@ -141,6 +145,7 @@ export async function createOracle(fixture: Fixture, of: Service = fixture.servi
     whole,
     get,
     wholeRecords,
+    firstRecords: (version, endpoint) => fixture.firstRecords.get(buildPath(version, endpoint)) ?? [],
     hashes: (recordType, source) => hashed.get(`${recordType} ${source}`) ?? new Map(),
     refresh: async () => {
       known.clear();

@@ -213,6 +213,13 @@ const keys: readonly SwitchOff[] = [
     instead: '() => () => null',
   },
   {
+    what: 'who reads examples from records',
+    surfaces: ['description'],
+    file: 'src/public/serve/serve-description.ts',
+    replaces: 'readsExamples',
+    instead: '() => () => true',
+  },
+  {
     what: 'the entity tag of the description',
     surfaces: ['description'],
     file: 'src/public/serve/serve-description.ts',

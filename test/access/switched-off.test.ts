@@ -46,6 +46,8 @@ function loadPlace(seed: number, large: boolean): Promise<Place> {
       large ? { records: 40, bulk: 60_000 } : { records: 90 },
     );
     const readers = await createReaders(fixture, 10);
+    // Learns the records of which examples were made.
+    await createOracle(fixture);
     // Leaves records that are withheld.
     for (let round = 0; round < 2; round += 1) await fixture.change();
     return { seed, fixture, readers };

@@ -79,9 +79,7 @@ export async function serveDescription(
   const form = readForm(req);
   const { content } = service.engine;
   const part = partFor(await content.loadCompiled(tenant, state), access);
-  // Examples are values of any records.
-  const withExamples =
-    !access.layers.some(isRestricted) && ('access' in reader || reader.permissions.has('record:read'));
+  const withExamples = readsExamples(reader, access);
   const text = await content.loadDescription(tenant, state, { part, withExamples });
   const who = part === null ? scopeKey : part.name;
   const identity = [
@@ -122,6 +120,10 @@ async function send(
     type,
   );
 }
+
+/** Examples are values of any records. Members see those under the strictest mask of all versions. */
+const readsExamples = (reader: FoundApiKey | Principal, { layers, unmasked }: RecordAccess): boolean =>
+  !layers.some(isRestricted) && ('access' in reader || (reader.permissions.has('record:read') && unmasked));
 
 /** Null for a caller who may read the whole version as it is. */
 function partFor(schema: CompiledSchema, access: RecordAccess): DescriptionPart | null {
