@@ -70,7 +70,7 @@ export function Overview() {
   if (data === undefined) return <Unread title="Overview" read={read} above={[]} />;
   const lead = hasStarted(data) ? describe(data) : 'From your ERP to an API of your own in a few steps.';
   return (
-    <Page title="Overview" lead={seesNothing(data) ? undefined : lead}>
+    <Page title="Overview" lead={seesNothing(data) ? undefined : <span class="verdict">{lead}</span>}>
       <div class="stack">
         <Problem error={error} retry={() => void reload()} />
         <Content data={data} />
