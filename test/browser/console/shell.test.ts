@@ -96,7 +96,7 @@ describe('moving about', () => {
     await page.waitForURL(`${site.origin}/console/keys/${body.id}`);
     expect(await page.getByRole('dialog').count()).toBe(0);
     await page.keyboard.press('Control+k');
-    await page.keyboard.type('qqqq');
+    await type(page, input, 'qqqq');
     await page.getByText('Nothing has these words.').waitFor();
     await type(page, input, 'encryption key');
     await option('Rotate the encryption key').waitFor();
@@ -116,8 +116,12 @@ describe('moving about', () => {
     const { page } = await site.open('/people');
     const group = page.locator('summary', { hasText: 'Data out' });
     await press(page, group);
+    // Browsers report the change of a <details> in a task of its own.
+    await expect
+      .poll(() => page.evaluate<string>('Object.values(localStorage).join()'))
+      .toContain('Data out');
     await page.reload();
-    await heading({ page } as Visit, 'People').waitFor();
+    await page.getByRole('heading', { level: 1, name: 'People' }).waitFor();
     expect(await page.getByRole('link', { name: 'API keys' }).isVisible()).toBe(false);
     await press(page, group);
     await page.getByRole('link', { name: 'API keys' }).waitFor();

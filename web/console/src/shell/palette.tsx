@@ -1,9 +1,10 @@
 // The command palette: goes to a screen, an object or a page of the documentation by a few letters.
 import { signal } from '@preact/signals';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Dialog } from '../parts/dialog.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { path } from '../router.ts';
+import { useSettled } from '../use-settled.ts';
 import { type Option, useOptions } from './palette-options.ts';
 
 const isOpen = signal(false);
@@ -11,7 +12,6 @@ const close = (): void => {
   isOpen.value = false;
 };
 const isApple = /Mac|iPhone|iPad/.test(navigator.userAgent);
-const pauseMs = 150;
 
 /** Opens the palette. */
 export const PaletteButton = () => (
@@ -42,22 +42,13 @@ export function Palette() {
     return () => removeEventListener('keydown', toggle);
   }, []);
   const at = path.value;
-  useEffect(close, [at]);
+  // With the new screen, not a frame later, when it may have been opened again.
+  useLayoutEffect(close, [at]);
   return isOpen.value ? (
     <Dialog title="Go to" onClose={close}>
       <Search />
     </Dialog>
   ) : null;
-}
-
-/** The text once nothing was typed for a moment. */
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), pauseMs);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
 }
 
 const Result = ({

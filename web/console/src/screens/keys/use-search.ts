@@ -1,18 +1,7 @@
 // The search of a record picker: the text, the list of what is found while it is open, and what the keys do.
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
+import { useSettled } from '../../use-settled.ts';
 import { type Found, type Lookup, useFound } from './lookup.ts';
-
-const pauseMs = 250;
-
-/** The text once it has not changed for a moment: a search for each letter would be too many. */
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), pauseMs);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
-}
 
 /** What can be chosen while the list is open. */
 function useOptions(lookup: Lookup, text: string, open: boolean) {
