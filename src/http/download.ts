@@ -3,7 +3,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import type { CallerCtx } from '../core/ctx.ts';
-import { AppError } from '../core/errors.ts';
+import { AppError, unavailable } from '../core/errors.ts';
 import { safeFileName } from '../core/file-name.ts';
 import { notPagedMessage } from '../db/page.ts';
 import { downloadTypes, type Route } from './route/route.ts';
@@ -15,10 +15,59 @@ function assertNotPaged(query: Request['query']): void {
   if (details.length > 0) throw new AppError('BAD_REQUEST', 'Invalid query parameters', { details });
 }
 
+export const changedText =
+  'The data changed since, or If-Match names another file: read it from its beginning';
+
+/**
+ * How many bytes of the file the client has already. Throws 400 for another value than a number of bytes, and
+ * 412 when the bytes that it has may be those of another file.
+ */
+function countKnown({ headers }: Request, tag: string | undefined): number {
+  const [known, required] = [headers['x-resume-at'], headers['if-match']];
+  if (known !== undefined && !/^\d{1,15}$/.test(String(known)))
+    throw resumeError('must be a number of bytes');
+  const named = required?.split(',').map((name) => name.trim());
+  if (known === undefined && (named === undefined || named.includes('*'))) return 0;
+  if (tag !== undefined && named?.includes(tag) === true) return Number(known ?? 0);
+  throw new AppError('BAD_REQUEST', changedText, {
+    status: 412,
+    details: [{ path: 'If-Match', code: 'precondition_failed', message: changedText }],
+  });
+}
+
+const resumeError = (message: string): AppError =>
+  new AppError('BAD_REQUEST', 'Invalid headers', {
+    details: [{ path: 'X-Resume-At', code: 'invalid', message }],
+  });
+
+/** The bytes after the first `known`. Rejects with 400 when there are fewer, and with 503 when they are cut off. */
+async function skip(
+  bytes: AsyncIterable<Buffer>,
+  known: number,
+  aborted: AbortSignal,
+): Promise<AsyncIterable<Buffer>> {
+  const pieces = bytes[Symbol.asyncIterator]();
+  let left = known;
+  let rest: Buffer = Buffer.alloc(0);
+  while (left > 0) {
+    const { done, value } = await pieces.next().catch((error: unknown) => {
+      throw aborted.aborted ? unavailable('The file was cut off; try again', 1, error) : error;
+    });
+    if (done === true) throw resumeError(`must be at most ${known - left}, the length of the file`);
+    rest = value.subarray(left);
+    left -= Math.min(left, value.length);
+  }
+  return (async function* () {
+    if (rest.length > 0) yield rest;
+    yield* { [Symbol.asyncIterator]: () => pieces };
+  })();
+}
+
 /**
  * Resolves when everything is sent or the client has gone; HEAD gets the headers alone, and nothing more is
  * read for it. `input` is already authorized and parsed. Throws 400 for `page` and `pageSize`, which a file
- * doesn't have, and what the operation throws before or after the first byte.
+ * doesn't have, 400 and 412 for a part that it doesn't have, and what the operation throws before or after
+ * the first byte.
  */
 export async function sendDownload(
   route: Route,
@@ -31,25 +80,33 @@ export async function sendDownload(
   if (download === undefined) throw new Error(`${route.id} has no download`);
   const form = download.forms.find((each) => downloadTypes[each] === type) ?? download.forms[0];
   assertNotPaged(req.query);
-  const gone = new AbortController();
-  res.once('close', () => gone.abort());
-  if (res.closed) gone.abort();
+  let isGone = false;
+  const unread = new AbortController();
+  const leave = (): void => {
+    isGone = true;
+    unread.abort();
+  };
+  res.once('close', leave);
+  if (res.closed) leave();
   let failure: unknown;
   try {
-    const { fileName, headers, bytes, aborted } = await download.open(ctx, input, form, gone.signal);
+    const { fileName, headers, bytes, aborted, tag } = await download.open(ctx, input, form, unread.signal);
+    const known = countKnown(req, tag);
+    const rest = req.method === 'HEAD' ? undefined : await skip(bytes, known, aborted);
     res.attachment(safeFileName(fileName));
     for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
     res.setHeader('Content-Type', form === 'csv' ? `${type}; charset=utf-8; header=present` : type);
     res.setHeader('Cache-Control', 'no-store');
-    if (req.method === 'HEAD') {
-      gone.abort();
+    if (tag !== undefined) res.setHeader('ETag', tag);
+    if (rest === undefined) {
+      unread.abort();
       return void res.end();
     }
     const observed = async function* (): AsyncGenerator<Buffer> {
       try {
-        yield* bytes;
+        yield* rest;
       } catch (error) {
-        if (!gone.signal.aborted) failure = error;
+        if (!isGone) failure = error;
         throw error;
       }
     };
@@ -59,8 +116,9 @@ export async function sendDownload(
       failure = undefined;
     });
   } catch (error) {
+    unread.abort();
     // A client that left needs no error. A failure closes the connection too, so `failure` tells the two
     // apart.
-    if (failure !== undefined || !gone.signal.aborted) throw failure ?? error;
+    if (failure !== undefined || !isGone) throw failure ?? error;
   }
 }

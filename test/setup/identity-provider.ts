@@ -1,6 +1,6 @@
 // A real identity provider, the service that uses it for sign-in, and a minimal browser that keeps cookies by
 // name and path and follows redirects only when asked, so that tests see every step.
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { Express } from 'express';
 import { openClientStore } from '../../demo/identity-provider/client-store.ts';
 import {
@@ -19,6 +19,7 @@ export type SignInSite = {
   readonly origin: string;
   readonly ctx: Ctx;
   readonly app: Express;
+  readonly server: Server;
   /** Counts the calls of its public interface. */
   readonly usage: UsageCounter;
   readonly provider: IdentityProviderServer;
@@ -77,6 +78,7 @@ export async function startSignInSite({
     origin,
     ctx: running,
     app,
+    server,
     usage,
     provider,
     people,

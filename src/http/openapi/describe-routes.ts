@@ -11,6 +11,7 @@ import {
   type AnyRoute,
   downloadTypes,
   type PublicRoute,
+  type Route,
   type RouteGroup,
   successStatus,
 } from '../route/route.ts';
@@ -119,6 +120,49 @@ function webhookInputs({ params, maxBodyBytes }: PublicRoute, components: Map<st
   };
 }
 
+const headerParameter = (name: string, schema: SchemaObject, description: string): ParameterObject => ({
+  name,
+  in: 'header',
+  required: false,
+  schema,
+  description,
+});
+
+const headerParameters = ({ method, stream, download }: Route): ParameterObject[] => [
+  ...(method === 'POST'
+    ? [
+        headerParameter(
+          'Idempotency-Key',
+          { type: 'string', maxLength: 255 },
+          'Makes retries safe: for 24 hours, a request with the same key and body gets the stored response of the first one.',
+        ),
+      ]
+    : []),
+  ...(method === 'GET' && stream !== undefined
+    ? [
+        headerParameter(
+          'Last-Event-ID',
+          { type: 'string', maxLength: 100 },
+          'Resumes a stream: the id of the last event received',
+        ),
+      ]
+    : []),
+  ...(download?.resumes === true
+    ? [
+        headerParameter(
+          'X-Resume-At',
+          { type: 'integer', minimum: 0 },
+          'Continues a file that broke off: leaves out as many bytes as were received of it. Needs `If-Match`',
+        ),
+        headerParameter(
+          'If-Match',
+          { type: 'string' },
+          'The `ETag` of the file that broke off. Returns 412 when the data changed since',
+        ),
+      ]
+    : []),
+];
+
 function operation(route: AnyRoute, components: Map<string, SchemaObject>): OperationObject {
   const common = {
     operationId: route.id,
@@ -136,26 +180,8 @@ function operation(route: AnyRoute, components: Map<string, SchemaObject>): Oper
   const inputs = [
     ...parameters('path', route.params, components),
     ...parameters('query', route.query, components),
+    ...headerParameters(route),
   ];
-  if (route.method === 'POST') {
-    inputs.push({
-      name: 'Idempotency-Key',
-      in: 'header',
-      required: false,
-      schema: { type: 'string', maxLength: 255 },
-      description:
-        'Makes retries safe: for 24 hours, a request with the same key and body gets the stored response of the first one.',
-    });
-  }
-  if (route.method === 'GET' && route.stream !== undefined) {
-    inputs.push({
-      name: 'Last-Event-ID',
-      in: 'header',
-      required: false,
-      schema: { type: 'string', maxLength: 100 },
-      description: 'Resumes a stream: the id of the last event received',
-    });
-  }
   return {
     ...common,
     'x-required-permission': route.permission,

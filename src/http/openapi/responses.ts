@@ -3,6 +3,7 @@
 import type { HeadersObject, ReferenceObject, ResponseObject, SchemaObject } from 'openapi3-ts/oas30';
 import { type ZodType, z } from 'zod';
 import { type ErrorCode, errorStatus, notFound } from '../../core/errors.ts';
+import { changedText } from '../download.ts';
 import { internalErrorText, unavailableText } from '../errors.ts';
 import { shortText } from '../fields.ts';
 import { PageQuery } from '../page.ts';
@@ -157,6 +158,13 @@ export const componentResponses: Readonly<Record<string, ResponseObject>> = {
     [{ path: 'accept', code: 'not_acceptable', message: 'Accept application/json' }],
     rateLimitedHeaders,
   ),
+  PreconditionFailed: errorResponse(
+    'The file is not the one that `If-Match` names',
+    'BAD_REQUEST',
+    changedText,
+    [{ path: 'If-Match', code: 'precondition_failed', message: changedText }],
+    rateLimitedHeaders,
+  ),
   TooLarge: errorResponse(
     'The body exceeds the size limit, which is 1 MiB unless the operation states another',
     'BAD_REQUEST',
@@ -235,6 +243,7 @@ export function errorResponses(route: AnyRoute): Record<string, ResponseObject |
     ...(route.permission !== 'any' && { 403: forbidden(route) }),
     ...((route.path.includes('{') || also.has(404)) && { 404: shared('NotFound') }),
     406: shared('NotAcceptable'),
+    ...(route.download?.resumes === true && { 412: shared('PreconditionFailed') }),
     ...(route.body !== undefined && { 413: shared('TooLarge'), 415: shared('UnsupportedMediaType') }),
     ...((route.method !== 'GET' || also.has(422)) && { 422: shared('ValidationError') }),
     429: shared('TooManyRequests'),

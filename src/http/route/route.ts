@@ -86,6 +86,8 @@ export type DownloadFile = {
   readonly bytes: AsyncIterable<Buffer>;
   /** Aborted when the bytes end before the file is complete. */
   readonly aborted: AbortSignal;
+  /** The entity tag of a file whose bytes will be the same when it is read again, so that it can be continued. */
+  readonly tag?: string | undefined;
 };
 /** The forms of files, with their media types. */
 export const downloadTypes = {
@@ -104,6 +106,8 @@ export type Download<C, I> = {
    * JSON's otherwise.
    */
   readonly servesHead?: true;
+  /** Its files have an entity tag, so that one that broke off can be continued. */
+  readonly resumes?: true;
   /** An error it throws becomes an ordinary error response. `signal` is aborted when the client has gone. */
   open(ctx: C, input: I, form: DownloadForm, signal: AbortSignal): Promise<DownloadFile>;
 };

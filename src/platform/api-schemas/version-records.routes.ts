@@ -93,7 +93,7 @@ async function openFile(
   signal: AbortSignal,
 ): Promise<DownloadFile> {
   const query = await toVersionQuery(ctx, request);
-  const { bytes, aborted, total, syncedAt, stale } = await getVersionReader(ctx)
+  const { bytes, aborted, tag, total, syncedAt, stale } = await getVersionReader(ctx)
     .file(ctx, query, form, signal)
     .catch(rethrowInOwnTerms);
   return {
@@ -105,6 +105,7 @@ async function openFile(
     },
     bytes,
     aborted,
+    tag,
   };
 }
 
@@ -144,6 +145,7 @@ export const versionRecordRoutes = [
         'the number of records.',
       example: 'id,number,date,amountDue\r\n7,INV-1007,2026-03-02,15.30\r\n',
       servesHead: true,
+      resumes: true,
       open: openFile,
     },
     handler: listRecords,

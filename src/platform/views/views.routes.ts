@@ -120,6 +120,7 @@ export const viewRoutes = [
         'the columns and sorts that do not work at the moment. Returns 422 when a filter does not work. A browser that opens the address ' +
         'saves this file.',
       example: 'id,tranid,foreigntotal\r\n7,INV-1007,-15.30\r\n',
+      resumes: true,
       open: (ctx, { params, query }, form, left) => service.openViewFile(ctx, params.id, query, form, left),
     },
     handler: (ctx, { params, query }) => service.listViewRecords(ctx, params.id, query),

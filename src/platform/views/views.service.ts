@@ -289,7 +289,7 @@ export async function openViewFile(
   left: AbortSignal,
 ): Promise<DownloadFile> {
   const view = await inTransaction(ctx, (tx) => getVisibleView(tx, ctx, id));
-  const { bytes, aborted, total, problems, heldBack, syncedAt } = await getRecordReader(ctx).file(
+  const { bytes, aborted, tag, total, problems, heldBack, syncedAt } = await getRecordReader(ctx).file(
     ctx,
     toRecordQuery(view),
     form,
@@ -308,6 +308,7 @@ export async function openViewFile(
     },
     bytes,
     aborted,
+    tag,
   };
 }
 

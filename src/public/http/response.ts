@@ -21,7 +21,7 @@ import type { VersionState } from '../version/versions.store.ts';
 import { acceptsGzip, knownTags, requiredTags } from './negotiate.ts';
 
 /** Increase whenever the same data would be rendered differently: it is part of every entity tag. */
-const rendererRevision = 1;
+export const rendererRevision = 1;
 const minGzipBytes = 1_024;
 // Level 4 takes half the time of the default level 6 on JSON; the result is within a few percent of its size.
 export const gzipLevel = 4;

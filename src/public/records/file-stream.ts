@@ -1,6 +1,7 @@
 // What every file of records for people has in common: one snapshot, in constant memory, with the queue and
 // limits of the exports of the public interface. CSV begins with a byte order mark, and texts that a
 // spreadsheet would run as a formula get an apostrophe; numbers are never changed.
+import { hash } from 'node:crypto';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { startCopy, watchCopy } from '../export/copy-lines.ts';
@@ -9,6 +10,7 @@ import { createCsvWriter } from '../export/csv.ts';
 import { copyStatement } from '../export/export-sql.ts';
 import { acquireExport, type ExportState } from '../export/export-state.ts';
 import { loadTotal, mayOpenAgain, type Snapshot, type SnapshotSource } from '../export/snapshot.ts';
+import { rendererRevision } from '../http/response.ts';
 import { asUnavailable, queryCanceled } from '../read/failures.ts';
 import type { ListPlan } from '../read/plan.ts';
 import type { ReaderOf } from '../read/reader.ts';
@@ -39,7 +41,19 @@ export type FileBytes = {
   readonly bytes: AsyncIterable<Buffer>;
   /** Aborted when the service ends the stream early, because its reader is slow or a writer is blocked. */
   readonly aborted: AbortSignal;
+  /** The entity tag: files with the same one have the same bytes. Absent where there are no records. */
+  readonly tag?: string;
 };
+
+/** zlib compresses the same bytes in the same way only on the same architecture, in the same release. */
+const compression = [process.arch, process.versions.zlib];
+
+function computeTag(form: FileForm, plan: ListPlan, { table, freshness }: Snapshot): string {
+  const { epoch, generation } = freshness;
+  const content = [copyStatement(table, plan, 'csv'), plan.fields, plan.endpoint.name, epoch, generation];
+  const identity = [rendererRevision, form, content, ...(form === 'xlsx' ? compression : [])];
+  return `"${hash('sha256', JSON.stringify(identity), 'base64url').slice(0, 27)}"`;
+}
 
 /**
  * The records of a plan, and their number. `onDone` is called once the bytes have ended, were cut off, or the
@@ -63,7 +77,8 @@ export async function copyRecords(
           total,
           createWriter,
         });
-  return { total, ...watchedBytes(job, snapshot, rows, onDone) };
+  const tag = computeTag(form, plan, snapshot);
+  return { total, tag, ...watchedBytes(job, snapshot, rows, onDone) };
 }
 
 /** The bytes, watched until they end, are cut off, or the reader disconnects. */

@@ -267,6 +267,8 @@ type Ending = {
   readonly name?: string;
   /** Statuses that the story provoked: the browser reports each on its console. */
   readonly statuses?: readonly number[];
+  /** The same of failures of the network, as Chromium names them. */
+  readonly failures?: readonly string[];
   /** Origins besides the page's own that the story visits, such as that of the identity provider. */
   readonly origins?: readonly string[];
   /** The whole page in the screenshots, not its window alone. */
@@ -280,7 +282,7 @@ type Ending = {
  */
 async function finishStory(
   visit: Visit,
-  { name, statuses = [], origins = [], fullPage = true }: Ending = {},
+  { name, statuses = [], failures = [], origins = [], fullPage = true }: Ending = {},
 ): Promise<void> {
   const { page, complaints } = visit;
   const before = page.viewportSize();
@@ -295,6 +297,6 @@ async function finishStory(
   await page.emulateMedia({ colorScheme: null });
   expect(foreignRequests(visit, new URL(page.url()).origin, ...origins)).toEqual([]);
   const isExpected = (text: string): boolean =>
-    statuses.some((status) => text.includes(`status of ${status}`));
+    [...statuses.map((status) => `status of ${status}`), ...failures].some((part) => text.includes(part));
   expect(complaints.filter((text) => !isExpected(text))).toEqual([]);
 }

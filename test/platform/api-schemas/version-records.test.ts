@@ -1,5 +1,6 @@
 // The records of a version on the management interface: the parameters, values and errors of the public list,
 // masks, permission and tenancy.
+import supertest from 'supertest';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { versionRecordRoutes } from '../../../src/platform/api-schemas/version-records.routes.ts';
 import {
@@ -10,8 +11,9 @@ import {
   publicApp,
   publishVersion,
 } from '../../public/fixture.ts';
-import { type Answer, type Api, listCodes, listIds, refusal } from '../../setup/api.ts';
+import { type Answer, type Api, base, listCodes, listIds, refusal } from '../../setup/api.ts';
 import { makeKey } from '../../setup/organization.ts';
+import { asBuffer } from '../../setup/raw-body.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
 const endpoint = {
@@ -29,6 +31,8 @@ const rows = [
   trandate: ['2026-01-31', '2025-06-01', null][index] ?? null,
   total: ['12.50', '12345678901234567.89', null][index] ?? null,
 }));
+
+const workbook = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
 
 const org = useOrganization();
 let owner: Api;
@@ -204,6 +208,41 @@ describe('GET /api-schema/{id}/records/{resource}', () => {
       for (const name of names) expect([name, head.headers[name]]).toEqual([name, full.headers[name]]);
     }
     expect((await csv(owner, '?page=2', 'head')).status).toBe(400);
+  });
+
+  it.each(['text/csv', workbook])('continues a file that broke off, as %s', async (accept) => {
+    const company = await org.another();
+    const many = Array.from({ length: 3_000 }, (_, index) => ({ id: index + 1, tranid: `INV-${index}` }));
+    await loadInvoices(org.ctx, company.id, many);
+    const id = await publishVersion(org.ctx, company.id, { endpoints: [endpoint] });
+    const { secret } = await makeKey(org.ctx, company.id, { permissions: ['write'], unmasked: true });
+    const get = (query: string, headers: Record<string, string> = {}) =>
+      supertest(org.app)
+        .get(`${base}/api-schema/${id}/records/invoices${query}`)
+        .set({ authorization: `Bearer ${secret}`, accept, ...headers });
+    const getBytes = (headers: Record<string, string> = {}) => get('', headers).buffer(true).parse(asBuffer);
+    const whole = await getBytes();
+    const bytes: Buffer = whole.body;
+    const tag = whole.headers.etag ?? '';
+    expect(tag).toMatch(/^"[\w-]{27}"$/);
+    for (const at of [0, 1, Math.floor(bytes.length / 2), bytes.length - 1, bytes.length]) {
+      const rest = await getBytes({ 'if-match': `"other", ${tag}`, 'x-resume-at': String(at) });
+      expect([rest.status, rest.headers.etag]).toEqual([200, tag]);
+      expect(rest.body.equals(bytes.subarray(at)), `from ${at}`).toBe(true);
+    }
+    const refused = async (query: string, headers: Record<string, string>) =>
+      refusal(await get(query, headers));
+    const at = { 'x-resume-at': '10' };
+    expect(await refused('', at)).toEqual([412, 'precondition_failed']);
+    expect(await refused('', { ...at, 'if-match': '*' })).toEqual([412, 'precondition_failed']);
+    expect(await refused('?paid=true', { ...at, 'if-match': tag })).toEqual([412, 'precondition_failed']);
+    for (const bad of ['-1', 'x', '1.5', String(bytes.length + 1)])
+      expect(await refused('', { 'x-resume-at': bad, 'if-match': tag })).toEqual([400, 'invalid']);
+    await loadInvoices(org.ctx, company.id, many);
+    expect(await refused('', { ...at, 'if-match': tag })).toEqual([412, 'precondition_failed']);
+    // More often than exports may run at once: each must have given its permit back.
+    for (let round = 0; round < 20; round += 1) await refused('', at);
+    expect((await get('')).status).toBe(200);
   });
 
   it('404 for an unknown resource, 422 for a draft and a retired version', async () => {

@@ -27,30 +27,54 @@ type Form = keyof typeof forms;
 
 const reportMs = 200;
 
-/** Reads the file, and reports how much of it is there. */
-async function readFile(
+/** What is there of a file. `tag` names its content; null for one that can only be read as a whole. */
+type Part = Received & {
+  readonly pieces: Uint8Array<ArrayBuffer>[];
+  readonly countRows: (piece: Uint8Array) => number | null;
+  readonly tag: string | null;
+};
+
+/** Asks for a file, or for the rest of one. */
+async function openFile(
   path: string,
   form: Form,
-  report: (received: Received) => void,
+  known: Part | undefined,
   signal: AbortSignal,
-): Promise<{ file: Blob; total: number }> {
-  const response = await send(path, { headers: { accept: forms[form].accept }, signal });
+): Promise<{ response: Response; part: Part }> {
+  const rest = known && { 'if-match': known.tag ?? '', 'x-resume-at': String(known.bytes) };
+  const response = await send(path, { headers: { accept: forms[form].accept, ...rest }, signal });
+  const part = known ?? {
+    pieces: [],
+    bytes: 0,
+    rows: null,
+    total: Number(response.headers.get('x-total-count')),
+    countRows: form === 'csv' ? createRowCounter() : () => null,
+    tag: response.headers.get('etag'),
+  };
+  return { response, part };
+}
+
+/** Reads the file, or the rest of one, and reports how much of it is there; rarely, but always what came last. */
+async function readFile(
+  { response, part }: { response: Response; part: Part },
+  report: (part: Part) => void,
+): Promise<Part> {
   if (response.body === null) throw await readError(response);
-  const total = Number(response.headers.get('x-total-count'));
-  const countRows = form === 'csv' ? createRowCounter() : () => null;
-  let [bytes, reportedAt] = [0, 0];
-  const counted = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
-    transform(piece, controller) {
-      bytes += piece.byteLength;
-      const rows = countRows(piece);
-      if (Date.now() - reportedAt > reportMs) {
-        reportedAt = Date.now();
-        report({ rows, total, bytes });
-      }
-      controller.enqueue(piece);
-    },
-  });
-  return { file: await new Response(response.body.pipeThrough(counted)).blob(), total };
+  const reader = response.body.getReader();
+  let [now, reportedAt] = [part, 0];
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return now;
+      now.pieces.push(value);
+      now = { ...now, bytes: now.bytes + value.byteLength, rows: now.countRows(value) };
+      if (Date.now() - reportedAt <= reportMs) continue;
+      reportedAt = Date.now();
+      report(now);
+    }
+  } finally {
+    report(now);
+  }
 }
 
 function saveFile(file: Blob, name: string): void {
@@ -66,69 +90,73 @@ function saveFile(file: Blob, name: string): void {
 type State = {
   readonly form?: Form;
   readonly running?: AbortController;
-  readonly received?: Received;
+  readonly part?: Part;
   readonly text?: string;
   readonly error?: ApiError;
 };
 type Query = Readonly<Record<string, string>> | readonly (readonly [name: string, value: string])[];
 type ExportProps = { path: string; query?: Query; fileName: string; item?: string };
 
-/** A refusal is what the service says; a file that broke off can only be read again from its beginning. */
-function toProblem(thrown: unknown, received: Received | undefined): ApiError {
-  if (thrown instanceof ApiError || received === undefined) return toApiError(thrown);
-  const { rows, total, bytes } = received;
-  const part = rows === null ? formatBytes(bytes) : `${formatNumber(rows)} of ${formatNumber(total)}`;
+/** A refusal is what the service says. */
+function toProblem(thrown: unknown, part: Part | undefined, item: string): ApiError {
+  if (thrown instanceof ApiError || part === undefined) return toApiError(thrown);
+  const rest =
+    part.tag === null ? 'This file can only be read again as a whole.' : 'The rest can still be read.';
   return new ApiError(0, {
-    message: `The connection broke off after ${part}. A file shows the data of one moment, so it is not continued later but read again as a whole.`,
+    message: `The connection broke off after ${describeReceived(part, item)}. ${rest}`,
   });
 }
 
 function useExport({ path, query = {}, fileName, item = 'record' }: ExportProps) {
   const [state, setState] = useState<State>({});
-  const run = async (form: Form): Promise<void> => {
+  const run = async (form: Form, known?: Part): Promise<void> => {
     const running = new AbortController();
-    let received: Received | undefined;
-    const report = (next: Received): void => {
-      received = next;
-      setState({ form, running, received });
+    let part = known;
+    const report = (next: Part): void => {
+      part = next;
+      setState({ form, running, part });
     };
-    setState({ form, running });
+    setState({ form, running, ...(known && { part: known }) });
     try {
       const search = new URLSearchParams(query as Record<string, string>);
-      const { file, total } = await readFile(`${path}?${search}`, form, report, running.signal);
-      saveFile(file, `${fileName}.${form}`);
+      const opened = await openFile(`${path}?${search}`, form, known, running.signal);
+      const { pieces, total } = await readFile(opened, report);
+      saveFile(new Blob(pieces, { type: forms[form].accept }), `${fileName}.${form}`);
       setState({ text: `Exported ${formatCount(total, item)}` });
     } catch (thrown) {
-      setState(running.signal.aborted ? {} : { form, error: toProblem(thrown, received) });
+      if (running.signal.aborted) return setState({});
+      const hasChanged = thrown instanceof ApiError && thrown.status === 412;
+      const rest = hasChanged || part?.tag == null ? {} : { part };
+      setState({ form, error: toProblem(thrown, part, item), ...rest });
     }
   };
-  return { state, start: (form: Form): void => void run(form) };
+  return { state, start: (form: Form, known?: Part): void => void run(form, known) };
 }
 
 function describeReceived({ rows, total, bytes }: Received, item: string): string {
   const part =
     rows === null ? formatCount(total, item) : `${formatNumber(rows)} of ${formatCount(total, item)}`;
-  return `${part}, ${formatBytes(bytes)} so far`;
+  return `${part}, ${formatBytes(bytes)}`;
 }
 
 /** How far the export is, what came of it, or why it failed. */
 function ExportState({
-  state: { form, running, received, text, error },
+  state: { form, running, part, text, error },
   item = 'record',
   start,
 }: {
   state: State;
   item?: string | undefined;
-  start: (form: Form) => void;
+  start: (form: Form, known?: Part) => void;
 }) {
   return (
     <>
       {running !== undefined && (
         <div class="export">
           <Progress
-            done={received?.rows ?? 0}
-            total={received?.rows == null ? null : received.total}
-            label={received === undefined ? 'The export begins' : describeReceived(received, item)}
+            done={part?.rows ?? 0}
+            total={part?.rows == null ? null : part.total}
+            label={part === undefined ? 'The export begins' : `${describeReceived(part, item)} so far`}
           />
           <button type="button" onClick={() => running.abort()}>
             Cancel the export
@@ -138,7 +166,11 @@ function ExportState({
       <span role="status" class="fine">
         {text}
       </span>
-      <Problem error={error} retry={form && (() => start(form))} />
+      <Problem
+        error={error}
+        retry={form && (() => start(form, part))}
+        retryLabel={part === undefined ? 'Try again' : 'Continue'}
+      />
     </>
   );
 }

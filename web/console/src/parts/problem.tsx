@@ -4,9 +4,11 @@ import type { ApiError } from '../api.ts';
 export function Problem({
   error,
   retry,
+  retryLabel = 'Try again',
 }: {
   error: ApiError | undefined | null;
   retry?: (() => void) | undefined;
+  retryLabel?: string;
 }) {
   if (!error) return null;
   const details = error.details.filter(({ path, message }) => path !== '' || message !== error.message);
@@ -33,7 +35,7 @@ export function Problem({
         )}
         {retry !== undefined && (
           <button type="button" class="link" onClick={retry}>
-            Try again
+            {retryLabel}
           </button>
         )}
       </p>
