@@ -184,6 +184,7 @@ describe('every operation', () => {
         ...wanted,
         ...(route.method === 'POST' ? ['Idempotency-Key'] : []),
         ...(route.method !== 'GET' || route.stream === undefined ? [] : ['Last-Event-ID']),
+        ...(route.download?.resumes === true ? ['X-Resume-At', 'If-Match'] : []),
       ]);
     }
   });
@@ -261,7 +262,8 @@ describe('every operation', () => {
 });
 
 /** Statuses that share the error code of another status. */
-const sameCode = (status: number): number => ({ 406: 400, 413: 400, 415: 400, 503: 500 })[status] ?? status;
+const sameCode = (status: number): number =>
+  ({ 406: 400, 412: 400, 413: 400, 415: 400, 503: 500 })[status] ?? status;
 
 describe('schemas', () => {
   it('are closed for requests and open for responses', () => {

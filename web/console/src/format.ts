@@ -63,3 +63,8 @@ export function formatBytes(bytes: number): string {
 }
 
 export const sentenceCase = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+const list = new Intl.ListFormat('en', { type: 'conjunction' });
+/** `a, b, and 3 more`, from more than `max` on. */
+export const formatList = (parts: readonly string[], max = parts.length): string =>
+  list.format(parts.length <= max ? parts : [...parts.slice(0, max), `${parts.length - max} more`]);

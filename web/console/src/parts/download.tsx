@@ -96,6 +96,10 @@ type State = {
 };
 type Query = Readonly<Record<string, string>> | readonly (readonly [name: string, value: string])[];
 type ExportProps = { path: string; query?: Query; fileName: string; item?: string };
+type MenuProps = ExportProps & {
+  /** What the file will have. */
+  content?: string | undefined;
+};
 
 /** A refusal is what the service says. */
 function toProblem(thrown: unknown, part: Part | undefined, item: string): ApiError {
@@ -191,29 +195,32 @@ export function ExportButton(props: ExportProps) {
 }
 
 /** The same in a form that is chosen. */
-export function ExportMenu(props: ExportProps) {
+export function ExportMenu({ content, ...props }: MenuProps) {
   const { state, start } = useExport(props);
   return (
     <>
       {state.running === undefined && (
         <Popover label="Export">
           {(close) => (
-            <ul class="menu" aria-label="Forms">
-              {Object.entries(forms).map(([form, { label, about }]) => (
-                <li key={form}>
-                  <button
-                    type="button"
-                    onClick={() => {
-                      close();
-                      start(form as Form);
-                    }}
-                  >
-                    {label}
-                  </button>
-                  <p class="fine">{about}</p>
-                </li>
-              ))}
-            </ul>
+            <>
+              {content !== undefined && <p class="fine">{content}</p>}
+              <ul class="menu" aria-label="Forms">
+                {Object.entries(forms).map(([form, { label, about }]) => (
+                  <li key={form}>
+                    <button
+                      type="button"
+                      onClick={() => {
+                        close();
+                        start(form as Form);
+                      }}
+                    >
+                      {label}
+                    </button>
+                    <p class="fine">{about}</p>
+                  </li>
+                ))}
+              </ul>
+            </>
           )}
         </Popover>
       )}

@@ -220,14 +220,17 @@ type ChecksProps = {
   options: readonly { readonly name: string; readonly description?: string }[];
   chosen: readonly string[];
   onChange: (chosen: readonly string[]) => void;
+  /** What it means that none is chosen: a choice of its own. */
+  all?: string | undefined;
 };
 
 /** Any of these names. */
-export const Checks = ({ label, hint, options, chosen, onChange }: ChecksProps) => (
+export const Checks = ({ label, hint, options, chosen, onChange, all }: ChecksProps) => (
   <fieldset class="rows">
     <legend>{label}</legend>
     {hint !== undefined && <p class="fine">{hint}</p>}
     <div class="checks">
+      {all !== undefined && <Check label={all} checked={chosen.length === 0} onChange={() => onChange([])} />}
       {options.map(({ name, description }) => (
         <Check
           key={name}

@@ -21,6 +21,8 @@ export type FieldSpec<Name extends string> = {
   readonly rows?: number;
   /** Any of these; the value has them separated by commas. */
   readonly choices?: readonly string[];
+  /** What it means that none of them is chosen. */
+  readonly all?: string;
   /** One of these. */
   readonly options?: readonly (readonly [value: string, title: string])[] | undefined;
   /** Offered while typing. */
@@ -96,6 +98,7 @@ export function SpecField<Name extends string>({ spec, value, onChange, error }:
       <Checks
         {...shared}
         options={choices.map((one) => ({ name: one }))}
+        all={spec.all}
         chosen={splitList(value)}
         onChange={(chosen) => onChange(chosen.join())}
       />

@@ -1,6 +1,7 @@
 // Search and filters that the version declares, as chips: those in use, which can be changed and removed, and
 // some that can be added.
 import { useState } from 'preact/hooks';
+import { formatList } from '../../format.ts';
 import { Field } from '../../parts/form.tsx';
 import { SearchFilter } from '../../parts/list.tsx';
 import { Popover } from '../../parts/popover.tsx';
@@ -10,6 +11,7 @@ import { FilterEditor } from './filter-editor.tsx';
 import type { Place } from './read-records.tsx';
 
 export type FilterProps = {
+  version: string;
   place: Place;
   endpoint: Endpoint;
   state: State;
@@ -20,6 +22,8 @@ export type FilterProps = {
 
 /** Filters that are offered next to those in use. */
 const maxOffered = 4;
+/** Fields without a filter that are named. */
+const maxNamed = 6;
 /** From this number of fields on there is a search. */
 const minSearched = 9;
 
@@ -103,14 +107,15 @@ function ChooseField(props: FilterProps & { fields: readonly string[]; close: ()
   const [field, setField] = useState<string>();
   const [text, setText] = useState('');
   if (field !== undefined) return <FilterEditor {...props} field={field} />;
-  const found = props.fields.filter((name) => name.toLowerCase().includes(text.toLowerCase()));
+  const isFound = (name: string): boolean => name.toLowerCase().includes(text.toLowerCase());
+  const others = props.endpoint.fields.map(({ name }) => name).filter((name) => !props.fields.includes(name));
   return (
     <div class="stack">
       {props.fields.length >= minSearched && (
         <Field label="Find a field" type="search" value={text} onChange={setText} />
       )}
       <ul class="menu" aria-label="Fields">
-        {found.map((name) => (
+        {props.fields.filter(isFound).map((name) => (
           <li key={name}>
             <button type="button" onClick={() => setField(name)}>
               {name}
@@ -118,6 +123,12 @@ function ChooseField(props: FilterProps & { fields: readonly string[]; close: ()
           </li>
         ))}
       </ul>
+      {others.some(isFound) && (
+        <p class="fine">
+          {props.version} has no filter for {formatList(others.filter(isFound), maxNamed)}. A later version
+          can declare one.
+        </p>
+      )}
     </div>
   );
 }

@@ -53,7 +53,7 @@ function useColumns({ endpoint, columns, types, masked, page, layout }: TablePro
 }
 
 /** How many columns begin or end beyond the right edge of the element. */
-function useHidden(columns: readonly GridColumn[]) {
+function useHidden(columns: readonly GridColumn[], record: string | null) {
   const region = useRef<HTMLElement>(null);
   const [hidden, setHidden] = useState(0);
   const shape = columns.map(({ name, width }) => `${name} ${width}`).join();
@@ -64,6 +64,7 @@ function useHidden(columns: readonly GridColumn[]) {
       const end = element.getBoundingClientRect().right;
       const heads = [...element.querySelectorAll('th')];
       setHidden(heads.filter((head) => head.getBoundingClientRect().right > end + 1).length);
+      element.classList.toggle('scrolled', element.scrollLeft > 0);
     };
     const observer = new ResizeObserver(count);
     observer.observe(element);
@@ -74,6 +75,10 @@ function useHidden(columns: readonly GridColumn[]) {
       element.removeEventListener('scroll', count);
     };
   }, [shape]);
+  // The list becomes narrower, and its first columns say which record is which.
+  useEffect(() => {
+    if (record !== null) region.current?.scrollTo({ left: 0 });
+  }, [record !== null]);
   return { region, hidden };
 }
 
@@ -111,7 +116,7 @@ export function RecordTable(props: TableProps) {
 function Grid(props: TableProps) {
   const { endpoint, state, page, setWidth, isLooking } = props;
   const columns = useColumns(props);
-  const { region, hidden } = useHidden(columns);
+  const { region, hidden } = useHidden(columns, state.record);
   return (
     <div class="grid">
       {hidden > 0 && (

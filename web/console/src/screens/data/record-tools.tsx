@@ -1,5 +1,6 @@
 // What can be done with what the list shows: choose its columns, save it as a view, export it, see it as a
 // request.
+import { formatCount } from '../../format.ts';
 import { Copy, publicRequest } from '../../parts/copy.tsx';
 import { ExportMenu } from '../../parts/download.tsx';
 import { DialogButton } from '../../parts/record-form.tsx';
@@ -64,9 +65,15 @@ export function RecordTools(props: ToolsProps) {
         path={`/api-schema/${place.id}/records/${place.resource}`}
         query={selection}
         fileName={`${version}-${endpoint.name}`}
+        content={page && describeExport(page, state)}
       />
     </>
   );
+}
+
+function describeExport({ pagination: { total } }: RecordPage, { filters, q, columns }: State): string {
+  const selected = filters.length > 0 || q !== '' ? ' as filtered' : '';
+  return `${formatCount(total, 'record')}${selected}, with ${columns === null ? 'all fields' : 'the chosen columns'}`;
 }
 
 export const Reference = ({ version }: { version: string }) => (

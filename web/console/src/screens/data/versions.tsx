@@ -1,7 +1,7 @@
 // Where to browse: the resources of every version that has records.
 import type { Item } from '../../api.ts';
 import { formatNumber } from '../../format.ts';
-import { Badge } from '../../parts/badge.tsx';
+import { StatusBadge } from '../../parts/badge.tsx';
 import { Empty, Page, Section } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -47,7 +47,7 @@ function Resources({
   return (
     <Section
       title={[version, title].filter((part) => part !== '').join(' · ')}
-      actions={status === 'deprecated' && <Badge tone="warn">deprecated</Badge>}
+      actions={<StatusBadge status={status} />}
     >
       <Table
         label={`Resources of ${version}`}

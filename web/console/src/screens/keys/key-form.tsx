@@ -5,7 +5,7 @@ import { may } from '../../session.ts';
 import { filterLiving, listResources, useVersions, type Version } from '../../versions.ts';
 import { findLookup } from './lookup.ts';
 import { RecordPicker } from './record-picker.tsx';
-import type { Key } from './scope-words.ts';
+import { type Key, scopeWords } from './scope-words.ts';
 import {
   isLimited,
   listScopable,
@@ -96,7 +96,7 @@ function createFields(
     {
       name: 'versions',
       label: 'Versions',
-      hint: 'None chosen: all, also later ones.',
+      all: 'All, and later ones',
       choices: withChosen(
         living.map(({ version }) => version),
         versions,
@@ -105,7 +105,7 @@ function createFields(
     {
       name: 'resources',
       label: 'Resources',
-      hint: 'None chosen: all.',
+      all: 'All, and later ones',
       choices: withChosen(listResources(chosen), resources),
     },
     ...rowFields(chosen, resources.length === 0 ? undefined : resources),
@@ -188,7 +188,10 @@ export function KeyForm({ apiKey, label, save }: KeyFormProps) {
         })
       }
     >
-      {limited && <p class="note">Restricted to records: it can't use the management interface.</p>}
+      <p class="note">
+        {scopeWords({ fields: null, ...apiKey?.scopes, ...toScopes(values, apiKey?.scopes) })}.
+        {limited && " Restricted to records: it can't use the management interface."}
+      </p>
     </RecordForm>
   );
 }

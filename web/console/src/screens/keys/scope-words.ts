@@ -1,16 +1,12 @@
 // What a key may do, in a sentence or two.
 import type { Answer } from '../../api.ts';
+import { formatList } from '../../format.ts';
 
 export type Key = Answer<'/api-keys/{id}'>;
 export type Scopes = Key['scopes'];
 
-const list = new Intl.ListFormat('en', { type: 'conjunction' });
-export const formatList = (parts: readonly string[]): string => list.format(parts);
 const maxNames = 3;
-const names = (given: readonly string[]): string =>
-  given.length <= maxNames
-    ? list.format(given)
-    : `${list.format([...given.slice(0, maxNames), `${given.length - maxNames} more`])}`;
+const names = (given: readonly string[]): string => formatList(given, maxNames);
 
 /** Keys with restrictions read the public interface only. */
 export const isRestricted = ({ versions, resources, rows, fields }: Scopes): boolean =>
@@ -29,7 +25,7 @@ function recordWords({ versions, resources, rows }: Scopes): string {
   if (rows === null) return resources.length === 0 ? `all records${of}` : `${names(resources)}${of}`;
   const named = Object.entries(rows).filter(([resource]) => resource !== '*');
   const others = '*' in rows ? [`all other resources${of}`] : [];
-  return `${list.format([...named.map(([resource, conditions]) => rowWords(resource, conditions, of)), ...others])}`;
+  return `${formatList([...named.map(([resource, conditions]) => rowWords(resource, conditions, of)), ...others])}`;
 }
 
 export function scopeWords(scopes: Scopes): string {

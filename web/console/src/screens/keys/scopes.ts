@@ -7,7 +7,7 @@ import type { Scopes } from './scope-words.ts';
 type NewScopes = NonNullable<
   paths['/api-keys']['post']['requestBody']['content']['application/json']['scopes']
 >;
-type Rows = NonNullable<NewScopes['rows']>;
+type Rows = NonNullable<Scopes['rows']>;
 type Row = { readonly resource: string; readonly field: string; readonly values: string };
 
 /**

@@ -1,6 +1,7 @@
 // Tokens of a key: minted for one customer, narrower than the key, an hour at most; ended by their subject.
 import { useState } from 'preact/hooks';
 import { type Answer, api } from '../../api.ts';
+import { formatList } from '../../format.ts';
 import { Section } from '../../parts/page.tsx';
 import { DialogButton, type FieldSpec, FormButton, RecordForm } from '../../parts/record-form.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -10,7 +11,7 @@ import { filterLiving, useVersions, type Version } from '../../versions.ts';
 import { rowFields } from './key-form.tsx';
 import { type Customers, findCustomers, rowsOfCustomer } from './lookup.ts';
 import { RecordPicker } from './record-picker.tsx';
-import { formatList, type Key, rowWords } from './scope-words.ts';
+import { type Key, rowWords } from './scope-words.ts';
 import { toRows } from './scopes.ts';
 import { Copied, Secret } from './secret.tsx';
 
