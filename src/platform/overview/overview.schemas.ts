@@ -4,6 +4,7 @@ import { runStatuses, syncedAtText } from '../../sync/index.ts';
 
 /** The worst first. */
 export const syncStates = [
+  'paused',
   'failing',
   'held',
   'drift',
@@ -48,6 +49,8 @@ const OverviewProblem = z.object({
   severity: z.enum(['error', 'warning']),
   kind: z.enum(problemKinds),
   title: z.string().describe('What is wrong, with its numbers'),
+  since: Instant.nullable().describe('When it last worked; null where that is not known'),
+  detail: z.string().nullable().describe('What the ERP or the run reported'),
   action: z.string().describe('What to do about it'),
   target: Target,
 });
@@ -74,7 +77,7 @@ const SyncOverview = z.object({
   state: z
     .enum(syncStates)
     .describe(
-      '`failing`: the last run failed or the sync is paused; `held`: deletions wait for approval; `drift`: fields are missing in the ERP; ' +
+      '`paused`: no run starts by itself until the connection works again; `failing`: the last run failed; `held`: deletions wait for approval; `drift`: fields are missing in the ERP; ' +
         '`partial`: the last run could not publish everything; `stale`: more than an hour behind its schedule; `new`: it never ran; ' +
         '`running`: a run is open and nothing is wrong',
     ),

@@ -1,4 +1,5 @@
 // What is wrong, in words and numbers, and what to do about it: the worst first. Pure.
+import { instantOrNull } from '../../http/fields.ts';
 import type { Overview, OverviewProblem, SyncOverview, VersionOverview } from './overview.schemas.ts';
 import { problemKinds } from './overview.schemas.ts';
 import type { DomainRow, KeysRow, PaymentsRow, SyncRow, VersionRow } from './overview.store.ts';
@@ -16,7 +17,8 @@ const problem = (
   title: string,
   action: string,
   target: Target,
-): OverviewProblem => ({ ...{ severity, kind, title, action, target } });
+  { since = null, detail = null }: Partial<Pick<OverviewProblem, 'since' | 'detail'>> = {},
+): OverviewProblem => ({ severity, kind, title, since, detail, action, target });
 
 const count = (number: number, one: string, several = `${one}s`): string =>
   `${number.toLocaleString('en')} ${number === 1 ? one : several}`;
@@ -39,15 +41,15 @@ export function connectionProblems(
   const target: Target = { type: 'connection', id: null };
   const found: OverviewProblem[] = [];
   if (status === 'failed') {
-    const title = `The connection to the ERP does not work: ${lastError ?? 'the reason is not known'}`;
     const waiting = stopped === 0 ? '' : ` ${count(stopped, 'sync waits', 'syncs wait')} for it.`;
     found.push(
       problem(
         'error',
         'connection_failed',
-        title,
+        'The connection to the ERP does not work',
         `Test the connection: the result names a fix for each problem.${waiting}`,
         target,
+        { detail: lastError },
       ),
     );
   }
@@ -94,22 +96,25 @@ function listFailures(row: SyncRow): Failure[] {
   return [{ row, isPaused, message, fix }];
 }
 
+const byTime = (a: Date | null, b: Date | null): number => (a?.getTime() ?? 0) - (b?.getTime() ?? 0);
+
 /** The same failure of several syncs is one problem. */
 function sharedFailure(group: readonly Failure[]): OverviewProblem[] {
   const [first] = group;
   if (first === undefined) return [];
   const { row, isPaused, message, fix } = first;
   const kind = isPaused ? 'sync_paused' : 'sync_failing';
+  const oldest = group.map(({ row: { published_at: at } }) => at).toSorted(byTime)[0];
+  const about = { since: instantOrNull(oldest ?? null), detail: message };
   if (group.length > 1) {
-    const title = `${count(group.length, 'sync')} ${isPaused ? 'are paused' : 'failed'}: ${message}`;
-    return [problem('error', kind, title, sentence(fix), { type: 'sync', id: null })];
+    const title = `${count(group.length, 'sync')} ${isPaused ? 'are paused' : 'failed'} for the same reason`;
+    return [problem('error', kind, title, sentence(fix), { type: 'sync', id: null }, about)];
   }
-  const title = `${row.name} ${isPaused ? 'is paused' : 'failed'}: ${message}`;
+  const title = `${row.name} ${isPaused ? 'is paused' : 'failed'}`;
   const run: Target | null =
     isPaused || row.ended_id === null ? null : { type: 'run', id: row.ended_id, syncConfigId: row.id };
-  return [
-    problem('error', kind, title, sentence(toProblem(row)?.fix ?? fix), run ?? { type: 'sync', id: row.id }),
-  ];
+  const target = run ?? { type: 'sync', id: row.id };
+  return [problem('error', kind, title, sentence(toProblem(row)?.fix ?? fix), target, about)];
 }
 
 const failures = (failed: readonly Failure[]): OverviewProblem[] =>

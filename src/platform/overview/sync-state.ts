@@ -26,7 +26,8 @@ export function isStale({
 
 function computeState(row: SyncRow, { heldDeletions, staleFields, rejectedRecords }: TypeFigures): SyncState {
   if (!row.enabled) return 'disabled';
-  if (row.paused_reason !== null || row.ended_status === 'failed') return 'failing';
+  if (row.paused_reason !== null) return 'paused';
+  if (row.ended_status === 'failed') return 'failing';
   if (heldDeletions !== null) return 'held';
   if (staleFields.length > 0) return 'drift';
   if (row.ended_status === 'partial' || rejectedRecords > 0) return 'partial';

@@ -43,7 +43,7 @@ it('guides an empty organization through its set-up', async () => {
   await publishDraft(site, ['customer']);
   await page.reload();
   await page.getByText('5 of 6 done').waitFor();
-  await page.getByRole('table').getByText('published').waitFor();
+  await page.getByRole('table').getByText('Published').waitFor();
   await page.getByText('Requests appear here within half a minute.').waitFor();
   await finish({ name: 'overview-set-up' });
   await press(page, page.getByRole('button', { name: 'Hide' }));
@@ -105,9 +105,14 @@ it('names a failing sync and held deletions first, each with the way to mend it'
   await problems.first().waitFor();
   const texts = await problems.allInnerTexts();
   expect(texts.join('\n')).toContain('30 deletions wait for approval');
-  // The refused login is one problem, with the syncs that it stops.
-  expect(texts.filter((text) => text.includes('refused the login'))).toHaveLength(1);
+  // The refused login is one problem, with the syncs that it stops; what NetSuite said of it is folded.
+  expect(texts[0]).toContain('The connection to the ERP does not work');
   expect(texts[0]).toContain('1 sync waits for it.');
+  expect(texts.join('\n')).not.toContain('refused the login');
+  const reported = problems.getByText(/refused the login/);
+  await press(page, problems.first().getByText('What was reported'));
+  await reported.waitFor();
+  expect(await reported.count()).toBe(1);
   await page.getByText(/^\d errors? and 1 warning, the worst first\.$/).waitFor();
   await problems.first().getByRole('img', { name: 'Error' }).waitFor();
   await problems.last().getByRole('img', { name: 'Warning' }).waitFor();

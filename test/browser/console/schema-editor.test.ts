@@ -42,7 +42,7 @@ describe('the editor of API versions', () => {
     await press(page, page.getByRole('button', { name: /^Settings of exchangeRate:/ }), { max: 300 });
     await press(page, page.getByRole('checkbox', { name: 'exchangeRate_gt', exact: true }), { key: 'Space' });
     await finish({ name: 'schema-editor-details' });
-    await page.getByText('unsaved', { exact: true }).waitFor();
+    await page.getByText('Unsaved', { exact: true }).waitFor();
     const proposed = await readInvoicesEndpoint(id);
 
     // A relation that is removed and added again is as it was proposed.

@@ -174,7 +174,7 @@ describe('the life of an API version', () => {
     await page.waitForURL(/\/schemas\/[0-9a-f-]{36}$/);
     await type(page, page.getByRole('textbox', { name: 'Name of tranid' }), 'docNumber');
     await press(page, button(page, 'Discard changes'), { max: 200 });
-    await page.getByText('draft', { exact: true }).waitFor();
+    await page.getByText('Draft', { exact: true }).waitFor();
   });
 
   it('shows how far a publication is over all steps, and is cancelled', async () => {

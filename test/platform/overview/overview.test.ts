@@ -77,13 +77,16 @@ describe('GET /overview', () => {
     const { syncs } = (await read()).body;
     expect(syncs).toMatchObject({
       ...{ total: 9, openRuns: 2 },
-      counts: { failing: 3, held: 1, drift: 0, partial: 0, stale: 1, new: 1, running: 1, ok: 1, disabled: 1 },
+      counts: {
+        ...{ paused: 2, failing: 1, held: 1, drift: 0, partial: 0, stale: 1 },
+        ...{ new: 1, running: 1, ok: 1, disabled: 1 },
+      },
     });
     const states = pluck(syncs.configs, 'label', 'state');
     expect(states).toEqual([
+      ['Items', 'paused'],
+      ['Vendors', 'paused'],
       ['Customers', 'failing'],
-      ['Items', 'failing'],
-      ['Vendors', 'failing'],
       ['Invoice', 'held'],
       ['Orders', 'stale'],
       ['Bills', 'new'],
@@ -111,10 +114,10 @@ describe('GET /overview', () => {
     const { problems, problemCounts } = (await read()).body;
     const shown = pluck(problems, 'severity', 'kind', 'title');
     expect(shown).toEqual([
-      ['error', 'connection_failed', 'The connection to the ERP does not work: Invalid login'],
+      ['error', 'connection_failed', 'The connection to the ERP does not work'],
       ['error', 'certificate_expiring', 'The certificate of the ERP connection expires in 5 days'],
-      ['error', 'sync_paused', '2 syncs are paused: The ERP does not respond'],
-      ['error', 'sync_failing', 'Customers failed: The ERP does not respond'],
+      ['error', 'sync_paused', '2 syncs are paused for the same reason'],
+      ['error', 'sync_failing', 'Customers failed'],
       ['error', 'sync_stale', 'Orders is 5 hours behind its schedule'],
       ['error', 'write_back_failed', '1 payment could not be written to the ERP'],
       ['warning', 'deletions_held', 'Invoice: 2 deletions wait for approval'],
@@ -132,6 +135,13 @@ describe('GET /overview', () => {
       ['warning', 'keys_unused', '1 API key has not been used for 30 days'],
     ]);
     expect(problemCounts).toEqual({ errors: 6, warnings: 9 });
+    expect(pluck(problems, 'since', 'detail').slice(0, 5)).toEqual([
+      [null, 'Invalid login'],
+      [null, null],
+      [null, 'The ERP does not respond'],
+      [expect.any(String), 'The ERP does not respond'],
+      [null, null],
+    ]);
     const getTarget = (kind: string) => problems.find((one: Found) => one.kind === kind).target;
     expect(getTarget('sync_paused')).toEqual({ type: 'sync', id: null });
     const [syncConfigId, id] = [ids['Customers'], expect.any(String)];

@@ -11,13 +11,11 @@ import { ConfirmButton } from './record-form.tsx';
 import { Skeleton } from './skeleton.tsx';
 import type { Column } from './table.tsx';
 
-/** The states of an object, each with its tone and its word. */
-export type States<Name extends string> = Readonly<Record<Name, readonly [tone: Tone, word: string]>>;
+/** A state: its tone and its word. */
+export type State = readonly [tone: Tone, word: string];
+export type States<Name extends string> = Readonly<Record<Name, State>>;
 
-/** A tone and its word. */
-export const WordBadge = ({ state: [tone, word] }: { state: States<string>[string] }) => (
-  <Badge tone={tone}>{word}</Badge>
-);
+export const WordBadge = ({ state: [tone, word] }: { state: State }) => <Badge tone={tone}>{word}</Badge>;
 
 type StateBadgeProps<Name extends string> = {
   states: States<Name>;
@@ -33,13 +31,7 @@ export const StateBadge = <Name extends string>({ states, state, detail }: State
 );
 
 /** Below the title of a screen: the state, and the rest of the line. */
-export const StateLead = ({
-  state,
-  children,
-}: {
-  state: States<string>[string];
-  children: ComponentChildren;
-}) => (
+export const StateLead = ({ state, children }: { state: State; children: ComponentChildren }) => (
   <span class="row">
     <WordBadge state={state} />
     <span>{children}</span>

@@ -6,10 +6,11 @@ import { Page, Section } from '../../parts/page.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { may } from '../../session.ts';
+import { connectionStates } from '../../states.ts';
 import { DownloadCertificate } from './certificate-step.tsx';
 import { DeleteConnection } from './delete-connection.tsx';
 import { ConnectionTest } from './test-step.tsx';
-import { type Certificate, type Connection, connectionStates, methodWords, stepAddress } from './words.ts';
+import { type Certificate, type Connection, methodWords, stepAddress } from './words.ts';
 
 const dayMs = 86_400_000;
 /** The service warns by mail from here on. */

@@ -1,7 +1,6 @@
 // The connection in words, and which steps are open.
 import { type Answer, api, type paths } from '../../api.ts';
 import { keep } from '../../kept.ts';
-import type { States } from '../../parts/detail.tsx';
 import { invalidate } from '../../query.ts';
 import { base, go } from '../../router.ts';
 
@@ -9,12 +8,6 @@ export type Connection = Answer<'/netsuite/connection'>;
 export type Certificate = Connection['certificates'][number];
 export type TestReport = Answer<'/netsuite/connection/test', 'post'>;
 type Input = paths['/netsuite/connection']['put']['requestBody']['content']['application/json'];
-
-export const connectionStates: States<Connection['status']> = {
-  untested: ['calm', 'Not tested'],
-  connected: ['good', 'Connected'],
-  failed: ['bad', 'Failed'],
-};
 
 export const methodWords = {
   oauth2: 'OAuth 2.0 with a certificate',

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { formatCompact, formatCount, formatNumber } from '../../format.ts';
 import { Time } from '../../parts/time.tsx';
 import { base } from '../../router.ts';
-import { connectionStates } from '../connection/words.ts';
+import { connectionStates } from '../../states.ts';
 import type { OverviewData } from './data.ts';
 
 const Stat = ({

@@ -1,6 +1,7 @@
 // What is wrong, the worst first: each with what to do about it and the way there.
 import { useState } from 'preact/hooks';
 import { formatNumber } from '../../format.ts';
+import { Time } from '../../parts/time.tsx';
 import { base } from '../../router.ts';
 import type { OverviewData } from './data.ts';
 
@@ -47,7 +48,7 @@ const Mark = ({ severity }: Pick<Found, 'severity'>) => (
 );
 
 function ProblemRow({ problem }: { problem: Found }) {
-  const { severity, title, action, target } = problem;
+  const { severity, title, since, detail, action, target } = problem;
   const [, one, several = one] = targets[target.type];
   const label = target.id === null ? several : one;
   return (
@@ -58,8 +59,19 @@ function ProblemRow({ problem }: { problem: Found }) {
           <strong>{title}</strong>
         </p>
         <p class="muted action" title={action}>
+          {since !== null && (
+            <>
+              The last success was <Time at={since} relative />.{' '}
+            </>
+          )}
           {action}
         </p>
+        {detail !== null && (
+          <details class="fine">
+            <summary>What was reported</summary>
+            <p>{detail}</p>
+          </details>
+        )}
       </div>
       <a class="button" href={base + toLink(problem)} aria-label={`${label}: ${title}`}>
         {label}

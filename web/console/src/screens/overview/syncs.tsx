@@ -1,11 +1,12 @@
 // The syncs, worst first: state, how new the data is, the last and the next run.
 import { formatNumber } from '../../format.ts';
-import { Badge, type Tone } from '../../parts/badge.tsx';
+import { Badge } from '../../parts/badge.tsx';
 import { ageColumn } from '../../parts/list.tsx';
 import { Section } from '../../parts/page.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { base } from '../../router.ts';
+import { syncStates } from '../../states.ts';
 import type { OverviewData } from './data.ts';
 
 type AllSyncs = NonNullable<OverviewData['syncs']>;
@@ -14,20 +15,8 @@ type Sync = AllSyncs['configs'][number];
 /** The list of syncs has the rest. */
 const maxShown = 10;
 
-const states: Readonly<Record<Sync['state'], readonly [Tone, string]>> = {
-  failing: ['bad', 'Failing'],
-  held: ['warn', 'Deletions held'],
-  drift: ['warn', 'Fields missing'],
-  partial: ['warn', 'Partial'],
-  stale: ['bad', 'Behind'],
-  new: ['calm', 'Never ran'],
-  running: ['busy', 'Running'],
-  ok: ['good', 'Up to date'],
-  disabled: ['calm', 'Disabled'],
-};
-
 function State({ sync: { state, lastRun } }: { sync: Sync }) {
-  const [tone, word] = states[state];
+  const [tone, word] = syncStates[state];
   const percent = state === 'running' ? (lastRun?.percent ?? null) : null;
   return <Badge tone={tone}>{percent === null ? word : `${word}, ${percent} %`}</Badge>;
 }

@@ -1,10 +1,11 @@
 // The versions of the API and who calls them.
 import { formatCompact, formatDay } from '../../format.ts';
-import { StatusBadge } from '../../parts/badge.tsx';
+import { WordBadge } from '../../parts/detail.tsx';
 import { Section } from '../../parts/page.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
+import { versionState } from '../../states.ts';
 import type { OverviewData } from './data.ts';
 
 type Version = NonNullable<OverviewData['versions']>[number];
@@ -12,10 +13,9 @@ type Version = NonNullable<OverviewData['versions']>[number];
 const maxShown = 6;
 
 function State({ version: { status, publication, sunsetAt } }: { version: Version }) {
-  const isDraft = status === 'draft';
   return (
     <>
-      <StatusBadge status={isDraft && publication === 'running' ? 'publishing' : status} />
+      <WordBadge state={versionState(status, publication ?? undefined)} />
       {sunsetAt !== null && <span class="fine"> ends {formatDay(sunsetAt)}</span>}
     </>
   );

@@ -9,7 +9,7 @@ export const paymentStates: States<Payment['status']> = {
   PENDING: ['calm', 'Not paid yet'],
   PROCESSING: ['busy', 'Processing'],
   FAILED: ['bad', 'Failed'],
-  CANCELED: ['calm', 'Canceled'],
+  CANCELED: ['calm', 'Cancelled'],
   SUCCEEDED: ['good', 'Paid'],
   PARTIALLY_REFUNDED: ['warn', 'Partly refunded'],
   REFUNDED: ['calm', 'Refunded'],
@@ -25,14 +25,14 @@ export const refundStates: States<Payment['refunds'][number]['status']> = {
   PENDING: ['busy', 'Waiting for the provider'],
   SUCCEEDED: ['good', 'Refunded'],
   FAILED: ['bad', 'Failed'],
-  CANCELED: ['calm', 'Canceled'],
+  CANCELED: ['calm', 'Cancelled'],
 };
 export const payoutStates: States<Payout['status']> = {
   PENDING: ['calm', 'Planned'],
   IN_TRANSIT: ['busy', 'On its way'],
   PAID: ['good', 'Paid out'],
   FAILED: ['bad', 'Failed'],
-  CANCELED: ['calm', 'Canceled'],
+  CANCELED: ['calm', 'Cancelled'],
 };
 
 /**

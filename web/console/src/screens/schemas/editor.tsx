@@ -3,7 +3,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { formatCount } from '../../format.ts';
-import { Badge } from '../../parts/badge.tsx';
+import { WordBadge } from '../../parts/detail.tsx';
 import { Field as Input } from '../../parts/form.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -12,6 +12,7 @@ import { Time } from '../../parts/time.tsx';
 import { invalidate } from '../../query.ts';
 import { base, go, query } from '../../router.ts';
 import { may } from '../../session.ts';
+import { versionStates } from '../../states.ts';
 import type { Document } from './document.ts';
 import { chosenResource, EditorTabs } from './editor-tabs.tsx';
 import { JsonView } from './json-view.tsx';
@@ -127,7 +128,7 @@ const About = ({ draft: { content, change } }: { draft: Draft }) => (
 
 const SavedState = ({ draft: { isChanged, saving, revision }, version }: Props) => (
   <span aria-live="polite">
-    <Badge tone={isChanged ? 'warn' : 'calm'}>{isChanged ? 'unsaved' : 'draft'}</Badge>{' '}
+    <WordBadge state={isChanged ? ['warn', 'Unsaved'] : versionStates.draft} />{' '}
     {saving ? (
       'Saving…'
     ) : isChanged ? (

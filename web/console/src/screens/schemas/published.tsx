@@ -2,8 +2,7 @@
 // What it has, who calls it, and how it ends.
 
 import { formatCount } from '../../format.ts';
-import { StatusBadge } from '../../parts/badge.tsx';
-import { Pending } from '../../parts/detail.tsx';
+import { Pending, StateBadge } from '../../parts/detail.tsx';
 import { Tabs } from '../../parts/list.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { ActionButton } from '../../parts/record-form.tsx';
@@ -12,6 +11,7 @@ import { Time } from '../../parts/time.tsx';
 import { useGet } from '../../query.ts';
 import { base, query } from '../../router.ts';
 import { may } from '../../session.ts';
+import { versionStates } from '../../states.ts';
 import { Callers } from './callers.tsx';
 import { Changes } from './changes.tsx';
 import { type Endpoint, type FlatField, flatFields, listOperators } from './document.ts';
@@ -77,7 +77,7 @@ const Lead = ({
   version: Version;
 }) => (
   <>
-    <StatusBadge status={status} />{' '}
+    <StateBadge states={versionStates} state={status} />{' '}
     {publishedAt !== null && (
       <>
         Published <Time at={publishedAt} />: <a href={`${base}/schemas/${id}/publish`}>what was proved</a>

@@ -1,8 +1,8 @@
 // The versions of the public interface.
 import type { Answer, Item } from '../../api.ts';
 import { formatCount, formatNumber } from '../../format.ts';
-import { Badge, StatusBadge } from '../../parts/badge.tsx';
-import { List, listQuery, searchFilter, selectFilter } from '../../parts/list.tsx';
+import { stateFilter, WordBadge } from '../../parts/detail.tsx';
+import { List, listQuery, searchFilter } from '../../parts/list.tsx';
 import { Empty, Page } from '../../parts/page.tsx';
 import { ActionButton, OpenButton } from '../../parts/record-form.tsx';
 import type { Column } from '../../parts/table.tsx';
@@ -10,27 +10,14 @@ import { Time } from '../../parts/time.tsx';
 import { useGet } from '../../query.ts';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
+import { versionState, versionStates } from '../../states.ts';
 import { createFrom, NewDraft } from './new-draft.tsx';
 import { NothingSynced } from './record-type-choice.tsx';
 
 type Version = Item<'/api-schema'>;
 type Counted = NonNullable<Answer<'/overview'>['versions']>[number];
 
-const filters = [
-  searchFilter('Search names'),
-  selectFilter('Status', 'status', 'Every status', [
-    ['draft', 'Drafts'],
-    ['published', 'Published'],
-    ['deprecated', 'Deprecated'],
-    ['retired', 'Retired'],
-  ]),
-];
-
-function State({ status, publication }: Version) {
-  if (status === 'draft' && publication?.status === 'running') return <Badge tone="busy">publishing</Badge>;
-  if (status === 'draft' && publication?.status === 'failed') return <Badge tone="bad">not published</Badge>;
-  return <StatusBadge status={status} />;
-}
+const filters = [searchFilter('Search names'), stateFilter(versionStates)];
 
 function Dates({ publishedAt, deprecatedAt, sunsetAt, updatedAt, status }: Version) {
   const isDraft = status === 'draft';
@@ -59,7 +46,10 @@ const formatFirst = (names: readonly string[], max: number): string =>
 const createColumns = (counts: readonly Counted[]): readonly Column<Version>[] => [
   { title: 'Version', cell: ({ id, version }) => <a href={`${base}/schemas/${id}`}>{version}</a> },
   { title: 'Name', cell: ({ name }) => name || <span class="muted">–</span>, minor: true },
-  { title: 'Status', cell: State },
+  {
+    title: 'State',
+    cell: ({ status, publication }) => <WordBadge state={versionState(status, publication?.status)} />,
+  },
   {
     title: 'Resources',
     cell: ({ endpoints }) =>

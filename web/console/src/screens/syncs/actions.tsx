@@ -3,7 +3,8 @@ import { api, type paths } from '../../api.ts';
 import { ActionButton } from '../../parts/record-form.tsx';
 import { expire, invalidate } from '../../query.ts';
 import { base, go } from '../../router.ts';
-import { type Run, runStates, type SyncConfig } from './words.ts';
+import { runStates } from '../../states.ts';
+import type { Run, SyncConfig } from './words.ts';
 
 /** Shows the run that an operation has started. */
 export function showRun({ data }: { readonly data?: Pick<Run, 'id'> | undefined }): void {

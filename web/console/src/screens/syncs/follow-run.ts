@@ -4,7 +4,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Item, platformBase } from '../../api.ts';
 import { invalidate } from '../../query.ts';
 import { noteOpenRuns, openRuns } from '../../service-state.ts';
-import { isOpen, type Run } from './words.ts';
+import { isOpen } from '../../states.ts';
+import type { Run } from './words.ts';
 
 export type RunEvent = Item<'/sync-runs/{id}/events'>;
 export type LiveRun = {

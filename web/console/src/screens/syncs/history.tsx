@@ -7,7 +7,8 @@ import { Bars } from '../../parts/plot.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { useGet } from '../../query.ts';
 import { base, query } from '../../router.ts';
-import { describeAll, runStates } from './words.ts';
+import { runStates } from '../../states.ts';
+import { describeAll } from './words.ts';
 
 const days = 30;
 

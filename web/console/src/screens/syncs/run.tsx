@@ -13,6 +13,7 @@ import { invalidate, useGet } from '../../query.ts';
 import { base } from '../../router.ts';
 import type { ScreenProps } from '../../screens.ts';
 import { may } from '../../session.ts';
+import { isOpen, runStates } from '../../states.ts';
 import '../../styles/syncs.css';
 import { showRun } from './actions.tsx';
 import { Events } from './events.tsx';
@@ -24,11 +25,9 @@ import { Rejections } from './rejected.tsx';
 import {
   describeDuration,
   describeProgress,
-  isOpen,
   modeWords,
   phaseWords,
   type Run,
-  runStates,
   triggerWords,
 } from './words.ts';
 

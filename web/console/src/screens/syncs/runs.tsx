@@ -6,16 +6,15 @@ import type { Column } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useGet } from '../../query.ts';
 import { base } from '../../router.ts';
+import { isOpen, runStates } from '../../states.ts';
 import {
   describeCounts,
   describeDuration,
   describeProgress,
   everyMs,
-  isOpen,
   modeWords,
   type Run,
   type RunStatus,
-  runStates,
   triggerWords,
 } from './words.ts';
 

@@ -12,6 +12,7 @@ import { useGet } from '../../query.ts';
 import { base, query } from '../../router.ts';
 import type { ScreenProps } from '../../screens.ts';
 import { may } from '../../session.ts';
+import { isOpen, syncState } from '../../states.ts';
 import '../../styles/syncs.css';
 import { RunLink, TriggerButton, updateSync } from './actions.tsx';
 import { Reasons, Why } from './explain.tsx';
@@ -21,7 +22,7 @@ import { Proposals } from './proposals.tsx';
 import { Rejections } from './rejected.tsx';
 import { Runs } from './runs.tsx';
 import { Settings } from './settings.tsx';
-import { everyMs, isOpen, type SyncConfig, syncState } from './words.ts';
+import { everyMs, type SyncConfig } from './words.ts';
 
 type Props = { sync: SyncConfig };
 

@@ -13,9 +13,10 @@ import { invalidate, useGet } from '../../query.ts';
 import { base, query } from '../../router.ts';
 import { noteOpenRuns } from '../../service-state.ts';
 import { may } from '../../session.ts';
+import { isOpen, syncState } from '../../states.ts';
 import '../../styles/syncs.css';
 import { RunLink } from './actions.tsx';
-import { everyMs, isOpen, type RunStatus, type SyncConfig, syncState } from './words.ts';
+import { everyMs, type RunStatus, type SyncConfig } from './words.ts';
 
 const stateOptions = [
   ['failed', 'Last run failed'],

@@ -1,7 +1,6 @@
-// What the states, phases and modes of syncs and runs are called on screen.
+// What the phases, modes and numbers of runs are called on screen.
 import type { Item } from '../../api.ts';
 import { formatCount, formatDuration, formatNumber } from '../../format.ts';
-import type { States } from '../../parts/detail.tsx';
 
 export type SyncConfig = Item<'/sync-configs'>;
 export type Run = Item<'/sync-runs'>;
@@ -9,37 +8,6 @@ export type RunStatus = Run['status'];
 
 /** How often lists and states of syncs are read again. */
 export const everyMs = 20_000;
-
-export const isOpen = ({ status }: Pick<Run, 'status'>): boolean =>
-  ['queued', 'running', 'waiting', 'publishing'].includes(status);
-
-export const runStates: States<RunStatus> = {
-  queued: ['busy', 'Queued'],
-  running: ['busy', 'Running'],
-  waiting: ['warn', 'Waiting'],
-  publishing: ['busy', 'Publishing'],
-  succeeded: ['good', 'Succeeded'],
-  partial: ['warn', 'Partial'],
-  failed: ['bad', 'Failed'],
-  cancelled: ['calm', 'Cancelled'],
-};
-
-/** The state of a sync in a word, the most pressing first. */
-export function syncState({
-  status,
-  lastRun,
-  heldDeletions,
-  staleFields,
-}: SyncConfig): States<string>[string] {
-  if (status === 'paused') return ['bad', 'Paused'];
-  if (status === 'disabled') return ['calm', 'Disabled'];
-  if (lastRun === null) return ['calm', 'Never ran'];
-  if (isOpen(lastRun)) return runStates[lastRun.status];
-  if (lastRun.status === 'failed') return ['bad', 'Failing'];
-  if (staleFields.length > 0) return ['warn', 'Fields missing'];
-  if (heldDeletions !== null) return ['warn', 'Deletions held'];
-  return lastRun.status === 'partial' ? runStates.partial : ['good', 'Up to date'];
-}
 
 export const modeWords = { full: 'Full', incremental: 'Incremental' } as const;
 export const triggerWords = { schedule: 'by the schedule', manual: 'by hand', retry: 'as a retry' } as const;
