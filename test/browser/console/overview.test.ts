@@ -44,7 +44,7 @@ it('guides an empty organization through its set-up', async () => {
   await page.reload();
   await page.getByText('5 of 6 done').waitFor();
   await page.getByRole('table').getByText('Published').waitFor();
-  await page.getByText('Requests appear here within half a minute.').waitFor();
+  await page.getByText(/Requests appear here within half a minute\./).waitFor();
   await finish({ name: 'overview-set-up' });
   await press(page, page.getByRole('button', { name: 'Hide' }));
   await page.getByRole('heading', { name: 'Set-up' }).waitFor({ state: 'detached' });

@@ -2,15 +2,17 @@
 // same values for those who don't see it.
 import type { TargetedPointerEvent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { formatNumber } from '../format.ts';
+import { formatDay, formatNumber } from '../format.ts';
 import { go } from '../router.ts';
 import type { Tone } from './badge.tsx';
 
 /** A part of a bar, from below; a negative one hangs down. */
 export type BarPart = { readonly value: number; readonly tone: Tone };
 export type Bar = {
-  /** Equal for equal bars of two reads. */
+  /** Equal for equal bars of two reads. A day (YYYY-MM-DD) is said at the axis. */
   readonly key: string;
+  /** What the axis says of it instead of its key. */
+  readonly mark?: string;
   readonly parts: readonly BarPart[];
   /** What is said of the bar at the pointer, at the keyboard and to screen readers. */
   readonly title: string;
@@ -59,12 +61,45 @@ function Column({
   );
 }
 
+const maxMarks = 5;
+
+const findMark = (bar: Bar | undefined): string | undefined =>
+  bar?.mark ?? (/^\d{4}-\d\d-\d\d$/.test(bar?.key ?? '') ? formatDay(`${bar?.key}T12:00`) : undefined);
+
+/** Marks of the horizontal axis below some of the bars, as far apart from each other; none where bars have none. */
+function Marks({ bars, columns }: { bars: readonly Bar[]; columns: number }) {
+  const count = Math.max(1, Math.round((maxMarks * bars.length) / columns));
+  const marks = Array.from({ length: count }, (_, index) => {
+    const at = count === 1 ? 0 : Math.round((index * (bars.length - 1)) / (count - 1));
+    return { at, text: findMark(bars[at]) };
+  });
+  if (marks[0]?.text === undefined) return null;
+  return (
+    <svg class="marks" aria-hidden="true">
+      {marks
+        .filter(({ text }, index) => text !== marks[index - 1]?.text)
+        .map(({ at, text }) => (
+          <text
+            key={at}
+            x={`${((at === 0 ? 0 : at === columns - 1 ? columns : at + 0.5) / columns) * 100}%`}
+            y="1em"
+            text-anchor={at === 0 ? 'start' : at === columns - 1 ? 'end' : 'middle'}
+          >
+            {text}
+          </text>
+        ))}
+    </svg>
+  );
+}
+
 type BarsProps = {
   bars: readonly Bar[];
   /** What is drawn. */
   label: string;
-  /** The ends of the horizontal axis. */
+  /** The ends of the horizontal axis, where bars have no marks. */
   ends?: readonly [first: string, last: string];
+  /** What the colours mean. */
+  legend?: readonly (readonly [tone: Tone, meaning: string])[];
   /** A value of the vertical axis. */
   format?: (value: number) => string;
   /** Fewer bars leave the rest empty, so that one bar isn't a wall. */
@@ -121,12 +156,20 @@ function Area({
           <Column key={bar.key} bar={bar} at={at} scale={scale} isActive={at === active} />
         ))}
       </svg>
+      <Marks bars={bars} columns={columns} />
     </div>
   );
 }
 
-/** Bars from left to right with their axis. The title of the chosen one takes the place of the ends. */
-export function Bars({ bars, label, ends, format = formatNumber, minColumns = minBars }: BarsProps) {
+/** Bars from left to right with their axis. The title of the chosen one takes the place of the legend. */
+export function Bars({
+  bars,
+  label,
+  ends,
+  legend = [],
+  format = formatNumber,
+  minColumns = minBars,
+}: BarsProps) {
   const [active, choose] = useState<number>();
   const top = roundUp(Math.max(1, ...bars.map((bar) => Math.abs(sum(bar)))));
   const isSigned = bars.some((bar) => sum(bar) < 0);
@@ -152,7 +195,17 @@ export function Bars({ bars, label, ends, format = formatNumber, minColumns = mi
         {shown !== undefined ? (
           <strong>{shown.title}</strong>
         ) : (
-          ends?.map((end) => <span key={end}>{end}</span>)
+          <>
+            {findMark(bars[0]) === undefined && ends?.map((end) => <span key={end}>{end}</span>)}
+            {legend.map(([tone, meaning]) => (
+              <span key={meaning} class="meaning">
+                <svg viewBox="0 0 10 10" aria-hidden="true">
+                  <rect class={`bar ${tone}`} width="10" height="10" rx="2" />
+                </svg>
+                {meaning}
+              </span>
+            ))}
+          </>
         )}
       </figcaption>
       <details class="fine">

@@ -8,7 +8,7 @@ import type { OverviewData } from './data.ts';
 type Keys = NonNullable<OverviewData['keys']>;
 
 const toBar = ({ day, requests, unanswered }: Keys['days'][number]) => {
-  const title = `${day}: ${formatCount(requests, 'request')}${unanswered === 0 ? '' : `, ${formatCount(unanswered, 'refused or failed', 'refused or failed')}`}`;
+  const title = `${formatDay(`${day}T12:00`)}: ${formatCount(requests, 'request')}${unanswered === 0 ? '' : `, ${formatCount(unanswered, 'refused or failed', 'refused or failed')}`}`;
   const parts = [
     { value: requests - unanswered, tone: 'busy' as const },
     { value: unanswered, tone: 'warn' as const },
@@ -18,7 +18,6 @@ const toBar = ({ day, requests, unanswered }: Keys['days'][number]) => {
 
 export function Usage({ keys: { days, active } }: { keys: Keys }) {
   const total = days.reduce((sum, { requests }) => sum + requests, 0);
-  const first = days[0];
   return (
     <Section title="Requests" actions={<a href={`${base}/keys`}>API keys</a>}>
       {total === 0 ? (
@@ -32,11 +31,14 @@ export function Usage({ keys: { days, active } }: { keys: Keys }) {
           <Bars
             label={`Requests by day, ${formatCount(total, 'request')} in ${days.length} days`}
             bars={days.map(toBar)}
-            ends={[formatDay(`${first?.day}T12:00`), 'Today (UTC)']}
+            legend={[
+              ['busy', 'Answered'],
+              ['warn', 'Refused or failed'],
+            ]}
           />
         </div>
       )}
-      <p class="fine">Requests appear here within half a minute.</p>
+      <p class="fine">Days are in UTC. Requests appear here within half a minute.</p>
     </Section>
   );
 }

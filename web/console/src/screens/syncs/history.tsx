@@ -53,6 +53,12 @@ function describeEnds({ points }: RunHistory): string {
   ).join(', ');
 }
 
+/** What the colours of these runs mean. */
+const listMeanings = (points: readonly Point[]) =>
+  Object.entries(runStates).flatMap(([name, state]) =>
+    points.some(({ status }) => status === name) ? [state] : [],
+  );
+
 export function History({ syncId }: { syncId: string }) {
   const { data, error, reload } = useGet('/sync-configs/{id}/history', {
     path: { id: syncId },
@@ -75,12 +81,13 @@ export function History({ syncId }: { syncId: string }) {
             label={`${title} of the runs of the last ${days} days`}
             bars={data.points.map((point) => ({
               key: point.runId,
+              mark: formatDay(point.startedAt),
               href: `${base}/runs/${point.runId}`,
               parts: [{ value: measure(point), tone: runStates[point.status][0] }],
               title: describePoint(point),
             }))}
             format={title === duration[0] ? formatDuration : formatNumber}
-            ends={[formatDay(data.points[0]?.startedAt ?? data.from), formatDay(data.to)]}
+            legend={listMeanings(data.points)}
           />
         </div>
       )}
