@@ -88,10 +88,12 @@ function describeCount(
   { completeSince }: Known['rollingRead'],
 ): RunProofCheck {
   const { count = {}, scan = {} } = facts;
+  const kept = Number(count['kept'] ?? 0);
+  const those = kept === 0 ? '' : `: these, and ${kept} that the ERP lacks and that are kept`;
   if (!scanned)
     return passed(
       'count',
-      `The ERP counts ${count['erp'] ?? 0} records, and ${count['here'] ?? 0} would be stored here; only the numbers were compared`,
+      `The ERP counts ${count['erp'] ?? 0} records, and ${count['here'] ?? 0} are stored here${those}; only the numbers were compared`,
       count,
     );
   const compared = `All ${scan['listed'] ?? 0} records: ${nameFields(scan['fields'])} were compared, ${scan['fetched'] ?? 0} fetched, ${scan['absent'] ?? 0} stored here but absent in the ERP`;

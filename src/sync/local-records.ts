@@ -33,10 +33,13 @@ const tableNames = ({ prepared: { schema, activeTable } }: LocalView, state: Run
 });
 
 /**
- * The number of records after the run, including records that can't be stored and excluding those known to be
- * absent.
+ * The number of records after the run, including records that can't be stored, and how many of them (`kept`)
+ * the ERP is known to lack.
  */
-export async function countLocal(local: LocalView, state: RunState): Promise<number> {
+export async function countLocal(
+  local: LocalView,
+  state: RunState,
+): Promise<{ readonly all: number; readonly kept: number }> {
   const { schema } = local.prepared;
   const { table, staging } = tableNames(local, state);
   const known = ['rejected', local.config.deletions === 'none' ? 'kept' : 'open'];
@@ -45,17 +48,17 @@ export async function countLocal(local: LocalView, state: RunState): Promise<num
     `exists (select from ${staging} s where s.run_id = $2 and s.id = ${asId(id, state)})`;
   const isGone = (id: string) =>
     `exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = ${id})`;
-  const [row] = await query<{ count: string }>(
+  const [row] = await query<{ all: string; kept: string }>(
     local,
     `select (select row_count from ${schema}.record_state where record_type = $1)
        + (select count(*) from ${staging} s where s.run_id = $2 and not exists (select from ${table} t where t.id = s.id))
        + (select count(*) from ${schema}.rejections r where r.record_type = $1 and not ${inTable('r.id')} and not ${isStaged('r.id')} and not ${isGone('r.id')})
-       - (select count(*) from ${schema}.staged_deletions g where g.run_id = $2 and ${inTable('g.id')})
-       - (select count(distinct h.id) from ${schema}.deletion_proposals p, unnest(p.ids) h(id) where p.record_type = $1 and p.status = any($3::text[])
-            and ${inTable('h.id')} and not ${isStaged('h.id')} and not ${isGone('h.id')}) as count`,
+       - (select count(*) from ${schema}.staged_deletions g where g.run_id = $2 and ${inTable('g.id')}) as all,
+       (select count(distinct h.id) from ${schema}.deletion_proposals p, unnest(p.ids) h(id) where p.record_type = $1 and p.status = any($3::text[])
+            and ${inTable('h.id')} and not ${isStaged('h.id')} and not ${isGone('h.id')}) as kept`,
     [state.recordType, state.runId, known],
   );
-  return Number(row?.count ?? 0);
+  return { all: Number(row?.all ?? 0), kept: Number(row?.kept ?? 0) };
 }
 
 /**

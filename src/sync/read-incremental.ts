@@ -90,18 +90,19 @@ const readApprovedProposals: Step = async (reading, state) =>
 const compareCounts: Step = async (reading, state) => {
   const { connector, recordType, signal, prepared } = reading;
   const counted = await connector.count(recordType, signal);
-  const localCount = await countLocal(reading, state);
+  const { all, kept } = await countLocal(reading, state);
   const unconfirmed = await listUnconfirmedAbsentIds(reading, state);
   // A day before that of the last scan counts too: the ERP's clock or zone was changed.
   const isNewDay = prepared.scannedOn === null || state.plan.today !== prepared.scannedOn;
   const isDue = isNewDay || prepared.hasNewFilter || (await hasReleasedRecords(reading, state));
   const facts = addFacts(state, 'count', {
     erp: String(counted),
-    here: String(localCount),
+    here: String(all),
+    kept: String(kept),
     unexplained: unconfirmed.length,
     due: isDue,
   });
-  if (counted === localCount && unconfirmed.length === 0 && !isDue)
+  if (counted === all - kept && unconfirmed.length === 0 && !isDue)
     return saveStep(reading, state, { plan: { step: 'done', ...facts } });
   return saveStep(reading, state, { plan: { step: 'scan', counted, listed: 0, ended: false, ...facts } });
 };

@@ -190,11 +190,14 @@ describe('held deletions', () => {
     expect(run.error).toMatchObject({ proposalId: held?.id });
     fixture.erp.put(62);
     fixture.erp.calls.length = 0;
-    await fixture.expectPartial(
+    const next = await fixture.expectPartial(
       'incremental',
       'DELETIONS_HELD',
       { inserted: 1 },
       { error: { proposalId: held?.id } },
+    );
+    expect(findCheck(next, 'count')?.message).toBe(
+      'The ERP counts 2 records, and 62 are stored here: these, and 60 that the ERP lacks and that are kept; only the numbers were compared',
     );
     expect(operations(fixture)).not.toContain('scan'); // known and confirmed
     for (const [id, record] of all) fixture.erp.records.set(id, record);

@@ -76,7 +76,8 @@ export const readingMutants: readonly Mutant[] = [
     without: "the number of stored records may differ from the ERP's count",
     file: 'src/sync/read-incremental.ts',
     replaces: 'countLocal',
-    instead: '() => ({ connector, recordType, signal }) => connector.count(recordType, signal)',
+    instead:
+      '() => async ({ connector, recordType, signal }) => ({ all: await connector.count(recordType, signal), kept: 0 })',
     concerns: ['insert-old', 'delete-unlisted', 'restore-deleted'],
   },
   {

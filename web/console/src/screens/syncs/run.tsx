@@ -89,7 +89,7 @@ function OpenRun({ run, live, reload }: { run: Run; live: LiveRun; reload: () =>
 }
 
 /** What an ended run did, in numbers. */
-function Outcome({ run }: { run: Run }) {
+function Outcome({ run, held }: { run: Run; held: number | null }) {
   const { counts, requests } = run;
   const show = (value: number | null | undefined) => (value == null ? null : formatNumber(value));
   return (
@@ -102,6 +102,7 @@ function Outcome({ run }: { run: Run }) {
         ['Updated', show(counts?.updated)],
         ['Unchanged', show(counts?.unchanged)],
         ['Deleted', show(counts?.deleted)],
+        ['Deletions held', show(held)],
         ['Rejected', show(counts?.rejected)],
         ['Requests', show(requests)],
       ]}
@@ -145,6 +146,8 @@ function Details({ run, live, reload }: { run: Run; live: LiveRun; reload: () =>
   const open = isOpen(run);
   const isRed = status === 'partial' || status === 'failed';
   const sync = useGet(isRed ? '/sync-configs/{id}' : null, { path: { id: syncConfigId } });
+  const deletions = sync.data?.heldDeletions ?? null;
+  const held = deletions?.proposalId === run.error?.proposalId ? (deletions?.count ?? null) : null;
   const isExplained =
     status === 'waiting' || status === 'cancelled' || (isRed && (sync.data ?? sync.error) !== undefined);
   return (
@@ -156,7 +159,7 @@ function Details({ run, live, reload }: { run: Run; live: LiveRun; reload: () =>
       {open && <OpenRun run={run} live={live} reload={reload} />}
       {isExplained && <WhyNotGreen run={run} sync={sync.data} />}
       {status === 'succeeded' && <NextStep />}
-      {!open && <Outcome run={run} />}
+      {!open && <Outcome run={run} held={held} />}
       {(counts?.rejected ?? 0) > 0 && <Rejections runId={id} sync={{ id: syncConfigId }} />}
       {!open && <Proof runId={id} />}
       <Events runId={id} live={open ? live.log : undefined} />
