@@ -17,3 +17,10 @@ export function Time({ at, relative = false, seconds = false, none = '' }: TimeP
     </time>
   );
 }
+
+const instant = /(\d{4}-\d\d-\d\dT\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:\d\d))/;
+
+/** A text of the service, with its instants in the viewer's zone. */
+export const TextWithTimes = ({ text }: { text: string }) => (
+  <>{text.split(instant).map((part, index) => (index % 2 === 1 ? <Time key={index} at={part} /> : part))}</>
+);

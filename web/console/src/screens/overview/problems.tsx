@@ -1,7 +1,7 @@
 // What is wrong, the worst first: each with what to do about it and the way there.
 import { useState } from 'preact/hooks';
 import { formatNumber } from '../../format.ts';
-import { Time } from '../../parts/time.tsx';
+import { TextWithTimes, Time } from '../../parts/time.tsx';
 import { base } from '../../router.ts';
 import type { OverviewData } from './data.ts';
 
@@ -69,7 +69,9 @@ function ProblemRow({ problem }: { problem: Found }) {
         {detail !== null && (
           <details class="fine">
             <summary>What was reported</summary>
-            <p>{detail}</p>
+            <p>
+              <TextWithTimes text={detail} />
+            </p>
           </details>
         )}
       </div>

@@ -66,6 +66,9 @@ export function SlowReads({ pairs }: { pairs: readonly Pair[] }) {
   const [first] = pairs;
   if (first === undefined) return null;
   const slow = pairs.filter((pair) => slowestMs(pair) > slowMs).length;
+  // One that would be left out alone is shown.
+  const shown = pairs.slice(0, pairs.length === maxBars + 1 ? pairs.length : maxBars);
+  const next = pairs[shown.length];
   const toKey = (pair: Pair): string => `${describeRead(pair)} ${pair.order}`;
   return (
     <>
@@ -75,10 +78,15 @@ export function SlowReads({ pairs }: { pairs: readonly Pair[] }) {
           : `None of ${formatCount(pairs.length, 'read')} takes over ${slowMs} ms.`}
       </p>
       <ol class="slow-reads" aria-label="The slowest reads">
-        {pairs.slice(0, maxBars).map((pair) => (
+        {shown.map((pair) => (
           <Bar key={toKey(pair)} pair={pair} longestMs={slowestMs(first)} />
         ))}
       </ol>
+      {next !== undefined && (
+        <p class="fine">
+          {formatCount(pairs.length - shown.length, 'more read')} took {formatMs(slowestMs(next))} or less.
+        </p>
+      )}
       <details>
         <summary>
           {pairs.length > maxPairs ? `The slowest ${maxPairs} reads in numbers` : 'All reads in numbers'}

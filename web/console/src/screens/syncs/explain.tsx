@@ -1,7 +1,7 @@
 // Why a run isn't green, and what mends it: one entry for each reason, with the buttons and links that do it.
 import type { ComponentChildren } from 'preact';
 import { formatCount } from '../../format.ts';
-import { Time } from '../../parts/time.tsx';
+import { TextWithTimes, Time } from '../../parts/time.tsx';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
 import { AcceptButton } from './accept-fields.tsx';
@@ -17,7 +17,9 @@ const partialCodes = /^(FIELDS_|DELETIONS_HELD|RECORDS_REJECTED)/;
 
 const Reason = ({ title, children }: { title: string; children: ComponentChildren }) => (
   <li class="reason">
-    <h3>{title}</h3>
+    <h3>
+      <TextWithTimes text={title} />
+    </h3>
     {children}
   </li>
 );
@@ -28,7 +30,8 @@ const StaleReason = ({ sync }: { sync: SyncConfig }) => (
     <ul class="bullets">
       {sync.staleFields.map(({ field, since, message }) => (
         <li key={field}>
-          <code>{field}</code>: {message.replace(/\.+$/, '')}. Not updated since <Time at={since} />.
+          <code>{field}</code>: <TextWithTimes text={message.replace(/\.+$/, '')} />. Not updated since{' '}
+          <Time at={since} />.
         </li>
       ))}
     </ul>
@@ -81,7 +84,9 @@ function PlainReason({
   return (
     <Reason title={message}>
       {isConnection && <p>Once a test of the connection succeeds, paused syncs continue by themselves.</p>}
-      <p>{fix}</p>
+      <p>
+        <TextWithTimes text={fix} />
+      </p>
       <p class="fine">
         Code <code>{code}</code>
       </p>

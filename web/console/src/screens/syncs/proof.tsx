@@ -5,6 +5,7 @@ import { formatCount } from '../../format.ts';
 import { type States, WordBadge } from '../../parts/detail.tsx';
 import { Empty, Section } from '../../parts/page.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
+import { TextWithTimes } from '../../parts/time.tsx';
 import { useGet } from '../../query.ts';
 
 type Check = Answer<'/sync-runs/{id}/proof'>['checks'][number];
@@ -35,7 +36,9 @@ const columns: readonly Column<Check>[] = [
     cell: ({ check, message }) => (
       <>
         {titles[check] ?? check}
-        <p class="fine check-text">{message}.</p>
+        <p class="fine check-text">
+          <TextWithTimes text={`${message}.`} />
+        </p>
       </>
     ),
   },
@@ -52,7 +55,8 @@ export function Proof({ runId }: { runId: string }) {
       <div class="stack">
         {checks.length > 0 && (
           <p class="muted">
-            Compared with the ERP before publishing. {counted && `${counted.message.split('. ')[0]}. `}
+            Compared with the ERP before publishing.{' '}
+            {counted && <TextWithTimes text={`${counted.message.split('. ')[0]}. `} />}
             {checks.filter(({ passed }) => passed).length} of {formatCount(checks.length, 'check')} agree.
           </p>
         )}
