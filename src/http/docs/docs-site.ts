@@ -36,7 +36,7 @@ const renderFrame = ({ assets, title, words = '', main, aside }: Frame): string 
     <a class="product" href="/"><img src="${assets}/shared/icon.svg" alt="" width="24" height="24">Portal Service</a>
     <a href="${docsBase}">Documentation</a>
     <search><form action="${docsBase}/search">
-      <input type="search" name="q" value="${escapeHtml(words)}" maxlength="${maxWordsLength}" required aria-label="Search the documentation" placeholder="Search the documentation">
+      <input type="search" name="q" value="${escapeHtml(words)}" maxlength="${maxWordsLength}" required aria-label="Search the documentation" placeholder="Search">
     </form></search>
     <label><span class="unseen">Theme</span><select id="theme">
       <option value="system">System theme</option>
