@@ -27,7 +27,7 @@ const inDialog = (page: Page, name: string) =>
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
 
 async function publish(page: Page, version: string): Promise<void> {
-  await page.getByText(/can never be changed after that/).waitFor();
+  await page.getByText(/can never be changed, only deprecated/).waitFor();
   await press(page, button(page, `Publish ${version}`));
   await page.getByText(`${version} is published: 1 resource can be read by API keys.`).waitFor();
 }
@@ -49,10 +49,10 @@ describe('the life of an API version', () => {
     await press(page, button(page, 'Review and publish'));
     await heading(page, 'Publish v1');
     await page.getByText('This is the first version').waitFor();
-    const becomes = page.getByRole('region', { name: 'What becomes public' });
-    await becomes.getByText('confidential total', { exact: true }).waitFor();
-    await becomes.getByRole('region', { name: 'Sample record' }).getByText('"number":').waitFor();
-    await page.getByText('v1 makes 1 resource with 3 fields public.').waitFor();
+    const readable = page.getByRole('region', { name: 'What API keys can read' });
+    await readable.getByText('Confidential total', { exact: true }).waitFor();
+    await readable.getByRole('region', { name: 'Sample record' }).getByText('"number":').waitFor();
+    await page.getByText('v1 opens 1 resource with 3 fields to API keys.').waitFor();
     await visit.finish({ name: 'schema-review' });
     await publish(page, 'v1');
     await page

@@ -8,7 +8,7 @@ import { ActionButton } from '../../parts/record-form.tsx';
 import { invalidate, useRead } from '../../query.ts';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
-import { BecomesPublic, listFields } from './becomes-public.tsx';
+import { listFields, WhatCallersRead } from './callers-read.tsx';
 import { Changes, countBreaking } from './changes.tsx';
 import { ProblemList } from './problem-list.tsx';
 import { hasChanges, type Version } from './use-draft.ts';
@@ -54,8 +54,8 @@ function Plan({
           <ProblemList id={id} document={endpoints} problems={problems} />
         </div>
       )}
-      <Section title="What becomes public">
-        <BecomesPublic id={id} document={endpoints} />
+      <Section title="What API keys can read">
+        <WhatCallersRead id={id} document={endpoints} />
       </Section>
       {warnings.length > 0 && (
         <Section title={formatCount(warnings.length, 'warning')}>
@@ -83,15 +83,16 @@ function Confirmation({ version: { id, version, revision, endpoints }, result }:
     await invalidate('/api-schema/{id}', '/api-schema ', '/overview');
   };
   return (
-    <section class="public-confirm" aria-label="Confirmation">
+    <section class="review-confirm" aria-label="Confirmation">
       <p>
         <strong>
-          {version} makes {formatCount(endpoints.length, 'resource')} with{' '}
-          {formatCount(endpoints.flatMap(listFields).length, 'field')} public
+          {version} opens {formatCount(endpoints.length, 'resource')} with{' '}
+          {formatCount(endpoints.flatMap(listFields).length, 'field')} to API keys
           {against && `, with ${formatCount(countBreaking(changes), 'breaking change')} since ${against}`}.
         </strong>{' '}
-        It can never be changed after that, only deprecated and retired. API keys that are not limited to
-        other versions can read it at once; without a key no one can.
+        Keys that are not limited to other versions can read it at once, each within its own limits of
+        resources and rows. Without a key no one can: nothing is open to the internet. A published version can
+        never be changed, only deprecated and retired.
       </p>
       {!may('api-schema:publish') && (
         <p class="note">Publishing needs the permission api-schema:publish: ask an administrator.</p>

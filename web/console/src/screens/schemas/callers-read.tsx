@@ -1,5 +1,5 @@
-// What publishing makes public: the fields of each resource, those that are personal or confidential by name,
-// and a record as callers will read it.
+// What callers with an API key will read: the fields of each resource, those that are personal or confidential
+// by name, and a record.
 
 import { useState } from 'preact/hooks';
 import { formatCount } from '../../format.ts';
@@ -22,8 +22,8 @@ const kinds = [
   ['confidential', 'bad'],
 ] as const satisfies readonly (readonly [string, Tone])[];
 
-export const BecomesPublic = ({ id, document }: { id: string; document: Document }) => (
-  <ul class="public-resources">
+export const WhatCallersRead = ({ id, document }: { id: string; document: Document }) => (
+  <ul class="review-resources">
     {document.map((endpoint, index) => (
       <li key={endpoint.name}>
         <Resource id={id} endpoint={endpoint} opened={index === 0} />
