@@ -39,7 +39,7 @@ async function run(command: string, secret: string): Promise<{ data: object[]; t
   const headers = [...command.matchAll(/-H "(.+?): (.+?)"/g)].map(
     ([, name = '', value = '']): [string, string] => [name, value.replace('$API_KEY', secret)],
   );
-  const response = await fetch(/'(http.+)'/.exec(command)?.[1] ?? '', { headers });
+  const response = await fetch(/"(http[^"]+)"$/.exec(command)?.[1] ?? '', { headers });
   return response.json() as ReturnType<typeof run>;
 }
 

@@ -83,7 +83,7 @@ function NextSteps({ version }: { version: Version }) {
               ),
           )}
         </p>
-        <Copy text={publicRequest(`/${path}?pageSize=5`)} />
+        <Copy text={publicRequest(`/${path}?pageSize=5`, 'YOUR_API_KEY')} />
       </div>
     </Section>
   );
