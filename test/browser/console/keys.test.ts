@@ -152,7 +152,7 @@ describe('API keys', () => {
     await finish({ name: 'keys-revoke', fullPage: false });
     await press(page, page.getByRole('button', { name: 'Revoke this key' }));
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await page.getByText('Revoked', { exact: true }).waitFor();
+    await page.locator('.badge').getByText('Revoked').waitFor();
     expect(await page.getByRole('button', { name: 'Rotate', exact: true }).count()).toBe(0);
     await expect.poll(async () => (await read(secret, '/v1/invoices')).status, { timeout: 10_000 }).toBe(401);
   });
