@@ -37,7 +37,7 @@ const summarized = {
 /** The answer to a command that the page shows. */
 async function run(command: string, secret: string): Promise<{ data: object[]; total: number }> {
   const headers = [...command.matchAll(/-H "(.+?): (.+?)"/g)].map(
-    ([, name = '', value = '']): [string, string] => [name, value.replace('$API_KEY', secret)],
+    ([, name = '', value = '']): [string, string] => [name, value.replace('YOUR_API_KEY', secret)],
   );
   const response = await fetch(/"(http[^"]+)"$/.exec(command)?.[1] ?? '', { headers });
   return response.json() as ReturnType<typeof run>;

@@ -96,8 +96,6 @@ type BarsProps = {
   bars: readonly Bar[];
   /** What is drawn. */
   label: string;
-  /** The ends of the horizontal axis, where bars have no marks. */
-  ends?: readonly [first: string, last: string];
   /** What the colours mean. */
   legend?: readonly (readonly [tone: Tone, meaning: string])[];
   /** A value of the vertical axis. */
@@ -162,14 +160,7 @@ function Area({
 }
 
 /** Bars from left to right with their axis. The title of the chosen one takes the place of the legend. */
-export function Bars({
-  bars,
-  label,
-  ends,
-  legend = [],
-  format = formatNumber,
-  minColumns = minBars,
-}: BarsProps) {
+export function Bars({ bars, label, legend = [], format = formatNumber, minColumns = minBars }: BarsProps) {
   const [active, choose] = useState<number>();
   const top = roundUp(Math.max(1, ...bars.map((bar) => Math.abs(sum(bar)))));
   const isSigned = bars.some((bar) => sum(bar) < 0);
@@ -195,17 +186,14 @@ export function Bars({
         {shown !== undefined ? (
           <strong>{shown.title}</strong>
         ) : (
-          <>
-            {findMark(bars[0]) === undefined && ends?.map((end) => <span key={end}>{end}</span>)}
-            {legend.map(([tone, meaning]) => (
-              <span key={meaning} class="meaning">
-                <svg viewBox="0 0 10 10" aria-hidden="true">
-                  <rect class={`bar ${tone}`} width="10" height="10" rx="2" />
-                </svg>
-                {meaning}
-              </span>
-            ))}
-          </>
+          legend.map(([tone, meaning]) => (
+            <span key={meaning} class="meaning">
+              <svg viewBox="0 0 10 10" aria-hidden="true">
+                <rect class={`bar ${tone}`} width="10" height="10" rx="2" />
+              </svg>
+              {meaning}
+            </span>
+          ))
         )}
       </figcaption>
       <details class="fine">

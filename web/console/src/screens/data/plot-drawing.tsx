@@ -103,19 +103,18 @@ function PeriodBars({
   isLinked: boolean;
 }) {
   const keys = fillPeriods([...values.keys()].sort(), period);
-  const [first, last] = [keys[0], keys.at(-1)];
-  if (first === undefined || last === undefined) return null;
+  if (keys.length === 0) return null;
   return (
     <Bars
       label={label}
       minColumns={minBars}
       format={formatCompact}
-      ends={[first, last].map((key) => showPeriod(key, period)) as [string, string]}
       bars={keys.map((key) => {
         const value = values.get(key) ?? '0';
         const href = isLinked ? toHref(props, key) : undefined;
         return {
           key,
+          mark: showPeriod(key, period),
           parts: [{ value: Number(value), tone: 'busy' as const }],
           title: `${showPeriod(key, period)}: ${props.toText(value)}`,
           ...(href !== undefined && { href }),

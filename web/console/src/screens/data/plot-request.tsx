@@ -52,14 +52,14 @@ export function PlotRequest({
       {() => (
         <div class="stack">
           <p>
-            Set <code>$API_KEY</code> to the secret of an <a href={`${base}/keys`}>API key</a>
+            Put the secret of an <a href={`${base}/keys`}>API key</a>
             {lacking.length > 0 && (
               <>
                 {' '}
                 with the permission <code>record:read</code>
               </>
-            )}
-            .
+            )}{' '}
+            in place of <code>YOUR_API_KEY</code>.
           </p>
           {lacking.length > 0 && (
             <p class="note">

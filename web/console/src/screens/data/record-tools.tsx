@@ -46,7 +46,7 @@ export function RecordTools(props: ToolsProps) {
         {() => (
           <div class="stack">
             <p>
-              Set <code>$API_KEY</code> to the secret of an <a href={`${base}/keys`}>API key</a>.{' '}
+              Put the secret of an <a href={`${base}/keys`}>API key</a> in place of <code>YOUR_API_KEY</code>.{' '}
               <Reference version={version} />
             </p>
             <Copy text={publicRequest(`/${version}/${endpoint.name}?${new URLSearchParams(selection)}`)} />

@@ -1,7 +1,7 @@
 // Where to browse: the resources of every version that has records.
 import type { Item } from '../../api.ts';
 import { formatNumber } from '../../format.ts';
-import { StatusBadge } from '../../parts/badge.tsx';
+import { WordBadge } from '../../parts/detail.tsx';
 import { Empty, Page, Section } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -9,6 +9,7 @@ import { Time } from '../../parts/time.tsx';
 import { useGet } from '../../query.ts';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
+import { versionStates } from '../../states.ts';
 import { Reference } from './record-tools.tsx';
 
 type Version = Item<'/api-schema'>;
@@ -47,7 +48,7 @@ function Resources({
   return (
     <Section
       title={[version, title].filter((part) => part !== '').join(' · ')}
-      actions={<StatusBadge status={status} />}
+      actions={<WordBadge state={versionStates[status]} />}
     >
       <Table
         label={`Resources of ${version}`}

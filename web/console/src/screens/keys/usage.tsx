@@ -133,7 +133,11 @@ function ByDay({
       <Bars
         bars={toBars(usage, days)}
         label={`Requests by day, UTC, in the last ${days} days`}
-        ends={[dayWords(computeDay(days - 1)), dayWords(computeDay(0))]}
+        legend={[
+          ['busy', 'Answered'],
+          ['warn', 'Refused'],
+          ['bad', 'Failed'],
+        ]}
       />
     </div>
   );

@@ -83,7 +83,7 @@ function NextSteps({ version }: { version: Version }) {
               ),
           )}
         </p>
-        <Copy text={publicRequest(`/${path}?pageSize=5`, 'YOUR_API_KEY')} />
+        <Copy text={publicRequest(`/${path}?pageSize=5`)} />
       </div>
     </Section>
   );
