@@ -60,21 +60,24 @@ async function addFilter(page: Page, field: string, condition: string, value: st
   await page.getByRole('button', { name: `Remove the filter ${field} ${condition} ${value}` }).waitFor();
 }
 
-/** Closes the connection of the next CSV file after some of its bytes. Returns where each file begins. */
-function breakNextFile(bytes: number): (string | undefined)[] {
+/** Sends only some bytes of the next CSV file, until `cut` closes the connection. `asked`: where each file begins. */
+function breakNextFile(bytes: number) {
   const asked: (string | undefined)[] = [];
+  const broken = Promise.withResolvers<ServerResponse>();
   site.service.server.prependListener('request', ({ headers }: IncomingMessage, res: ServerResponse) => {
     if (headers.accept !== 'text/csv' || asked.push(headers['x-resume-at'] as string | undefined) > 1) return;
     let left = bytes;
     const { write } = res;
     res.write = (chunk: Buffer) => {
-      const hasRoom = write.call(res, chunk.subarray(0, left), 'utf8');
-      left -= chunk.length;
-      if (left <= 0) res.socket?.destroySoon();
-      return hasRoom;
+      const part = chunk.subarray(0, left);
+      left -= part.length;
+      return part.length === 0 || write.call(res, part, 'utf8');
     };
+    res.end = () => res;
+    broken.resolve(res);
   });
-  return asked;
+  const cut = async (): Promise<void> => void (await broken.promise).socket?.destroySoon();
+  return { asked, cut };
 }
 
 describe('the records of a version', () => {
@@ -193,19 +196,23 @@ describe('the records of a version', () => {
     const whole = await readDownload(await again);
     expect(whole.trimEnd().split('\r\n')).toHaveLength(91);
     await page.getByText('Exported 90 records').waitFor();
-    const asked = breakNextFile(3_000);
-    await exportAs('CSV');
+    const breakExport = async () => {
+      const { asked, cut } = breakNextFile(3_000);
+      await exportAs('CSV');
+      await page.getByText('28 of 90 records, 3.0 kB so far').waitFor();
+      await cut();
+      await broken.getByText('The rest can still be read.').waitFor();
+      return asked;
+    };
     const broken = page.getByRole('alert').filter({ hasText: 'The connection broke off after' });
-    await broken.getByText('The rest can still be read.').waitFor();
+    const asked = await breakExport();
     const failures = ['ERR_INTERNET_DISCONNECTED', 'ERR_INCOMPLETE_CHUNKED_ENCODING'];
     await finish({ name: 'data-export-broken', fullPage: false, failures });
     const rest = page.waitForEvent('download');
     await press(page, broken.getByRole('button', { name: 'Continue' }));
     expect(await readDownload(await rest)).toBe(whole);
     expect(asked).toEqual([undefined, '3000']);
-    breakNextFile(3_000);
-    await exportAs('CSV');
-    await broken.waitFor();
+    await breakExport();
     await loadInvoices(site.service.ctx, site.organizationId, invoices);
     await press(page, broken.getByRole('button', { name: 'Continue' }));
     const changed = page.getByRole('alert').filter({ hasText: 'The data changed since' });

@@ -22,7 +22,7 @@ export const isOpen = ({ status }: { status: RunStatus }): boolean =>
 type SyncState = NonNullable<Answer<'/overview'>['syncs']>['configs'][number]['state'];
 
 export const syncStates: States<SyncState> = {
-  paused: ['bad', 'Paused'],
+  paused: ['warn', 'Paused'],
   failing: runStates.failed,
   held: ['warn', 'Deletions held'],
   drift: ['warn', 'Fields missing'],

@@ -104,10 +104,13 @@ type MenuProps = ExportProps & {
 /** A refusal is what the service says. */
 function toProblem(thrown: unknown, part: Part | undefined, item: string): ApiError {
   if (thrown instanceof ApiError || part === undefined) return toApiError(thrown);
-  const rest =
-    part.tag === null ? 'This file can only be read again as a whole.' : 'The rest can still be read.';
+  const received = part.bytes === 0 ? 'before the first record' : `after ${describeReceived(part, item)}`;
+  const next =
+    part.tag === null || part.bytes === 0
+      ? 'It can be read again as a whole.'
+      : 'The rest can still be read.';
   return new ApiError(0, {
-    message: `The connection broke off after ${describeReceived(part, item)}. ${rest}`,
+    message: `The connection broke off ${received}, and no file was saved. ${next}`,
   });
 }
 
@@ -130,7 +133,7 @@ function useExport({ path, query = {}, fileName, item = 'record' }: ExportProps)
     } catch (thrown) {
       if (running.signal.aborted) return setState({});
       const hasChanged = thrown instanceof ApiError && thrown.status === 412;
-      const rest = hasChanged || part?.tag == null ? {} : { part };
+      const rest = hasChanged || part?.tag == null || part.bytes === 0 ? {} : { part };
       setState({ form, error: toProblem(thrown, part, item), ...rest });
     }
   };

@@ -1,9 +1,9 @@
 // What the screen of records shows is in its address: filters, search, sort, page, columns and the opened
 // record. A filter is `filter=<field>:<operator>:<value>`, as in the `or` parameter of the public interface.
 import { listQuery } from '../../parts/list.tsx';
+import type { Parameters } from '../../parts/read-records.tsx';
 import { go, query } from '../../router.ts';
 import type { Endpoint } from './endpoint.ts';
-import type { Parameters } from './read-records.tsx';
 
 export type Filter = { readonly field: string; readonly operator: string; readonly value: string };
 

@@ -5,10 +5,10 @@ import { formatList } from '../../format.ts';
 import { Field } from '../../parts/form.tsx';
 import { SearchFilter } from '../../parts/list.tsx';
 import { Popover } from '../../parts/popover.tsx';
+import type { Place } from '../../parts/read-records.tsx';
 import { type Condition, type State, show, toConditions, withFilters } from './address.ts';
 import { type Endpoint, operatorWords, type Types } from './endpoint.ts';
 import { FilterEditor } from './filter-editor.tsx';
-import type { Place } from './read-records.tsx';
 
 export type FilterProps = {
   version: string;

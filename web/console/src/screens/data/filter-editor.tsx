@@ -4,11 +4,11 @@ import { useState } from 'preact/hooks';
 import { formatCount, formatNumber } from '../../format.ts';
 import { focusFirst, useAction } from '../../parts/dialog.tsx';
 import { Check, Field, Form, Select } from '../../parts/form.tsx';
+import { showNumber, useSummary } from '../../parts/read-records.tsx';
 import { Skeleton } from '../../parts/skeleton.tsx';
 import { type Condition, type Filter, show, toSelection, withFilters } from './address.ts';
 import { inferType, operatorWords, type ValueType } from './endpoint.ts';
 import type { FilterProps } from './filter-bar.tsx';
-import { showNumber, useSummary } from './read-records.tsx';
 
 type EditorProps = FilterProps & {
   field: string;

@@ -2,11 +2,11 @@
 import { formatCompact, formatNumber } from '../../format.ts';
 import { Bars } from '../../parts/plot.tsx';
 import { Ranking } from '../../parts/ranking.tsx';
+import type { RecordPage, ShownField, SummaryRow } from '../../parts/read-records.tsx';
 import { addressWith, type State, withFilters } from './address.ts';
 import type { Endpoint } from './endpoint.ts';
 import { daysOf, fillPeriods, type Period, showPeriod } from './periods.ts';
 import type { Group } from './plot-groups.ts';
-import type { RecordPage, ShownField, SummaryRow } from './read-records.tsx';
 
 /** Values of a field that are shown: the largest ones. */
 export const maxRanked = 12;

@@ -1,6 +1,7 @@
 // What records can be plotted by: the periods of their dates, and the values of their texts.
+
+import type { ShownField } from '../../parts/read-records.tsx';
 import { type Period, periods } from './periods.ts';
-import type { ShownField } from './read-records.tsx';
 
 export type Group = { readonly name: string; readonly field: string; readonly period: Period | null };
 

@@ -2,9 +2,9 @@
 // to the management interface, which takes any field.
 import { Copy, platformRequest, publicRequest } from '../../parts/copy.tsx';
 import { Popover } from '../../parts/popover.tsx';
+import type { Parameters, Place, ShownField } from '../../parts/read-records.tsx';
 import { base } from '../../router.ts';
 import type { Endpoint } from './endpoint.ts';
-import type { Parameters, Place, ShownField } from './read-records.tsx';
 
 type Group = { readonly field: string; readonly period: string | null };
 

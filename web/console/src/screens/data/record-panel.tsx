@@ -3,10 +3,10 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { Facts } from '../../parts/list.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { type Line, type Place, type RecordRow, Shown, useRecords } from '../../parts/read-records.tsx';
 import { Table } from '../../parts/table.tsx';
 import { show } from './address.ts';
 import type { Endpoint, Types } from './endpoint.ts';
-import { type Line, type Place, type RecordRow, Shown, useRecords } from './read-records.tsx';
 import type { Looking } from './record-table.tsx';
 
 type PanelProps = {

@@ -4,11 +4,6 @@ import type { ComponentChildren } from 'preact';
 import { formatCount } from '../../format.ts';
 import { Pending } from '../../parts/detail.tsx';
 import { Select } from '../../parts/form.tsx';
-import { type State, show, toSelection } from './address.ts';
-import type { Endpoint } from './endpoint.ts';
-import { Drawing, maxRanked } from './plot-drawing.tsx';
-import { type Group, listGroups } from './plot-groups.ts';
-import { PlotRequest } from './plot-request.tsx';
 import {
   type Parameters,
   type Place,
@@ -17,7 +12,12 @@ import {
   type SummaryRow,
   showNumber,
   useSummary,
-} from './read-records.tsx';
+} from '../../parts/read-records.tsx';
+import { type State, show, toSelection } from './address.ts';
+import type { Endpoint } from './endpoint.ts';
+import { Drawing, maxRanked } from './plot-drawing.tsx';
+import { type Group, listGroups } from './plot-groups.ts';
+import { PlotRequest } from './plot-request.tsx';
 import { listSummable } from './totals.tsx';
 
 /** Periods that are shown: the last ones. */

@@ -2,13 +2,13 @@
 // arrow keys move from record to record.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { formatCount } from '../../format.ts';
+import { type RecordPage, type RecordRow, Shown } from '../../parts/read-records.tsx';
 import { Skeleton } from '../../parts/skeleton.tsx';
 import { go } from '../../router.ts';
 import { addressWith, type State, show } from './address.ts';
 import { ColumnHead, cellOf, type GridColumn } from './column-head.tsx';
 import type { Endpoint, Types } from './endpoint.ts';
 import { NoRecords } from './no-records.tsx';
-import { type RecordPage, type RecordRow, Shown } from './read-records.tsx';
 import { estimateWidth, type Layout } from './use-layout.ts';
 
 /** Whether the opened record was asked for from the list, which then keeps the focus. */

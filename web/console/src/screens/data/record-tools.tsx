@@ -3,6 +3,7 @@
 import { formatCount } from '../../format.ts';
 import { Copy, publicRequest } from '../../parts/copy.tsx';
 import { ExportMenu } from '../../parts/download.tsx';
+import type { Place, RecordPage } from '../../parts/read-records.tsx';
 import { DialogButton } from '../../parts/record-form.tsx';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
@@ -10,7 +11,6 @@ import { type State, show, toParameters } from './address.ts';
 import { Columns } from './columns.tsx';
 import type { Endpoint, Types } from './endpoint.ts';
 import { listGroups } from './plot-groups.ts';
-import type { Place, RecordPage } from './read-records.tsx';
 import { SaveView } from './save-view.tsx';
 import type { Layout } from './use-layout.ts';
 

@@ -1,8 +1,6 @@
 // How many records the filters select, and the sums of the numbers that are shown. Amounts are added up in
 // each currency for itself.
 import { formatCount } from '../../format.ts';
-import { type State, toSelection } from './address.ts';
-import { addDecimals } from './decimals.ts';
 import {
   type Place,
   type RecordPage,
@@ -10,7 +8,9 @@ import {
   type SummaryRow,
   showNumber,
   useSummary,
-} from './read-records.tsx';
+} from '../../parts/read-records.tsx';
+import { type State, toSelection } from './address.ts';
+import { addDecimals } from './decimals.ts';
 
 /** Group keys of one request. */
 const maxKeys = 2;

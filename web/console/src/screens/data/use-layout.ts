@@ -2,8 +2,8 @@
 // this browser.
 import { useState } from 'preact/hooks';
 import { keep, readKept } from '../../kept.ts';
+import { type RecordRow, showNumber } from '../../parts/read-records.tsx';
 import type { ValueType } from './endpoint.ts';
-import { type RecordRow, showNumber } from './read-records.tsx';
 
 export type Layout = {
   readonly widths: Readonly<Record<string, number>>;

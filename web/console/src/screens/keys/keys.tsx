@@ -44,7 +44,11 @@ const columns: readonly Column<Key>[] = [
     cell: ({ scopes }) => <span class="key-scopes">{scopeWords(scopes)}</span>,
     minor: true,
   },
-  { title: 'Calls, 7 days', align: 'end', cell: ({ requestsLast7Days }) => formatNumber(requestsLast7Days) },
+  {
+    title: 'Requests, 7 days',
+    align: 'end',
+    cell: ({ requestsLast7Days }) => formatNumber(requestsLast7Days),
+  },
   {
     title: 'Last used',
     sort: 'lastUsedAt',

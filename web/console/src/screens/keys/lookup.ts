@@ -1,7 +1,8 @@
 // Where the values of a condition are chosen from: the records that its field refers to, found by name.
+
+import { type Parameters, type Place, useRecords } from '../../parts/read-records.tsx';
 import { may } from '../../session.ts';
 import { filterLiving, listResources, type Version } from '../../versions.ts';
-import { type Parameters, type Place, useRecords } from '../data/read-records.tsx';
 
 type Endpoint = Version['endpoints'][number];
 export type Lookup = {

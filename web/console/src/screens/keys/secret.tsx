@@ -2,6 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Copy, publicRequest } from '../../parts/copy.tsx';
 import { focusFirst } from '../../parts/dialog.tsx';
+import { Facts } from '../../parts/list.tsx';
+import { organizationId } from '../../session.ts';
 
 type SecretProps = {
   title: string;
@@ -33,10 +35,26 @@ export function Secret({ title, secret, path = '', note, children }: SecretProps
       <Copy text={secret ?? ''} />
       {note !== undefined && <p>{note}</p>}
       <h3>First request</h3>
+      <p>In a terminal, of Windows as well:</p>
       <Copy text={publicRequest(path, secret ?? '')} label="Copy the request" />
+      <h3>What its program also needs</h3>
+      <Facts
+        facts={[
+          ['Address', <code>{`${location.origin}/api/public`}</code>],
+          ['Tenant (x-tenant-id)', <code>{organizationId()}</code>],
+          ['Reference', <ReferenceOf path={path} />],
+        ]}
+      />
       <p>{children}</p>
     </div>
   );
+}
+
+/** The page that describes the version of the path, for those who write the program. */
+function ReferenceOf({ path }: { path: string }) {
+  const version = /^\/(v\d+)\//.exec(path)?.[1];
+  const address = `${location.origin}/api/public/openapi/${version ?? '{version}'}/preview`;
+  return version === undefined ? <code>{address}</code> : <a href={address}>{address}</a>;
 }
 
 /** The button that closes a dialog with a secret. */

@@ -78,15 +78,17 @@ function SyncStats({ syncs }: { syncs: NonNullable<OverviewData['syncs']> }) {
 
 function KeyStats({ keys }: { keys: NonNullable<OverviewData['keys']> }) {
   const { requestsToday, requests7Days, refused7Days, failed7Days, active } = keys;
-  const parts = [
-    `${formatCompact(requests7Days)} in 7 days`,
+  const unanswered = [
     refused7Days > 0 && `${formatCompact(refused7Days)} refused`,
     failed7Days > 0 && `${formatCompact(failed7Days)} failed`,
+  ].filter(Boolean);
+  const parts = [
+    `${formatCompact(requests7Days)} in 7 days${unanswered.length === 0 ? '' : `, ${unanswered.join(' and ')} of them`}`,
     formatCount(active, 'active key'),
   ];
   return (
     <Stat title="Requests today" value={formatCompact(requestsToday)}>
-      {parts.filter(Boolean).join(' · ')}
+      {parts.join(' · ')}
     </Stat>
   );
 }

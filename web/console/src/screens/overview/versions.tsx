@@ -37,7 +37,7 @@ const createColumns = (): readonly Column<Version>[] => [
   ...(may('api-key:read')
     ? ([
         { title: 'Callers', align: 'end', cell: ({ callers7Days }) => number(callers7Days) },
-        { title: 'Requests', align: 'end', cell: ({ requests7Days }) => number(requests7Days) },
+        { title: 'Answered', align: 'end', cell: ({ requests7Days }) => number(requests7Days) },
       ] satisfies Column<Version>[])
     : []),
 ];
@@ -56,7 +56,7 @@ export const Versions = ({ versions }: { versions: readonly Version[] }) => (
       }
     />
     {may('api-key:read') && versions.length > 0 && (
-      <p class="fine">Callers and requests of the last 7 days.</p>
+      <p class="fine">Callers, and the requests answered, in the last 7 days.</p>
     )}
   </Section>
 );

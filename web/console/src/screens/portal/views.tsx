@@ -14,6 +14,13 @@ import {
   Tabs,
 } from '../../parts/list.tsx';
 import { Empty, Page, Section } from '../../parts/page.tsx';
+import {
+  type RecordRow,
+  Shown,
+  type SummaryRow,
+  useViewRecords,
+  useViewRows,
+} from '../../parts/read-records.tsx';
 import { DialogButton } from '../../parts/record-form.tsx';
 import { describeSchedule } from '../../parts/schedule.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -63,42 +70,51 @@ export const Views = () => (
   </Page>
 );
 
-const shown = (value: unknown): string => {
-  if (value === null || value === undefined) return '';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
-};
-type Row = Readonly<Record<string, unknown>>;
-
-/** What doesn't work in the view at the moment, and how new its records are. */
-const ReadState = ({ problems, syncedAt }: Pick<Answer<'/views/{id}/records'>, 'problems' | 'syncedAt'>) => (
+/** What doesn't work in the view at the moment, how much it is, and how new. */
+const ReadState = ({
+  problems,
+  syncedAt,
+  count,
+}: Pick<Answer<'/views/{id}/records'>, 'problems' | 'syncedAt'> & { count: string }) => (
   <>
     <Warnings problems={problems} />
-    {syncedAt !== null && (
-      <p class="fine">
-        As of <Time at={syncedAt} />.
-      </p>
-    )}
+    <p class="fine">
+      {count}
+      {syncedAt !== null && (
+        <>
+          {' '}
+          as of <Time at={syncedAt} />
+        </>
+      )}
+      .
+    </p>
   </>
 );
 
 function Records({ view }: { view: View }) {
-  const read = useGet('/views/{id}/records', { path: { id: view.id }, query: listQuery() });
+  const { page, pageSize } = listQuery();
+  const read = useViewRecords(view.id, [
+    ['page', String(page)],
+    ['pageSize', String(pageSize)],
+  ]);
   const columns = read.data?.columns ?? view.columns.map((source) => ({ source, type: null }));
   return (
     <div class="stack">
       <List
         label="Records"
         read={read}
-        rowKey={({ id }) => shown(id)}
+        rowKey={({ id }) => String(id)}
         empty="No record matches the filters of this view."
         next={<>Edit the view, or see whether its record type is synced. {syncsLink}</>}
         columns={columns.map(({ source, type }) => ({
           title: source,
-          cell: (row: Row) => shown(row[source]),
+          cell: (row: RecordRow) => <Shown value={row[source]} type={type ?? undefined} />,
           ...((type === 'number' || type === 'integer') && { align: 'end' as const }),
         }))}
       />
-      {read.data !== undefined && <ReadState {...read.data} />}
+      {read.data !== undefined && (
+        <ReadState {...read.data} count={formatCount(read.data.pagination.total, 'record')} />
+      )}
     </div>
   );
 }
@@ -109,39 +125,39 @@ function summaryColumns(summary: NonNullable<View['summary']>) {
   const totals = summary.aggregates.flatMap(({ field, functions }) =>
     functions.map((fn) => [fn, field] as const),
   );
-  const number = (title: string, value: (row: Row) => unknown): Column<Row> => ({
+  const number = (title: string, name: string): Column<SummaryRow> => ({
     title,
     align: 'end',
-    cell: (row) => shown(value(row)),
+    cell: (row) => <Shown value={row[name]} type="number" />,
   });
   return [
-    ...groups.map((group): Column<Row> => ({ title: group, cell: (row) => shown(row[group]) })),
-    number('Records', (row) => row['count']),
-    ...totals.map(([fn, field]) =>
-      number(`${fn.replace('_', ' ')} of ${field}`, (row) => (row[fn] as Row | undefined)?.[field]),
+    ...groups.map(
+      (group): Column<SummaryRow> => ({ title: group, cell: (row) => <Shown value={row[group]} /> }),
     ),
+    number('Records', 'count'),
+    ...totals.map(([fn, field]) => number(`${fn.replace('_', ' ')} of ${field}`, `${fn}.${field}`)),
   ];
 }
 
 function Summary({ id, summary }: { id: string; summary: NonNullable<View['summary']> }) {
-  const { data, error, reload } = useGet('/views/{id}/rows', { path: { id } });
+  const { data, error, reload } = useViewRows(id);
   return (
     <div class="stack">
       <Table
         label="Summary"
         columns={summaryColumns(summary)}
-        rows={data?.data}
+        rows={data?.rows}
         rowKey={(row) => JSON.stringify(row)}
         error={error}
         retry={() => void reload()}
         empty={<Empty title="There is nothing to summarize." />}
       />
-      {data !== undefined && data.total > data.data.length && (
-        <p class="fine">
-          The first {data.data.length} of {formatCount(data.total, 'group')}.
-        </p>
+      {data !== undefined && (
+        <ReadState
+          {...data}
+          count={`${data.total > data.rows.length ? `The first ${data.rows.length} of ` : ''}${formatCount(data.total, 'group')}`}
+        />
       )}
-      {data !== undefined && <ReadState {...data} />}
     </div>
   );
 }
@@ -219,7 +235,11 @@ const Mails = ({
   </Section>
 );
 
-function Definition({ view: { filters, recordType, sort, visibility, owner, updatedAt } }: { view: View }) {
+function Definition({
+  view: { columns, filters, recordType, sort, visibility, owner, updatedAt },
+}: {
+  view: View;
+}) {
   const conditions = filters.map(
     ({ field, operator, value }) => `${field} ${operatorWords[operator]} ${[value].flat().join(' or ')}`,
   );
@@ -228,6 +248,7 @@ function Definition({ view: { filters, recordType, sort, visibility, owner, upda
       <Facts
         facts={[
           ['Record type', <code>{recordType}</code>],
+          ['Columns', columns.join(', ')],
           ['Filters', conditions.join('; ') || 'None: every record'],
           ['Order', sort.map(({ field, direction }) => `${field}, ${direction}ending`).join('; ')],
           ['Who sees it', visibilityWords[visibility]],

@@ -19,7 +19,7 @@ export const listFields = ({ fields }: Endpoint): readonly LineField[] =>
 
 const kinds = [
   ['personal', 'warn'],
-  ['confidential', 'bad'],
+  ['confidential', 'warn'],
 ] as const satisfies readonly (readonly [string, Tone])[];
 
 export const WhatCallersRead = ({ id, document }: { id: string; document: Document }) => (

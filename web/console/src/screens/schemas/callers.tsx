@@ -14,7 +14,7 @@ export const formatLastDay = ({ lastDay }: Caller): string => formatDay(`${lastD
 const columns: readonly Column<Caller>[] = [
   { title: 'API key', cell: ({ apiKeyId, name }) => <a href={`${base}/keys/${apiKeyId}`}>{name}</a> },
   { title: 'Status', cell: ({ status }) => status, minor: true },
-  { title: 'Requests, 30 days', cell: ({ requests }) => formatNumber(requests), align: 'end' },
+  { title: 'Answered, 30 days', cell: ({ requests }) => formatNumber(requests), align: 'end' },
   { title: 'Last day', cell: formatLastDay, align: 'end' },
 ];
 

@@ -54,14 +54,21 @@ function Plan({
           <ProblemList id={id} document={endpoints} problems={problems} />
         </div>
       )}
+      {warnings.length > 0 && (
+        <div class="note warn">
+          <p>
+            <strong>{formatCount(warnings.length, 'warning')}: decide before publishing</strong>
+          </p>
+          <ProblemList id={id} document={endpoints} problems={warnings} />
+          <p>
+            Give a field a mask in the editor, or limit the keys to other versions:{' '}
+            <a href={`${base}/keys`}>API keys</a>
+          </p>
+        </div>
+      )}
       <Section title="What API keys can read">
         <WhatCallersRead id={id} document={endpoints} />
       </Section>
-      {warnings.length > 0 && (
-        <Section title={formatCount(warnings.length, 'warning')}>
-          <ProblemList id={id} document={endpoints} problems={warnings} />
-        </Section>
-      )}
       <Section title={against === null ? 'What changes for callers' : `What breaks callers of ${against}`}>
         <Changes changes={changes} against={against} />
       </Section>

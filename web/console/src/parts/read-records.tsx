@@ -1,10 +1,10 @@
 // Reads records as the service writes them, and shows their values. Numbers stay the digits of the response:
 // a JavaScript number would lose some of them.
-import { type Answer, api } from '../../api.ts';
-import { formatAmount, formatCount } from '../../format.ts';
-import { Time } from '../../parts/time.tsx';
-import { useRead } from '../../query.ts';
-import type { ValueType } from './endpoint.ts';
+import { type Answer, api } from '../api.ts';
+import { formatAmount, formatCount } from '../format.ts';
+import { useRead } from '../query.ts';
+import type { ValueType } from '../screens/data/endpoint.ts';
+import { Time } from './time.tsx';
 
 export type Line = Readonly<Record<string, string | boolean | null | readonly (string | null)[]>>;
 export type Value = string | boolean | null | readonly Line[] | readonly (string | null)[];
@@ -38,12 +38,16 @@ const parseDigits = (json: string): unknown =>
 export type Place = { readonly id: string; readonly resource: string };
 export type Parameters = readonly (readonly [name: string, value: string])[];
 
-type RecordsPath = '/api-schema/{id}/records/{resource}' | '/api-schema/{id}/records/{resource}/summary';
+type RecordsPath =
+  | '/api-schema/{id}/records/{resource}'
+  | '/api-schema/{id}/records/{resource}/summary'
+  | '/views/{id}/records'
+  | '/views/{id}/rows';
 
 /** Null parameters read nothing. */
 function useDigits<T>(
   path: RecordsPath,
-  place: Place,
+  place: Place | { readonly id: string },
   parameters: Parameters | null,
   toResult: (body: unknown) => T,
 ) {
@@ -52,23 +56,39 @@ function useDigits<T>(
     // Parameters that a version declares aren't in the types of the operation.
     const querySerializer = (): string =>
       new URLSearchParams((parameters ?? []) as [string, string][]).toString();
-    const { data } = await api.GET(path, { params: { path: place }, querySerializer, parseAs: 'text' });
+    const params = { path: place as Place };
+    const { data } = await api.GET(path, { params, querySerializer, parseAs: 'text' });
     return toResult(parseDigits(String(data)));
   });
 }
 
+type Nested = Readonly<Record<string, SummaryRow[string] | SummaryRow>>;
+
+type Paged = Pick<RecordPage, 'data' | 'pagination'>;
+const withNumbers = <Page extends Paged>({ pagination: { page, totalPages, total }, ...rest }: Page): Page =>
+  ({
+    ...rest,
+    pagination: { page: Number(page), totalPages: Number(totalPages), total: Number(total) },
+  }) as Page;
+
 /** One page of records. Null parameters read nothing. */
 export const useRecords = (place: Place, parameters: Parameters | null) =>
-  useDigits('/api-schema/{id}/records/{resource}', place, parameters, (body): RecordPage => {
-    const page = body as RecordPage;
-    const { page: at, totalPages, total } = page.pagination;
-    return {
-      ...page,
-      pagination: { page: Number(at), totalPages: Number(totalPages), total: Number(total) },
-    };
-  });
+  useDigits('/api-schema/{id}/records/{resource}', place, parameters, (body) =>
+    withNumbers(body as RecordPage),
+  );
 
-type Nested = Readonly<Record<string, SummaryRow[string] | SummaryRow>>;
+type ViewPage = Paged & Pick<Answer<'/views/{id}/records'>, 'columns' | 'problems' | 'syncedAt'>;
+/** One page of the records of a view. */
+export const useViewRecords = (id: string, parameters: Parameters) =>
+  useDigits('/views/{id}/records', { id }, parameters, (body) => withNumbers(body as ViewPage));
+
+type ViewRows = Summary & Pick<Answer<'/views/{id}/rows'>, 'problems' | 'syncedAt'>;
+/** Groups and totals of a view. */
+export const useViewRows = (id: string) =>
+  useDigits('/views/{id}/rows', { id }, [], (body): ViewRows => {
+    const { data, total, ...rest } = body as ViewRows & { readonly data: readonly Nested[] };
+    return { ...rest, rows: data.map(flatten), total: Number(total) };
+  });
 
 const flatten = (row: Nested): SummaryRow =>
   Object.fromEntries(
