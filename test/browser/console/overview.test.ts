@@ -50,6 +50,11 @@ it('guides an empty organization through its set-up', async () => {
   await page.getByRole('heading', { name: 'Set-up' }).waitFor({ state: 'detached' });
   await page.reload();
   await page.getByText('Nothing needs your attention.').waitFor();
+  const reads = (): string[] =>
+    visit.requested
+      .filter((address) => address.includes('/api/platform/v1/') && !address.includes('/whoami'))
+      .map((address) => new URL(address).pathname);
+  expect(reads()).toEqual(['/api/platform/v1/overview']);
   expect(await page.getByRole('heading', { name: 'Set-up' }).count()).toBe(0);
 });
 
@@ -72,13 +77,10 @@ it('says calmly that all is well, with the requests of the last days, and reads 
   await tabTo(page, page.getByRole('link', { name: 'API keys' }).last());
   await visit.finish({ name: 'overview-green' });
 
-  const reads = (): string[] =>
-    visit.requested
-      .filter((address) => address.includes('/api/platform/v1/') && !address.includes('/whoami'))
-      .map((address) => new URL(address).pathname);
-  expect(reads()).toEqual(['/api/platform/v1/overview']);
+  const before = reads().length;
   await page.clock.runFor(15_000);
-  await expect.poll(reads).toEqual(['/api/platform/v1/overview', '/api/platform/v1/overview']);
+  await expect.poll(() => reads().length).toBeGreaterThan(before);
+  expect([...new Set(reads())]).toEqual(['/api/platform/v1/overview']);
 });
 
 /** The id of the sync whose deletions are held. */
