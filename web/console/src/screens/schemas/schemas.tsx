@@ -72,7 +72,7 @@ export function Schemas() {
   return (
     <Page
       title="API versions"
-      lead="What callers read: resources with fields, filters and sorts. A published version never changes; the next one replaces it."
+      lead="What callers read: resources with fields, filters and sorts. A published version never changes, and works until you retire it."
       actions={
         may('api-schema:create') && (
           <OpenButton label="New draft" kind="primary">
