@@ -157,8 +157,8 @@ create table api_schemas (
   constraint api_schemas_pkey PRIMARY KEY (id),
   constraint version_is_unique UNIQUE (organization_id, version),
   constraint api_schemas_status_check CHECK (status = ANY (ARRAY['draft', 'published', 'deprecated', 'retired'])),
-  constraint api_schemas_version_check CHECK (version ~ '^v[1-9][0-9]{0,5}$'),
-  constraint published_is_complete CHECK (status = 'draft' OR bindings IS NOT NULL AND openapi IS NOT NULL AND published_at IS NOT NULL),
+  constraint api_schemas_version_check CHECK (version ~ '^[vp][1-9][0-9]{0,5}$'),
+  constraint published_is_complete CHECK (status = 'draft' OR bindings IS NOT NULL AND published_at IS NOT NULL AND (openapi IS NOT NULL OR version ~~ 'p%')),
   constraint api_schemas_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
 alter table api_schemas enable row level security;
@@ -952,6 +952,22 @@ alter table pay_tasks force row level security;
 create policy own_organization on pay_tasks for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
 create policy owner_sees_all on pay_tasks for all to portal_owner using (true);
 grant delete, insert, select, update on pay_tasks to portal_service;
+
+-- Whom and what the portal shows, as saved each time. document: the label in api_schemas of what it compiles to; null while the portal is off.
+create table portal_access (
+  organization_id uuid not null,
+  revision integer not null,
+  settings jsonb not null,
+  document text,
+  created_at timestamp with time zone default now() not null,
+  constraint portal_access_pkey PRIMARY KEY (organization_id, revision),
+  constraint portal_access_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+alter table portal_access enable row level security;
+alter table portal_access force row level security;
+create policy own_organization on portal_access for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on portal_access for all to portal_owner using (true);
+grant delete, insert, select, update on portal_access to portal_service;
 
 -- How the fields of a record type are labelled and shown.
 create table portal_field_mappings (

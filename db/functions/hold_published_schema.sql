@@ -3,7 +3,7 @@ create or replace function hold_published_schema() returns trigger language plpg
 declare free constant text[] := '{status,sunset_at,deprecated_at,updated_at}';
 begin
   if tg_op = 'DELETE' then
-    if old.status <> 'draft' and exists (select from organizations o where o.id = old.organization_id) then
+    if old.status <> 'draft' and old.version like 'v%' and exists (select from organizations o where o.id = old.organization_id) then
       raise exception 'Published schemas are immutable' using errcode = 'check_violation', constraint = 'published_is_immutable';
     end if;
     return old;

@@ -56,6 +56,7 @@ async function decryptEverything(owner: Knex, keyring: Keyring): Promise<Decrypt
 async function readVersions(owner: Knex, organizationId: string): Promise<Version[]> {
   const rows = await owner('api_schemas')
     .where('organization_id', organizationId)
+    .whereLike('version', 'v%')
     .whereNot('status', 'draft')
     .orderByRaw('substr(version, 2)::int')
     .select<{ version: string; status: string; openapi: string }[]>('version', 'status', 'openapi');

@@ -111,6 +111,8 @@ const sentences = {
     'payment.end-write-back': 'ended entering a payment in the ERP',
   },
   portal: {
+    'portal.update-access': 'changed whom the portal knows and what it shows',
+    'portal.cancel-preparation': 'cancelled the preparation of the portal',
     'portal.create-mapping': 'created the field mapping{ of }',
     'portal.update-mapping': 'changed the field mapping{ of }',
     'portal.delete-mapping': 'deleted the field mapping{ of }',

@@ -25,6 +25,7 @@ import { netsuiteRoutes } from './netsuite/netsuite.routes.ts';
 import { organizationRoutes } from './organizations/organizations.routes.ts';
 import { overviewRoutes } from './overview/overview.routes.ts';
 import { payRoutes } from './pay/pay.routes.ts';
+import { accessRoutes } from './portal/access.routes.ts';
 import { fieldMappingRoutes } from './portal/field-mappings.routes.ts';
 import { pageRoutes } from './portal/pages.routes.ts';
 import { sidebarRoutes } from './portal/sidebar.routes.ts';
@@ -83,6 +84,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...agentRoutes,
   ...conversationRoutes,
   ...payRoutes,
+  ...accessRoutes,
   ...fieldMappingRoutes,
   ...sidebarRoutes,
   ...pageRoutes,

@@ -17,7 +17,7 @@ const countedRows: Readonly<Record<QuotaKind, string>> = {
   views: 'views where true',
   subscriptions: 'subscriptions where true',
   apiKeys: 'api_keys where revoked_at is null',
-  apiSchemas: "api_schemas where status <> 'retired'",
+  apiSchemas: "api_schemas where version like 'v%' and status <> 'retired'",
   agents: 'agents where true',
   conversations: 'conversations where true',
   pages: 'portal_pages where true',

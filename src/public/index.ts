@@ -72,7 +72,7 @@ export {
 export { listShownColumns } from './version/shown-columns.ts';
 export { type DefinitionProblem, validateDocument } from './version/validate.ts';
 export { parseFilterValue } from './version/values.ts';
-export { findPredecessor } from './version/versions.store.ts';
+export { findPredecessor, isVersionLabel } from './version/versions.store.ts';
 
 /** Recorded in place of the status when the response was cut off before its end. */
 const abortedStatus = 500;

@@ -131,6 +131,7 @@ export async function findVersionStatus(
 ): Promise<string | undefined> {
   const row = await tx('api_schemas')
     .where({ organization_id: organizationId, version })
+    .whereLike('version', 'v%')
     .first<{ status: string } | undefined>('status');
   return row?.status;
 }

@@ -19,7 +19,7 @@ export async function listScopeTargets(
   const { rows } = await tx.raw<{ rows: ScopeTarget[] }>(
     `select s.version, s.status, e as endpoint, s.bindings -> (e ->> 'recordType') as binding
      from api_schemas s, jsonb_array_elements(s.endpoints) e
-     where s.organization_id = :organizationId and e ->> 'name' = any(:names)
+     where s.organization_id = :organizationId and s.version like 'v%' and e ->> 'name' = any(:names)
      order by length(s.version) desc, s.version desc`,
     { organizationId, names },
   );
@@ -33,5 +33,6 @@ export async function listVersionResources(
 ): Promise<{ version: string; resources: string[] }[]> {
   return tx('api_schemas')
     .where('organization_id', organizationId)
+    .whereLike('version', 'v%')
     .select('version', tx.raw("jsonb_path_query_array(endpoints, '$[*].name') as resources"));
 }

@@ -13,6 +13,7 @@ import {
   compareVersions,
   type DefinitionProblem,
   findPredecessor,
+  isVersionLabel,
   readAvailable,
   type VersionChange,
   validateDocument,
@@ -23,7 +24,7 @@ import * as store from './api-schemas.store.ts';
 import { warnOfTaggedFields } from './tagged-fields.ts';
 
 /** Older publications have no `proof`, no `warnings` and no estimate. */
-const publicationView = (publication: NonNullable<store.ApiSchemaRow['publication']>) => ({
+export const publicationView = (publication: NonNullable<store.ApiSchemaRow['publication']>) => ({
   ...{ proof: null, warnings: [], ...publication },
   progress: { estimatedSecondsLeft: null, ...publication.progress },
 });
@@ -53,7 +54,7 @@ export async function getApiSchemaRow(
   lock = false,
 ): Promise<store.ApiSchemaRow> {
   const row = await store.findSchema(tx, ctx.organizationId, id, lock);
-  if (row === undefined) throw notFound('API schema');
+  if (row === undefined || !isVersionLabel(row.version)) throw notFound('API schema');
   return row;
 }
 

@@ -49,6 +49,8 @@ const columns = [
   'created_at',
   'updated_at',
 ] as const;
+/** The rows that are versions of the public interface; the others are documents of the portal. */
+const isVersion = "version like 'v%'";
 const byNumber = 'substr(version, 2)::int';
 const isRunning = "publication ->> 'status' = 'running'";
 
@@ -60,6 +62,7 @@ export type SchemaFilter = {
 export function listSchemas(tx: Tx, organizationId: string, page: PageQuery, { q, status }: SchemaFilter) {
   const query = tx('api_schemas')
     .where('organization_id', organizationId)
+    .whereRaw(isVersion)
     .orderByRaw(`${byNumber} desc`)
     .select(...columns);
   if (q !== undefined) query.whereRaw(containsSql('name'), [q]);
@@ -85,6 +88,7 @@ export const findVersion = async (
 ): Promise<ApiSchemaRow | undefined> =>
   tx('api_schemas')
     .where({ organization_id: organizationId, version })
+    .whereRaw(isVersion)
     .first<ApiSchemaRow | undefined>(...columns);
 
 /** The counter is on the organization, so the label of a deleted draft is never reused. */
@@ -175,8 +179,8 @@ export async function claimPublications(
 
 type Published = {
   bindings: Bindings;
-  openapi: string;
-  openapi_with_examples: string;
+  openapi: string | null;
+  openapi_with_examples: string | null;
   publication: Publication;
   published_by: string | null;
 };
@@ -234,6 +238,7 @@ export const listBoundVersions = (
 ): Promise<(Pick<ApiSchemaRow, 'version' | 'endpoints'> & { bindings: Bindings })[]> =>
   tx('api_schemas')
     .where('organization_id', organizationId)
+    .whereRaw(isVersion)
     .whereNot('status', 'draft')
     .whereNotNull('bindings')
     .select<(Pick<ApiSchemaRow, 'version' | 'endpoints'> & { bindings: Bindings })[]>(
@@ -263,6 +268,7 @@ export async function listEndpointsOfRecordType(
 ): Promise<{ id: string; version: string; endpoint: EndpointDefinition }[]> {
   const rows = await tx('api_schemas')
     .where('organization_id', organizationId)
+    .whereRaw(isVersion)
     .whereIn('status', statuses)
     .whereRaw('endpoints @> ?::jsonb', [JSON.stringify([{ recordType }])])
     .orderByRaw(`${byNumber} desc`)
@@ -283,7 +289,7 @@ export async function listVersionSources(
   const { rows } = await tx.raw<{ rows: { version: string; sources: string[] }[] }>(
     `select s.version, array_agg(distinct f ->> 'source') as sources
      from api_schemas s, jsonb_array_elements(s.endpoints) e, jsonb_array_elements(e -> 'fields') f
-     where s.organization_id = ? and s.status in ('published', 'deprecated') and e ->> 'recordType' = ? group by s.version`,
+     where s.organization_id = ? and s.${isVersion} and s.status in ('published', 'deprecated') and e ->> 'recordType' = ? group by s.version`,
     [organizationId, recordType],
   );
   return rows;

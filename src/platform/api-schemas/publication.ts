@@ -3,6 +3,7 @@
 // any process resumes one whose lease has expired.
 import type { Ctx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
+import { createId } from '../../core/id.ts';
 import { startLeaseRenewal } from '../../core/lease.ts';
 import { type Recurring, startRecurring } from '../../core/recurring.ts';
 import { isOnFormerServer } from '../../db/former-warehouse.ts';
@@ -11,14 +12,18 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
+  type Available,
+  type Bindings,
   bindDocument,
   compareVersions,
   type DefinitionProblem,
   describeVersion,
   ensureMaskSecret,
   findPredecessor,
+  isVersionLabel,
   type Proof,
   readAvailable,
+  type SchemaDocument,
   sampleExamples,
   validateDocument,
 } from '../../public/index.ts';
@@ -66,8 +71,7 @@ export async function startPublication(ctx: RequestCtx, id: string, revision: nu
     assertRevision(row, revision);
     const problems = validateDocument(parseDocument(row), available);
     if (problems.length > 0) throw notReady(problems);
-    await store.setPublication(tx, ctx.organizationId, id, revision, running('starting', 0, 1));
-    await store.leasePublication(tx, ctx.organizationId, id, leaseMs);
+    await begin(tx, ctx, id, revision);
     await store.deleteReport(tx, ctx.organizationId, id);
     await writeAudit(tx, ctx, {
       action: 'api-schema.publish',
@@ -76,9 +80,31 @@ export async function startPublication(ctx: RequestCtx, id: string, revision: nu
     });
     return apiSchemaView(await getApiSchemaRow(tx, ctx, id));
   });
-  // Otherwise the worker finishes it once the organization has been moved.
-  if (!isOnFormerServer(ctx.db, ctx.organizationId)) finishInBackground(ctx, id, ctx.principal.user.id);
+  continueInBackground(ctx, id);
   return started;
+}
+
+async function begin(tx: Tx, ctx: RequestCtx, id: string, revision: number): Promise<void> {
+  await store.setPublication(tx, ctx.organizationId, id, revision, running('starting', 0, 1));
+  await store.leasePublication(tx, ctx.organizationId, id, leaseMs);
+}
+
+/** Works on a publication that has begun; on a former server, the worker does once the organization has been moved. */
+export function continueInBackground(ctx: RequestCtx, id: string): void {
+  if (!isOnFormerServer(ctx.db, ctx.organizationId)) void finishInBackground(ctx, id, ctx.principal.user.id);
+}
+
+/** Begins to publish a document of the portal; call `continueInBackground` after the commit. Returns its id. */
+export async function beginDocument(
+  tx: Tx,
+  ctx: RequestCtx,
+  { label, endpoints }: { readonly label: string; readonly endpoints: SchemaDocument['endpoints'] },
+): Promise<string> {
+  const id = createId();
+  const row = { id, version: label, name: '', notes: '', endpoints, created_by: ctx.principal.user.id };
+  await store.insertSchema(tx, ctx.organizationId, row);
+  await begin(tx, ctx, id, 1);
+  return id;
 }
 
 /**
@@ -146,17 +172,32 @@ async function goLive(
   const { id, version, name, notes } = row;
   const serverUrl = ctx.settings.publicUrl;
   const described = { ...content, version, name, notes, draft: false, serverUrl };
+  const isVersion = isVersionLabel(version);
   await ensureMaskSecret(tx, ctx, content.endpoints);
-  const warnings = await warnOfTaggedFields(tx, ctx.organizationId, row);
+  const warnings = isVersion ? await warnOfTaggedFields(tx, ctx.organizationId, row) : [];
   const progress = { step: 'live', done: 1, total: 1, estimatedSecondsLeft: null };
   const publication: Publication = { status: 'succeeded', progress, problems: [], proof, warnings };
   await store.markPublished(tx, ctx.organizationId, id, {
     bindings: content.bindings,
-    openapi: describeVersion({ ...described, examples: {} }),
-    openapi_with_examples: describeVersion(described),
+    openapi: isVersion ? describeVersion({ ...described, examples: {} }) : null,
+    openapi_with_examples: isVersion ? describeVersion(described) : null,
     publication,
     published_by: publishedBy,
   });
+}
+
+/** Enters what the version shows, and takes examples from its records. */
+async function prepareVersion(
+  ctx: TenantCtx,
+  version: string,
+  document: SchemaDocument,
+  bindings: Bindings,
+  available: Available,
+): Promise<NonNullable<Content['examples']>> {
+  // Before it goes live, so that no change of what it shows goes without a number. Harmless when it is not
+  // published after all.
+  await enterVersions(ctx, [{ version, endpoints: document.endpoints, bindings }]);
+  return sampleExamples(ctx, document, bindings, available);
 }
 
 async function publishDraft(
@@ -169,17 +210,15 @@ async function publishDraft(
   const available = await readAvailable(ctx);
   const document = parseDocument(row);
   const bindings = bindDocument(document, available);
-  // Before it goes live, so that no change of what it shows goes without a number. Harmless when it is not
-  // published after all.
-  await enterVersions(ctx, [{ version: row.version, endpoints: document.endpoints, bindings }]);
-  const examples = await sampleExamples(ctx, document, bindings, available);
+  const isVersion = isVersionLabel(row.version);
+  const examples = isVersion ? await prepareVersion(ctx, row.version, document, bindings, available) : {};
   await inTransaction(ctx, async (tx) => {
     const current = await store.findSchema(tx, ctx.organizationId, id, true);
     if (current === undefined || !isRunning(current) || current.revision !== revision) return;
     const summary = summarizeProof(proof, row.endpoints, ctx.settings.proof.warnMs);
     const tooSlow = findTooSlowReads(proof, row.endpoints, ctx.settings.readTimeoutMs);
     const unready = validateDocument(document, available);
-    const previous = (await findPredecessor(tx, ctx.organizationId, row.version)) ?? null;
+    const previous = (isVersion && (await findPredecessor(tx, ctx.organizationId, row.version))) || null;
     const changes =
       previous === null || unready.length > 0 ? [] : compareVersions(previous, { ...document, bindings });
     const { pairs, records } = proof;

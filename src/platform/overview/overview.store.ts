@@ -74,7 +74,7 @@ export async function listVersions(tx: Tx, organizationId: string): Promise<Vers
      from api_schemas s cross join lateral (
        select count(distinct api_key_id)::int as callers, coalesce(sum(succeeded + not_modified), 0)::text as requests from api_key_usage
        where organization_id = s.organization_id and version = s.version and ${lastWeek} and succeeded + not_modified > 0) u
-     where s.organization_id = ? and s.status <> 'retired' order by substr(s.version, 2)::int desc`,
+     where s.organization_id = ? and s.version like 'v%' and s.status <> 'retired' order by substr(s.version, 2)::int desc`,
     [organizationId],
   );
   return rows;
@@ -172,7 +172,7 @@ export const listFailedDomains = (tx: Tx, organizationId: string): Promise<Domai
 export type StepsRow = { published: boolean; key_used: boolean };
 export async function readSteps(tx: Tx, organizationId: string): Promise<StepsRow> {
   const { rows } = await tx.raw<Rows<StepsRow>>(
-    `select exists (select from api_schemas s where s.organization_id = :organizationId and s.status <> 'draft') as published,
+    `select exists (select from api_schemas s where s.organization_id = :organizationId and s.version like 'v%' and s.status <> 'draft') as published,
        exists (select from api_key_usage u where u.organization_id = :organizationId) as key_used`,
     { organizationId },
   );

@@ -16,7 +16,7 @@ import { readSummaryBasis } from '../version/available.ts';
 import type { OutputField, ReadableEndpoint, SummaryBasis } from '../version/compile.ts';
 import {
   assertNotRetired,
-  getPublishedVersion,
+  getPublishedDocument,
   type KnownVersions,
   notFoundError,
 } from '../version/published.ts';
@@ -34,7 +34,7 @@ import {
 
 export type VersionSources = KnownVersions & ExportSources & MaskSources;
 
-/** `query`: the parameters as the caller wrote them; a repeated one has several values. */
+/** `version`: a label that no request names. `query`: the parameters as the caller wrote them; a repeated one has several values. */
 export type VersionQuery = {
   readonly version: string;
   readonly resource: string;
@@ -98,7 +98,7 @@ async function findEndpoint(
   { version, resource, reads }: VersionQuery,
 ): Promise<ReadableEndpoint> {
   assertScopes(reads, version, resource);
-  const state = await getPublishedVersion(sources, tenant, version);
+  const state = await getPublishedDocument(sources, tenant, version);
   const endpoint = (await sources.content.loadCompiled(tenant, state)).endpoints.get(resource);
   if (endpoint === undefined) throw notFoundError();
   assertNotRetired(state);

@@ -32,11 +32,23 @@ export function assertPublished({ status }: VersionState): void {
  * A version that was ever published, also a retired one. Rejects with 404 when there is none of that label.
  */
 export async function getPublishedVersion(
-  { versions }: Pick<KnownVersions, 'versions'>,
+  known: Pick<KnownVersions, 'versions'>,
   tenant: Pick<TenantCtx, 'db' | 'organizationId'>,
   version: string,
 ): Promise<VersionState> {
   if (!isVersionLabel(version)) throw notFoundError();
+  return getPublishedDocument(known, tenant, version);
+}
+
+/**
+ * The same of a version or a document of the portal, for labels that no request names. Rejects with 404 when there is
+ * none of that label.
+ */
+export async function getPublishedDocument(
+  { versions }: Pick<KnownVersions, 'versions'>,
+  tenant: Pick<TenantCtx, 'db' | 'organizationId'>,
+  version: string,
+): Promise<VersionState> {
   const state = await versions.load(versionKey(tenant, version), () => findVersionState(tenant, version));
   if (state === undefined) throw notFoundError();
   assertPublished(state);

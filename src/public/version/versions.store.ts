@@ -51,7 +51,7 @@ export async function findVersionState(
       `select s.id, ${contentIdSql} as content_id, s.version, s.status, s.sunset_at, s.deprecated_at, n.version as successor_version, n.resources as successor_resources
      from api_schemas s left join lateral (
        select p.version, jsonb_path_query_array(p.endpoints, '$[*].name') as resources from api_schemas p
-       where p.organization_id = s.organization_id and p.status = 'published'
+       where p.organization_id = s.organization_id and p.version like 'v%' and p.status = 'published'
          and (length(p.version), p.version) > (length(s.version), s.version) order by length(p.version) desc, p.version desc limit 1
      ) n on s.status = 'deprecated'
      where s.organization_id = ? and s.version = ?
@@ -154,6 +154,7 @@ export const findLive = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>): Promise
   inTransaction(ctx, (tx) =>
     tx('api_schemas')
       .where('organization_id', ctx.organizationId)
+      .whereLike('version', 'v%')
       .whereIn('status', ['published', 'deprecated'])
       .orderByRaw('length(version), version')
       .select<LiveRow[]>(
@@ -197,6 +198,7 @@ export const findPredecessor = async (
 ): Promise<PredecessorRow | undefined> =>
   tx('api_schemas')
     .where('organization_id', organizationId)
+    .whereLike('version', 'v%')
     .whereNot('status', 'draft')
     .whereRaw('(length(version), version) < (?, ?)', [version.length, version])
     .orderByRaw('length(version) desc, version desc')

@@ -16,6 +16,32 @@ const noThingMapping = ({ sql, organization }: Fixture) =>
 const ofMapping = byId((fixture) =>
   insertRow(fixture, 'portal_field_mappings', { record_type: `gone ${fixture.next()}`, fields: '[]' }),
 );
+/** The portal's settings, whose document is held by another process. */
+async function beingPrepared(fixture: Fixture): Promise<void> {
+  const { organization, sql } = fixture;
+  const ofOrganization = { organization_id: organization.id };
+  const [last] = await sql((tx) => tx('portal_access').where(ofOrganization).max('revision as revision'));
+  const revision = Number(last?.['revision'] ?? 0) + 1;
+  const settings = {
+    ...{ enabled: true, people: [], records: [], includeChildren: false, signInLifetimeDays: 14 },
+    ...{ languages: ['en'], defaultLanguage: 'en' },
+  };
+  const progress = { step: 'starting', done: 0, total: 1 };
+  await insertRow(fixture, 'api_schemas', {
+    version: `p${revision}`,
+    created_by: createId(),
+    publication: JSON.stringify({ status: 'running', progress, problems: [] }),
+    publication_lease_until: '2099-01-01T00:00:00Z',
+  });
+  await sql((tx) =>
+    tx('portal_access').insert({
+      ...ofOrganization,
+      revision,
+      settings: JSON.stringify(settings),
+      document: `p${revision}`,
+    }),
+  );
+}
 const makePage = (fixture: Fixture, ...blocks: object[]): Promise<string> =>
   insertRow(fixture, 'portal_pages', {
     slug: `page-${fixture.next()}`,
@@ -79,6 +105,19 @@ const texts = {
 export const portalBuilders: BuilderGroup = {
   ...(viewBuilders.setUp !== undefined && { setUp: viewBuilders.setUp }),
   builders: {
+    getPortalAccess: { build: () => ({}) },
+    putPortalAccess: {
+      build: () => ({ body: { enabled: false, people: [], records: [] } }),
+      // What enabled settings must name is tested with those that do.
+      fields: { 'body.enabled': fc.constant(false), 'body.revision': asBuilt },
+    },
+    cancelPortalPreparation: {
+      build: async (fixture) => {
+        await beingPrepared(fixture);
+        return {};
+      },
+      alone: true,
+    },
     listFieldMappings: { build: () => ({ query: { recordType: 'thing' } }) },
     createFieldMapping: {
       build: async (fixture) => {

@@ -1,0 +1,182 @@
+// Compiles the settings of the portal into a document of the read engine, which is validated, proved, indexed
+// and read as a version of the public interface is. Pure.
+import {
+  type Available,
+  type EndpointDefinition,
+  isListType,
+  type SchemaDocument,
+  toSource,
+} from '../../public/index.ts';
+import { type Meaning, meanings, type PortalSettings } from './access.schemas.ts';
+
+type People = PortalSettings['people'][number];
+type Records = PortalSettings['records'][number];
+type Column = Available[string]['columns'][number];
+
+/** The names of the endpoints: of people by their place in the settings, of records by their record type. */
+export const peopleEndpoint = (index: number): string => `people-${index + 1}`;
+export const recordsEndpoint = (recordType: string): string =>
+  `r-${recordType.toLowerCase().replaceAll(/[^a-z0-9-]/g, '-')}`.slice(0, 63);
+export const customersEndpoint = 'customers';
+
+/** The fields that hold an address and a customer's id. */
+export const emailName = 'email';
+export const customerName = 'customer';
+export const parentName = 'parent';
+
+const isUsable = ({ state, type }: Column): boolean =>
+  state !== 'vanished' && state !== 'replaced' && state !== 'loading' && !isListType(type);
+
+const listColumns = (available: Available, recordType: string): Column[] =>
+  Object.hasOwn(available, recordType) ? (available[recordType]?.columns ?? []).filter(isUsable) : [];
+
+type Field = EndpointDefinition['fields'][number];
+const field = (name: string, source: string, more: Partial<Field> = {}): Field => ({
+  name,
+  source,
+  description: '',
+  ...more,
+});
+
+/** Fields by source: one source is one field, scopable when any use needs that. */
+function createFields() {
+  const bySource = new Map<string, Field>();
+  return {
+    add(name: string, source: string, more: Partial<Field> = {}): string {
+      const known = bySource.get(source);
+      bySource.set(source, { ...field(known?.name ?? name, source), ...known, ...more });
+      return known?.name ?? name;
+    },
+    has: (source: string): boolean => bySource.has(source),
+    list: (): Field[] => [...bySource.values()],
+  };
+}
+
+const endpoint = (
+  name: string,
+  recordType: string,
+  more: Pick<EndpointDefinition, 'fields'> & Partial<EndpointDefinition>,
+): EndpointDefinition => ({
+  name,
+  recordType,
+  description: '',
+  filters: [],
+  sorts: [],
+  defaultSort: null,
+  maxPageSize: 1_000,
+  ...more,
+});
+
+/** `id` is no field: every endpoint has it. */
+const addConditions = (fields: ReturnType<typeof createFields>, conditions: People['conditions']): void => {
+  for (const [index, { field: source }] of conditions.entries())
+    if (source !== 'id') fields.add(`condition${index + 1}`, source, { scopable: true });
+};
+
+/** An index on the folded text finds candidates; whether one holds the address is decided exactly afterwards. */
+function peopleOf(
+  { recordType, emailField, customerField, conditions }: People,
+  index: number,
+): EndpointDefinition {
+  const fields = createFields();
+  const email = fields.add(emailName, emailField);
+  if (customerField !== 'id') fields.add(customerName, customerField);
+  addConditions(fields, conditions);
+  return endpoint(peopleEndpoint(index), recordType, {
+    fields: fields.list(),
+    filters: [{ field: email, operators: ['contains'] }],
+  });
+}
+
+const filtersByMeaning: Readonly<Partial<Record<Meaning, readonly string[]>>> = {
+  number: ['eq'],
+  date: ['gte', 'lte'],
+  dueDate: ['gte', 'lte', 'before', 'null'],
+  amountDue: ['gt'],
+  status: ['eq', 'not'],
+};
+const sortedMeanings: readonly Meaning[] = ['date', 'dueDate', 'amount', 'amountDue'];
+
+function recordsOf(
+  { recordType, customerField, fields: named, conditions }: Records,
+  available: Available,
+): EndpointDefinition {
+  const fields = createFields();
+  if (customerField !== 'id') fields.add(customerName, customerField, { scopable: true });
+  const names = new Map<Meaning, string>();
+  for (const meaning of meanings) {
+    const source = named[meaning];
+    if (source !== undefined) names.set(meaning, fields.add(meaning, source));
+  }
+  addConditions(fields, conditions);
+  const columns = listColumns(available, recordType);
+  for (const [index, column] of columns.entries()) addColumn(fields, `field${index + 1}`, column);
+  const of = (wanted: readonly Meaning[]): string[] => wanted.flatMap((meaning) => names.get(meaning) ?? []);
+  const [date, amounts] = [names.get('date'), of(['amount', 'amountDue'])];
+  return endpoint(recordsEndpoint(recordType), recordType, {
+    fields: fields.list(),
+    filters: Object.entries(filtersByMeaning).flatMap(([meaning, operators]) => {
+      const name = names.get(meaning as Meaning);
+      return name === undefined
+        ? []
+        : [{ field: name, operators: operators as EndpointDefinition['filters'][number]['operators'] }];
+    }),
+    sorts: of(sortedMeanings),
+    defaultSort: date === undefined ? null : { field: date, order: 'desc' },
+    ...(amounts.length > 0 && {
+      aggregates: amounts.map((name) => ({ field: name, functions: ['sum' as const] })),
+    }),
+    ...(names.has('currency') && { groups: of(['currency']) }),
+    ...(names.has('number') && { search: of(['number']) }),
+  });
+}
+
+function addColumn(fields: ReturnType<typeof createFields>, name: string, column: Column): void {
+  const source = toSource(column);
+  if (fields.has(source)) return;
+  if (column.part !== 'lines') fields.add(name, source);
+  else if (column.lineFields !== null && column.lineFields.length > 0)
+    fields.add('lines', source, {
+      fields: column.lineFields.map((line, index) => ({
+        name: `field${index + 1}`,
+        source: line.name,
+        description: '',
+      })),
+    });
+}
+
+/** The record type of the customers: that whose own id is one, or that to which a customer field refers. */
+export function findCustomerType(
+  { people, records }: PortalSettings,
+  available: Available,
+): string | undefined {
+  const own = people.find(({ customerField }) => customerField === 'id')?.recordType;
+  if (own !== undefined) return own;
+  return [...people, ...records]
+    .map(({ recordType, customerField }) => available[recordType]?.targets?.[customerField])
+    .find((target) => target !== undefined && Object.hasOwn(available, target));
+}
+
+function customersOf(recordType: string, available: Available): EndpointDefinition {
+  const fields = createFields();
+  const columns = listColumns(available, recordType);
+  const hasParent = columns.some((column) => toSource(column) === 'parent');
+  if (hasParent) fields.add(parentName, 'parent', { scopable: true });
+  for (const [index, column] of columns.entries()) addColumn(fields, `field${index + 1}`, column);
+  return endpoint(customersEndpoint, recordType, {
+    fields: fields.list(),
+    ...(hasParent && { filters: [{ field: parentName, operators: ['eq'] }] }),
+  });
+}
+
+/** Names and types are checked by `validateDocument`, whose paths `toSettingsPath` translates. */
+export function toDocument(settings: PortalSettings, available: Available): SchemaDocument {
+  const customerType = findCustomerType(settings, available);
+  return {
+    endpoints: [
+      ...settings.people.map(peopleOf),
+      ...settings.records.map((records) => recordsOf(records, available)),
+      ...(customerType === undefined ? [] : [customersOf(customerType, available)]),
+    ],
+  };
+}

@@ -1,0 +1,86 @@
+// Whom the portal knows, and which records it shows them.
+import { z } from 'zod';
+import { Instant, Problem } from '../../http/fields.ts';
+import { Publication } from '../api-schemas/api-schemas.schemas.ts';
+
+const recordType = z.string().min(1).max(200);
+const field = z
+  .string()
+  .min(1)
+  .max(200)
+  .describe('A field of the record type, or `<field>.name` for its label');
+
+const Condition = z.strictObject({
+  field,
+  in: z.array(z.string().max(1_000)).min(1).max(100).describe('The field equals one of these'),
+});
+const conditions = z
+  .array(Condition)
+  .max(10)
+  .default([])
+  .describe('All of them must hold; records with a null do not match');
+
+const People = z.strictObject({
+  recordType: recordType.describe('Customers or their contacts'),
+  emailField: field.describe('Holds one address or several'),
+  customerField: field
+    .describe("Holds the customer's id: `id` where the records are the customers")
+    .default('id'),
+  conditions,
+});
+
+export const recordRoles = ['invoice', 'credit', 'payment', 'refund', 'journal', 'other'] as const;
+export const meanings = ['number', 'date', 'dueDate', 'amount', 'amountDue', 'currency', 'status'] as const;
+export type Meaning = (typeof meanings)[number];
+const Meanings = z.strictObject(
+  Object.fromEntries(meanings.map((name) => [name, field.optional()])) as Record<
+    Meaning,
+    z.ZodOptional<typeof field>
+  >,
+);
+
+const ShownRecords = z.strictObject({
+  recordType,
+  customerField: field.describe("Holds the customer's id"),
+  role: z.enum(recordRoles).describe('What the records are in the account of a customer'),
+  fields: Meanings.describe('What the fields mean; a page whose fields are not named is not offered'),
+  conditions,
+});
+
+export const languages = ['en', 'de', 'fr', 'es', 'nl'] as const;
+
+export const PortalAccessInput = z.strictObject({
+  enabled: z.boolean(),
+  people: z.array(People).max(10),
+  records: z.array(ShownRecords).max(40),
+  includeChildren: z
+    .boolean()
+    .default(false)
+    .describe('Whether visitors also see the records of customers below theirs, at most 100'),
+  signInLifetimeDays: z.int().min(1).max(90).default(14),
+  languages: z
+    .array(z.enum(languages))
+    .min(1)
+    .max(languages.length)
+    .default([...languages]),
+  defaultLanguage: z.enum(languages).default('en'),
+  revision: z.int().min(0).optional().describe('Rejects the update unless this is the current revision'),
+});
+export type PortalAccessInput = z.output<typeof PortalAccessInput>;
+export type PortalSettings = Omit<PortalAccessInput, 'revision'>;
+/** As they are stored: with the record type of the customers, where it is synced. */
+export type StoredSettings = PortalSettings & { readonly customerType?: string };
+
+export const PortalAccess = PortalAccessInput.omit({ revision: true })
+  .extend({
+    revision: z.int().describe('0 for a proposal: nothing was saved yet'),
+    status: z
+      .enum(['off', 'preparing', 'failed', 'on'])
+      .describe(
+        '`preparing`: indexes are built and reads are tried; until they are, visitors see what was ready before. `failed`: see `publication`',
+      ),
+    publication: Publication.nullable().describe('How far the preparation is, and why it failed'),
+    problems: z.array(Problem).describe('Names that are no longer synced'),
+    updatedAt: Instant.nullable(),
+  })
+  .meta({ id: 'PortalAccess' });
