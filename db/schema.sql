@@ -1055,6 +1055,25 @@ create policy own_organization on portal_templates for all to public using (orga
 create policy owner_sees_all on portal_templates for all to portal_owner using (true);
 grant delete, insert, select, update on portal_templates to portal_service;
 
+-- What the ERP does not know of visitors of the portal. customers: ids of customers by hand, besides those that the ERP names.
+create table portal_visitors (
+  id uuid not null,
+  organization_id uuid not null,
+  email text not null,
+  customers text[] default '{}'::text[] not null,
+  blocked boolean default false not null,
+  last_sign_in_at timestamp with time zone,
+  created_at timestamp with time zone default now() not null,
+  constraint portal_visitors_pkey PRIMARY KEY (id),
+  constraint visitor_email_is_unique UNIQUE (organization_id, email),
+  constraint portal_visitors_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+alter table portal_visitors enable row level security;
+alter table portal_visitors force row level security;
+create policy own_organization on portal_visitors for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on portal_visitors for all to portal_owner using (true);
+grant delete, insert, select, update on portal_visitors to portal_service;
+
 -- The last proof of each version: every read that was tried, and the differences from the version before.
 create table publication_reports (
   api_schema_id uuid not null,

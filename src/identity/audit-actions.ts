@@ -113,6 +113,9 @@ const sentences = {
   portal: {
     'portal.update-access': 'changed whom the portal knows and what it shows',
     'portal.cancel-preparation': 'cancelled the preparation of the portal',
+    'portal.create-visitor': 'made an entry of a visitor of the portal{ of }',
+    'portal.update-visitor': 'changed the entry of a visitor of the portal{ of }',
+    'portal.delete-visitor': 'deleted the entry of a visitor of the portal{ of }',
     'portal.create-mapping': 'created the field mapping{ of }',
     'portal.update-mapping': 'changed the field mapping{ of }',
     'portal.delete-mapping': 'deleted the field mapping{ of }',

@@ -30,6 +30,7 @@ import { fieldMappingRoutes } from './portal/field-mappings.routes.ts';
 import { pageRoutes } from './portal/pages.routes.ts';
 import { sidebarRoutes } from './portal/sidebar.routes.ts';
 import { templateRoutes } from './portal/templates.routes.ts';
+import { visitorRoutes } from './portal/visitors.routes.ts';
 import { queryRoutes } from './queries/queries.routes.ts';
 import { permissionRoutes, roleRoutes } from './roles/roles.routes.ts';
 import { subscriptionRoutes } from './subscriptions/subscriptions.routes.ts';
@@ -85,6 +86,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...conversationRoutes,
   ...payRoutes,
   ...accessRoutes,
+  ...visitorRoutes,
   ...fieldMappingRoutes,
   ...sidebarRoutes,
   ...pageRoutes,

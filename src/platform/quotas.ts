@@ -23,6 +23,7 @@ const countedRows: Readonly<Record<QuotaKind, string>> = {
   pages: 'portal_pages where true',
   templates: 'portal_templates where true',
   fieldMappings: 'portal_field_mappings where true',
+  visitors: 'portal_visitors where true',
   checkouts: "pay_payments where status in ('PENDING', 'PROCESSING')",
 };
 

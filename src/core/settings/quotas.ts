@@ -20,6 +20,7 @@ export const defaultQuotas = {
   pages: 1_000,
   templates: 1_000,
   fieldMappings: 500,
+  visitors: 200_000,
   checkouts: 10_000,
 };
 export type QuotaKind = keyof typeof defaultQuotas;

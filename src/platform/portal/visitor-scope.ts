@@ -18,6 +18,7 @@ import {
   peopleEndpoint,
   recordsEndpoint,
 } from './access-document.ts';
+import { findVisitor } from './visitors.store.ts';
 
 export type PortalCtx = ReadingCtx & TenantCtx;
 /** The portal of an organization as it is served. */
@@ -96,12 +97,14 @@ function spellings(address: string): string[] {
 }
 
 /**
- * The ids of the customers whose people have this address now, in no order; `address` is as `normalizeEmail`
+ * The ids of the customers whose people have this address now, and of those by hand, in no order; none for a blocked one; `address` is as `normalizeEmail`
  * writes it. Searching finds candidates, and comparing every letter decides. Rejects with 503 while the ERP
  * doesn't deliver a field on which this depends.
  */
 export async function findCustomers(ctx: PortalCtx, portal: Portal, address: string): Promise<string[]> {
-  const found = new Set<string>();
+  const entry = await inTransaction(ctx, (tx) => findVisitor(tx, ctx.organizationId, { email: address }));
+  if (entry?.blocked === true) return [];
+  const found = new Set<string>(entry?.customers);
   for (const [index, { recordType, customerField, conditions }] of portal.settings.people.entries()) {
     const resource = peopleEndpoint(index);
     const reads = accessTo([{ name: resource, recordType, conditions: toRowConditions(conditions) }]);

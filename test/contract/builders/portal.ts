@@ -42,6 +42,9 @@ async function beingPrepared(fixture: Fixture): Promise<void> {
     }),
   );
 }
+const ofVisitor = byId((fixture) =>
+  insertRow(fixture, 'portal_visitors', { email: `${fixture.next()}@people.example` }),
+);
 const makePage = (fixture: Fixture, ...blocks: object[]): Promise<string> =>
   insertRow(fixture, 'portal_pages', {
     slug: `page-${fixture.next()}`,
@@ -118,6 +121,17 @@ export const portalBuilders: BuilderGroup = {
       },
       alone: true,
     },
+    listPortalVisitors: { build: () => ({ query: { q: 'ada' } }) },
+    createPortalVisitor: {
+      build: ({ next }) => ({ body: { email: `ada${next()}@people.example`, customers: ['1'] } }),
+      fields: { 'body.email': fc.uuid().map((name) => `${name}@people.example`) },
+      repeatable: true,
+    },
+    getPortalVisitor: { build: ofVisitor },
+    updatePortalVisitor: {
+      build: async (fixture) => ({ ...(await ofVisitor(fixture)), body: { blocked: true } }),
+    },
+    deletePortalVisitor: { build: ofVisitor },
     listFieldMappings: { build: () => ({ query: { recordType: 'thing' } }) },
     createFieldMapping: {
       build: async (fixture) => {

@@ -158,6 +158,22 @@ describe('a portal that is ready', () => {
     await loadRecords(org.ctx, org.id, 'contact', contactTypes, contacts);
   });
 
+  it('adds customers by hand, and shows nothing to a blocked address', async () => {
+    const made = await api('post', '/portal/visitors', { email: ' Ada@People.example', customers: ['5'] });
+    expect([made.status, made.body.email]).toEqual([201, 'ada@people.example']);
+    expect(await customersOf('ada@people.example')).toEqual(['1', '3', '5']);
+    expect(await refusal(api('post', '/portal/visitors', { email: 'ada@people.example' }))).toEqual([
+      422,
+      'taken',
+    ]);
+    await api('patch', `/portal/visitors/${made.body.id}`, { blocked: true });
+    expect(await customersOf('ada@people.example')).toEqual([]);
+    expect((await api('get', '/portal/visitors?blocked=true&q=ADA')).body.data).toHaveLength(1);
+    expect((await api('delete', `/portal/visitors/${made.body.id}`)).status).toBe(204);
+    expect(await customersOf('ada@people.example')).toEqual(['1', '3']);
+    expect((await api('post', '/portal/visitors', { email: 'nobody' })).status).toBe(422);
+  });
+
   it('refuses everyone while the ERP does not deliver what decides about access', async () => {
     const setStale = (stale: object | null) =>
       org.ctx.db.data.query(

@@ -1,5 +1,6 @@
-// Whom and what the portal of an organization shows, as it was saved each time, and the document that this compiles to:
-// a row of api_schemas whose label begins with "p". The versions of the public interface are those with "v".
+// The portal of an organization: whom and what it shows, as it was saved each time, and what the ERP doesn't know of its
+// visitors. Settings compile to a row of api_schemas whose label begins with "p"; the versions of the public interface
+// are those with "v".
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {
@@ -24,6 +25,22 @@ alter table portal_access force row level security;
 create policy own_organization on portal_access using (organization_id = (select current_organization()));
 create policy owner_sees_all on portal_access to portal_owner using (true);
 grant select, insert, update, delete on portal_access to portal_service;
+create table portal_visitors (
+  id uuid primary key,
+  organization_id uuid not null references organizations on delete cascade,
+  email text not null,
+  customers text[] not null default '{}',
+  blocked boolean not null default false,
+  last_sign_in_at timestamptz,
+  created_at timestamptz not null default now(),
+  constraint visitor_email_is_unique unique (organization_id, email)
+);
+comment on table portal_visitors is 'What the ERP does not know of visitors of the portal. customers: ids of customers by hand, besides those that the ERP names.';
+alter table portal_visitors enable row level security;
+alter table portal_visitors force row level security;
+create policy own_organization on portal_visitors using (organization_id = (select current_organization()));
+create policy owner_sees_all on portal_visitors to portal_owner using (true);
+grant select, insert, update, delete on portal_visitors to portal_service;
 reset role`);
 }
 

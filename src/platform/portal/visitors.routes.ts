@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { IdParams, queryBoolean } from '../../http/fields.ts';
+import { createPageSchema, pageFields } from '../../http/page.ts';
+import { defineRoute } from '../../http/route/define.ts';
+import { NewVisitor, Visitor, VisitorPatch } from './visitors.schemas.ts';
+import * as service from './visitors.service.ts';
+
+const group = 'Portal Config';
+
+export const visitorRoutes = [
+  defineRoute({
+    id: 'listPortalVisitors',
+    group,
+    method: 'GET',
+    path: '/portal/visitors',
+    permission: 'portal:read',
+    summary: 'List visitors',
+    description:
+      'Newest first: addresses with customers by hand, blocked ones, and those that signed in. Everyone whose address the ERP has is a ' +
+      'visitor, also without an entry here. `q` searches in addresses.',
+    query: z.strictObject({
+      ...pageFields,
+      q: z.string().min(1).max(120).optional(),
+      blocked: queryBoolean.optional(),
+    }),
+    response: createPageSchema(Visitor),
+    handler: (ctx, { query: { q, blocked, ...page } }) => service.listVisitors(ctx, page, { q, blocked }),
+  }),
+  defineRoute({
+    id: 'createPortalVisitor',
+    group,
+    method: 'POST',
+    path: '/portal/visitors',
+    permission: 'portal:create',
+    summary: 'Create a visitor',
+    description:
+      'Gives an address customers that the ERP does not name for it, such as those of an accountant, or blocks it.',
+    body: NewVisitor,
+    example: { email: 'ada@accountants.example', customers: ['1042', '1043'] },
+    response: Visitor,
+    status: 201,
+    handler: (ctx, { body }) => service.createVisitor(ctx, body),
+  }),
+  defineRoute({
+    id: 'getPortalVisitor',
+    group,
+    method: 'GET',
+    path: '/portal/visitors/{id}',
+    permission: 'portal:read',
+    summary: 'Retrieve a visitor',
+    params: IdParams,
+    response: Visitor,
+    handler: (ctx, { params }) => service.getVisitor(ctx, params.id),
+  }),
+  defineRoute({
+    id: 'updatePortalVisitor',
+    group,
+    method: 'PATCH',
+    path: '/portal/visitors/{id}',
+    permission: 'portal:update',
+    summary: 'Update a visitor',
+    description: '`customers` replaces all customers by hand. A block takes effect with the next request.',
+    params: IdParams,
+    body: VisitorPatch,
+    example: { blocked: true },
+    response: Visitor,
+    handler: (ctx, { params, body }) => service.updateVisitor(ctx, params.id, body),
+  }),
+  defineRoute({
+    id: 'deletePortalVisitor',
+    group,
+    method: 'DELETE',
+    path: '/portal/visitors/{id}',
+    permission: 'portal:delete',
+    summary: 'Delete a visitor',
+    description: 'Forgets the customers by hand and the block. An address that the ERP has stays a visitor.',
+    params: IdParams,
+    handler: (ctx, { params }) => service.deleteVisitor(ctx, params.id),
+  }),
+];

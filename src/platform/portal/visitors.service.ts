@@ -1,0 +1,81 @@
+// Visitors of the portal of whom something is known that the ERP doesn't know: customers by hand, a block, and when
+// they last signed in. Everyone else whom the ERP names is a visitor without a row.
+import type { RequestCtx } from '../../core/ctx.ts';
+import { invalid, notFound } from '../../core/errors.ts';
+import { createId } from '../../core/id.ts';
+import { violatesConstraint } from '../../db/pg-errors.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { instant, instantOrNull } from '../../http/fields.ts';
+import { type PageQuery, toPage } from '../../http/page.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
+import { assertQuota } from '../quotas.ts';
+import type { NewVisitor, VisitorPatch } from './visitors.schemas.ts';
+import * as store from './visitors.store.ts';
+
+const view = ({ id, email, customers, blocked, ...row }: store.VisitorRow) => ({
+  ...{ id, email, customers, blocked },
+  lastSignInAt: instantOrNull(row.last_sign_in_at),
+  createdAt: instant(row.created_at),
+});
+
+async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.VisitorRow> {
+  const row = await store.findVisitor(tx, ctx.organizationId, { id });
+  if (row === undefined) throw notFound('Visitor');
+  return row;
+}
+
+export const listVisitors = (ctx: RequestCtx, page: PageQuery, filter: store.VisitorFilter) =>
+  inTransaction(ctx, async (tx) => {
+    const { rows, total } = await store.listVisitors(tx, ctx.organizationId, page, filter);
+    return toPage(rows.map(view), total, page);
+  });
+
+/** Throws 404 for an unknown visitor. */
+export const getVisitor = (ctx: RequestCtx, id: string) =>
+  inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
+
+/** Throws 422 `taken` for an address that has an entry, or at the quota. */
+export const createVisitor = (ctx: RequestCtx, visitor: NewVisitor) =>
+  inTransaction(ctx, async (tx) => {
+    const id = createId();
+    await assertQuota(tx, ctx, 'visitors');
+    await store.insertVisitor(tx, ctx.organizationId, { id, ...visitor });
+    await writeAudit(tx, ctx, {
+      action: 'portal.create-visitor',
+      target: { type: 'portal-visitor', id },
+      changes: visitor,
+    });
+    return view(await getRow(tx, ctx, id));
+  }).catch((error: unknown) => {
+    if (!violatesConstraint(error, 'visitor_email_is_unique')) throw error;
+    throw invalid('The address has an entry already', [
+      { path: 'email', code: 'taken', message: 'There is an entry of this address: change that one' },
+    ]);
+  });
+
+/** Throws 404 for an unknown visitor. */
+export const updateVisitor = (ctx: RequestCtx, id: string, change: VisitorPatch) =>
+  inTransaction(ctx, async (tx) => {
+    const { email } = await getRow(tx, ctx, id);
+    const { customers, blocked } = change;
+    const given = { ...(customers && { customers }), ...(blocked !== undefined && { blocked }) };
+    if (Object.keys(given).length > 0) await store.updateVisitor(tx, ctx.organizationId, id, given);
+    await writeAudit(tx, ctx, {
+      action: 'portal.update-visitor',
+      target: { type: 'portal-visitor', id },
+      changes: { email, ...given },
+    });
+    return view(await getRow(tx, ctx, id));
+  });
+
+/** Throws 404 for an unknown visitor. */
+export const deleteVisitor = (ctx: RequestCtx, id: string): Promise<void> =>
+  inTransaction(ctx, async (tx) => {
+    const { email } = await getRow(tx, ctx, id);
+    await store.deleteVisitor(tx, ctx.organizationId, id);
+    await writeAudit(tx, ctx, {
+      action: 'portal.delete-visitor',
+      target: { type: 'portal-visitor', id },
+      changes: { email },
+    });
+  });

@@ -1,0 +1,57 @@
+// Rows of portal_visitors.
+import { readPage } from '../../db/page.ts';
+import type { Tx } from '../../db/transaction.ts';
+import type { PageQuery } from '../../http/page.ts';
+
+export type VisitorRow = {
+  id: string;
+  email: string;
+  customers: string[];
+  blocked: boolean;
+  last_sign_in_at: Date | null;
+  created_at: Date;
+};
+const columns = ['id', 'email', 'customers', 'blocked', 'last_sign_in_at', 'created_at'] as const;
+
+export type VisitorFilter = { readonly q?: string | undefined; readonly blocked?: boolean | undefined };
+
+export function listVisitors(tx: Tx, organizationId: string, page: PageQuery, { q, blocked }: VisitorFilter) {
+  const query = tx('portal_visitors')
+    .where('organization_id', organizationId)
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+    .select(...columns);
+  if (q !== undefined) query.whereRaw('strpos(email, lower(?)) > 0', [q]);
+  if (blocked !== undefined) query.where({ blocked });
+  return readPage<VisitorRow>(query, page);
+}
+
+const ofOrganization = (tx: Tx, organizationId: string) =>
+  tx('portal_visitors').where('organization_id', organizationId);
+
+export const findVisitor = async (
+  tx: Tx,
+  organizationId: string,
+  by: { readonly id: string } | { readonly email: string },
+): Promise<VisitorRow | undefined> =>
+  ofOrganization(tx, organizationId)
+    .where(by)
+    .first<VisitorRow | undefined>(...columns);
+
+export const insertVisitor = (
+  tx: Tx,
+  organizationId: string,
+  row: Pick<VisitorRow, 'id' | 'email' | 'customers' | 'blocked'>,
+) => tx('portal_visitors').insert({ ...row, organization_id: organizationId });
+
+export const updateVisitor = (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  change: Partial<Pick<VisitorRow, 'customers' | 'blocked'>>,
+) => ofOrganization(tx, organizationId).where({ id }).update(change);
+
+export const deleteVisitor = (tx: Tx, organizationId: string, id: string): Promise<number> =>
+  ofOrganization(tx, organizationId).where({ id }).delete();
