@@ -27,6 +27,7 @@ const makes: Readonly<Record<string, QuotaKind>> = {
   createFieldMapping: 'fieldMappings',
   createPage: 'pages',
   createTemplate: 'templates',
+  createPortalVisitor: 'visitors',
 };
 /** Created as well, but bounded by something else. */
 const otherwise: Readonly<Record<string, string>> = {

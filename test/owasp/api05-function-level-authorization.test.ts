@@ -73,20 +73,25 @@ describe("an owner's read-only token", () => {
       };
     };
     const writes = guarded.filter((route) => findRefusal(route) !== undefined);
-    const resource = `${site.origin}/mcp`;
-    const response = await fetch(resource, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-      },
-      body: JSON.stringify(writes.map((route, index) => message(index, route))),
-    });
-    const answers = (await response.json()) as {
-      id: number;
-      result: { isError?: boolean; content: { text: string }[] };
-    }[];
+    const messages = writes.map((route, index) => message(index, route));
+    const call = async (batch: typeof messages) => {
+      const response = await fetch(`${site.origin}/mcp`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+        },
+        body: JSON.stringify(batch),
+      });
+      return (await response.json()) as {
+        id: number;
+        result: { isError?: boolean; content: { text: string }[] };
+      }[];
+    };
+    // A batch has at most 100 messages.
+    const half = Math.ceil(messages.length / 2);
+    const answers = [...(await call(messages.slice(0, half))), ...(await call(messages.slice(half)))];
     expect(answers).toHaveLength(writes.length);
     const wrong = answers.filter(({ id, result }) => {
       const route = writes[id];

@@ -48,6 +48,8 @@ export const visitorRoutes = [
     path: '/portal/visitors/{id}',
     permission: 'portal:read',
     summary: 'Retrieve a visitor',
+    description:
+      'What the ERP does not know of the address. Which customers the ERP names for it is read at each request.',
     params: IdParams,
     response: Visitor,
     handler: (ctx, { params }) => service.getVisitor(ctx, params.id),
