@@ -5,7 +5,7 @@ import { inTransaction } from '../../../src/db/transaction.ts';
 import { inUserTransaction } from '../../../src/identity/sessions.store.ts';
 import { makeMember, makeOrganization, makePerson, makeSession } from '../../setup/organization.ts';
 import { addSession, type Visit } from '../chromium.ts';
-import { press, startConsole, tabTo, type, useConsole } from './console-site.ts';
+import { openScreen, press, startConsole, tabTo, type, useConsole } from './console-site.ts';
 
 const site = useConsole({ settings: { allowSignup: true } });
 
@@ -409,11 +409,16 @@ describe('in between', () => {
   });
 
   it('a service that does not answer is said, and what is shown is read again once it does', async () => {
-    const visit = await site.open();
+    const visit = await site.visitAs(site.owner.id, site.organizationId);
     const { page, context } = visit;
+    // Not even the code of the screen is there.
+    const files = '**/assets/people-*.js';
+    await page.route(files, (route) => route.abort());
+    await openScreen(visit, `${site.origin}/console`);
     await context.setOffline(true);
     await press(page, page.getByRole('link', { name: 'Teams' }));
     await page.getByText('The service does not answer.', { exact: true }).waitFor();
+    await page.unroute(files);
     await context.setOffline(false);
     await page.getByText('The service does not answer.', { exact: true }).waitFor({ state: 'detached' });
     await heading(visit, 'Teams').waitFor();

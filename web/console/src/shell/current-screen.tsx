@@ -1,4 +1,5 @@
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
+import { keep, readKept } from '../kept.ts';
 import { Empty, Page } from '../parts/page.tsx';
 import { Skeleton } from '../parts/skeleton.tsx';
 import { base, path } from '../router.ts';
@@ -32,6 +33,8 @@ function Guarded({ at }: { at: string }) {
   return found === undefined ? <NotFound /> : <Loaded {...found} />;
 }
 
+const reloaded = 'loaded the page again';
+
 /** The screen once its code is loaded, and then, when the browser has time, that of the others. */
 function Loaded({ screen, params }: { screen: Screen } & ScreenProps) {
   const [isGone, setIsGone] = useState(false);
@@ -39,10 +42,18 @@ function Loaded({ screen, params }: { screen: Screen } & ScreenProps) {
   useEffect(() => {
     if (isAway) return;
     screen.load().then(
-      () => requestIdleCallback(loadScreens),
+      () => {
+        keep(reloaded, undefined);
+        requestIdleCallback(loadScreens);
+      },
       () =>
         fetch('/auth/session').then(
-          () => setIsGone(true),
+          () => {
+            // A browser doesn't ask again for code that it didn't get, and a service that was updated has other files.
+            if (readKept<boolean>(reloaded) === true) return setIsGone(true);
+            keep(reloaded, true);
+            location.reload();
+          },
           () => {
             unreachable.value = true;
           },
