@@ -5,7 +5,7 @@ import type { RecordColumn } from '../../src/warehouse/columns.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { loadTable } from '../public/fixture.ts';
 
-type Type = Exclude<RecordColumn['type'], 'lines' | 'texts' | 'integers'>;
+type Type = Exclude<RecordColumn['type'], 'texts' | 'integers'>;
 const columnTypes: Readonly<Record<Type, string>> = {
   text: 'text',
   number: 'numeric',
@@ -13,9 +13,17 @@ const columnTypes: Readonly<Record<Type, string>> = {
   boolean: 'boolean',
   date: 'date',
   time: 'timestamptz',
+  lines: 'jsonb',
 };
 
 export type Row = { readonly id: number } & Readonly<Record<string, string | number | boolean | null>>;
+
+/** A field of the lines has several entries. */
+const lineFields: RecordColumn['lineFields'] = [
+  { name: 'item', type: 'text' },
+  { name: 'colors', type: 'text' },
+  { name: 'colors.entries', type: 'texts' },
+];
 
 /** Loads exactly these records into a new table; fields that a row leaves out are null. */
 export function loadRecords(
@@ -29,10 +37,10 @@ export function loadRecords(
     ([field, type]): RecordColumn => ({
       column: `f_${field}`,
       field,
-      part: 'value',
+      part: type === 'lines' ? 'lines' : 'value',
       type,
       state: 'live',
-      lineFields: null,
+      lineFields: type === 'lines' ? lineFields : null,
     }),
   );
   const names = columns.map(({ field }) => field);
@@ -62,6 +70,7 @@ export const invoiceTypes = {
   unpaid: 'number',
   entity: 'integer',
   status: 'text',
+  lines: 'lines',
 } as const;
 
 type Records = { customers?: readonly Row[]; contacts?: readonly Row[]; invoices?: readonly Row[] };

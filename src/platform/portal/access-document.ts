@@ -134,10 +134,12 @@ function recordsOf(
 function addColumn(fields: ReturnType<typeof createFields>, name: string, column: Column): void {
   const source = toSource(column);
   if (fields.has(source)) return;
-  if (column.part !== 'lines') fields.add(name, source);
-  else if (column.lineFields !== null && column.lineFields.length > 0)
+  if (column.part !== 'lines') return void fields.add(name, source);
+  // The entries of multiselects are shown as one text.
+  const lines = column.lineFields?.filter(({ type }) => !isListType(type)) ?? [];
+  if (lines.length > 0)
     fields.add('lines', source, {
-      fields: column.lineFields.map((line, index) => ({
+      fields: lines.map((line, index) => ({
         name: `field${index + 1}`,
         source: line.name,
         description: '',
