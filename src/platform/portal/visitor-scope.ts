@@ -42,10 +42,14 @@ export async function findPortal(ctx: TenantCtx): Promise<Portal | undefined> {
 const toRowConditions = (conditions: Conditions): RowCondition[] =>
   conditions.map(({ field, in: values }) => ({ field, source: field, in: values }));
 
-/** Access to these resources alone, and to the records that the conditions select. Never unmasked. */
-const accessTo = (
-  resources: readonly { name: string; recordType: string; conditions: readonly RowCondition[] }[],
-): RecordAccess => ({
+type Selection = {
+  readonly name: string;
+  readonly recordType: string;
+  readonly conditions: readonly RowCondition[];
+};
+
+/** Access to these resources alone, and to the records that the conditions select. */
+const accessTo = (resources: readonly Selection[], unmasked: boolean): RecordAccess => ({
   layers: [
     {
       versions: [],
@@ -59,22 +63,28 @@ const accessTo = (
       fields: null,
     },
   ],
-  unmasked: false,
+  unmasked,
 });
 
-/** Everything that the parameters select. Rejects with 503 while one of the fields `needed` is stale. */
+/**
+ * Everything that the parameters select, for decisions about access: no one is shown it, so that masks of its
+ * fields don't matter. Rejects with 503 while one of the fields `needed` is stale.
+ */
 async function readAll(
   ctx: PortalCtx,
   { document }: Portal,
-  request: { resource: string; reads: RecordAccess; query: Readonly<Record<string, string>> },
+  selection: Selection,
+  query: Readonly<Record<string, string>>,
   needed: readonly string[],
 ): Promise<Row[]> {
+  const reads = accessTo([selection], true);
   const found: Row[] = [];
   for (let page = 1; page <= maxPages; page += 1) {
     const { records, total, stale } = await getVersionReader(ctx).list(ctx, {
-      ...request,
       version: document,
-      query: toQueryParameters({ ...request.query, page: String(page), pageSize: String(pageSize) }),
+      resource: selection.name,
+      reads,
+      query: toQueryParameters({ ...query, page: String(page), pageSize: String(pageSize) }),
     });
     if (stale.some(({ name }) => needed.includes(name)))
       throw unavailable('The ERP does not say at the moment who may see which records; try again', 60);
@@ -97,8 +107,8 @@ function spellings(address: string): string[] {
 }
 
 /**
- * The ids of the customers whose people have this address now, and of those by hand, in no order; none for a blocked one; `address` is as `normalizeEmail`
- * writes it. Searching finds candidates, and comparing every letter decides. Rejects with 503 while the ERP
+ * The ids of the customers whose people have this address now, and of those by hand, in no order; none for a
+ * blocked address, which is as `normalizeEmail` writes it. Searching finds candidates, and comparing every letter decides. Rejects with 503 while the ERP
  * doesn't deliver a field on which this depends.
  */
 export async function findCustomers(ctx: PortalCtx, portal: Portal, address: string): Promise<string[]> {
@@ -106,11 +116,10 @@ export async function findCustomers(ctx: PortalCtx, portal: Portal, address: str
   if (entry?.blocked === true) return [];
   const found = new Set<string>(entry?.customers);
   for (const [index, { recordType, customerField, conditions }] of portal.settings.people.entries()) {
-    const resource = peopleEndpoint(index);
-    const reads = accessTo([{ name: resource, recordType, conditions: toRowConditions(conditions) }]);
+    const people = { name: peopleEndpoint(index), recordType, conditions: toRowConditions(conditions) };
     for (const text of spellings(address)) {
       const query = { [`${emailName}_contains`]: text };
-      const rows = await readAll(ctx, portal, { resource, reads, query }, [emailName, customerName]);
+      const rows = await readAll(ctx, portal, people, query, [emailName, customerName]);
       for (const row of rows) {
         const customer = customerField === 'id' ? row['id'] : row[customerName];
         if (customer != null && listAddresses(row[emailName]).includes(address)) found.add(String(customer));
@@ -133,15 +142,12 @@ async function listFamily(ctx: PortalCtx, portal: Portal, customer: string): Pro
   if (!includeChildren || customerType === undefined) return [customer];
   const family = [customer];
   for (const parent of family) {
-    const reads = accessTo([
-      {
-        name: customersEndpoint,
-        recordType: customerType,
-        conditions: [{ field: parentName, source: 'parent', in: [parent] }],
-      },
-    ]);
-    const request = { resource: customersEndpoint, reads, query: { fields: parentName } };
-    for (const { id } of await readAll(ctx, portal, request, [parentName]))
+    const below = {
+      name: customersEndpoint,
+      recordType: customerType,
+      conditions: [{ field: parentName, source: 'parent', in: [parent] }],
+    };
+    for (const { id } of await readAll(ctx, portal, below, { fields: parentName }, [parentName]))
       if (!family.includes(String(id))) family.push(String(id));
     if (family.length > maxCustomers) throw tooManyCustomers();
   }
@@ -159,25 +165,28 @@ export async function accessOfCustomer(
 ): Promise<RecordAccess> {
   const { records, customerType } = portal.settings;
   const family = await listFamily(ctx, portal, customer);
-  return accessTo([
-    ...records.map(({ recordType, customerField, conditions }) => ({
-      name: recordsEndpoint(recordType),
-      recordType,
-      conditions: [
-        { field: customerName, source: customerField, in: family },
-        ...toRowConditions(conditions),
-      ],
-    })),
-    ...(customerType === undefined
-      ? []
-      : [
-          {
-            name: customersEndpoint,
-            recordType: customerType,
-            conditions: [{ field: 'id', source: 'id', in: family }],
-          },
-        ]),
-  ]);
+  return accessTo(
+    [
+      ...records.map(({ recordType, customerField, conditions }) => ({
+        name: recordsEndpoint(recordType),
+        recordType,
+        conditions: [
+          { field: customerName, source: customerField, in: family },
+          ...toRowConditions(conditions),
+        ],
+      })),
+      ...(customerType === undefined
+        ? []
+        : [
+            {
+              name: customersEndpoint,
+              recordType: customerType,
+              conditions: [{ field: 'id', source: 'id', in: family }],
+            },
+          ]),
+    ],
+    false,
+  );
 }
 
 /** Rejects as lists of the public interface do, with 404 for a record type that the portal doesn't show. */

@@ -34,7 +34,10 @@ import {
 
 export type VersionSources = KnownVersions & ExportSources & MaskSources;
 
-/** `version`: a label that no request names. `query`: the parameters as the caller wrote them; a repeated one has several values. */
+/**
+ * `version`: a label that no request names. `query`: the parameters as the caller wrote them; a repeated one has
+ * several values.
+ */
 export type VersionQuery = {
   readonly version: string;
   readonly resource: string;

@@ -7,9 +7,10 @@ import {
   findPortal,
   listPortalRecords,
 } from '../../../src/platform/portal/visitor-scope.ts';
-import { createReadEngine } from '../../../src/public/index.ts';
+import { createReadEngine, findLivingMasks } from '../../../src/public/index.ts';
 import { contactTypes, customerTypes, loadCompany, loadRecords, settings } from '../../portal/company.ts';
-import { type Api, listProblems, refusal } from '../../setup/api.ts';
+import { publishVersion } from '../../public/fixture.ts';
+import { type Api, listProblems, pluck, refusal } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -158,6 +159,25 @@ describe('a portal that is ready', () => {
     await loadRecords(org.ctx, org.id, 'contact', contactTypes, contacts);
   });
 
+  it('knows addresses that a version masks for its callers', async () => {
+    await publishVersion(org.ctx, org.id, {
+      endpoints: [
+        {
+          name: 'customers',
+          recordType: 'customer',
+          fields: [
+            { name: 'email', source: 'email', mask: 'hash' },
+            { name: 'parent', source: 'parent', mask: 'hash' },
+          ],
+        },
+      ],
+    });
+    await until(async () => (await findLivingMasks(tenant())).has('customer'));
+    expect(await customersOf('orders@aster.example')).toEqual(['1']);
+    await org.sql((tx) => tx('api_schemas').where({ version: 'v1' }).update({ status: 'retired' }));
+    await until(async () => !(await findLivingMasks(tenant())).has('customer'));
+  });
+
   it('adds customers by hand, and shows nothing to a blocked address', async () => {
     const made = await api('post', '/portal/visitors', { email: ' Ada@People.example', customers: ['5'] });
     expect([made.status, made.body.email]).toEqual([201, 'ada@people.example']);
@@ -190,7 +210,7 @@ describe('a portal that is ready', () => {
     expect((await put({ signInLifetimeDays: 30 })).body).toMatchObject({ status: 'on' });
     expect(await getPortal()).toMatchObject({ document, settings: { signInLifetimeDays: 30 } });
     expect(await refusal(api('post', '/portal/access/cancel-preparation'))).toEqual([422, 'not_preparing']);
-    expect((await api('get', '/api-schema')).body.data).toEqual([]);
+    expect(pluck((await api('get', '/api-schema')).body.data, 'version')).toEqual(['v1']);
     const { rows } = await org.ctx.db.data.query<{ id: string }>(
       "select id from public.api_schemas where version like 'p%'",
     );

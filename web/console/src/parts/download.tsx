@@ -104,7 +104,8 @@ type MenuProps = ExportProps & {
 /** A refusal is what the service says. */
 function toProblem(thrown: unknown, part: Part | undefined, item: string): ApiError {
   if (thrown instanceof ApiError || part === undefined) return toApiError(thrown);
-  const received = part.bytes === 0 ? 'before the first record' : `after ${describeReceived(part, item)}`;
+  const known = part.rows === null ? formatBytes(part.bytes) : describeReceived(part, item);
+  const received = part.bytes === 0 ? 'before the first record' : `after ${known}`;
   const next =
     part.tag === null || part.bytes === 0
       ? 'It can be read again as a whole.'
