@@ -1,0 +1,272 @@
+// What the pages of the portal show: plain values, which `src/portal` reads and `web/portal` draws. Neither knows
+// more of the other than these types.
+import type { languages, meanings, recordRoles } from '../platform/portal/access.schemas.ts';
+
+export type Language = (typeof languages)[number];
+
+/** A text of the organization, or one of the portal's own in the visitor's language. */
+export type Label =
+  | string
+  | { readonly meaning: (typeof meanings)[number] }
+  | { readonly role: (typeof recordRoles)[number] }
+  | { readonly own: 'home' | 'profile' };
+
+/** Exact digits as text: never a JavaScript number. `currency`: ISO 4217, or null where it is not known. */
+export type Money = { readonly amount: string; readonly currency: string | null };
+
+export type DateStyle = 'iso' | 'short' | 'medium' | 'long';
+export type Value =
+  | null
+  | { readonly kind: 'text'; readonly text: string }
+  /** The name of the record, which the row leads to. */
+  | { readonly kind: 'number-of-record'; readonly text: string }
+  | { readonly kind: 'status'; readonly text: string }
+  | { readonly kind: 'number'; readonly value: string; readonly digits: number | null }
+  | ({ readonly kind: 'money'; readonly digits: number | null } & Money)
+  | { readonly kind: 'date'; readonly date: string; readonly style: DateStyle }
+  /** `days`: until it is due, negative once it is late; null where nothing is open. */
+  | { readonly kind: 'due'; readonly date: string; readonly days: number | null }
+  | { readonly kind: 'time'; readonly instant: string; readonly style: DateStyle }
+  | { readonly kind: 'yes-no'; readonly value: boolean };
+
+export type Column = {
+  readonly label: Label;
+  readonly numeric: boolean;
+  /** Where a click on the head leads, and how the table is sorted by it now. */
+  readonly sort: { readonly href: string; readonly now: 'ascending' | 'descending' | null } | null;
+};
+export type Table = {
+  readonly columns: readonly Column[];
+  readonly rows: readonly { readonly href: string | null; readonly cells: readonly Value[] }[];
+  /** Below the columns: of a record's lines. */
+  readonly totals?: readonly Value[];
+};
+
+export type NavigationItem = {
+  readonly label: Label;
+  /** Null for a group. */
+  readonly href: string | null;
+  readonly isExternal: boolean;
+  readonly isCurrent: boolean;
+  readonly children: readonly NavigationItem[];
+};
+
+export type Customer = { readonly id: string; readonly name: string };
+
+/** What surrounds every page. */
+export type Frame = {
+  readonly language: Language;
+  readonly languages: readonly Language[];
+  /** Prefix of the addresses of pages, without a slash at its end. */
+  readonly base: string;
+  /** Path and query of this page, for the forms that come back to it. */
+  readonly here: string;
+  readonly files: {
+    readonly stylesheets: readonly string[];
+    readonly scripts: readonly string[];
+    readonly icon: string;
+  };
+  readonly brand: {
+    readonly name: string;
+    readonly logo: string | null;
+    readonly supportAddress: string | null;
+    readonly legalLinks: readonly { readonly label: string; readonly url: string }[];
+  };
+  /** Null before sign-in. */
+  readonly visitor: {
+    readonly email: string;
+    readonly customer: Customer | null;
+    /** All of the visitor's, to change to another one. */
+    readonly customers: readonly Customer[];
+    /** A member sees the portal as this visitor would, until then. */
+    readonly viewAsUntil: string | null;
+  } | null;
+  readonly navigation: readonly NavigationItem[];
+  /** For formatting instants: IANA. */
+  readonly timeZone: string;
+};
+
+/** A problem of a form; `minutes`: when to try again, `tries`: how many are left. */
+export type FormProblem = {
+  readonly code: 'no_address' | 'no_code' | 'wrong_code' | 'too_many' | 'code_used_up' | 'expired';
+  readonly minutes?: number;
+  readonly tries?: number;
+};
+
+export type Balance = {
+  readonly currency: string | null;
+  readonly due: string;
+  readonly overdue: string;
+  readonly credit: string | null;
+  /** By days since they were due: not yet due, 1–30, 31–60, 61–90, over 90. Null where no due dates are known. */
+  readonly aging: readonly { readonly amount: string; readonly count: number }[] | null;
+  readonly openCount: number;
+};
+
+export type HomePage = {
+  readonly kind: 'home';
+  /** Of the oldest sync that was used; RFC 3339. */
+  readonly asOf: string | null;
+  readonly balances: readonly Balance[];
+  readonly open: { readonly table: Table; readonly all: string; readonly total: number } | null;
+  readonly payments: { readonly table: Table; readonly all: string } | null;
+  /** Of each record type, how many records are new since the last visit. */
+  readonly news: {
+    readonly since: string;
+    readonly counts: readonly { readonly label: Label; readonly count: number; readonly href: string }[];
+  } | null;
+};
+
+export type ListFilters = {
+  readonly q: string | null;
+  /** Null where the record type has no such fields. */
+  readonly state: {
+    readonly now: 'all' | 'open' | 'overdue';
+    readonly offered: readonly ('all' | 'open' | 'overdue')[];
+  } | null;
+  readonly period: { readonly from: string | null; readonly to: string | null } | null;
+  readonly canSearch: boolean;
+  /** Parameters that the form keeps. */
+  readonly kept: Readonly<Record<string, string>>;
+  /** Whether any of them narrows the list, and where none does. */
+  readonly cleared: string | null;
+};
+
+export type Pages = {
+  readonly page: number;
+  readonly totalPages: number;
+  readonly total: number;
+  readonly previous: string | null;
+  readonly next: string | null;
+};
+
+export type ListPage = {
+  readonly kind: 'list';
+  readonly title: Label;
+  readonly asOf: string | null;
+  readonly address: string;
+  readonly filters: ListFilters;
+  /** Sums of everything that the filters select, by currency. */
+  readonly sums: readonly { readonly label: Label; readonly values: readonly Money[] }[];
+  readonly table: Table;
+  readonly pages: Pages;
+  readonly downloads: { readonly csv: string; readonly xlsx: string };
+};
+
+export type RecordPage = {
+  readonly kind: 'record';
+  readonly type: Label;
+  readonly title: string;
+  readonly list: string;
+  readonly asOf: string | null;
+  readonly status: string | null;
+  /** The largest thing on the page: amount, and what is open of it. */
+  readonly amounts: readonly { readonly label: Label; readonly value: Value }[];
+  readonly fields: readonly { readonly label: Label; readonly value: Value }[];
+  readonly lines: Table | null;
+  readonly related: readonly { readonly title: Label; readonly table: Table }[];
+};
+
+export type Block =
+  | { readonly type: 'heading'; readonly level: 1 | 2 | 3; readonly text: string }
+  /** Made from Markdown, and safe. */
+  | { readonly type: 'html'; readonly html: string }
+  | { readonly type: 'link'; readonly label: string; readonly url: string }
+  | { readonly type: 'image'; readonly url: string; readonly alt: string }
+  | {
+      readonly type: 'table';
+      readonly title: Label | null;
+      readonly table: Table;
+      readonly total: number;
+      readonly all: string | null;
+    }
+  /** The records can't be read at the moment. */
+  | { readonly type: 'unavailable'; readonly title: Label | null };
+
+export type ConfiguredPage = {
+  readonly kind: 'page';
+  readonly title: string;
+  readonly blocks: readonly Block[];
+};
+
+export type ProfilePage = {
+  readonly kind: 'profile';
+  readonly asOf: string | null;
+  readonly fields: readonly { readonly label: Label; readonly value: Value }[];
+  readonly sessions: readonly {
+    readonly id: string;
+    readonly isCurrent: boolean;
+    /** Browser and system, such as Firefox on Linux; null where they are unknown. */
+    readonly browser: string | null;
+    readonly startedAt: string;
+    readonly lastSeenAt: string;
+  }[];
+};
+
+export type ProblemPage = {
+  readonly kind: 'problem';
+  readonly code:
+    | 'not_found'
+    | 'no_customer'
+    | 'too_many_customers'
+    | 'incomplete'
+    | 'unavailable'
+    | 'too_many_requests'
+    | 'bad_request'
+    | 'failed';
+  /** When the data were last complete. */
+  readonly completeAt: string | null;
+  readonly requestId: string;
+};
+
+export type SignInPage = {
+  readonly kind: 'sign-in';
+  readonly email: string;
+  readonly returnTo: string;
+  readonly problem: FormProblem | null;
+  /** The demo signs in with one click. */
+  readonly demo: { readonly email: string } | null;
+};
+/** `email` is null when this browser has asked for no code. */
+export type CodePage = {
+  readonly kind: 'code';
+  readonly email: string | null;
+  readonly problem: FormProblem | null;
+};
+export type OtherBrowserPage = { readonly kind: 'other-browser' };
+export type ChooseCustomerPage = {
+  readonly kind: 'choose-customer';
+  readonly customers: readonly Customer[];
+  readonly returnTo: string;
+};
+
+export type Page =
+  | HomePage
+  | ListPage
+  | RecordPage
+  | ConfiguredPage
+  | ProfilePage
+  | ProblemPage
+  | SignInPage
+  | CodePage
+  | OtherBrowserPage
+  | ChooseCustomerPage;
+
+/** Of a mail with a code, in the language of the page that asked. */
+export type CodeMailTexts = {
+  readonly subject: string;
+  readonly title: string;
+  readonly says: string;
+  readonly action: string;
+  readonly notes: readonly string[];
+};
+
+/** What web/portal is built into. */
+export type Renderer = {
+  /** The whole document. */
+  renderPage(page: Page, frame: Frame): string;
+  codeMailTexts(
+    language: Language,
+    about: { readonly company: string; readonly browser: string | null; readonly requestedAt: Date },
+  ): CodeMailTexts;
+};
