@@ -276,7 +276,7 @@ create policy own_organization on conversations for all to public using (organiz
 create policy owner_sees_all on conversations for all to portal_owner using (true);
 grant delete, insert, select, update on conversations to portal_service;
 
--- Hostnames of organizations, with the state of their DNS verification.
+-- Hostnames of organizations. next_check_at: the next lookup of the TXT record, of pending and verified domains. missing_since: the first lookup of a verified domain that found its record missing, if it still is.
 create table domains (
   id uuid not null,
   organization_id uuid not null,
@@ -289,16 +289,19 @@ create table domains (
   last_error text,
   next_check_at timestamp with time zone,
   created_at timestamp with time zone default now() not null,
+  missing_since timestamp with time zone,
   constraint domains_pkey PRIMARY KEY (id),
   constraint hostname_is_unique_in_organization UNIQUE (organization_id, hostname),
   constraint domain_status_is_known CHECK (status = ANY (ARRAY['pending', 'verified', 'failed'])),
+  constraint failed_domain_is_not_checked_again CHECK (status <> 'failed' OR next_check_at IS NULL),
   constraint hostname_is_legal CHECK (hostname ~ '^[a-z0-9.-]{3,235}$'),
-  constraint pending_domain_is_checked_again CHECK ((status = 'pending') = (next_check_at IS NOT NULL)),
+  constraint only_verified_domain_misses_its_record CHECK (status = 'verified' OR missing_since IS NULL),
+  constraint pending_domain_is_checked_again CHECK (status <> 'pending' OR next_check_at IS NOT NULL),
   constraint primary_domain_is_verified CHECK (status = 'verified' OR NOT is_primary),
   constraint verified_domain_says_since_when CHECK ((status = 'verified') = (verified_at IS NOT NULL)),
   constraint domains_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
-CREATE INDEX domains_next_check_at_idx ON domains USING btree (next_check_at) WHERE status = 'pending';
+CREATE INDEX domains_next_check_at_idx ON domains USING btree (next_check_at) WHERE status = ANY (ARRAY['pending', 'verified']);
 CREATE INDEX domains_organization_id_created_at_id_idx ON domains USING btree (organization_id, created_at DESC, id DESC);
 CREATE UNIQUE INDEX organization_has_one_primary_domain ON domains USING btree (organization_id) WHERE is_primary;
 CREATE UNIQUE INDEX verified_hostname_has_one_organization ON domains USING btree (hostname) WHERE status = 'verified';

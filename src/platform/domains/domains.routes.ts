@@ -41,7 +41,7 @@ export const domainRoutes = [
     summary: 'Add a domain',
     description:
       'Then set the TXT record that `verification` names. The service looks it up every minute during the first hour, every 15 minutes ' +
-      'for a week, and on each verification request.',
+      'for a week, on each verification request, and once a day after the domain was verified: the record must stay in the DNS.',
     params: IdParams,
     body: NewDomain,
     example: { hostname: 'portal.acme.example' },
@@ -98,7 +98,7 @@ export const domainRoutes = [
     summary: 'Verify a domain now',
     description:
       'Looks up the TXT record, which takes up to five seconds, and returns the domain; `lastError` names what was found instead of the ' +
-      'record. A verified domain stays verified; a failed one can be verified again.',
+      'record. A verified domain stays verified while its record is missing (`missingSince`), and fails after seven days; a failed one can be verified again.',
     params: DomainParams,
     response: Domain,
     handler: (ctx, { params }) => verifyDomain(ctx, params.domainId),

@@ -26,12 +26,15 @@ export const Domain = z
     verification: z
       .object({ type: z.literal('TXT'), name: z.string(), value: z.string() })
       .describe(
-        'The DNS record that proves control of the hostname; other TXT records with the same name are allowed',
+        'The DNS record that proves control of the hostname. It must stay in the DNS; other TXT records with the same name are allowed',
       ),
     isPrimary: z.boolean(),
     verifiedAt: Instant.nullable(),
     lastCheckedAt: Instant.nullable(),
     lastError: z.string().nullable().describe('What the last DNS lookup found instead of the record'),
+    missingSince: Instant.nullable().describe(
+      'When a lookup first found the record of a verified domain missing; null while the record exists. After seven days the domain fails',
+    ),
     createdAt: Instant,
   })
   .meta({ id: 'Domain' });

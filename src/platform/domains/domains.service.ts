@@ -16,7 +16,9 @@ import {
   challengeName,
   type DomainVerdict,
   decideVerdict,
+  isOwnHost,
   nextCheckMs,
+  ownHost,
   takenElsewhere,
 } from './domain-verdict.ts';
 import type { Domain, DomainPatch } from './domains.schemas.ts';
@@ -44,6 +46,7 @@ const view = (row: DomainRow): Domain => ({
   verifiedAt: instantOrNull(row.verified_at),
   lastCheckedAt: instantOrNull(row.last_checked_at),
   lastError: row.last_error,
+  missingSince: instantOrNull(row.missing_since),
   createdAt: instant(row.created_at),
 });
 
@@ -73,12 +76,18 @@ export const getDomain = (ctx: RequestCtx, id: string) =>
 const hostnameProblem = (message: string, code: string, detail: string) =>
   invalid(message, [{ path: 'hostname', code, message: detail }]);
 
-/** Throws 422 for an invalid hostname, `duplicate`, or `limit_reached` at the quota. */
+/** Throws 422 for an invalid hostname, `own_host`, `duplicate`, or `limit_reached` at the quota. */
 export async function createDomain(ctx: RequestCtx, given: string) {
   const read = parseHostname(given);
   if ('problem' in read)
     throw hostnameProblem('This hostname cannot be added', read.problem.code, read.problem.message);
   const { hostname } = read;
+  if (isOwnHost(ctx.settings, hostname))
+    throw hostnameProblem(
+      'This hostname cannot be added',
+      'own_host',
+      'is the hostname of the service itself: choose another one',
+    );
   const id = createId();
   try {
     return await inTransaction(ctx, async (tx) => {
@@ -155,24 +164,36 @@ async function saveVerdict(tx: Tx, ctx: TenantCtx, id: string, verdict: DomainVe
   }
 }
 
+/** What a background check saw of the domain before its DNS lookup. */
+export type SeenDomain = Pick<DomainRow, 'status' | 'last_checked_at'>;
+
+const isUnchanged = (row: SeenDomain, seen: SeenDomain): boolean =>
+  row.status === seen.status && row.last_checked_at?.getTime() === seen.last_checked_at?.getTime();
+
 /**
  * Saves the result of a DNS lookup, decided on the row as it is after the lookup. Undefined when the domain
- * was deleted, or when a background check finds that it is no longer pending.
+ * was deleted, or when it was checked by someone else since a background check saw it.
  */
 export const recordCheck = (
   ctx: TenantCtx,
   author: Author,
   id: string,
   answer: TxtAnswer,
-  by: 'request' | 'background',
+  seen?: SeenDomain,
 ) =>
   inTransaction(ctx, async (tx) => {
     const before = await lockDomain(tx, ctx.organizationId, id);
-    if (before === undefined || (by === 'background' && before.status !== 'pending')) return undefined;
-    await saveVerdict(tx, ctx, id, decideVerdict(before, answer));
+    if (before === undefined || (seen !== undefined && !isUnchanged(before, seen))) return undefined;
+    const verdict = isOwnHost(ctx.settings, before.hostname) ? ownHost : decideVerdict(before, answer);
+    await saveVerdict(tx, ctx, id, verdict);
     const after = await getRow(tx, ctx, id);
-    if (by === 'request' || after.status !== before.status) {
-      const changes = { hostname: after.hostname, status: after.status, lastError: after.last_error };
+    if (seen === undefined || after.status !== before.status) {
+      const changes = {
+        hostname: after.hostname,
+        status: after.status,
+        lastError: after.last_error,
+        ...(before.is_primary && !after.is_primary && { isPrimary: false }),
+      };
       await writeAudit(tx, author, { action: 'domain.verify', target: { type: 'domain', id }, changes });
     }
     return view(after);
@@ -182,7 +203,7 @@ export const recordCheck = (
 export async function verifyDomain(ctx: RequestCtx, id: string) {
   const { hostname } = await getDomain(ctx, id);
   const answer = await resolveTxt(ctx.settings, challengeName(hostname));
-  const domain = await recordCheck(ctx, ctx, id, answer, 'request');
+  const domain = await recordCheck(ctx, ctx, id, answer);
   if (domain === undefined) throw notFound('Domain');
   return domain;
 }

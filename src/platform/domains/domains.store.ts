@@ -2,6 +2,7 @@
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
+import type { DomainVerdict } from './domain-verdict.ts';
 import type { DomainStatus } from './domains.schemas.ts';
 
 export type DomainRow = {
@@ -13,8 +14,10 @@ export type DomainRow = {
   verified_at: Date | null;
   last_checked_at: Date | null;
   last_error: string | null;
+  missing_since: Date | null;
   created_at: Date;
   age_ms: number;
+  missing_ms: number | null;
 };
 
 export type DomainFilter = { readonly q?: string | undefined; readonly status?: DomainStatus | undefined };
@@ -31,8 +34,10 @@ const select = (tx: Tx, organizationId: string) =>
       'verified_at',
       'last_checked_at',
       'last_error',
+      'missing_since',
       'created_at',
       tx.raw('(extract(epoch from clock_timestamp() - created_at) * 1000)::float8 as age_ms'),
+      tx.raw('(extract(epoch from clock_timestamp() - missing_since) * 1000)::float8 as missing_ms'),
     );
 
 export function listDomainRows(tx: Tx, organizationId: string, page: PageQuery, { q, status }: DomainFilter) {
@@ -74,17 +79,28 @@ type NewRow = { id: string; hostname: string; verification_value: string };
 export const insertDomain = (tx: Tx, organizationId: string, row: NewRow, nextCheckMs: number) =>
   tx('domains').insert({ ...row, organization_id: organizationId, next_check_at: fromNow(tx, nextCheckMs) });
 
-type CheckedRow = { status: DomainStatus; lastError: string | null; nextCheckMs: number | null };
-/** Saves the result of a check. `verified_at` keeps the time of the first verification. */
-export const saveCheck = (tx: Tx, organizationId: string, id: string, checked: CheckedRow) =>
+/** The value of `missing_since` after a check. */
+function missingSince(tx: Tx, { status, record }: DomainVerdict) {
+  if (status !== 'verified' || record === 'present') return null;
+  return tx.raw(record === 'missing' ? 'coalesce(missing_since, clock_timestamp())' : 'missing_since');
+}
+
+/**
+ * Saves the result of a check. `verified_at` keeps the time of the first verification; a domain that isn't
+ * verified any more isn't primary either.
+ */
+export const saveCheck = (tx: Tx, organizationId: string, id: string, verdict: DomainVerdict) =>
   tx('domains')
     .where({ organization_id: organizationId, id })
     .update({
-      status: checked.status,
-      last_error: checked.lastError,
+      status: verdict.status,
+      last_error: verdict.lastError,
       last_checked_at: tx.raw('clock_timestamp()'),
-      next_check_at: fromNow(tx, checked.nextCheckMs),
-      verified_at: checked.status === 'verified' ? tx.raw('coalesce(verified_at, clock_timestamp())') : null,
+      next_check_at: fromNow(tx, verdict.nextCheckMs),
+      missing_since: missingSince(tx, verdict),
+      ...(verdict.status === 'verified'
+        ? { verified_at: tx.raw('coalesce(verified_at, clock_timestamp())') }
+        : { verified_at: null, is_primary: false }),
     });
 
 /** Returns the hostname that was primary until now. */

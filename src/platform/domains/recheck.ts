@@ -1,5 +1,5 @@
-// Background checks of pending domains. Any number of processes may run them on one database: each due domain
-// is claimed by one of them, with a lease.
+// Background checks of domains: pending ones until their record exists, verified ones daily. Any number of
+// processes may run them on one database: each due domain is claimed by one of them, with a lease.
 import type { Ctx } from '../../core/ctx.ts';
 import { type QueueWorker, startQueueWorker } from '../../db/queue-worker.ts';
 import { inTransaction } from '../../db/transaction.ts';
@@ -32,13 +32,13 @@ async function recheck(
   const tenant = { ...ctx, organizationId };
   try {
     const row = await inTransaction(tenant, (tx) => findDomain(tx, organizationId, id));
-    if (row === undefined) return;
+    if (row === undefined || row.status === 'failed') return;
     const answer = await resolveTxt(ctx.settings, challengeName(row.hostname), { signal });
     // An aborted lookup is no result; the lease expires and the domain is checked again.
-    if (!signal.aborted) await recordCheck(tenant, systemAuthor(organizationId), id, answer, 'background');
+    if (!signal.aborted) await recordCheck(tenant, systemAuthor(organizationId), id, answer, row);
   } catch (error) {
     // A failure of one domain must not stop the checks of the others.
-    ctx.log.error({ err: error, domainId: id }, 'checking a pending domain failed');
+    ctx.log.error({ err: error, domainId: id }, 'checking a domain failed');
   }
 }
 

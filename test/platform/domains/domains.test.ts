@@ -1,14 +1,20 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Api, listProblems, pluck, refusal } from '../../setup/api.ts';
+import { createApp } from '../../../src/app.ts';
+import { type Answer, type Api, createApi, listProblems, pluck, refusal } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
 const org = useOrganization({ dns: true });
 
-type Company = { readonly id: string; readonly api: Api; readonly domains: string };
+type Company = {
+  readonly id: string;
+  readonly api: Api;
+  readonly secret: string;
+  readonly domains: string;
+};
 async function company(): Promise<Company> {
-  const { id, api, at } = await org.another();
-  return { id, api, domains: `${at}/domains` };
+  const { id, api, at, owner } = await org.another();
+  return { id, api, secret: owner.secret, domains: `${at}/domains` };
 }
 let mine: Company;
 let other: Company;
@@ -72,7 +78,8 @@ describe('POST /organizations/{id}/domains', () => {
       {
         ...{ id: expect.any(String), hostname, status: 'pending', isPrimary: false },
         verification: { type: 'TXT', name: `_portal-challenge.${hostname}`, value },
-        ...{ verifiedAt: null, lastCheckedAt: null, lastError: null, createdAt: expect.any(String) },
+        ...{ verifiedAt: null, lastCheckedAt: null, lastError: null, missingSince: null },
+        createdAt: expect.any(String),
       },
     ]);
     expect(await readAudit(answer.body.id)).toEqual([{ action: 'domain.create', changes: { hostname } }]);
@@ -97,6 +104,22 @@ describe('POST /organizations/{id}/domains', () => {
       [1, 2, 3, 4].map(() => mine.api('post', mine.domains, { hostname: name })),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422]);
+  });
+
+  it('422 for the host of PUBLIC_URL, which is not verified either', async () => {
+    const early = await addVerified(mine, 'portal.own.example');
+    const late = await add(mine, 'late.own.example');
+    prove(late);
+    for (const { id, hostname } of [early, late]) {
+      const settings = { ...org.ctx.settings, publicUrl: `https://${hostname}:8443` };
+      const asOwn = createApi(createApp({ ...org.ctx, settings }), mine.secret);
+      const again = asOwn('post', mine.domains, { hostname: `${hostname.toUpperCase()}.` });
+      expect(await refusal(again)).toEqual([422, 'own_host']);
+      const lastError = 'This is the hostname of the service itself';
+      const checked = await asOwn('post', `${mine.domains}/${id}/verify`);
+      expect(checked.body).toMatchObject({ status: 'failed', lastError, verifiedAt: null });
+      expect((await asOwn('post', mine.domains, { hostname: `www.${hostname}` })).status).toBe(201);
+    }
   });
 
   it('does not reveal whether another organization has the hostname, pending or verified', async () => {
@@ -214,7 +237,8 @@ describe('POST /organizations/{id}/domains/{domainId}/verify', () => {
     expect((await verify(mine, domain)).body).toMatchObject({ ...kept, lastError: null });
     org.dns.set(domain.verification.name, 'nxdomain');
     const lastError = expect.stringContaining('no TXT record');
-    expect((await verify(mine, domain)).body).toMatchObject({ ...kept, lastError });
+    const missingSince = expect.any(String);
+    expect((await verify(mine, domain)).body).toMatchObject({ ...kept, lastError, missingSince });
   });
 
   it('fails a domain after a week, and can still verify it on request', async () => {

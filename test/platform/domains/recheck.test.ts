@@ -1,4 +1,4 @@
-// Background checks of pending domains. The tests move time by changing the timestamps in the rows.
+// Background checks of pending and verified domains. The tests move time by changing the timestamps in the rows.
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { QueueWorker } from '../../../src/db/queue-worker.ts';
 import { startDomainChecks } from '../../../src/platform/domains/recheck.ts';
@@ -61,7 +61,30 @@ const readAudit = ({ id }: Domain) =>
     .where({ target_id: id, action: 'domain.verify' })
     .select('actor_id', 'actor_email', 'credential_kind', 'credential_id', 'ip', 'changes');
 const hour = 3_600_000;
+const day = 24 * hour;
 const ago = (ms: number): Date => new Date(Date.now() - ms);
+const isDue = { next_check_at: '2020-01-01' };
+async function addVerified(columns: object = {}): Promise<Domain> {
+  const domain = await add();
+  prove(domain);
+  const { body } = await org.api('post', `${domains}/${domain.id}/verify`);
+  expect(body.status).toBe('verified');
+  if (Object.keys(columns).length > 0) await change(domain.id, columns);
+  return domain;
+}
+/** Makes it due, and waits until it was looked up. */
+async function lookUp(domain: Domain): Promise<Record<string, unknown>> {
+  await change(domain.id, isDue);
+  await startChecks().waitUntilIdle();
+  return show(domain);
+}
+/** The work ends between `began` and `ended`, and the next check is this long after it. */
+async function expectNextCheck(domain: Domain, ms: number, work: () => Promise<unknown>): Promise<void> {
+  const began = Date.now();
+  await work();
+  const lookedAt = Number(await nextCheck(domain)) - ms;
+  expect([lookedAt >= began, lookedAt <= Date.now()]).toEqual([true, true]);
+}
 
 describe('a pending domain', () => {
   it('is verified when its record exists, and the audit log names the service as the actor', async () => {
@@ -141,11 +164,102 @@ describe('a pending domain', () => {
     const domain = await add();
     org.dns.set(domain.verification.name, 'nxdomain');
     const verifiedAt = '2026-01-01T00:00:00Z';
-    const verified = { status: 'verified', verified_at: verifiedAt, next_check_at: null };
+    const verified = { status: 'verified', verified_at: verifiedAt, next_check_at: ago(-day) };
     org.dns.onAsked((name) => name === domain.verification.name && change(domain.id, verified));
     await startChecks().waitUntilIdle();
     expect(timesAsked(domain)).toBeGreaterThan(0);
     expect(await show(domain)).toMatchObject({ status: 'verified', verifiedAt, lastCheckedAt: null });
+  });
+});
+
+describe('a verified domain', () => {
+  const missing = expect.stringContaining('no TXT record');
+
+  it('is looked up once a day, without filling the audit log', async () => {
+    const domain = await addVerified();
+    await expectNextCheck(domain, day, () => lookUp(domain));
+    expect(await looksAt(domain)).toBe(2);
+    await startChecks().waitUntilIdle();
+    expect(await looksAt(domain)).toBe(2);
+    expect(await readAudit(domain)).toHaveLength(1);
+  });
+
+  it('is looked up when a process of an earlier version has set no next check', async () => {
+    const domain = await addVerified({ next_check_at: null });
+    await expectNextCheck(domain, day, () => startChecks().waitUntilIdle());
+    expect(await looksAt(domain)).toBe(2);
+  });
+
+  it('stays verified and primary while its record is missing, and says since when until it is there again', async () => {
+    const domain = await addVerified({ is_primary: true });
+    org.dns.set(domain.verification.name, 'nxdomain');
+    const kept = { status: 'verified', isPrimary: true, verifiedAt: expect.any(String) };
+    const readSince = async (): Promise<Date> =>
+      (await org.admin('domains').where({ id: domain.id }).first('missing_since')).missing_since;
+    const began = Date.now();
+    expect(await lookUp(domain)).toMatchObject({ ...kept, lastError: missing });
+    const since = await readSince();
+    expect([Number(since) >= began, Number(since) <= Date.now()]).toEqual([true, true]);
+    org.dns.set(domain.verification.name, { txt: ['other'] });
+    await expectNextCheck(domain, day, () => lookUp(domain));
+    const lastError = expect.stringContaining('has another value');
+    const changed = await show(domain);
+    expect(changed).toMatchObject({ ...kept, lastError, missingSince: expect.any(String) });
+    expect(await readSince()).toEqual(since);
+    prove(domain);
+    expect(await lookUp(domain)).toMatchObject({ ...kept, lastError: null, missingSince: null });
+    await change(domain.id, { is_primary: false });
+  });
+
+  it('fails after seven days without its record, is no longer primary, and the audit log says so', async () => {
+    const notYet = await addVerified({ missing_since: ago(7 * day - 60_000) });
+    const domain = await addVerified({ missing_since: ago(7 * day + 1_000), is_primary: true });
+    for (const { verification } of [notYet, domain]) org.dns.set(verification.name, 'nxdomain');
+    expect(await lookUp(notYet)).toMatchObject({ status: 'verified', lastError: missing });
+    const failed = { status: 'failed', lastError: missing };
+    const without = { isPrimary: false, verifiedAt: null, missingSince: null };
+    expect(await lookUp(domain)).toMatchObject({ ...failed, ...without });
+    expect(await nextCheck(domain)).toBeNull();
+    const changes = { hostname: domain.hostname, ...failed, isPrimary: false };
+    const byTheService = (await readAudit(domain)).filter((row) => row.credential_kind === 'system');
+    expect(byTheService).toMatchObject([{ changes }]);
+    prove(domain);
+    const again = (await org.api('post', `${domains}/${domain.id}/verify`)).body;
+    expect(again).toMatchObject({ status: 'verified', isPrimary: false, lastError: null });
+  });
+
+  it('keeps its state while the DNS gives no answer, and is looked up again within an hour', async () => {
+    const [found, lost] = [await addVerified(), await addVerified({ missing_since: ago(8 * day) })];
+    const { missingSince } = await show(lost);
+    for (const { verification } of [found, lost]) org.dns.set(verification.name, 'servfail');
+    const kept = { status: 'verified', lastError: expect.stringContaining('SERVFAIL') };
+    await expectNextCheck(found, hour, () => lookUp(found));
+    expect(await show(found)).toMatchObject({ ...kept, missingSince: null });
+    expect(await lookUp(lost)).toMatchObject({ ...kept, missingSince });
+    prove(lost);
+    expect(await lookUp(lost)).toMatchObject({ status: 'verified', lastError: null, missingSince: null });
+  });
+
+  it('starts again with a verification on request', async () => {
+    const domain = await addVerified({ missing_since: ago(6 * day), ...isDue });
+    const verifyNow = () => org.api('post', `${domains}/${domain.id}/verify`);
+    await expectNextCheck(domain, day, verifyNow);
+    expect(await show(domain)).toMatchObject({ lastError: null, missingSince: null });
+    // A background check that began before it doesn't count.
+    org.dns.set(domain.verification.name, 'nxdomain');
+    await change(domain.id, isDue);
+    let requested: Promise<unknown> | undefined;
+    org.dns.onAsked(async (name) => {
+      if (name !== domain.verification.name || requested !== undefined) return;
+      requested = Promise.resolve();
+      prove(domain);
+      await verifyNow();
+      org.dns.set(name, 'nxdomain');
+    });
+    await startChecks().waitUntilIdle();
+    org.dns.onAsked(() => undefined);
+    expect(requested).toBeDefined();
+    expect(await show(domain)).toMatchObject({ lastError: null, missingSince: null });
   });
 });
 
@@ -155,7 +269,7 @@ describe('many due domains', () => {
     const many = await Promise.all(Array.from({ length: 30 }, () => add()));
     const hostname = 'foreign.example';
     const { body: foreign } = await second.api('post', `${second.at}/domains`, { hostname });
-    await change(foreign.id, { next_check_at: '2020-01-01' });
+    await change(foreign.id, isDue);
     await Promise.all([1, 2, 3].map(() => startChecks().waitUntilIdle()));
     expect(await Promise.all([...many, foreign].map(looksAt))).toEqual([...many, foreign].map(() => 1));
   });

@@ -35,7 +35,8 @@ function Verification({ domain }: { domain: Domain }) {
         </div>
       ))}
       <p class="fine">
-        The service looks it up every minute during the first hour, then every 15 minutes for a week.
+        The service looks it up every minute during the first hour, then every 15 minutes for a week, and once
+        a day after the domain was verified: leave the record in the DNS.
       </p>
       <p role="status">
         {lastCheckedAt !== null && (
@@ -67,7 +68,7 @@ function DomainActions({ domain }: { domain: Domain }) {
   const isVerified = status === 'verified';
   return (
     <>
-      {!isVerified && (
+      {(!isVerified || domain.lastError !== null) && (
         <DialogButton label="DNS record" kind="link" title={`Verify ${hostname}`}>
           {() => <Verification domain={domain} />}
         </DialogButton>
@@ -122,10 +123,16 @@ export function Domains() {
         columns={[
           {
             title: 'Domain',
-            cell: ({ hostname, isPrimary, status, lastError }) => (
+            cell: ({ hostname, isPrimary, lastError, missingSince }) => (
               <>
                 {hostname} {isPrimary && <Badge>Primary</Badge>}
-                {status !== 'verified' && <span class="fine">{lastError}</span>}
+                <span class="fine">{lastError}</span>
+                {missingSince !== null && (
+                  <span class="fine">
+                    {' '}
+                    Missing since <Time at={missingSince} />; after seven days the domain fails.
+                  </span>
+                )}
               </>
             ),
           },
