@@ -41,6 +41,7 @@ import { createReadinessCheck } from './operate/readiness.ts';
 import { startShutdownDeadline } from './operate/shutdown-deadline.ts';
 import { openWritePause, type WritePause } from './operate/write-pause.ts';
 import { upgradeWarehousesAtStart } from './platform/api-schemas/upgrade-warehouses.ts';
+import { findPortalSite } from './platform/portal/sites.store.ts';
 import { closeQueues, createReadEngine, publicMetrics, startUsageCounter } from './public/index.ts';
 
 const processName = `${hostname()}:${process.pid}`;
@@ -242,7 +243,7 @@ export type Service = {
 
 type Monitored = { readonly onServed: OnServed | undefined; stop(): Promise<void> };
 
-/** Opens the port for Prometheus. Without METRICS_PORT it does nothing and loads none of the modules. */
+/** Opens the port for Prometheus and for proxies in front. Without METRICS_PORT it does nothing and loads none of the modules. */
 async function startMonitoring(
   { METRICS_PORT, METRICS_HOST }: Config,
   ctx: ReadingCtx,
@@ -250,9 +251,10 @@ async function startMonitoring(
   sinceTickMs: () => number,
 ): Promise<Monitored> {
   if (METRICS_PORT === undefined) return { onServed: undefined, stop: () => Promise.resolve() };
-  const [{ createMetrics }, { createMetricsServer }] = await Promise.all([
+  const [{ createMetrics }, { createMetricsServer }, { createTlsCheck }] = await Promise.all([
     import('./operate/metrics.ts'),
     import('./operate/metrics-server.ts'),
+    import('./operate/tls-allowed.ts'),
   ]);
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string;
@@ -267,7 +269,8 @@ async function startMonitoring(
     sinceTickSeconds: () => sinceTickMs() / 1_000,
     databaseStats: createDatabaseStats(operators, ctx.clock, ctx.log),
   });
-  const server = createMetricsServer(metrics, ctx.log);
+  const isServed = async (hostname: string) => (await findPortalSite(ctx, { hostname })) !== undefined;
+  const server = createMetricsServer({ ...metrics, checkTls: createTlsCheck(isServed, ctx.log) }, ctx.log);
   const { port } = await listen(server, METRICS_HOST, METRICS_PORT, 'METRICS_PORT');
   ctx.log.info({ host: METRICS_HOST, port }, 'metrics are served');
   return {

@@ -1,34 +1,47 @@
-// The HTTP server for Prometheus, on a port of its own: not reachable for API clients, and open until the end
-// of a shutdown.
-import { createServer, type Server } from 'node:http';
+// The HTTP server for the operator's own programs, on a port of its own: metrics for Prometheus, and the question
+// of a proxy whether it may obtain a certificate. Not reachable for API clients, and open until the end of a
+// shutdown.
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from './metrics.ts';
+import type { createTlsCheck } from './tls-allowed.ts';
+
+type Answer = { readonly status: number; readonly type: string; readonly body: string };
+type Parts = Pick<Metrics, 'text' | 'contentType'> & {
+  readonly checkTls: ReturnType<typeof createTlsCheck>;
+};
+
+const plain = (status: number, body: string): Answer => ({ status, type: 'text/plain', body });
+
+async function respond(
+  { url = '', method }: IncomingMessage,
+  { text, contentType, checkTls }: Parts,
+): Promise<Answer> {
+  const asked = method === 'GET' || method === 'HEAD' ? URL.parse(url, 'http://localhost') : null;
+  if (asked?.pathname === '/metrics' && asked.search === '')
+    return { status: 200, type: contentType, body: await text() };
+  if (asked?.pathname === '/tls-allowed') {
+    const { status, text: body } = await checkTls(asked.searchParams.getAll('domain'));
+    return plain(status, body);
+  }
+  return plain(404, 'GET /metrics\nGET /tls-allowed?domain=\n');
+}
 
 /** Creates the server without listening. At most 32 connections. */
-export function createMetricsServer(
-  { text, contentType }: Pick<Metrics, 'text' | 'contentType'>,
-  log: Log,
-): Server {
+export function createMetricsServer(parts: Parts, log: Log): Server {
   const server = createServer(
     { keepAliveTimeout: 65_000, headersTimeout: 5_000, requestTimeout: 5_000 },
-    (req, res) => {
-      const end = (status: number, type: string, body: string): void => {
-        res.writeHead(status, {
-          'Content-Type': type,
-          'Cache-Control': 'no-store',
-          'X-Content-Type-Options': 'nosniff',
-        });
-        res.end(body);
-      };
-      if (req.url !== '/metrics' || (req.method !== 'GET' && req.method !== 'HEAD'))
-        return end(404, 'text/plain', 'GET /metrics\n');
-      text().then(
-        (body) => end(200, contentType, body),
-        (error: unknown) => {
-          log.error({ err: error }, 'the metrics could not be collected');
-          end(500, 'text/plain', 'The metrics could not be collected.\n');
-        },
-      );
+    async (req, res) => {
+      const { status, type, body } = await respond(req, parts).catch((error: unknown) => {
+        log.error({ err: error }, 'the metrics could not be collected');
+        return plain(500, 'The metrics could not be collected.\n');
+      });
+      res.writeHead(status, {
+        'Content-Type': type,
+        'Cache-Control': 'no-store',
+        'X-Content-Type-Options': 'nosniff',
+      });
+      res.end(body);
     },
   );
   server.maxConnections = 32;

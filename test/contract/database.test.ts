@@ -243,6 +243,7 @@ const definers = [
   'find_invitation',
   'find_mail_recipient',
   'find_pay_account',
+  'find_portal',
   'find_sandbox_payment',
   'find_session',
   'find_subscription_link',

@@ -27,7 +27,7 @@ export const serviceSettings = {
   METRICS_HOST: variable(
     text,
     '127.0.0.1',
-    'The address of Prometheus metrics, at /metrics. Do not expose it publicly. Leave METRICS_PORT empty to disable it.',
+    'The address of Prometheus metrics, at /metrics, and of what a proxy with on-demand TLS asks, at /tls-allowed. Do not expose it publicly. Leave METRICS_PORT empty to disable it.',
   ),
   METRICS_PORT: variable(integer(0, 65_535).optional()),
   SHUTDOWN_SECONDS: variable(
