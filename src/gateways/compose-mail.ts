@@ -10,6 +10,8 @@ export type Attachment = {
 
 export type Mail = {
   readonly to: { readonly address: string; readonly name?: string | undefined };
+  /** The sender's name, before the address of MAIL_FROM; by default the name there. */
+  readonly fromName?: string | undefined;
   readonly subject: string;
   readonly text: string;
   readonly html: string;
@@ -64,6 +66,14 @@ export function assertDeliverable(
       throw invalidMail('the content type of an attachment is not valid');
 }
 
+/** The name before the address of MAIL_FROM. */
+async function toSender(from: string, name: string | undefined) {
+  if (name === undefined) return oneLine(from);
+  const { default: addressparser } = await import('nodemailer/lib/addressparser');
+  const [found] = addressparser(oneLine(from), { flatten: true });
+  return { name: oneLine(name), address: found?.address ?? '' };
+}
+
 /**
  * `from` is the MAIL_FROM setting, such as `Portal Service <portal@example.org>`. Throws an Error when it
  * contains no mail address, and 422 as `assertDeliverable`.
@@ -73,7 +83,7 @@ export async function composeMail(from: string, mail: Mail): Promise<ComposedMai
   // Loaded with the first mail, to keep the start fast.
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   const composed = new MailComposer({
-    from: oneLine(from),
+    from: await toSender(from, mail.fromName),
     to: { name: oneLine(mail.to.name ?? ''), address: mail.to.address },
     subject: oneLine(mail.subject),
     text: mail.text,

@@ -30,6 +30,7 @@ const sentences = {
     'session.start': 'signed in',
     'session.end': 'signed out',
     'session.choose-organization': 'switched the organization',
+    'visitor.sign-in': 'signed in to the portal',
     'sign-in-link.create': 'created a sign-in link{ for }',
   },
   connection: {

@@ -15,4 +15,10 @@ export { layoutMail, type MailContent, withSmallPrint } from './layout.ts';
 export { discardUnknownMail, markUnsentUnknown, sendUnknownMail } from './outgoing-mails.store.ts';
 export { countRowsThatFit, type RecordTable } from './record-table.ts';
 export { startMailSender } from './sender.ts';
-export { createCodeMailSender } from './sign-in-code.ts';
+export {
+  createCodeMailSender,
+  describeBrowser,
+  type SendCodeMail,
+  sendToMembers,
+  shownCode,
+} from './sign-in-code.ts';

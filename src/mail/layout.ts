@@ -6,6 +6,8 @@ import { type RecordTable, recordTableHtml, recordTableStyles, recordTableText }
 import { font, wrap } from './style.ts';
 
 export type MailContent = {
+  /** Of its words; English unless given, with what to say above the address of a button. */
+  readonly language?: { readonly code: string; readonly openAddress: string };
   /** The heading, and the title of the HTML document. */
   readonly title: string;
   readonly paragraphs: readonly string[];
@@ -34,15 +36,26 @@ const codeHtml = (code: string): string =>
   `<p class="words" style="margin:0 0 16px;color:#1b2430;${font};font-size:32px;line-height:1.3;font-weight:700;letter-spacing:2px;white-space:nowrap">${escapeHtml(code)}</p>`;
 const note = (text: string): string =>
   `<p class="note" style="margin:0 0 8px;color:#56616f;${font};font-size:13px;line-height:1.5;${wrap}">${escapeHtml(text)}</p>`;
-const button = ({ label, url }: NonNullable<MailContent['action']>): string =>
+const english = { code: 'en', openAddress: 'If the button does not work, open this address:' };
+const button = ({ label, url }: NonNullable<MailContent['action']>, openAddress: string): string =>
   `<p style="margin:0 0 16px"><a class="button" href="${escapeHtml(url)}" style="display:inline-block;padding:12px 20px;border-radius:6px;background:#1d5fd1;color:#ffffff;${font};font-size:16px;font-weight:600;text-decoration:none">${escapeHtml(label)}</a></p>
-<p class="note" style="margin:0 0 16px;color:#56616f;${font};font-size:13px;line-height:1.5;${wrap}">If the button does not work, open this address:<br><a class="link" href="${escapeHtml(url)}" style="color:#1d5fd1">${escapeHtml(url)}</a></p>`;
+<p class="note" style="margin:0 0 16px;color:#56616f;${font};font-size:13px;line-height:1.5;${wrap}">${escapeHtml(openAddress)}<br><a class="link" href="${escapeHtml(url)}" style="color:#1d5fd1">${escapeHtml(url)}</a></p>`;
 const smallLinkHtml = ({ label, url }: NonNullable<MailContent['smallLink']>): string =>
   `<p class="note" style="margin:0 0 8px;color:#56616f;${font};font-size:13px;line-height:1.5"><a class="link" href="${escapeHtml(url)}" style="color:#1d5fd1">${escapeHtml(label)}</a></p>`;
 
-function toHtml({ title, code, paragraphs, table, action, notes = [], smallLink }: MailContent): string {
+function toHtml({
+  title,
+  code,
+  paragraphs,
+  table,
+  action,
+  notes = [],
+  smallLink,
+  ...content
+}: MailContent): string {
+  const language = content.language ?? english;
   return `<!doctype html>
-<html lang="en">
+<html lang="${language.code}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width,initial-scale=1">
@@ -56,7 +69,7 @@ function toHtml({ title, code, paragraphs, table, action, notes = [], smallLink 
 <h1 class="words" style="margin:0 0 16px;color:#1b2430;${font};font-size:20px;line-height:1.3;${wrap}">${escapeHtml(title)}</h1>
 ${code === undefined ? '' : `${codeHtml(code)}\n`}${paragraphs.map(paragraph).join('\n')}
 ${table === undefined ? '' : recordTableHtml(table)}
-${action === undefined ? '' : button(action)}
+${action === undefined ? '' : button(action, language.openAddress)}
 ${notes.map(note).join('\n')}
 ${smallLink === undefined ? '' : smallLinkHtml(smallLink)}
 </td></tr></table>

@@ -6,19 +6,19 @@ import { createId } from '../core/id.ts';
 import { anyOwner, Semaphore } from '../core/semaphore.ts';
 import { sendMail } from '../gateways/mail.ts';
 import { messageIdFor } from './enqueue.ts';
-import { layoutMail } from './layout.ts';
+import { layoutMail, type MailContent } from './layout.ts';
 
 const browsers = ['Edg', 'Firefox', 'Chrome', 'Safari'];
 const systems = ['Android', 'iPhone', 'iPad', 'Windows', 'Mac OS X', 'Linux'];
 const commonNames: Readonly<Record<string, string>> = { Edg: 'Edge', 'Mac OS X': 'macOS' };
 
-/** Browser and system that a User-Agent header names. It may hold anything, so nothing else of it is shown. */
-function describeBrowser(userAgent: string): string {
-  const found = [browsers, systems].map((known) => known.find((name) => userAgent.includes(name)));
-  return (
-    found.flatMap((name) => (name === undefined ? [] : [commonNames[name] ?? name])).join(' on ') ||
-    'an unknown browser'
-  );
+/**
+ * Browser and system that a User-Agent header names, null for neither. It may hold anything, so nothing else of
+ * it is shown.
+ */
+export function describeBrowser(userAgent: string | null, joint = ' · '): string | null {
+  const found = [browsers, systems].map((known) => known.find((name) => userAgent?.includes(name)));
+  return found.flatMap((name) => (name === undefined ? [] : [commonNames[name] ?? name])).join(joint) || null;
 }
 
 const showTime = (at: Date): string =>
@@ -28,41 +28,31 @@ const showTime = (at: Date): string =>
 const retryDelaysMs = [0, 2_000, 15_000, 60_000, 180_000];
 const maxSending = 5;
 
-type CodeMail = {
-  readonly to: { readonly address: string; readonly name: string };
-  readonly code: string;
-  readonly url: string;
-  readonly browser: string;
+type MailTo = { readonly address: string; readonly name: string };
+export type CodeMail = {
+  readonly to: MailTo;
+  readonly fromName?: string;
+  readonly subject: string;
+  readonly content: MailContent;
   readonly requestedAt: Date;
 };
+/** Delivers the mail, or gives up when its code has expired; never rejects. */
+export type SendCodeMail = (ctx: Ctx, mail: CodeMail, stop: AbortSignal) => Promise<void>;
+
+export const shownCode = (code: string): string => `${code.slice(0, 3)} ${code.slice(3)}`;
 
 /** Returns a sender for one process, which has at most five of these mails in hand at once. */
-export function createCodeMailSender() {
+export function createCodeMailSender(): SendCodeMail {
   const sending = new Semaphore({ maxRunning: maxSending });
-  return async (ctx: Ctx, mail: CodeMail, stop: AbortSignal): Promise<void> => {
-    const host = new URL(ctx.settings.publicUrl).host;
-    const content = layoutMail({
-      title: `Sign in to ${host}`,
-      code: `${mail.code.slice(0, 3)} ${mail.code.slice(3)}`,
-      paragraphs: [
-        'Enter these six digits in the browser in which you asked for them. They work once, for ten minutes.',
-      ],
-      action: { label: 'Where to enter the code', url: mail.url },
-      notes: [
-        `Requested on ${showTime(mail.requestedAt)} UTC with ${describeBrowser(mail.browser)}.`,
-        'If that was not you, ignore this mail: without the code no one can sign in. Never pass it on.',
-      ],
-    });
+  return async (ctx, { content, requestedAt: date, ...mail }, stop) => {
     const messageId = messageIdFor(ctx.settings, createId());
     for (const delayMs of retryDelaysMs) {
       await sleep(delayMs, undefined, { signal: stop }).catch(() => undefined);
       const release = await sending.acquireUnlessAborted(anyOwner, stop);
       if (release === undefined) return;
-      const { to, requestedAt: date } = mail;
-      const subject = `Your code to sign in to ${host}`;
       const outcome = await sendMail(
         ctx.settings.mail,
-        { ...content, to, subject, messageId, date, attachments: [] },
+        { ...layoutMail(content), ...mail, messageId, date, attachments: [] },
         { beforeData: async () => undefined, stop },
       ).finally(release);
       if (outcome.kind === 'sent') return;
@@ -71,3 +61,32 @@ export function createCodeMailSender() {
     }
   };
 }
+
+type MemberCodeMail = {
+  readonly to: MailTo;
+  readonly code: string;
+  readonly url: string;
+  /** The requesting browser's User-Agent header. */
+  readonly browser: string;
+  readonly requestedAt: Date;
+};
+
+/** Sends codes to members. */
+export const sendToMembers =
+  (send: SendCodeMail) =>
+  (ctx: Ctx, { to, code, url, browser, requestedAt }: MemberCodeMail, stop: AbortSignal): Promise<void> => {
+    const { host } = new URL(ctx.settings.publicUrl);
+    const content = {
+      title: `Sign in to ${host}`,
+      code: shownCode(code),
+      paragraphs: [
+        'Enter these six digits in the browser in which you asked for them. They work once, for ten minutes.',
+      ],
+      action: { label: 'Where to enter the code', url },
+      notes: [
+        `Requested on ${showTime(requestedAt)} UTC with ${describeBrowser(browser, ' on ') ?? 'an unknown browser'}.`,
+        'If that was not you, ignore this mail: without the code no one can sign in. Never pass it on.',
+      ],
+    };
+    return send(ctx, { to, subject: `Your code to sign in to ${host}`, content, requestedAt }, stop);
+  };

@@ -98,7 +98,9 @@ describe('the link', () => {
   ])('is refused in a request %s, and still works afterwards', async (_title, headers) => {
     const { token } = await createLink();
     const refused = await press(token, headers);
-    expect([refused.status, refused.get('Set-Cookie')]).toEqual([403, undefined]);
+    // At a name that is not the service's own there is nothing.
+    const status = 'host' in headers && headers.host?.startsWith('evil') ? 404 : 403;
+    expect([refused.status, refused.get('Set-Cookie')]).toEqual([status, undefined]);
     await press(token).expect(303);
   });
 

@@ -12,7 +12,7 @@ import {
   type StartedCode,
   startWithCode,
 } from '../../identity/mailed-code.ts';
-import { attemptTtlMs } from '../../identity/sign-in.ts';
+import { attemptTtlMs, resolveReturnUrl } from '../../identity/sign-in.ts';
 import { assertSameOrigin } from '../authenticate.ts';
 import { callerNetwork } from '../caller-address.ts';
 import { attemptCookiePath, listCookieValues, sessionCookies, toCookieName } from '../cookies.ts';
@@ -77,9 +77,12 @@ const findAttempt = ({ ctx, attemptName }: Mount, req: Request) =>
 const askForCode =
   ({ ctx, send, attemptName, browserName, cookie }: Mount): RequestHandler =>
   async (req, res) => {
-    assertSameOrigin(req, ctx.settings.publicUrl);
+    const { publicUrl } = ctx.settings;
+    assertSameOrigin(req, publicUrl);
+    const { email, returnTo } = parseForm(AddressForm, req);
     const started = await startWithCode(ctx, {
-      ...parseForm(AddressForm, req),
+      email,
+      returnTo: resolveReturnUrl(returnTo, publicUrl),
       browsers: listCookieValues(req, browserName),
       network: callerNetwork(req),
     });
