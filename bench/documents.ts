@@ -113,7 +113,7 @@ const view = { recordType: 'invoice', columns: unknown.slice(0, 100), filters: [
 measure('View: 100 unknown sources', () =>
   bindQuery(
     view,
-    { type: available['invoice'] as Available[string], masks: new Map() },
+    { type: available['invoice'] as Available[string], masks: new Map(), rows: 'all' },
     { page: 1, pageSize: 1 },
   ),
 );

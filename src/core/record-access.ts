@@ -67,7 +67,11 @@ export const accessOfPerson = (permissions: ReadonlySet<string>): RecordAccess =
 });
 
 /** Of code inside the service whose results no caller sees as they are. */
-export const fullAccess: RecordAccess = { layers: [], unmasked: true };
+export const fullAccess: RecordAccess & { readonly rows: 'all' } = {
+  layers: [],
+  unmasked: true,
+  rows: 'all',
+};
 
 export const allowsVersion = ({ layers }: RecordAccess, version: string): boolean =>
   layers.every(({ versions }) => versions.length === 0 || versions.includes(version));

@@ -38,6 +38,7 @@ export type { FileForm } from './records/file-stream.ts';
 export type { QueryProblem, RecordQuery } from './records/record-query.ts';
 export type { SummaryColumn, SummaryQuery } from './records/record-summary.ts';
 export type { RecordReader } from './records/records.ts';
+export { allRows, type CallerRights } from './records/records-file.ts';
 export { toQueryParameters } from './records/version-records.ts';
 export { startUsageCounter, type UsageCounter } from './serve/usage.ts';
 export type { RecordTools, ToolAccess } from './tools/record-tools.ts';

@@ -77,7 +77,7 @@ export const platformSwitchOffs: readonly PlatformSwitchOff[] = [
     'platform/views/view-table.ts',
     'readViewTable',
     `(original) => (records, ...given) => {
-      const list = (tenant, query, page) => records.list(tenant, query, page, { unmasked: true });
+      const list = (tenant, query, page) => records.list(tenant, query, page, { unmasked: true, rows: 'all' });
       return original({ list }, ...given);
     }`,
     'mail',
@@ -87,7 +87,7 @@ export const platformSwitchOffs: readonly PlatformSwitchOff[] = [
     'platform/subscriptions/read-view.ts',
     'readCsv',
     `(original) => (records, ...given) => {
-      const file = (tenant, query, form, signal) => records.file(tenant, query, form, signal, { unmasked: true });
+      const file = (tenant, query, form, signal) => records.file(tenant, query, form, signal, { unmasked: true, rows: 'all' });
       return original({ file }, ...given);
     }`,
     'attachment of a mail',

@@ -6,6 +6,7 @@ import { parseExact } from '../../core/exact-json.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import {
   type Available,
+  allRows,
   boundSource,
   type ColumnType,
   fittingTypes,
@@ -108,7 +109,12 @@ export async function listApiSchemaSources(ctx: RequestCtx, id: string, recordTy
   const query = { recordType, columns, filters: [], sort: [{ source: 'id', direction: 'desc' as const }] };
   const { unmasked } = ctx.principal.reads;
   const found = synced.hasData
-    ? await getRecordReader(ctx).list(ctx, query, { page: 1, pageSize: sampledRecords }, { unmasked })
+    ? await getRecordReader(ctx).list(
+        ctx,
+        query,
+        { page: 1, pageSize: sampledRecords },
+        allRows({ unmasked }),
+      )
     : { records: '[]', total: 0 };
   return {
     recordType,

@@ -1,7 +1,7 @@
 // Reads a view once for the mails of one slot, through the same read engine as the public interface.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import type { RecordReader } from '../../public/index.ts';
+import { allRows, type RecordReader } from '../../public/index.ts';
 import { renderTemplate, TemplateError } from '../../templates/index.ts';
 import { templateData } from '../portal/template-data.ts';
 import { templateParts } from '../portal/templates.service.ts';
@@ -53,9 +53,7 @@ async function readCsv(
       toRecordQuery(view),
       'csv',
       AbortSignal.any([aborter.signal, stop]),
-      {
-        unmasked: false,
-      },
+      allRows({ unmasked: false }),
     );
     const chunks: Buffer[] = [];
     let size = 0;
@@ -90,7 +88,7 @@ export async function readContent(
 ): Promise<SlotContent> {
   const { view, context, subscription } = work;
   if (subscription.format === 'csv') return readCsv(records, tenant, work, stop);
-  const found = await readViewContent(records, tenant, view);
+  const found = await readViewContent(records, tenant, view, allRows({ unmasked: false }));
   return subscription.template_id === null
     ? tableContent(found, context)
     : renderFor(tenant, subscription.template_id, found, context);

@@ -1,7 +1,7 @@
 // The summary of a view as people see it in a mail: its rows under the ERP's labels.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { parseExact } from '../../core/exact-json.ts';
-import type { RecordReader, SummaryColumn } from '../../public/index.ts';
+import type { CallerRights, RecordReader, SummaryColumn } from '../../public/index.ts';
 import { findDescription } from '../../sync/index.ts';
 import { toSummaryQuery } from './view-summary.ts';
 import {
@@ -58,6 +58,7 @@ function toViewColumns(columns: readonly SummaryColumn[], fields: Fields): ViewC
     const amount = currency === undefined ? null : { currency: named, isNamed: named !== null };
     return {
       name: toKey(column),
+      source: name === 'count' ? null : source,
       label: labelOfColumn(column, label),
       type: typeOfColumn(column),
       amount,
@@ -70,21 +71,21 @@ const valueAt = (row: unknown, path: readonly string[]): unknown =>
   path.reduce((part, key) => (part as Row | undefined)?.[key], row);
 
 /**
- * What mails show of the view, masked: the first rows of its summary, or its first records when it has none.
+ * What mails and the portal show of the view: the first rows of its summary, or its first records when it has none.
  * Throws 503 while the records can't be read.
  */
 export async function readViewContent(
   records: RecordReader,
   tenant: TenantCtx,
   view: ViewRow,
+  rights: CallerRights,
+  page = { page: 1, pageSize: maxRecordsInMail },
 ): Promise<ViewTable> {
   const query = toSummaryQuery(view);
-  if (query === undefined) return readViewTable(records, tenant, view);
+  if (query === undefined) return readViewTable(records, tenant, view, rights, page);
   const fields = (await findDescription(tenant, view.record_type))?.fields ?? [];
   const shown = { ...query, limit: Math.min(query.limit, maxRecordsInMail) };
-  const { rows, columns, total, syncedAt, problems } = await records.summarize(tenant, shown, {
-    unmasked: false,
-  });
+  const { rows, columns, total, syncedAt, problems } = await records.summarize(tenant, shown, rights);
   return {
     unit: 'row',
     columns: toViewColumns(columns, fields),

@@ -1,7 +1,7 @@
 // The summary of a view: which records it groups, what it computes, and what is wrong with it.
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { ErrorDetail } from '../../core/errors.ts';
-import { getRecordReader, type QueryProblem, type SummaryQuery } from '../../public/index.ts';
+import { allRows, getRecordReader, type QueryProblem, type SummaryQuery } from '../../public/index.ts';
 import type { ViewRow } from './views.store.ts';
 
 type Summarized = Pick<ViewRow, 'record_type' | 'filters' | 'summary'>;
@@ -61,6 +61,6 @@ function findDuplicates({ summary }: Summarized): ErrorDetail[] {
 export async function findSummaryProblems(ctx: RequestCtx, view: Summarized): Promise<ErrorDetail[]> {
   const query = toSummaryQuery(view);
   if (query === undefined) return [];
-  const problems = await getRecordReader(ctx).checkSummary(ctx, query, ctx.principal.reads);
+  const problems = await getRecordReader(ctx).checkSummary(ctx, query, allRows(ctx.principal.reads));
   return [...findDuplicates(view), ...problems.filter(({ passing }) => !passing).map(toSummaryProblem)];
 }

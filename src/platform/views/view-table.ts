@@ -2,7 +2,7 @@
 // and its values as text.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { parseExact } from '../../core/exact-json.ts';
-import type { RecordReader } from '../../public/index.ts';
+import type { CallerRights, RecordReader } from '../../public/index.ts';
 import { findDescription } from '../../sync/index.ts';
 import { toRecordQuery } from './views.service.ts';
 import type { ViewRow } from './views.store.ts';
@@ -13,6 +13,8 @@ import type { ViewRow } from './views.store.ts';
  */
 export type ViewColumn = {
   readonly name: string;
+  /** Null for the number of records. */
+  readonly source: string | null;
   readonly label: string;
   readonly type: string | null;
   readonly amount: { readonly currency: string | null; readonly isNamed: boolean } | null;
@@ -48,14 +50,13 @@ export function createLabeler(
   };
 }
 
-/**
- * The first records of the view, masked: everyone who gets the mail sees the same. Throws 503 while the
- * records can't be read.
- */
+/** The first records of the view. Throws 503 while the records can't be read. */
 export async function readViewTable(
   records: RecordReader,
   tenant: TenantCtx,
   view: ViewRow,
+  rights: CallerRights,
+  page = { page: 1, pageSize: maxRecordsInMail },
 ): Promise<ViewTable> {
   const fields = (await findDescription(tenant, view.record_type))?.fields ?? [];
   const amounts = new Map(
@@ -66,12 +67,7 @@ export async function readViewTable(
   const currencies = new Set(view.columns.flatMap((source) => amounts.get(source) ?? []));
   const added = [...currencies].filter((source) => !view.columns.includes(source));
   const query = toRecordQuery({ ...view, columns: [...view.columns, ...added] });
-  const found = await records.list(
-    tenant,
-    query,
-    { page: 1, pageSize: maxRecordsInMail },
-    { unmasked: false },
-  );
+  const found = await records.list(tenant, query, page, rights);
   const label = createLabeler(fields, view);
   const isAdded = (path: string): boolean =>
     Number(/^columns\[(\d+)\]/.exec(path)?.[1] ?? -1) >= view.columns.length;
@@ -83,7 +79,7 @@ export async function readViewTable(
         currency === undefined
           ? null
           : { currency, isNamed: currency !== null && view.columns.includes(currency) };
-      return { name, label: label(source), type, amount };
+      return { name, source, label: label(source), type, amount };
     }),
     records: parseExact(found.records) as ViewTable['records'],
     total: found.total,

@@ -10,7 +10,13 @@ import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import type { DownloadFile } from '../../http/route/route.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { type FileForm, getRecordReader, type QueryProblem, type RecordQuery } from '../../public/index.ts';
+import {
+  allRows,
+  type FileForm,
+  getRecordReader,
+  type QueryProblem,
+  type RecordQuery,
+} from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
 import { findSummaryProblems, toSummaryProblem, toSummaryQuery } from './view-summary.ts';
 import type { NewView, View, ViewPatch } from './views.schemas.ts';
@@ -119,7 +125,7 @@ async function assertQueryIsValid(
       query.sort.map(({ field }) => field),
       (index) => `sort[${index}].field`,
     ),
-    ...(await getRecordReader(ctx).check(ctx, toRecordQuery(query), ctx.principal.reads))
+    ...(await getRecordReader(ctx).check(ctx, toRecordQuery(query), allRows(ctx.principal.reads)))
       .filter(({ passing }) => !passing)
       .map(toViewProblem),
     ...(await findSummaryProblems(ctx, query)),
@@ -272,9 +278,8 @@ export const deleteView = (ctx: RequestCtx, id: string): Promise<void> =>
   });
 
 type ViewRead = { readonly masked: boolean };
-const toRights = ({ principal }: RequestCtx, { masked }: ViewRead) => ({
-  unmasked: principal.reads.unmasked && !masked,
-});
+const toRights = ({ principal }: RequestCtx, { masked }: ViewRead) =>
+  allRows({ unmasked: principal.reads.unmasked && !masked });
 
 /**
  * A file has no place for problems: throws 422 when a filter does not work; columns and sorts that do not

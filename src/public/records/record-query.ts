@@ -4,15 +4,23 @@
 // matches nothing, because skipping it would return too much. Pure.
 import { createHash } from 'node:crypto';
 import { createSuggestions } from '../../core/nearest-name.ts';
+import { type RowCondition, unlimitedLayer } from '../../core/record-access.ts';
 import { isListType, type PlainColumn, type PlainType, type RecordColumn } from '../../warehouse/columns.ts';
 import { type FilterCondition, parseCondition } from '../read/filters.ts';
 import { completePlan, type ListPlan, type SortKey } from '../read/plan.ts';
 import type { Freshness } from '../read/reader.ts';
 import { freshnessOfSources } from '../read/stale-fields.ts';
 import { type AvailableRecordType, choosePlainColumn, toSource } from '../version/bind.ts';
-import { type CompiledColumn, idColumn, type LineOutput, type OutputField } from '../version/compile.ts';
+import {
+  type CompiledColumn,
+  type CompiledEndpoint,
+  idColumn,
+  type LineOutput,
+  type OutputField,
+  type ReadableEndpoint,
+} from '../version/compile.ts';
 import type { FieldMask } from '../version/masks.ts';
-import { readWhole } from '../version/narrow.ts';
+import { narrowEndpoint, readWhole } from '../version/narrow.ts';
 import { listOperators, operatorFits, takesSeveral, type ValueType } from '../version/operators.ts';
 import type { Operator } from '../version/schema-document.ts';
 
@@ -95,8 +103,12 @@ export const createReport = (problems: QueryProblem[]): Report =>
   );
 /** By source, `lines.<field>` for a field of lines: how the caller sees its values. */
 export type QueryMasks = ReadonlyMap<string, FieldMask>;
-/** What a query is bound to: the record type, and the masks of its fields for this caller. */
-export type QueryTarget = { readonly type: AvailableRecordType; readonly masks: QueryMasks };
+/** What a query is bound to: the record type, and what of its records and fields this caller reads. */
+export type QueryTarget = {
+  readonly type: AvailableRecordType;
+  readonly masks: QueryMasks;
+  readonly rows: 'all' | readonly RowCondition[];
+};
 type Page = { readonly page: number; readonly pageSize: number };
 
 export const unknownRecordTypeProblem: QueryProblem = {
@@ -244,17 +256,32 @@ function compileCondition(
 const hashFields = (fields: readonly OutputField[]): string =>
   `query/${createHash('sha256').update(JSON.stringify(fields)).digest('base64url')}`;
 
-/** Represents the columns as an endpoint that belongs to no version. */
+/** The endpoint narrowed to the rows of the caller. Throws 403 when a field of their conditions is gone. */
+function narrowToRows(endpoint: CompiledEndpoint, { type, rows }: QueryTarget): ReadableEndpoint {
+  if (rows === 'all') return readWhole(endpoint);
+  const scopable = rows.flatMap(({ source }): [string, CompiledColumn][] => {
+    const found = choosePlainColumn(type.columns, source);
+    if (source === 'id') return [['id', idColumn(type.idType)]];
+    return found?.state !== 'live' || found.type === 'lines' ? [] : [[source, found as CompiledColumn]];
+  });
+  const { name, recordType } = endpoint;
+  const resources = { [name]: { recordType, conditions: rows } };
+  const layer = { ...unlimitedLayer, rows: { resources, others: false } };
+  return narrowEndpoint({ ...endpoint, scopable: new Map(scopable) }, { layers: [layer], unmasked: true });
+}
+
+/** Represents the columns as an endpoint that belongs to no version. Throws as `narrowToRows` does. */
 export function compileEndpoint(
   query: Pick<RecordQuery, 'recordType' | 'columns'>,
-  { type, masks }: QueryTarget,
+  target: QueryTarget,
   report: Report,
 ) {
+  const { type, masks } = target;
   const found = query.columns.map(({ source }, index) =>
     findColumn(type, source, `columns[${index}]`, report),
   );
   const fields = query.columns.map((column, index) => toOutputField(column, found[index], masks));
-  const endpoint = readWhole({
+  const endpoint: CompiledEndpoint = {
     name: query.recordType,
     key: hashFields(fields),
     recordType: query.recordType,
@@ -272,8 +299,8 @@ export function compileEndpoint(
     sortSets: new Map(),
     takesSortSets: false,
     takesFormat: false,
-  });
-  return { endpoint, found };
+  };
+  return { endpoint: narrowToRows(endpoint, target), found };
 }
 
 /**

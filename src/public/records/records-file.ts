@@ -1,5 +1,6 @@
 // Writes everything that a query finds as a file for spreadsheets.
 import type { TenantCtx } from '../../core/ctx.ts';
+import type { RowCondition } from '../../core/record-access.ts';
 import { createSheetWriter } from '../export/sheet.ts';
 import { openSnapshot, type SnapshotSource } from '../export/snapshot.ts';
 import { sheetNames, streamWorkbook } from '../export/workbook.ts';
@@ -70,7 +71,13 @@ const headerOnly = (
 
 export type FileSources = ExportSources & { readonly findLivingMasks: FindLivingMasks };
 /** Whether the caller reads masked fields as they are. */
-export type CallerRights = { readonly unmasked: boolean };
+/** Of someone who reads every record. */
+export const allRows = ({ unmasked }: { readonly unmasked: boolean }): CallerRights => ({
+  unmasked,
+  rows: 'all',
+});
+/** `rows`: the conditions of a row scope, or all records. */
+export type CallerRights = { readonly unmasked: boolean; readonly rows: 'all' | readonly RowCondition[] };
 type FileRequest = {
   readonly sources: FileSources;
   readonly ctx: TenantCtx;
@@ -87,12 +94,12 @@ export async function findQueryTarget(
   { findLivingMasks }: FileSources,
   ctx: TenantCtx,
   recordType: string,
-  { unmasked }: CallerRights,
+  { unmasked, rows }: CallerRights,
   readType: typeof readAvailableType = readAvailableType,
 ): Promise<QueryTarget | undefined> {
   const type = await readType(ctx, recordType);
   const masks = unmasked ? undefined : (await findLivingMasks(ctx)).get(recordType);
-  return type && { type, masks: masks ?? noMasks };
+  return type && { type, rows, masks: masks ?? noMasks };
 }
 
 /** One attempt. `onDone` is called once, when the connection is no longer needed. */

@@ -5,7 +5,7 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import { openSnapshot } from '../export/snapshot.ts';
 import { readListPage } from '../read/list.ts';
-import { planList } from '../read/plan.ts';
+import { type ListPlan, planList } from '../read/plan.ts';
 import type { ShownFreshness } from '../read/reader.ts';
 import { parameterError, parameterProblem, type QueryParameters } from '../read/request.ts';
 import { textReader, wholeText } from '../read/rows.ts';
@@ -43,6 +43,8 @@ export type VersionQuery = {
   readonly resource: string;
   readonly reads: RecordAccess;
   readonly query: QueryParameters;
+  /** Of a file: its columns, by name, with the texts above them. By default all fields under their names. */
+  readonly headings?: Readonly<Record<string, string>>;
 };
 
 /**
@@ -154,6 +156,16 @@ async function summarize(
   return { rows: `[${wholeText(rows)}]`, total, syncedAt, stale };
 }
 
+const withHeadings = (plan: ListPlan, headings: VersionQuery['headings']): ListPlan =>
+  headings === undefined
+    ? plan
+    : {
+        ...plan,
+        fields: Object.entries(headings).flatMap(([name, heading]) =>
+          plan.fields.filter((field) => field.name === name).map((field) => ({ ...field, name: heading })),
+        ),
+      };
+
 async function openFile(
   sources: VersionSources,
   tenant: TenantCtx,
@@ -162,7 +174,7 @@ async function openFile(
   signal: AbortSignal,
 ) {
   const endpoint = await findEndpoint(sources, tenant, request);
-  const plan = planList(endpoint, request.query, { paged: false });
+  const plan = withHeadings(planList(endpoint, request.query, { paged: false }), request.headings);
   const { recordType } = endpoint;
   const job: FileJob = { sources, ctx: tenant, recordType, form, signal };
   return startFile(job, async (source, onDone) => {

@@ -28,8 +28,8 @@ const query = (asked: object) => ({
   ...asked,
 });
 const page = { page: 1, pageSize: 10 };
-const masked = { unmasked: false };
-const unmasked = { unmasked: true };
+const masked = { unmasked: false, rows: 'all' } as const;
+const unmasked = { unmasked: true, rows: 'all' } as const;
 
 const site = useStarted(() => {
   const last4 = { number: 'last4', total: 'last4', totalText: 'last4' };

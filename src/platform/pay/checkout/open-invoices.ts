@@ -7,7 +7,7 @@ import { AppError, invalid, unavailable } from '../../../core/errors.ts';
 import { parseExact } from '../../../core/exact-json.ts';
 import { isCurrency, readAmount } from '../../../core/money.ts';
 import { inTransaction } from '../../../db/transaction.ts';
-import { getNewestRecordReader } from '../../../public/index.ts';
+import { allRows, getNewestRecordReader } from '../../../public/index.ts';
 import {
   createTenantConnector,
   filterRejectedIds,
@@ -130,7 +130,7 @@ async function readFromWarehouse(
       ctx,
       { recordType, columns, filters, sort: [] },
       { page: 1, pageSize: staleBatchSize },
-      { unmasked: true },
+      allRows({ unmasked: true }),
     );
     found.push(...(parseExact(records) as Record<string, unknown>[]));
   }
