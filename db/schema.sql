@@ -972,6 +972,20 @@ create policy own_organization on portal_access for all to public using (organiz
 create policy owner_sees_all on portal_access for all to portal_owner using (true);
 grant delete, insert, select, update on portal_access to portal_service;
 
+-- Visitors who opened the portal in a month, by UTC.
+create table portal_activity (
+  organization_id uuid not null,
+  email text not null,
+  month date not null,
+  constraint portal_activity_pkey PRIMARY KEY (organization_id, month, email),
+  constraint portal_activity_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+alter table portal_activity enable row level security;
+alter table portal_activity force row level security;
+create policy own_organization on portal_activity for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on portal_activity for all to portal_owner using (true);
+grant delete, insert, select, update on portal_activity to portal_service;
+
 -- How the fields of a record type are labelled and shown.
 create table portal_field_mappings (
   id uuid not null,
@@ -1018,6 +1032,33 @@ alter table portal_pages force row level security;
 create policy own_organization on portal_pages for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
 create policy owner_sees_all on portal_pages for all to portal_owner using (true);
 grant delete, insert, select, update on portal_pages to portal_service;
+
+-- Sessions of visitors. host: where it is valid. customer: the one whose records are shown. viewer_id: the member who sees the portal as this visitor would.
+create table portal_sessions (
+  id uuid not null,
+  organization_id uuid not null,
+  token_hash bytea not null,
+  host text not null,
+  email text not null,
+  customer text,
+  viewer_id uuid,
+  ip text not null,
+  user_agent text,
+  previous_visit_at timestamp with time zone,
+  created_at timestamp with time zone default now() not null,
+  last_seen_at timestamp with time zone default now() not null,
+  ends_at timestamp with time zone not null,
+  constraint portal_sessions_pkey PRIMARY KEY (id),
+  constraint portal_session_token_is_unique UNIQUE (token_hash),
+  constraint portal_sessions_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  constraint portal_sessions_viewer_id_fkey FOREIGN KEY (viewer_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX portal_sessions_by_email ON portal_sessions USING btree (organization_id, email);
+alter table portal_sessions enable row level security;
+alter table portal_sessions force row level security;
+create policy own_organization on portal_sessions for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on portal_sessions for all to portal_owner using (true);
+grant delete, insert, select, update on portal_sessions to portal_service;
 
 -- Each organization's sidebar, as one tree.
 create table portal_sidebars (

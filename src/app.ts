@@ -39,7 +39,7 @@ import { createDemo, type Demo } from './http/sign-in/demo.ts';
 import { createSignInRouter } from './http/sign-in/router.ts';
 import type { VerifyToken } from './identity/access-token.ts';
 import type { DemoPerson } from './identity/sign-in.ts';
-import { createCodeMailSender, startMailSender } from './mail/index.ts';
+import { createCodeMailSender, type SendCodeMail, sendToMembers, startMailSender } from './mail/index.ts';
 import { startSecretEndReports } from './platform/api-keys/report-secret-ends.ts';
 import { maintainAllIndexes } from './platform/api-schemas/maintain-indexes.ts';
 import { startPublicationWorker } from './platform/api-schemas/publication.ts';
@@ -53,6 +53,7 @@ import { startWriteBackAlerts } from './platform/pay/write-back/alerts.ts';
 import { startWriteBack } from './platform/pay/write-back/worker.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
 import { readLinkState, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
+import { createPortal, type PortalHandlers } from './portal/index.ts';
 import { createReadEngine, publicHandler, startUsageCounter, type UsageCounter } from './public/index.ts';
 import { pruneTombstones, type Scheduler, startCertificateWatch, startScheduler } from './sync/index.ts';
 
@@ -115,14 +116,18 @@ function mountSmallPages(
   ctx: Ctx,
   failures: FailureLimit,
   assets: PageAssets,
-  demo: Demo | undefined,
+  { demo, codeMails, portal }: { demo: Demo | undefined; codeMails: SendCodeMail; portal: PortalHandlers },
 ): void {
   const { smallPage: files } = assets;
   app.get('/invitations/accept', createInvitationPage(assets));
   const links = { find: readLinkState, unsubscribe, resubscribe };
   app.use('/unsubscribe', createUnsubscribePages(ctx, failures, links, files));
   app.use('/pay/sandbox', createSandboxPayPages(ctx, failures, assets));
-  app.use('/auth', createSignInRouter(ctx, { failures, demo, sendCodeMail: createCodeMailSender(), files }));
+  app.use('/portal/:slug', portal.bySlug);
+  app.use(
+    '/auth',
+    createSignInRouter(ctx, { failures, demo, sendCodeMail: sendToMembers(codeMails), files }),
+  );
 }
 
 /** The page at /, and the console and the documentation to which it leads. */
@@ -143,6 +148,32 @@ function mountConsole(
   app.use('/console', ownHost, createConsole(consoleFolder));
 }
 
+function mountPublic(
+  app: Express,
+  ctx: ReadingCtx,
+  usage: UsageCounter,
+  referencePage: RequestHandler,
+): void {
+  app.use(
+    '/api/public',
+    publicHandler(ctx, {
+      referencePage,
+      sessionCookies: (req) => sessionCookies(req, ctx.settings.publicUrl),
+      listPendingHeaders: pendingHeaders,
+      applyHeaders: applyPendingHeaders,
+      usage,
+      onServed: recordServed,
+    }),
+  );
+}
+
+/** Behind everything else. */
+function mountErrors(app: Express, ctx: Ctx, { smallPage }: PageAssets): void {
+  app.use(notFoundHandler);
+  app.use(errorPages(ctx, platformBase, smallPage));
+  app.use(errorHandler(ctx.log));
+}
+
 /** Mounts all routers, pages and middleware. Throws when a route definition is invalid. */
 export function createApp(base: Ctx, options: AppOptions = {}): Express {
   const ctx: ReadingCtx = { ...base, reads: options.reads ?? createReadEngine(base) };
@@ -161,32 +192,23 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
   const usage = options.usage ?? startUsageCounter(ctx);
   const verify = lazyTokenVerifier(ctx);
   const failures = createFailureLimit(ctx);
-  // Mounted first, so that public requests don't pass through the other routers.
-  app.use(
-    '/api/public',
-    publicHandler(ctx, {
-      referencePage: pages.public,
-      sessionCookies: (req) => sessionCookies(req, ctx.settings.publicUrl),
-      listPendingHeaders: pendingHeaders,
-      applyHeaders: applyPendingHeaders,
-      usage,
-      onServed: recordServed,
-    }),
-  );
+  const codeMails = createCodeMailSender();
+  const portal = createPortal(ctx, { failures, assets, sendMail: codeMails });
+  app.use(portal.byHost);
+  // Before the others, so that public requests don't pass through their routers.
+  mountPublic(app, ctx, usage, pages.public);
   app.use(pendingHeadersMiddleware);
   if (options.gate !== undefined)
-    app.use(['/unsubscribe', '/pay/sandbox', '/auth', platformBase, mcpPath], options.gate);
+    app.use(['/unsubscribe', '/pay/sandbox', '/auth', '/portal', platformBase, mcpPath], options.gate);
   app.use('/assets', assets.handler);
   app.get(`${platformBase}/openapi/preview`, pages.platform);
   const demo = options.demoOwner && createDemo(ctx, options.demoOwner);
-  mountSmallPages(app, ctx, failures, assets, demo);
+  mountSmallPages(app, ctx, failures, assets, { demo, codeMails, portal });
   mountConsole(app, ctx, failures, assets, { consoleFolder: options.consoleFolder, demo });
   app.use(platformBase, platformRouter(ctx, verify, failures, options.streams ?? {}));
   app.get(metadataPaths, serveResourceMetadata(ctx));
   app.use(mcpPath, createMcpRouter(ctx, verify, failures, lazyMcpServer(ctx, usage)));
-  app.use(notFoundHandler);
-  app.use(errorPages(ctx, platformBase, assets.smallPage));
-  app.use(errorHandler(ctx.log));
+  mountErrors(app, ctx, assets);
   return app;
 }
 

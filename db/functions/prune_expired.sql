@@ -1,11 +1,12 @@
 -- Deletes expired rows: rate-limit windows, stored responses after 24 hours, finished sign-ins after one hour, sessions after 12 idle
--- hours or 7 days, run events after 30 days, and runs after one year except the last one of each configuration. What concerns tokens, which
+-- hours or 7 days, those of visitors at their end or after 7 idle days, run events after 30 days, and runs after one year except the last one of each configuration. What concerns tokens, which
 -- live for one hour: revocations after two hours, replaced signing keys after one day.
 create or replace function prune_expired() returns void language sql security definer set search_path = public, pg_temp as $$
   delete from rate_limits where resets_at < clock_timestamp() - interval '1 minute';
   delete from idempotency_keys where created_at < now() - interval '24 hours';
   delete from used_sign_ins where used_at < now() - interval '1 hour';
   delete from sessions where last_seen_at < now() - interval '12 hours' or created_at < now() - interval '7 days';
+  delete from portal_sessions where ends_at < now() or last_seen_at < now() - interval '7 days';
   delete from token_revocations where revoked_at < now() - interval '2 hours';
   delete from token_signing_keys where replaced_at < now() - interval '1 day';
   delete from sync_run_events where at < now() - interval '30 days';

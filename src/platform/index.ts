@@ -39,6 +39,33 @@ import { teamRoutes } from './teams/teams.routes.ts';
 import { viewRoutes } from './views/views.routes.ts';
 import { whoamiRoutes } from './whoami/whoami.routes.ts';
 
+export { isClaimable } from './domains/hostname.ts';
+export { customersEndpoint, recordsEndpoint } from './portal/access-document.ts';
+export type { FieldFormat, MappedField } from './portal/field-mappings.schemas.ts';
+export type { Block as PageBlock } from './portal/pages.schemas.ts';
+export {
+  findSharedView,
+  type PublishedPage,
+  readEndpoints,
+  readShownContent,
+  type ShownContent,
+} from './portal/shown-content.ts';
+export { readViewForVisitor } from './portal/shown-views.ts';
+export type { SidebarItem } from './portal/sidebar.schemas.ts';
+export { findPortalSite, type PortalSite } from './portal/sites.store.ts';
+export {
+  accessOfCustomer,
+  assertPeopleKnown,
+  findPerson,
+  findPortal,
+  nameCustomers,
+  type Portal,
+  type PortalCtx,
+  type PortalReader,
+  readPortal,
+} from './portal/visitor-scope.ts';
+export { recordVisitorSignIn } from './portal/visitors.store.ts';
+
 const description = `Configuration of the portal service: who may do what, where the records come from, when they are synced, and in which
 shape they are published.
 

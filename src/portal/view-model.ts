@@ -1,6 +1,6 @@
 // What the pages of the portal show: plain values, which `src/portal` reads and `web/portal` draws. Neither knows
 // more of the other than these types.
-import type { languages, meanings, recordRoles } from '../platform/portal/access.schemas.ts';
+import type { languages, meanings, recordRoles } from '../core/portal-terms.ts';
 
 export type Language = (typeof languages)[number];
 
@@ -9,9 +9,10 @@ export type Label =
   | string
   | { readonly meaning: (typeof meanings)[number] }
   | { readonly role: (typeof recordRoles)[number] }
+  | { readonly line: 'item' | 'text' | 'quantity' | 'rate' | 'amount' }
   | { readonly own: 'home' | 'profile' };
 
-/** Exact digits as text: never a JavaScript number. `currency`: ISO 4217, or null where it is not known. */
+/** Exact digits as text: never a JavaScript number. `currency`: as the ERP names it, mostly by ISO 4217; null where it is not known. */
 export type Money = { readonly amount: string; readonly currency: string | null };
 
 export type DateStyle = 'iso' | 'short' | 'medium' | 'long';
@@ -168,7 +169,7 @@ export type RecordPage = {
 };
 
 export type Block =
-  | { readonly type: 'heading'; readonly level: 1 | 2 | 3; readonly text: string }
+  | { readonly type: 'heading'; readonly level: number; readonly text: string }
   /** Made from Markdown, and safe. */
   | { readonly type: 'html'; readonly html: string }
   | { readonly type: 'link'; readonly label: string; readonly url: string }
@@ -258,6 +259,8 @@ export type CodeMailTexts = {
   readonly title: string;
   readonly says: string;
   readonly action: string;
+  /** Above the address of the button. */
+  readonly openAddress: string;
   readonly notes: readonly string[];
 };
 
@@ -265,6 +268,7 @@ export type CodeMailTexts = {
 export type Renderer = {
   /** The whole document. */
   renderPage(page: Page, frame: Frame): string;
+  labelText(label: Label, language: Language): string;
   codeMailTexts(
     language: Language,
     about: { readonly company: string; readonly browser: string | null; readonly requestedAt: Date },

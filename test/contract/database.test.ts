@@ -102,6 +102,11 @@ function rowsFor(user_id: string, api_key_id: string, role_id: string): [table: 
     ['warehouse_sizes', { bytes: 1, records: 1, measured_at: now }],
     ['portal_field_mappings', { id, record_type: 'x', fields: '[]' }],
     ['portal_sidebars', { items: '[]' }],
+    [
+      'portal_sessions',
+      { id, token_hash: hash, host: 'x', email: 'x@x.example', ip: 'x', ends_at: '2126-01-01' },
+    ],
+    ['portal_activity', { email: 'x@x.example', month: '2026-01-01' }],
     ['portal_visitors', { id, email: 'x@x.example' }],
     ['portal_access', { revision: 1, settings: '{}' }],
     ['portal_pages', { id, slug: 'x', title: 'x', blocks: '[]' }],

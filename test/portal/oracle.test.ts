@@ -4,10 +4,10 @@ import { beforeAll, expect, it } from 'vitest';
 import type { ReadEngine } from '../../src/core/ctx.ts';
 import {
   accessOfCustomer,
-  findCustomers,
+  findPerson,
   findPortal,
-  listPortalRecords,
   type Portal,
+  readPortal,
 } from '../../src/platform/portal/visitor-scope.ts';
 import { createReadEngine } from '../../src/public/index.ts';
 import { createRandom } from '../access/random.ts';
@@ -146,7 +146,7 @@ async function compare(
 ): Promise<string[]> {
   const own = people.filter(({ held, isActive }) => isActive && held.some(({ text }) => text === address));
   const wanted = [...new Set(own.map(({ customer }) => String(customer)))].sort();
-  const found = (await findCustomers(tenant(), portal, address)).sort();
+  const found = [...(await findPerson(tenant(), portal, address)).customers].sort();
   const problems =
     JSON.stringify(found) === JSON.stringify(wanted) ? [] : [`${address}: ${found}, not ${wanted}`];
   for (const customer of found) {
@@ -155,7 +155,7 @@ async function compare(
     for (let request = 0; request < requests; request += 1) {
       const { query, fits } = random.pick(checks)();
       const given = { ...query, ...random.pick(sorts), pageSize: '1000' };
-      const { records, total } = await listPortalRecords(tenant(), portal, access, 'invoice', given);
+      const { records, total } = await readPortal(tenant(), portal, access).list('r-invoice', given);
       const ids = (JSON.parse(records) as { id: string }[]).map(({ id }) => Number(id)).sort((a, b) => a - b);
       const expected = invoices
         .filter((one) => one.entity !== null && family.has(one.entity) && fits(one))

@@ -59,3 +59,6 @@ export function parseHostname(text: string): ParsedHostname {
     );
   return { hostname };
 }
+
+/** Whether the text, as `URL.hostname` writes it, is a hostname that an organization can claim. */
+export const isClaimable = (hostname: string): boolean => 'hostname' in parseHostname(hostname);

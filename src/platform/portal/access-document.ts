@@ -1,5 +1,7 @@
 // Compiles the settings of the portal into a document of the read engine, which is validated, proved, indexed
 // and read as a version of the public interface is. Pure.
+
+import { type Meaning, meanings } from '../../core/portal-terms.ts';
 import {
   type Available,
   type EndpointDefinition,
@@ -7,7 +9,7 @@ import {
   type SchemaDocument,
   toSource,
 } from '../../public/index.ts';
-import { type Meaning, meanings, type PortalSettings } from './access.schemas.ts';
+import type { PortalSettings, Reference } from './access.schemas.ts';
 
 type People = PortalSettings['people'][number];
 type Records = PortalSettings['records'][number];
@@ -23,6 +25,8 @@ export const customersEndpoint = 'customers';
 export const emailName = 'email';
 export const customerName = 'customer';
 export const parentName = 'parent';
+/** The field that holds a customer's name, where there is one. */
+export const nameName = 'name';
 
 const isUsable = ({ state, type }: Column): boolean =>
   state !== 'vanished' && state !== 'replaced' && state !== 'loading' && !isListType(type);
@@ -95,11 +99,24 @@ const filtersByMeaning: Readonly<Partial<Record<Meaning, readonly string[]>>> = 
   amountDue: ['gt'],
   status: ['eq', 'not'],
 };
+type Operators = EndpointDefinition['filters'][number]['operators'];
 const sortedMeanings: readonly Meaning[] = ['date', 'dueDate', 'amount', 'amountDue'];
+
+/** Fields that refer from shown records to others, in the order of the settings. */
+export function listReferences({ records }: PortalSettings, available: Available): Reference[] {
+  const shown = new Set(records.map(({ recordType }) => recordType));
+  return records.flatMap(({ recordType }) => {
+    const usable = new Set(listColumns(available, recordType).map(toSource));
+    return Object.entries(available[recordType]?.targets ?? {}).flatMap(([source, target]) =>
+      shown.has(target) && usable.has(source) ? [{ recordType, source, target }] : [],
+    );
+  });
+}
 
 function recordsOf(
   { recordType, customerField, fields: named, conditions }: Records,
   available: Available,
+  references: readonly Reference[],
 ): EndpointDefinition {
   const fields = createFields();
   if (customerField !== 'id') fields.add(customerName, customerField, { scopable: true });
@@ -111,16 +128,21 @@ function recordsOf(
   addConditions(fields, conditions);
   const columns = listColumns(available, recordType);
   for (const [index, column] of columns.entries()) addColumn(fields, `field${index + 1}`, column);
+  const own = references.filter((reference) => reference.recordType === recordType);
+  const referring = fields
+    .list()
+    .flatMap(({ name, source }) => (own.some((reference) => reference.source === source) ? [name] : []));
   const of = (wanted: readonly Meaning[]): string[] => wanted.flatMap((meaning) => names.get(meaning) ?? []);
   const [date, amounts] = [names.get('date'), of(['amount', 'amountDue'])];
   return endpoint(recordsEndpoint(recordType), recordType, {
     fields: fields.list(),
-    filters: Object.entries(filtersByMeaning).flatMap(([meaning, operators]) => {
-      const name = names.get(meaning as Meaning);
-      return name === undefined
-        ? []
-        : [{ field: name, operators: operators as EndpointDefinition['filters'][number]['operators'] }];
-    }),
+    filters: [
+      ...Object.entries(filtersByMeaning).flatMap(([meaning, operators]) => {
+        const name = names.get(meaning as Meaning);
+        return name === undefined ? [] : [{ field: name, operators: operators as Operators }];
+      }),
+      ...referring.map((field) => ({ field, operators: ['eq' as const] })),
+    ],
     sorts: of(sortedMeanings),
     defaultSort: date === undefined ? null : { field: date, order: 'desc' },
     ...(amounts.length > 0 && {
@@ -159,9 +181,15 @@ export function findCustomerType(
     .find((target) => target !== undefined && Object.hasOwn(available, target));
 }
 
+/** Fields that hold the name of a customer, the most telling first. */
+const nameSources = ['companyname', 'name', 'altname', 'entitytitle', 'fullname', 'entityid'];
+
 function customersOf(recordType: string, available: Available): EndpointDefinition {
   const fields = createFields();
   const columns = listColumns(available, recordType);
+  const texts = new Set(columns.filter(({ type }) => type === 'text').map(toSource));
+  const name = nameSources.find((source) => texts.has(source));
+  if (name !== undefined) fields.add(nameName, name);
   const hasParent = columns.some((column) => toSource(column) === 'parent');
   if (hasParent) fields.add(parentName, 'parent', { scopable: true });
   for (const [index, column] of columns.entries()) addColumn(fields, `field${index + 1}`, column);
@@ -174,10 +202,11 @@ function customersOf(recordType: string, available: Available): EndpointDefiniti
 /** Names and types are checked by `validateDocument`, whose paths `toSettingsPath` translates. */
 export function toDocument(settings: PortalSettings, available: Available): SchemaDocument {
   const customerType = findCustomerType(settings, available);
+  const references = listReferences(settings, available);
   return {
     endpoints: [
       ...settings.people.map(peopleOf),
-      ...settings.records.map((records) => recordsOf(records, available)),
+      ...settings.records.map((records) => recordsOf(records, available, references)),
       ...(customerType === undefined ? [] : [customersOf(customerType, available)]),
     ],
   };

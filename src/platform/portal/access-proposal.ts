@@ -1,9 +1,10 @@
 // What the settings of the portal would be for what is synced, before anything was saved.
 
 import type { TenantCtx } from '../../core/ctx.ts';
+import { languages, type Meaning, type recordRoles } from '../../core/portal-terms.ts';
 import type { Available } from '../../public/index.ts';
 import { findDescription } from '../../sync/index.ts';
-import { languages, type Meaning, type PortalSettings, type recordRoles } from './access.schemas.ts';
+import type { PortalSettings } from './access.schemas.ts';
 import { listProblems } from './access-problems.ts';
 import { sourceTypes } from './sources.ts';
 

@@ -1,5 +1,6 @@
 // Whom the portal knows, and which records it shows them.
 import { z } from 'zod';
+import { languages, type Meaning, meanings, recordRoles } from '../../core/portal-terms.ts';
 import { Instant, Problem } from '../../http/fields.ts';
 import { Publication } from '../api-schemas/api-schemas.schemas.ts';
 
@@ -29,9 +30,6 @@ const People = z.strictObject({
   conditions,
 });
 
-export const recordRoles = ['invoice', 'credit', 'payment', 'refund', 'journal', 'other'] as const;
-export const meanings = ['number', 'date', 'dueDate', 'amount', 'amountDue', 'currency', 'status'] as const;
-export type Meaning = (typeof meanings)[number];
 const Meanings = z.strictObject(
   Object.fromEntries(meanings.map((name) => [name, field.optional()])) as Record<
     Meaning,
@@ -46,8 +44,6 @@ const ShownRecords = z.strictObject({
   fields: Meanings.describe('What the fields mean; a page whose fields are not named is not offered'),
   conditions,
 });
-
-export const languages = ['en', 'de', 'fr', 'es', 'nl'] as const;
 
 export const PortalAccessInput = z.strictObject({
   enabled: z.boolean(),
@@ -68,8 +64,17 @@ export const PortalAccessInput = z.strictObject({
 });
 export type PortalAccessInput = z.output<typeof PortalAccessInput>;
 export type PortalSettings = Omit<PortalAccessInput, 'revision'>;
-/** As they are stored: with the record type of the customers, where it is synced. */
-export type StoredSettings = PortalSettings & { readonly customerType?: string };
+/** As they are stored: with what was known when they were saved. */
+export type StoredSettings = PortalSettings & {
+  /** The record type of the customers, where it is synced. */
+  readonly customerType?: string;
+  /** What the ERP calls the record types. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Fields of shown records that refer to shown records. */
+  readonly references?: readonly Reference[];
+};
+/** `source` of `recordType` holds the id of a record of `target`. */
+export type Reference = { readonly recordType: string; readonly source: string; readonly target: string };
 
 export const PortalAccess = PortalAccessInput.omit({ revision: true })
   .extend({

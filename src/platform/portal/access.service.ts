@@ -11,7 +11,7 @@ import { publicationView } from '../api-schemas/api-schemas.service.ts';
 import { beginDocument, continueInBackground } from '../api-schemas/publication.ts';
 import type { PortalAccessInput, PortalSettings, StoredSettings } from './access.schemas.ts';
 import * as store from './access.store.ts';
-import { findCustomerType, toDocument } from './access-document.ts';
+import { findCustomerType, listReferences, toDocument } from './access-document.ts';
 import { listProblems } from './access-problems.ts';
 import { proposeSettings } from './access-proposal.ts';
 
@@ -38,7 +38,7 @@ export async function getAccess(ctx: RequestCtx) {
     };
   });
   const stored: StoredSettings = newest?.settings ?? (await proposeSettings(ctx, available));
-  const { customerType: _, ...settings } = stored;
+  const { customerType: _, labels: __, references: ___, ...settings } = stored;
   return {
     ...settings,
     revision: newest?.revision ?? 0,
@@ -57,7 +57,18 @@ async function compile(ctx: TenantCtx, settings: PortalSettings) {
   const unready = validateDocument(document, available);
   if (unready.length > 0) throw invalid('The portal can not be enabled with these settings', unready);
   const customerType = findCustomerType(settings, available);
-  return { ...document, settings: { ...settings, ...(customerType !== undefined && { customerType }) } };
+  const labels = Object.fromEntries(
+    settings.records.map(({ recordType }) => [recordType, available[recordType]?.label ?? recordType]),
+  );
+  return {
+    ...document,
+    settings: {
+      ...settings,
+      labels,
+      references: listReferences(settings, available),
+      ...(customerType !== undefined && { customerType }),
+    },
+  };
 }
 
 type Rows = store.AccessRows | undefined;

@@ -72,6 +72,18 @@ export const findDocument = async (
     .where({ organization_id: organizationId, version: label })
     .first<DocumentRow | undefined>('status', 'publication');
 
+/** Of a document that is ready; none when it was replaced in the meantime. */
+export async function findDocumentEndpoints(
+  tx: Tx,
+  organizationId: string,
+  label: string,
+): Promise<SchemaDocument['endpoints']> {
+  const row = await tx('api_schemas')
+    .where({ organization_id: organizationId, version: label, status: 'published' })
+    .first<{ endpoints: SchemaDocument['endpoints'] } | undefined>('endpoints');
+  return row?.endpoints ?? [];
+}
+
 /** The label of a document that is ready and has this content. */
 export async function findReadyDocument(
   tx: Tx,

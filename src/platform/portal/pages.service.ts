@@ -28,7 +28,7 @@ const forbiddenLinkDetail = (path: string): ErrorDetail => ({
 });
 
 /** Pages published before such links were refused may have some: their text is shown without Markdown. */
-const withoutForbiddenLinks = (block: Block): Block =>
+export const withoutForbiddenLinks = (block: Block): Block =>
   block.type === 'text' && hasForbiddenLink(block.markdown)
     ? { ...block, markdown: escapeMarkdown(block.markdown) }
     : block;

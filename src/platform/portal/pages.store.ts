@@ -81,6 +81,20 @@ export const findPage = async (
   return lock ? query.forUpdate() : query;
 };
 
+/** As visitors see them. */
+export const findPublishedPages = async (
+  tx: Tx,
+  organizationId: string,
+): Promise<{ id: string; slug: string; title: string; blocks: Block[] }[]> =>
+  tx('portal_pages')
+    .where('organization_id', organizationId)
+    .whereNotNull('published_at')
+    .select<{ id: string; slug: string; title: string; blocks: Block[] }[]>('id', {
+      slug: 'published_slug',
+      title: 'published_title',
+      blocks: 'published_blocks',
+    });
+
 type Draft = Pick<PageRow, 'slug' | 'title' | 'blocks'>;
 export const insertPage = (
   tx: Tx,

@@ -4,7 +4,7 @@ import { invalid } from '../../core/errors.ts';
 import { parseExact } from '../../core/exact-json.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { assertReadsRecords } from '../../http/route/authorize.ts';
-import { getRecordReader, readAvailable } from '../../public/index.ts';
+import { allRows, getRecordReader, readAvailable } from '../../public/index.ts';
 import { previewTemplate } from '../../templates/index.ts';
 import { readViewContent } from '../views/summary-table.ts';
 import { findViewForCaller } from '../views/views.service.ts';
@@ -26,7 +26,13 @@ async function readRecord(
   if (!Object.hasOwn(available, recordType))
     throw invalid('Unknown record', [unknownRecordTypeDetail('recordType')]);
   const sources = [...sourceTypes(available, recordType).keys()];
-  const text = await getRecordReader(ctx).get(ctx, recordType, recordId, sources, ctx.principal.reads);
+  const text = await getRecordReader(ctx).get(
+    ctx,
+    recordType,
+    recordId,
+    sources,
+    allRows(ctx.principal.reads),
+  );
   if (text === undefined)
     throw invalid('Unknown record', [
       { path: 'recordId', code: 'unknown_record', message: 'No synced record has this id' },
@@ -67,7 +73,7 @@ async function readView(ctx: RequestCtx, viewId: string): Promise<Json> {
       { path: 'viewId', code: 'unknown_view', message: 'Use the id of a view that you can see' },
     ]);
   assertReadsRecords(ctx);
-  const table = await readViewContent(getRecordReader(ctx), ctx, view);
+  const table = await readViewContent(getRecordReader(ctx), ctx, view, allRows({ unmasked: false }));
   return templateData(table, {
     viewName: view.name,
     organizationName: ctx.principal.organization.name,

@@ -7,13 +7,14 @@ import { parseExact } from '../../core/exact-json.ts';
 import type { RecordAccess, RowCondition } from '../../core/record-access.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { normalizeEmail } from '../../identity/email-address.ts';
-import { getVersionReader, toQueryParameters } from '../../public/index.ts';
+import { type FileForm, getVersionReader, toQueryParameters } from '../../public/index.ts';
 import type { StoredSettings } from './access.schemas.ts';
 import { findAccess } from './access.store.ts';
 import {
   customerName,
   customersEndpoint,
   emailName,
+  nameName,
   parentName,
   peopleEndpoint,
   recordsEndpoint,
@@ -21,7 +22,7 @@ import {
 import { findVisitor } from './visitors.store.ts';
 
 export type PortalCtx = ReadingCtx & TenantCtx;
-/** The portal of an organization as it is served. */
+/** The portal of an organization as it is served. `document`: the label of what is read. */
 export type Portal = { readonly settings: StoredSettings; readonly document: string };
 
 type Conditions = StoredSettings['people'][number]['conditions'];
@@ -66,39 +67,62 @@ const accessTo = (resources: readonly Selection[], unmasked: boolean): RecordAcc
   unmasked,
 });
 
-/**
- * Everything that the parameters select, for decisions about access: no one is shown it, so that masks of its
- * fields don't matter. Rejects with 503 while one of the fields `needed` is stale.
- */
-async function readAll(
+const peopleUnknown = (): AppError => {
+  const message = 'The ERP does not say at the moment who may see which records';
+  return new AppError('INTERNAL_ERROR', `${message}; try again`, {
+    status: 503,
+    headers: { 'Retry-After': '60' },
+    details: [{ path: '', code: 'people_unknown', message }],
+  });
+};
+
+/** Rejects with 503 `people_unknown` while one of the fields `needed` is stale. */
+async function readPage(
   ctx: PortalCtx,
   { document }: Portal,
   selection: Selection,
   query: Readonly<Record<string, string>>,
   needed: readonly string[],
+) {
+  const { records, total, stale } = await getVersionReader(ctx).list(ctx, {
+    version: document,
+    resource: selection.name,
+    reads: accessTo([selection], true),
+    query: toQueryParameters(query),
+  });
+  if (stale.some(({ name }) => needed.includes(name))) throw peopleUnknown();
+  return { rows: parseExact(records) as Row[], total };
+}
+
+/**
+ * Everything that the parameters select, for decisions about access: no one is shown it, so that masks of its
+ * fields don't matter. Rejects as `readPage` does.
+ */
+async function readAll(
+  ctx: PortalCtx,
+  portal: Portal,
+  selection: Selection,
+  query: Readonly<Record<string, string>>,
+  needed: readonly string[],
 ): Promise<Row[]> {
-  const reads = accessTo([selection], true);
   const found: Row[] = [];
   for (let page = 1; page <= maxPages; page += 1) {
-    const { records, total, stale } = await getVersionReader(ctx).list(ctx, {
-      version: document,
-      resource: selection.name,
-      reads,
-      query: toQueryParameters({ ...query, page: String(page), pageSize: String(pageSize) }),
-    });
-    if (stale.some(({ name }) => needed.includes(name)))
-      throw unavailable('The ERP does not say at the moment who may see which records; try again', 60);
-    found.push(...(parseExact(records) as Row[]));
+    const shown = { ...query, page: String(page), pageSize: String(pageSize) };
+    const { rows, total } = await readPage(ctx, portal, selection, shown, needed);
+    found.push(...rows);
     if (found.length >= total) return found;
   }
   throw unavailable('More people have this text in their address than can be read', 60);
 }
 
-/** The addresses in a field of the ERP, as `normalizeEmail` writes them. */
-const listAddresses = (value: unknown): string[] =>
+/** The addresses in a field of the ERP, as they are there and as `normalizeEmail` writes them. */
+const listAddresses = (value: unknown): { readonly written: string; readonly normalized: string }[] =>
   String(value ?? '')
     .split(/[\s,;<>()[\]"]+/)
-    .flatMap((part) => normalizeEmail(part) ?? []);
+    .flatMap((written) => {
+      const normalized = normalizeEmail(written);
+      return normalized === null ? [] : [{ written, normalized }];
+    });
 
 /** As the ERP may have the address: with its domain in ASCII or in the letters of its language. */
 function spellings(address: string): string[] {
@@ -106,27 +130,66 @@ function spellings(address: string): string[] {
   return [...new Set([address, address.slice(0, at) + domainToUnicode(address.slice(at))])];
 }
 
+/** `writtenAs`: the address as the ERP or a member of the organization wrote it, for mails. */
+export type Person = { readonly customers: readonly string[]; readonly writtenAs: string };
+
+const unknown: Person = { customers: [], writtenAs: '' };
+
 /**
- * The ids of the customers whose people have this address now, and of those by hand, in no order; none for a
- * blocked address, which is as `normalizeEmail` writes it. Searching finds candidates, and comparing every letter decides. Rejects with 503 while the ERP
- * doesn't deliver a field on which this depends.
+ * The customers whose people have this address now, and those by hand, in no order; none for a blocked address.
+ * The address is as `normalizeEmail` writes it. Searching finds candidates, and comparing every letter decides.
+ * Rejects with 503 while the ERP doesn't deliver a field on which this depends.
  */
-export async function findCustomers(ctx: PortalCtx, portal: Portal, address: string): Promise<string[]> {
+export async function findPerson(ctx: PortalCtx, portal: Portal, address: string): Promise<Person> {
   const entry = await inTransaction(ctx, (tx) => findVisitor(tx, ctx.organizationId, { email: address }));
-  if (entry?.blocked === true) return [];
+  if (entry?.blocked === true) return unknown;
   const found = new Set<string>(entry?.customers);
+  let writtenAs = entry?.email ?? '';
   for (const [index, { recordType, customerField, conditions }] of portal.settings.people.entries()) {
     const people = { name: peopleEndpoint(index), recordType, conditions: toRowConditions(conditions) };
     for (const text of spellings(address)) {
       const query = { [`${emailName}_contains`]: text };
-      const rows = await readAll(ctx, portal, people, query, [emailName, customerName]);
-      for (const row of rows) {
+      for (const row of await readAll(ctx, portal, people, query, [emailName, customerName])) {
         const customer = customerField === 'id' ? row['id'] : row[customerName];
-        if (customer != null && listAddresses(row[emailName]).includes(address)) found.add(String(customer));
+        const written = listAddresses(row[emailName]).find((one) => one.normalized === address)?.written;
+        if (customer == null || written === undefined) continue;
+        found.add(String(customer));
+        writtenAs ||= written;
       }
     }
   }
-  return [...found];
+  return { customers: [...found], writtenAs };
+}
+
+/** Rejects with 503 while the ERP doesn't deliver a field on which it depends who is a visitor. */
+export async function assertPeopleKnown(ctx: PortalCtx, portal: Portal): Promise<void> {
+  for (const [index, { recordType, conditions }] of portal.settings.people.entries()) {
+    const people = { name: peopleEndpoint(index), recordType, conditions: toRowConditions(conditions) };
+    await readPage(ctx, portal, people, { pageSize: '1' }, [emailName, customerName]);
+  }
+}
+
+export type NamedCustomer = { readonly id: string; readonly name: string };
+
+/** The first 100 of the customers with their names; the id where no name is known. */
+export async function nameCustomers(
+  ctx: PortalCtx,
+  portal: Portal,
+  ids: readonly string[],
+): Promise<readonly NamedCustomer[]> {
+  const shown = ids.slice(0, maxCustomers);
+  const names = new Map<string, string>();
+  const { customerType: recordType } = portal.settings;
+  if (recordType !== undefined && shown.length > 0) {
+    const conditions = [{ field: 'id', source: 'id', in: shown }];
+    const reads = accessTo([{ name: customersEndpoint, recordType, conditions }], false);
+    const page = await readPortal(ctx, portal, reads).list(customersEndpoint, {
+      pageSize: String(maxCustomers),
+    });
+    for (const row of parseExact(page.records) as Row[])
+      if (typeof row[nameName] === 'string') names.set(String(row['id']), row[nameName]);
+  }
+  return shown.map((id) => ({ id, name: names.get(id) ?? id }));
 }
 
 const tooManyCustomers = (): AppError =>
@@ -155,7 +218,7 @@ async function listFamily(ctx: PortalCtx, portal: Portal, customer: string): Pro
 }
 
 /**
- * Access to the records of one customer, and to what the customer's record says. Rejects as `findCustomers`
+ * Access to the records of one customer, and to what the customer's record says. Rejects as `findPerson`
  * does, and with 403 `too_many_customers`.
  */
 export async function accessOfCustomer(
@@ -189,17 +252,26 @@ export async function accessOfCustomer(
   );
 }
 
-/** Rejects as lists of the public interface do, with 404 for a record type that the portal doesn't show. */
-export const listPortalRecords = (
-  ctx: PortalCtx,
-  { document }: Portal,
-  reads: RecordAccess,
-  recordType: string,
-  query: Readonly<Record<string, string>> = {},
-) =>
-  getVersionReader(ctx).list(ctx, {
-    version: document,
-    resource: recordsEndpoint(recordType),
-    reads,
+type Query = Readonly<Record<string, string>>;
+
+/** Reads what the access allows, as the public interface reads a version; 404 for what the portal doesn't show. */
+export const readPortal = (ctx: PortalCtx, { document: version }: Portal, reads: RecordAccess) => {
+  const reader = getVersionReader(ctx);
+  const of = (resource: string, query: Query) => ({
+    ...{ version, resource, reads },
     query: toQueryParameters(query),
   });
+  return {
+    list: (resource: string, query: Query = {}) => reader.list(ctx, of(resource, query)),
+    summarize: (resource: string, query: Query) => reader.summarize(ctx, of(resource, query)),
+    /** `headings`: the columns by name, with the texts above them. */
+    file: (
+      resource: string,
+      query: Query,
+      headings: Readonly<Record<string, string>>,
+      form: FileForm,
+      signal: AbortSignal,
+    ) => reader.file(ctx, { ...of(resource, query), headings }, form, signal),
+  };
+};
+export type PortalReader = ReturnType<typeof readPortal>;

@@ -1,4 +1,5 @@
 // Rows of portal_visitors.
+import { createId } from '../../core/id.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -55,3 +56,20 @@ export const updateVisitor = (
 
 export const deleteVisitor = (tx: Tx, organizationId: string, id: string): Promise<number> =>
   ofOrganization(tx, organizationId).where({ id }).delete();
+
+/** Returns when the visitor signed in before. Makes an entry for one who is known from the ERP alone. */
+export async function recordVisitorSignIn(
+  tx: Tx,
+  organizationId: string,
+  email: string,
+): Promise<Date | null> {
+  const { rows } = await tx.raw<{ rows: { previous: Date | null }[] }>(
+    `with before as (select last_sign_in_at from portal_visitors where organization_id = :organizationId and email = :email),
+       noted as (
+         insert into portal_visitors (id, organization_id, email, last_sign_in_at) values (:id, :organizationId, :email, now())
+         on conflict (organization_id, email) do update set last_sign_in_at = now())
+     select (select last_sign_in_at from before) as previous`,
+    { id: createId(), organizationId, email },
+  );
+  return rows[0]?.previous ?? null;
+}

@@ -38,6 +38,7 @@ describe('files', () => {
       'src/admin/index.ts',
       'src/mail/index.ts',
       'src/platform/index.ts',
+      'src/portal/index.ts',
       'src/public/index.ts',
       'src/sync/index.ts',
       'src/templates/index.ts',

@@ -3,11 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { everything, offending, programs, src } from './sources.ts';
 
 describe('the outside fixture', () => {
-  it('Express is imported by the HTTP layer only', () => {
+  it('Express is imported by the HTTP layer and the pages of the portal only', () => {
     const users = src
       .filter(({ imports }) => imports.some(({ target }) => target === 'express'))
       .map(({ file }) => file);
-    expect(users.filter((file) => !/^src\/(app\.ts|http\/|public\/index\.ts$)/.test(file))).toEqual([]);
+    expect(users.filter((file) => !/^src\/(app\.ts|http\/|portal\/|public\/index\.ts$)/.test(file))).toEqual(
+      [],
+    );
   });
 
   it('the environment is read in the entry points only', () => {

@@ -3,9 +3,9 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReadEngine } from '../../../src/core/ctx.ts';
 import {
   accessOfCustomer,
-  findCustomers,
+  findPerson,
   findPortal,
-  listPortalRecords,
+  readPortal,
 } from '../../../src/platform/portal/visitor-scope.ts';
 import { createReadEngine, findLivingMasks } from '../../../src/public/index.ts';
 import { contactTypes, customerTypes, loadCompany, loadRecords, settings } from '../../portal/company.ts';
@@ -64,7 +64,7 @@ async function getPortal() {
   return portal;
 }
 const customersOf = async (address: string) =>
-  (await findCustomers(tenant(), await getPortal(), address)).sort();
+  [...(await findPerson(tenant(), await getPortal(), address)).customers].sort();
 
 describe('settings of the portal', () => {
   it('are proposed from what is synced, until some are saved', async () => {
@@ -127,7 +127,7 @@ describe('a portal that is ready', () => {
     const read = async (customer: string, query = {}) => {
       const portal = await getPortal();
       const access = await accessOfCustomer(tenant(), portal, customer);
-      const { records, total } = await listPortalRecords(tenant(), portal, access, 'invoice', query);
+      const { records, total } = await readPortal(tenant(), portal, access).list("r-invoice", query);
       return {
         total,
         customers: [

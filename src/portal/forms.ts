@@ -1,0 +1,170 @@
+// The forms of the portal: signing in and out, choosing a customer or a language, ending sessions. All of them work
+// without scripts, and only from pages of the portal itself.
+import type { CookieOptions } from 'express';
+import { z } from 'zod';
+import { AppError } from '../core/errors.ts';
+import { inTransaction } from '../db/transaction.ts';
+import { assertSameOrigin } from '../http/authenticate.ts';
+import { callerNetwork } from '../http/caller-address.ts';
+import { listCookieValues } from '../http/cookies.ts';
+import { setErrorHeaders } from '../http/errors.ts';
+import { parseForm, parseQuery, toClientInfo } from '../http/sign-in/browser.ts';
+import { knownBrowserTtlMs } from '../identity/mailed-code.ts';
+import { attemptTtlMs } from '../identity/sign-in.ts';
+import { chooseLanguage, isLanguage, languageCookie } from './frame.ts';
+import { type At, sendPlainPage } from './room.ts';
+import { chooseCustomer, deleteHeld, deleteSessions } from './sessions.store.ts';
+import { askForCode, deliverCode, findAttempt, finishSignIn, resolvePage, toFormProblem } from './sign-in.ts';
+import type { Site } from './sites.ts';
+import type { Page } from './view-model.ts';
+import { findSignedIn, getPortal, notFoundHere, type SignedIn } from './visit.ts';
+
+const cookieOptions = ({ base, isSecure }: Site): CookieOptions => ({
+  ...{ httpOnly: true, sameSite: 'lax', secure: isSecure },
+  // The prefix of cookies over https allows no other path.
+  path: isSecure ? '/' : `${base}/`,
+});
+const cookiesOf = ({ req, site }: At, name: keyof Site['cookie']): readonly string[] =>
+  listCookieValues(req, site.cookie[name]);
+const assertOwnForm = ({ req, site }: At): void => assertSameOrigin(req, site.origin);
+
+/** To a page of the portal that a form named. */
+const goTo = ({ res, site }: At, returnTo: string): void => res.redirect(303, resolvePage(site, returnTo));
+
+/** Shows what was wrong with the form in the form; other errors are rejected with. */
+async function orShow(at: At, work: () => Promise<void>, show: (problem: AppError) => Page | undefined) {
+  try {
+    await work();
+  } catch (error) {
+    const page = error instanceof AppError && !at.res.headersSent ? show(error) : undefined;
+    if (page === undefined) throw error;
+    setErrorHeaders(at.res, error as AppError);
+    await sendPlainPage(at, page, await getPortal(at.ctx));
+  }
+}
+
+const Returning = z.object({ returnTo: z.string().max(2_000).default('/').catch('/') });
+const AddressForm = z.object({ email: z.string().max(320).default('') }).extend(Returning.shape);
+const CodeForm = z.object({ code: z.string().max(40).default('') });
+
+export async function showSignIn(at: At): Promise<void> {
+  const portal = await getPortal(at.ctx);
+  const { returnTo } = Returning.parse(at.req.query);
+  if ((await findSignedIn(at.ctx, at.site, at.req)) !== undefined) return goTo(at, returnTo);
+  await sendPlainPage(at, { kind: 'sign-in', email: '', returnTo, problem: null, demo: null }, portal);
+}
+
+export async function signIn(at: At): Promise<void> {
+  const { ctx, req, res, site, room } = at;
+  assertOwnForm(at);
+  const { email, returnTo } = parseForm(AddressForm, req);
+  const asked = { email, returnTo, browsers: cookiesOf(at, 'browser'), network: callerNetwork(req) };
+  await orShow(
+    at,
+    async () => {
+      const portal = await getPortal(ctx);
+      const started = await askForCode(ctx, { site, portal }, asked);
+      res.cookie(site.cookie.code, started.cookie, { ...cookieOptions(site), maxAge: attemptTtlMs });
+      res.redirect(303, `${site.base}/code`);
+      deliverCode(ctx, {
+        ...{ site, portal, started, language: chooseLanguage(req, portal.settings), send: room.sendMail },
+        ...{ userAgent: req.headers['user-agent'] ?? null, loadRenderer: room.loadRenderer },
+      });
+    },
+    (problem) => {
+      const shown = toFormProblem(problem);
+      return shown && { kind: 'sign-in', email: email.slice(0, 254), returnTo, problem: shown, demo: null };
+    },
+  );
+}
+
+const CodeQuery = z.object({ request: z.uuid().optional() });
+
+export async function showCode(at: At): Promise<void> {
+  const portal = await getPortal(at.ctx);
+  const { request } = parseQuery(CodeQuery, at.req);
+  const attempt = findAttempt(at.ctx, at.site, cookiesOf(at, 'code'));
+  const isElsewhere = attempt === undefined || (request !== undefined && request !== attempt.id);
+  await sendPlainPage(
+    at,
+    isElsewhere ? { kind: 'other-browser' } : { kind: 'code', email: attempt.email, problem: null },
+    portal,
+  );
+}
+
+export async function enterCode(at: At): Promise<void> {
+  const { ctx, req, res, site, room } = at;
+  assertOwnForm(at);
+  const given = {
+    ...parseForm(CodeForm, req),
+    cookies: cookiesOf(at, 'code'),
+    sessions: cookiesOf(at, 'session'),
+  };
+  await orShow(
+    at,
+    async () => {
+      const { token, browser, returnTo, lifetimeSeconds } = await finishSignIn(
+        ctx,
+        site,
+        given,
+        toClientInfo(req, res),
+      ).catch(room.failures.countRefusal(req));
+      const options = cookieOptions(site);
+      res.clearCookie(site.cookie.code, options);
+      res.cookie(site.cookie.browser, browser, { ...options, maxAge: knownBrowserTtlMs });
+      res.cookie(site.cookie.session, token, { ...options, maxAge: lifetimeSeconds * 1_000 });
+      res.redirect(303, returnTo);
+    },
+    (problem) => {
+      const shown = toFormProblem(problem);
+      const email = findAttempt(ctx, site, given.cookies)?.email ?? null;
+      return shown && { kind: 'code', email, problem: shown };
+    },
+  );
+}
+
+export async function signOut(at: At): Promise<void> {
+  const { ctx, res, site } = at;
+  assertOwnForm(at);
+  const tokens = cookiesOf(at, 'session');
+  await inTransaction(ctx, (tx) => deleteHeld(tx, site.organizationId, tokens));
+  res.clearCookie(site.cookie.session, cookieOptions(site));
+  res.redirect(303, `${site.base}/sign-in`);
+}
+
+const LanguageForm = z.object({ language: z.string().max(10) }).extend(Returning.shape);
+
+export async function setLanguage(at: At): Promise<void> {
+  const { req, res, site } = at;
+  assertOwnForm(at);
+  const { language, returnTo } = parseForm(LanguageForm, req);
+  if (!isLanguage(language)) throw notFoundHere();
+  res.cookie(languageCookie, language, { ...cookieOptions(site), maxAge: knownBrowserTtlMs });
+  goTo(at, returnTo);
+}
+
+const CustomerForm = z.object({ customer: z.string().max(200) }).extend(Returning.shape);
+
+/** Throws 404 for a customer that isn't the visitor's. */
+export async function setCustomer(at: At, visitor: SignedIn): Promise<void> {
+  const { ctx, req, site } = at;
+  assertOwnForm(at);
+  const { customer, returnTo } = parseForm(CustomerForm, req);
+  if (!visitor.customers.includes(customer)) throw notFoundHere();
+  await inTransaction(ctx, (tx) => chooseCustomer(tx, site.organizationId, visitor.session.id, customer));
+  goTo(at, returnTo);
+}
+
+const EndForm = z.object({ session: z.uuid().optional(), all: z.literal('1').optional() });
+
+/** Ends one session of the visitor, or all of them. */
+export async function endSessions(at: At, { session }: SignedIn): Promise<void> {
+  const { ctx, req, res, site } = at;
+  assertOwnForm(at);
+  const { session: id, all } = parseForm(EndForm, req);
+  if (id === undefined && all === undefined) throw notFoundHere();
+  await inTransaction(ctx, (tx) =>
+    deleteSessions(tx, site.organizationId, session.email, all ? undefined : id),
+  );
+  res.redirect(303, all === undefined && id !== session.id ? `${site.base}/profile` : `${site.base}/sign-in`);
+}

@@ -1,0 +1,67 @@
+// What surrounds the pages: the company, the visitor, the navigation, and the language, which the visitor chose or the
+// browser prefers.
+import type { Request } from 'express';
+import { languages } from '../core/portal-terms.ts';
+import { listCookieValues } from '../http/cookies.ts';
+import type { Site } from './sites.ts';
+import type { Frame, Language, NavigationItem } from './view-model.ts';
+import type { SignedIn, Visit } from './visit.ts';
+
+export type Files = Frame['files'];
+export const languageCookie = 'portal_language';
+
+export const isLanguage = (text: string): text is Language => (languages as readonly string[]).includes(text);
+
+type Offer = { readonly languages: readonly Language[]; readonly defaultLanguage: Language };
+export const everyLanguage: Offer = { languages, defaultLanguage: 'en' };
+
+export function chooseLanguage(req: Request, offer: Offer): Language {
+  const chosen = listCookieValues(req, languageCookie).find(isLanguage);
+  if (chosen !== undefined && offer.languages.includes(chosen)) return chosen;
+  const preferred = req.acceptsLanguages([...offer.languages]);
+  const isAsked = req.headers['accept-language'] !== undefined && preferred !== false;
+  return isAsked && isLanguage(preferred) ? preferred : offer.defaultLanguage;
+}
+
+type Around = {
+  readonly site: Site;
+  readonly req: Request;
+  readonly files: Files;
+  readonly offer: Offer;
+};
+
+/** Of a page before sign-in, and of one without records. */
+export function plainFrame({ site, req, files, offer }: Around): Frame {
+  return {
+    language: chooseLanguage(req, offer),
+    languages: offer.languages,
+    base: site.base,
+    here: req.originalUrl,
+    files,
+    brand: { name: site.name, logo: null, supportAddress: null, legalLinks: [] },
+    visitor: null,
+    navigation: [],
+    timeZone: 'UTC',
+  };
+}
+
+const viewAsUntil = ({ session }: SignedIn): string | null =>
+  session.viewer_id === null ? null : session.ends_at.toISOString();
+
+export function visitorFrame(
+  around: Around,
+  visit: SignedIn & Pick<Visit, 'named'>,
+  navigation: readonly NavigationItem[],
+): Frame {
+  const { session, customer, named } = visit;
+  return {
+    ...plainFrame(around),
+    visitor: {
+      email: session.email,
+      customer: named.find(({ id }) => id === customer) ?? null,
+      customers: named,
+      viewAsUntil: viewAsUntil(visit),
+    },
+    navigation,
+  };
+}

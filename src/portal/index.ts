@@ -1,0 +1,81 @@
+// The pages that a company's customers open: on its own domain, and below /portal/{slug}.
+import type { RequestHandler } from 'express';
+import { createCache } from '../core/cache.ts';
+import type { ReadingCtx } from '../core/ctx.ts';
+import type { FailureLimit } from '../http/failure-limit.ts';
+import type { PageAssets } from '../http/pages/page-assets.ts';
+import { applyPendingHeaders } from '../http/pending-headers.ts';
+import type { SendCodeMail } from '../mail/index.ts';
+import { readEndpoints } from '../platform/index.ts';
+import { createHasRecords } from './navigation.ts';
+import { createRendererLoader } from './renderer.ts';
+import type { Room } from './room.ts';
+import { createPortalRouter, setSite } from './router.ts';
+import { createSites } from './sites.ts';
+import { type Endpoints, notFoundHere } from './visit.ts';
+
+type PortalOptions = {
+  readonly failures: FailureLimit;
+  readonly assets: PageAssets;
+  readonly sendMail: SendCodeMail;
+};
+
+const endpointBytes = 16_777_216;
+
+function openRoom(ctx: ReadingCtx, { failures, assets, sendMail }: PortalOptions): Room {
+  const endpoints = createCache<{ readonly all: Endpoints }>({
+    maxBytes: endpointBytes,
+    countBytes: ({ all }) => JSON.stringify([...all.values()]).length,
+  });
+  return {
+    ...{ ctx, failures, sendMail },
+    sites: createSites(ctx),
+    files: {
+      stylesheets: ['shared/tokens', 'portal/portal'].map((name) => `${assets.address}/${name}.css`),
+      scripts: [`${assets.address}/shared/theme.js`, `${assets.address}/portal/portal.js`],
+      icon: `${assets.address}/shared/icon.svg`,
+    },
+    loadRenderer: createRendererLoader(),
+    loadEndpoints: async (tenant, portal) => {
+      const key = `${tenant.organizationId} ${portal.document}`;
+      const read = async () => ({ all: await readEndpoints(tenant, portal) });
+      return (endpoints.findFresh(key) ?? (await endpoints.load(key, read))).all;
+    },
+    hasRecords: createHasRecords(ctx.clock),
+  };
+}
+
+/** The files that pages of a portal load. */
+const ownAssets = /^\/assets\/[0-9a-f]{16}\/(?:shared|portal)\//;
+
+export type PortalHandlers = {
+  /** First of all: answers every request for another host than the service's own. */
+  readonly byHost: RequestHandler;
+  /** Mount it at /portal/:slug. */
+  readonly bySlug: RequestHandler;
+};
+
+export function createPortal(ctx: ReadingCtx, options: PortalOptions): PortalHandlers {
+  const room = openRoom(ctx, options);
+  const router = createPortalRouter(room);
+  return {
+    byHost: async (req, res, next) => {
+      const site = await room.sites.ofHost(req);
+      if (site === 'own') return next();
+      applyPendingHeaders(res);
+      if (site === undefined) throw notFoundHere();
+      if (ownAssets.test(req.path)) {
+        req.url = req.url.slice('/assets'.length);
+        return options.assets.handler(req, res, () => next(notFoundHere()));
+      }
+      setSite(res, site);
+      return router(req, res, next);
+    },
+    bySlug: async (req, res, next) => {
+      const site = await room.sites.ofSlug(String(req.params['slug'] ?? ''));
+      if (site === undefined) throw notFoundHere();
+      setSite(res, site);
+      return router(req, res, next);
+    },
+  };
+}

@@ -1,0 +1,192 @@
+// The first page: what is due and since when, by currency; open invoices, the latest payments, and what is new.
+import Big from 'big.js';
+import { AppError } from '../../core/errors.ts';
+import { parseExact } from '../../core/exact-json.ts';
+import { recordsEndpoint } from '../../platform/index.ts';
+import { nameType } from '../navigation.ts';
+import { listAddress, pickMeanings, readTable } from '../record-table.ts';
+import { findMeaning } from '../shown-fields.ts';
+import type { Balance, HomePage } from '../view-model.ts';
+import type { Visit } from '../visit.ts';
+
+const shownOpen = 8;
+const shownPayments = 5;
+
+type Entry = Visit['portal']['settings']['records'][number];
+const ofRole = ({ portal }: Visit, role: Entry['role']): Entry[] =>
+  portal.settings.records.filter((entry) => entry.role === role);
+
+/** Whether the record type says what is open. */
+const hasOpen = ({ fields }: Entry): boolean => fields.amountDue !== undefined;
+
+export const shiftDays = (date: string, days: number): string => {
+  const at = new Date(`${date}T00:00:00Z`);
+  at.setUTCDate(at.getUTCDate() + days);
+  return at.toISOString().slice(0, 10);
+};
+
+/** Due dates of the late parts of the aging bar: 1–30 days, 31–60, 61–90, over 90. */
+type Span = { readonly from?: string; readonly before: string };
+const listLateSpans = (today: string): Span[] => [
+  { from: shiftDays(today, -30), before: today },
+  { from: shiftDays(today, -60), before: shiftDays(today, -30) },
+  { from: shiftDays(today, -90), before: shiftDays(today, -60) },
+  { before: shiftDays(today, -90) },
+];
+
+type Sum = { readonly currency: string | null; readonly amount: Big; readonly count: number };
+type Summed = { readonly sums: readonly Sum[]; readonly syncedAt: string | null };
+type Row = { readonly count: number; readonly sum?: Readonly<Record<string, unknown>> } & Readonly<
+  Record<string, unknown>
+>;
+
+/** What is open, by currency; with a span, of what was due in it. */
+async function sumOpen(visit: Visit, { recordType }: Entry, span?: Span): Promise<Summed> {
+  const [amountDue = '', currency, dueDate] = (['amountDue', 'currency', 'dueDate'] as const).map((meaning) =>
+    findMeaning(visit, recordType, meaning),
+  );
+  const { rows, syncedAt } = await visit.reader.summarize(recordsEndpoint(recordType), {
+    ...(span !== undefined && { [`${dueDate}_before`]: span.before }),
+    ...(span?.from !== undefined && { [`${dueDate}_gte`]: span.from }),
+    [`${amountDue}_gt`]: '0',
+    sum: amountDue,
+    count: 'true',
+    ...(currency !== undefined && { by: currency }),
+  });
+  const sums = (parseExact(rows) as Row[]).flatMap((row) => {
+    if (Number(row.count) === 0) return [];
+    const named = currency === undefined ? null : row[currency];
+    const amount = row.sum?.[amountDue];
+    return [
+      {
+        currency: typeof named === 'string' ? named : null,
+        amount: new Big(amount == null ? '0' : typeof amount === 'string' ? amount : JSON.stringify(amount)),
+        count: Number(row.count),
+      },
+    ];
+  });
+  return { sums, syncedAt };
+}
+
+const none = new Big(0);
+/** By currency, over several record types. */
+function addUp(parts: readonly Summed[], currency: string | null): { amount: string; count: number } {
+  const own = parts.flatMap(({ sums }) => sums).filter((sum) => sum.currency === currency);
+  const amount = own.reduce((total, sum) => total.plus(sum.amount), none);
+  return { amount: amount.toFixed(), count: own.reduce((total, { count }) => total + count, 0) };
+}
+
+const oldest = (times: readonly (string | null)[]): string | null =>
+  times.reduce<string | null>(
+    (least, time) => (least === null || (time !== null && time < least) ? time : least),
+    null,
+  );
+
+async function readBalances(visit: Visit): Promise<{ balances: Balance[]; syncedAt: string | null }> {
+  const invoices = ofRole(visit, 'invoice').filter(hasOpen);
+  const credits = ofRole(visit, 'credit').filter(hasOpen);
+  const isDated = invoices.length > 0 && invoices.every(({ fields }) => fields.dueDate !== undefined);
+  const sumAll = (entries: readonly Entry[], span?: Span) =>
+    Promise.all(entries.map((entry) => sumOpen(visit, entry, span)));
+  const [due = [], credit = [], ...late] = await Promise.all([
+    sumAll(invoices),
+    sumAll(credits),
+    ...(isDated ? listLateSpans(visit.today) : []).map((span) => sumAll(invoices, span)),
+  ]);
+  const all = [...due, ...credit];
+  const currencies = [...new Set(all.flatMap(({ sums }) => sums.map(({ currency }) => currency)))].sort();
+  const balances = currencies.map((currency): Balance => {
+    const total = addUp(due, currency);
+    const parts = late.map((part) => addUp(part, currency));
+    return {
+      ...{ currency, due: total.amount, openCount: total.count },
+      overdue: addUp(late.flat(), currency).amount,
+      credit: credits.length === 0 ? null : addUp(credit, currency).amount,
+      aging: isDated ? withOthers(parts, total) : null,
+    };
+  });
+  return { balances, syncedAt: oldest(all.map(({ syncedAt }) => syncedAt)) };
+}
+
+type Part = { readonly amount: string; readonly count: number };
+/** Not late is what the late parts leave: also what has no due date. */
+function withOthers(late: readonly Part[], total: Part): Part[] {
+  const amount = late.reduce((rest, part) => rest.minus(part.amount), new Big(total.amount));
+  const count = late.reduce((rest, part) => rest - part.count, total.count);
+  return [{ amount: amount.toFixed(), count }, ...late];
+}
+
+const openMeanings = ['number', 'date', 'dueDate', 'amount', 'amountDue'] as const;
+
+async function readOpen(visit: Visit): Promise<HomePage['open']> {
+  const [entry] = ofRole(visit, 'invoice').filter(hasOpen);
+  if (entry === undefined) return null;
+  const { recordType } = entry;
+  const dueDate = findMeaning(visit, recordType, 'dueDate');
+  const sort = dueDate === undefined ? {} : { sort: dueDate, order: 'asc' };
+  const { table, total } = await readTable(visit, {
+    recordType,
+    query: {
+      [`${findMeaning(visit, recordType, 'amountDue')}_gt`]: '0',
+      ...sort,
+      pageSize: String(shownOpen),
+    },
+    fields: pickMeanings(visit, recordType, openMeanings),
+  });
+  return { table, total, all: listAddress(visit, recordType, { state: 'open' }) };
+}
+
+async function readPayments(visit: Visit): Promise<HomePage['payments']> {
+  const [entry] = ofRole(visit, 'payment');
+  if (entry === undefined) return null;
+  const { recordType } = entry;
+  const { table } = await readTable(visit, {
+    recordType,
+    query: { pageSize: String(shownPayments) },
+    fields: pickMeanings(visit, recordType, ['date', 'number', 'amount', 'status']),
+  });
+  return { table, all: listAddress(visit, recordType) };
+}
+
+/** By the records' own date. */
+async function readNews(visit: Visit): Promise<HomePage['news']> {
+  const since = visit.session.previous_visit_at?.toISOString();
+  if (since === undefined) return null;
+  const day = since.slice(0, 10);
+  const dated = visit.portal.settings.records.filter(({ fields }) => fields.date !== undefined);
+  const counts = await Promise.all(
+    dated.map(async ({ recordType }) => {
+      const date = findMeaning(visit, recordType, 'date') ?? '';
+      const query = { [`${date}_gte`]: day, pageSize: '1', fields: date };
+      const { total } = await visit.reader.list(recordsEndpoint(recordType), query);
+      return {
+        label: nameType(visit, recordType),
+        count: total,
+        href: listAddress(visit, recordType, { from: day }),
+      };
+    }),
+  );
+  return { since, counts: counts.filter(({ count }) => count > 0) };
+}
+
+/** Null where a field that it needs is masked. */
+const unlessMasked = <T>(reading: Promise<T>): Promise<T | null> =>
+  reading.catch((error: unknown) => {
+    if (error instanceof AppError && error.status === 403) return null;
+    throw error;
+  });
+
+/** Rejects with 503 while the records can't be read. */
+export async function readHome(visit: Visit): Promise<HomePage> {
+  const [sums, open, payments, news] = await Promise.all([
+    unlessMasked(readBalances(visit)),
+    unlessMasked(readOpen(visit)),
+    readPayments(visit),
+    readNews(visit),
+  ]);
+  return {
+    kind: 'home',
+    ...{ asOf: sums?.syncedAt ?? null, balances: sums?.balances ?? [] },
+    ...{ open, payments, news },
+  };
+}

@@ -1,0 +1,25 @@
+// Errors as pages that a visitor understands. Nothing that the request or another server sent is shown.
+import type { AppError } from '../core/errors.ts';
+import type { ProblemPage } from './view-model.ts';
+
+type Code = ProblemPage['code'];
+const codesByDetail: Readonly<Record<string, Code>> = {
+  no_customer: 'no_customer',
+  too_many_customers: 'too_many_customers',
+  scope_field_stale: 'incomplete',
+  people_unknown: 'incomplete',
+};
+const codesByStatus: Readonly<Record<number, Code>> = {
+  404: 'not_found',
+  429: 'too_many_requests',
+  503: 'unavailable',
+};
+
+export function toProblemPage(problem: AppError, requestId: string): ProblemPage {
+  const { status, details } = problem;
+  const code =
+    codesByDetail[details[0]?.code ?? ''] ??
+    codesByStatus[status] ??
+    (status < 500 ? 'bad_request' : 'failed');
+  return { kind: 'problem', code, completeAt: null, requestId };
+}

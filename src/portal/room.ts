@@ -1,0 +1,48 @@
+// What all requests of the portal share, and what one of them is about.
+import type { Request, Response } from 'express';
+import type { ReadingCtx } from '../core/ctx.ts';
+import type { AppError } from '../core/errors.ts';
+import { getRequestId } from '../http/errors.ts';
+import type { FailureLimit } from '../http/failure-limit.ts';
+import type { SendCodeMail } from '../mail/index.ts';
+import type { Portal, PortalCtx } from '../platform/index.ts';
+import { everyLanguage, type Files, plainFrame } from './frame.ts';
+import type { HasRecords } from './navigation.ts';
+import { toProblemPage } from './problems.ts';
+import { type LoadRenderer, sendPage } from './renderer.ts';
+import type { Site, Sites } from './sites.ts';
+import type { Page } from './view-model.ts';
+import type { Endpoints } from './visit.ts';
+
+/** One for each process. */
+export type Room = {
+  readonly ctx: ReadingCtx;
+  readonly sites: Sites;
+  readonly failures: FailureLimit;
+  readonly files: Files;
+  readonly sendMail: SendCodeMail;
+  readonly loadRenderer: LoadRenderer;
+  readonly loadEndpoints: (ctx: PortalCtx, portal: Portal) => Promise<Endpoints>;
+  readonly hasRecords: HasRecords;
+};
+
+export type At = {
+  readonly room: Room;
+  readonly ctx: PortalCtx;
+  readonly site: Site;
+  readonly req: Request;
+  readonly res: Response;
+};
+
+/** A page before sign-in, or without records. */
+export function sendPlainPage(at: At, page: Page, portal?: Portal): Promise<void> {
+  const { room, site, req, res } = at;
+  const offer = portal?.settings ?? everyLanguage;
+  return sendPage(res, room.loadRenderer, {
+    page,
+    frame: plainFrame({ site, req, files: room.files, offer }),
+  });
+}
+
+export const sendProblem = (at: At, problem: AppError): Promise<void> =>
+  sendPlainPage(at, toProblemPage(problem, getRequestId(at.res)));

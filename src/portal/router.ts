@@ -1,0 +1,141 @@
+// The pages of one portal, the same on a domain of its own and below /portal/{slug}.
+import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
+import { AppError } from '../core/errors.ts';
+import { getRequestId, logFailure, setErrorHeaders, toAppError } from '../http/errors.ts';
+import { wantsPage } from '../http/pages/error-page.ts';
+import { recordServed } from '../http/served.ts';
+import { methodNotAllowed, readForm } from '../http/sign-in/browser.ts';
+import { nameCustomers } from '../platform/index.ts';
+import { sendListFile } from './files.ts';
+import * as forms from './forms.ts';
+import { visitorFrame } from './frame.ts';
+import { listPlaces } from './navigation.ts';
+import { readConfiguredPage, readViewPage } from './pages/configured.ts';
+import { readHome } from './pages/home.ts';
+import { readList, readListRequest } from './pages/list.ts';
+import { readProfile } from './pages/profile.ts';
+import { readRecord } from './pages/record.ts';
+import { sendPage } from './renderer.ts';
+import { type At, type Room, sendProblem } from './room.ts';
+import type { Site } from './sites.ts';
+import type { Page } from './view-model.ts';
+import { findSignedIn, notFoundHere, openVisit, type SignedIn, type Visit } from './visit.ts';
+
+export const setSite = (res: Response, site: Site): void => {
+  res.locals['site'] = site;
+};
+const toAt = (room: Room, req: Request, res: Response): At => {
+  const site = res.locals['site'] as Site;
+  return { room, site, req, res, ctx: { ...room.ctx, organizationId: site.organizationId } };
+};
+
+const noCustomer = (): AppError =>
+  new AppError('FORBIDDEN', 'No customer has this address', {
+    details: [{ path: '', code: 'no_customer', message: 'Ask the company that runs the portal' }],
+  });
+
+/** Leads to the sign-in without a session. Throws 403 `no_customer` for a visitor whom the ERP names no longer. */
+const signedIn =
+  (work: (at: At, visitor: SignedIn) => Promise<void>) =>
+  async (at: At): Promise<void> => {
+    const { ctx, site, req, res, room } = at;
+    const visitor = await findSignedIn(ctx, site, req);
+    if (visitor === undefined) {
+      if (req.headers.cookie?.includes(`${site.cookie.session}=`)) await room.failures.countGuess(req);
+      res.setHeader('Cache-Control', 'private, no-store');
+      const asked = req.method === 'GET' ? `?returnTo=${encodeURIComponent(req.originalUrl)}` : '';
+      return res.redirect(303, `${site.base}/sign-in${asked}`);
+    }
+    res.locals['logged'] = {
+      organizationId: site.organizationId,
+      credential: { kind: 'visitor', id: visitor.session.id },
+    };
+    if (visitor.customers.length === 0) throw noCustomer();
+    await work(at, visitor);
+  };
+
+/** Lets a visitor with several customers choose one first. */
+const visiting = (work: (at: At, visit: Visit) => Promise<void>) =>
+  signedIn(async (at, visitor) => {
+    const { customer } = visitor;
+    if (customer !== undefined)
+      return work(at, await openVisit({ ...visitor, customer }, at.room.loadEndpoints));
+    const { ctx, site, req, res, room } = at;
+    const named = await nameCustomers(ctx, visitor.portal, visitor.customers);
+    const around = { site, req, files: room.files, offer: visitor.portal.settings };
+    const page: Page = { kind: 'choose-customer', customers: named, returnTo: req.originalUrl };
+    await sendPage(res, room.loadRenderer, { page, frame: visitorFrame(around, { ...visitor, named }, []) });
+  });
+
+type Read = (visit: Visit, req: Request) => Promise<{ page: Page; pictures?: readonly string[] }>;
+const showing = (read: Read) =>
+  visiting(async ({ room, site, req, res }, visit) => {
+    const path = `${site.base}${req.path}`;
+    const [{ page, pictures = [] }, places] = await Promise.all([
+      read(visit, req),
+      listPlaces(visit, room.hasRecords, path),
+    ]);
+    const around = { site, req, files: room.files, offer: visit.portal.settings };
+    const isFramed = visit.session.viewer_id !== null && site.base !== '';
+    const frame = visitorFrame(around, visit, places);
+    await sendPage(res, room.loadRenderer, { page, frame }, { pictures, isFramed });
+  });
+
+const param = ({ params }: Request, name: string): string => String(params[name] ?? '');
+
+const pages: Readonly<Record<string, (at: At) => Promise<void>>> = {
+  '/': showing(async (visit) => ({ page: await readHome(visit) })),
+  '/records/:recordType': showing(async (visit, req) => ({
+    page: await readList(visit, readListRequest(visit, param(req, 'recordType'), req)),
+  })),
+  '/records/:recordType/:id': showing(async (visit, req) => ({
+    page: await readRecord(visit, param(req, 'recordType'), param(req, 'id')),
+  })),
+  '/files/:recordType.:form': visiting(sendListFile),
+  '/pages/:slug': showing((visit, req) => readConfiguredPage(visit, param(req, 'slug'))),
+  '/views/:id': showing(async (visit, req) => ({ page: await readViewPage(visit, param(req, 'id')) })),
+  '/profile': showing(async (visit) => ({ page: await readProfile(visit) })),
+  '/sign-in': forms.showSignIn,
+  '/code': forms.showCode,
+};
+const submitted: Readonly<Record<string, (at: At) => Promise<void>>> = {
+  '/sign-in': forms.signIn,
+  '/code': forms.enterCode,
+  '/sign-out': forms.signOut,
+  '/language': forms.setLanguage,
+  '/customer': signedIn(forms.setCustomer),
+  '/sessions/end': signedIn(forms.endSessions),
+};
+
+/** Programs get the usual error body. */
+const errorPage =
+  (room: Room): ErrorRequestHandler =>
+  (error: unknown, req, res, next) => {
+    if (res.headersSent || !wantsPage(req)) return next(error);
+    const shown = toAppError(error);
+    logFailure(room.ctx.log, getRequestId(res), shown, error);
+    setErrorHeaders(res, shown);
+    sendProblem(toAt(room, req, res), shown).catch(next);
+  };
+
+/** Everything that isn't a page is 404. `setSite` must have been called. */
+export function createPortalRouter(room: Room): Router {
+  const router = Router({ caseSensitive: true });
+  const serve =
+    (path: string, work: (at: At) => Promise<void>): RequestHandler =>
+    (req, res) => {
+      recordServed(res, { route: `/portal${path}`, kind: 'page' });
+      return work(toAt(room, req, res));
+    };
+  for (const [path, work] of Object.entries(pages)) router.get(path, serve(path, work));
+  for (const [path, work] of Object.entries(submitted)) router.post(path, readForm, serve(path, work));
+  for (const path of new Set([...Object.keys(pages), ...Object.keys(submitted)])) {
+    const methods = [...(path in pages ? ['GET', 'HEAD'] : []), ...(path in submitted ? ['POST'] : [])];
+    router.all(path, methodNotAllowed(methods.join(', ')));
+  }
+  router.use(() => {
+    throw notFoundHere();
+  });
+  router.use(errorPage(room));
+  return router;
+}

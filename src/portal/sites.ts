@@ -1,0 +1,78 @@
+// Which organization's portal a request asks for: by the host of its verified primary domain, or by the slug in
+// the path on the service's own host. At a host that someone could claim as a domain there is a portal or nothing.
+import type { Request } from 'express';
+import { type Cache, createCache } from '../core/cache.ts';
+import type { Ctx } from '../core/ctx.ts';
+import { toCookieName } from '../http/cookies.ts';
+import { findPortalSite, isClaimable, type PortalSite } from '../platform/index.ts';
+
+export type Site = Pick<PortalSite, 'organizationId' | 'slug' | 'name'> & {
+  /** Of its pages, for links in mails and the check of forms. */
+  readonly origin: string;
+  /** Prefix of the paths of its pages, without a slash at its end. */
+  readonly base: string;
+  /** Where its sessions are valid. */
+  readonly host: string;
+  readonly cookie: { readonly session: string; readonly code: string; readonly browser: string };
+  readonly isSecure: boolean;
+};
+
+/** A domain that was deleted or a portal that was switched off is served that much longer at most. */
+const knownForMs = 5_000;
+const maxBytes = 4_194_304;
+type Known = PortalSite | 'none';
+
+export type Sites = {
+  /** `own`: the request is for the service itself; undefined: nothing is at its host. */
+  ofHost(req: Request): Promise<Site | 'own' | undefined>;
+  ofSlug(slug: string): Promise<Site | undefined>;
+};
+
+/** One for each process. Both reject with the database's error while it is unavailable. */
+export function createSites(ctx: Ctx): Sites {
+  const own = new URL(ctx.settings.publicUrl);
+  const known: Cache<Known> = createCache({ maxBytes, ttl: { clock: ctx.clock, ms: knownForMs } });
+  const find = async (by: Parameters<typeof findPortalSite>[1], key: string): Promise<Known> =>
+    known.findFresh(key) ?? known.load(key, async () => (await findPortalSite(ctx, by)) ?? 'none');
+
+  return {
+    async ofHost(req) {
+      const host = req.headers['x-forwarded-host'] === undefined ? req.headers.host : req.host;
+      if (host === undefined || host === own.host) return 'own';
+      const hostname = URL.parse(`https://${host}`)?.hostname ?? '';
+      if (hostname === own.hostname || !isClaimable(hostname)) return 'own';
+      const site = await find({ hostname }, `host ${hostname}`);
+      return site === 'none' ? undefined : onDomain(site, new URL(`https://${host}`));
+    },
+    async ofSlug(slug) {
+      const site = await find({ slug }, `slug ${slug}`);
+      return site === 'none' ? undefined : belowOwnHost(site, own);
+    },
+  };
+}
+
+const names = ({ organizationId, slug, name }: PortalSite) => ({ organizationId, slug, name });
+
+const onDomain = (site: PortalSite, { origin, hostname }: URL): Site => ({
+  ...names(site),
+  ...{ origin, host: hostname, base: '', isSecure: true },
+  cookie: cookieNames(origin, ''),
+});
+
+const belowOwnHost = (site: PortalSite, own: URL): Site => ({
+  ...names(site),
+  ...{
+    origin: own.origin,
+    host: own.host,
+    base: `/portal/${site.slug}`,
+    isSecure: own.protocol === 'https:',
+  },
+  cookie: cookieNames(own.origin, `_${site.organizationId}`),
+});
+
+/** Below the service's own host each organization has cookies of its own. */
+const cookieNames = (origin: string, suffix: string): Site['cookie'] => ({
+  session: toCookieName(origin, `portal_visitor${suffix}`),
+  code: toCookieName(origin, `portal_visitor_code${suffix}`),
+  browser: toCookieName(origin, `portal_visitor_browser${suffix}`),
+});

@@ -1,0 +1,101 @@
+// One request of a signed-in visitor: the session, the customers that the ERP names for them now, the customer that
+// they chose, and the reader of that customer's records. All of it is looked up again for each request.
+import type { Request } from 'express';
+import type { TenantCtx } from '../core/ctx.ts';
+import { AppError } from '../core/errors.ts';
+import type { RecordAccess } from '../core/record-access.ts';
+import { inTransaction } from '../db/transaction.ts';
+import { listCookieValues } from '../http/cookies.ts';
+import {
+  accessOfCustomer,
+  findPerson,
+  findPortal,
+  nameCustomers,
+  type Portal,
+  type PortalCtx,
+  type PortalReader,
+  type readEndpoints,
+  readPortal,
+  readShownContent,
+  type ShownContent,
+} from '../platform/index.ts';
+import { findSession, recordActivity, recordUse, type SessionRow } from './sessions.store.ts';
+import type { Site } from './sites.ts';
+import type { Customer } from './view-model.ts';
+
+export type Endpoints = Awaited<ReturnType<typeof readEndpoints>>;
+
+export type SignedIn = {
+  readonly ctx: PortalCtx;
+  readonly site: Site;
+  readonly portal: Portal;
+  readonly session: SessionRow;
+  /** Ids of the visitor's customers, in order. */
+  readonly customers: readonly string[];
+  /** The one that was chosen, as long as it is one of them; or the only one. */
+  readonly customer: string | undefined;
+};
+
+export type Visit = SignedIn & {
+  readonly customer: string;
+  readonly reads: RecordAccess;
+  readonly reader: PortalReader;
+  readonly content: ShownContent;
+  readonly endpoints: Endpoints;
+  /** `YYYY-MM-DD` in UTC. */
+  readonly today: string;
+  /** The visitor's customers with their names. */
+  readonly named: readonly Customer[];
+};
+
+export const toTenant = <C extends TenantCtx>(ctx: Omit<C, 'organizationId'>, site: Site) =>
+  ({ ...ctx, organizationId: site.organizationId }) as C;
+
+export const notFoundHere = (): AppError => new AppError('NOT_FOUND', 'There is nothing at this address');
+
+/** Throws 404 while the portal is off. */
+export async function getPortal(ctx: TenantCtx): Promise<Portal> {
+  const portal = await findPortal(ctx);
+  if (portal === undefined) throw notFoundHere();
+  return portal;
+}
+
+/** Undefined when the request has no valid session. Rejects as `findPerson` does. */
+export async function findSignedIn(ctx: PortalCtx, site: Site, req: Request): Promise<SignedIn | undefined> {
+  const tokens = listCookieValues(req, site.cookie.session);
+  if (tokens.length === 0) return undefined;
+  const portal = await getPortal(ctx);
+  const session = await inTransaction(ctx, async (tx) => {
+    const found = await findSession(tx, site, tokens);
+    if (found === undefined) return undefined;
+    const isUsed = await recordUse(tx, site.organizationId, found.id);
+    if (isUsed > 0 && found.viewer_id === null) await recordActivity(tx, site.organizationId, found.email);
+    return found;
+  });
+  if (session === undefined) return undefined;
+  const { customers } = await findPerson(ctx, portal, session.email);
+  const sorted = [...customers].sort(byLength);
+  const customer =
+    sorted.find((id) => id === session.customer) ?? (sorted.length === 1 ? sorted[0] : undefined);
+  return { ctx, site, portal, session, customers: sorted, customer };
+}
+
+/** Numbers as numbers, so that the order is that of the ERP. */
+const byLength = (one: string, other: string): number =>
+  one.length - other.length || (one < other ? -1 : Number(one > other));
+
+/** What pages read. Rejects as `accessOfCustomer` does. */
+export async function openVisit(
+  signedIn: SignedIn & { readonly customer: string },
+  loadEndpoints: (ctx: PortalCtx, portal: Portal) => Promise<Endpoints>,
+): Promise<Visit> {
+  const { ctx, portal, customers, customer } = signedIn;
+  const [reads, content, endpoints, named] = await Promise.all([
+    accessOfCustomer(ctx, portal, customer),
+    readShownContent(ctx),
+    loadEndpoints(ctx, portal),
+    nameCustomers(ctx, portal, customers),
+  ]);
+  const today = ctx.clock.now().toISOString().slice(0, 10);
+  return { ...signedIn, reads, reader: readPortal(ctx, portal, reads), content, endpoints, today, named };
+}
