@@ -23,7 +23,7 @@ const catalogue = {
   'pay-config': { label: 'the payment configuration', actions: ['read', 'update'] },
   payment: { label: 'payments', actions: ['read', 'create', 'update'] },
   payout: { label: 'payouts', actions: ['read'] },
-  portal: { label: 'the portal configuration', actions: crud },
+  portal: { label: 'the portal configuration', actions: [...crud, 'view-as'] },
   record: { label: 'records', actions: ['read'] },
   unmasked: { label: 'masked fields as they are', actions: ['read'] },
 } as const satisfies Record<string, { label: string; actions: readonly (Crud | string)[] }>;
@@ -61,6 +61,7 @@ export const readScope = 'portal:read';
 
 /** A short description for people, such as "read members". */
 export function describePermission(permission: Permission): string {
+  if (permission === 'portal:view-as') return 'see the portal as a visitor';
   const [resource = '', action = ''] = permission.split(':');
   return `${action.replaceAll('-', ' ')} ${catalogue[resource as keyof Catalogue].label}`;
 }
@@ -74,7 +75,7 @@ const editorMayWrite = (permission: Permission): boolean => {
     permission === 'api-schema:delete'
   )
     return true;
-  return editorResources.has(resource) && action !== 'approve-deletions';
+  return editorResources.has(resource) && action !== 'approve-deletions' && action !== 'view-as';
 };
 
 /** The permissions of the built-in roles, by role name. */

@@ -53,6 +53,7 @@ export {
 export { readViewForVisitor } from './portal/shown-views.ts';
 export type { SidebarItem } from './portal/sidebar.schemas.ts';
 export { findPortalSite, type PortalSite } from './portal/sites.store.ts';
+export { openViewAs, viewAsSeconds } from './portal/view-as.ts';
 export {
   accessOfCustomer,
   assertPeopleKnown,

@@ -5,15 +5,16 @@ import { z } from 'zod';
 import { AppError } from '../core/errors.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { assertSameOrigin } from '../http/authenticate.ts';
-import { callerNetwork } from '../http/caller-address.ts';
+import { callerAddress, callerNetwork } from '../http/caller-address.ts';
 import { listCookieValues } from '../http/cookies.ts';
 import { setErrorHeaders } from '../http/errors.ts';
 import { parseForm, parseQuery, toClientInfo } from '../http/sign-in/browser.ts';
 import { knownBrowserTtlMs } from '../identity/mailed-code.ts';
-import { attemptTtlMs } from '../identity/sign-in.ts';
+import { assertFirstUse, attemptTtlMs } from '../identity/sign-in.ts';
+import { openViewAs, viewAsSeconds } from '../platform/index.ts';
 import { chooseLanguage, isLanguage, languageCookie } from './frame.ts';
 import { type At, sendPlainPage } from './room.ts';
-import { chooseCustomer, deleteHeld, deleteSessions } from './sessions.store.ts';
+import { chooseCustomer, deleteHeld, deleteSessions, insertSession } from './sessions.store.ts';
 import { askForCode, deliverCode, findAttempt, finishSignIn, resolvePage, toFormProblem } from './sign-in.ts';
 import type { Site } from './sites.ts';
 import type { Page } from './view-model.ts';
@@ -123,12 +124,38 @@ export async function enterCode(at: At): Promise<void> {
   );
 }
 
+const ViewAsForm = z.object({ code: z.string().max(2_000) });
+
+/** Opens the portal for a member as a visitor would see it. Throws 403 for a code that is over. */
+export async function startViewAs(at: At): Promise<void> {
+  const { ctx, req, res, site } = at;
+  const { code } = parseForm(ViewAsForm, req);
+  const opened = openViewAs(ctx, site.organizationId, code);
+  if (opened === undefined) throw viewAsOver();
+  await assertFirstUse(ctx, opened.id, viewAsOver);
+  const { viewerId, email, customer } = opened;
+  const { token } = await inTransaction(ctx, (tx) =>
+    insertSession(tx, site, {
+      ...{ email, customer, viewer_id: viewerId, previous_visit_at: null, lifetimeSeconds: viewAsSeconds },
+      ...{ ip: callerAddress(req), userAgent: req.headers['user-agent'] ?? null },
+    }),
+  );
+  res.cookie(site.cookie.viewAs, token, { ...cookieOptions(site), maxAge: viewAsSeconds * 1_000 });
+  res.redirect(303, `${site.base}/`);
+}
+
+const viewAsOver = (): AppError =>
+  new AppError('FORBIDDEN', 'This code is over', {
+    details: [{ path: 'code', code: 'view_as_over', message: 'Open the portal from the console again' }],
+  });
+
 export async function signOut(at: At): Promise<void> {
   const { ctx, res, site } = at;
   assertOwnForm(at);
-  const tokens = cookiesOf(at, 'session');
-  await inTransaction(ctx, (tx) => deleteHeld(tx, site.organizationId, tokens));
-  res.clearCookie(site.cookie.session, cookieOptions(site));
+  const viewing = cookiesOf(at, 'viewAs');
+  const which = viewing.length > 0 ? 'viewAs' : 'session';
+  await inTransaction(ctx, (tx) => deleteHeld(tx, site.organizationId, cookiesOf(at, which)));
+  res.clearCookie(site.cookie[which], cookieOptions(site));
   res.redirect(303, `${site.base}/sign-in`);
 }
 

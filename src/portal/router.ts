@@ -102,6 +102,7 @@ const submitted: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/sign-in': forms.signIn,
   '/code': forms.enterCode,
   '/sign-out': forms.signOut,
+  '/view-as': forms.startViewAs,
   '/language': forms.setLanguage,
   '/customer': signedIn(forms.setCustomer),
   '/sessions/end': signedIn(forms.endSessions),

@@ -40,6 +40,12 @@ const valid = (tx: Tx, organizationId: string) =>
       idleDays,
     ]);
 
+/** The viewer still belongs to the organization. */
+const isMember = (tx: Tx) =>
+  tx('memberships as m').whereRaw(
+    'm.organization_id = portal_sessions.organization_id and m.user_id = portal_sessions.viewer_id',
+  );
+
 /** The session of these cookies. Of several none can be trusted, because another page may have set one. */
 export async function findSession(
   tx: Tx,
@@ -51,6 +57,7 @@ export async function findSession(
   const rows = await valid(tx, organizationId)
     .where('host', host)
     .whereIn('token_hash', hashes)
+    .where((which) => which.whereNull('viewer_id').orWhereExists(isMember(tx)))
     .select<SessionRow[]>(...columns);
   return rows.length === 1 ? rows[0] : undefined;
 }

@@ -13,7 +13,12 @@ export type Site = Pick<PortalSite, 'organizationId' | 'slug' | 'name'> & {
   readonly base: string;
   /** Where its sessions are valid. */
   readonly host: string;
-  readonly cookie: { readonly session: string; readonly code: string; readonly browser: string };
+  readonly cookie: {
+    readonly session: string;
+    readonly code: string;
+    readonly browser: string;
+    readonly viewAs: string;
+  };
   readonly isSecure: boolean;
 };
 
@@ -75,4 +80,5 @@ const cookieNames = (origin: string, suffix: string): Site['cookie'] => ({
   session: toCookieName(origin, `portal_visitor${suffix}`),
   code: toCookieName(origin, `portal_visitor_code${suffix}`),
   browser: toCookieName(origin, `portal_visitor_browser${suffix}`),
+  viewAs: toCookieName(origin, `portal_view_as${suffix}`),
 });

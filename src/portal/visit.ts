@@ -62,7 +62,9 @@ export async function getPortal(ctx: TenantCtx): Promise<Portal> {
 
 /** Undefined when the request has no valid session. Rejects as `findPerson` does. */
 export async function findSignedIn(ctx: PortalCtx, site: Site, req: Request): Promise<SignedIn | undefined> {
-  const tokens = listCookieValues(req, site.cookie.session);
+  // A member who looks at the portal as a visitor may be signed in as one too.
+  const viewing = listCookieValues(req, site.cookie.viewAs);
+  const tokens = viewing.length > 0 ? viewing : listCookieValues(req, site.cookie.session);
   if (tokens.length === 0) return undefined;
   const portal = await getPortal(ctx);
   const session = await inTransaction(ctx, async (tx) => {
@@ -73,11 +75,21 @@ export async function findSignedIn(ctx: PortalCtx, site: Site, req: Request): Pr
     return found;
   });
   if (session === undefined) return undefined;
-  const { customers } = await findPerson(ctx, portal, session.email);
+  const customers = await findCustomersOf(ctx, portal, session);
   const sorted = [...customers].sort(byLength);
   const customer =
     sorted.find((id) => id === session.customer) ?? (sorted.length === 1 ? sorted[0] : undefined);
   return { ctx, site, portal, session, customers: sorted, customer };
+}
+
+/** Of a member who looks at the portal as any visitor of one customer, that customer. */
+async function findCustomersOf(
+  ctx: PortalCtx,
+  portal: Portal,
+  { email, viewer_id: viewer, customer }: SessionRow,
+): Promise<readonly string[]> {
+  if (viewer !== null && email === '') return customer === null ? [] : [customer];
+  return (await findPerson(ctx, portal, email)).customers;
 }
 
 /** Numbers as numbers, so that the order is that of the ERP. */

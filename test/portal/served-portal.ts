@@ -16,8 +16,9 @@ export const asOwner = async ({ at, session, owner }: Organization): Promise<Por
 });
 
 /** Switches the portal on, and waits until it is. Throws when that fails. */
-export async function switchOn({ api }: PortalOwner): Promise<void> {
-  await api('put', '/portal/access', settings);
+export async function switchOn({ api }: Pick<PortalOwner, 'api'>, change: object = {}): Promise<void> {
+  const answer = await api('put', '/portal/access', { ...settings, ...change });
+  if (answer.status !== 202) throw new Error(JSON.stringify(answer.body));
   await until(async () => {
     const { status, publication } = (await api('get', '/portal/access')).body;
     if (status === 'failed') throw new Error(JSON.stringify(publication));

@@ -1,21 +1,8 @@
-// A portal that is ready, and the browsers of its visitors: they sign in with the code of a mail, as people do.
+// Browsers of a portal's visitors: they sign in with the code of a mail, as people do.
 import supertest from 'supertest';
-import { until } from '../setup/until.ts';
-import type { useOrganization } from '../setup/use-organization.ts';
-import { settings } from './company.ts';
+import type { OrganizationSite } from '../setup/use-organization.ts';
 
-type Org = ReturnType<typeof useOrganization>;
-
-/** Saves the settings and waits until the portal serves them. */
-export async function enablePortal(org: Org, change: object = {}): Promise<void> {
-  const answer = await org.api('put', '/portal/access', { ...settings, ...change });
-  if (answer.status !== 202) throw new Error(JSON.stringify(answer.body));
-  await until(async () => {
-    const { body } = await org.api('get', '/portal/access');
-    if (body.status === 'failed') throw new Error(JSON.stringify(body.publication));
-    return body.status === 'on';
-  });
-}
+type Org = Pick<OrganizationSite, 'app' | 'ctx' | 'slug' | 'mails'>;
 
 /** `host`: the domain of a portal; without one, the portal is below the service's own host. */
 export function openBrowser(org: Org, { host, app = org.app }: { host?: string; app?: Org['app'] } = {}) {

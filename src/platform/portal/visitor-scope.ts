@@ -130,7 +130,7 @@ function spellings(address: string): string[] {
   return [...new Set([address, address.slice(0, at) + domainToUnicode(address.slice(at))])];
 }
 
-/** `writtenAs`: the address as the ERP or a member of the organization wrote it, for mails. */
+/** `writtenAs`: the address as the ERP wrote it, or else a member of the organization, for mails. */
 export type Person = { readonly customers: readonly string[]; readonly writtenAs: string };
 
 const unknown: Person = { customers: [], writtenAs: '' };
@@ -144,7 +144,7 @@ export async function findPerson(ctx: PortalCtx, portal: Portal, address: string
   const entry = await inTransaction(ctx, (tx) => findVisitor(tx, ctx.organizationId, { email: address }));
   if (entry?.blocked === true) return unknown;
   const found = new Set<string>(entry?.customers);
-  let writtenAs = entry?.email ?? '';
+  let writtenAs: string | undefined;
   for (const [index, { recordType, customerField, conditions }] of portal.settings.people.entries()) {
     const people = { name: peopleEndpoint(index), recordType, conditions: toRowConditions(conditions) };
     for (const text of spellings(address)) {
@@ -154,11 +154,11 @@ export async function findPerson(ctx: PortalCtx, portal: Portal, address: string
         const written = listAddresses(row[emailName]).find((one) => one.normalized === address)?.written;
         if (customer == null || written === undefined) continue;
         found.add(String(customer));
-        writtenAs ||= written;
+        writtenAs ??= written;
       }
     }
   }
-  return { customers: [...found], writtenAs };
+  return { customers: [...found], writtenAs: writtenAs ?? entry?.email ?? '' };
 }
 
 /** Rejects with 503 while the ERP doesn't deliver a field on which it depends who is a visitor. */
@@ -169,7 +169,7 @@ export async function assertPeopleKnown(ctx: PortalCtx, portal: Portal): Promise
   }
 }
 
-export type NamedCustomer = { readonly id: string; readonly name: string };
+export type NamedCustomer = { readonly id: string; readonly name: string; readonly isFound: boolean };
 
 /** The first 100 of the customers with their names; the id where no name is known. */
 export async function nameCustomers(
@@ -178,7 +178,7 @@ export async function nameCustomers(
   ids: readonly string[],
 ): Promise<readonly NamedCustomer[]> {
   const shown = ids.slice(0, maxCustomers);
-  const names = new Map<string, string>();
+  const names = new Map<string, string | undefined>();
   const { customerType: recordType } = portal.settings;
   if (recordType !== undefined && shown.length > 0) {
     const conditions = [{ field: 'id', source: 'id', in: shown }];
@@ -187,9 +187,9 @@ export async function nameCustomers(
       pageSize: String(maxCustomers),
     });
     for (const row of parseExact(page.records) as Row[])
-      if (typeof row[nameName] === 'string') names.set(String(row['id']), row[nameName]);
+      names.set(String(row['id']), typeof row[nameName] === 'string' ? row[nameName] : undefined);
   }
-  return shown.map((id) => ({ id, name: names.get(id) ?? id }));
+  return shown.map((id) => ({ id, name: names.get(id) ?? id, isFound: names.has(id) }));
 }
 
 const tooManyCustomers = (): AppError =>

@@ -2,7 +2,16 @@ import { z } from 'zod';
 import { IdParams, queryBoolean } from '../../http/fields.ts';
 import { createPageSchema, pageFields } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
-import { NewVisitor, Visitor, VisitorPatch } from './visitors.schemas.ts';
+import { lookUpAddress, viewAs } from './view-as.ts';
+import {
+  AddressLookup,
+  Email,
+  NewVisitor,
+  ViewAs,
+  ViewAsInput,
+  Visitor,
+  VisitorPatch,
+} from './visitors.schemas.ts';
 import * as service from './visitors.service.ts';
 
 const group = 'Portal Config';
@@ -40,6 +49,38 @@ export const visitorRoutes = [
     response: Visitor,
     status: 201,
     handler: (ctx, { body }) => service.createVisitor(ctx, body),
+  }),
+  defineRoute({
+    id: 'lookUpPortalAddress',
+    group,
+    method: 'GET',
+    path: '/portal/visitors/address',
+    permission: 'portal:read',
+    readsRecords: true,
+    summary: 'Look up an address',
+    description:
+      'The customers whose records a visitor with this address would see now. None: the address gets no code. Returns 422 while the ' +
+      'portal is off.',
+    query: z.strictObject({ email: Email }),
+    response: AddressLookup,
+    handler: (ctx, { query: { email } }) => lookUpAddress(ctx, email),
+  }),
+  defineRoute({
+    id: 'viewPortalAsVisitor',
+    group,
+    method: 'POST',
+    path: '/portal/visitors/view-as',
+    permission: 'portal:view-as',
+    readsRecords: true,
+    summary: 'See the portal as a visitor',
+    description:
+      'Returns a code that opens the portal for 30 minutes as the visitor would see it, without payments and subscriptions. It is in the ' +
+      'audit log. Returns 422 while the portal is off, and for an address without customers.',
+    body: ViewAsInput,
+    example: { email: 'ada@customer.example' },
+    response: ViewAs,
+    status: 201,
+    handler: (ctx, { body }) => viewAs(ctx, body),
   }),
   defineRoute({
     id: 'getPortalVisitor',

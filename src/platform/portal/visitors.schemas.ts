@@ -12,6 +12,8 @@ const email = z
     return address ?? '';
   })
   .meta({ openapi: { type: 'string', format: 'email', maxLength: 320 }, example: 'ada@accountants.example' });
+/** As it is compared with what the ERP has. */
+export const Email = email;
 const customers = z
   .array(z.string().min(1).max(200))
   .max(100)
@@ -34,6 +36,39 @@ export const Visitor = z
     createdAt: Instant,
   })
   .meta({ id: 'PortalVisitor' });
+
+export const ViewAsInput = z
+  .strictObject({
+    email: email.optional().describe('The address of the visitor'),
+    customer: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe('The id of the customer whose records are shown, of those of the address if it has several'),
+  })
+  .refine(
+    (given) => given.email !== undefined || given.customer !== undefined,
+    'name an address or a customer',
+  );
+export type ViewAsInput = z.output<typeof ViewAsInput>;
+export const ViewAs = z
+  .object({
+    code: z.string().describe('Opens the portal once, within a minute'),
+    address: z.string().describe('Post the form field `code` to it, in a frame or a page of its own'),
+    domainAddress: z.string().nullable().describe('The same on the domain of the portal, if it has one'),
+    expiresAt: Instant,
+  })
+  .meta({ id: 'PortalViewAs' });
+
+export const AddressLookup = z
+  .object({
+    email: z.string(),
+    customers: z
+      .array(z.object({ id: z.string(), name: z.string() }))
+      .describe('The customers whose records the address sees now, at most 100'),
+  })
+  .meta({ id: 'PortalAddress' });
 
 export type NewVisitor = z.output<typeof NewVisitor>;
 export type VisitorPatch = z.output<typeof VisitorPatch>;

@@ -127,7 +127,7 @@ describe('a portal that is ready', () => {
     const read = async (customer: string, query = {}) => {
       const portal = await getPortal();
       const access = await accessOfCustomer(tenant(), portal, customer);
-      const { records, total } = await readPortal(tenant(), portal, access).list("r-invoice", query);
+      const { records, total } = await readPortal(tenant(), portal, access).list('r-invoice', query);
       return {
         total,
         customers: [
