@@ -276,7 +276,7 @@ create policy own_organization on conversations for all to public using (organiz
 create policy owner_sees_all on conversations for all to portal_owner using (true);
 grant delete, insert, select, update on conversations to portal_service;
 
--- Hostnames of organizations. next_check_at: the next lookup of the TXT record, of pending and verified domains. missing_since: the first lookup of a verified domain that found its record missing, if it still is.
+-- Hostnames of organizations, with the state of their DNS verification.
 create table domains (
   id uuid not null,
   organization_id uuid not null,

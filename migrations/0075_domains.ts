@@ -1,4 +1,5 @@
-// Verified domains are looked up again once a day. Processes of the version before verify domains without a next check;
+// Verified domains are looked up again once a day. missing_since: the first lookup of a verified domain that found its
+// record missing, if it still is. Processes of the version before verify domains without a next check;
 // claim_due_domains takes those as due. The first checks of the domains that are there are spread over a day.
 import type { Knex } from 'knex';
 
@@ -6,7 +7,6 @@ export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
 set local role portal_owner;
 alter table domains add column missing_since timestamptz;
-comment on table domains is 'Hostnames of organizations. next_check_at: the next lookup of the TXT record, of pending and verified domains. missing_since: the first lookup of a verified domain that found its record missing, if it still is.';
 alter table domains drop constraint pending_domain_is_checked_again;
 update domains set next_check_at = clock_timestamp() + random() * interval '1 day' where status = 'verified';
 alter table domains add constraint pending_domain_is_checked_again check (status <> 'pending' or next_check_at is not null);
