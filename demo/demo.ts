@@ -20,6 +20,7 @@ import { loadOrCreateSecrets } from './identity-provider/secrets.ts';
 import { type DemoFile, ensureDemoKeys, readDemoFile, restoreBudget, writeDemoFile } from './keys.ts';
 import { createManagementClient } from './management-client.ts';
 import { addMembers, demoPeople, owner } from './people.ts';
+import { enablePortal } from './portal.ts';
 import { createProgressDisplay, type ProgressDisplay } from './progress.ts';
 import { demoEndpoints } from './schema.ts';
 import {
@@ -250,6 +251,8 @@ async function setUp({ service, account, known, progress, syncsAll }: Parts) {
   await configurePayments(call);
   const version = await publishSchema(ctx, keys.tenantId, call, progress);
   const agentId = await ensureAgent(ctx, call, version);
+  progress.startStep('Opening the portal of its customers');
+  await enablePortal(ctx, call);
   const customerToken = await mintCustomerToken({ url: localUrl, ...keys, version });
   const restore = () => restoreBudget(ctx, keys);
   if (syncsAll) await syncEveryRecordType({ ctx, organizationId: keys.tenantId, call, progress }, restore);
@@ -322,7 +325,8 @@ export async function startDemo(config: Config, life: Lifecycle, verbose: boolea
     const settings = demoSettings(config.settings, identityProvider.settings, new URL(account.url).host);
     const log = createLog(config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL);
     const service = await life.open(
-      () => startService({ ...config, settings }, opened, log, owner),
+      () =>
+        startService({ ...config, settings }, opened, log, { ...owner, businessTime: account.businessTime }),
       (running) => running.stop(),
     );
     identityProvider.startServing(service.ctx.settings.publicUrl);

@@ -46,7 +46,7 @@ import { startPublicationWorker } from './platform/api-schemas/publication.ts';
 import { startWarehouseUpgrades } from './platform/api-schemas/upgrade-warehouses.ts';
 import { startAgentWork } from './platform/conversations/agent-work.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
-import { platformRouter } from './platform/index.ts';
+import { findPortalSite, platformRouter } from './platform/index.ts';
 import { startDeletions } from './platform/organizations/finish-deletions.ts';
 import { startPayWork } from './platform/pay/provider/worker.ts';
 import { startWriteBackAlerts } from './platform/pay/write-back/alerts.ts';
@@ -167,6 +167,11 @@ function mountPublic(
   );
 }
 
+const isPortalOn =
+  (ctx: Ctx) =>
+  async (slug: string): Promise<boolean> =>
+    (await findPortalSite(ctx, { slug })) !== undefined;
+
 /** Behind everything else. */
 function mountErrors(app: Express, ctx: Ctx, { smallPage }: PageAssets): void {
   app.use(notFoundHandler);
@@ -193,7 +198,7 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
   const verify = lazyTokenVerifier(ctx);
   const failures = createFailureLimit(ctx);
   const codeMails = createCodeMailSender();
-  const portal = createPortal(ctx, { failures, assets, sendMail: codeMails });
+  const portal = createPortal(ctx, { failures, assets, sendMail: codeMails, demo: options.demoOwner });
   app.use(portal.byHost);
   // Before the others, so that public requests don't pass through their routers.
   mountPublic(app, ctx, usage, pages.public);
@@ -202,7 +207,7 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
     app.use(['/unsubscribe', '/pay/sandbox', '/auth', '/portal', platformBase, mcpPath], options.gate);
   app.use('/assets', assets.handler);
   app.get(`${platformBase}/openapi/preview`, pages.platform);
-  const demo = options.demoOwner && createDemo(ctx, options.demoOwner);
+  const demo = options.demoOwner && createDemo(ctx, options.demoOwner, isPortalOn(ctx));
   mountSmallPages(app, ctx, failures, assets, { demo, codeMails, portal });
   mountConsole(app, ctx, failures, assets, { consoleFolder: options.consoleFolder, demo });
   app.use(platformBase, platformRouter(ctx, verify, failures, options.streams ?? {}));

@@ -243,17 +243,22 @@ export async function startSession(
 }
 
 /** The person that a demo signs in without an identity provider. */
-export type DemoPerson = { readonly email: string; readonly name: string };
+export type DemoPerson = {
+  readonly email: string;
+  readonly name: string;
+  /** The time in the demo's ERP, by which what is due is late. */
+  readonly businessTime?: () => Date;
+};
 
 const ensureDemoUser = (ctx: Ctx, person: DemoPerson): Promise<User> =>
   registerRecipient(ctx, { ...person, id: null });
 
 /**
- * Whether the person has an organization: not yet while the demo is set up for the first time. Creates the
+ * The slug of the person's organization: undefined while the demo is set up for the first time. Creates the
  * person if necessary.
  */
-export const isDemoReady = async (ctx: Ctx, person: DemoPerson): Promise<boolean> =>
-  (await findMemberships(ctx, (await ensureDemoUser(ctx, person)).id)).length > 0;
+export const findDemoSlug = async (ctx: Ctx, person: DemoPerson): Promise<string | undefined> =>
+  (await findMemberships(ctx, (await ensureDemoUser(ctx, person)).id))[0]?.organization.slug;
 
 /** Creates the person if necessary and returns the token of a new session; see `startSession`. */
 export const signInAsDemo = async (

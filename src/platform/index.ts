@@ -59,6 +59,7 @@ export {
   assertPeopleKnown,
   findPerson,
   findPortal,
+  findTypicalAddress,
   nameCustomers,
   type Portal,
   type PortalCtx,

@@ -8,14 +8,29 @@ import { assertSameOrigin } from '../http/authenticate.ts';
 import { callerAddress, callerNetwork } from '../http/caller-address.ts';
 import { listCookieValues } from '../http/cookies.ts';
 import { setErrorHeaders } from '../http/errors.ts';
-import { parseForm, parseQuery, toClientInfo } from '../http/sign-in/browser.ts';
+import {
+  assertFromOwnPage,
+  isFromThisMachine,
+  parseForm,
+  parseQuery,
+  toClientInfo,
+} from '../http/sign-in/browser.ts';
 import { knownBrowserTtlMs } from '../identity/mailed-code.ts';
 import { assertFirstUse, attemptTtlMs } from '../identity/sign-in.ts';
-import { openViewAs, viewAsSeconds } from '../platform/index.ts';
+import { findTypicalAddress, openViewAs, viewAsSeconds } from '../platform/index.ts';
 import { chooseLanguage, isLanguage, languageCookie } from './frame.ts';
 import { type At, sendPlainPage } from './room.ts';
 import { chooseCustomer, deleteHeld, deleteSessions, insertSession } from './sessions.store.ts';
-import { askForCode, deliverCode, findAttempt, finishSignIn, resolvePage, toFormProblem } from './sign-in.ts';
+import {
+  askForCode,
+  daySeconds,
+  deliverCode,
+  findAttempt,
+  finishSignIn,
+  resolvePage,
+  startSession,
+  toFormProblem,
+} from './sign-in.ts';
 import type { Site } from './sites.ts';
 import type { Page } from './view-model.ts';
 import { findSignedIn, getPortal, notFoundHere, type SignedIn } from './visit.ts';
@@ -51,8 +66,20 @@ const CodeForm = z.object({ code: z.string().max(40).default('') });
 export async function showSignIn(at: At): Promise<void> {
   const portal = await getPortal(at.ctx);
   const { returnTo } = Returning.parse(at.req.query);
+  const isDemo = at.room.isDemo && isFromThisMachine(at.req, at.ctx.settings);
+  const demo = isDemo ? await findTypicalAddress(at.ctx, portal) : undefined;
   if ((await findSignedIn(at.ctx, at.site, at.req)) !== undefined) return goTo(at, returnTo);
-  await sendPlainPage(at, { kind: 'sign-in', email: '', returnTo, problem: null, demo: null }, portal);
+  await sendPlainPage(
+    at,
+    {
+      kind: 'sign-in',
+      email: '',
+      returnTo,
+      problem: null,
+      demo: demo === undefined ? null : { email: demo },
+    },
+    portal,
+  );
 }
 
 export async function signIn(at: At): Promise<void> {
@@ -77,6 +104,21 @@ export async function signIn(at: At): Promise<void> {
       return shown && { kind: 'sign-in', email: email.slice(0, 254), returnTo, problem: shown, demo: null };
     },
   );
+}
+
+/** Signs in as a customer of the demo, without proof: on its own machine, from its own pages alone. */
+export async function signInAsDemo(at: At): Promise<void> {
+  const { ctx, req, res, site, room } = at;
+  if (!room.isDemo) throw notFoundHere();
+  assertFromOwnPage(req, ctx.settings);
+  const portal = await getPortal(ctx);
+  const email = await findTypicalAddress(ctx, portal);
+  if (email === undefined) throw notFoundHere();
+  const lifetimeSeconds = portal.settings.signInLifetimeDays * daySeconds;
+  const starting = { email, sessions: cookiesOf(at, 'session'), lifetimeSeconds };
+  const token = await startSession(ctx, site, starting, toClientInfo(req, res));
+  res.cookie(site.cookie.session, token, { ...cookieOptions(site), maxAge: lifetimeSeconds * 1_000 });
+  res.redirect(303, `${site.base}/`);
 }
 
 const CodeQuery = z.object({ request: z.uuid().optional() });

@@ -5,6 +5,7 @@ import type { ReadingCtx } from '../core/ctx.ts';
 import type { FailureLimit } from '../http/failure-limit.ts';
 import type { PageAssets } from '../http/pages/page-assets.ts';
 import { applyPendingHeaders } from '../http/pending-headers.ts';
+import type { DemoPerson } from '../identity/sign-in.ts';
 import type { SendCodeMail } from '../mail/index.ts';
 import { readEndpoints } from '../platform/index.ts';
 import { createHasRecords } from './navigation.ts';
@@ -18,17 +19,20 @@ type PortalOptions = {
   readonly failures: FailureLimit;
   readonly assets: PageAssets;
   readonly sendMail: SendCodeMail;
+  /** Only for a demo whose listener is on a loopback address: anyone on this machine signs in as one of its customers. */
+  readonly demo: DemoPerson | undefined;
 };
 
 const endpointBytes = 16_777_216;
 
-function openRoom(ctx: ReadingCtx, { failures, assets, sendMail }: PortalOptions): Room {
+function openRoom(ctx: ReadingCtx, { failures, assets, sendMail, demo }: PortalOptions): Room {
   const endpoints = createCache<{ readonly all: Endpoints }>({
     maxBytes: endpointBytes,
     countBytes: ({ all }) => JSON.stringify([...all.values()]).length,
   });
   return {
-    ...{ ctx, failures, sendMail },
+    ...{ ctx, failures, sendMail, isDemo: demo !== undefined },
+    now: demo?.businessTime ?? (() => ctx.clock.now()),
     sites: createSites(ctx),
     files: {
       stylesheets: ['shared/tokens', 'portal/portal'].map((name) => `${assets.address}/${name}.css`),

@@ -12,17 +12,18 @@ import { toProblemPage } from './problems.ts';
 import { type LoadRenderer, sendPage } from './renderer.ts';
 import type { Site, Sites } from './sites.ts';
 import type { Page } from './view-model.ts';
-import type { Endpoints } from './visit.ts';
+import type { VisitSources } from './visit.ts';
 
 /** One for each process. */
-export type Room = {
+export type Room = VisitSources & {
   readonly ctx: ReadingCtx;
   readonly sites: Sites;
   readonly failures: FailureLimit;
+  /** Whether anyone on this machine may sign in as a visitor. */
+  readonly isDemo: boolean;
   readonly files: Files;
   readonly sendMail: SendCodeMail;
   readonly loadRenderer: LoadRenderer;
-  readonly loadEndpoints: (ctx: PortalCtx, portal: Portal) => Promise<Endpoints>;
   readonly hasRecords: HasRecords;
 };
 

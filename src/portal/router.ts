@@ -58,8 +58,7 @@ const signedIn =
 const visiting = (work: (at: At, visit: Visit) => Promise<void>) =>
   signedIn(async (at, visitor) => {
     const { customer } = visitor;
-    if (customer !== undefined)
-      return work(at, await openVisit({ ...visitor, customer }, at.room.loadEndpoints));
+    if (customer !== undefined) return work(at, await openVisit({ ...visitor, customer }, at.room));
     const { ctx, site, req, res, room } = at;
     const named = await nameCustomers(ctx, visitor.portal, visitor.customers);
     const around = { site, req, files: room.files, offer: visitor.portal.settings };
@@ -101,6 +100,7 @@ const pages: Readonly<Record<string, (at: At) => Promise<void>>> = {
 const submitted: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/sign-in': forms.signIn,
   '/code': forms.enterCode,
+  '/demo': forms.signInAsDemo,
   '/sign-out': forms.signOut,
   '/view-as': forms.startViewAs,
   '/language': forms.setLanguage,

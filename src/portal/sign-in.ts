@@ -29,7 +29,7 @@ import { getPortal } from './visit.ts';
 
 /** Of one organization: more sign-ins than in the busiest hour of a large one. */
 const mailsPerHour = 3_000;
-const daySeconds = 86_400;
+export const daySeconds = 86_400;
 
 const toAudience = ({ organizationId }: Site): CodeAudience => ({
   name: `portal ${organizationId}`,

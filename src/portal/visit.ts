@@ -96,10 +96,16 @@ async function findCustomersOf(
 const byLength = (one: string, other: string): number =>
   one.length - other.length || (one < other ? -1 : Number(one > other));
 
+export type VisitSources = {
+  readonly loadEndpoints: (ctx: PortalCtx, portal: Portal) => Promise<Endpoints>;
+  /** By which what is due is late. */
+  readonly now: () => Date;
+};
+
 /** What pages read. Rejects as `accessOfCustomer` does. */
 export async function openVisit(
   signedIn: SignedIn & { readonly customer: string },
-  loadEndpoints: (ctx: PortalCtx, portal: Portal) => Promise<Endpoints>,
+  { loadEndpoints, now }: VisitSources,
 ): Promise<Visit> {
   const { ctx, portal, customers, customer } = signedIn;
   const [reads, content, endpoints, named] = await Promise.all([
@@ -108,6 +114,6 @@ export async function openVisit(
     loadEndpoints(ctx, portal),
     nameCustomers(ctx, portal, customers),
   ]);
-  const today = ctx.clock.now().toISOString().slice(0, 10);
+  const today = now().toISOString().slice(0, 10);
   return { ...signedIn, reads, reader: readPortal(ctx, portal, reads), content, endpoints, today, named };
 }

@@ -5,6 +5,7 @@ import path from 'node:path';
 import type { Request, RequestHandler } from 'express';
 import type { Ctx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
+import { escapeHtml } from '../../core/escape-html.ts';
 import { isId } from '../../core/id.ts';
 import { findSession } from '../../identity/sessions.store.ts';
 import { hasSignInPage } from '../../identity/sign-in.ts';
@@ -16,6 +17,11 @@ import { serveText } from './static-page.ts';
 
 const demoEntrance = `<form method="post" action="/auth/demo"><button type="submit" class="main">Open the console as the demo's owner</button></form>
       <p class="fine">Or <a href="/auth/login?returnTo=/console&amp;prompt=login">sign in as another person of the demo</a>: an editor, a viewer or a newcomer without an organization.</p>`;
+/** A form that signs in as one of the demo's customers. */
+const portalEntrance = (slug: string | undefined): string =>
+  slug === undefined
+    ? ''
+    : `\n      <form method="post" action="/portal/${escapeHtml(slug)}/demo"><button type="submit">See what a customer sees</button></form>`;
 const demoPreparation = `<p role="status"><strong>The demo is being prepared.</strong> You can sign in within a few seconds: this page loads itself again.</p>`;
 const signInEntrance = '<p><a class="main" href="/auth/login?returnTo=/console">Sign in</a></p>';
 const linkEntrance = `<p>Open the sign-in link that the service printed when it started. It works once, for 15 minutes. To get another one, run
@@ -30,7 +36,8 @@ const chooseEntrance = ({ settings }: Pick<Ctx, 'settings'>): string => {
 };
 
 /** The demo as whose owner this request may sign in with one click. */
-type DemoOf = (req: Request) => { isReady(): Promise<boolean> } | undefined;
+type DemoOf = (req: Request) => Readonly<Record<'findSlug' | 'findPortal', Find>> | undefined;
+type Find = () => Promise<string | undefined>;
 const preparationSeconds = 2;
 
 /** Mount `page` for GET / and `openReference` for GET /reference. */
@@ -49,7 +56,7 @@ export function createWelcomePage(
       template.replace('{{entrance}}', () => entrance),
       { cacheControl: 'no-store', sendsForms: true },
     );
-  const [ready, preparing] = [pageWith(demoEntrance), pageWith(demoPreparation)];
+  const preparing = pageWith(demoPreparation);
   const plain = pageWith(chooseEntrance(ctx));
   return {
     openReference,
@@ -62,7 +69,8 @@ export function createWelcomePage(
       if (tokens.length > 0) await failures.countGuess(req);
       const demo = findDemo(req);
       if (demo === undefined) return plain(req, res, next);
-      if (await demo.isReady()) return ready(req, res, next);
+      if ((await demo.findSlug()) !== undefined)
+        return pageWith(demoEntrance + portalEntrance(await demo.findPortal()))(req, res, next);
       res.setHeader('Refresh', String(preparationSeconds));
       return preparing(req, res, next);
     },

@@ -252,6 +252,35 @@ export async function accessOfCustomer(
   );
 }
 
+/** The address of the customer who owes most: for the demo. Undefined where none has one. */
+export async function findTypicalAddress(ctx: PortalCtx, portal: Portal): Promise<string | undefined> {
+  const { people, records } = portal.settings;
+  const entry = records.find(({ role, fields }) => role === 'invoice' && fields.amountDue !== undefined);
+  const index = people.findIndex(({ customerField }) => customerField === 'id');
+  const person = people[index];
+  if (entry === undefined || person === undefined) return undefined;
+  const { recordType, conditions } = entry;
+  const selection = {
+    name: recordsEndpoint(recordType),
+    recordType,
+    conditions: toRowConditions(conditions),
+  };
+  const [sum, by] = ['amountDue', customerName];
+  const owing = await readPortal(ctx, portal, accessTo([selection], true)).summarize(selection.name, {
+    ...{ sum, by, sort: `-sum.${sum}`, limit: String(maxCustomers) },
+    ...(entry.fields.currency !== undefined && { by: `${by},currency` }),
+  });
+  const ids = (parseExact(owing.rows) as Row[]).map((row) => String(row[by]));
+  const customers = { field: 'id', source: 'id', in: ids };
+  const chosen = {
+    ...{ name: peopleEndpoint(index), recordType: person.recordType },
+    conditions: [...toRowConditions(person.conditions), customers],
+  };
+  const rows = await readAll(ctx, portal, chosen, {}, [emailName]);
+  const addresses = new Map(rows.map((row) => [String(row['id']), listAddresses(row[emailName])[0]]));
+  return ids.map((id) => addresses.get(id)?.normalized).find((address) => address !== undefined);
+}
+
 type Query = Readonly<Record<string, string>>;
 
 /** Reads what the access allows, as the public interface reads a version; 404 for what the portal doesn't show. */
