@@ -12,7 +12,7 @@ export type LoadRenderer = () => Promise<Renderer>;
 export function createRendererLoader(): LoadRenderer {
   let loaded: Promise<Renderer> | undefined;
   return () => {
-    loaded ??= import(built) as Promise<Renderer>;
+    loaded ??= (import(built) as Promise<{ readonly renderer: Renderer }>).then(({ renderer }) => renderer);
     return loaded;
   };
 }
