@@ -1831,6 +1831,7 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 -- find_mail_recipient(wanted_email text) returns record  [security definer]
 -- find_pay_account(endpoint uuid) returns record  [security definer]
 -- find_portal(by_hostname text, by_slug text) returns record  [security definer]
+-- find_portal_visit(in_organization uuid, on_host text, token_hashes bytea[], idle_days integer) returns record  [security definer]
 -- find_sandbox_payment(hash bytea) returns uuid  [security definer]
 -- find_session(hash bytea) returns record  [security definer]
 -- find_subscription_link(hash bytea) returns uuid  [security definer]

@@ -252,7 +252,8 @@ async function setUp({ service, account, known, progress, syncsAll }: Parts) {
   const version = await publishSchema(ctx, keys.tenantId, call, progress);
   const agentId = await ensureAgent(ctx, call, version);
   progress.startStep('Opening the portal of its customers');
-  await enablePortal(ctx, call);
+  await restoreBudget(ctx, keys);
+  await enablePortal(ctx, keys.tenantId, call);
   const customerToken = await mintCustomerToken({ url: localUrl, ...keys, version });
   const restore = () => restoreBudget(ctx, keys);
   if (syncsAll) await syncEveryRecordType({ ctx, organizationId: keys.tenantId, call, progress }, restore);

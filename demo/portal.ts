@@ -1,13 +1,13 @@
 // The demo's portal: enabled as it is proposed, with labels for the fields that customers see.
 import { z } from 'zod';
 import type { Ctx } from '../src/core/ctx.ts';
+import { inTransaction } from '../src/db/transaction.ts';
 import type { ManagementCall } from './management-client.ts';
 import { pollUntil } from './poll-until.ts';
 
 const Access = z.looseObject({
   revision: z.int(),
   status: z.enum(['off', 'preparing', 'failed', 'on']),
-  publication: z.unknown(),
   people: z.array(z.unknown()),
   records: z.array(z.looseObject({ recordType: z.string() })),
 });
@@ -68,8 +68,14 @@ async function publishHelp(call: ManagementCall): Promise<void> {
   await call('POST', `/portal/pages/${id}/publish`, z.unknown(), { revision });
 }
 
+type Preparing = { readonly status: string; readonly publication: { readonly status: string } | null };
+
 /** Leaves a portal alone that someone changed. Rejects when it can't be enabled. */
-export async function enablePortal({ clock }: Pick<Ctx, 'clock'>, call: ManagementCall): Promise<void> {
+export async function enablePortal(
+  { clock, db }: Pick<Ctx, 'clock' | 'db'>,
+  organizationId: string,
+  call: ManagementCall,
+): Promise<void> {
   const access = await call('GET', '/portal/access', Access);
   if (access.revision > 0 && access.status !== 'preparing') return;
   const { data: mapped } = await call('GET', '/portal/field-mappings?pageSize=100', Mappings);
@@ -81,8 +87,13 @@ export async function enablePortal({ clock }: Pick<Ctx, 'clock'>, call: Manageme
     await call('PUT', '/portal/access', z.unknown(), { enabled: true, people, records, revision: 0 });
   }
   await pollUntil(clock, async () => {
-    const { status, publication } = await call('GET', '/portal/access', Access);
-    if (status === 'failed') throw new Error('The portal could not be enabled.');
-    return { result: status === 'preparing' ? undefined : true, seen: publication };
+    const row = await inTransaction({ db, organizationId }, (tx) =>
+      tx('api_schemas')
+        .whereLike('version', 'p%')
+        .orderBy('id', 'desc')
+        .first<Preparing | undefined>('status', 'publication'),
+    );
+    if (row?.publication?.status === 'failed') throw new Error('The portal could not be enabled.');
+    return { result: row?.status === 'published' ? true : undefined, seen: row?.publication };
   });
 }

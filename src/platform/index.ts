@@ -43,13 +43,7 @@ export { isClaimable } from './domains/hostname.ts';
 export { customersEndpoint, recordsEndpoint } from './portal/access-document.ts';
 export type { FieldFormat, MappedField } from './portal/field-mappings.schemas.ts';
 export type { Block as PageBlock } from './portal/pages.schemas.ts';
-export {
-  findSharedView,
-  type PublishedPage,
-  readEndpoints,
-  readShownContent,
-  type ShownContent,
-} from './portal/shown-content.ts';
+export { findSharedView, readEndpoints, readPublishedBlocks } from './portal/shown-content.ts';
 export { readViewForVisitor } from './portal/shown-views.ts';
 export type { SidebarItem } from './portal/sidebar.schemas.ts';
 export { findPortalSite, type PortalSite } from './portal/sites.store.ts';
@@ -58,6 +52,7 @@ export {
   accessOfCustomer,
   assertPeopleKnown,
   findPerson,
+  findPersonOf,
   findPortal,
   findTypicalAddress,
   nameCustomers,
@@ -65,8 +60,15 @@ export {
   type PortalCtx,
   type PortalReader,
   readPortal,
+  type VisitorEntry,
 } from './portal/visitor-scope.ts';
 export { recordVisitorSignIn } from './portal/visitors.store.ts';
+export {
+  findVisit,
+  idleDays,
+  type ShownContent,
+  type VisitorSession,
+} from './portal/visits.store.ts';
 
 const description = `Configuration of the portal service: who may do what, where the records come from, when they are synced, and in which
 shape they are published.

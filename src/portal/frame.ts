@@ -46,7 +46,7 @@ export function plainFrame({ site, req, files, offer }: Around): Frame {
 }
 
 const viewAsUntil = ({ session }: SignedIn): string | null =>
-  session.viewer_id === null ? null : session.ends_at.toISOString();
+  session.viewer_id === null ? null : session.ends_at;
 
 export function visitorFrame(
   around: Around,

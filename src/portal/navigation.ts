@@ -30,7 +30,7 @@ export function findHasRecords(visit: Visit, known: HasRecords, recordType: stri
   const { ctx, portal, customer, reader } = visit;
   const key = [ctx.organizationId, portal.document, customer, recordType].join(' ');
   const read = async (): Promise<boolean> => {
-    const { total } = await reader.list(recordsEndpoint(recordType), { pageSize: '1' });
+    const { total } = await reader.listKnown(recordsEndpoint(recordType), { pageSize: '1' });
     return total > 0;
   };
   const found = known.findFresh(key);
@@ -58,7 +58,7 @@ async function toPlace(visit: Visit, known: HasRecords, item: SidebarItem): Prom
   if (target === null) return undefined;
   if (kind === 'link') return place(label, target, { isExternal: true });
   if (kind === 'page') {
-    const page = visit.content.pages.get(target);
+    const page = visit.content.pages.find(({ id, slug }) => id === target || slug === target);
     return page && place(label, `${base}/pages/${page.slug}`);
   }
   if (kind === 'view') return isId(target) ? place(label, `${base}/views/${target}`) : undefined;
@@ -71,9 +71,12 @@ const withoutMark = (one: Place): NavigationItem => ({ ...one, isCurrent: false 
 async function listByDefault(visit: Visit, known: HasRecords): Promise<Place[]> {
   const types = visit.portal.settings.records.map(({ recordType }) => recordType);
   const shown = await Promise.all(types.map((type) => findHasRecords(visit, known, type)));
-  return types
-    .filter((_, index) => shown[index])
-    .map((type) => place(nameType(visit, type), listAddress(visit, type)));
+  return [
+    ...types
+      .filter((_, index) => shown[index])
+      .map((type) => place(nameType(visit, type), listAddress(visit, type))),
+    ...visit.content.pages.map(({ slug, title }) => place(title, `${visit.site.base}/pages/${slug}`)),
+  ];
 }
 
 function markCurrent(items: readonly Place[], path: string): NavigationItem[] {

@@ -8,18 +8,20 @@ import { inTransaction } from '../db/transaction.ts';
 import { listCookieValues } from '../http/cookies.ts';
 import {
   accessOfCustomer,
-  findPerson,
+  findPersonOf,
   findPortal,
+  findVisit,
   nameCustomers,
   type Portal,
   type PortalCtx,
   type PortalReader,
   type readEndpoints,
   readPortal,
-  readShownContent,
   type ShownContent,
+  type VisitorEntry,
+  type VisitorSession,
 } from '../platform/index.ts';
-import { findSession, recordActivity, recordUse, type SessionRow } from './sessions.store.ts';
+import { recordActivity, recordUse } from './sessions.store.ts';
 import type { Site } from './sites.ts';
 import type { Customer } from './view-model.ts';
 
@@ -29,7 +31,8 @@ export type SignedIn = {
   readonly ctx: PortalCtx;
   readonly site: Site;
   readonly portal: Portal;
-  readonly session: SessionRow;
+  readonly session: VisitorSession;
+  readonly content: ShownContent;
   /** Ids of the visitor's customers, in order. */
   readonly customers: readonly string[];
   /** The one that was chosen, as long as it is one of them; or the only one. */
@@ -40,7 +43,6 @@ export type Visit = SignedIn & {
   readonly customer: string;
   readonly reads: RecordAccess;
   readonly reader: PortalReader;
-  readonly content: ShownContent;
   readonly endpoints: Endpoints;
   /** `YYYY-MM-DD` in UTC. */
   readonly today: string;
@@ -60,36 +62,38 @@ export async function getPortal(ctx: TenantCtx): Promise<Portal> {
   return portal;
 }
 
-/** Undefined when the request has no valid session. Rejects as `findPerson` does. */
+/** Notes the use of the session at most once a minute. */
+const noteUse = (ctx: PortalCtx, { organizationId }: Site, session: VisitorSession): Promise<void> =>
+  inTransaction(ctx, async (tx) => {
+    await recordUse(tx, organizationId, session);
+    if (session.viewer_id === null) await recordActivity(tx, organizationId, session.email);
+  });
+
+/** Undefined when the request has no valid session. Throws 404 while the portal is off, and rejects as `findPerson` does. */
 export async function findSignedIn(ctx: PortalCtx, site: Site, req: Request): Promise<SignedIn | undefined> {
   // A member who looks at the portal as a visitor may be signed in as one too.
   const viewing = listCookieValues(req, site.cookie.viewAs);
   const tokens = viewing.length > 0 ? viewing : listCookieValues(req, site.cookie.session);
-  if (tokens.length === 0) return undefined;
-  const portal = await getPortal(ctx);
-  const session = await inTransaction(ctx, async (tx) => {
-    const found = await findSession(tx, site, tokens);
-    if (found === undefined) return undefined;
-    const isUsed = await recordUse(tx, site.organizationId, found.id);
-    if (isUsed > 0 && found.viewer_id === null) await recordActivity(tx, site.organizationId, found.email);
-    return found;
-  });
-  if (session === undefined) return undefined;
-  const customers = await findCustomersOf(ctx, portal, session);
-  const sorted = [...customers].sort(byLength);
-  const customer =
-    sorted.find((id) => id === session.customer) ?? (sorted.length === 1 ? sorted[0] : undefined);
-  return { ctx, site, portal, session, customers: sorted, customer };
+  const found = await findVisit(ctx, site, tokens);
+  if (found === undefined) return undefined;
+  const { session, portal, content, entry } = found;
+  if (portal === undefined) throw notFoundHere();
+  if (!session.is_fresh) await noteUse(ctx, site, session);
+  const customers = [...(await findCustomersOf(ctx, portal, session, entry))].sort(byLength);
+  const chosen = customers.find((id) => id === session.customer);
+  const customer = chosen ?? (customers.length === 1 ? customers[0] : undefined);
+  return { ctx, site, portal, session, content, customers, customer };
 }
 
 /** Of a member who looks at the portal as any visitor of one customer, that customer. */
 async function findCustomersOf(
   ctx: PortalCtx,
   portal: Portal,
-  { email, viewer_id: viewer, customer }: SessionRow,
+  { email, viewer_id: viewer, customer }: VisitorSession,
+  entry: VisitorEntry | undefined,
 ): Promise<readonly string[]> {
   if (viewer !== null && email === '') return customer === null ? [] : [customer];
-  return (await findPerson(ctx, portal, email)).customers;
+  return (await findPersonOf(ctx, portal, email, entry)).customers;
 }
 
 /** Numbers as numbers, so that the order is that of the ERP. */
@@ -108,12 +112,11 @@ export async function openVisit(
   { loadEndpoints, now }: VisitSources,
 ): Promise<Visit> {
   const { ctx, portal, customers, customer } = signedIn;
-  const [reads, content, endpoints, named] = await Promise.all([
+  const [reads, endpoints, named] = await Promise.all([
     accessOfCustomer(ctx, portal, customer),
-    readShownContent(ctx),
     loadEndpoints(ctx, portal),
     nameCustomers(ctx, portal, customers),
   ]);
   const today = now().toISOString().slice(0, 10);
-  return { ...signedIn, reads, reader: readPortal(ctx, portal, reads), content, endpoints, today, named };
+  return { ...signedIn, reads, reader: readPortal(ctx, portal, reads), endpoints, today, named };
 }

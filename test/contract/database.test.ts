@@ -249,6 +249,7 @@ const definers = [
   'find_mail_recipient',
   'find_pay_account',
   'find_portal',
+  'find_portal_visit',
   'find_sandbox_payment',
   'find_session',
   'find_subscription_link',

@@ -30,14 +30,6 @@ export function listMappings(
   return readPage<FieldMappingRow>(query, page);
 }
 
-export const listAllMappings = async (
-  tx: Tx,
-  organizationId: string,
-): Promise<Pick<FieldMappingRow, 'record_type' | 'fields'>[]> =>
-  tx('portal_field_mappings')
-    .where('organization_id', organizationId)
-    .select<Pick<FieldMappingRow, 'record_type' | 'fields'>[]>('record_type', 'fields');
-
 export const findMapping = async (
   tx: Tx,
   organizationId: string,

@@ -81,19 +81,17 @@ export const findPage = async (
   return lock ? query.forUpdate() : query;
 };
 
-/** As visitors see them. */
-export const findPublishedPages = async (
+export async function findPublishedBlocks(
   tx: Tx,
   organizationId: string,
-): Promise<{ id: string; slug: string; title: string; blocks: Block[] }[]> =>
-  tx('portal_pages')
-    .where('organization_id', organizationId)
+  id: string,
+): Promise<Block[] | undefined> {
+  const row = await tx('portal_pages')
+    .where({ organization_id: organizationId, id })
     .whereNotNull('published_at')
-    .select<{ id: string; slug: string; title: string; blocks: Block[] }[]>('id', {
-      slug: 'published_slug',
-      title: 'published_title',
-      blocks: 'published_blocks',
-    });
+    .first<{ blocks: Block[] } | undefined>({ blocks: 'published_blocks' });
+  return row?.blocks;
+}
 
 type Draft = Pick<PageRow, 'slug' | 'title' | 'blocks'>;
 export const insertPage = (

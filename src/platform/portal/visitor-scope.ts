@@ -19,7 +19,7 @@ import {
   peopleEndpoint,
   recordsEndpoint,
 } from './access-document.ts';
-import { findVisitor } from './visitors.store.ts';
+import { findVisitor, type VisitorRow } from './visitors.store.ts';
 
 export type PortalCtx = ReadingCtx & TenantCtx;
 /** The portal of an organization as it is served. `document`: the label of what is read. */
@@ -88,6 +88,7 @@ async function readPage(
     version: document,
     resource: selection.name,
     reads: accessTo([selection], true),
+    isKnown: true,
     query: toQueryParameters(query),
   });
   if (stale.some(({ name }) => needed.includes(name))) throw peopleUnknown();
@@ -130,6 +131,8 @@ function spellings(address: string): string[] {
   return [...new Set([address, address.slice(0, at) + domainToUnicode(address.slice(at))])];
 }
 
+export type VisitorEntry = Pick<VisitorRow, 'email' | 'customers' | 'blocked'>;
+
 /** `writtenAs`: the address as the ERP wrote it, or else a member of the organization, for mails. */
 export type Person = { readonly customers: readonly string[]; readonly writtenAs: string };
 
@@ -142,6 +145,16 @@ const unknown: Person = { customers: [], writtenAs: '' };
  */
 export async function findPerson(ctx: PortalCtx, portal: Portal, address: string): Promise<Person> {
   const entry = await inTransaction(ctx, (tx) => findVisitor(tx, ctx.organizationId, { email: address }));
+  return findPersonOf(ctx, portal, address, entry);
+}
+
+/** As `findPerson`, with what is known of the address beside the ERP. */
+export async function findPersonOf(
+  ctx: PortalCtx,
+  portal: Portal,
+  address: string,
+  entry: VisitorEntry | undefined,
+): Promise<Person> {
   if (entry?.blocked === true) return unknown;
   const found = new Set<string>(entry?.customers);
   let writtenAs: string | undefined;
@@ -183,7 +196,7 @@ export async function nameCustomers(
   if (recordType !== undefined && shown.length > 0) {
     const conditions = [{ field: 'id', source: 'id', in: shown }];
     const reads = accessTo([{ name: customersEndpoint, recordType, conditions }], false);
-    const page = await readPortal(ctx, portal, reads).list(customersEndpoint, {
+    const page = await readPortal(ctx, portal, reads).listKnown(customersEndpoint, {
       pageSize: String(maxCustomers),
     });
     for (const row of parseExact(page.records) as Row[])
@@ -252,7 +265,7 @@ export async function accessOfCustomer(
   );
 }
 
-/** The address of the customer who owes most: for the demo. Undefined where none has one. */
+/** The address of the customer with the most open invoices: for the demo. Undefined where none has one. */
 export async function findTypicalAddress(ctx: PortalCtx, portal: Portal): Promise<string | undefined> {
   const { people, records } = portal.settings;
   const entry = records.find(({ role, fields }) => role === 'invoice' && fields.amountDue !== undefined);
@@ -265,12 +278,10 @@ export async function findTypicalAddress(ctx: PortalCtx, portal: Portal): Promis
     recordType,
     conditions: toRowConditions(conditions),
   };
-  const [sum, by] = ['amountDue', customerName];
   const owing = await readPortal(ctx, portal, accessTo([selection], true)).summarize(selection.name, {
-    ...{ sum, by, sort: `-sum.${sum}`, limit: String(maxCustomers) },
-    ...(entry.fields.currency !== undefined && { by: `${by},currency` }),
+    ...{ by: customerName, count: 'true', sort: '-count', limit: String(maxCustomers), amountDue_gt: '0' },
   });
-  const ids = (parseExact(owing.rows) as Row[]).map((row) => String(row[by]));
+  const ids = (parseExact(owing.rows) as Row[]).map((row) => String(row[customerName]));
   const customers = { field: 'id', source: 'id', in: ids };
   const chosen = {
     ...{ name: peopleEndpoint(index), recordType: person.recordType },
@@ -292,6 +303,9 @@ export const readPortal = (ctx: PortalCtx, { document: version }: Portal, reads:
   });
   return {
     list: (resource: string, query: Query = {}) => reader.list(ctx, of(resource, query)),
+    /** Without a description of the fields. */
+    listKnown: (resource: string, query: Query) =>
+      reader.list(ctx, { ...of(resource, query), isKnown: true }),
     summarize: (resource: string, query: Query) => reader.summarize(ctx, of(resource, query)),
     /** `headings`: the columns by name, with the texts above them. */
     file: (

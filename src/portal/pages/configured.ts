@@ -2,7 +2,12 @@
 // else.
 import { AppError } from '../../core/errors.ts';
 import { isId } from '../../core/id.ts';
-import { findSharedView, type PageBlock, readViewForVisitor } from '../../platform/index.ts';
+import {
+  findSharedView,
+  type PageBlock,
+  readPublishedBlocks,
+  readViewForVisitor,
+} from '../../platform/index.ts';
 import { toSafeHtml } from '../markdown.ts';
 import { nameType } from '../navigation.ts';
 import { listAddress, readTable, recordAddress } from '../record-table.ts';
@@ -101,10 +106,11 @@ export async function readConfiguredPage(
   visit: Visit,
   slug: string,
 ): Promise<{ page: ConfiguredPage; pictures: readonly string[] }> {
-  const found = visit.content.pages.get(slug);
-  if (found === undefined || found.slug !== slug) throw notFoundHere();
-  const blocks = await Promise.all(found.blocks.map((block) => readBlock(visit, block)));
-  const pictures = found.blocks.flatMap((block) => {
+  const found = visit.content.pages.find((page) => page.slug === slug);
+  const configured = found && (await readPublishedBlocks(visit.ctx, found.id));
+  if (found === undefined || configured === undefined) throw notFoundHere();
+  const blocks = await Promise.all(configured.map((block) => readBlock(visit, block)));
+  const pictures = configured.flatMap((block) => {
     if (block.type === 'image') return [block.url];
     return block.type === 'text' ? toSafeHtml(block.markdown).pictures : [];
   });

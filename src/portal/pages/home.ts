@@ -150,7 +150,7 @@ async function readPayments(visit: Visit): Promise<HomePage['payments']> {
 
 /** By the records' own date. */
 async function readNews(visit: Visit): Promise<HomePage['news']> {
-  const since = visit.session.previous_visit_at?.toISOString();
+  const since = visit.session.previous_visit_at ?? undefined;
   if (since === undefined) return null;
   const day = since.slice(0, 10);
   const dated = visit.portal.settings.records.filter(({ fields }) => fields.date !== undefined);
@@ -158,7 +158,7 @@ async function readNews(visit: Visit): Promise<HomePage['news']> {
     dated.map(async ({ recordType }) => {
       const date = findMeaning(visit, recordType, 'date') ?? '';
       const query = { [`${date}_gte`]: day, pageSize: '1', fields: date };
-      const { total } = await visit.reader.list(recordsEndpoint(recordType), query);
+      const { total } = await visit.reader.listKnown(recordsEndpoint(recordType), query);
       return {
         label: nameType(visit, recordType),
         count: total,

@@ -39,9 +39,9 @@ type LineKind = Extract<Label, { readonly line: string }>['line'];
 const lineSources: readonly (readonly [LineKind, readonly string[]])[] = [
   ['item', ['item.name', 'itemname', 'item']],
   ['text', ['memo', 'description', 'account.name']],
-  ['quantity', ['quantity']],
+  ['quantity', ['displayQuantity', 'quantity']],
   ['rate', ['rate', 'price']],
-  ['amount', ['foreignamount', 'amount', 'netamount']],
+  ['amount', ['displayForeignAmount', 'foreignamount', 'amount', 'netamount']],
 ];
 
 type Line = Readonly<Record<string, unknown>>;
