@@ -1,0 +1,135 @@
+// The whole document: its head, what surrounds every page, and the page itself.
+import type { ComponentChildren } from 'preact';
+import type { Page } from '../../../../src/portal/view-model.ts';
+import { ChooseCustomer } from '../pages/choose-customer.tsx';
+import { Configured } from '../pages/configured.tsx';
+import { Home } from '../pages/home.tsx';
+import { List } from '../pages/list.tsx';
+import { ProblemView, problemTitle } from '../pages/problem.tsx';
+import { Profile } from '../pages/profile.tsx';
+import { RecordView } from '../pages/record.tsx';
+import { Code, OtherBrowser, SignIn } from '../pages/sign-in.tsx';
+import { useView, type View } from '../view.ts';
+import { Footer } from './footer.tsx';
+import { Header, ViewAs } from './header.tsx';
+
+/** Those with one card in the middle. */
+const smallKinds: readonly Page['kind'][] = [
+  'sign-in',
+  'code',
+  'other-browser',
+  'choose-customer',
+  'problem',
+];
+
+const Content = ({ page }: { page: Page }): ComponentChildren => {
+  switch (page.kind) {
+    case 'home':
+      return <Home page={page} />;
+    case 'list':
+      return <List page={page} />;
+    case 'record':
+      return <RecordView page={page} />;
+    case 'page':
+      return <Configured page={page} />;
+    case 'profile':
+      return <Profile page={page} />;
+    case 'problem':
+      return <ProblemView page={page} />;
+    case 'sign-in':
+      return <SignIn page={page} />;
+    case 'code':
+      return <Code page={page} />;
+    case 'other-browser':
+      return <OtherBrowser />;
+    case 'choose-customer':
+      return <ChooseCustomer page={page} />;
+  }
+};
+
+function pageTitle(page: Page, view: View): string {
+  switch (page.kind) {
+    case 'home':
+      return view.text('home.title');
+    case 'list':
+      return view.label(page.title);
+    case 'record':
+    case 'page':
+      return page.title;
+    case 'profile':
+      return view.text('own.profile');
+    case 'problem':
+      return problemTitle(page, view);
+    case 'sign-in':
+      return view.text('sign-in.title');
+    case 'code':
+      return view.text('code.title');
+    case 'other-browser':
+      return view.text('other-browser.title');
+    case 'choose-customer':
+      return view.text('choose.title');
+  }
+}
+
+const Head = ({ title }: { title: string }) => {
+  const { files, brand } = useView().frame;
+  return (
+    <head>
+      <meta charSet="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="color-scheme" content="light dark" />
+      <meta name="robots" content="noindex" />
+      <meta name="format-detection" content="telephone=no" />
+      <title>{title === brand.name ? title : `${title} · ${brand.name}`}</title>
+      <link rel="icon" href={files.icon} />
+      {files.stylesheets.map((address) => (
+        <link key={address} rel="stylesheet" href={address} />
+      ))}
+      {files.scripts.map((address) => (
+        <script key={address} src={address} />
+      ))}
+    </head>
+  );
+};
+
+/** On paper: who the page is of, and when it was printed. */
+const PrintedHead = () => {
+  const view = useView();
+  const { brand, visitor } = view.frame;
+  const date = view.instant(new Date().toISOString(), { style: 'long' });
+  return (
+    <div class="printed-head" aria-hidden="true">
+      <b>{brand.name}</b>
+      <span>{visitor?.customer?.name}</span>
+      <span>{view.text('frame.printed', { date })}</span>
+    </div>
+  );
+};
+
+export const Document = ({ page }: { page: Page }) => {
+  const view = useView();
+  const small = smallKinds.includes(page.kind);
+  return (
+    <html lang={view.language}>
+      <Head title={pageTitle(page, view)} />
+      <body>
+        <a class="skip" href="#content">
+          {view.text('frame.skip')}
+        </a>
+        <ViewAs />
+        <Header />
+        <PrintedHead />
+        <main id="content" class={small ? 'small' : undefined} tabIndex={-1}>
+          {small ? (
+            <div class="card">
+              <Content page={page} />
+            </div>
+          ) : (
+            <Content page={page} />
+          )}
+        </main>
+        <Footer />
+      </body>
+    </html>
+  );
+};

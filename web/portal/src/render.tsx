@@ -1,0 +1,18 @@
+// Draws the portal's pages as HTML, and the texts of its mails: the entry point of the bundle.
+import { renderToString } from 'preact-render-to-string';
+import type { Frame, Page, Renderer } from '../../../src/portal/view-model.ts';
+import { codeMailTexts } from './code-mail.ts';
+import { Document } from './parts/document.tsx';
+import { createTexts, labelText } from './texts.ts';
+import { ViewContext } from './view.ts';
+
+function renderPage(page: Page, frame: Frame): string {
+  const view = { ...createTexts(frame.language, frame.timeZone), frame };
+  return `<!doctype html>\n${renderToString(
+    <ViewContext.Provider value={view}>
+      <Document page={page} />
+    </ViewContext.Provider>,
+  )}\n`;
+}
+
+export const renderer: Renderer = { renderPage, labelText, codeMailTexts };
