@@ -1,13 +1,15 @@
-# Builds the console. Neither its sources nor Vite are in the final image.
-FROM node:24-slim AS console
+# Builds the console and the pages of the portal. Neither their sources nor Vite are in the final image.
+FROM node:24-slim AS web
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY web/console/package.json web/console/
-RUN npm ci --ignore-scripts --workspace=web/console --include-workspace-root=false
-COPY scripts/build-console.mjs scripts/
+COPY web/portal/package.json web/portal/
+RUN npm ci --ignore-scripts --workspace=web/console --workspace=web/portal --include-workspace-root=false
+COPY scripts/build-web.mjs scripts/
 COPY web/shared web/shared
 COPY web/console web/console
-RUN node scripts/build-console.mjs
+COPY web/portal web/portal
+RUN node scripts/build-web.mjs
 
 # The service alone, for an external PostgreSQL. The image has Node.js, so the optional packages are not installed; without the workspaces
 # it has no demo and no simulated ERP.
@@ -25,7 +27,9 @@ COPY web/invitations web/invitations
 COPY web/payments web/payments
 COPY web/welcome web/welcome
 COPY web/shared web/shared
-COPY --from=console /app/web/console/dist web/console/dist
+COPY web/portal/files web/portal/files
+COPY --from=web /app/web/console/dist web/console/dist
+COPY --from=web /app/web/portal/dist web/portal/dist
 COPY migrations migrations
 COPY db/functions db/functions
 # Node.js's compile cache: the only folder that the service's user may write to. Filled at build time for a fast start.

@@ -1,7 +1,7 @@
 // npm run sbom: prints a software bill of materials (CycloneDX, JSON) of what production installs, and of the
-// packages whose code is in the files of the console. npm writes the bill of everything that is installed
-// here; its own --omit=dev leaves out packages that development needs too, so the part of production is found
-// by the dependencies.
+// packages whose code is in the built files of the console and of the portal. npm writes the bill of everything
+// that is installed here; its own --omit=dev leaves out packages that development needs too, so the part of
+// production is found by the dependencies.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
@@ -35,18 +35,19 @@ export function readBill(): Bill {
   );
 }
 
-const consoleName = 'portal-service-console';
+/** The workspaces whose built files production has. */
+const built = ['portal-service-console', 'portal-service-portal'];
 const parseName = (ref: string): string => ref.slice(0, ref.lastIndexOf('@'));
 
 /**
- * The part of a bill that the root and the console need through `direct`, the names of their dependencies in
+ * The part of a bill that the root and what is built need through `direct`, the names of their dependencies in
  * production.
  */
 export function toComponent(bill: Bill, direct: readonly string[]): Bill {
   const needs = new Map(bill.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn]));
   const root = bill.metadata.component['bom-ref'];
-  const console = (needs.get(root) ?? []).find((ref) => parseName(ref) === consoleName) ?? '';
-  const ofRoot = [root, console]
+  const workspaces = (needs.get(root) ?? []).filter((ref) => built.includes(parseName(ref)));
+  const ofRoot = [root, ...workspaces]
     .flatMap((of) => needs.get(of) ?? [])
     .filter((ref) => direct.includes(parseName(ref)));
   const found = new Set(ofRoot);
@@ -63,16 +64,14 @@ export function toComponent(bill: Bill, direct: readonly string[]): Bill {
 
 /**
  * The names of the packages that the service depends on in production. Those in `dependencies` of the console
- * are in its built files.
+ * and of the portal are in their built files.
  */
 export function productionNames(): string[] {
-  const { dependencies, optionalDependencies } = JSON.parse(
-    readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
-  );
-  const bundled = JSON.parse(
-    readFileSync(new URL('../web/console/package.json', import.meta.url), 'utf8'),
-  ).dependencies;
-  return Object.keys({ ...dependencies, ...optionalDependencies, ...bundled });
+  const read = (folder: string) =>
+    JSON.parse(readFileSync(new URL(`../${folder}package.json`, import.meta.url), 'utf8'));
+  const { dependencies, optionalDependencies } = read('');
+  const bundled = ['web/console/', 'web/portal/'].map((folder) => read(folder).dependencies);
+  return Object.keys(Object.assign({}, dependencies, optionalDependencies, ...bundled));
 }
 
 if (import.meta.main) console.log(JSON.stringify(toComponent(readBill(), productionNames()), undefined, 2));

@@ -18,7 +18,7 @@ declare module 'vitest' {
   }
 }
 
-const script = fileURLToPath(new URL('../../scripts/build-console.mjs', import.meta.url));
+const script = fileURLToPath(new URL('../../scripts/build-web.mjs', import.meta.url));
 
 const launchChromium = () =>
   chromium.launchServer({
@@ -48,7 +48,7 @@ export default async function setup(project: TestProject) {
   }
   const scratch = await createScratchFolder('portal-console-');
   const folder = path.join(scratch, 'dist');
-  await promisify(execFile)(process.execPath, [script, folder]);
+  await promisify(execFile)(process.execPath, [script, 'console', folder]);
   project.provide('consoleFolder', folder);
   return async () => {
     await browser.close();

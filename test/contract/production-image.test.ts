@@ -21,11 +21,12 @@ const listPackages = (sources: readonly Source[]): string[] => {
 /** Served to browsers from their packages' folders. */
 const servedPackages: readonly string[] = [];
 
-/** The last stage is the image; the one before builds the console, with development's packages. */
+/** The last stage is the image; the one before builds the console and the portal, with development's packages. */
 const [, buildStage = '', image = ''] = readFileSync('Dockerfile', 'utf8').split(/^FROM .*$/m);
+const workspaces = ['web/console', 'web/portal'];
 const copiedBy = (stage: string): string[] =>
   [...stage.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, from = '']) => from.split(' '));
-const built = [...image.matchAll(/^COPY --from=console \/app\/(\S+) (\S+)$/gm)].map(
+const built = [...image.matchAll(/^COPY --from=web \/app\/(\S+) (\S+)$/gm)].map(
   ([, from = '', to = '']) => [from, to] as const,
 );
 const inImage = [...copiedBy(image), ...built.map(([, to]) => to)];
@@ -55,19 +56,25 @@ describe('the production image', () => {
     expect(filesRead.filter((file) => !isInside(file.replace(/\/$/, ''), inImage))).toEqual([]);
   });
 
-  it('has the built console, and neither its sources nor what builds it', () => {
-    expect(built).toEqual([['web/console/dist', 'web/console/dist']]);
-    const { devDependencies } = JSON.parse(readFileSync('web/console/package.json', 'utf8')) as {
-      devDependencies: Record<string, string>;
-    };
+  it('has the built console and portal, and neither their sources nor what builds them', () => {
+    expect(built).toEqual(workspaces.map((folder) => [`${folder}/dist`, `${folder}/dist`]));
+    const devDependencies = workspaces.flatMap((folder) => {
+      const read = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')) as {
+        devDependencies: Record<string, string>;
+      };
+      return Object.keys(read.devDependencies);
+    });
     const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
       dependencies: Record<string, string>;
     };
-    expect(Object.keys(devDependencies).filter((name) => name in dependencies)).toEqual([]);
+    expect(devDependencies.filter((name) => name in dependencies)).toEqual([]);
     expect(
-      inImage.filter((file) => isInside('web/console/src', [file]) || file.startsWith('scripts/build')),
+      inImage.filter(
+        (file) =>
+          workspaces.some((folder) => isInside(`${folder}/src`, [file])) || file.startsWith('scripts/build'),
+      ),
     ).toEqual([]);
-    expect(buildStage).toContain('RUN node scripts/build-console.mjs');
+    expect(buildStage).toContain('RUN node scripts/build-web.mjs');
   });
 
   it('is built from what .dockerignore lets through', () => {
@@ -85,9 +92,8 @@ describe('the production image', () => {
         .sort(),
     ).toEqual(copied.sort());
     // What the build makes must not come from the machine on which the image is built.
-    expect(lines.filter((line) => !line.startsWith('!'))).toEqual([
-      'web/console/dist',
-      'web/console/.generated',
-    ]);
+    expect(lines.filter((line) => !line.startsWith('!'))).toEqual(
+      workspaces.flatMap((folder) => [`${folder}/dist`, `${folder}/.generated`]),
+    );
   });
 });

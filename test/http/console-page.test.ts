@@ -127,7 +127,7 @@ it('without built files every address says how to build them', async () => {
   const bare = express().use('/console', createConsole(path.join(folder, 'missing')));
   for (const address of ['/console', '/console/syncs']) {
     const response = await supertest(bare).get(address).expect(503);
-    expect(response.text).toContain('npm run console');
+    expect(response.text).toContain('npm run build');
     expect(response.headers['cache-control']).toBe('no-store');
   }
   expect((await supertest(bare).get('/console/assets/index-Ab12.js')).status).toBe(404);

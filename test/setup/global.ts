@@ -1,6 +1,10 @@
 // Starts one PostgreSQL for the whole run and migrates a template database once; every test file clones it.
+// Builds what draws the portal's pages, where it is not of today's sources.
+import { execFile } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
 import { openKnex } from '../../src/db/connect.ts';
 import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/embedded.ts';
@@ -32,7 +36,10 @@ const settings = {
   max_connections: '300',
 };
 
+const buildWeb = fileURLToPath(new URL('../../scripts/build-web.mjs', import.meta.url));
+
 export default async function setup(project: TestProject) {
+  await promisify(execFile)(process.execPath, [buildWeb, 'portal']);
   const folder = await createScratchFolder('portal-test-');
   const stopWatcher = startCleanupWatcher(folder);
   const server = await startEmbedded(path.join(folder, 'data'), { settings });

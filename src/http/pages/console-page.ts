@@ -21,7 +21,7 @@ const notBuilt = `<!doctype html>
 <body>
   <main>
     <h1>The console has not been built</h1>
-    <p>Run <code>npm ci &amp;&amp; npm run console</code> in the folder of the service and start it again. Everything else works without it:
+    <p>Run <code>npm ci &amp;&amp; npm run build</code> in the folder of the service and start it again. Everything else works without it:
     <a href="/api/platform/v1/openapi/preview">the reference of the management interface</a> has every operation of the console.</p>
   </main>
 </body>

@@ -14,6 +14,7 @@ export const webFolders = {
   welcome: fileURLToPath(new URL('../../../web/welcome/', import.meta.url)),
   invitations: fileURLToPath(new URL('../../../web/invitations/', import.meta.url)),
   payments: fileURLToPath(new URL('../../../web/payments/', import.meta.url)),
+  portal: fileURLToPath(new URL('../../../web/portal/files/', import.meta.url)),
   reference: fileURLToPath(new URL('../../../web/reference/', import.meta.url)),
 };
 const served = new Set(['.css', '.js', '.svg', '.woff2']);
