@@ -41,7 +41,7 @@ import { whoamiRoutes } from './whoami/whoami.routes.ts';
 
 export { isClaimable } from './domains/hostname.ts';
 export { customersEndpoint, recordsEndpoint } from './portal/access-document.ts';
-export type { FieldFormat, MappedField } from './portal/field-mappings.schemas.ts';
+export type { FieldFormat } from './portal/field-mappings.schemas.ts';
 export type { Block as PageBlock } from './portal/pages.schemas.ts';
 export { findSharedView, readEndpoints, readPublishedBlocks } from './portal/shown-content.ts';
 export { readViewForVisitor } from './portal/shown-views.ts';

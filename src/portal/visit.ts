@@ -50,9 +50,6 @@ export type Visit = SignedIn & {
   readonly named: readonly Customer[];
 };
 
-export const toTenant = <C extends TenantCtx>(ctx: Omit<C, 'organizationId'>, site: Site) =>
-  ({ ...ctx, organizationId: site.organizationId }) as C;
-
 export const notFoundHere = (): AppError => new AppError('NOT_FOUND', 'There is nothing at this address');
 
 /** Throws 404 while the portal is off. */
