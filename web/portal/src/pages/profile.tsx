@@ -26,14 +26,9 @@ const SessionItem = ({ session }: { session: Session }) => {
         </p>
       </div>
       {!session.isCurrent && (
-        <button
-          type="submit"
-          class="button"
-          name="session"
-          value={session.id}
-          aria-label={view.text('profile.endOf', { browser })}
-        >
+        <button type="submit" class="button" name="session" value={session.id}>
           {view.text('profile.end')}
+          <span class="hidden-text">: {browser}</span>
         </button>
       )}
     </li>
