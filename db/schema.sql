@@ -963,6 +963,8 @@ create table portal_access (
   settings jsonb not null,
   document text,
   created_at timestamp with time zone default now() not null,
+  figures jsonb,
+  figures_due_at timestamp with time zone,
   constraint portal_access_pkey PRIMARY KEY (organization_id, revision),
   constraint portal_access_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
@@ -985,6 +987,26 @@ alter table portal_activity force row level security;
 create policy own_organization on portal_activity for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
 create policy owner_sees_all on portal_activity for all to portal_owner using (true);
 grant delete, insert, select, update on portal_activity to portal_service;
+
+-- How the portal looks. logo: as it is served, written by this service from what was uploaded.
+create table portal_branding (
+  organization_id uuid not null,
+  settings jsonb not null,
+  logo bytea,
+  logo_type text,
+  logo_width integer,
+  logo_height integer,
+  revision integer default 1 not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint portal_branding_pkey PRIMARY KEY (organization_id),
+  constraint logo_has_a_type CHECK ((logo IS NULL) = (logo_type IS NULL)),
+  constraint portal_branding_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+alter table portal_branding enable row level security;
+alter table portal_branding force row level security;
+create policy own_organization on portal_branding for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on portal_branding for all to portal_owner using (true);
+grant delete, insert, select, update on portal_branding to portal_service;
 
 -- How the fields of a record type are labelled and shown.
 create table portal_field_mappings (
@@ -1108,10 +1130,12 @@ create table portal_visitors (
   blocked boolean default false not null,
   last_sign_in_at timestamp with time zone,
   created_at timestamp with time zone default now() not null,
+  invited_at timestamp with time zone,
   constraint portal_visitors_pkey PRIMARY KEY (id),
   constraint visitor_email_is_unique UNIQUE (organization_id, email),
   constraint portal_visitors_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
+CREATE INDEX portal_visitors_by_customer ON portal_visitors USING gin (customers);
 alter table portal_visitors enable row level security;
 alter table portal_visitors force row level security;
 create policy own_organization on portal_visitors for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));

@@ -3,7 +3,7 @@
 -- configured for its pages. No row without a session, and none for several: then none can be trusted. A member's session ends with the
 -- membership.
 create or replace function find_portal_visit(in_organization uuid, on_host text, token_hashes bytea[], idle_days int) returns table (
-  session jsonb, settings jsonb, document text, entry jsonb, mappings jsonb, pages jsonb, sidebar jsonb)
+  session jsonb, settings jsonb, document text, entry jsonb, mappings jsonb, pages jsonb, sidebar jsonb, branding jsonb)
 language sql stable security definer set search_path = public, pg_temp as $$
   with found as (
     select s.* from portal_sessions s
@@ -22,7 +22,9 @@ language sql stable security definer set search_path = public, pg_temp as $$
     coalesce((select jsonb_object_agg(m.record_type, m.fields) from portal_field_mappings m where m.organization_id = in_organization), '{}'),
     coalesce((select jsonb_agg(jsonb_build_object('id', p.id, 'slug', p.published_slug, 'title', p.published_title) order by p.created_at, p.id)
       from portal_pages p where p.organization_id = in_organization and p.published_at is not null), '[]'),
-    coalesce((select b.items from portal_sidebars b where b.organization_id = in_organization), '[]')
+    coalesce((select b.items from portal_sidebars b where b.organization_id = in_organization), '[]'),
+    (select jsonb_build_object('settings', w.settings, 'revision', w.revision, 'logo_type', w.logo_type)
+      from portal_branding w where w.organization_id = in_organization)
   from found f
   left join lateral (
     select a.settings, a.document from portal_access a

@@ -114,6 +114,7 @@ const sentences = {
   portal: {
     'portal.update-access': 'changed whom the portal knows and what it shows',
     'portal.cancel-preparation': 'cancelled the preparation of the portal',
+    'portal.update-branding': 'changed how the portal looks',
     'portal.view-as': 'saw the portal as a visitor',
     'portal.create-visitor': 'made an entry of a visitor of the portal{ of }',
     'portal.update-visitor': 'changed the entry of a visitor of the portal{ of }',

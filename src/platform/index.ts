@@ -26,6 +26,7 @@ import { organizationRoutes } from './organizations/organizations.routes.ts';
 import { overviewRoutes } from './overview/overview.routes.ts';
 import { payRoutes } from './pay/pay.routes.ts';
 import { accessRoutes } from './portal/access.routes.ts';
+import { brandingRoutes } from './portal/branding.routes.ts';
 import { fieldMappingRoutes } from './portal/field-mappings.routes.ts';
 import { pageRoutes } from './portal/pages.routes.ts';
 import { sidebarRoutes } from './portal/sidebar.routes.ts';
@@ -41,6 +42,12 @@ import { whoamiRoutes } from './whoami/whoami.routes.ts';
 
 export { isClaimable } from './domains/hostname.ts';
 export { customersEndpoint, recordsEndpoint } from './portal/access-document.ts';
+export {
+  readShownBranding,
+  readShownLogo,
+  type ShownBranding,
+  withoutBranding,
+} from './portal/branding.service.ts';
 export type { FieldFormat } from './portal/field-mappings.schemas.ts';
 export type { Block as PageBlock } from './portal/pages.schemas.ts';
 export { findSharedView, readEndpoints, readPublishedBlocks } from './portal/shown-content.ts';
@@ -117,6 +124,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...conversationRoutes,
   ...payRoutes,
   ...accessRoutes,
+  ...brandingRoutes,
   ...visitorRoutes,
   ...fieldMappingRoutes,
   ...sidebarRoutes,

@@ -3,6 +3,8 @@
 import type { Request } from 'express';
 import { languages } from '../core/portal-terms.ts';
 import { listCookieValues } from '../http/cookies.ts';
+import type { ShownBranding } from '../platform/index.ts';
+import { brandFiles, toBrand } from './brand.ts';
 import type { Site } from './sites.ts';
 import type { Frame, Language, NavigationItem } from './view-model.ts';
 import type { SignedIn, Visit } from './visit.ts';
@@ -28,17 +30,18 @@ type Around = {
   readonly req: Request;
   readonly files: Files;
   readonly offer: Offer;
+  readonly branding: ShownBranding;
 };
 
 /** Of a page before sign-in, and of one without records. */
-export function plainFrame({ site, req, files, offer }: Around): Frame {
+export function plainFrame({ site, req, files, offer, branding }: Around): Frame {
   return {
     language: chooseLanguage(req, offer),
     languages: offer.languages,
     base: site.base,
     here: req.originalUrl,
-    files,
-    brand: { name: site.name, logo: null, supportAddress: null, legalLinks: [] },
+    files: { ...files, stylesheets: [...files.stylesheets, ...brandFiles(site, branding)] },
+    brand: toBrand(site, branding),
     visitor: null,
     navigation: [],
     timeZone: 'UTC',

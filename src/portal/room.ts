@@ -5,7 +5,7 @@ import type { AppError } from '../core/errors.ts';
 import { getRequestId } from '../http/errors.ts';
 import type { FailureLimit } from '../http/failure-limit.ts';
 import type { SendCodeMail } from '../mail/index.ts';
-import type { Portal, PortalCtx } from '../platform/index.ts';
+import { type Portal, type PortalCtx, readShownBranding, withoutBranding } from '../platform/index.ts';
 import { everyLanguage, type Files, plainFrame } from './frame.ts';
 import type { HasRecords } from './navigation.ts';
 import { toProblemPage } from './problems.ts';
@@ -36,12 +36,14 @@ export type At = {
 };
 
 /** A page before sign-in, or without records. */
-export function sendPlainPage(at: At, page: Page, portal?: Portal): Promise<void> {
-  const { room, site, req, res } = at;
+export async function sendPlainPage(at: At, page: Page, portal?: Portal): Promise<void> {
+  const { room, ctx, site, req, res } = at;
+  // A page that says that the database is unavailable has to do without.
+  const branding = await readShownBranding(ctx).catch(() => withoutBranding);
   const offer = portal?.settings ?? everyLanguage;
   return sendPage(res, room.loadRenderer, {
     page,
-    frame: plainFrame({ site, req, files: room.files, offer }),
+    frame: plainFrame({ site, req, files: room.files, offer, branding }),
   });
 }
 

@@ -5,7 +5,8 @@ import { getRequestId, logFailure, setErrorHeaders, toAppError } from '../http/e
 import { wantsPage } from '../http/pages/error-page.ts';
 import { recordServed } from '../http/served.ts';
 import { methodNotAllowed, readForm } from '../http/sign-in/browser.ts';
-import { nameCustomers } from '../platform/index.ts';
+import { nameCustomers, readShownBranding } from '../platform/index.ts';
+import { sendBrandColors, sendLogo } from './brand-files.ts';
 import { sendListFile } from './files.ts';
 import * as forms from './forms.ts';
 import { visitorFrame } from './frame.ts';
@@ -61,7 +62,8 @@ const visiting = (work: (at: At, visit: Visit) => Promise<void>) =>
     if (customer !== undefined) return work(at, await openVisit({ ...visitor, customer }, at.room));
     const { ctx, site, req, res, room } = at;
     const named = await nameCustomers(ctx, visitor.portal, visitor.customers);
-    const around = { site, req, files: room.files, offer: visitor.portal.settings };
+    const branding = await readShownBranding(ctx);
+    const around = { site, req, files: room.files, offer: visitor.portal.settings, branding };
     const page: Page = { kind: 'choose-customer', customers: named, returnTo: req.originalUrl };
     await sendPage(res, room.loadRenderer, { page, frame: visitorFrame(around, { ...visitor, named }, []) });
   });
@@ -74,7 +76,8 @@ const showing = (read: Read) =>
       read(visit, req),
       listPlaces(visit, room.hasRecords, path),
     ]);
-    const around = { site, req, files: room.files, offer: visit.portal.settings };
+    const { branding } = visit.content;
+    const around = { site, req, files: room.files, offer: visit.portal.settings, branding };
     const isFramed = visit.session.viewer_id !== null && site.base !== '';
     const frame = visitorFrame(around, visit, places);
     await sendPage(res, room.loadRenderer, { page, frame }, { pictures, isFramed });
@@ -96,6 +99,8 @@ const pages: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/profile': showing(async (visit) => ({ page: await readProfile(visit) })),
   '/sign-in': forms.showSignIn,
   '/code': forms.showCode,
+  '/brand/:revision.css': sendBrandColors,
+  '/brand/:revision/logo': sendLogo,
 };
 const submitted: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/sign-in': forms.signIn,

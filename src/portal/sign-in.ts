@@ -19,8 +19,10 @@ import {
   findPerson,
   type Portal,
   type PortalCtx,
+  readShownBranding,
   recordVisitorSignIn,
 } from '../platform/index.ts';
+import { toBrand } from './brand.ts';
 import type { LoadRenderer } from './renderer.ts';
 import { deleteHeld, insertSession } from './sessions.store.ts';
 import type { Site } from './sites.ts';
@@ -85,9 +87,11 @@ export function deliverCode(ctx: PortalCtx, delivery: Delivery): void {
     const { customers, writtenAs } = await findPerson(ctx, portal, started.email);
     if (customers.length === 0) return;
     const browser = describeBrowser(userAgent);
+    const branding = await readShownBranding(ctx);
+    const { name: company } = toBrand(site, branding);
     const { codeMailTexts } = await loadRenderer();
     const { subject, title, says, action, openAddress, notes } = codeMailTexts(language, {
-      company: site.name,
+      company,
       browser,
       requestedAt,
     });
@@ -97,7 +101,7 @@ export function deliverCode(ctx: PortalCtx, delivery: Delivery): void {
       ...{ title, paragraphs: [says], code: shownCode(started.code), action: { label: action, url }, notes },
     };
     const to = { address: writtenAs, name: '' };
-    await send(ctx, { to, fromName: site.name, subject, content, requestedAt }, stop);
+    await send(ctx, { to, fromName: branding.senderName ?? company, subject, content, requestedAt }, stop);
   });
   work.catch((error: unknown) => ctx.log.warn({ err: error }, 'a sign-in code could not be mailed'));
 }

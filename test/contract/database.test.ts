@@ -102,6 +102,7 @@ function rowsFor(user_id: string, api_key_id: string, role_id: string): [table: 
     ['warehouse_sizes', { bytes: 1, records: 1, measured_at: now }],
     ['portal_field_mappings', { id, record_type: 'x', fields: '[]' }],
     ['portal_sidebars', { items: '[]' }],
+    ['portal_branding', { settings: '{}' }],
     [
       'portal_sessions',
       { id, token_hash: hash, host: 'x', email: 'x@x.example', ip: 'x', ends_at: '2126-01-01' },

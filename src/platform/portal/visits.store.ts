@@ -2,6 +2,8 @@
 import type { Ctx } from '../../core/ctx.ts';
 import { hashSecretToken, secretTokenPattern } from '../../core/secret-token.ts';
 import type { StoredSettings } from './access.schemas.ts';
+import { type ShownBranding, toShownBranding } from './branding.service.ts';
+import type { BrandingRow } from './branding.store.ts';
 import type { MappedField } from './field-mappings.schemas.ts';
 import type { SidebarItem } from './sidebar.schemas.ts';
 import type { Portal, VisitorEntry } from './visitor-scope.ts';
@@ -29,6 +31,7 @@ export type ShownContent = {
   /** Empty until a sidebar is stored. */
   readonly sidebar: readonly SidebarItem[];
   readonly pages: readonly PublishedPage[];
+  readonly branding: ShownBranding;
 };
 export type FoundVisit = {
   readonly session: VisitorSession;
@@ -46,6 +49,7 @@ type Row = {
   readonly mappings: Readonly<Record<string, MappedField[]>>;
   readonly pages: PublishedPage[];
   readonly sidebar: SidebarItem[];
+  readonly branding: Pick<BrandingRow, 'settings' | 'revision' | 'logo_type'> | null;
 };
 
 /** Undefined when none, or several, of the tokens are of valid sessions in the organization and on the host. */
@@ -62,11 +66,14 @@ export async function findVisit(
   );
   const [row] = rows;
   if (row === undefined) return undefined;
-  const { session, settings, document, entry, mappings, pages, sidebar } = row;
+  const { session, settings, document, entry, mappings, pages, sidebar, branding } = row;
   return {
     session,
     portal: settings === null || document === null ? undefined : { settings, document },
     entry: entry ?? undefined,
-    content: { mappings: new Map(Object.entries(mappings)), sidebar, pages },
+    content: {
+      ...{ sidebar, pages, mappings: new Map(Object.entries(mappings)) },
+      branding: toShownBranding(branding ?? undefined),
+    },
   };
 }

@@ -61,6 +61,17 @@ export const makeTemplate = (fixture: Fixture): Promise<string> =>
   });
 const ofTemplate = byId(makeTemplate);
 
+/** A picture of one pixel. */
+const picture =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+const legalLinks = fc.array(
+  fc.constantFrom(
+    { label: 'Terms', url: 'https://acme.example/terms' },
+    { label: 'Imprint', url: 'https://acme.example/imprint?a=b#c' },
+  ),
+  { maxLength: 6 },
+);
+
 const mapped = { source: 'title', label: 'Title' };
 const mappedFields = fc.uniqueArray(
   fc.constantFrom(
@@ -120,6 +131,16 @@ export const portalBuilders: BuilderGroup = {
         return {};
       },
       alone: true,
+    },
+    getPortalBranding: { build: () => ({}) },
+    putPortalBranding: {
+      build: () => ({ body: { name: 'Acme', accent: '#0b6e4f', logo: picture } }),
+      fields: {
+        'body.accent': fc.constantFrom('#0b6e4f', '#1D5FD1', '#000000', null),
+        'body.legalLinks': legalLinks,
+        'body.logo': fc.constantFrom(picture, null),
+        'body.revision': asBuilt,
+      },
     },
     listPortalVisitors: { build: () => ({ query: { q: 'ada' } }) },
     createPortalVisitor: {
