@@ -245,6 +245,7 @@ export async function startBackground(
   const publications = startPublicationWorker(ctx);
   const mailSender = startMailSender(ctx);
   const codeMails = { stop: () => ctx.work.stop('code-mails') };
+  const portalFigures = { stop: () => ctx.work.stop('portal-figures') };
   const domainChecks = startDomainChecks(ctx);
   const certificates = startCertificateWatch(ctx);
   const secretEnds = startSecretEndReports(ctx);
@@ -265,6 +266,7 @@ export async function startBackground(
     subscriptions,
     mailSender,
     codeMails,
+    portalFigures,
     domainChecks,
     certificates,
     secretEnds,

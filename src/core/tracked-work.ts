@@ -3,7 +3,7 @@
 // time of its own to stop.
 
 /** What the work is for. */
-export type WorkGroup = 'agent-checks' | 'answers' | 'code-mails' | 'publications';
+export type WorkGroup = 'agent-checks' | 'answers' | 'code-mails' | 'portal-figures' | 'publications';
 
 export type TrackedWork = {
   /** `signal` is aborted when the group is stopped. Settles as the promise of `start` does. */
@@ -27,6 +27,7 @@ export function createTrackedWork(): TrackedWork {
     'agent-checks': new Set(),
     answers: new Set(),
     'code-mails': new Set(),
+    'portal-figures': new Set(),
     publications: new Set(),
   };
   const begin = <T>(

@@ -143,6 +143,7 @@ export function useOrganization({
     const log = lines && createLog('trace', { write: (line: string) => void lines.push(line) });
     const logging: Ctx = log === undefined ? database.ctx : { ...database.ctx, log };
     const ctx = alter === undefined ? logging : alter(logging);
+    opened(ctx, () => ctx.work.waitUntilIdle('portal-figures'));
     opened(ctx, () => ctx.work.waitUntilIdle('publications'));
     const app = createApp(ctx, reads === undefined ? {} : { reads: reads(ctx) });
     const admin = openKnex(database.address, null, 2);

@@ -80,7 +80,7 @@ export async function startPublication(ctx: RequestCtx, id: string, revision: nu
     });
     return apiSchemaView(await getApiSchemaRow(tx, ctx, id));
   });
-  continueInBackground(ctx, id);
+  void continueInBackground(ctx, id);
   return started;
 }
 
@@ -89,9 +89,12 @@ async function begin(tx: Tx, ctx: RequestCtx, id: string, revision: number): Pro
   await store.leasePublication(tx, ctx.organizationId, id, leaseMs);
 }
 
-/** Works on a publication that has begun; on a former server, the worker does once the organization has been moved. */
-export function continueInBackground(ctx: RequestCtx, id: string): void {
-  if (!isOnFormerServer(ctx.db, ctx.organizationId)) void finishInBackground(ctx, id, ctx.principal.user.id);
+/**
+ * Works on a publication that has begun; on a former server, the worker does once the organization has been moved.
+ * Resolves when this process has ended its work on it.
+ */
+export async function continueInBackground(ctx: RequestCtx, id: string): Promise<void> {
+  if (!isOnFormerServer(ctx.db, ctx.organizationId)) await finishInBackground(ctx, id, ctx.principal.user.id);
 }
 
 /** Begins to publish a document of the portal; call `continueInBackground` after the commit. Returns its id. */

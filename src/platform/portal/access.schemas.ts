@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { languages, type Meaning, meanings, recordRoles } from '../../core/portal-terms.ts';
 import { Instant, Problem } from '../../http/fields.ts';
 import { Publication } from '../api-schemas/api-schemas.schemas.ts';
+import { Figures } from './figures.schemas.ts';
 
 const recordType = z.string().min(1).max(200);
 const field = z
@@ -85,6 +86,9 @@ export const PortalAccess = PortalAccessInput.omit({ revision: true })
         '`preparing`: indexes are built and reads are tried; until they are, visitors see what was ready before. `failed`: see `publication`',
       ),
     publication: Publication.nullable().describe('How far the preparation is, and why it failed'),
+    figures: Figures.nullable().describe(
+      'Who can sign in, counted in the background once the portal is on and at most once an hour; null before that',
+    ),
     problems: z.array(Problem).describe('Names that are no longer synced'),
     updatedAt: Instant.nullable(),
   })

@@ -14,6 +14,7 @@ import * as store from './access.store.ts';
 import { findCustomerType, listReferences, toDocument } from './access-document.ts';
 import { listProblems } from './access-problems.ts';
 import { proposeSettings } from './access-proposal.ts';
+import { readFigures, startFigures } from './figures.ts';
 
 type Publication = ReturnType<typeof publicationView>;
 type Ready = 'off' | 'preparing' | 'failed' | 'on';
@@ -39,10 +40,13 @@ export async function getAccess(ctx: RequestCtx) {
   });
   const stored: StoredSettings = newest?.settings ?? (await proposeSettings(ctx, available));
   const { customerType: _, labels: __, references: ___, ...settings } = stored;
+  const revision = newest?.revision ?? 0;
+  const ready = readiness(document, settings);
   return {
     ...settings,
-    revision: newest?.revision ?? 0,
-    ...readiness(document, settings),
+    revision,
+    ...ready,
+    figures: ready.status === 'on' ? await readFigures(ctx, revision, { settings }) : null,
     problems: newest === undefined ? [] : listProblems(settings, available),
     updatedAt: instantOrNull(newest?.created_at ?? null),
   };
@@ -111,7 +115,7 @@ async function save(
     await writeAudit(tx, ctx, { action, target: { type: 'portal-access', id: null }, changes });
     return id;
   });
-  if (started !== undefined) continueInBackground(ctx, started);
+  if (started !== undefined) startFigures(ctx, continueInBackground(ctx, started));
   return getAccess(ctx);
 }
 

@@ -40,7 +40,7 @@ export async function findPortal(ctx: TenantCtx): Promise<Portal | undefined> {
   return settings === undefined || document === null ? undefined : { settings, document };
 }
 
-const toRowConditions = (conditions: Conditions): RowCondition[] =>
+export const toRowConditions = (conditions: Conditions): RowCondition[] =>
   conditions.map(({ field, in: values }) => ({ field, source: field, in: values }));
 
 type Selection = {
@@ -50,7 +50,7 @@ type Selection = {
 };
 
 /** Access to these resources alone, and to the records that the conditions select. */
-const accessTo = (resources: readonly Selection[], unmasked: boolean): RecordAccess => ({
+export const accessTo = (resources: readonly Selection[], unmasked: boolean): RecordAccess => ({
   layers: [
     {
       versions: [],
@@ -77,7 +77,7 @@ const peopleUnknown = (): AppError => {
 };
 
 /** Rejects with 503 `people_unknown` while one of the fields `needed` is stale. */
-async function readPage(
+export async function readPage(
   ctx: PortalCtx,
   { document }: Portal,
   selection: Selection,
@@ -116,8 +116,11 @@ async function readAll(
   throw unavailable('More people have this text in their address than can be read', 60);
 }
 
-/** The addresses in a field of the ERP, as they are there and as `normalizeEmail` writes them. */
-const listAddresses = (value: unknown): { readonly written: string; readonly normalized: string }[] =>
+/** As the ERP has it, and as `normalizeEmail` writes it. */
+export type Address = { readonly written: string; readonly normalized: string };
+
+/** The addresses in a field of the ERP. */
+export const listAddresses = (value: unknown): Address[] =>
   String(value ?? '')
     .split(/[\s,;<>()[\]"]+/)
     .flatMap((written) => {
