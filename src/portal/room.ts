@@ -2,6 +2,7 @@
 import type { Request, Response } from 'express';
 import type { ReadingCtx } from '../core/ctx.ts';
 import type { AppError } from '../core/errors.ts';
+import { listCookieValues } from '../http/cookies.ts';
 import { getRequestId } from '../http/errors.ts';
 import type { FailureLimit } from '../http/failure-limit.ts';
 import type { SendCodeMail } from '../mail/index.ts';
@@ -36,16 +37,23 @@ export type At = {
 };
 
 /** A page before sign-in, or without records. */
-export async function sendPlainPage(at: At, page: Page, portal?: Portal): Promise<void> {
+export async function sendPlainPage(
+  at: At,
+  page: Page,
+  portal?: Portal,
+  isFramed = false,
+): Promise<void> {
   const { room, ctx, site, req, res } = at;
   // A page that says that the database is unavailable has to do without.
   const branding = await readShownBranding(ctx).catch(() => withoutBranding);
   const offer = portal?.settings ?? everyLanguage;
-  return sendPage(res, room.loadRenderer, {
-    page,
-    frame: plainFrame({ site, req, files: room.files, offer, branding }),
-  });
+  const frame = plainFrame({ site, req, files: room.files, offer, branding });
+  return sendPage(res, room.loadRenderer, { page, frame }, { isFramed });
 }
 
-export const sendProblem = (at: At, problem: AppError): Promise<void> =>
-  sendPlainPage(at, toProblemPage(problem, getRequestId(at.res)));
+/** In a frame of the console for a member who sees the portal as a visitor would. */
+export function sendProblem(at: At, problem: AppError): Promise<void> {
+  const { site, req, res } = at;
+  const isFramed = site.base !== '' && listCookieValues(req, site.cookie.viewAs).length > 0;
+  return sendPlainPage(at, toProblemPage(problem, getRequestId(res)), undefined, isFramed);
+}

@@ -55,6 +55,9 @@ const signedIn =
     await work(at, visitor);
   };
 
+/** The console shows the portal in a frame to a member who sees it as a visitor would. */
+const isFramed = ({ session, site }: SignedIn): boolean => session.viewer_id !== null && site.base !== '';
+
 /** Lets a visitor with several customers choose one first. */
 const visiting = (work: (at: At, visit: Visit) => Promise<void>) =>
   signedIn(async (at, visitor) => {
@@ -65,7 +68,8 @@ const visiting = (work: (at: At, visit: Visit) => Promise<void>) =>
     const branding = await readShownBranding(ctx);
     const around = { site, req, files: room.files, offer: visitor.portal.settings, branding };
     const page: Page = { kind: 'choose-customer', customers: named, returnTo: req.originalUrl };
-    await sendPage(res, room.loadRenderer, { page, frame: visitorFrame(around, { ...visitor, named }, []) });
+    const frame = visitorFrame(around, { ...visitor, named }, []);
+    await sendPage(res, room.loadRenderer, { page, frame }, { isFramed: isFramed(visitor) });
   });
 
 type Read = (visit: Visit, req: Request) => Promise<{ page: Page; pictures?: readonly string[] }>;
@@ -78,9 +82,8 @@ const showing = (read: Read) =>
     ]);
     const { branding } = visit.content;
     const around = { site, req, files: room.files, offer: visit.portal.settings, branding };
-    const isFramed = visit.session.viewer_id !== null && site.base !== '';
     const frame = visitorFrame(around, visit, places);
-    await sendPage(res, room.loadRenderer, { page, frame }, { pictures, isFramed });
+    await sendPage(res, room.loadRenderer, { page, frame }, { pictures, isFramed: isFramed(visit) });
   });
 
 const param = ({ params }: Request, name: string): string => String(params[name] ?? '');

@@ -99,7 +99,7 @@ export async function createDocsSite({ address: assets }: PageAssets): Promise<R
       return res.json({
         data: found.map(({ address, page, title }) => ({ address: `${docsBase}/${address}`, page, title })),
       });
-    setPolicy(res, 'no-cache', true);
+    setPolicy(res, 'no-cache', { sendsForms: true });
     const main = renderFound(words, found);
     res
       .type('html')
@@ -110,7 +110,7 @@ export async function createDocsSite({ address: assets }: PageAssets): Promise<R
     const page = docs.pages.get(address);
     const file = docs.files.get(address);
     if (page === undefined && file === undefined) return next();
-    setPolicy(res, 'no-cache', true);
+    setPolicy(res, 'no-cache', { sendsForms: true });
     if (page === undefined) {
       res.type(file?.contentType ?? '').send(file?.content);
       return;

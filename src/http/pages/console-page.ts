@@ -54,7 +54,8 @@ export function createConsole(folder = builtFolder): RequestHandler {
   const page =
     built === undefined
       ? serveText(notBuilt, { status: 503, cacheControl: 'no-store' })
-      : serveText(built.page);
+      : // It shows the portal in a frame, which it opens by a form.
+        serveText(built.page, { sendsForms: true, hasFrames: true });
   return (req, res, next) => {
     if (req.method !== 'GET' && req.method !== 'HEAD') return next();
     return req.path === '/assets' || req.path.startsWith('/assets/')

@@ -15,8 +15,14 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** `formAction`: where forms of the page may be sent. */
-const contentPolicy = (formAction: "'none'" | "'self'"): string =>
+type PageAbilities = {
+  /** The page has forms that go to this service. */
+  readonly sendsForms?: boolean;
+  /** The page shows pages of this service in frames. */
+  readonly hasFrames?: boolean;
+};
+
+const contentPolicy = ({ sendsForms = false, hasFrames = false }: PageAbilities): string =>
   [
     "default-src 'none'",
     "script-src 'self'",
@@ -25,7 +31,8 @@ const contentPolicy = (formAction: "'none'" | "'self'"): string =>
     "connect-src 'self'",
     "font-src 'self'",
     "base-uri 'none'",
-    `form-action ${formAction}`,
+    `form-action ${sendsForms ? "'self'" : "'none'"}`,
+    ...(hasFrames ? ["frame-src 'self'"] : []),
     "frame-ancestors 'none'",
   ].join('; ');
 
@@ -44,10 +51,10 @@ export function assetsVersion(assets: ReadonlyMap<string, Asset>): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-export function setPolicy(res: Response, cacheControl: string, sendsForms = false): void {
-  res.setHeader('Content-Security-Policy', contentPolicy(sendsForms ? "'self'" : "'none'"));
+export function setPolicy(res: Response, cacheControl: string, abilities: PageAbilities = {}): void {
+  res.setHeader('Content-Security-Policy', contentPolicy(abilities));
   // Without a referrer browsers send forms with `Origin: null`.
-  res.setHeader('Referrer-Policy', sendsForms ? 'same-origin' : 'no-referrer');
+  res.setHeader('Referrer-Policy', abilities.sendsForms === true ? 'same-origin' : 'no-referrer');
   res.setHeader('X-Content-Type-Options', 'nosniff');
   res.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
   res.setHeader('Cache-Control', cacheControl);
@@ -85,20 +92,16 @@ export function serveAssets(assets: ReadonlyMap<string, Asset>, version: string)
 export const servePage = (file: string, assetsAddress: string): RequestHandler =>
   serveText(readFileSync(file, 'utf8').replaceAll('{{assets}}', assetsAddress));
 
-type TextOptions = {
-  readonly status?: number;
-  readonly cacheControl?: string;
-  readonly sendsForms?: boolean;
-};
+type TextOptions = PageAbilities & { readonly status?: number; readonly cacheControl?: string };
 
-/** Serves the same HTML page for every request. `sendsForms`: the page has forms that go to this service. */
+/** Serves the same HTML page for every request. */
 export function serveText(
   html: string,
-  { status = 200, cacheControl = 'no-cache', sendsForms = false }: TextOptions = {},
+  { status = 200, cacheControl = 'no-cache', ...abilities }: TextOptions = {},
 ): RequestHandler {
   const page = Buffer.from(html);
   return (_req, res) => {
-    setPolicy(res, cacheControl, sendsForms);
+    setPolicy(res, cacheControl, abilities);
     res.status(status);
     res.setHeader('Content-Type', 'text/html; charset=utf-8');
     res.setHeader('Content-Length', page.length);
