@@ -6,6 +6,8 @@ import { useView } from '../view.ts';
 const soonDays = 7;
 /** Longer texts may wrap anywhere: they are no numbers of records. */
 const maxUnbroken = 24;
+const unbroken = (text: string, name: string): string => (text.length > maxUnbroken ? 'long' : name);
+
 /** By the words with which ERPs begin a status; all others stay neutral. */
 const statusTones: readonly (readonly [RegExp, string])[] = [
   [/^(?:fully )?(?:paid|settled|deposited|applied)\b/i, 'good'],
@@ -17,13 +19,17 @@ export const Status = ({ text }: { text: string }) => {
   return <span class={`chip ${tone} ${text.length > maxUnbroken ? 'wraps' : ''}`.trim()}>{text}</span>;
 };
 
+const Day = ({ at, text }: { at: string; text: string }) => (
+  <time class={text.length > maxUnbroken ? 'day long' : 'day'} dateTime={at}>
+    {text}
+  </time>
+);
+
+const Figure = ({ text }: { text: string }) => <span class={unbroken(text, 'figure')}>{text}</span>;
+
 const DueDate = ({ date, days }: { date: string; days: number | null }) => {
   const view = useView();
-  const day = (
-    <time class="day" dateTime={date}>
-      {view.date(date, 'medium')}
-    </time>
-  );
+  const day = <Day at={date} text={view.date(date, 'medium')} />;
   if (days === null || days > soonDays) return day;
   const text =
     days < 0
@@ -49,25 +55,17 @@ export const ValueView = ({ value }: { value: Value }) => {
     case 'text':
       return <Text text={value.text} />;
     case 'number-of-record':
-      return <b class={value.text.length > maxUnbroken ? 'long' : 'whole'}>{value.text}</b>;
+      return <b class={unbroken(value.text, 'whole')}>{value.text}</b>;
     case 'status':
       return value.text === '' ? null : <Status text={value.text} />;
     case 'number':
-      return <span class="figure">{view.number(value.value, value.digits)}</span>;
+      return <Figure text={view.number(value.value, value.digits)} />;
     case 'money':
-      return <span class="figure">{view.money(value, value.digits)}</span>;
+      return <Figure text={view.money(value, value.digits)} />;
     case 'date':
-      return (
-        <time class="day" dateTime={value.date}>
-          {view.date(value.date, value.style)}
-        </time>
-      );
+      return <Day at={value.date} text={view.date(value.date, value.style)} />;
     case 'time':
-      return (
-        <time class="day" dateTime={value.instant}>
-          {view.instant(value.instant, { style: value.style })}
-        </time>
-      );
+      return <Day at={value.instant} text={view.instant(value.instant, { style: value.style })} />;
     case 'due':
       return <DueDate date={value.date} days={value.days} />;
     case 'yes-no':
