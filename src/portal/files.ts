@@ -22,6 +22,7 @@ async function readHeadings({ room, req }: At, visit: Visit, recordType: string)
   };
 }
 
+/** Throws 404 for a record type that the portal doesn't show, and rejects as lists of the public interface do. */
 export async function sendListFile(at: At, visit: Visit): Promise<void> {
   const { req, res } = at;
   const { recordType, form } = req.params;

@@ -106,7 +106,10 @@ export async function signIn(at: At): Promise<void> {
   );
 }
 
-/** Signs in as a customer of the demo, without proof: on its own machine, from its own pages alone. */
+/**
+ * Signs in as a customer of the demo, without proof. Throws 404 without a demo, and 403 unless a page of this service
+ * asks, on this machine.
+ */
 export async function signInAsDemo(at: At): Promise<void> {
   const { ctx, req, res, site, room } = at;
   if (!room.isDemo) throw notFoundHere();
@@ -203,6 +206,7 @@ export async function signOut(at: At): Promise<void> {
 
 const LanguageForm = z.object({ language: z.string().max(10) }).extend(Returning.shape);
 
+/** Throws 404 for another language. */
 export async function setLanguage(at: At): Promise<void> {
   const { req, res, site } = at;
   assertOwnForm(at);
@@ -226,7 +230,7 @@ export async function setCustomer(at: At, visitor: SignedIn): Promise<void> {
 
 const EndForm = z.object({ session: z.uuid().optional(), all: z.literal('1').optional() });
 
-/** Ends one session of the visitor, or all of them. */
+/** Ends one session of the visitor, or all of them. Throws 404 when the form names none. */
 export async function endSessions(at: At, { session }: SignedIn): Promise<void> {
   const { ctx, req, res, site } = at;
   assertOwnForm(at);

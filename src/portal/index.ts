@@ -59,6 +59,7 @@ export type PortalHandlers = {
   readonly bySlug: RequestHandler;
 };
 
+/** The handlers throw 404 where no portal is. */
 export function createPortal(ctx: ReadingCtx, options: PortalOptions): PortalHandlers {
   const room = openRoom(ctx, options);
   const router = createPortalRouter(room);

@@ -37,12 +37,7 @@ export type At = {
 };
 
 /** A page before sign-in, or without records. */
-export async function sendPlainPage(
-  at: At,
-  page: Page,
-  portal?: Portal,
-  isFramed = false,
-): Promise<void> {
+export async function sendPlainPage(at: At, page: Page, portal?: Portal, isFramed = false): Promise<void> {
   const { room, ctx, site, req, res } = at;
   // A page that says that the database is unavailable has to do without.
   const branding = await readShownBranding(ctx).catch(() => withoutBranding);

@@ -127,7 +127,7 @@ const errorPage =
     sendProblem(toAt(room, req, res), shown).catch(next);
   };
 
-/** Everything that isn't a page is 404. `setSite` must have been called. */
+/** The router throws 404 for everything that isn't a page. `setSite` must have been called. */
 export function createPortalRouter(room: Room): Router {
   const router = Router({ caseSensitive: true });
   const serve =

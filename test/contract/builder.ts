@@ -110,8 +110,9 @@ export async function storeRecords(
   }));
   const types = { text: 'text collate "C"', number: 'numeric' };
   await ctx.db.data.query(
-    `create table ${schema}.${recordType}_1 (id bigint primary key, ${columns.map(({ name, type }) => `${name} ${types[type]}`).join()});
-     insert into ${schema}.${recordType}_1 select n, ${values} from generate_series(1, ${count}) as n;
+    `create table ${schema}.${recordType}_1 (id bigint primary key, generation bigint not null default 1, content_hash bytea not null default '\\x00',
+       ${columns.map(({ name, type }) => `${name} ${types[type]}`).join()});
+     insert into ${schema}.${recordType}_1 (id, ${columns.map(({ name }) => name).join()}) select n, ${values} from generate_series(1, ${count}) as n;
      insert into ${schema}.record_state (record_type, id_type, generation, row_count, epoch, active_table, synced_at)
        values ('${recordType}', 'integer', 1, ${count}, gen_random_uuid(), '${recordType}_1', now());
      insert into ${schema}.record_columns (record_type, column_name, field, part, type, state, position)
