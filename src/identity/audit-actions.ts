@@ -116,6 +116,7 @@ const sentences = {
     'portal.cancel-preparation': 'cancelled the preparation of the portal',
     'portal.update-branding': 'changed how the portal looks',
     'portal.view-as': 'saw the portal as a visitor',
+    'portal.invite-visitors': 'invited visitors to the portal',
     'portal.create-visitor': 'made an entry of a visitor of the portal{ of }',
     'portal.update-visitor': 'changed the entry of a visitor of the portal{ of }',
     'portal.delete-visitor': 'deleted the entry of a visitor of the portal{ of }',

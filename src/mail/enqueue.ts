@@ -8,7 +8,10 @@ import { type Attachment, assertDeliverable, type Mail } from '../gateways/compo
 import type { AttachmentRow, MailRow } from './outgoing-mails.store.ts';
 import * as store from './outgoing-mails.store.ts';
 
-export type NewMail = Pick<Mail, 'to' | 'subject' | 'text' | 'html' | 'unsubscribeUrl' | 'attachments'> & {
+export type NewMail = Pick<
+  Mail,
+  'to' | 'fromName' | 'subject' | 'text' | 'html' | 'unsubscribeUrl' | 'attachments'
+> & {
   /** Which feature sends it, such as `invitation`; for operators. */
   readonly kind: string;
   /**
@@ -25,6 +28,7 @@ type Queue = Pick<TenantCtx, 'organizationId' | 'keyring' | 'settings'>;
 /** The encrypted part of a mail: everything that may contain a secret. */
 type Body = {
   name: string | undefined;
+  fromName?: string | undefined;
   text: string;
   html: string;
   unsubscribeUrl: string | undefined;
@@ -60,6 +64,7 @@ export async function enqueueMail(tx: Tx, ctx: Queue, mail: NewMail): Promise<st
   assertDeliverable({ ...mail, messageId });
   const body: Body = {
     name: mail.to.name,
+    fromName: mail.fromName,
     text: mail.text,
     html: mail.html,
     unsubscribeUrl: mail.unsubscribeUrl,
@@ -143,6 +148,7 @@ export async function decryptMail(
   if (shared !== undefined) attachments.push(await decryptAttachment(ctx, shared));
   return {
     to: { address: row.recipient, name: body.name },
+    fromName: body.fromName,
     subject: row.subject,
     text: body.text,
     html: body.html,

@@ -28,6 +28,7 @@ import { payRoutes } from './pay/pay.routes.ts';
 import { accessRoutes } from './portal/access.routes.ts';
 import { brandingRoutes } from './portal/branding.routes.ts';
 import { fieldMappingRoutes } from './portal/field-mappings.routes.ts';
+import { portalInvitationRoutes } from './portal/invitations.routes.ts';
 import { pageRoutes } from './portal/pages.routes.ts';
 import { sidebarRoutes } from './portal/sidebar.routes.ts';
 import { templateRoutes } from './portal/templates.routes.ts';
@@ -126,6 +127,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...accessRoutes,
   ...brandingRoutes,
   ...visitorRoutes,
+  ...portalInvitationRoutes,
   ...fieldMappingRoutes,
   ...sidebarRoutes,
   ...pageRoutes,

@@ -37,6 +37,7 @@ const otherwise: Readonly<Record<string, string>> = {
   mintApiKeyTokens: 'not stored, and ends within an hour',
   rotateApiKey: 'takes the place of another one',
   createMessage: 'by credits',
+  viewPortalAsVisitor: 'the code is not stored, and opens a session of 30 minutes once',
 };
 
 const most: Record<QuotaKind, number> = { ...defaultQuotas };

@@ -31,7 +31,7 @@ export const featureSettings = {
       'SUBSCRIPTION_MAILS_PER_DAY',
       integer(1, 10_000_000),
       '10000',
-      'Subscription mails per organization within 24 hours. Deliveries beyond that fail with this reason.',
+      'Subscription mails per organization within 24 hours, and with them invitations to its portal. Deliveries beyond that fail with this reason.',
     ),
   },
   /**

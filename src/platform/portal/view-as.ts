@@ -31,7 +31,8 @@ export type ViewAs = { readonly viewerId: string; readonly email: string; readon
 const problem = (path: string, code: string, message: string) =>
   invalid('The portal can not be shown', [{ path, code, message }]);
 
-async function getPortal(ctx: RequestCtx): Promise<Portal> {
+/** Throws 422 `portal_off`. */
+export async function getPortal(ctx: RequestCtx): Promise<Portal> {
   const portal = await findPortal(ctx);
   if (portal === undefined) throw problem('', 'portal_off', 'Enable the portal first');
   return portal;

@@ -25,7 +25,7 @@ export const visitorRoutes = [
     permission: 'portal:read',
     summary: 'List visitors',
     description:
-      'Newest first: addresses with customers by hand, blocked ones, and those that signed in. Everyone whose address the ERP has is a ' +
+      'Newest first: addresses with customers by hand, blocked ones, and those that were invited or signed in. Everyone whose address the ERP has is a ' +
       'visitor, also without an entry here. `q` searches in addresses.',
     query: z.strictObject({
       ...pageFields,
@@ -116,7 +116,8 @@ export const visitorRoutes = [
     path: '/portal/visitors/{id}',
     permission: 'portal:delete',
     summary: 'Delete a visitor',
-    description: 'Forgets the customers by hand and the block. An address that the ERP has stays a visitor.',
+    description:
+      'Forgets the customers by hand, the block and the invitation. An address that the ERP has stays a visitor.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteVisitor(ctx, params.id),
   }),

@@ -33,6 +33,7 @@ export const Visitor = z
     customers,
     blocked,
     lastSignInAt: Instant.nullable(),
+    invitedAt: Instant.nullable().describe('When the last invitation was sent'),
     createdAt: Instant,
   })
   .meta({ id: 'PortalVisitor' });

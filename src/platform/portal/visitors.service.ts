@@ -15,6 +15,7 @@ import * as store from './visitors.store.ts';
 const view = ({ id, email, customers, blocked, ...row }: store.VisitorRow) => ({
   ...{ id, email, customers, blocked },
   lastSignInAt: instantOrNull(row.last_sign_in_at),
+  invitedAt: instantOrNull(row.invited_at),
   createdAt: instant(row.created_at),
 });
 

@@ -10,9 +10,18 @@ export type VisitorRow = {
   customers: string[];
   blocked: boolean;
   last_sign_in_at: Date | null;
+  invited_at: Date | null;
   created_at: Date;
 };
-const columns = ['id', 'email', 'customers', 'blocked', 'last_sign_in_at', 'created_at'] as const;
+const columns = [
+  'id',
+  'email',
+  'customers',
+  'blocked',
+  'last_sign_in_at',
+  'invited_at',
+  'created_at',
+] as const;
 
 export type VisitorFilter = { readonly q?: string | undefined; readonly blocked?: boolean | undefined };
 

@@ -9,6 +9,7 @@ import { invitedBuilders, organizationBuilders } from './organizations.ts';
 import { overviewBuilders } from './overview.ts';
 import { payBuilders } from './pay.ts';
 import { portalBuilders } from './portal.ts';
+import { portalVisitorBuilders } from './portal-visitors.ts';
 import { queryBuilders } from './queries.ts';
 import { subscriptionBuilders } from './subscriptions.ts';
 import { syncBuilders } from './syncs.ts';
@@ -33,5 +34,6 @@ export const builderGroups: readonly BuilderGroup[] = [
   apiSchemaBuilders,
   agentBuilders,
   portalBuilders,
+  portalVisitorBuilders,
   payBuilders,
 ];
