@@ -1,10 +1,9 @@
-// The sidebar of the portal: shown as a tree, edited as JSON.
-import { api, type paths } from '../../api.ts';
+// The sidebar of the portal.
 import { Pending, Warnings } from '../../parts/detail.tsx';
-import { Empty, Section } from '../../parts/page.tsx';
-import { parseJson, RecordForm, toJson } from '../../parts/record-form.tsx';
-import { invalidate, useGet } from '../../query.ts';
+import { Empty } from '../../parts/page.tsx';
+import { useGet } from '../../query.ts';
 import { may } from '../../session.ts';
+import { SidebarEditor } from './sidebar-editor.tsx';
 
 /** An item as it is read: children are items too. */
 export type SidebarItem = {
@@ -13,10 +12,6 @@ export type SidebarItem = {
   readonly target: string | null;
   readonly children: readonly unknown[];
 };
-
-type Items = NonNullable<
-  paths['/portal/sidebar']['put']['requestBody']
->['content']['application/json']['items'];
 
 const Tree = ({ items }: { items: readonly SidebarItem[] }) => (
   <ul class="tree">
@@ -32,38 +27,27 @@ const Tree = ({ items }: { items: readonly SidebarItem[] }) => (
   </ul>
 );
 
-const example =
-  'Each item has label, kind (view, page, record-type, link or group) and target; a group has children instead of a target.';
-
 /** The tab of the sidebar. */
 export function Sidebar() {
   const { data, error, reload } = useGet('/portal/sidebar');
   if (data === undefined) return <Pending error={error} reload={reload} />;
-  const save = async ({ items }: { readonly items: string }): Promise<void> => {
-    await api.PUT('/portal/sidebar', {
-      body: { items: parseJson<Items>('Items', items), revision: data.revision },
-    });
-    await invalidate('/portal/sidebar');
-  };
+  const isEmpty = data.items.length === 0;
   return (
-    <>
-      <Warnings problems={data.problems} />
-      {data.items.length === 0 ? (
-        <Empty title="The sidebar is empty: visitors find no page, view or record." />
+    <div class="stack">
+      <p class="muted">
+        Where visitors can go.{' '}
+        {isEmpty
+          ? 'Without items of yours it lists each record type that the portal shows.'
+          : 'What shows nothing to a visitor is left out for them.'}
+      </p>
+      {may('portal:update') ? (
+        <SidebarEditor stored={data} />
       ) : (
-        <Tree items={data.items} />
+        <>
+          <Warnings problems={data.problems} />
+          {isEmpty ? <Empty title="There are no items yet." /> : <Tree items={data.items} />}
+        </>
       )}
-      {may('portal:update') && (
-        <Section title="Edit the sidebar">
-          <RecordForm
-            key={data.revision}
-            label="Save sidebar"
-            save={save}
-            initial={{ items: toJson(data.items) }}
-            fields={[{ name: 'items', label: 'Items', rows: 14, required: true, hint: example }]}
-          />
-        </Section>
-      )}
-    </>
+    </div>
   );
 }

@@ -5,6 +5,7 @@ import { api } from '../../api.ts';
 import { formatCount } from '../../format.ts';
 import { WordBadge } from '../../parts/detail.tsx';
 import { Field as Input } from '../../parts/form.tsx';
+import { NewerRevision } from '../../parts/newer-revision.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { ConfirmButton } from '../../parts/record-form.tsx';
@@ -36,7 +37,12 @@ export function Editor({ version }: { version: Version }) {
         lead={<SavedState draft={draft} version={version} />}
         actions={<Actions draft={draft} version={version} />}
       >
-        <NewerRevision draft={draft} />
+        <NewerRevision
+          newer={draft.newerRevision}
+          mine={draft.revision}
+          discard={draft.discard}
+          replace={() => void draft.save({ over: true })}
+        />
         <Problem error={draft.error} />
         <CheckState validation={validation} />
         <Shown draft={draft} validation={validation} version={version} />
@@ -157,27 +163,6 @@ function CheckState({ validation: { problems, result, isCurrent } }: { validatio
     <p class={`schema-state ${tone}`} aria-live="polite">
       {text}
     </p>
-  );
-}
-
-/** Another person saved the draft while it was edited here. */
-function NewerRevision({ draft: { newerRevision, revision, discard, save } }: { draft: Draft }) {
-  if (newerRevision === undefined) return null;
-  return (
-    <div class="note warn stack" role="alert">
-      <p>
-        Revision {newerRevision} was saved by another person or in another window. Your changes of revision{' '}
-        {revision} are still here.
-      </p>
-      <p class="row">
-        <button type="button" onClick={discard}>
-          Show revision {newerRevision} and discard my changes
-        </button>
-        <button type="button" class="danger" onClick={() => void save({ over: true })}>
-          Replace revision {newerRevision} by mine
-        </button>
-      </p>
-    </div>
   );
 }
 
