@@ -228,6 +228,7 @@ Keys and addresses are in ${dataDir}/demo.json; mails are written to ${dataDir}/
 Commands to try are in README.md; npm run demo -- --verbose prints more.
 Stop with Ctrl-C; the data are kept in ${dataDir}.
 
+The portal of its customers is at ${service.url}/portal/demo
 ${consoleText(service)}`;
 
 type Parts = {
