@@ -8,6 +8,8 @@ export const helpPages: Readonly<Record<string, string>> = {
   schemas: 'management#api-versions',
   data: 'public-api',
   keys: 'record-access',
+  portal: 'management#portal',
+  visitors: 'management#portal',
   views: 'management#views',
   subscriptions: 'management#subscriptions',
   pages: 'management#portal',

@@ -50,6 +50,9 @@ const screens: readonly Screen[] = [
   screen('/keys', () => import('./screens/keys/keys.tsx'), 'Keys'),
   screen('/keys/new', () => import('./screens/keys/new-key.tsx'), 'NewKey'),
   screen('/keys/:id', () => import('./screens/keys/key.tsx'), 'KeyScreen'),
+  screen('/portal', () => import('./screens/customer-portal/portal.tsx'), 'Portal'),
+  screen('/portal/access', () => import('./screens/customer-portal/access.tsx'), 'Access'),
+  screen('/visitors', () => import('./screens/customer-portal/visitors.tsx'), 'Visitors'),
   screen('/views', () => import('./screens/portal/views.tsx'), 'Views'),
   screen('/views/:id', () => import('./screens/portal/views.tsx'), 'ViewScreen'),
   screen('/subscriptions', () => import('./screens/portal/subscriptions.tsx'), 'Subscriptions'),
@@ -96,6 +99,8 @@ export const areas: readonly {
   {
     title: 'Portal',
     links: [
+      ['/portal', 'Portal', 'portal', 'portal:read'],
+      ['/visitors', 'Visitors', 'visitors', 'portal:read'],
       ['/views', 'Views', 'views', 'view:read'],
       ['/subscriptions', 'Subscriptions', 'subscriptions', 'subscription:read'],
       ['/pages', 'Pages', 'pages', 'portal:read'],

@@ -64,3 +64,10 @@ export const connectionStates: States<Answer<'/netsuite/connection'>['status']> 
   connected: ['good', 'Connected'],
   failed: ['bad', 'Failed'],
 };
+
+export const portalStates: States<Answer<'/portal/access'>['status']> = {
+  off: ['calm', 'Off'],
+  preparing: ['busy', 'Preparing'],
+  failed: runStates.failed,
+  on: ['good', 'On'],
+};

@@ -58,7 +58,6 @@ export function parseJson<T>(label: string, text: string): T {
     });
   }
 }
-export const toJson = (value: unknown): string => JSON.stringify(value, null, 2);
 
 /** Texts separated by commas, spaces or line ends. */
 export const splitList = (text: string): string[] => text.split(/[\s,;]+/).filter((part) => part !== '');

@@ -87,7 +87,7 @@ function DomainActions({ domain }: { domain: Domain }) {
           run={() => api.DELETE(domainPath, { params }).then(refresh)}
         >
           {isVerified
-            ? 'Checkouts can no longer send payers back to it'
+            ? `${isPrimary ? 'The portal is no longer served at it, checkouts' : 'Checkouts'} can no longer send payers back to it`
             : 'The service stops looking for its DNS record'}
           , and another organization can verify it.
         </DeleteButton>
@@ -112,7 +112,7 @@ export function Domains() {
   return (
     <Page
       title="Domains"
-      lead="Payers return to your domains. A DNS record proves that a domain is yours."
+      lead="Your portal is served at the primary domain, and payers return to your domains. A DNS record proves that a domain is yours."
       actions={may('domain:create') && <AddButton />}
     >
       <List
@@ -123,9 +123,12 @@ export function Domains() {
         columns={[
           {
             title: 'Domain',
-            cell: ({ hostname, isPrimary, lastError, missingSince }) => (
+            cell: ({ hostname, status, isPrimary, lastError, missingSince }) => (
               <>
-                {hostname} {isPrimary && <Badge>Primary</Badge>}
+                {hostname}{' '}
+                {isPrimary && (
+                  <Badge>{status === 'verified' ? 'Primary, serves the portal' : 'Primary'}</Badge>
+                )}
                 <span class="fine">{lastError}</span>
                 {missingSince !== null && (
                   <span class="fine">

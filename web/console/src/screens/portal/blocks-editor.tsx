@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Answer } from '../../api.ts';
 import { Field, Select } from '../../parts/form.tsx';
+import { type Options, withValue } from './targets.ts';
 
 export type Block = Answer<'/portal/pages/{id}'>['blocks'][number];
 type Kind = Block['type'];
@@ -25,23 +26,31 @@ const labels: Readonly<Record<string, string>> = {
   title: 'Title',
   pageSize: 'Records at a time',
   recordType: 'Record type',
+  viewId: 'View',
   label: 'Label',
   url: 'Address (https)',
   alt: 'What it shows',
 };
 
-type Views = readonly (readonly [id: string, name: string])[];
+/** What blocks can show: fields of these names are choices. */
+type BlockChoices = { readonly viewId: Options; readonly recordType: Options };
+
+const choiceTexts: Readonly<Record<keyof BlockChoices, readonly [first: string, hint: string]>> = {
+  viewId: ['Choose a view', 'One that everyone in the organization sees.'],
+  recordType: ['Choose a record type', 'One that the portal shows.'],
+};
+const isChoice = (name: string): name is keyof BlockChoices => Object.hasOwn(choiceTexts, name);
 type CardProps = {
   block: Block;
   index: number;
   count: number;
-  views: Views;
+  choices: BlockChoices;
   onChange: (block: Block) => void;
   onMove: (by: -1 | 1) => void;
   onRemove: () => void;
 };
 
-function BlockFields({ block, views, onChange }: Pick<CardProps, 'block' | 'views' | 'onChange'>) {
+function BlockFields({ block, choices, onChange }: Pick<CardProps, 'block' | 'choices' | 'onChange'>) {
   const values: Values = block;
   return Object.entries(kinds[block.type][1]).map(([name, blank]) => {
     const value = String(values[name] ?? '');
@@ -50,17 +59,19 @@ function BlockFields({ block, views, onChange }: Pick<CardProps, 'block' | 'view
         ...block,
         [name]: typeof blank === 'number' ? Number(text) : text === '' ? blank : text,
       } as Block);
-    if (name === 'viewId')
+    if (isChoice(name)) {
+      const [first, hint] = choiceTexts[name];
       return (
         <Select
           key={name}
-          label="View"
+          label={labels[name] ?? name}
           value={value}
           onChange={set}
-          options={views.some(([id]) => id === value) ? views : [['', 'Choose a view'], ...views]}
-          hint="One that everyone in the organization sees."
+          options={withValue(choices[name], value, first)}
+          hint={hint}
         />
       );
+    }
     return (
       <Field
         key={name}
@@ -75,7 +86,7 @@ function BlockFields({ block, views, onChange }: Pick<CardProps, 'block' | 'view
   });
 }
 
-function BlockCard({ block, index, count, views, onChange, onMove, onRemove }: CardProps) {
+function BlockCard({ block, index, count, choices, onChange, onMove, onRemove }: CardProps) {
   const [name] = kinds[block.type];
   const actions = [
     ['Move up', index === 0, () => onMove(-1)],
@@ -94,19 +105,18 @@ function BlockCard({ block, index, count, views, onChange, onMove, onRemove }: C
           </button>
         ))}
       </header>
-      <BlockFields block={block} views={views} onChange={onChange} />
+      <BlockFields block={block} choices={choices} onChange={onChange} />
     </section>
   );
 }
 
 type EditorProps = {
   blocks: readonly Block[];
-  /** Those that a page may show. */
-  views: Views;
+  choices: BlockChoices;
   onChange: (blocks: Block[]) => void;
 };
 
-export function BlocksEditor({ blocks, views, onChange }: EditorProps) {
+export function BlocksEditor({ blocks, choices, onChange }: EditorProps) {
   const [kind, setKind] = useState<string>('text');
   const list = useRef<HTMLDivElement>(null);
   const focused = useRef(-1);
@@ -130,7 +140,7 @@ export function BlocksEditor({ blocks, views, onChange }: EditorProps) {
             block={block}
             index={index}
             count={blocks.length}
-            views={views}
+            choices={choices}
             onChange={(changed) => onChange(blocks.with(index, changed))}
             onMove={(by) => change(rest.toSpliced(index + by, 0, block), index + by)}
             onRemove={() => change(rest, index)}

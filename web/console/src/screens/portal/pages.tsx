@@ -21,8 +21,9 @@ import type { ScreenProps } from '../../screens.ts';
 import { may } from '../../session.ts';
 import { BlocksEditor } from './blocks-editor.tsx';
 import { FieldMappings } from './field-mappings.tsx';
-import { first100, RemoveButton, saveObject } from './objects.tsx';
+import { RemoveButton, saveObject } from './objects.tsx';
 import { Sidebar } from './sidebar.tsx';
+import { useTargets } from './targets.ts';
 import { Templates } from './templates.tsx';
 
 type PortalPage = Answer<'/portal/pages/{id}'>;
@@ -93,7 +94,7 @@ export const Pages = () => (
 /** Saves only while no one else has changed the draft. */
 function PageEditor({ page: { id, title, slug, revision, ...page } }: { page: PortalPage }) {
   const [blocks, setBlocks] = useState(page.blocks);
-  const views = useGet(may('view:read') ? '/views' : null, first100({ visibility: 'organization' as const }));
+  const targets = useTargets();
   return (
     <RecordForm
       label="Save draft"
@@ -108,7 +109,7 @@ function PageEditor({ page: { id, title, slug, revision, ...page } }: { page: Po
       <BlocksEditor
         blocks={blocks}
         onChange={setBlocks}
-        views={views.data?.data.map((view) => [view.id, view.name] as const) ?? []}
+        choices={{ viewId: targets.view, recordType: targets['record-type'] }}
       />
     </RecordForm>
   );

@@ -4,10 +4,8 @@ import { type Answer, ApiError, api, type paths } from '../../api.ts';
 import { useAction } from '../../parts/dialog.tsx';
 import { Form } from '../../parts/form.tsx';
 import { NewerRevision, useRevised } from '../../parts/newer-revision.tsx';
-import { invalidate, useGet } from '../../query.ts';
-import { may } from '../../session.ts';
-import { first100 } from './objects.tsx';
-import { listRowPaths, type RowActions, SidebarRow, type Targets } from './sidebar-item.tsx';
+import { invalidate } from '../../query.ts';
+import { listRowPaths, type RowActions, SidebarRow } from './sidebar-item.tsx';
 import {
   addRow,
   dropBefore,
@@ -19,23 +17,12 @@ import {
   toPaths,
   toRows,
 } from './sidebar-tree.ts';
+import { useTargets } from './targets.ts';
 
 type Stored = Answer<'/portal/sidebar'>;
 type Items = NonNullable<
   paths['/portal/sidebar']['put']['requestBody']
 >['content']['application/json']['items'];
-
-/** What items can lead to: what visitors may see. */
-function useTargets(): Targets {
-  const views = useGet(may('view:read') ? '/views' : null, first100({ visibility: 'organization' as const }));
-  const pages = useGet('/portal/pages', first100());
-  const access = useGet('/portal/access');
-  return {
-    view: views.data?.data.map(({ id, name }) => [id, name] as const) ?? [],
-    page: pages.data?.data.map(({ id, title }) => [id, title] as const) ?? [],
-    'record-type': access.data?.records.map(({ recordType }) => [recordType, recordType] as const) ?? [],
-  };
-}
 
 /** Changes the rows, and lets the keyboard go on where something was moved or added. */
 function useRowActions(rows: Rows, onChange: (rows: Rows) => void) {

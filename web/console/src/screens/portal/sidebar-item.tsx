@@ -11,10 +11,7 @@ import {
   type Row,
   type Rows,
 } from './sidebar-tree.ts';
-
-type Options = readonly (readonly [value: string, title: string])[];
-/** What items can lead to, by their kind. */
-export type Targets = Readonly<Record<'view' | 'page' | 'record-type', Options>>;
+import { type Targets, withValue } from './targets.ts';
 
 export const kinds: Readonly<Record<Kind, string>> = {
   page: 'Page',
@@ -76,10 +73,7 @@ function Target({
         onInput={(event) => onChange(event.currentTarget.value)}
       />
     );
-  const known = targets[kind];
-  const options = known.some(([one]) => one === value)
-    ? known
-    : [[value, value || 'Choose'] as const, ...known];
+  const options = withValue(targets[kind], value, 'Choose');
   return <Choice aria-label={label} value={value} onChange={onChange} options={options} />;
 }
 

@@ -3,11 +3,10 @@
 
 import { useEffect } from 'preact/hooks';
 import { api } from '../../api.ts';
-import { formatDuration, sentenceCase } from '../../format.ts';
 import { Unread } from '../../parts/detail.tsx';
 import { Page } from '../../parts/page.tsx';
-import { Progress } from '../../parts/plot.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { PublicationProgress } from '../../parts/publication-progress.tsx';
 import { ActionButton } from '../../parts/record-form.tsx';
 import { invalidate, useGet } from '../../query.ts';
 import { base } from '../../router.ts';
@@ -84,27 +83,4 @@ export function Publishing({ version: shown }: { version: Version }) {
       <PublicationProgress publication={publication} />
     </Page>
   );
-}
-
-const steps: Readonly<Record<string, string>> = {
-  'trying its reads': 'Measuring reads on the real records',
-  'tables pending': 'Waiting until the records have been moved',
-};
-
-/** One bar over all steps, which the service names as its log does. */
-function PublicationProgress({
-  publication,
-}: {
-  publication: Pick<NonNullable<Version['publication']>, 'progress'> | null;
-}) {
-  if (publication === null) return null;
-  const { step, done, total, estimatedSecondsLeft: left } = publication.progress;
-  const text = steps[step] ?? sentenceCase(step);
-  if (total <= 1) return <Progress done={done} total={null} label={text} />;
-  const parts = [
-    `${Math.floor((done / total) * 100)} %`,
-    text,
-    left !== null && `about ${formatDuration(left * 1000)} left`,
-  ];
-  return <Progress done={done} total={total} label={parts.filter(Boolean).join(' · ')} />;
 }

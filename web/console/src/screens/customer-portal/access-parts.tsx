@@ -1,0 +1,142 @@
+// The parts of the form of the portal's settings.
+import type { ApiError } from '../../api.ts';
+import { findProblem } from '../../parts/field-problems.ts';
+import { Check, Checks, Field, Select } from '../../parts/form.tsx';
+import { Section } from '../../parts/page.tsx';
+import { PeopleEntry, RecordsEntry } from './entries.tsx';
+import { AddEntry } from './entry-card.tsx';
+import type { Settings } from './settings.ts';
+import { useSyncedTypes } from './synced-fields.ts';
+
+type PartProps = {
+  settings: Settings;
+  error: ApiError | undefined;
+  onChange: (settings: Settings) => void;
+};
+
+const Missing = ({ problem }: { problem: string | undefined }) => (
+  <p class={problem === undefined ? 'note' : 'note bad'}>{problem ?? 'There is no entry yet.'}</p>
+);
+
+export function Whom({ settings, error, onChange }: PartProps) {
+  const { people } = settings;
+  const set = (changed: Settings['people']): void => onChange({ ...settings, people: changed });
+  return (
+    <Section title="Whom it knows">
+      <div class="stack">
+        <p class="muted">
+          Where the ERP has the addresses of your customers. The people behind them sign in with a code that
+          is mailed to them.
+        </p>
+        {people.length === 0 && <Missing problem={findProblem(error, 'people')} />}
+        {people.map((entry, index) => (
+          <PeopleEntry
+            // Entries have no identity but their place.
+            key={`${index} ${entry.recordType}`}
+            entry={entry}
+            path={`people[${index}]`}
+            error={error}
+            onChange={(changed) => set(people.with(index, changed))}
+            onRemove={() => set(people.toSpliced(index, 1))}
+          />
+        ))}
+        <AddEntry
+          label="Record type with addresses"
+          action="Add people"
+          recordTypes={useSyncedTypes()}
+          onAdd={(recordType) =>
+            set([...people, { recordType, emailField: '', customerField: 'id', conditions: [] }])
+          }
+        />
+        <Check
+          label="They also see the records of customers below theirs"
+          hint="Such as those of branches; at most 100 customers."
+          checked={settings.includeChildren}
+          onChange={(includeChildren) => onChange({ ...settings, includeChildren })}
+        />
+      </div>
+    </Section>
+  );
+}
+
+export function What({ settings, error, onChange }: PartProps) {
+  const { records } = settings;
+  const set = (changed: Settings['records']): void => onChange({ ...settings, records: changed });
+  const shown = new Set(records.map(({ recordType }) => recordType));
+  return (
+    <Section title="What it shows" id="records">
+      <div class="stack">
+        <p class="muted">
+          Visitors see the records of their customer, and nothing else. What the fields mean decides which
+          pages there are: the home page adds up what is due, for example.
+        </p>
+        {records.length === 0 && <Missing problem={findProblem(error, 'records')} />}
+        {records.map((entry, index) => (
+          <RecordsEntry
+            key={`${index} ${entry.recordType}`}
+            entry={entry}
+            path={`records[${index}]`}
+            error={error}
+            onChange={(changed) => set(records.with(index, changed))}
+            onRemove={() => set(records.toSpliced(index, 1))}
+          />
+        ))}
+        <AddEntry
+          label="Record type to show"
+          action="Add records"
+          recordTypes={useSyncedTypes().filter((name) => !shown.has(name))}
+          onAdd={(recordType) =>
+            set([...records, { recordType, customerField: '', role: 'other', fields: {}, conditions: [] }])
+          }
+        />
+      </div>
+    </Section>
+  );
+}
+
+type Language = Settings['defaultLanguage'];
+const offered: readonly Language[] = ['en', 'de', 'fr', 'es', 'nl'];
+const languageNames = new Intl.DisplayNames(['en'], { type: 'language' });
+const nameOf = (language: Language): string => languageNames.of(language) ?? language;
+
+export function SignIn({ settings, error, onChange }: PartProps) {
+  const { languages, defaultLanguage, signInLifetimeDays } = settings;
+  const problem = findProblem(error, 'languages');
+  return (
+    <Section title="Sign-in and languages">
+      <div class="stack">
+        <Field
+          label="Days until they sign in again"
+          type="number"
+          hint="1 to 90."
+          required
+          value={Number.isNaN(signInLifetimeDays) ? '' : String(signInLifetimeDays)}
+          problem={findProblem(error, 'signInLifetimeDays')}
+          onChange={(value) => onChange({ ...settings, signInLifetimeDays: Number.parseInt(value, 10) })}
+        />
+        <Checks
+          label="Languages"
+          hint={problem}
+          options={offered.map((language) => ({ name: nameOf(language) }))}
+          chosen={languages.map(nameOf)}
+          onChange={(names) =>
+            onChange({
+              ...settings,
+              languages: offered.filter((language) => names.includes(nameOf(language))),
+            })
+          }
+        />
+        <Select
+          label="Default language"
+          value={defaultLanguage}
+          problem={findProblem(error, 'defaultLanguage')}
+          options={[...new Set([...languages, defaultLanguage])].map((language) => [
+            language,
+            nameOf(language),
+          ])}
+          onChange={(value) => onChange({ ...settings, defaultLanguage: value as Language })}
+        />
+      </div>
+    </Section>
+  );
+}
