@@ -83,10 +83,12 @@ describe('credentials', () => {
   });
 });
 
-it('403 for another host or origin, except for loopback names when the service has a loopback address', async () => {
+it('403 or 404 for another host, and 403 for another origin, except for loopback names when the service has a loopback address', async () => {
   const port = new URL(site.origin).port;
   expect(await withHost(`localhost:${port}`)).toBe(200);
-  expect(await withHost('evil.example')).toBe(403);
+  // At a name that is not the service's own there is nothing.
+  expect(await withHost('evil.example')).toBe(404);
+  expect(await withHost('192.0.2.7')).toBe(403);
   expect((await site.post(ping, { ...bearer(secret), origin: site.origin })).status).toBe(200);
   for (const origin of ['https://evil.example', 'null', `http://127.0.0.1:${Number(port) - 1}`]) {
     const refused = await site.post(ping, { ...bearer(secret), origin });

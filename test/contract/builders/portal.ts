@@ -1,7 +1,6 @@
 // Portal configuration for the record type of the views' builders.
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
-import { until } from '../../setup/until.ts';
 import { asBuilt, type BuilderGroup, byId, type Fixture, insertRow } from '../builder.ts';
 import { makeView, viewBuilders } from './views.ts';
 
@@ -43,20 +42,6 @@ async function beingPrepared(fixture: Fixture): Promise<void> {
     }),
   );
 }
-/** The portal is on. */
-async function portalOn({ api }: Fixture): Promise<void> {
-  const { body } = await api('GET', '/portal/access');
-  if (body.status === 'on') return;
-  const person = { recordType: 'thing', emailField: 'title', customerField: 'id' };
-  const records = { recordType: 'thing', customerField: 'id', role: 'other', fields: { amount: 'amount' } };
-  await api('PUT', '/portal/access', { enabled: true, people: [person], records: [records] });
-  await until(async () => {
-    const { status, publication } = (await api('GET', '/portal/access')).body;
-    if (status === 'failed') throw new Error(JSON.stringify(publication));
-    return status === 'on';
-  });
-}
-
 const ofVisitor = byId((fixture) =>
   insertRow(fixture, 'portal_visitors', { email: `${fixture.next()}@people.example` }),
 );
@@ -162,23 +147,6 @@ export const portalBuilders: BuilderGroup = {
       build: ({ next }) => ({ body: { email: `ada${next()}@people.example`, customers: ['1'] } }),
       fields: { 'body.email': fc.uuid().map((name) => `${name}@people.example`) },
       repeatable: true,
-    },
-    lookUpPortalAddress: {
-      build: async (fixture) => {
-        await portalOn(fixture);
-        return { query: { email: 'ada@people.example' } };
-      },
-      fields: { 'query.email': fc.uuid().map((name) => `${name}@people.example`) },
-      alone: true,
-    },
-    viewPortalAsVisitor: {
-      build: async (fixture) => {
-        await portalOn(fixture);
-        return { body: { customer: '7' } };
-      },
-      fields: { 'body.email': asBuilt, 'body.customer': fc.constantFrom('1', '30') },
-      repeatable: true,
-      alone: true,
     },
     getPortalVisitor: { build: ofVisitor },
     updatePortalVisitor: {
