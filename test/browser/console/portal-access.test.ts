@@ -103,6 +103,32 @@ describe('the portal', () => {
     await finish({ name: 'portal-as-customer' });
   });
 
+  it('is designed with a colour that can be read and a logo', async () => {
+    const { page, finish } = await site.open('/portal');
+    await press(page, link(page, 'Design it'));
+    await type(page, page.getByLabel('Name of the company'), 'Aster Lighting');
+    await type(page, page.getByLabel('Colour of links and buttons'), '#ffcc00');
+    await press(page, button(page, 'Save'));
+    await page.getByText(/contrast of #ffcc00 with white/).waitFor();
+    await finish({ name: 'portal-brand', statuses: [422] });
+    await press(page, page.getByRole('button', { name: /^Use #/ }));
+    await page.getByLabel('Logo').setInputFiles({
+      name: 'logo.svg',
+      mimeType: 'image/svg+xml',
+      buffer: Buffer.from(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="80" height="20"><rect width="80" height="20" fill="#07a"/></svg>',
+      ),
+    });
+    await page.getByAltText('The new logo').waitFor();
+    await press(page, button(page, 'Save'));
+    await page.getByText('80 × 20 px').waitFor();
+    expect((await site.api('get', '/portal/branding')).body).toMatchObject({
+      name: 'Aster Lighting',
+      logo: { contentType: 'image/svg+xml' },
+    });
+    await finish({ name: 'portal-brand-saved', statuses: [422] });
+  });
+
   it('shows what an address sees, and nothing to one that is blocked', async () => {
     const { page, finish } = await site.open('/visitors');
     await page.getByText('No one has signed in yet').waitFor();
@@ -130,6 +156,20 @@ describe('the portal', () => {
     await link(page, 'See as').waitFor();
     await press(page, link(page, 'See as'));
     await expect.poll(() => page.getByLabel('Address or customer id').inputValue()).toBe(customer.email);
+  });
+
+  it('invites an address after it was counted', async () => {
+    const { page, finish } = await site.open('/visitors');
+    await page.getByRole('region', { name: 'Who can sign in' }).waitFor();
+    await press(page, button(page, 'Invite'));
+    await type(page, dialog(page).getByLabel('Address'), customer.email);
+    await press(page, button(page, 'Count'));
+    await dialog(page).getByText('Without an address').waitFor();
+    await finish({ name: 'portal-invite' });
+    await press(page, button(page, 'Send 1 mail'));
+    await dialog(page).getByText('1 mail is on the way.').waitFor();
+    await page.keyboard.press('Escape');
+    await finish({ name: 'portal-invited' });
   });
 
   it('has its sidebar arranged by keyboard', async () => {

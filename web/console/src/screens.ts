@@ -52,6 +52,7 @@ const screens: readonly Screen[] = [
   screen('/keys/:id', () => import('./screens/keys/key.tsx'), 'KeyScreen'),
   screen('/portal', () => import('./screens/customer-portal/portal.tsx'), 'Portal'),
   screen('/portal/access', () => import('./screens/customer-portal/access.tsx'), 'Access'),
+  screen('/portal/brand', () => import('./screens/customer-portal/branding.tsx'), 'Branding'),
   screen('/visitors', () => import('./screens/customer-portal/visitors.tsx'), 'Visitors'),
   screen('/views', () => import('./screens/portal/views.tsx'), 'Views'),
   screen('/views/:id', () => import('./screens/portal/views.tsx'), 'ViewScreen'),

@@ -7,7 +7,10 @@ export type Access = Answer<'/portal/access'>;
 export type People = Access['people'][number];
 export type ShownRecords = Access['records'][number];
 
+export type Branding = Answer<'/portal/branding'>;
+
 export const accessPath = '/portal/access';
+export const brandingPath = '/portal/branding';
 
 /** While it is being made ready it is read often: most preparations end soon. */
 export function useAccess() {

@@ -8,7 +8,7 @@ import { base } from '../../router.ts';
 import { identity } from '../../session.ts';
 import { portalStates } from '../../states.ts';
 import '../../styles/customer-portal.css';
-import { type Access, toAddress, useAccess, usePlaces } from './data.ts';
+import { type Access, brandingPath, toAddress, useAccess, usePlaces } from './data.ts';
 import { Preparation } from './preparation.tsx';
 import { maySeeAs, SeeAsSection } from './see-as.tsx';
 import { listPortalSteps, type PortalStep } from './steps.ts';
@@ -80,6 +80,7 @@ export function Portal() {
   const { data: access, error, reload } = useAccess();
   const pages = useGet('/portal/pages', { query: { pageSize: 100 } });
   const sidebar = useGet('/portal/sidebar');
+  const branding = useGet(brandingPath);
   const places = usePlaces();
   if (access === undefined)
     return (
@@ -87,7 +88,7 @@ export function Portal() {
         <Pending error={error} reload={reload} />
       </Page>
     );
-  const sources = { access, pages: pages.data?.data, sidebar: sidebar.data, places };
+  const sources = { access, pages: pages.data?.data, sidebar: sidebar.data, branding: branding.data, places };
   const isOn = access.status === 'on';
   const address = toAddress(places);
   return (

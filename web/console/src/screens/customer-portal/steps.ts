@@ -1,8 +1,8 @@
 // The five steps of a portal with the state of each in words. Pure, but for the permissions.
 import type { Answer, Item } from '../../api.ts';
-import { formatCount, formatList } from '../../format.ts';
+import { formatCount, formatList, formatNumber } from '../../format.ts';
 import { may } from '../../session.ts';
-import { type Access, type Places, toAddress } from './data.ts';
+import { type Access, type Branding, type Places, toAddress } from './data.ts';
 
 export type PortalStep = {
   readonly title: string;
@@ -18,6 +18,7 @@ type Sources = {
   readonly access: Access;
   readonly pages: readonly Item<'/portal/pages'>[] | undefined;
   readonly sidebar: Answer<'/portal/sidebar'> | undefined;
+  readonly branding: Branding | undefined;
   readonly places: Places;
 };
 
@@ -62,13 +63,18 @@ function pagesStep({ pages = [], sidebar }: Sources): PortalStep {
   };
 }
 
-const brandStep = (name: string): PortalStep => ({
-  title: 'Brand',
-  state: 'optional',
-  text: `The portal carries the name ${name}.`,
-  to: may('organization:read') ? '/people?show=organization' : undefined,
-  label: 'Change the name',
-});
+function brandStep({ branding }: Sources, name: string): PortalStep {
+  const parts = [
+    branding?.logo != null && 'a logo',
+    branding?.accent != null && `the colour ${branding.accent}`,
+    branding?.supportAddress != null && 'a support address',
+  ].filter((part) => part !== false);
+  const common = { title: 'Brand', to: '/portal/brand', label: 'Design it' };
+  const carried = `The portal carries the name ${branding?.name ?? name}`;
+  return parts.length === 0
+    ? { ...common, state: 'optional', text: `${carried}, without a logo and a colour of yours.` }
+    : { ...common, state: 'done', text: `${carried}, ${formatList(parts)}.` };
+}
 
 function domainStep({ places }: Sources): PortalStep {
   const { domain, pending } = places;
@@ -86,6 +92,12 @@ function domainStep({ places }: Sources): PortalStep {
   };
 }
 
+/** How many of the customers that gets in. */
+const reach = ({ figures }: Access): string =>
+  figures === null
+    ? ''
+    : ` ${formatNumber(figures.withAddress)} of ${formatCount(figures.customers, 'customer')} can sign in.`;
+
 /** In the order in which one does them. */
 export function listPortalSteps(sources: Sources, name: string): readonly PortalStep[] {
   const { access } = sources;
@@ -96,7 +108,7 @@ export function listPortalSteps(sources: Sources, name: string): readonly Portal
         access,
         'people',
         'Nothing says yet where the addresses of your customers are.',
-        (names) => `The addresses are those of ${names} records.`,
+        (names) => `The addresses are those of ${names} records.${reach(access)}`,
       ),
       to: '/portal/access',
       label: 'Choose whom',
@@ -113,7 +125,7 @@ export function listPortalSteps(sources: Sources, name: string): readonly Portal
       label: 'Choose what',
     },
     pagesStep(sources),
-    brandStep(name),
+    brandStep(sources, name),
     domainStep(sources),
   ];
 }

@@ -7,6 +7,9 @@ import { ActionButton, ConfirmButton, FormButton, splitList } from '../../parts/
 import { invalidate, useGet } from '../../query.ts';
 import { base } from '../../router.ts';
 import { may } from '../../session.ts';
+import { useAccess } from './data.ts';
+import { Reach } from './figures.tsx';
+import { InviteButton } from './invite.tsx';
 import { LookUpButton } from './look-up.tsx';
 import { maySeeAs } from './see-as.tsx';
 
@@ -26,7 +29,6 @@ const customersField = {
 const AddButton = () => (
   <FormButton
     label="Add a visitor"
-    kind="primary"
     action="Add visitor"
     fields={[
       { name: 'email', label: 'Address', kind: 'email', required: true },
@@ -115,6 +117,8 @@ export function Visitors() {
   const read = useGet(visitorsPath, {
     query: { ...query, ...(blocked !== undefined && { blocked: blocked === 'true' }) },
   });
+  const access = useAccess().data;
+  const isOn = access?.status === 'on';
   return (
     <Page
       title="Visitors"
@@ -123,6 +127,7 @@ export function Visitors() {
         <>
           {may('record:read') && <LookUpButton />}
           {may('portal:create') && <AddButton />}
+          {may('portal:create') && may('record:read') && isOn && <InviteButton />}
         </>
       }
     >
@@ -142,10 +147,11 @@ export function Visitors() {
           },
           { title: 'Customers by hand', minor: true, cell: ({ customers }) => customers.join(', ') },
           ageColumn('Last sign-in', 'lastSignInAt', 'Never'),
-          ageColumn('Added', 'createdAt'),
+          ageColumn('Invited', 'invitedAt', 'Not yet'),
         ]}
         actions={(visitor) => <VisitorActions visitor={visitor} />}
       />
+      {isOn && <Reach figures={access.figures} />}
     </Page>
   );
 }
