@@ -120,6 +120,7 @@ const addressFields: Readonly<Record<string, string>> = {
   'putErpConnection.baseUrl': 'called: the account’s own host, or one that the operator allows',
   'createCheckout.successUrl': 'a payer’s browser is sent there: https on a verified domain',
   'createCheckout.cancelUrl': 'a payer’s browser is sent there: https on a verified domain',
+  'putPortalBranding.legalLinks.url': 'a visitor follows it: https, never called by the service',
 };
 
 describe('a URL from a caller', () => {

@@ -59,6 +59,8 @@ const pages: Readonly<Record<string, string>> = {
   'GET /.well-known/oauth-protected-resource/mcp': 'RFC 9728',
   'GET /.well-known/oauth-protected-resource': 'RFC 9728',
   'USE /mcp': 'Model Context Protocol: its tools list themselves',
+  'USE  byHost': 'the portal of each organization at its verified domain, and 404 for everything else there',
+  'USE /portal/:slug': 'the portal of each organization on the own host of the service',
 };
 
 let database: TestDatabase;
@@ -170,7 +172,7 @@ describe('the mounted routes', () => {
       '/metrics',
     ];
     const missing = addresses
-      .map((at) => at.replace('/:token', ''))
+      .map((at) => at.replace('/:token', '').replace(':slug', '{slug}'))
       .filter((at) => at !== '/' && !documents.includes(at));
     expect(missing).toEqual([]);
   });

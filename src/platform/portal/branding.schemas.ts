@@ -39,7 +39,8 @@ export const BrandingInput = z.strictObject({
   logo: z
     .string()
     .max(maxBase64Length, `must be a file of at most ${maxLogoBytes} bytes`)
-    .regex(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/, 'must be base64')
+    .regex(/^[A-Za-z0-9+/]+={0,2}$/, 'must be base64')
+    .refine((text) => text.length % 4 === 0, 'must be base64')
     .min(1)
     .nullable()
     .optional()
