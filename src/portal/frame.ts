@@ -56,12 +56,14 @@ export function visitorFrame(
   visit: SignedIn & Pick<Visit, 'named'>,
   navigation: readonly NavigationItem[],
 ): Frame {
-  const { session, customer, named } = visit;
+  const { session, customer: chosen, named } = visit;
+  const customer = named.find(({ id }) => id === chosen) ?? null;
   return {
     ...plainFrame(around),
     visitor: {
-      email: session.email,
-      customer: named.find(({ id }) => id === customer) ?? null,
+      // A member may see the portal as any visitor of a customer.
+      email: session.email || (customer?.name ?? ''),
+      customer,
       customers: named,
       viewAsUntil: viewAsUntil(visit),
     },
