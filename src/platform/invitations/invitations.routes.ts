@@ -46,7 +46,7 @@ export const invitationRoutes = [
     method: 'POST',
     path: '/organizations/{id}/invitations',
     permission: 'invitation:create',
-    summary: 'Invite a person by e-mail',
+    summary: 'Invite a member by e-mail',
     description:
       'Sends a link that is valid for 7 days. If the address already has an open invitation, that one gets the new role and a new link; ' +
       'the old link stops working.',

@@ -95,6 +95,39 @@ function useLogoAddress(revision: number): string | undefined {
   return useAccess().data?.status === 'on' ? `${own}/brand/${revision}/logo` : undefined;
 }
 
+type TextField = { value: string; onChange: (next: string) => void; problem: string | undefined };
+const MailFields = ({ text }: { text: (name: keyof Texts) => TextField }) => (
+  <>
+    <Field
+      {...text('supportAddress')}
+      label="Support address"
+      type="email"
+      hint="Whom visitors can ask; empty for no one."
+    />
+    <Field
+      {...text('senderName')}
+      label="Sender of mails"
+      hint="The name from which visitors get mails; empty for the name of the company."
+    />
+  </>
+);
+
+type LegalLinksProps = {
+  links: Edited['legalLinks'];
+  problem: string | undefined;
+  onChange: (links: Edited['legalLinks']) => void;
+};
+const LegalLinks = ({ links, problem, onChange }: LegalLinksProps) => (
+  <RowsEditor
+    label="Legal links"
+    hint={problem ?? 'Below each page, such as the imprint and the terms.'}
+    item="link"
+    columns={linkColumns}
+    rows={links}
+    onChange={(rows) => onChange(rows.map(({ label = '', url = '' }) => ({ label, url })))}
+  />
+);
+
 function BrandingForm({ branding }: { branding: BrandingData }) {
   const { revision, logo } = branding;
   const revised = useRevised({ value: toEdited(branding), revision }, () => invalidate(brandingPath));
@@ -133,28 +166,11 @@ function BrandingForm({ branding }: { branding: BrandingData }) {
         onChange={(changed) => change({ ...value, logo: changed })}
         problem={findProblem(action.error, 'logo')}
       />
-      <Field
-        {...text('supportAddress')}
-        label="Support address"
-        type="email"
-        hint="Whom visitors can ask; empty for no one."
-      />
-      <Field
-        {...text('senderName')}
-        label="Sender of mails"
-        hint="The name from which visitors get mails; empty for the name of the company."
-      />
-      <RowsEditor
-        label="Legal links"
-        hint={
-          findProblem(action.error, 'legalLinks') ?? 'Below each page, such as the imprint and the terms.'
-        }
-        item="link"
-        columns={linkColumns}
-        rows={value.legalLinks}
-        onChange={(rows) =>
-          change({ ...value, legalLinks: rows.map(({ label = '', url = '' }) => ({ label, url })) })
-        }
+      <MailFields text={text} />
+      <LegalLinks
+        links={value.legalLinks}
+        problem={findProblem(action.error, 'legalLinks')}
+        onChange={(legalLinks) => change({ ...value, legalLinks })}
       />
       <NewerRevision
         newer={revised.newer}
