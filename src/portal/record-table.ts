@@ -70,6 +70,7 @@ export async function readTable(
     table: {
       columns: shown.map((field) => ({
         label: field.label,
+        meaning: field.meaning,
         numeric: isNumeric(field, reading),
         sort: sort?.(field) ?? null,
       })),

@@ -32,6 +32,8 @@ export type Value =
 
 export type Column = {
   readonly label: Label;
+  /** What its values mean, also under a label of the organization. */
+  readonly meaning?: (typeof meanings)[number] | undefined;
   readonly numeric: boolean;
   /** Where a click on the head leads, and how the table is sorted by it now. */
   readonly sort: { readonly href: string; readonly now: 'ascending' | 'descending' | null } | null;

@@ -50,7 +50,12 @@ function toTable(visit: Visit, { record_type: recordType }: SharedView, found: V
     };
   });
   return {
-    columns: fields.map((field) => ({ label: field.label, numeric: isNumeric(field, reading), sort: null })),
+    columns: fields.map((field) => ({
+      label: field.label,
+      meaning: field.meaning,
+      numeric: isNumeric(field, reading),
+      sort: null,
+    })),
     rows: (found.records as readonly RecordRow[]).map((row) => ({
       href: found.unit === 'record' ? recordAddress(visit, recordType, String(row.id)) : null,
       cells: fields.map((field) => toValue(field, row, reading)),

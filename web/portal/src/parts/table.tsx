@@ -8,19 +8,22 @@ import { ValueView } from './value.tsx';
 /** More columns than these may scroll sideways. */
 const maxFittingColumns = 6;
 
-const named = (label: Label, names: readonly string[]): boolean =>
-  typeof label === 'object' &&
-  (('meaning' in label && names.includes(label.meaning)) || ('line' in label && names.includes(label.line)));
+const meaningOf = ({ label, meaning }: Column): string | undefined => {
+  if (meaning !== undefined || typeof label !== 'object') return meaning;
+  if ('meaning' in label) return label.meaning;
+  return 'line' in label ? label.line : undefined;
+};
+const means = (column: Column, ...meanings: readonly string[]): boolean =>
+  meanings.includes(meaningOf(column) ?? '');
 
 /** The columns of the first line of a narrow row; -1 where there is none. */
 function findMain({ columns, rows }: Table): { lead: number; key: number } {
   const lead = columns.findIndex(
     (column, at) =>
-      named(column.label, ['number', 'item']) ||
-      rows.some(({ cells }) => cells[at]?.kind === 'number-of-record'),
+      means(column, 'number', 'item') || rows.some(({ cells }) => cells[at]?.kind === 'number-of-record'),
   );
-  const open = columns.findIndex(({ label }) => named(label, ['amountDue']));
-  const amount = columns.findIndex(({ label }) => named(label, ['amount']));
+  const open = columns.findIndex((column) => means(column, 'amountDue'));
+  const amount = columns.findIndex((column) => means(column, 'amount'));
   return { lead: Math.max(lead, 0), key: open === -1 ? amount : open };
 }
 
@@ -29,8 +32,11 @@ type Layout = readonly { readonly text: string; readonly name: string; readonly 
 
 function layOut(table: Table, toText: (label: Label) => string): Layout {
   const { lead, key } = findMain(table);
-  return table.columns.map(({ label, numeric }, at) => {
-    const about = typeof label === 'object' && 'meaning' in label ? `of-${label.meaning}` : '';
+  return table.columns.map((column, at) => {
+    const { label, numeric } = column;
+    const meaning = meaningOf(column);
+    const about =
+      meaning === undefined || (typeof label === 'object' && 'line' in label) ? '' : `of-${meaning}`;
     const names = [at === lead && 'lead', at === key && 'key', numeric && 'numeric', about];
     return { text: toText(label), name: names.filter(Boolean).join(' '), isLead: at === lead };
   });
