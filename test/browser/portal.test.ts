@@ -65,7 +65,7 @@ it('is a visit from the mailed code to an invoice, a file, and another language'
   const { page } = visit;
   await signIn(page);
   await page.getByRole('link', { name: 'Invoices', exact: true }).first().click();
-  await page.getByRole('radio', { name: 'Overdue' }).check({ force: true });
+  await page.getByRole('radio', { name: 'Overdue' }).click();
   await page.waitForURL('**state=overdue**');
   const waiting = page.waitForEvent('download');
   await page.getByRole('link', { name: 'CSV' }).click();
