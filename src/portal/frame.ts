@@ -6,8 +6,8 @@ import { listCookieValues } from '../http/cookies.ts';
 import type { ShownBranding } from '../platform/index.ts';
 import { brandFiles, toBrand } from './brand.ts';
 import type { Site } from './sites.ts';
-import type { Frame, Language, NavigationItem } from './view-model.ts';
-import type { SignedIn, Visit } from './visit.ts';
+import type { Customer, Frame, Language, NavigationItem } from './view-model.ts';
+import type { SignedIn } from './visit.ts';
 
 export type Files = Frame['files'];
 export const languageCookie = 'portal_language';
@@ -53,10 +53,11 @@ const viewAsUntil = ({ session }: SignedIn): string | null =>
 
 export function visitorFrame(
   around: Around,
-  visit: SignedIn & Pick<Visit, 'named'>,
+  visit: SignedIn,
+  named: readonly Customer[],
   navigation: readonly NavigationItem[],
 ): Frame {
-  const { session, customer: chosen, named } = visit;
+  const { session, customer: chosen } = visit;
   const customer = named.find(({ id }) => id === chosen) ?? null;
   return {
     ...plainFrame(around),

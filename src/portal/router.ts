@@ -68,21 +68,22 @@ const visiting = (work: (at: At, visit: Visit) => Promise<void>) =>
     const branding = await readShownBranding(ctx);
     const around = { site, req, files: room.files, offer: visitor.portal.settings, branding };
     const page: Page = { kind: 'choose-customer', customers: named, returnTo: req.originalUrl };
-    const frame = visitorFrame(around, { ...visitor, named }, []);
+    const frame = visitorFrame(around, visitor, named, []);
     await sendPage(res, room.loadRenderer, { page, frame }, { isFramed: isFramed(visitor) });
   });
 
 type Read = (visit: Visit, req: Request) => Promise<{ page: Page; pictures?: readonly string[] }>;
 const showing = (read: Read) =>
-  visiting(async ({ room, site, req, res }, visit) => {
+  visiting(async ({ room, ctx, site, req, res }, visit) => {
     const path = `${site.base}${req.path}`;
-    const [{ page, pictures = [] }, places] = await Promise.all([
+    const [{ page, pictures = [] }, places, named] = await Promise.all([
       read(visit, req),
       listPlaces(visit, room.hasRecords, path),
+      nameCustomers(ctx, visit.portal, visit.customers),
     ]);
     const { branding } = visit.content;
     const around = { site, req, files: room.files, offer: visit.portal.settings, branding };
-    const frame = visitorFrame(around, visit, places);
+    const frame = visitorFrame(around, visit, named, places);
     await sendPage(res, room.loadRenderer, { page, frame }, { pictures, isFramed: isFramed(visit) });
   });
 

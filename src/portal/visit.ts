@@ -11,7 +11,6 @@ import {
   findPersonOf,
   findPortal,
   findVisit,
-  nameCustomers,
   type Portal,
   type PortalCtx,
   type PortalReader,
@@ -23,7 +22,6 @@ import {
 } from '../platform/index.ts';
 import { recordActivity, recordUse } from './sessions.store.ts';
 import type { Site } from './sites.ts';
-import type { Customer } from './view-model.ts';
 
 export type Endpoints = Awaited<ReturnType<typeof readEndpoints>>;
 
@@ -46,8 +44,6 @@ export type Visit = SignedIn & {
   readonly endpoints: Endpoints;
   /** `YYYY-MM-DD` in UTC. */
   readonly today: string;
-  /** The visitor's customers with their names. */
-  readonly named: readonly Customer[];
 };
 
 export const notFoundHere = (): AppError => new AppError('NOT_FOUND', 'There is nothing at this address');
@@ -108,12 +104,11 @@ export async function openVisit(
   signedIn: SignedIn & { readonly customer: string },
   { loadEndpoints, now }: VisitSources,
 ): Promise<Visit> {
-  const { ctx, portal, customers, customer } = signedIn;
-  const [reads, endpoints, named] = await Promise.all([
+  const { ctx, portal, customer } = signedIn;
+  const [reads, endpoints] = await Promise.all([
     accessOfCustomer(ctx, portal, customer),
     loadEndpoints(ctx, portal),
-    nameCustomers(ctx, portal, customers),
   ]);
   const today = now().toISOString().slice(0, 10);
-  return { ...signedIn, reads, reader: readPortal(ctx, portal, reads), endpoints, today, named };
+  return { ...signedIn, reads, reader: readPortal(ctx, portal, reads), endpoints, today };
 }

@@ -25,15 +25,17 @@ import { createReplicaReads, type ReplicaReads } from './read/replica-servers.ts
 import { createStatementRunner } from './read/statements.ts';
 import { createTotalCache } from './read/totals.ts';
 import { createRecordReader, type RecordReader, type RecordSources } from './records/records.ts';
-import { createVersionReader, type VersionReader } from './records/version-records.ts';
+import { createVersionReader, type VersionReader, type VersionSources } from './records/version-records.ts';
 import { createRecordTools, type RecordTools, type ToolSources } from './tools/record-tools.ts';
+import { createSummaryBases } from './version/available.ts';
 import { createContentCache } from './version/content-cache.ts';
 import { createLivingMasks, type LivingMasks } from './version/living-masks.ts';
 import { createOutageTrust, type OutageTrust } from './version/outage-trust.ts';
 
 export type Engine = ReadEngine &
   RecordSources &
-  ToolSources & {
+  ToolSources &
+  VersionSources & {
     /** Queue for lists, records and changes. */
     readonly reads: Semaphore;
     readonly records: RecordReader;
@@ -139,10 +141,11 @@ export function createReadEngine(ctx: EngineCtx): Engine {
   const { replicas } = shared;
   const { former } = ctx.db;
   const formerStatements = former && shared.statements.on(former.data, reads);
-  const sources: RecordSources & ToolSources = {
+  const sources: RecordSources & ToolSources & VersionSources = {
     exports: createExportState(ctx, [reads, ...(replicas?.servers ?? []).map(({ queue }) => queue)]),
     savedQueries: createSavedQueryQueue(ctx),
     findLivingMasks: createLivingMasks(lookupCache(ctx)),
+    findSummaryBasis: createSummaryBases(lookupCache(ctx)),
     getReader: (organizationId) => readerAt(shared, formerStatements, organizationId),
     versions: createCache({
       maxBytes: cacheBytes.lookups,

@@ -75,7 +75,7 @@ it('is a visit from the mailed code to an invoice, a file, and another language'
   await page.locator('tbody a').first().click();
   await page.getByRole('heading', { level: 1, name: /INV-1\d\d/ }).waitFor();
   await page.goto(home);
-  await page.getByText('EN', { exact: true }).click();
+  await page.locator('summary', { hasText: 'Language: EN' }).click();
   await page.getByRole('button', { name: 'Deutsch' }).click();
   await page.getByRole('heading', { level: 1, name: 'Ihr Konto' }).waitFor();
   expect(withoutFailedLoads(visit)).toEqual([]);

@@ -95,7 +95,7 @@ describe('an address', () => {
         ]),
       );
     }
-    expect(texts.size).toBe(1);
+    expect([...texts].slice(1)).toEqual([]);
     expect(await mailsTo()).toEqual(['Orders@aster.example']);
     await openBrowser(org).post('/sign-in', { email: 'info@xn--bcher-kva.example' });
     expect(await mailsTo()).toEqual(['info@bücher.example']);

@@ -159,22 +159,25 @@ export async function findPersonOf(
   entry: VisitorEntry | undefined,
 ): Promise<Person> {
   if (entry?.blocked === true) return unknown;
-  const found = new Set<string>(entry?.customers);
-  let writtenAs: string | undefined;
-  for (const [index, { recordType, customerField, conditions }] of portal.settings.people.entries()) {
-    const people = { name: peopleEndpoint(index), recordType, conditions: toRowConditions(conditions) };
-    for (const text of spellings(address)) {
-      const query = { [`${emailName}_contains`]: text };
-      for (const row of await readAll(ctx, portal, people, query, [emailName, customerName])) {
-        const customer = customerField === 'id' ? row['id'] : row[customerName];
-        const written = listAddresses(row[emailName]).find((one) => one.normalized === address)?.written;
-        if (customer == null || written === undefined) continue;
-        found.add(String(customer));
-        writtenAs ??= written;
-      }
-    }
-  }
-  return { customers: [...found], writtenAs: writtenAs ?? entry?.email ?? '' };
+  const needed = [emailName, customerName];
+  const found = await Promise.all(
+    portal.settings.people.flatMap(({ recordType, customerField, conditions }, index) => {
+      const people = { name: peopleEndpoint(index), recordType, conditions: toRowConditions(conditions) };
+      return spellings(address).map(async (text) => {
+        const rows = await readAll(ctx, portal, people, { [`${emailName}_contains`]: text }, needed);
+        return rows.flatMap((row) => {
+          const customer = customerField === 'id' ? row['id'] : row[customerName];
+          const written = listAddresses(row[emailName]).find((one) => one.normalized === address)?.written;
+          return customer == null || written === undefined ? [] : [{ customer: String(customer), written }];
+        });
+      });
+    }),
+  );
+  const people = found.flat();
+  return {
+    customers: [...new Set([...(entry?.customers ?? []), ...people.map(({ customer }) => customer)])],
+    writtenAs: people[0]?.written ?? entry?.email ?? '',
+  };
 }
 
 /** Rejects with 503 while the ERP doesn't deliver a field on which it depends who is a visitor. */

@@ -12,7 +12,7 @@ import { textReader, wholeText } from '../read/rows.ts';
 import { assertScopeFresh, freshnessOfFields, freshnessWithRelated } from '../read/stale-fields.ts';
 import { readSummary } from '../read/summary.ts';
 import { planSummary } from '../read/summary-plan.ts';
-import { readSummaryBasis } from '../version/available.ts';
+import type { FindSummaryBasis } from '../version/available.ts';
 import type { OutputField, ReadableEndpoint, SummaryBasis } from '../version/compile.ts';
 import {
   assertNotRetired,
@@ -32,7 +32,9 @@ import {
   startFile,
 } from './file-stream.ts';
 
-export type VersionSources = KnownVersions & ExportSources & MaskSources;
+export type VersionSources = KnownVersions &
+  ExportSources &
+  MaskSources & { readonly findSummaryBasis: FindSummaryBasis };
 
 /**
  * `version`: a label that no request names. `query`: the parameters as the caller wrote them; a repeated one has
@@ -115,8 +117,11 @@ async function findEndpoint(
 const toType = (field: OutputField): string => (field.kind === 'value' ? field.column.type : 'lines');
 
 /** A version that declares a summary has fixed it. */
-const findSummaryBasis = async (tenant: TenantCtx, { summary, recordType }: ReadableEndpoint) =>
-  summary ?? readSummaryBasis(tenant, recordType);
+const findBasis = async (
+  { findSummaryBasis }: VersionSources,
+  tenant: TenantCtx,
+  { summary, recordType }: ReadableEndpoint,
+): Promise<SummaryBasis> => summary ?? findSummaryBasis(tenant, recordType);
 
 function toShownField(field: OutputField, endpoint: ReadableEndpoint, basis: SummaryBasis): ShownField {
   const isMasked = endpoint.masked.has(field.name);
@@ -134,12 +139,11 @@ async function list(sources: VersionSources, tenant: TenantCtx, request: Version
   const endpoint = await findEndpoint(sources, tenant, request);
   const plan = planList(endpoint, request.query);
   const { page, pageSize, fields, expansions } = plan;
-  const { records, total, freshness, related } = await readListPage(
-    textReader(sources.getReader(tenant.organizationId)),
-    plan,
-  );
+  const [{ records, total, freshness, related }, basis] = await Promise.all([
+    readListPage(textReader(sources.getReader(tenant.organizationId)), plan),
+    request.isKnown ? undefined : findBasis(sources, tenant, endpoint),
+  ]);
   const { syncedAt, stale } = freshnessWithRelated(freshness, endpoint.fields, expansions, related);
-  const basis = request.isKnown ? undefined : await findSummaryBasis(tenant, endpoint);
   const shown = basis === undefined ? [] : fields.map((field) => toShownField(field, endpoint, basis));
   return { records: `[${wholeText(records)}]`, total, page, pageSize, fields: shown, syncedAt, stale };
 }
@@ -150,7 +154,7 @@ async function summarize(
   request: VersionQuery,
 ): Promise<VersionSummary> {
   const endpoint = await findEndpoint(sources, tenant, request);
-  const summary = summarizeWhole(endpoint, await findSummaryBasis(tenant, endpoint));
+  const summary = summarizeWhole(endpoint, await findBasis(sources, tenant, endpoint));
   const plan = planSummary({ ...endpoint, summary }, request.query);
   const reader = textReader(sources.getReader(tenant.organizationId));
   const { rows, total, freshness } = await readSummary(reader, plan);

@@ -1,5 +1,6 @@
 // Reads which record types and columns a definition can use: everything with data or columns in the warehouse
 // of the organization.
+import { type CacheOptions, createCache } from '../../core/cache.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { chooseWarehouse } from '../../db/former-warehouse.ts';
 import { inTransaction } from '../../db/transaction.ts';
@@ -133,11 +134,10 @@ async function readDescribed(
   return new Map(rows.map((row) => [row.name, toDescribed(row)]));
 }
 
-/** What the ERP says now about the amounts of a record type and the zone of its days. */
-export async function readSummaryBasis(
-  ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
-  recordType: string,
-): Promise<SummaryBasis> {
+type SummaryCtx = Pick<TenantCtx, 'db' | 'organizationId'>;
+export type FindSummaryBasis = (ctx: SummaryCtx, recordType: string) => Promise<SummaryBasis>;
+
+async function readSummaryBasis(ctx: SummaryCtx, recordType: string): Promise<SummaryBasis> {
   const {
     currency,
     amounts,
@@ -145,6 +145,15 @@ export async function readSummaryBasis(
   } = (await readDescribed(ctx, [recordType])).get(recordType) ?? {};
   const money = { ...(currency !== undefined && { currency }), ...(amounts !== undefined && { amounts }) };
   return { money, utcOffsetMinutes };
+}
+
+/** What the ERP says about the amounts of a record type and the zone of its days, for as long as `ttl` says. */
+export function createSummaryBases(
+  options: Pick<CacheOptions<SummaryBasis>, 'maxBytes' | 'ttl'>,
+): FindSummaryBasis {
+  const cache = createCache<SummaryBasis>(options);
+  return (ctx, recordType) =>
+    cache.load(`${ctx.organizationId}/${recordType}`, () => readSummaryBasis(ctx, recordType));
 }
 
 /** As `readAvailableType`, with what the ERP says about the record type. */
