@@ -24,6 +24,8 @@ type AppErrorOptions = {
   status?: 405 | 406 | 408 | 410 | 412 | 413 | 415 | 417 | 431 | 503;
   /** Extra response headers, such as Retry-After. */
   headers?: Readonly<Record<string, string>>;
+  /** When the data that are missing were last complete, RFC 3339: pages for visitors say so. */
+  completeAt?: string | null;
 };
 
 export class AppError extends Error {
@@ -31,6 +33,7 @@ export class AppError extends Error {
   readonly status: number;
   readonly details: readonly ErrorDetail[];
   readonly headers: Readonly<Record<string, string>>;
+  readonly completeAt: string | null;
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, { cause: options.cause });
@@ -44,6 +47,7 @@ export class AppError extends Error {
       message: text,
     }));
     this.headers = options.headers ?? {};
+    this.completeAt = options.completeAt ?? null;
   }
 }
 

@@ -5,7 +5,7 @@ import { safeFileName } from '../core/file-name.ts';
 import { downloadTypes } from '../http/route/route.ts';
 import { recordsEndpoint } from '../platform/index.ts';
 import { chooseLanguage } from './frame.ts';
-import { fileQueryOf, readListRequest } from './pages/list.ts';
+import { fileQueryOf, readListRequest, withinShown } from './pages/list.ts';
 import type { At } from './room.ts';
 import { findMeaning, listShownFields } from './shown-fields.ts';
 import { notFoundHere, type Visit } from './visit.ts';
@@ -31,7 +31,7 @@ export async function sendListFile(at: At, visit: Visit): Promise<void> {
   const headings = await readHeadings(at, visit, recordType);
   const left = new AbortController();
   res.once('close', () => left.abort());
-  const file = await visit.reader.file(
+  const file = await withinShown(visit, request).reader.file(
     recordsEndpoint(recordType),
     { ...fileQueryOf(visit, request), fields: Object.keys(headings).join(',') },
     headings,

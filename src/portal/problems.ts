@@ -16,10 +16,10 @@ const codesByStatus: Readonly<Record<number, Code>> = {
 };
 
 export function toProblemPage(problem: AppError, requestId: string): ProblemPage {
-  const { status, details } = problem;
+  const { status, details, completeAt } = problem;
   const code =
     codesByDetail[details[0]?.code ?? ''] ??
     codesByStatus[status] ??
     (status < 500 ? 'bad_request' : 'failed');
-  return { kind: 'problem', code, completeAt: null, requestId };
+  return { kind: 'problem', code, completeAt, requestId };
 }

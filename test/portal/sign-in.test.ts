@@ -91,7 +91,7 @@ describe('an address', () => {
           status,
           text,
           headers['location'],
-          page.text.replaceAll(/[^<>\s"]*@[^<>\s"]*/g, '@'),
+          page.text.replaceAll(/[^<>\s"]*@[^<>\s"]*|Printed on [^<]*/g, '@'),
         ]),
       );
     }

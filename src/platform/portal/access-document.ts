@@ -92,6 +92,9 @@ function peopleOf(
   });
 }
 
+/** Texts that visitors search besides the number, where they see them: the customer's own reference first. */
+const searchedSources = ['otherrefnum', 'memo', 'title', 'description'];
+
 const filtersByMeaning: Readonly<Partial<Record<Meaning, readonly string[]>>> = {
   number: ['eq'],
   date: ['gte', 'lte'],
@@ -134,6 +137,10 @@ function recordsOf(
     .flatMap(({ name, source }) => (own.some((reference) => reference.source === source) ? [name] : []));
   const of = (wanted: readonly Meaning[]): string[] => wanted.flatMap((meaning) => names.get(meaning) ?? []);
   const [date, amounts] = [names.get('date'), of(['amount', 'amountDue'])];
+  const texts = new Set(columns.filter(({ type }) => type === 'text').map(toSource));
+  const searched = fields
+    .list()
+    .flatMap(({ name, source }) => (searchedSources.includes(source) && texts.has(source) ? [name] : []));
   return endpoint(recordsEndpoint(recordType), recordType, {
     fields: fields.list(),
     filters: [
@@ -149,7 +156,7 @@ function recordsOf(
       aggregates: amounts.map((name) => ({ field: name, functions: ['sum' as const] })),
     }),
     ...(names.has('currency') && { groups: of(['currency']) }),
-    ...(names.has('number') && { search: of(['number']) }),
+    ...(names.has('number') && { search: [...new Set([...of(['number']), ...searched])] }),
   });
 }
 

@@ -67,12 +67,13 @@ export const accessTo = (resources: readonly Selection[], unmasked: boolean): Re
   unmasked,
 });
 
-const peopleUnknown = (): AppError => {
+const peopleUnknown = (completeAt: string | null): AppError => {
   const message = 'The ERP does not say at the moment who may see which records';
   return new AppError('INTERNAL_ERROR', `${message}; try again`, {
     status: 503,
     headers: { 'Retry-After': '60' },
     details: [{ path: '', code: 'people_unknown', message }],
+    completeAt,
   });
 };
 
@@ -84,14 +85,14 @@ export async function readPage(
   query: Readonly<Record<string, string>>,
   needed: readonly string[],
 ) {
-  const { records, total, stale } = await getVersionReader(ctx).list(ctx, {
+  const { records, total, stale, syncedAt } = await getVersionReader(ctx).list(ctx, {
     version: document,
     resource: selection.name,
     reads: accessTo([selection], true),
     isKnown: true,
     query: toQueryParameters(query),
   });
-  if (stale.some(({ name }) => needed.includes(name))) throw peopleUnknown();
+  if (stale.some(({ name }) => needed.includes(name))) throw peopleUnknown(syncedAt);
   return { rows: parseExact(records) as Row[], total };
 }
 

@@ -3,10 +3,10 @@
 import type { Request } from 'express';
 import { parseExact } from '../../core/exact-json.ts';
 import type { Meaning } from '../../core/portal-terms.ts';
-import { recordsEndpoint } from '../../platform/index.ts';
+import { readPortal, recordsEndpoint } from '../../platform/index.ts';
 import { nameType } from '../navigation.ts';
 import { listAddress, readTable } from '../record-table.ts';
-import { findMeaning, findShown, type ShownField, toMoney } from '../shown-fields.ts';
+import { findMeaning, findShown, listShownFields, type ShownField, toMoney } from '../shown-fields.ts';
 import type { Column, ListFilters, ListPage } from '../view-model.ts';
 import { notFoundHere, type Visit } from '../visit.ts';
 
@@ -84,6 +84,22 @@ function selectionOf(visit: Visit, request: ListRequest): Record<string, string>
   };
 }
 
+/** For reads of what the address asks for: a search doesn't look in texts that the visitor doesn't see. */
+export function withinShown(visit: Visit, { recordType, q }: ListRequest): Visit {
+  const { ctx, portal, endpoints, reads } = visit;
+  const name = recordsEndpoint(recordType);
+  const { fields = [], search = [] } = (q === null ? undefined : endpoints.get(name)) ?? {};
+  const seen = new Set([
+    ...listShownFields(visit, recordType).map((field) => field.name),
+    findMeaning(visit, recordType, 'number'),
+  ]);
+  const hidden = search.filter((one) => !seen.has(one));
+  if (hidden.length === 0) return visit;
+  const names = fields.map((field) => field.name).filter((one) => !hidden.includes(one));
+  const layers = reads.layers.map((layer) => ({ ...layer, fields: { ...layer.fields, [name]: names } }));
+  return { ...visit, reader: readPortal(ctx, portal, { ...reads, layers }) };
+}
+
 function orderOf({ sort }: ListRequest): Record<string, string> {
   if (sort === null) return {};
   return { sort: sort.replace(/^-/, ''), order: sort.startsWith('-') ? 'desc' : 'asc' };
@@ -142,8 +158,9 @@ function filtersOf(visit: Visit, request: ListRequest): ListFilters {
 }
 
 /** Rejects as lists of the public interface do. */
-export async function readList(visit: Visit, request: ListRequest): Promise<ListPage> {
+export async function readList(visitor: Visit, request: ListRequest): Promise<ListPage> {
   const { recordType } = request;
+  const visit = withinShown(visitor, request);
   const at = (change: Partial<ListRequest>): string =>
     listAddress(visit, recordType, toParameters({ ...request, page: 1, ...change }));
   const sortOf = ({ meaning, name }: ShownField): Column['sort'] => {

@@ -40,13 +40,14 @@ export const notSynced = (): AppError =>
   unavailable('No sync of this resource has been published yet; try again later', 30);
 
 /** 503 with Retry-After: the ERP doesn't deliver a field that the caller's row scope names. */
-export function scopeFieldStale(): AppError {
+export function scopeFieldStale(completeAt: string | null): AppError {
   const message =
     'The ERP does not deliver a field that your row scope names at the moment, so it is unknown which records are within it';
   return new AppError('INTERNAL_ERROR', message, {
     status: 503,
     headers: { 'Retry-After': '60' },
     details: [{ path: '', code: 'scope_field_stale', message }],
+    completeAt,
   });
 }
 

@@ -51,8 +51,11 @@ export function assertScopeFresh({ scope, scopable }: ReadableEndpoint, freshnes
   // A label can't be scopable.
   const isMissing = (source: string) =>
     missing.some((fields) => Object.hasOwn(fields, source) && fields[source]?.labelOnly !== true);
-  if (named.some(isMissing)) throw scopeFieldStale();
-  return freshness;
+  const lacking = named.filter(isMissing);
+  if (lacking.length === 0) return freshness;
+  const isStale = lacking.every((source) => Object.hasOwn(missing[0] ?? {}, source));
+  const sources = lacking.map((source) => ({ name: source, source }));
+  throw scopeFieldStale(isStale ? freshnessOfSources(freshness, sources).syncedAt : null);
 }
 
 type Expanded = { readonly endpoint: ReadableEndpoint; readonly expansions: readonly Expansion[] };
