@@ -35,7 +35,7 @@ import type { Site } from './sites.ts';
 import type { Page } from './view-model.ts';
 import { findSignedIn, getPortal, notFoundHere, type SignedIn } from './visit.ts';
 
-const cookieOptions = ({ base, isSecure }: Site): CookieOptions => ({
+export const cookieOptions = ({ base, isSecure }: Site): CookieOptions => ({
   ...{ httpOnly: true, sameSite: 'lax', secure: isSecure },
   // The prefix of cookies over https allows no other path.
   path: isSecure ? '/' : `${base}/`,
@@ -200,7 +200,8 @@ export async function signOut(at: At): Promise<void> {
   const viewing = cookiesOf(at, 'viewAs');
   const which = viewing.length > 0 ? 'viewAs' : 'session';
   await inTransaction(ctx, (tx) => deleteHeld(tx, site.organizationId, cookiesOf(at, which)));
-  res.clearCookie(site.cookie[which], cookieOptions(site));
+  if (which === 'viewAs') return res.redirect(303, `${site.base}/`);
+  res.clearCookie(site.cookie.session, cookieOptions(site));
   res.redirect(303, `${site.base}/sign-in`);
 }
 

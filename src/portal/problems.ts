@@ -6,6 +6,7 @@ type Code = ProblemPage['code'];
 const codesByDetail: Readonly<Record<string, Code>> = {
   no_customer: 'no_customer',
   too_many_customers: 'too_many_customers',
+  view_ended: 'view_ended',
   scope_field_stale: 'incomplete',
   people_unknown: 'incomplete',
 };

@@ -1,6 +1,7 @@
 // The pages of one portal, the same on a domain of its own and below /portal/{slug}.
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { AppError } from '../core/errors.ts';
+import { listCookieValues } from '../http/cookies.ts';
 import { getRequestId, logFailure, setErrorHeaders, toAppError } from '../http/errors.ts';
 import { wantsPage } from '../http/pages/error-page.ts';
 import { recordServed } from '../http/served.ts';
@@ -35,6 +36,12 @@ const noCustomer = (): AppError =>
     details: [{ path: '', code: 'no_customer', message: 'Ask the company that runs the portal' }],
   });
 
+/** The frame of the console shows no sign-in. */
+const viewEnded = (): AppError =>
+  new AppError('UNAUTHORIZED', 'The view has ended', {
+    details: [{ path: '', code: 'view_ended', message: 'Open it again from the console' }],
+  });
+
 /** Leads to the sign-in without a session. Throws 403 `no_customer` for a visitor whom the ERP names no longer. */
 const signedIn =
   (work: (at: At, visitor: SignedIn) => Promise<void>) =>
@@ -42,6 +49,10 @@ const signedIn =
     const { ctx, site, req, res, room } = at;
     const visitor = await findSignedIn(ctx, site, req);
     if (visitor === undefined) {
+      if (listCookieValues(req, site.cookie.viewAs).length > 0) {
+        res.clearCookie(site.cookie.viewAs, forms.cookieOptions(site));
+        throw viewEnded();
+      }
       if (req.headers.cookie?.includes(`${site.cookie.session}=`)) await room.failures.countGuess(req);
       res.setHeader('Cache-Control', 'private, no-store');
       const asked = req.method === 'GET' ? `?returnTo=${encodeURIComponent(req.originalUrl)}` : '';

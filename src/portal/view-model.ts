@@ -212,6 +212,7 @@ export type ProblemPage = {
     | 'not_found'
     | 'no_customer'
     | 'too_many_customers'
+    | 'view_ended'
     | 'incomplete'
     | 'unavailable'
     | 'too_many_requests'

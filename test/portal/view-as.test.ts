@@ -52,6 +52,9 @@ it('leaves a session of the member’s own as it is, which no page may frame', a
   await browser.post('/view-as', { code: (await ask({ customer: '1' })).code });
   expect(await shows(browser)).toEqual([true, false]);
   await browser.post('/sign-out', {});
+  const ended = await browser.get('/');
+  expect(ended.text).toContain('The view has ended');
+  expect(ended.headers['content-security-policy']).toContain("frame-ancestors 'self'");
   expect(await shows(browser)).toEqual([false, true]);
 });
 
@@ -61,6 +64,7 @@ it('ends when the member leaves the organization', async () => {
   await browser.post('/view-as', { code: (await ask({ email: 'c1@aster.example' }, admin.api)).code });
   expect(await shows(browser)).toEqual([true, false]);
   await org.admin('memberships').where({ user_id: admin.id }).delete();
+  expect((await browser.get('/')).status).toBe(401);
   expect((await browser.get('/')).status).toBe(303);
 });
 

@@ -16,7 +16,7 @@ export const ProblemView = ({ page }: { page: ProblemPage }) => {
       {completeAt !== null && (
         <p>{view.text('problem.completeAt', { time: view.instant(completeAt, { zone: true }) })}</p>
       )}
-      {code !== 'no_customer' && (
+      {code !== 'no_customer' && code !== 'view_ended' && (
         <p>
           <a class="button primary" href={pageAddress(base, visitor === null ? 'sign-in' : '')}>
             {view.text(visitor === null ? 'problem.signIn' : 'problem.home')}
