@@ -2,6 +2,7 @@
 // a page requests, reports or blocks is recorded.
 import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import axe from 'axe-core';
@@ -15,6 +16,7 @@ import {
   type Page,
 } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
+import { createCertificate } from '../../src/core/certificate.ts';
 import { choosePart } from '../setup/choose-part.ts';
 
 /** A browser of its own in the Chromium that global.ts started. */
@@ -22,13 +24,21 @@ export const connectChromium = (): Promise<Browser> => chromium.connect(inject('
 
 export type Site = { readonly origin: string; close(): Promise<void> };
 
-export async function listen(app: Express): Promise<Site> {
-  const server = createServer(app);
+/** A hostname that the browser finds on this machine. */
+export const portalHost = 'portal.aster-wholesale.example';
+
+/** By TLS at `portalHost` with a certificate that no one knows, or else at a loopback address. */
+export async function listen(app: Express, { atPortalHost = false } = {}): Promise<Site> {
+  const { certificatePem: cert, privateKeyPem: key } = createCertificate({
+    ...{ commonName: portalHost, days: 1, keyType: 'ec-p256' as const, now: new Date() },
+  });
+  const server = atPortalHost ? createTlsServer({ cert, key }, app) : createServer(app);
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
+  const { port } = server.address() as AddressInfo;
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: atPortalHost ? `https://${portalHost}:${port}` : `http://127.0.0.1:${port}`,
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => {

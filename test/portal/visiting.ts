@@ -45,7 +45,7 @@ export function openBrowser(org: Org, { host, app = org.app }: { host?: string; 
 export type VisitorBrowser = ReturnType<typeof openBrowser>;
 
 /** The code of the next mail; empty when none was sent. */
-export async function nextCode(org: Org): Promise<string> {
+export async function nextCode(org: Pick<Org, 'ctx' | 'mails'>): Promise<string> {
   await org.ctx.work.waitUntilIdle('code-mails');
   return /^\d{3} \d{3}$/m.exec(org.mails.delivered.pop()?.mail.text ?? '')?.[0] ?? '';
 }

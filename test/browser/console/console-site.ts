@@ -8,9 +8,11 @@ import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { type InvoiceRow, loadInvoices, publishVersion } from '../../public/fixture.ts';
 import { type Api, createApi } from '../../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../../setup/database.ts';
+import { type DnsServer, startDns } from '../../setup/dns.ts';
 import { type Erp, startErp } from '../../setup/erp.ts';
 import { type SignInSite, startSignInSite } from '../../setup/identity-provider.ts';
 import { makeKey, makeMember, makeOrganization, makeSession } from '../../setup/organization.ts';
+import { type MailServer, startMailServer } from '../../setup/smtp.ts';
 import {
   accessibilityViolations,
   addSession,
@@ -37,6 +39,8 @@ export type ConsoleOptions = {
   readonly erp?: 'started' | 'connected';
   /** Starts the background workers: syncs, publications, mail. */
   readonly background?: boolean;
+  /** Starts a DNS server that the service asks, and a mail server that it sends to. */
+  readonly outside?: boolean;
 };
 
 /** A visit, and how its story ends: see finishStory. */
@@ -52,6 +56,10 @@ export type ConsoleSite = {
   readonly api: Api;
   /** With `erp` only. */
   readonly erp: Erp;
+  /** With `outside` only. */
+  readonly dns: DnsServer;
+  /** With `outside` only. */
+  readonly mails: MailServer;
   /** With `published` only. */
   readonly schemaId: string;
   /** With `usedKey` only. */
@@ -131,8 +139,14 @@ export function useConsole(options?: ConsoleOptions): ConsoleSite {
 export async function startConsole(options: ConsoleOptions = {}): Promise<ConsoleSite> {
   const erp = options.erp === undefined ? undefined : await startErp(undefined, { control: {} });
   const allowedHosts = erp === undefined ? [] : [erp.host];
+  const [dns, mails] = options.outside === true ? [await startDns(), await startMailServer()] : [];
   const database = await testDatabase({
-    settings: { erp: { ...testSettings.erp, allowedHosts }, ...options.settings },
+    settings: {
+      erp: { ...testSettings.erp, allowedHosts },
+      ...(dns !== undefined && { dnsServers: [dns.address] }),
+      ...(mails !== undefined && { mail: { ...testSettings.mail, smtpUrl: mails.url } }),
+      ...options.settings,
+    },
   });
   const email = people[0]?.email ?? '';
   const organization = await makeOrganization(database.ctx, {
@@ -190,6 +204,8 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<Consol
     owner: { id: organization.ownerId, email },
     api,
     erp: erp as Erp,
+    dns: dns as DnsServer,
+    mails: mails as MailServer,
     schemaId,
     keyId,
     arrange: (work) => inTransaction({ db: ctx.db, organizationId: organization.id }, work),
@@ -214,6 +230,8 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<Consol
       await service.stop();
       await database.close();
       await erp?.stop();
+      await dns?.stop();
+      await mails?.close();
     },
   };
 }

@@ -1,16 +1,20 @@
 // The whole first-time story, by keyboard alone and at the service's own rate limit: from a person without an
-// organization to the first request with an API key, copied from the page.
+// organization to the first request with an API key, copied from the page; and from there to a customer who reads an
+// invoice on the company's own domain.
 import type { Locator, Page } from 'playwright-core';
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
+import { nextCode } from '../../portal/visiting.ts';
 import { accountId } from '../../setup/erp.ts';
 import { makePerson } from '../../setup/organization.ts';
-import type { Visit } from '../chromium.ts';
+import { asSuperuser } from '../../setup/superuser.ts';
+import { expectSound, listen, portalHost, type Visit } from '../chromium.ts';
 import { press as pressByKey, type Story, tabTo, type as typeByKey, useConsole } from './console-site.ts';
 
 const perMinute = 60;
 const site = useConsole({
   erp: 'started',
   background: true,
+  outside: true,
   settings: { allowSignup: true, rateLimitPerMinute: perMinute },
 });
 
@@ -199,6 +203,23 @@ async function send(
   };
 }
 
+let founder = '';
+/** Of a customer that owes something. */
+let invoice: { readonly entity: string; readonly tranid: string };
+beforeAll(async () => {
+  founder = (await makePerson(site.service.ctx, 'ada@aster.example')).id;
+  invoice = await asSuperuser(site.erp.database, async (client) => {
+    await client.query("update ledger.customer set email = 'Orders@c' || id || '.example'");
+    const text = `select entity, tranid from ledger.transaction where type = 'CustInvc' and foreignamountunpaid > 0 order by id limit 1`;
+    return (await client.query(text)).rows[0];
+  });
+});
+const visitAsFounder = (): Promise<Story> =>
+  site.visitAs(founder, null, {
+    permissions: ['clipboard-read', 'clipboard-write'],
+    viewport: { width: 1280, height: 800 },
+  });
+
 const overview = async (visit: Story): Promise<void> => {
   await press(visit.page, visit.page.getByRole('link', { name: 'Overview' }));
   await heading(visit.page, 'Overview');
@@ -207,11 +228,7 @@ const overview = async (visit: Story): Promise<void> => {
 it('leads from no organization to the first request of its own API, without a request refused', {
   timeout: 240_000,
 }, async () => {
-  const person = await makePerson(site.service.ctx, 'ada@aster.example');
-  const visit = await site.visitAs(person.id, null, {
-    permissions: ['clipboard-read', 'clipboard-write'],
-    viewport: { width: 1280, height: 800 },
-  });
+  const visit = await visitAsFounder();
   const { page } = visit;
   const answers = recordAnswers(visit);
 
@@ -240,4 +257,53 @@ it('leads from no organization to the first request of its own API, without a re
   process.stdout.write(
     `clicks to the first request: ${toRequest}; requests of the page: ${answers.length}, at most ${busiestMinute(answers)} in a minute\n`,
   );
+});
+
+/** Proves by the DNS that the domain is the company's, and serves the portal there. */
+async function takeDomain({ page }: Story): Promise<void> {
+  await press(page, button(page, 'Add a domain'));
+  await type(page, page.getByLabel('Hostname'), portalHost);
+  await enter(page);
+  await press(page, button(page, 'DNS record'));
+  const [name, value] = [await copy(page, 'Copy name'), await copy(page, 'Copy value')];
+  site.dns.set(name, { txt: [value] });
+  await press(page, button(page, 'Look it up now'));
+  await press(page, button(page, 'Make primary'));
+  await button(page, 'Not primary any more').waitFor();
+}
+
+it('leads on to a customer who reads an invoice on the company’s own domain', {
+  timeout: 240_000,
+}, async () => {
+  const visit = await visitAsFounder();
+  const { page } = visit;
+  await page.goto(`${site.origin}/console/record-types?q=customer`);
+  await press(page, link(page, 'Customer'));
+  await press(page, button(page, 'Create sync'));
+  await page.getByText('Succeeded', { exact: true }).first().waitFor();
+  await page.goto(`${site.origin}/console/portal`);
+  await press(page, link(page, 'Choose whom'));
+  await press(page, button(page, 'Enable the portal'));
+  await page.getByText('The portal is on.').waitFor();
+  await page.goto(`${site.origin}/console/domains`);
+  await takeDomain(visit);
+  await page.goto(`${site.origin}/console/portal`);
+  await page.getByText(`Visitors open https://${portalHost}`).waitFor();
+  await judge(visit, 'portal');
+
+  const portal = await listen(site.service.app, { atPortalHost: true });
+  const { page: own } = await site.visit({ ignoreHTTPSErrors: true });
+  await own.goto(portal.origin);
+  await own.getByLabel('E-mail address').fill(`orders@c${invoice.entity}.example`);
+  await own.getByRole('button', { name: 'Send me a code' }).click();
+  await own.locator('input[name="code"]').fill(await nextCode({ ctx: site.service.ctx, mails: site.mails }));
+  await own.locator('input[name="code"]').press('Enter');
+  await heading(own, 'Your account');
+  await own.getByRole('link', { name: 'Invoices', exact: true }).first().click();
+  await own.getByRole('searchbox').fill(invoice.tranid);
+  await own.keyboard.press('Enter');
+  await own.getByRole('link', { name: invoice.tranid, exact: true }).click();
+  await heading(own, invoice.tranid);
+  await expectSound(own, 'first-portal-record');
+  await portal.close();
 });
