@@ -23,7 +23,6 @@ const labels: Readonly<Record<string, readonly (readonly [source: string, label:
     ['status.name', 'Status'],
     ['foreigntotal', 'Total'],
     ['foreignamountunpaid', 'Open'],
-    ['otherrefnum', 'Your reference'],
     ['lines', 'Lines'],
   ],
   creditMemo: [

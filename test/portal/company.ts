@@ -16,11 +16,13 @@ const columnTypes: Readonly<Record<Type, string>> = {
   lines: 'jsonb',
 };
 
-export type Row = { readonly id: number } & Readonly<Record<string, string | number | boolean | null>>;
+type Stored = string | number | boolean | readonly object[] | null;
+export type Row = { readonly id: number } & Readonly<Record<string, Stored>>;
 
 /** A field of the lines has several entries. */
 const lineFields: RecordColumn['lineFields'] = [
   { name: 'item', type: 'text' },
+  { name: 'amount', type: 'number' },
   { name: 'colors', type: 'text' },
   { name: 'colors.entries', type: 'texts' },
 ];

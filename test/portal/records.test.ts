@@ -13,6 +13,10 @@ let browser: VisitorBrowser;
 const invoices = ['Spring order', 'Autumn order', 'Samples'].map((memo, index) => ({
   ...{ id: 100 + index, tranid: `INV-${100 + index}`, trandate: '2026-01-15', duedate: '2026-02-15', memo },
   ...{ total: 10, unpaid: 5, entity: 1, status: 'open' },
+  lines: [
+    { item: 'Beaker', amount: 0.1 },
+    { item: 'Jug', amount: 1_234.2 },
+  ],
 }));
 
 beforeAll(async () => {
@@ -50,6 +54,14 @@ it('searches the number, and texts as long as the visitor sees them', async () =
   const changed = await owner.api('patch', `/portal/field-mappings/${id}`, { fields: hidden, revision });
   expect(changed.status).toBe(200);
   expect(await find('order')).toEqual([]);
+});
+
+it('adds up the lines of a record to the cent', async () => {
+  const fields = [{ source: 'lines', label: 'Lines' }];
+  const { id } = (await owner.api('get', '/portal/field-mappings')).body.data[0];
+  expect((await owner.api('patch', `/portal/field-mappings/${id}`, { fields })).status).toBe(200);
+  const { text } = await browser.get('/records/invoice/101');
+  expect(text).toMatch(/<tfoot>.*Total.*1,234\.30.*<\/tfoot>/);
 });
 
 it.each([

@@ -1,5 +1,6 @@
 // One record: its fields, its lines, and the records that it refers to or that refer to it. A record of someone else
 // is none.
+import Big from 'big.js';
 import { AppError } from '../../core/errors.ts';
 import { parseExact } from '../../core/exact-json.ts';
 import type { Meaning } from '../../core/portal-terms.ts';
@@ -85,17 +86,33 @@ function toLines(visit: Visit, recordType: string, row: RecordRow): Table | null
   if (lines.length === 0 || columns.length === 0) return null;
   const currency = findMeaning(visit, recordType, 'currency');
   const given = currency === undefined ? null : row[currency];
+  const rows = lines.map((line) => ({
+    href: null,
+    cells: columns.map(({ kind, name }) => toCell(kind, line[name], given)),
+  }));
+  const amounts = columns.findIndex(({ kind }) => kind === 'amount');
+  const isWhole = amounts > 0 && lines.length < maxLines;
   return {
     columns: columns.map(({ kind }) => ({
       label: { line: kind },
       numeric: kind !== 'item' && kind !== 'text',
       sort: null,
     })),
-    rows: lines.map((line) => ({
-      href: null,
-      cells: columns.map(({ kind, name }) => toCell(kind, line[name], given)),
-    })),
+    rows,
+    ...(isWhole && {
+      totals: columns.map((_, at) => (at === amounts ? addUp(rows.map(({ cells }) => cells[at])) : null)),
+    }),
   };
+}
+
+/** Null where one of them is no amount. */
+function addUp(values: readonly (Value | undefined)[]): Value {
+  const given = values.filter((value) => value != null);
+  const amounts = given.filter((value) => value.kind === 'money');
+  const [first] = amounts;
+  if (first === undefined || amounts.length < given.length) return null;
+  const sum = amounts.reduce((total, { amount }) => total.plus(amount), new Big(0));
+  return { ...first, amount: sum.toFixed() };
 }
 
 type Related = RecordPage['related'][number];
