@@ -1,12 +1,9 @@
 // How soon a person sees the console, on the demo's data in a warm service, with an empty and a filled cache of
 // the browser, next to the start page of the same process. CHROMIUM names the browser. Usage: npm run bench --
 // console [visits, default 20]
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { loadavg } from 'node:os';
-import { createInterface } from 'node:readline';
 import { type Browser, type BrowserContext, chromium } from 'playwright-core';
-import { describeComputer, type Line, median, toLine, writeTable } from './table.ts';
+import { startDemo } from './demo-process.ts';
+import { describeComputer, describeLoad, type Line, median, p95, toLine, writeTable } from './table.ts';
 import { withWorkspace } from './workspace.ts';
 
 type Seen = Readonly<Record<'paintMs' | 'headingMs' | 'contentMs' | 'bytes', number>>;
@@ -37,20 +34,6 @@ async function visit(context: BrowserContext, url: string): Promise<Seen> {
   return seen;
 }
 
-/** Resolves once the demo has loaded its data. */
-async function startDemo(folder: string) {
-  const child = spawn(process.execPath, ['scripts/run.mjs', 'demo'], {
-    env: { ...process.env, DATA_DIR: folder, PORT: '0', RATE_LIMIT_PER_MINUTE: '100000' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const lines = createInterface(child.stdout);
-  const url = await new Promise<string>((resolve, reject) => {
-    lines.on('line', (line) => /The console is at (\S+)/.exec(line)?.slice(1).forEach(resolve));
-    lines.on('close', () => reject(new Error('The demo ended before it was ready')));
-  });
-  return { url, stop: () => Promise.all([once(child, 'exit'), child.kill('SIGINT')]) };
-}
-
 async function signIn(browser: Browser, url: string) {
   const page = await browser.newPage();
   await page.goto(url);
@@ -58,9 +41,6 @@ async function signIn(browser: Browser, url: string) {
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   return page.context().storageState();
 }
-
-const p95 = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.95) - 1] ?? Number.NaN;
 
 function createLines(cache: string, seen: readonly Seen[], startPage: readonly Seen[]): Line[] {
   const of = (key: keyof Seen): number[] => seen.map((each) => each[key]);
@@ -97,9 +77,7 @@ await withWorkspace(async (folder) => {
   const demo = await startDemo(folder);
   const browser = await chromium.launch({ executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium' });
   const lines = await measure(browser, demo.url, visits).finally(() => demo.stop());
-  const [load = 0] = loadavg();
-  const shared = load > 1 ? `\nThe machine was shared: the load average was ${load.toFixed(1)}.` : '';
   const heading = `Run of ${new Date().toISOString().slice(0, 10)}, ${visits} visits each, Chromium ${browser.version()}.`;
   await browser.close();
-  return writeTable('console', `${heading}\n${describeComputer()}.${shared}`, lines);
+  return writeTable('console', `${heading}\n${describeComputer()}.${describeLoad()}`, lines);
 });

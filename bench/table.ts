@@ -1,7 +1,7 @@
 // Formats a benchmark's results as a Markdown table with goals and verdicts, and writes it to its place in
 // RESULTS.md.
 import { readFile, writeFile } from 'node:fs/promises';
-import { cpus, totalmem } from 'node:os';
+import { cpus, loadavg, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Pool } from 'pg';
 
@@ -39,6 +39,9 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
+export const p95 = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.ceil(values.length * 0.95) - 1] ?? Number.NaN;
+
 function formatResult({ values, digits, unit }: Line): string {
   if (values.length === 0) return '';
   const shown = (value: number): string => value.toFixed(digits);
@@ -68,6 +71,12 @@ const readSettings = [
 export function describeComputer(): string {
   const flags = process.execArgv.join(' ');
   return `${cpus().length} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GB; Node.js ${process.versions.node}${flags === '' ? '' : ` with ${flags}`}`;
+}
+
+/** A line about other work on the machine; empty without any. */
+export function describeLoad(): string {
+  const [load = 0] = loadavg();
+  return load > 1 ? `\nThe machine was shared: the load average was ${load.toFixed(1)}.` : '';
 }
 
 export async function describeMachine(
