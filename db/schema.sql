@@ -1097,6 +1097,23 @@ create policy own_organization on portal_sidebars for all to public using (organ
 create policy owner_sees_all on portal_sidebars for all to portal_owner using (true);
 grant delete, insert, select, update on portal_sidebars to portal_service;
 
+-- The OpenID Connect provider of the portal. client_secret: encrypted; null for a client without one.
+create table portal_sign_in (
+  organization_id uuid not null,
+  issuer text not null,
+  client_id text not null,
+  client_secret text,
+  label text,
+  updated_at timestamp with time zone default now() not null,
+  constraint portal_sign_in_pkey PRIMARY KEY (organization_id),
+  constraint portal_sign_in_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+alter table portal_sign_in enable row level security;
+alter table portal_sign_in force row level security;
+create policy own_organization on portal_sign_in for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on portal_sign_in for all to portal_owner using (true);
+grant delete, insert, select, update on portal_sign_in to portal_service;
+
 -- Liquid templates for mails and documents.
 create table portal_templates (
   id uuid not null,

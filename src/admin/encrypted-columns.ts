@@ -6,6 +6,7 @@ import { sandboxTokenBinding } from '../gateways/payments/sandbox/sandbox.ts';
 import { tokenSigningKeyBinding } from '../identity/record-token.store.ts';
 import { attachmentBinding, mailBinding } from '../mail/index.ts';
 import { payAccountBinding } from '../platform/pay/provider/accounts.ts';
+import { signInBinding } from '../platform/portal/sign-in.service.ts';
 import { maskSecretBinding } from '../public/version/mask-secret.ts';
 import { secretBinding } from '../sync/index.ts';
 
@@ -43,6 +44,13 @@ export const encryptedColumns: readonly EncryptedColumn[] = [
     batch: 100,
     bindTo: ({ organization_id: organizationId, id }) =>
       payAccountBinding(String(organizationId), String(id)),
+  },
+  {
+    table: 'portal_sign_in',
+    column: 'client_secret',
+    key: ['organization_id'],
+    batch: 100,
+    bindTo: ({ organization_id: id }) => signInBinding(String(id)),
   },
   {
     table: 'mask_secrets',

@@ -115,6 +115,7 @@ const sentences = {
     'portal.update-access': 'changed whom the portal knows and what it shows',
     'portal.cancel-preparation': 'cancelled the preparation of the portal',
     'portal.update-branding': 'changed how the portal looks',
+    'portal.update-sign-in': 'changed how visitors sign in to the portal',
     'portal.view-as': 'saw the portal as a visitor',
     'portal.invite-visitors': 'invited visitors to the portal',
     'portal.create-visitor': 'made an entry of a visitor of the portal{ of }',

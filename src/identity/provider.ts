@@ -1,12 +1,12 @@
-// This service as an OpenID Connect client of the identity provider: authorization code flow with PKCE, state
+// This service as an OpenID Connect client of an identity provider: authorization code flow with PKCE, state
 // and nonce. The provider's metadata is discovered on first use and again after an hour; a failed discovery
 // isn't cached, so that the next attempt repeats it.
 import * as client from 'openid-client';
 import { systemClock } from '../core/clock.ts';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError, unavailable } from '../core/errors.ts';
+import type { GuardedFetch } from '../core/guarded-fetch.ts';
 import { isLoopbackHttp } from '../core/loopback.ts';
-import type { Settings } from '../core/settings.ts';
 
 /**
  * Ties the provider's response to the browser that started the sign-in; secret until the response has been
@@ -47,8 +47,16 @@ export type IdentityProvider = {
   endSessionUrl(): Promise<URL | null>;
 };
 
-type Oidc = NonNullable<Settings['oidc']>;
-type Client = NonNullable<Oidc['client']>;
+/** What this service is registered as at the provider. */
+export type ProviderClient = {
+  readonly issuer: string;
+  readonly id: string;
+  /** Null for a client that proves itself by PKCE alone. */
+  readonly secret: string | null;
+  readonly redirectUri: string;
+  /** For an issuer that a customer entered. */
+  readonly fetch?: GuardedFetch;
+};
 type ProviderCtx = Pick<Ctx, 'settings' | 'clock' | 'log'>;
 
 const timeoutSeconds = 5;
@@ -60,7 +68,7 @@ const retryAfterSeconds = 10;
  * Uses a method that the provider supports; client_secret_basic is the default when its metadata doesn't list
  * any.
  */
-function clientAuthentication({ secret }: Client): client.ClientAuth {
+function clientAuthentication({ secret }: ProviderClient): client.ClientAuth {
   if (secret === null) return client.None();
   return (server, metadata, body, headers) => {
     const known = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
@@ -71,25 +79,43 @@ function clientAuthentication({ secret }: Client): client.ClientAuth {
   };
 }
 
-async function discover(
-  { issuer }: Oidc,
-  registration: Client,
-  skewSeconds: number,
-): Promise<client.Configuration> {
+const maxResponseBytes = 1_048_576;
+
+/** An error of the guarded fetch is one of the network, as those of `fetch` are. */
+const guarded =
+  (send: GuardedFetch): client.CustomFetch =>
+  async (url, { method, headers, body, signal }) => {
+    const request = {
+      ...{ headers, timeoutMs: timeoutSeconds * 1_000, maxBytes: maxResponseBytes },
+      ...(signal !== undefined && { signal }),
+    };
+    const sent = method === 'POST' ? ({ method, body: String(body) } as const) : {};
+    const {
+      status,
+      headers: received,
+      text,
+    } = await send(url, { ...request, ...sent }).catch((cause: unknown) => {
+      throw new TypeError('fetch failed', { cause });
+    });
+    return new Response(text, { status, headers: received });
+  };
+
+async function discover(registration: ProviderClient, skewSeconds: number): Promise<client.Configuration> {
+  const { issuer, id, fetch } = registration;
   const execute = [
     client.enableNonRepudiationChecks,
     ...(isLoopbackHttp(issuer) ? [client.allowInsecureRequests] : []),
   ];
   const found = await client.discovery(
     new URL(issuer),
-    registration.id,
+    id,
     { [client.clockSkew]: skewSeconds },
     clientAuthentication(registration),
-    { execute, timeout: timeoutSeconds },
+    { execute, timeout: timeoutSeconds, ...(fetch && { [client.customFetch]: guarded(fetch) }) },
   );
   // It must be the same text as in access tokens, or one person would become two users.
   if (found.serverMetadata().issuer !== issuer)
-    throw new Error("the issuer in the provider's metadata differs from OIDC_ISSUER");
+    throw new Error("the issuer in the provider's metadata differs from the configured one");
   return found;
 }
 
@@ -156,8 +182,7 @@ type Discovered = {
  */
 function createDiscovery(
   ctx: ProviderCtx,
-  oidc: Oidc,
-  registration: Client,
+  registration: ProviderClient,
 ): () => Promise<client.Configuration> {
   let cached: Discovered | undefined;
   return async () => {
@@ -170,7 +195,7 @@ function createDiscovery(
       Math.abs(cached.skewSeconds - skewSeconds) > maxSkewChangeSeconds
     )
       cached = {
-        found: discover(oidc, registration, skewSeconds),
+        found: discover(registration, skewSeconds),
         untilMs: nowMs + metadataTtlMs,
         skewSeconds,
       };
@@ -221,9 +246,9 @@ async function completeProfile(
  * Creates the client. Rejects with 503 from its methods while the provider is unreachable, and with 400 from
  * `finish`: see `IdentityProvider`.
  */
-export function createIdentityProvider(ctx: ProviderCtx, oidc: Oidc, registration: Client): IdentityProvider {
-  const configuration = createDiscovery(ctx, oidc, registration);
-  const redirectUri = `${ctx.settings.publicUrl}/auth/callback`;
+export function createIdentityProvider(ctx: ProviderCtx, registration: ProviderClient): IdentityProvider {
+  const configuration = createDiscovery(ctx, registration);
+  const { issuer, redirectUri } = registration;
   return {
     async start(prompt) {
       const found = await configuration();
@@ -260,7 +285,7 @@ export function createIdentityProvider(ctx: ProviderCtx, oidc: Oidc, registratio
       if (claims === undefined)
         throw refused('not_confirmed', 'The identity provider did not confirm this sign-in');
       return {
-        issuer: oidc.issuer,
+        issuer,
         subject: claims.sub,
         profile: () => completeProfile(ctx, found, tokens.access_token, claims),
       };

@@ -47,10 +47,15 @@ export const hasSignInPage = ({ oidc, signIn }: Pick<Settings, 'oidc' | 'signIn'
   oidc?.client != null || signIn.byMail;
 
 export const attemptTtlMs = 600_000;
+/** Who signs in: an attempt of one audience counts for no other. */
+const members = 'members';
 const attempts = defineSealed(
   'sign-in',
   attemptTtlMs,
-  z.object({ state: z.string(), nonce: z.string(), verifier: z.string(), returnTo: z.string() }),
+  z.object({
+    ...{ state: z.string(), nonce: z.string(), verifier: z.string(), returnTo: z.string() },
+    audience: z.string().default(members),
+  }),
 );
 
 const invalidReturnTo = (): AppError =>
@@ -72,20 +77,21 @@ export function resolveReturnUrl(returnTo: string, publicUrl: string): string {
   return url.href;
 }
 
-type SignInRequest = { readonly returnTo: string; readonly prompt: Prompt | undefined };
+/** `returnTo`: where the browser goes afterwards; must be safe. */
+type SignInRequest = { readonly returnTo: string; readonly prompt?: Prompt | undefined };
 
 /**
  * Returns the provider's URL to redirect to, and the cookie value that must come back with its response.
- * Rejects with 400 `foreign_address` for a bad `returnTo` and with 503 while the provider is unreachable.
+ * Rejects with 503 while the provider is unreachable.
  */
 export async function startSignIn(
   ctx: Ctx,
   provider: IdentityProvider,
   { returnTo, prompt }: SignInRequest,
+  audience = members,
 ): Promise<{ url: string; cookie: string }> {
-  const target = resolveReturnUrl(returnTo, ctx.settings.publicUrl);
   const { attempt, url } = await provider.start(prompt);
-  return { url: url.href, cookie: attempts.seal(ctx, { ...attempt, returnTo: target }) };
+  return { url: url.href, cookie: attempts.seal(ctx, { ...attempt, returnTo, audience }) };
 }
 
 export const expiredSignIn = (): AppError =>
@@ -269,30 +275,40 @@ export const signInAsDemo = async (
 ): Promise<string> => startSession(ctx, await ensureDemoUser(ctx, person), held, visitor);
 
 export type Finished = { readonly token: string; readonly returnTo: string };
-/** `cookies` and `sessions` are the values of the two cookies. */
-type Callback = {
-  readonly query: URLSearchParams;
-  readonly cookies: readonly string[];
-  readonly sessions: readonly string[];
-};
+/** `cookies` are the values of the cookie of attempts. */
+type Callback = { readonly query: URLSearchParams; readonly cookies: readonly string[] };
 
 /**
- * Handles the provider's callback; see `startSession`. Rejects with 400 when the sign-in has expired, was
- * already used or isn't confirmed, 403 when there is no account, and 503 while the provider is unreachable.
+ * Whom the provider's callback proves, and where the browser goes. Rejects with 400 when the sign-in has expired,
+ * was already used, isn't of this browser and audience or isn't confirmed, and 503 while the provider is unreachable.
+ */
+export async function proveIdentity(
+  ctx: Ctx,
+  provider: IdentityProvider,
+  { query, cookies }: Callback,
+  audience = members,
+): Promise<{ readonly proven: ProvenIdentity; readonly returnTo: string }> {
+  const attempt = cookies
+    .map((cookie) => attempts.open(ctx, cookie))
+    .find((found) => found?.audience === audience && found.state === query.get('state'));
+  if (attempt === undefined) throw expiredSignIn();
+  await assertFirstUse(ctx, attempt.state);
+  return { proven: await provider.finish(attempt, query), returnTo: attempt.returnTo };
+}
+
+/**
+ * Handles the provider's callback; see `startSession`. `sessions` are the values of the browser's cookies. Rejects
+ * as `proveIdentity` does, and with 403 when there is no account.
  */
 export async function finishSignIn(
   ctx: Ctx,
   provider: IdentityProvider,
-  { query, cookies, sessions }: Callback,
+  { sessions, ...callback }: Callback & { readonly sessions: readonly string[] },
   visitor: ClientInfo,
 ): Promise<Finished> {
-  const attempt = cookies
-    .map((cookie) => attempts.open(ctx, cookie))
-    .find((found) => found !== undefined && found.state === query.get('state'));
-  if (attempt === undefined) throw expiredSignIn();
-  await assertFirstUse(ctx, attempt.state);
-  const user = await findOrCreateUser(ctx, await provider.finish(attempt, query));
-  return { token: await startSession(ctx, user, sessions, visitor), returnTo: attempt.returnTo };
+  const { proven, returnTo } = await proveIdentity(ctx, provider, callback);
+  const user = await findOrCreateUser(ctx, proven);
+  return { token: await startSession(ctx, user, sessions, visitor), returnTo };
 }
 
 /** Ends the sessions of these cookies; does nothing when there are none. */

@@ -31,6 +31,7 @@ import { fieldMappingRoutes } from './portal/field-mappings.routes.ts';
 import { portalInvitationRoutes } from './portal/invitations.routes.ts';
 import { pageRoutes } from './portal/pages.routes.ts';
 import { sidebarRoutes } from './portal/sidebar.routes.ts';
+import { signInRoutes } from './portal/sign-in.routes.ts';
 import { templateRoutes } from './portal/templates.routes.ts';
 import { visitorRoutes } from './portal/visitors.routes.ts';
 import { queryRoutes } from './queries/queries.routes.ts';
@@ -54,6 +55,11 @@ export type { Block as PageBlock } from './portal/pages.schemas.ts';
 export { findSharedView, readEndpoints, readPublishedBlocks } from './portal/shown-content.ts';
 export { readViewForVisitor } from './portal/shown-views.ts';
 export type { SidebarItem } from './portal/sidebar.schemas.ts';
+export {
+  callbackPath,
+  findPortalProvider,
+  openClientSecret,
+} from './portal/sign-in.service.ts';
 export { findPortalSite, type PortalSite } from './portal/sites.store.ts';
 export { openViewAs, viewAsSeconds } from './portal/view-as.ts';
 export {
@@ -126,6 +132,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...payRoutes,
   ...accessRoutes,
   ...brandingRoutes,
+  ...signInRoutes,
   ...visitorRoutes,
   ...portalInvitationRoutes,
   ...fieldMappingRoutes,

@@ -17,7 +17,13 @@ import {
 } from '../http/sign-in/browser.ts';
 import { knownBrowserTtlMs } from '../identity/mailed-code.ts';
 import { assertFirstUse, attemptTtlMs } from '../identity/sign-in.ts';
-import { findTypicalAddress, openViewAs, viewAsSeconds } from '../platform/index.ts';
+import {
+  findPortalProvider,
+  findTypicalAddress,
+  openViewAs,
+  type Portal,
+  viewAsSeconds,
+} from '../platform/index.ts';
 import { chooseLanguage, isLanguage, languageCookie } from './frame.ts';
 import { type At, sendPlainPage } from './room.ts';
 import { chooseCustomer, deleteHeld, deleteSessions, insertSession } from './sessions.store.ts';
@@ -40,7 +46,7 @@ export const cookieOptions = ({ base, isSecure }: Site): CookieOptions => ({
   // The prefix of cookies over https allows no other path.
   path: isSecure ? '/' : `${base}/`,
 });
-const cookiesOf = ({ req, site }: At, name: keyof Site['cookie']): readonly string[] =>
+export const cookiesOf = ({ req, site }: At, name: keyof Site['cookie']): readonly string[] =>
   listCookieValues(req, site.cookie[name]);
 const assertOwnForm = ({ req, site }: At): void => assertSameOrigin(req, site.origin);
 
@@ -48,24 +54,35 @@ const assertOwnForm = ({ req, site }: At): void => assertSameOrigin(req, site.or
 const goTo = ({ res, site }: At, returnTo: string): void => res.redirect(303, resolvePage(site, returnTo));
 
 /** Shows what was wrong with the form in the form; other errors are rejected with. */
-async function orShow(at: At, work: () => Promise<void>, show: (problem: AppError) => Page | undefined) {
+async function orShow(
+  at: At,
+  work: () => Promise<void>,
+  show: (problem: AppError) => Page | undefined | Promise<Page | undefined>,
+) {
   try {
     await work();
   } catch (error) {
-    const page = error instanceof AppError && !at.res.headersSent ? show(error) : undefined;
+    const page = error instanceof AppError && !at.res.headersSent ? await show(error) : undefined;
     if (page === undefined) throw error;
     setErrorHeaders(at.res, error as AppError);
     await sendPlainPage(at, page, await getPortal(at.ctx));
   }
 }
 
-const Returning = z.object({ returnTo: z.string().max(2_000).default('/').catch('/') });
+export const Returning = z.object({ returnTo: z.string().max(2_000).default('/').catch('/') });
 const AddressForm = z.object({ email: z.string().max(320).default('') }).extend(Returning.shape);
 const CodeForm = z.object({ code: z.string().max(40).default('') });
+/** Why the visitor comes back from the identity provider. */
+const ProviderProblem = z.enum(['not_signed_in', 'not_verified']);
+export type ProviderProblem = z.output<typeof ProviderProblem>;
+const SignInQuery = z.object({ problem: ProviderProblem.nullable().catch(null) }).extend(Returning.shape);
+
+const findProviderLabel = async ({ ctx }: At): Promise<string | null> =>
+  (await findPortalProvider(ctx))?.label ?? null;
 
 export async function showSignIn(at: At): Promise<void> {
   const portal = await getPortal(at.ctx);
-  const { returnTo } = Returning.parse(at.req.query);
+  const { returnTo, problem } = SignInQuery.parse(at.req.query);
   const isDemo = at.room.isDemo && isFromThisMachine(at.req, at.ctx.settings);
   const demo = isDemo ? await findTypicalAddress(at.ctx, portal) : undefined;
   if ((await findSignedIn(at.ctx, at.site, at.req)) !== undefined) return goTo(at, returnTo);
@@ -75,8 +92,9 @@ export async function showSignIn(at: At): Promise<void> {
       kind: 'sign-in',
       email: '',
       returnTo,
-      problem: null,
+      problem: problem && { code: problem },
       demo: demo === undefined ? null : { email: demo },
+      provider: await findProviderLabel(at),
     },
     portal,
   );
@@ -99,11 +117,22 @@ export async function signIn(at: At): Promise<void> {
         ...{ userAgent: req.headers['user-agent'] ?? null, loadRenderer: room.loadRenderer },
       });
     },
-    (problem) => {
+    async (problem) => {
       const shown = toFormProblem(problem);
-      return shown && { kind: 'sign-in', email: email.slice(0, 254), returnTo, problem: shown, demo: null };
+      if (shown === undefined) return undefined;
+      const typed = { email: email.slice(0, 254), returnTo, problem: shown };
+      return { kind: 'sign-in', ...typed, demo: null, provider: await findProviderLabel(at) };
     },
   );
+}
+
+/** Signs the visitor in, who has proven the address, and ends the sessions that the browser held. */
+export async function setSession(at: At, { settings }: Portal, email: string): Promise<void> {
+  const { ctx, req, res, site } = at;
+  const lifetimeSeconds = settings.signInLifetimeDays * daySeconds;
+  const starting = { email, sessions: cookiesOf(at, 'session'), lifetimeSeconds };
+  const token = await startSession(ctx, site, starting, toClientInfo(req, res));
+  res.cookie(site.cookie.session, token, { ...cookieOptions(site), maxAge: lifetimeSeconds * 1_000 });
 }
 
 /**
@@ -117,10 +146,7 @@ export async function signInAsDemo(at: At): Promise<void> {
   const portal = await getPortal(ctx);
   const email = await findTypicalAddress(ctx, portal);
   if (email === undefined) throw notFoundHere();
-  const lifetimeSeconds = portal.settings.signInLifetimeDays * daySeconds;
-  const starting = { email, sessions: cookiesOf(at, 'session'), lifetimeSeconds };
-  const token = await startSession(ctx, site, starting, toClientInfo(req, res));
-  res.cookie(site.cookie.session, token, { ...cookieOptions(site), maxAge: lifetimeSeconds * 1_000 });
+  await setSession(at, portal, email);
   res.redirect(303, `${site.base}/`);
 }
 

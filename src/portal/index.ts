@@ -9,6 +9,7 @@ import type { DemoPerson } from '../identity/sign-in.ts';
 import type { SendCodeMail } from '../mail/index.ts';
 import { readEndpoints } from '../platform/index.ts';
 import { createHasRecords } from './navigation.ts';
+import { createProviders } from './providers.ts';
 import { createRendererLoader } from './renderer.ts';
 import type { Room } from './room.ts';
 import { createPortalRouter, setSite } from './router.ts';
@@ -34,6 +35,7 @@ function openRoom(ctx: ReadingCtx, { failures, assets, sendMail, demo }: PortalO
     ...{ ctx, failures, sendMail, isDemo: demo !== undefined },
     now: demo?.businessTime ?? (() => ctx.clock.now()),
     sites: createSites(ctx),
+    providers: createProviders(),
     files: {
       stylesheets: ['shared/tokens', 'portal/portal'].map((name) => `${assets.address}/${name}.css`),
       scripts: [`${assets.address}/shared/theme.js`, `${assets.address}/portal/portal.js`],

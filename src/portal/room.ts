@@ -10,6 +10,7 @@ import { type Portal, type PortalCtx, readShownBranding, withoutBranding } from 
 import { everyLanguage, type Files, plainFrame } from './frame.ts';
 import type { HasRecords } from './navigation.ts';
 import { toProblemPage } from './problems.ts';
+import type { Providers } from './providers.ts';
 import { type LoadRenderer, sendPage } from './renderer.ts';
 import type { Site, Sites } from './sites.ts';
 import type { Page } from './view-model.ts';
@@ -19,6 +20,7 @@ import type { VisitSources } from './visit.ts';
 export type Room = VisitSources & {
   readonly ctx: ReadingCtx;
   readonly sites: Sites;
+  readonly providers: Providers;
   readonly failures: FailureLimit;
   /** Whether anyone on this machine may sign in as a visitor. */
   readonly isDemo: boolean;

@@ -6,7 +6,7 @@ import { getRequestId, logFailure, setErrorHeaders, toAppError } from '../http/e
 import { wantsPage } from '../http/pages/error-page.ts';
 import { recordServed } from '../http/served.ts';
 import { methodNotAllowed, readForm } from '../http/sign-in/browser.ts';
-import { nameCustomers, readShownBranding } from '../platform/index.ts';
+import { callbackPath, nameCustomers, readShownBranding } from '../platform/index.ts';
 import { sendBrandColors, sendLogo } from './brand-files.ts';
 import { sendListFile } from './files.ts';
 import * as forms from './forms.ts';
@@ -17,8 +17,10 @@ import { readHome } from './pages/home.ts';
 import { readList, readListRequest } from './pages/list.ts';
 import { readProfile } from './pages/profile.ts';
 import { readRecord } from './pages/record.ts';
+import { finishAtProvider, startAtProvider } from './provider.ts';
 import { sendPage } from './renderer.ts';
 import { type At, type Room, sendProblem } from './room.ts';
+import { noCustomer } from './sign-in.ts';
 import type { Site } from './sites.ts';
 import type { Page } from './view-model.ts';
 import { findSignedIn, notFoundHere, openVisit, type SignedIn, type Visit } from './visit.ts';
@@ -30,11 +32,6 @@ const toAt = (room: Room, req: Request, res: Response): At => {
   const site = res.locals['site'] as Site;
   return { room, site, req, res, ctx: { ...room.ctx, organizationId: site.organizationId } };
 };
-
-const noCustomer = (): AppError =>
-  new AppError('FORBIDDEN', 'No customer has this address', {
-    details: [{ path: '', code: 'no_customer', message: 'Ask the company that runs the portal' }],
-  });
 
 /** The frame of the console shows no sign-in. */
 const viewEnded = (): AppError =>
@@ -113,6 +110,8 @@ const pages: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/views/:id': showing(async (visit, req) => ({ page: await readViewPage(visit, param(req, 'id')) })),
   '/profile': showing(async (visit) => ({ page: await readProfile(visit) })),
   '/sign-in': forms.showSignIn,
+  '/sign-in/provider': startAtProvider,
+  [callbackPath]: finishAtProvider,
   '/code': forms.showCode,
   '/brand/:revision.css': sendBrandColors,
   '/brand/:revision/logo': sendLogo,

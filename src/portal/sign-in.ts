@@ -106,7 +106,7 @@ export function deliverCode(ctx: PortalCtx, delivery: Delivery): void {
   work.catch((error: unknown) => ctx.log.warn({ err: error }, 'a sign-in code could not be mailed'));
 }
 
-const noCustomer = (): AppError =>
+export const noCustomer = (): AppError =>
   new AppError('FORBIDDEN', 'No customer has this address', {
     details: [{ path: '', code: 'no_customer', message: 'Ask the company that runs the portal' }],
   });

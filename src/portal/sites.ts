@@ -18,6 +18,7 @@ export type Site = Pick<PortalSite, 'organizationId' | 'slug' | 'name'> & {
     readonly code: string;
     readonly browser: string;
     readonly viewAs: string;
+    readonly provider: string;
   };
   readonly isSecure: boolean;
 };
@@ -81,4 +82,5 @@ const cookieNames = (origin: string, suffix: string): Site['cookie'] => ({
   code: toCookieName(origin, `portal_visitor_code${suffix}`),
   browser: toCookieName(origin, `portal_visitor_browser${suffix}`),
   viewAs: toCookieName(origin, `portal_view_as${suffix}`),
+  provider: toCookieName(origin, `portal_visitor_sign_in${suffix}`),
 });

@@ -91,7 +91,15 @@ export type Frame = {
 
 /** A problem of a form; `minutes`: when to try again, `tries`: how many are left. */
 export type FormProblem = {
-  readonly code: 'no_address' | 'no_code' | 'wrong_code' | 'too_many' | 'code_used_up' | 'expired';
+  readonly code:
+    | 'no_address'
+    | 'no_code'
+    | 'wrong_code'
+    | 'too_many'
+    | 'code_used_up'
+    | 'expired'
+    | 'not_signed_in'
+    | 'not_verified';
   readonly minutes?: number;
   readonly tries?: number;
 };
@@ -230,6 +238,8 @@ export type SignInPage = {
   readonly problem: FormProblem | null;
   /** The demo signs in with one click. */
   readonly demo: { readonly email: string } | null;
+  /** What the company calls the identity provider at which visitors may sign in; null without one. */
+  readonly provider: string | null;
 };
 /** `email` is null when this browser has asked for no code. */
 export type CodePage = {

@@ -13,6 +13,7 @@ import { enqueueMail, layoutMail, storeAttachment } from '../../src/mail/index.t
 import { sealSecrets } from '../../src/platform/pay/provider/accounts.ts';
 import { ensureMaskSecret, SchemaDocument } from '../../src/public/index.ts';
 import { pluck } from '../setup/api.ts';
+import { openIssuer } from '../setup/issuer.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 import { type Operator, useOperators } from './fixture.ts';
 
@@ -49,6 +50,8 @@ describe('rotate-encryption-key', () => {
     expect((await api('put', '/netsuite/connection', connection)).status).toBe(200);
     for (let slot = 1; slot <= 2; slot += 1)
       expect((await api('post', '/netsuite/connection/certificate')).status).toBe(201);
+    const openIdConnect = { issuer: await openIssuer(), clientId: 'portal', clientSecret: 'cs' };
+    expect((await api('put', '/portal/sign-in', { openIdConnect })).status).toBe(200);
     const id = createId();
     const hashed = { name: 'a', recordType: 'a', fields: [{ name: 'a', source: 'a', mask: 'hash' }] };
     signer = await site.sql(async (tx) => {

@@ -103,6 +103,7 @@ function rowsFor(user_id: string, api_key_id: string, role_id: string): [table: 
     ['portal_field_mappings', { id, record_type: 'x', fields: '[]' }],
     ['portal_sidebars', { items: '[]' }],
     ['portal_branding', { settings: '{}' }],
+    ['portal_sign_in', { issuer: 'x', client_id: 'x' }],
     [
       'portal_sessions',
       { id, token_hash: hash, host: 'x', email: 'x@x.example', ip: 'x', ends_at: '2126-01-01' },

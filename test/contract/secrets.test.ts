@@ -13,6 +13,7 @@ import { secretBinding, startScheduler } from '../../src/sync/index.ts';
 import { type Answer, type Api, base, createApi } from '../setup/api.ts';
 import { testSettings } from '../setup/database.ts';
 import { accountId } from '../setup/erp.ts';
+import { openIssuer } from '../setup/issuer.ts';
 import { makePerson, makeSession } from '../setup/organization.ts';
 import { type StripeServer, startStripe } from '../setup/stripe/server.ts';
 import { until } from '../setup/until.ts';
@@ -28,6 +29,7 @@ const sent = {
   tokenSecret: recognizable('token'),
   newConsumerSecret: recognizable('consumer'),
   newTokenSecret: recognizable('token'),
+  portalSecret: recognizable('portal'),
   refused: recognizable('refused'),
   malformed: recognizable('malformed'),
   misplaced: recognizable('misplaced'),
@@ -211,6 +213,21 @@ describe('secrets', () => {
       .post(to)
       .set({ 'stripe-signature': sent.bearer, 'content-type': 'application/json' });
     expect(note('webhook', await event.send(`{"id":"${sent.malformed}"}`)).status).toBe(400);
+  });
+
+  it('of the provider of the portal are never returned, whether they work or not', async () => {
+    const put = async (change: object) => {
+      const openIdConnect = { issuer: await openIssuer(), clientId: 'portal', ...change };
+      return (await call('put', '/portal/sign-in', { openIdConnect })).status;
+    };
+    const { portalSecret: clientSecret, refused } = sent;
+    const answers = [
+      await put({ clientSecret }),
+      await put({}),
+      await put({ clientSecret: refused, issuer: 'http://127.0.0.1:9' }),
+      await put({ clientSecret: [refused] }),
+    ];
+    expect(answers).toEqual([200, 200, 422, 422]);
   });
 
   it('in the wrong field are not repeated', async () => {

@@ -118,6 +118,7 @@ describe('a name', () => {
 /** The body fields that contain a URL, by operation, and what each is for. */
 const addressFields: Readonly<Record<string, string>> = {
   'putErpConnection.baseUrl': 'called: the account’s own host, or one that the operator allows',
+  'putPortalSignIn.openIdConnect.issuer': 'called: through the guarded fetch',
   'createCheckout.successUrl': 'a payer’s browser is sent there: https on a verified domain',
   'createCheckout.cancelUrl': 'a payer’s browser is sent there: https on a verified domain',
   'putPortalBranding.legalLinks.url': 'a visitor follows it: https, never called by the service',

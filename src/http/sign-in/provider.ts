@@ -2,12 +2,12 @@
 import type { Request, RequestHandler } from 'express';
 import type { Ctx } from '../../core/ctx.ts';
 import type { IdentityProvider, Prompt } from '../../identity/provider.ts';
-import { attemptTtlMs, finishSignIn, startSignIn } from '../../identity/sign-in.ts';
+import { attemptTtlMs, finishSignIn, resolveReturnUrl, startSignIn } from '../../identity/sign-in.ts';
 import { attemptCookieName, attemptCookiePath, listCookieValues, sessionCookies } from '../cookies.ts';
 import type { FailureLimit } from '../failure-limit.ts';
 import { createCookieOptions, setSessionCookie, toClientInfo } from './browser.ts';
 
-const toSearchParams = (req: Request): URLSearchParams => {
+export const toSearchParams = (req: Request): URLSearchParams => {
   const start = req.originalUrl.indexOf('?');
   return new URLSearchParams(start === -1 ? '' : req.originalUrl.slice(start));
 };
@@ -28,7 +28,8 @@ export function createProviderSignIn(
   const attemptCookie = createCookieOptions(publicUrl, attemptCookiePath(publicUrl));
   return {
     async login({ returnTo, prompt }, _req, res) {
-      const { url, cookie } = await startSignIn(ctx, provider, { returnTo, prompt });
+      const target = resolveReturnUrl(returnTo, publicUrl);
+      const { url, cookie } = await startSignIn(ctx, provider, { returnTo: target, prompt });
       res.cookie(attemptName, cookie, { ...attemptCookie, maxAge: attemptTtlMs });
       res.redirect(302, url);
     },

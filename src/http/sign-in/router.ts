@@ -109,7 +109,14 @@ export function createSignInRouter(ctx: Ctx, options: SignInOptions): Router {
   if (demo !== undefined) router.post('/demo', signInDemo(ctx, demo)).all('/demo', methodNotAllowed('POST'));
   if (allowsSignInLinks(ctx.settings)) mountSignInLink(router, ctx, { failures, files });
   if (signIn.byMail) mountMailedCode(router, ctx, { failures, send: sendCodeMail, files });
-  const client = oidc?.client != null ? createIdentityProvider(ctx, oidc, oidc.client) : undefined;
+  const client =
+    oidc?.client != null
+      ? createIdentityProvider(ctx, {
+          ...oidc.client,
+          issuer: oidc.issuer,
+          redirectUri: `${ctx.settings.publicUrl}/auth/callback`,
+        })
+      : undefined;
   const provider = client && createProviderSignIn(ctx, client, failures);
   if (hasSignInPage(ctx.settings))
     router.get('/login', login(ctx, provider, files)).all('/login', methodNotAllowed('GET, HEAD'));

@@ -2,6 +2,7 @@
 // blocked, and its sidebar arranged.
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { openIssuer } from '../../setup/issuer.ts';
 import { asSuperuser } from '../../setup/superuser.ts';
 import { choose, press, type, useConsole } from './console-site.ts';
 import { syncRecordTypes } from './sync-seeds.ts';
@@ -127,6 +128,22 @@ describe('the portal', () => {
       logo: { contentType: 'image/svg+xml' },
     });
     await finish({ name: 'portal-brand-saved', statuses: [422] });
+  });
+
+  it('has an identity provider at which visitors may sign in', async () => {
+    const { page, finish } = await site.open('/portal/access');
+    await page.getByText(/\/portal\/aster-company\/sign-in\/callback$/).waitFor();
+    await press(page, button(page, 'Add a provider'), { max: 200 });
+    await type(page, dialog(page).getByLabel('Issuer'), 'http://127.0.0.1:9');
+    await type(page, dialog(page).getByLabel('Client id'), 'portal');
+    await type(page, dialog(page).getByLabel('Client secret'), 'a secret of the provider');
+    await press(page, dialog(page).getByRole('button', { name: 'Save', exact: true }));
+    await dialog(page).getByText('or names another issuer').waitFor();
+    await finish({ name: 'portal-provider', statuses: [422] });
+    await type(page, dialog(page).getByLabel('Issuer'), await openIssuer());
+    await press(page, dialog(page).getByRole('button', { name: 'Save', exact: true }));
+    await page.getByText('Stored').waitFor();
+    await finish({ name: 'portal-provider-saved', statuses: [422] });
   });
 
   it('shows what an address sees, and nothing to one that is blocked', async () => {

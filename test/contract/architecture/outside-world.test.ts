@@ -60,6 +60,7 @@ describe('the outside fixture', () => {
       'src/platform/netsuite/netsuite.service.ts',
       'src/platform/netsuite/netsuite.service.ts',
       'src/platform/pay/provider/accounts.ts',
+      'src/platform/portal/sign-in.service.ts',
       'src/public/version/mask-secret.ts',
     ]);
   });

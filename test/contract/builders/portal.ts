@@ -1,6 +1,7 @@
 // Portal configuration for the record type of the views' builders.
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
+import { openIssuer } from '../../setup/issuer.ts';
 import { asBuilt, type BuilderGroup, byId, type Fixture, insertRow } from '../builder.ts';
 import { makeView, viewBuilders } from './views.ts';
 
@@ -60,6 +61,10 @@ export const makeTemplate = (fixture: Fixture): Promise<string> =>
     body: 'x',
   });
 const ofTemplate = byId(makeTemplate);
+
+const makeProvider = async () => ({
+  ...{ issuer: await openIssuer(), clientId: 'portal', clientSecret: 'a secret' },
+});
 
 /** A picture of one pixel. */
 const picture =
@@ -140,6 +145,15 @@ export const portalBuilders: BuilderGroup = {
         'body.legalLinks': legalLinks,
         'body.logo': fc.constantFrom(picture, null),
         'body.revision': asBuilt,
+      },
+    },
+    getPortalSignIn: { build: () => ({}) },
+    putPortalSignIn: {
+      build: async () => ({ body: { openIdConnect: await makeProvider() } }),
+      fields: async () => {
+        const provider = await makeProvider();
+        const others = [null, { ...provider, clientSecret: null }, { ...provider, label: 'Acme' }];
+        return { 'body.openIdConnect': fc.constantFrom(provider, ...others) };
       },
     },
     listPortalVisitors: { build: () => ({ query: { q: 'ada' } }) },

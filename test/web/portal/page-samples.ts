@@ -146,14 +146,20 @@ const problemCodes = [
   'bad_request',
   'failed',
 ] as const;
-const formProblems = ['no_address', 'no_code', 'wrong_code', 'too_many', 'code_used_up', 'expired'] as const;
+const formProblems = [
+  ...(['no_address', 'no_code', 'wrong_code', 'too_many', 'code_used_up', 'expired'] as const),
+  ...(['not_signed_in', 'not_verified'] as const),
+];
 
 /** Each kind of page, those of problems with each problem. */
 export const listPages = (text: string): Page[] => [
   ...listAccountPages(text),
   makeConfiguredPage(text),
   ...problemCodes.map((code): Page => ({ kind: 'problem', code, completeAt: text, requestId: text })),
-  { kind: 'sign-in', email: text, returnTo: text, problem: { code: 'no_address' }, demo: { email: text } },
+  {
+    ...{ kind: 'sign-in', email: text, returnTo: text, problem: { code: 'no_address' } },
+    ...{ demo: { email: text }, provider: text },
+  },
   ...formProblems.map(
     (code): Page => ({ kind: 'code', email: text, problem: { code, minutes: 2, tries: 1 } }),
   ),

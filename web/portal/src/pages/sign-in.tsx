@@ -34,7 +34,21 @@ const Demo = ({ email, returnTo }: { email: string; returnTo: string }) => {
   );
 };
 
-export const SignIn = ({ page: { email, returnTo, problem, demo } }: { page: SignInPage }) => {
+/** A link, since the policy of the page lets forms lead nowhere else. */
+const AtProvider = ({ label, returnTo }: { label: string; returnTo: string }) => {
+  const view = useView();
+  const address = pageAddress(view.frame.base, 'sign-in/provider');
+  return (
+    <div class="entry">
+      <a class="button" href={`${address}?returnTo=${encodeURIComponent(returnTo)}`}>
+        {view.text('sign-in.with', { label })}
+      </a>
+    </div>
+  );
+};
+
+export const SignIn = ({ page }: { page: SignInPage }) => {
+  const { email, returnTo, problem, demo, provider } = page;
   const view = useView();
   const { brand, base } = view.frame;
   return (
@@ -58,6 +72,7 @@ export const SignIn = ({ page: { email, returnTo, problem, demo } }: { page: Sig
           {view.text('sign-in.send')}
         </button>
       </form>
+      {provider !== null && <AtProvider label={provider} returnTo={returnTo} />}
       {demo !== null && <Demo email={demo.email} returnTo={returnTo} />}
     </div>
   );

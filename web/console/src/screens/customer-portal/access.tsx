@@ -16,6 +16,7 @@ import '../../styles/customer-portal.css';
 import { SignIn, What, Whom } from './access-parts.tsx';
 import { type Access as AccessData, accessPath, useAccess } from './data.ts';
 import { Preparation } from './preparation.tsx';
+import { ProviderSection } from './provider.tsx';
 import { listPaths, sendSettings, toSettings } from './settings.ts';
 
 /** What is no longer synced, as if saving had been refused for it. */
@@ -127,6 +128,7 @@ export function Access() {
       }
     >
       {may('portal:update') ? <AccessForm access={read.data} /> : <Summary access={read.data} />}
+      <ProviderSection />
     </Page>
   );
 }
