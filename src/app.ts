@@ -53,7 +53,7 @@ import { startWriteBackAlerts } from './platform/pay/write-back/alerts.ts';
 import { startWriteBack } from './platform/pay/write-back/worker.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
 import { readLinkState, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
-import { createPortal, type PortalHandlers } from './portal/index.ts';
+import { createPortal, findSite, type PortalHandlers } from './portal/index.ts';
 import { createReadEngine, publicHandler, startUsageCounter, type UsageCounter } from './public/index.ts';
 import { pruneTombstones, type Scheduler, startCertificateWatch, startScheduler } from './sync/index.ts';
 
@@ -161,6 +161,7 @@ function mountPublic(
       sessionCookies: (req) => sessionCookies(req, ctx.settings.publicUrl),
       listPendingHeaders: pendingHeaders,
       applyHeaders: applyPendingHeaders,
+      findDomain: findSite,
       usage,
       onServed: recordServed,
     }),

@@ -16,6 +16,8 @@ import { createPortalRouter, setSite } from './router.ts';
 import { createSites } from './sites.ts';
 import { type Endpoints, notFoundHere } from './visit.ts';
 
+export { findSite } from './router.ts';
+
 type PortalOptions = {
   readonly failures: FailureLimit;
   readonly assets: PageAssets;
@@ -53,9 +55,15 @@ function openRoom(ctx: ReadingCtx, { failures, assets, sendMail, demo }: PortalO
 
 /** The files that pages of a portal load. */
 const ownAssets = /^\/assets\/[0-9a-f]{16}\/(?:shared|portal)\//;
+/** With the public interface also those of its reference pages. */
+const referenceAssets = /^\/assets\/[0-9a-f]{16}\/reference\//;
+const publicInterface = /^\/api\/public(?:\/|$)/;
 
 export type PortalHandlers = {
-  /** First of all: answers every request for another host than the service's own. */
+  /**
+   * First of all: answers every request for another host than the service's own, but for those for the public
+   * interface on a domain that serves it.
+   */
   readonly byHost: RequestHandler;
   /** Mount it at /portal/:slug. */
   readonly bySlug: RequestHandler;
@@ -69,9 +77,13 @@ export function createPortal(ctx: ReadingCtx, options: PortalOptions): PortalHan
     byHost: async (req, res, next) => {
       const site = await room.sites.ofHost(req);
       if (site === 'own') return next();
+      if (site?.publicApi === true && publicInterface.test(req.path)) {
+        setSite(res, site);
+        return next();
+      }
       applyPendingHeaders(res);
       if (site === undefined) throw notFoundHere();
-      if (ownAssets.test(req.path)) {
+      if (ownAssets.test(req.path) || (site.publicApi && referenceAssets.test(req.path))) {
         req.url = req.url.slice('/assets'.length);
         return options.assets.handler(req, res, () => next(notFoundHere()));
       }

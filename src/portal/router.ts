@@ -28,6 +28,8 @@ import { findSignedIn, notFoundHere, openVisit, type SignedIn, type Visit } from
 export const setSite = (res: Response, site: Site): void => {
   res.locals['site'] = site;
 };
+/** Of a request at a portal. */
+export const findSite = (res: Response): Site | undefined => res.locals['site'] as Site | undefined;
 const toAt = (room: Room, req: Request, res: Response): At => {
   const site = res.locals['site'] as Site;
   return { room, site, req, res, ctx: { ...room.ctx, organizationId: site.organizationId } };

@@ -4,7 +4,7 @@ import type { Request } from 'express';
 import { type Cache, createCache } from '../core/cache.ts';
 import type { Ctx } from '../core/ctx.ts';
 import { toCookieName } from '../http/cookies.ts';
-import { findPortalSite, isClaimable, type PortalSite } from '../platform/index.ts';
+import { findPortal, findPortalSite, isClaimable, type PortalSite } from '../platform/index.ts';
 
 export type Site = Pick<PortalSite, 'organizationId' | 'slug' | 'name'> & {
   /** Of its pages, for links in mails and the check of forms. */
@@ -21,12 +21,14 @@ export type Site = Pick<PortalSite, 'organizationId' | 'slug' | 'name'> & {
     readonly provider: string;
   };
   readonly isSecure: boolean;
+  /** Whether the public interface is there too. */
+  readonly publicApi: boolean;
 };
 
 /** A domain that was deleted or a portal that was switched off is served that much longer at most. */
 const knownForMs = 5_000;
 const maxBytes = 4_194_304;
-type Known = PortalSite | 'none';
+type Known = (PortalSite & Pick<Site, 'publicApi'>) | 'none';
 
 export type Sites = {
   /** `own`: the request is for the service itself; undefined: nothing is at its host. */
@@ -39,7 +41,13 @@ export function createSites(ctx: Ctx): Sites {
   const own = new URL(ctx.settings.publicUrl);
   const known: Cache<Known> = createCache({ maxBytes, ttl: { clock: ctx.clock, ms: knownForMs } });
   const find = async (by: Parameters<typeof findPortalSite>[1], key: string): Promise<Known> =>
-    known.findFresh(key) ?? known.load(key, async () => (await findPortalSite(ctx, by)) ?? 'none');
+    known.findFresh(key) ??
+    known.load(key, async () => {
+      const site = await findPortalSite(ctx, by);
+      if (site === undefined) return 'none';
+      const portal = await findPortal({ ...ctx, organizationId: site.organizationId });
+      return { ...site, publicApi: portal?.settings.publicApi === true };
+    });
 
   return {
     async ofHost(req) {
@@ -59,9 +67,9 @@ export function createSites(ctx: Ctx): Sites {
 
 const names = ({ organizationId, slug, name }: PortalSite) => ({ organizationId, slug, name });
 
-const onDomain = (site: PortalSite, { origin, hostname }: URL): Site => ({
+const onDomain = (site: Exclude<Known, 'none'>, { origin, hostname }: URL): Site => ({
   ...names(site),
-  ...{ origin, host: hostname, base: '', isSecure: true },
+  ...{ origin, host: hostname, base: '', isSecure: true, publicApi: site.publicApi },
   cookie: cookieNames(origin, ''),
 });
 
@@ -72,6 +80,7 @@ const belowOwnHost = (site: PortalSite, own: URL): Site => ({
     host: own.host,
     base: `/portal/${site.slug}`,
     isSecure: own.protocol === 'https:',
+    publicApi: false,
   },
   cookie: cookieNames(own.origin, `_${site.organizationId}`),
 });

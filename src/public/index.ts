@@ -5,6 +5,7 @@ import type { ReadingCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { ServedRoute } from '../core/served-route.ts';
 import { allowedMethods, allowOrigin } from './http/cross-origin.ts';
+import type { OwnDomain } from './http/exchange.ts';
 import { serveRequest } from './serve/serve.ts';
 import { createPublicService } from './serve/service.ts';
 import type { ApiCall, UsageCounter } from './serve/usage.ts';
@@ -89,6 +90,8 @@ export type PublicOptions = {
   readonly listPendingHeaders: (res: Response) => string[];
   /** Applies the collected headers to the response, for handlers that set their own headers. */
   readonly applyHeaders: (res: Response) => void;
+  /** The domain of an organization at which the request arrived; undefined at the address of the service. */
+  readonly findDomain?: (res: Response) => OwnDomain | undefined;
   readonly usage: UsageCounter;
   readonly onServed: (res: Response, served: ServedRoute) => void;
 };
@@ -102,7 +105,15 @@ const preview = /^\/openapi\/[^/]+\/preview\/?$/;
  */
 export function publicHandler(
   ctx: ReadingCtx,
-  { referencePage, sessionCookies, listPendingHeaders, applyHeaders, usage, onServed }: PublicOptions,
+  {
+    referencePage,
+    sessionCookies,
+    listPendingHeaders,
+    applyHeaders,
+    findDomain,
+    usage,
+    onServed,
+  }: PublicOptions,
 ): RequestHandler {
   const service = createPublicService(ctx);
   return (req, res, next) => {
@@ -115,6 +126,7 @@ export function publicHandler(
     }
     let target = { version: '', resource: '' };
     let caller: Pick<ApiCall, 'apiKeyId' | 'subject'> | undefined;
+    const domain = findDomain?.(res);
     const slot = service.concurrency.acquire();
     if (slot instanceof Promise) return slot;
     res.once('close', () => {
@@ -127,7 +139,9 @@ export function publicHandler(
       res,
       headers,
       baseUrl: req.baseUrl,
-      sessions: () => sessionCookies(req),
+      domain,
+      // Members sign in at the address of the service alone.
+      sessions: () => (domain === undefined ? sessionCookies(req) : []),
       admitCaller: ({ id, organization, tokenSubject }) => {
         res.locals['logged'] = {
           organizationId: organization.id,

@@ -91,6 +91,7 @@ export async function proposeSettings(ctx: TenantCtx, available: Available): Pro
     people,
     records,
     includeChildren: false,
+    publicApi: false,
     signInLifetimeDays: 14,
     languages: [...languages],
     defaultLanguage: 'en',

@@ -54,6 +54,10 @@ export const PortalAccessInput = z.strictObject({
     .boolean()
     .default(false)
     .describe('Whether visitors also see the records of customers below theirs, at most 100'),
+  publicApi: z
+    .boolean()
+    .default(false)
+    .describe('Whether the primary domain serves `/api/public` too, to keys of this organization'),
   signInLifetimeDays: z.int().min(1).max(90).default(14),
   languages: z
     .array(z.enum(languages))

@@ -109,6 +109,7 @@ async function save(
     const changes = {
       revision,
       enabled: settings.enabled,
+      publicApi: settings.publicApi,
       people: settings.people.map(({ recordType }) => recordType),
       records: settings.records.map(({ recordType }) => recordType),
     };

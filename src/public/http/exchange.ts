@@ -29,9 +29,14 @@ import {
   writeBody,
 } from './response.ts';
 
+/** At the domain of an organization only its own keys and tokens are accepted. */
+export type OwnDomain = { readonly organizationId: string; readonly origin: string };
+
 /** A request in progress, with callbacks that admit the caller and report what was served. */
 export type PublicExchange = PendingResponse & {
   readonly baseUrl: string;
+  /** Undefined at the address of the service. */
+  readonly domain: OwnDomain | undefined;
   /** Values of the session cookie; it grants access to descriptions, never to records. */
   sessions(): readonly string[];
   /**

@@ -106,12 +106,16 @@ export function describeVersion(described: Described): string {
 const publicBase = '/api/public';
 
 /** The address of the service first, if it is known: generated clients take the first one. */
-const listServers = ({ serverUrl = null }: Described): oas31.ServerObject[] => [
+const listServers = ({ serverUrl = null }: Pick<Described, 'serverUrl'>): oas31.ServerObject[] => [
   ...(serverUrl === null
     ? []
     : [{ url: `${serverUrl}${publicBase}`, description: 'The address of the service' }]),
   { url: publicBase, description: 'This service' },
 ];
+
+/** The description as it is served at another address than that of the service. */
+export const describeAt = (text: string, serverUrl: string): string =>
+  JSON.stringify({ ...JSON.parse(text), servers: listServers({ serverUrl }) }, undefined, 2);
 
 const sharedParameters: Readonly<Record<string, oas31.ParameterObject>> = {
   page: {

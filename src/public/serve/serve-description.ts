@@ -12,7 +12,7 @@ import { negotiateMediaType, type PublicExchange } from '../http/exchange.ts';
 import { addCacheHeaders, addDeprecation, sendJsonText, textBody } from '../http/response.ts';
 import { unauthenticated } from '../load/admission.ts';
 import { type CollectionForm, collectionForms, toCollection } from '../openapi/collections.ts';
-import { describeVersion } from '../openapi/describe-version.ts';
+import { describeAt, describeVersion } from '../openapi/describe-version.ts';
 import { restrictDescription } from '../openapi/restrict-description.ts';
 import { parameterError, parameterProblem, parseQuery } from '../read/request.ts';
 import { readAvailable } from '../version/available.ts';
@@ -108,9 +108,11 @@ async function send(
   { organizationId, settings }: TenantCtx,
   { form, version, text, identity }: Served,
 ): Promise<void> {
-  const own = [organizationId, ...identity];
-  if (form === null) return sendJsonText(exchange, own, textBody(text));
-  const baseUrl = `${settings.publicUrl}/api/public`;
+  const { domain } = exchange;
+  const own = [organizationId, ...identity, ...(domain === undefined ? [] : [domain.origin])];
+  const named = domain === undefined ? text : describeAt(text, domain.origin);
+  if (form === null) return sendJsonText(exchange, own, textBody(named));
+  const baseUrl = `${domain?.origin ?? settings.publicUrl}/api/public`;
   exchange.headers.push('Content-Disposition', `attachment; filename="${version}.${fileEndings[form]}"`);
   const type = form === 'http' ? 'text/plain; charset=utf-8' : undefined;
   await sendJsonText(

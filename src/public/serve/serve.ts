@@ -4,6 +4,7 @@
 import { toQueryText } from '../../core/query-text.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import type { ServedRoute } from '../../core/served-route.ts';
+import { unauthorized } from '../../identity/principal.ts';
 import { serveChanges } from '../changes/change-feed.ts';
 import { type ExportForm, exportTypes, serveExport } from '../export/serve-export.ts';
 import {
@@ -81,6 +82,8 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
   if (sessions.length > 0) return serveDescriptionToMember(service, exchange, sessions, target.version);
   const found = service.authenticate(req.headers);
   const key = found instanceof Promise ? await found : found;
+  const { domain } = exchange;
+  if (domain !== undefined && domain.organizationId !== key.organization.id) throw unauthorized();
   const refused = exchange.admitCaller(key);
   if (refused !== undefined) await refused;
   const organizationId = key.organization.id;

@@ -89,6 +89,12 @@ export function What({ settings, error, onChange }: PartProps) {
             set([...records, { recordType, customerField: '', role: 'other', fields: {}, conditions: [] }])
           }
         />
+        <Check
+          label="Your domain also serves the public interface"
+          hint="At /api/public, to API keys of your organization; nothing of it is shown to visitors."
+          checked={settings.publicApi}
+          onChange={(publicApi) => onChange({ ...settings, publicApi })}
+        />
       </div>
     </Section>
   );

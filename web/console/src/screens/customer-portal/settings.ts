@@ -5,13 +5,20 @@ import { meanings } from './entries.tsx';
 
 export type Settings = Pick<
   Access,
-  'people' | 'records' | 'includeChildren' | 'signInLifetimeDays' | 'languages' | 'defaultLanguage'
+  | 'people'
+  | 'records'
+  | 'includeChildren'
+  | 'publicApi'
+  | 'signInLifetimeDays'
+  | 'languages'
+  | 'defaultLanguage'
 >;
 
 export const toSettings = ({
   people,
   records,
   includeChildren,
+  publicApi,
   signInLifetimeDays,
   languages,
   defaultLanguage,
@@ -19,6 +26,7 @@ export const toSettings = ({
   people,
   records,
   includeChildren,
+  publicApi,
   signInLifetimeDays,
   languages,
   defaultLanguage,
