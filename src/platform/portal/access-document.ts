@@ -117,7 +117,7 @@ export function listReferences({ records }: PortalSettings, available: Available
 }
 
 function recordsOf(
-  { recordType, customerField, fields: named, conditions }: Records,
+  { recordType, customerField, fields: given, conditions }: Records,
   available: Available,
   references: readonly Reference[],
 ): EndpointDefinition {
@@ -125,24 +125,35 @@ function recordsOf(
   if (customerField !== 'id') fields.add(customerName, customerField, { scopable: true });
   const names = new Map<Meaning, string>();
   for (const meaning of meanings) {
-    const source = named[meaning];
+    const source = given[meaning];
     if (source !== undefined) names.set(meaning, fields.add(meaning, source));
   }
   addConditions(fields, conditions);
   const columns = listColumns(available, recordType);
   for (const [index, column] of columns.entries()) addColumn(fields, `field${index + 1}`, column);
+  const named = (sources: readonly string[]): string[] =>
+    fields.list().flatMap(({ name, source }) => (sources.includes(source) ? [name] : []));
   const own = references.filter((reference) => reference.recordType === recordType);
-  const referring = fields
-    .list()
-    .flatMap(({ name, source }) => (own.some((reference) => reference.source === source) ? [name] : []));
-  const of = (wanted: readonly Meaning[]): string[] => wanted.flatMap((meaning) => names.get(meaning) ?? []);
-  const [date, amounts] = [names.get('date'), of(['amount', 'amountDue'])];
-  const texts = new Set(columns.filter(({ type }) => type === 'text').map(toSource));
-  const searched = fields
-    .list()
-    .flatMap(({ name, source }) => (searchedSources.includes(source) && texts.has(source) ? [name] : []));
+  const texts = columns.filter(({ type }) => type === 'text').map(toSource);
   return endpoint(recordsEndpoint(recordType), recordType, {
     fields: fields.list(),
+    ...listQueries(
+      names,
+      named(own.map(({ source }) => source)),
+      named(searchedSources.filter((source) => texts.includes(source))),
+    ),
+  });
+}
+
+/** How the records are filtered, sorted, added up and searched. `referring`, `searched`: names of fields. */
+function listQueries(
+  names: ReadonlyMap<Meaning, string>,
+  referring: readonly string[],
+  searched: readonly string[],
+): Partial<EndpointDefinition> {
+  const of = (wanted: readonly Meaning[]): string[] => wanted.flatMap((meaning) => names.get(meaning) ?? []);
+  const [date, amounts] = [names.get('date'), of(['amount', 'amountDue'])];
+  return {
     filters: [
       ...Object.entries(filtersByMeaning).flatMap(([meaning, operators]) => {
         const name = names.get(meaning as Meaning);
@@ -157,7 +168,7 @@ function recordsOf(
     }),
     ...(names.has('currency') && { groups: of(['currency']) }),
     ...(names.has('number') && { search: [...new Set([...of(['number']), ...searched])] }),
-  });
+  };
 }
 
 function addColumn(fields: ReturnType<typeof createFields>, name: string, column: Column): void {
