@@ -12,7 +12,7 @@ export type Label =
   | { readonly line: 'item' | 'text' | 'quantity' | 'rate' | 'amount' }
   | { readonly own: 'home' | 'profile' };
 
-/** Exact digits as text: never a JavaScript number. `currency`: as the ERP names it, mostly by ISO 4217; null where it is not known. */
+/** Exact digits as text: never a JavaScript number. `currency`: as the ERP names it, by ISO 4217 where it does so; null where it is not known. */
 export type Money = { readonly amount: string; readonly currency: string | null };
 
 export type DateStyle = 'iso' | 'short' | 'medium' | 'long';
