@@ -24,7 +24,7 @@ import {
 } from '../platform/index.ts';
 import { toBrand } from './brand.ts';
 import type { LoadRenderer } from './renderer.ts';
-import { deleteHeld, insertSession } from './sessions.store.ts';
+import { deleteHeld, insertSession, recordActivity } from './sessions.store.ts';
 import type { Site } from './sites.ts';
 import type { FormProblem, Language } from './view-model.ts';
 import { getPortal } from './visit.ts';
@@ -161,6 +161,7 @@ export const startSession = (
   inTransaction(ctx, async (tx) => {
     await deleteHeld(tx, site.organizationId, sessions);
     const previous = await recordVisitorSignIn(tx, site.organizationId, email);
+    await recordActivity(tx, site.organizationId, email);
     const { id, token } = await insertSession(tx, site, {
       ...{ email, customer: null, viewer_id: null, previous_visit_at: previous },
       ...{ ip: client.ip, userAgent: client.userAgent, lifetimeSeconds },

@@ -26,7 +26,10 @@ export const WhoAmI = z
       .object({
         monthlyActiveUsers: z
           .int()
-          .describe('Distinct people with a session or token request in the current UTC month'),
+          .describe(
+            'Members with a session or token request, and visitors of the portal, in the current UTC month. Who is both by one address counts once',
+          ),
+        monthlyActiveVisitors: z.int().describe('The visitors of the portal among them'),
         storage: z
           .object({ bytes: z.int(), records: z.int() })
           .describe("Size of the organization's warehouse"),

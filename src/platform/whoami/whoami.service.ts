@@ -32,7 +32,7 @@ function describeUser({ user, isRestrictedKey }: Principal) {
 }
 
 async function readUsageMetrics(ctx: TenantCtx) {
-  const { storage, activeUsers, activeKeys, credits } = await readMetrics(ctx);
+  const { storage, activeUsers, activeVisitors, activeKeys, credits } = await readMetrics(ctx);
   const granted = ctx.settings.agentCreditsPerMonth;
   const { used, reserved, resetsAt } = credits;
   const agentCredits = {
@@ -41,7 +41,10 @@ async function readUsageMetrics(ctx: TenantCtx) {
     remaining: Math.max(0, granted - used - reserved),
     resetsAt: instant(resetsAt),
   };
-  return { monthlyActiveUsers: activeUsers, storage, activeApiKeys: activeKeys, agentCredits };
+  return {
+    ...{ monthlyActiveUsers: activeUsers, monthlyActiveVisitors: activeVisitors },
+    ...{ storage, activeApiKeys: activeKeys, agentCredits },
+  };
 }
 
 /** A key reads masked fields as they are by its scopes alone, whatever its creator may do. */

@@ -39,7 +39,8 @@ describe('GET /whoami', () => {
       credential: { kind: 'api-key', id: key.id },
       scopes: { versions: [], resources: [], rows: null, fields: null, unmasked: false },
       metrics: {
-        ...{ monthlyActiveUsers: 0, activeApiKeys: 1, storage: { bytes: expect.any(Number), records: 0 } },
+        ...{ monthlyActiveUsers: 0, monthlyActiveVisitors: 0, activeApiKeys: 1 },
+        storage: { bytes: expect.any(Number), records: 0 },
         agentCredits: {
           ...{ granted: 1_000, used: 0, remaining: 1_000 },
           resetsAt: expect.stringMatching(/^\d{4}-\d\d-01T00:00:00Z$/),
@@ -114,6 +115,34 @@ describe('GET /whoami', () => {
     expect(metrics.storage.bytes).toBeGreaterThan(500_000);
     const theirs = await readMetrics(await keyApi(other.id));
     expect(theirs).toMatchObject({ monthlyActiveUsers: 0, activeApiKeys: 2, storage: { records: 0 } });
+  });
+
+  it('counts visitors of the portal too, and once who is also a member', async () => {
+    const { id, ownerId } = await makeOrganization(database.ctx, { ownerEmail: 'Both@Example.test' });
+    const other = await makeOrganization(database.ctx);
+    const visit = (organizationId: string, emails: string[]) =>
+      inOrganization(organizationId, (tx) =>
+        tx.raw(
+          `insert into portal_activity (organization_id, email, month)
+           select ?, e, date_trunc('month', now() at time zone 'UTC')::date - m * interval '1 month' from unnest(?::text[]) e, generate_series(-1, 1) m`,
+          [organizationId, emails],
+        ),
+      );
+    await visit(id, ['both@example.test', 'ada@customer.example']);
+    await visit(other.id, ['grace@customer.example']);
+    const api = await keyApi(id);
+    expect(await readMetrics(api)).toMatchObject({ monthlyActiveUsers: 2, monthlyActiveVisitors: 2 });
+    await inOrganization(id, (tx) =>
+      tx.raw(
+        `insert into user_activity (organization_id, user_id, month)
+         select ?, ?, date_trunc('month', now() at time zone 'UTC')::date - m * interval '1 month' from generate_series(-1, 1) m`,
+        [id, ownerId],
+      ),
+    );
+    expect(await readMetrics(api)).toMatchObject({ monthlyActiveUsers: 2, monthlyActiveVisitors: 2 });
+    expect(await readMetrics(await keyApi(other.id))).toMatchObject({
+      ...{ monthlyActiveUsers: 1, monthlyActiveVisitors: 1 },
+    });
   });
 
   it('counts each person with a session or token request this month once, and no keys', async () => {
