@@ -1076,6 +1076,7 @@ create table portal_sessions (
   constraint portal_sessions_viewer_id_fkey FOREIGN KEY (viewer_id) REFERENCES users(id) ON DELETE CASCADE
 );
 CREATE INDEX portal_sessions_by_email ON portal_sessions USING btree (organization_id, email);
+CREATE INDEX portal_sessions_by_use ON portal_sessions USING btree (last_seen_at);
 alter table portal_sessions enable row level security;
 alter table portal_sessions force row level security;
 create policy own_organization on portal_sessions for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
@@ -1137,6 +1138,26 @@ alter table portal_templates force row level security;
 create policy own_organization on portal_templates for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
 create policy owner_sees_all on portal_templates for all to portal_owner using (true);
 grant delete, insert, select, update on portal_templates to portal_service;
+
+-- Requests of visitors, by day (UTC) and the record type that they read. record_type: empty for sign-ins. email: empty for a sign-in without success, since it is not known whose it was.
+create table portal_usage (
+  organization_id uuid not null,
+  email text not null,
+  day date not null,
+  record_type text not null,
+  succeeded bigint default 0 not null,
+  refused bigint default 0 not null,
+  failed bigint default 0 not null,
+  constraint portal_usage_pkey PRIMARY KEY (organization_id, email, day, record_type),
+  constraint portal_usage_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX portal_usage_day_idx ON portal_usage USING btree (day);
+CREATE INDEX portal_usage_organization_id_day_idx ON portal_usage USING btree (organization_id, day);
+alter table portal_usage enable row level security;
+alter table portal_usage force row level security;
+create policy own_organization on portal_usage for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on portal_usage for all to portal_owner using (true);
+grant delete, insert, select, update on portal_usage to portal_service;
 
 -- What the ERP does not know of visitors of the portal. customers: ids of customers by hand, besides those that the ERP names.
 create table portal_visitors (
@@ -1844,6 +1865,7 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 -- ===== Functions: their definitions are in db/functions, one file each =====
 
 -- add_api_key_usage(counted jsonb) returns void  [security definer]
+-- add_portal_usage(counted jsonb) returns void  [security definer]
 -- all_organizations() returns uuid  [security definer]
 -- claim_agent_checks(most integer, lease interval) returns record  [security definer]
 -- claim_due_domains(most integer, lease interval) returns record  [security definer]

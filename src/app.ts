@@ -62,7 +62,7 @@ export type AppOptions = {
   readonly streams?: StreamOptions;
   /** What all reads of the process share; by default an engine of its own. */
   readonly reads?: ReadEngine;
-  /** Counts calls of the public interface. The caller that passes it must stop it. */
+  /** Counts calls of the public interface, and visitors of the portal. The caller that passes it must stop it. */
   readonly usage?: UsageCounter;
   /** The classes from which the server creates its requests and responses. */
   readonly messages?: MessageClasses;
@@ -199,7 +199,9 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
   const verify = lazyTokenVerifier(ctx);
   const failures = createFailureLimit(ctx);
   const codeMails = createCodeMailSender();
-  const portal = createPortal(ctx, { failures, assets, sendMail: codeMails, demo: options.demoOwner });
+  const portal = createPortal(ctx, {
+    ...{ failures, assets, usage, sendMail: codeMails, demo: options.demoOwner },
+  });
   app.use(portal.byHost);
   // Before the others, so that public requests don't pass through their routers.
   mountPublic(app, ctx, usage, pages.public);

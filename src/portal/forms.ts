@@ -24,6 +24,7 @@ import {
   type Portal,
   viewAsSeconds,
 } from '../platform/index.ts';
+import { abortedStatus } from '../public/index.ts';
 import { chooseLanguage, isLanguage, languageCookie } from './frame.ts';
 import { type At, sendPlainPage } from './room.ts';
 import { chooseCustomer, deleteHeld, deleteSessions, insertSession } from './sessions.store.ts';
@@ -126,12 +127,32 @@ export async function signIn(at: At): Promise<void> {
   );
 }
 
+const noteVisitor = ({ res }: At, email: string): void => {
+  res.locals['visitor'] = email;
+};
+
+/** Counts a sign-in with its visitor, and one without success by the status of the response. */
+export const countingSignIn =
+  (work: (at: At) => Promise<void>) =>
+  async (at: At): Promise<void> => {
+    const { room, res, site } = at;
+    const call = { organizationId: site.organizationId, recordType: '' };
+    res.once('close', () => {
+      const email: unknown = res.locals['visitor'];
+      const refused = res.writableFinished ? Math.max(400, res.statusCode) : abortedStatus;
+      if (typeof email === 'string') room.usage.record({ ...call, email }, 200);
+      else room.usage.record({ ...call, email: '' }, refused);
+    });
+    await work(at);
+  };
+
 /** Signs the visitor in, who has proven the address, and ends the sessions that the browser held. */
 export async function setSession(at: At, { settings }: Portal, email: string): Promise<void> {
   const { ctx, req, res, site } = at;
   const lifetimeSeconds = settings.signInLifetimeDays * daySeconds;
   const starting = { email, sessions: cookiesOf(at, 'session'), lifetimeSeconds };
   const token = await startSession(ctx, site, starting, toClientInfo(req, res));
+  noteVisitor(at, email);
   res.cookie(site.cookie.session, token, { ...cookieOptions(site), maxAge: lifetimeSeconds * 1_000 });
 }
 
@@ -175,12 +196,13 @@ export async function enterCode(at: At): Promise<void> {
   await orShow(
     at,
     async () => {
-      const { token, browser, returnTo, lifetimeSeconds } = await finishSignIn(
+      const { token, email, browser, returnTo, lifetimeSeconds } = await finishSignIn(
         ctx,
         site,
         given,
         toClientInfo(req, res),
       ).catch(room.failures.countRefusal(req));
+      noteVisitor(at, email);
       const options = cookieOptions(site);
       res.clearCookie(site.cookie.code, options);
       res.cookie(site.cookie.browser, browser, { ...options, maxAge: knownBrowserTtlMs });

@@ -8,6 +8,7 @@ import { applyPendingHeaders } from '../http/pending-headers.ts';
 import type { DemoPerson } from '../identity/sign-in.ts';
 import type { SendCodeMail } from '../mail/index.ts';
 import { readEndpoints } from '../platform/index.ts';
+import type { UsageCounter } from '../public/index.ts';
 import { createHasRecords } from './navigation.ts';
 import { createProviders } from './providers.ts';
 import { createRendererLoader } from './renderer.ts';
@@ -21,6 +22,7 @@ export { findSite } from './router.ts';
 type PortalOptions = {
   readonly failures: FailureLimit;
   readonly assets: PageAssets;
+  readonly usage: UsageCounter;
   readonly sendMail: SendCodeMail;
   /** Only for a demo whose listener is on a loopback address: anyone on this machine signs in as one of its customers. */
   readonly demo: DemoPerson | undefined;
@@ -28,13 +30,13 @@ type PortalOptions = {
 
 const endpointBytes = 16_777_216;
 
-function openRoom(ctx: ReadingCtx, { failures, assets, sendMail, demo }: PortalOptions): Room {
+function openRoom(ctx: ReadingCtx, { failures, assets, usage, sendMail, demo }: PortalOptions): Room {
   const endpoints = createCache<{ readonly all: Endpoints }>({
     maxBytes: endpointBytes,
     countBytes: ({ all }) => JSON.stringify([...all.values()]).length,
   });
   return {
-    ...{ ctx, failures, sendMail, isDemo: demo !== undefined },
+    ...{ ctx, failures, usage, sendMail, isDemo: demo !== undefined },
     now: demo?.businessTime ?? (() => ctx.clock.now()),
     sites: createSites(ctx),
     providers: createProviders(),

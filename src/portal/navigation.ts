@@ -3,7 +3,7 @@
 import { type Cache, createCache } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import { isId } from '../core/id.ts';
-import { recordsEndpoint, type SidebarItem } from '../platform/index.ts';
+import { readPortal, recordsEndpoint, type SidebarItem } from '../platform/index.ts';
 import { listAddress } from './record-table.ts';
 import { findShown } from './shown-fields.ts';
 import type { Label, NavigationItem } from './view-model.ts';
@@ -27,9 +27,11 @@ export const createHasRecords = (clock: Pick<Clock, 'monotonicMs'>): HasRecords 
   createCache({ maxBytes, ttl: { clock, ms: knownForMs } });
 
 export function findHasRecords(visit: Visit, known: HasRecords, recordType: string): Promise<boolean> {
-  const { ctx, portal, customer, reader } = visit;
+  const { ctx, portal, customer, reads } = visit;
   const key = [ctx.organizationId, portal.document, customer, recordType].join(' ');
   const read = async (): Promise<boolean> => {
+    // Not with the visitor's reader, since the visitor didn't ask for it.
+    const reader = readPortal(ctx, portal, reads);
     const { total } = await reader.listKnown(recordsEndpoint(recordType), { pageSize: '1' });
     return total > 0;
   };

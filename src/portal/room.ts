@@ -7,6 +7,7 @@ import { getRequestId } from '../http/errors.ts';
 import type { FailureLimit } from '../http/failure-limit.ts';
 import type { SendCodeMail } from '../mail/index.ts';
 import { type Portal, type PortalCtx, readShownBranding, withoutBranding } from '../platform/index.ts';
+import type { UsageCounter } from '../public/index.ts';
 import { everyLanguage, type Files, plainFrame } from './frame.ts';
 import type { HasRecords } from './navigation.ts';
 import { toProblemPage } from './problems.ts';
@@ -22,6 +23,7 @@ export type Room = VisitSources & {
   readonly sites: Sites;
   readonly providers: Providers;
   readonly failures: FailureLimit;
+  readonly usage: UsageCounter;
   /** Whether anyone on this machine may sign in as a visitor. */
   readonly isDemo: boolean;
   readonly files: Files;

@@ -7,6 +7,7 @@ import { wantsPage } from '../http/pages/error-page.ts';
 import { recordServed } from '../http/served.ts';
 import { methodNotAllowed, readForm } from '../http/sign-in/browser.ts';
 import { callbackPath, nameCustomers, readShownBranding } from '../platform/index.ts';
+import { abortedStatus } from '../public/index.ts';
 import { sendBrandColors, sendLogo } from './brand-files.ts';
 import { sendListFile } from './files.ts';
 import * as forms from './forms.ts';
@@ -68,11 +69,26 @@ const signedIn =
 /** The console shows the portal in a frame to a member who sees it as a visitor would. */
 const isFramed = ({ session, site }: SignedIn): boolean => session.viewer_id !== null && site.base !== '';
 
+/** What a member sees as a visitor would isn't counted. */
+function countReads({ room, site, res }: At, { session, readTypes }: Visit): void {
+  if (session.viewer_id !== null) return;
+  const { organizationId } = site;
+  res.once('close', () => {
+    const status = res.writableFinished ? res.statusCode : abortedStatus;
+    for (const recordType of readTypes)
+      room.usage.record({ organizationId, email: session.email, recordType }, status);
+  });
+}
+
 /** Lets a visitor with several customers choose one first. */
 const visiting = (work: (at: At, visit: Visit) => Promise<void>) =>
   signedIn(async (at, visitor) => {
     const { customer } = visitor;
-    if (customer !== undefined) return work(at, await openVisit({ ...visitor, customer }, at.room));
+    if (customer !== undefined) {
+      const visit = await openVisit({ ...visitor, customer }, at.room);
+      countReads(at, visit);
+      return work(at, visit);
+    }
     const { ctx, site, req, res, room } = at;
     const named = await nameCustomers(ctx, visitor.portal, visitor.customers);
     const branding = await readShownBranding(ctx);
@@ -113,15 +129,15 @@ const pages: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/profile': showing(async (visit) => ({ page: await readProfile(visit) })),
   '/sign-in': forms.showSignIn,
   '/sign-in/provider': startAtProvider,
-  [callbackPath]: finishAtProvider,
+  [callbackPath]: forms.countingSignIn(finishAtProvider),
   '/code': forms.showCode,
   '/brand/:revision.css': sendBrandColors,
   '/brand/:revision/logo': sendLogo,
 };
 const submitted: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/sign-in': forms.signIn,
-  '/code': forms.enterCode,
-  '/demo': forms.signInAsDemo,
+  '/code': forms.countingSignIn(forms.enterCode),
+  '/demo': forms.countingSignIn(forms.signInAsDemo),
   '/sign-out': forms.signOut,
   '/view-as': forms.startViewAs,
   '/language': forms.setLanguage,

@@ -121,7 +121,7 @@ export const visitorAuthor = (
   principal: { user: { id: null, email }, credential: { kind: 'visitor', id: sessionId } },
 });
 
-type Finished = Pick<VerifiedCode, 'returnTo' | 'browser'> & {
+type Finished = Pick<VerifiedCode, 'email' | 'returnTo' | 'browser'> & {
   readonly token: string;
   readonly lifetimeSeconds: number;
 };
@@ -142,7 +142,7 @@ export async function finishSignIn(
   if (customers.length === 0) throw noCustomer();
   const lifetimeSeconds = portal.settings.signInLifetimeDays * daySeconds;
   const token = await startSession(ctx, site, { email, sessions: given.sessions, lifetimeSeconds }, client);
-  return { token, returnTo, browser, lifetimeSeconds };
+  return { token, email, returnTo, browser, lifetimeSeconds };
 }
 
 type Starting = {

@@ -41,7 +41,11 @@ export type Visit = SignedIn & {
   readonly customer: string;
   readonly reads: RecordAccess;
   readonly reader: PortalReader;
+  /** For access that leaves less than `reads`. What any of them reads is counted. */
+  readonly openReader: (access: RecordAccess) => PortalReader;
   readonly endpoints: Endpoints;
+  /** The record types of which the request has read something. */
+  readonly readTypes: Set<string>;
   /** `YYYY-MM-DD` in UTC. */
   readonly today: string;
 };
@@ -110,5 +114,11 @@ export async function openVisit(
     loadEndpoints(ctx, portal),
   ]);
   const today = now().toISOString().slice(0, 10);
-  return { ...signedIn, reads, reader: readPortal(ctx, portal, reads), endpoints, today };
+  const readTypes = new Set<string>();
+  const noteRead = (resource: string): void => {
+    const recordType = endpoints.get(resource)?.recordType;
+    if (recordType !== undefined) readTypes.add(recordType);
+  };
+  const openReader = (access: RecordAccess) => readPortal(ctx, portal, access, noteRead);
+  return { ...signedIn, reads, openReader, reader: openReader(reads), endpoints, readTypes, today };
 }

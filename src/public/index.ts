@@ -76,8 +76,8 @@ export { type DefinitionProblem, validateDocument } from './version/validate.ts'
 export { parseFilterValue } from './version/values.ts';
 export { findPredecessor, isVersionLabel } from './version/versions.store.ts';
 
-/** Recorded in place of the status when the response was cut off before its end. */
-const abortedStatus = 500;
+/** Counted in place of the status when the response was cut off before its end. */
+export const abortedStatus = 500;
 
 export type PublicOptions = {
   /** Serves `GET /openapi/{version}/preview`, the same page for everyone. */

@@ -109,6 +109,7 @@ function rowsFor(user_id: string, api_key_id: string, role_id: string): [table: 
       { id, token_hash: hash, host: 'x', email: 'x@x.example', ip: 'x', ends_at: '2126-01-01' },
     ],
     ['portal_activity', { email: 'x@x.example', month: '2026-01-01' }],
+    ['portal_usage', { email: 'x@x.example', day: '2026-03-02', record_type: 'x' }],
     ['portal_visitors', { id, email: 'x@x.example' }],
     ['portal_access', { revision: 1, settings: '{}' }],
     ['portal_pages', { id, slug: 'x', title: 'x', blocks: '[]' }],
@@ -228,6 +229,7 @@ describe('roles', () => {
 /** Adding one here is a decision: each answers exactly one question across organizations. */
 const definers = [
   'add_api_key_usage',
+  'add_portal_usage',
   'all_organizations',
   'claim_agent_checks',
   'claim_due_domains',

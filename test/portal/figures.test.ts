@@ -1,6 +1,9 @@
 // What an organization and the operator learn of the visitors of its portal, and how often a visitor may ask.
 import { beforeAll, beforeEach, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { startUsageCounter } from '../../src/public/index.ts';
 import { useOrganization } from '../setup/use-organization.ts';
+import { useStarted } from '../setup/use-started.ts';
 import { loadCompany } from './company.ts';
 import { asOwner, type PortalOwner, switchOn } from './served-portal.ts';
 import { openBrowser } from './visiting.ts';
@@ -10,6 +13,8 @@ const customers = [{ id: 1, name: 'Aster', email: 'orders@aster.example', isinac
 const invoices = [{ id: 101, tranid: 'INV-1', trandate: '2026-01-15', total: 10, unpaid: 5, entity: 1 }];
 const known = 'orders@aster.example';
 let owner: PortalOwner;
+const usage = useStarted(async () => startUsageCounter(org.ctx, { flushEveryMs: 3_600_000 }));
+const visit = () => openBrowser(org, { app: createApp(org.ctx, { usage }) });
 
 beforeAll(async () => {
   await loadCompany(org.ctx, org.id, { customers, invoices });
@@ -21,11 +26,39 @@ beforeEach(() => org.admin('rate_limits').delete());
 it('a visitor is active from the sign-in on, and a member who looks at the portal as one is not', async () => {
   const visitors = async () => (await owner.api('get', '/whoami')).body.metrics.monthlyActiveVisitors;
   const { body } = await owner.api('post', '/portal/visitors/view-as', { email: known });
-  const viewer = openBrowser(org);
+  const viewer = visit();
   await viewer.post('/view-as', { code: body.code });
   expect((await viewer.get('/')).status).toBe(200);
   expect(await visitors()).toBe(0);
-  const browser = openBrowser(org);
-  await browser.signIn(known);
+  await visit().signIn(known);
   expect(await visitors()).toBe(1);
+  await usage.flush();
+  const counted = await org.sql((tx) => tx('portal_usage').where('record_type', '<>', '').select('*'));
+  expect(counted).toEqual([]);
+});
+
+it('what a visitor reads is counted once for each page, by record type', async () => {
+  const view = await owner.api('post', '/views', {
+    ...{ name: 'All', recordType: 'invoice', columns: ['tranid'], visibility: 'organization' },
+  });
+  const browser = visit();
+  await browser.signIn(known);
+  const pages = { '/': 200, '/records/invoice': 200, '/records/invoice/101': 200, '/profile': 200 };
+  const more = {
+    '/records/invoice?q=INV-1': 200,
+    '/files/invoice.csv': 200,
+    [`/views/${view.body.id}`]: 200,
+    '/records/invoice/102': 404,
+  };
+  for (const [path, status] of Object.entries({ ...pages, ...more }))
+    expect([path, (await browser.get(path)).status]).toEqual([path, status]);
+  await usage.flush();
+  const counted = await org.sql((tx) =>
+    tx('portal_usage').where('record_type', '<>', '').select('email', 'record_type', 'succeeded', 'refused'),
+  );
+  expect(counted).toEqual([{ email: known, record_type: 'invoice', succeeded: '6', refused: '1' }]);
+  const { data } = (await owner.api('get', '/portal/visitors')).body;
+  const lastDay = expect.stringMatching(/^\d{4}-\d\d-\d\d$/);
+  expect(data).toMatchObject([{ email: known, reads: [{ recordType: 'invoice', requests: 7, lastDay }] }]);
+  expect((await owner.api('get', `/portal/visitors/${data[0].id}`)).body.reads).toEqual(data[0].reads);
 });

@@ -7,7 +7,9 @@ import {
   startIdentityProvider,
 } from '../../demo/identity-provider/identity-provider.ts';
 import { createIdentityProviderSecrets } from '../../demo/identity-provider/secrets.ts';
+import { createApp } from '../../src/app.ts';
 import { GuardedFetchError } from '../../src/core/guarded-fetch.ts';
+import { startUsageCounter } from '../../src/public/index.ts';
 import { openBrowser as openProviderBrowser } from '../setup/identity-provider.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 import { loadCompany } from './company.ts';
@@ -132,6 +134,15 @@ describe.each([
       expect(headers['location']).not.toContain('evil');
     },
   );
+});
+
+it('a sign-in there is counted with its result', async () => {
+  const usage = startUsageCounter(org.ctx);
+  const app = createApp(org.ctx, { usage });
+  for (const person of ['Orders@Aster.example', 'unknown@elsewhere.example', 'unverified@cedar.example'])
+    await signIn(openBrowser(org, { app }), person);
+  expect(usage.signIns).toMatchObject({ succeeded: 1, refused: 2, failed: 0 });
+  await usage.stop();
 });
 
 describe('no session', () => {

@@ -38,7 +38,7 @@ export async function findInvitee(ctx: RequestCtx, portal: Portal, email: string
 }
 
 const isBlocked = async (ctx: RequestCtx, email: string): Promise<boolean> => {
-  const entry = await inTransaction(ctx, (tx) => findVisitor(tx, ctx.organizationId, { email }));
+  const entry = await inTransaction(ctx, (tx) => findVisitor(tx, ctx.organizationId, email));
   return entry?.blocked === true;
 };
 

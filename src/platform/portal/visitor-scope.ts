@@ -148,7 +148,7 @@ const unknown: Person = { customers: [], writtenAs: '' };
  * Rejects with 503 while the ERP doesn't deliver a field on which this depends.
  */
 export async function findPerson(ctx: PortalCtx, portal: Portal, address: string): Promise<Person> {
-  const entry = await inTransaction(ctx, (tx) => findVisitor(tx, ctx.organizationId, { email: address }));
+  const entry = await inTransaction(ctx, (tx) => findVisitor(tx, ctx.organizationId, address));
   return findPersonOf(ctx, portal, address, entry);
 }
 
@@ -301,13 +301,21 @@ export async function findTypicalAddress(ctx: PortalCtx, portal: Portal): Promis
 
 type Query = Readonly<Record<string, string>>;
 
-/** Reads what the access allows, as the public interface reads a version; 404 for what the portal doesn't show. */
-export const readPortal = (ctx: PortalCtx, { document: version }: Portal, reads: RecordAccess) => {
+/**
+ * Reads what the access allows, as the public interface reads a version; 404 for what the portal doesn't show.
+ * `noteRead` is called for each read.
+ */
+export const readPortal = (
+  ctx: PortalCtx,
+  { document: version }: Portal,
+  reads: RecordAccess,
+  noteRead: (resource: string) => void = () => {},
+) => {
   const reader = getVersionReader(ctx);
-  const of = (resource: string, query: Query) => ({
-    ...{ version, resource, reads },
-    query: toQueryParameters(query),
-  });
+  const of = (resource: string, query: Query) => {
+    noteRead(resource);
+    return { ...{ version, resource, reads }, query: toQueryParameters(query) };
+  };
   return {
     list: (resource: string, query: Query = {}) => reader.list(ctx, of(resource, query)),
     /** Without a description of the fields. */

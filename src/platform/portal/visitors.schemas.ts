@@ -1,6 +1,6 @@
 // What the ERP doesn't know of visitors of the portal.
 import { z } from 'zod';
-import { Id, Instant } from '../../http/fields.ts';
+import { Day, Id, Instant } from '../../http/fields.ts';
 import { normalizeEmail } from '../../identity/email-address.ts';
 
 const email = z
@@ -34,6 +34,17 @@ export const Visitor = z
     blocked,
     lastSignInAt: Instant.nullable(),
     invitedAt: Instant.nullable().describe('When the last invitation was sent'),
+    reads: z
+      .array(
+        z.object({
+          recordType: z.string(),
+          requests: z.int().describe('Pages and files with something of these records, answered or refused'),
+          lastDay: Day.describe('The day of the latest, in UTC'),
+        }),
+      )
+      .describe(
+        'What the visitor read in the last 30 days, the most first. Counts are up to ten seconds old',
+      ),
     createdAt: Instant,
   })
   .meta({ id: 'PortalVisitor' });

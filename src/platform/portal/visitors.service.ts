@@ -12,15 +12,15 @@ import { assertQuota } from '../quotas.ts';
 import type { NewVisitor, VisitorPatch } from './visitors.schemas.ts';
 import * as store from './visitors.store.ts';
 
-const view = ({ id, email, customers, blocked, ...row }: store.VisitorRow) => ({
-  ...{ id, email, customers, blocked },
+const view = ({ id, email, customers, blocked, reads, ...row }: store.ShownVisitorRow) => ({
+  ...{ id, email, customers, blocked, reads },
   lastSignInAt: instantOrNull(row.last_sign_in_at),
   invitedAt: instantOrNull(row.invited_at),
   createdAt: instant(row.created_at),
 });
 
-async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.VisitorRow> {
-  const row = await store.findVisitor(tx, ctx.organizationId, { id });
+async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ShownVisitorRow> {
+  const row = await store.findShownVisitor(tx, ctx.organizationId, id);
   if (row === undefined) throw notFound('Visitor');
   return row;
 }

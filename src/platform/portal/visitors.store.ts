@@ -13,6 +13,10 @@ export type VisitorRow = {
   invited_at: Date | null;
   created_at: Date;
 };
+/** With what the visitor read lately. */
+export type ShownVisitorRow = VisitorRow & {
+  reads: { recordType: string; requests: number; lastDay: string }[];
+};
 const columns = [
   'id',
   'email',
@@ -23,6 +27,17 @@ const columns = [
   'created_at',
 ] as const;
 
+const readDays = 30;
+const recentReads = `(
+  select coalesce(jsonb_agg(to_jsonb(r) order by r.requests desc, r."recordType"), '[]')
+  from (
+    select u.record_type as "recordType", sum(u.succeeded + u.refused + u.failed)::bigint as requests, max(u.day) as "lastDay"
+    from portal_usage u
+    where u.organization_id = portal_visitors.organization_id and u.email = portal_visitors.email and u.record_type <> ''
+      and u.day > (now() at time zone 'UTC')::date - ${readDays}
+    group by u.record_type
+  ) r) as reads`;
+
 export type VisitorFilter = { readonly q?: string | undefined; readonly blocked?: boolean | undefined };
 
 export function listVisitors(tx: Tx, organizationId: string, page: PageQuery, { q, blocked }: VisitorFilter) {
@@ -32,10 +47,10 @@ export function listVisitors(tx: Tx, organizationId: string, page: PageQuery, { 
       { column: 'created_at', order: 'desc' },
       { column: 'id', order: 'desc' },
     ])
-    .select(...columns);
+    .select(...columns, tx.raw(recentReads));
   if (q !== undefined) query.whereRaw('strpos(email, lower(?)) > 0', [q]);
   if (blocked !== undefined) query.where({ blocked });
-  return readPage<VisitorRow>(query, page);
+  return readPage<ShownVisitorRow>(query, page);
 }
 
 const ofOrganization = (tx: Tx, organizationId: string) =>
@@ -44,11 +59,20 @@ const ofOrganization = (tx: Tx, organizationId: string) =>
 export const findVisitor = async (
   tx: Tx,
   organizationId: string,
-  by: { readonly id: string } | { readonly email: string },
+  email: string,
 ): Promise<VisitorRow | undefined> =>
   ofOrganization(tx, organizationId)
-    .where(by)
+    .where({ email })
     .first<VisitorRow | undefined>(...columns);
+
+export const findShownVisitor = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+): Promise<ShownVisitorRow | undefined> =>
+  ofOrganization(tx, organizationId)
+    .where({ id })
+    .first<ShownVisitorRow | undefined>(...columns, tx.raw(recentReads));
 
 export const insertVisitor = (
   tx: Tx,

@@ -69,6 +69,7 @@ type Part = { readonly page: number; readonly pageSize: number };
 async function readView(visit: Visit, id: string, page: Part) {
   const view = isId(id) ? await findSharedView(visit.ctx, id) : undefined;
   if (view === undefined) return undefined;
+  if (findShown(visit, view.record_type) !== undefined) visit.readTypes.add(view.record_type);
   const visible = new Set(listShownFields(visit, view.record_type).map(({ source }) => source));
   const found = await readViewForVisitor(visit.ctx, view, { reads: visit.reads, visible, page });
   return found && { view, table: toTable(visit, view, found), total: found.total };

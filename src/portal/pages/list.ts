@@ -3,7 +3,7 @@
 import type { Request } from 'express';
 import { parseExact } from '../../core/exact-json.ts';
 import type { Meaning } from '../../core/portal-terms.ts';
-import { readPortal, recordsEndpoint } from '../../platform/index.ts';
+import { recordsEndpoint } from '../../platform/index.ts';
 import { nameType } from '../navigation.ts';
 import { listAddress, readTable } from '../record-table.ts';
 import { findMeaning, findShown, listShownFields, type ShownField, toMoney } from '../shown-fields.ts';
@@ -86,7 +86,7 @@ function selectionOf(visit: Visit, request: ListRequest): Record<string, string>
 
 /** For reads of what the address asks for: a search doesn't look in texts that the visitor doesn't see. */
 export function withinShown(visit: Visit, { recordType, q }: ListRequest): Visit {
-  const { ctx, portal, endpoints, reads } = visit;
+  const { endpoints, reads } = visit;
   const name = recordsEndpoint(recordType);
   const { fields = [], search = [] } = (q === null ? undefined : endpoints.get(name)) ?? {};
   const seen = new Set([
@@ -97,7 +97,7 @@ export function withinShown(visit: Visit, { recordType, q }: ListRequest): Visit
   if (hidden.length === 0) return visit;
   const names = fields.map((field) => field.name).filter((one) => !hidden.includes(one));
   const layers = reads.layers.map((layer) => ({ ...layer, fields: { ...layer.fields, [name]: names } }));
-  return { ...visit, reader: readPortal(ctx, portal, { ...reads, layers }) };
+  return { ...visit, reader: visit.openReader({ ...reads, layers }) };
 }
 
 function orderOf({ sort }: ListRequest): Record<string, string> {

@@ -1,6 +1,6 @@
-// Counts calls by key, day, version, resource and subject of the token. A request only increments a number in
-// memory; the counts are written to the database every ten seconds in one statement, and once more at
-// shutdown. Counts of several processes are added up there.
+// Counts calls by key, day, version, resource and subject of the token, and those of the portal by visitor, day and
+// record type. A request only increments a number in memory; the counts are written to the database every ten
+// seconds in one statement, and once more at shutdown. Counts of several processes are added up there.
 import type { Ctx } from '../../core/ctx.ts';
 import { startRecurring } from '../../core/recurring.ts';
 import { isMovingSql } from '../../db/moved-database.ts';
@@ -15,9 +15,20 @@ export type ApiCall = {
   readonly subject?: string;
 };
 
+/** A request of a visitor of the portal. */
+export type VisitorCall = {
+  readonly organizationId: string;
+  /** Empty for a sign-in without success: it isn't known whose it was. */
+  readonly email: string;
+  /** What it read; empty for a sign-in. */
+  readonly recordType: string;
+};
+
 export type UsageCounter = {
   /** Never throws and never blocks. */
-  record(call: ApiCall, status: number): void;
+  record(call: ApiCall | VisitorCall, status: number): void;
+  /** Sign-ins of visitors in this process. */
+  readonly signIns: Readonly<Counts>;
   /** Writes the counts to the database. Counts that could not be written are kept for the next flush. */
   flush(): Promise<void>;
   /** Flushes once more and stops the timer. */
@@ -27,7 +38,8 @@ export type UsageCounter = {
 export type UsageOptions = { readonly flushEveryMs?: number; readonly maxWaitingRows?: number };
 
 type Counts = { succeeded: number; notModified: number; refused: number; failed: number };
-type Entry = ApiCall & Counts & { readonly day: string };
+const noCalls: Readonly<Counts> = { succeeded: 0, notModified: 0, refused: 0, failed: 0 };
+type Entry = { readonly call: ApiCall | VisitorCall; readonly day: string } & Counts;
 
 const flushEveryMs = 10_000;
 /** Rows kept while the database is unavailable; beyond that, new ones are not counted. */
@@ -39,6 +51,20 @@ const maxWaitingRows = 50_000;
 const otherSubjects = 'other';
 const dayMs = 86_400_000;
 
+const isOfVisitor = (call: ApiCall | VisitorCall): call is VisitorCall => 'email' in call;
+
+const keyOf = (call: ApiCall | VisitorCall): string =>
+  isOfVisitor(call)
+    ? `${call.organizationId} ${call.recordType} ${call.email}`
+    : `${call.apiKeyId} ${call.version} ${call.resource} ${call.subject ?? ''}`;
+
+/** A call that takes the place of one that has no row of its own; undefined when there is none. */
+function withoutSubject(call: ApiCall | VisitorCall): ApiCall | undefined {
+  if (isOfVisitor(call)) return undefined;
+  const { subject = '' } = call;
+  return subject === '' || subject === otherSubjects ? undefined : { ...call, subject: otherSubjects };
+}
+
 function add(entry: Counts, status: number): void {
   if (status === 304) entry.notModified += 1;
   else if (status < 400) entry.succeeded += 1;
@@ -49,21 +75,20 @@ function add(entry: Counts, status: number): void {
 /** False when the call isn't counted, because there are too many rows. */
 function countCall(
   counts: Map<string, Entry>,
-  call: ApiCall,
+  call: ApiCall | VisitorCall,
   status: number,
   now: Date,
   maxRows: number,
 ): boolean {
-  const { apiKeyId, version, resource, subject = '' } = call;
   const day = Math.floor(now.getTime() / dayMs);
-  const key = `${day} ${apiKeyId} ${version} ${resource} ${subject}`;
+  const key = `${day} ${keyOf(call)}`;
   let entry = counts.get(key);
   if (entry === undefined) {
-    if (counts.size >= maxRows / 2 && subject !== '' && subject !== otherSubjects)
-      return countCall(counts, { ...call, subject: otherSubjects }, status, now, maxRows);
+    const other = counts.size >= maxRows / 2 ? withoutSubject(call) : undefined;
+    if (other !== undefined) return countCall(counts, other, status, now, maxRows);
     if (counts.size >= maxRows) return false;
     const date = new Date(day * dayMs).toISOString().slice(0, 10);
-    entry = { ...call, day: date, succeeded: 0, notModified: 0, refused: 0, failed: 0 };
+    entry = { call, day: date, ...noCalls };
     counts.set(key, entry);
   }
   add(entry, status);
@@ -81,6 +106,7 @@ export function startUsageCounter(
   const maxRows = options.maxWaitingRows ?? maxWaitingRows;
   let counts = new Map<string, Entry>();
   let dropped = 0;
+  const signIns = { ...noCalls };
 
   /** Calls during the statement are counted for the next flush. */
   async function flushOnce(): Promise<void> {
@@ -92,8 +118,12 @@ export function startUsageCounter(
     const batch = counts;
     counts = new Map();
     try {
-      await ctx.db.control.raw('select add_api_key_usage(?::jsonb)', [
-        JSON.stringify([...batch.values()].map(toRow)),
+      const { visitors = [], keys = [] } = Object.groupBy(batch.values(), ({ call }) =>
+        isOfVisitor(call) ? 'visitors' : 'keys',
+      );
+      await ctx.db.control.raw('select add_api_key_usage(?::jsonb), add_portal_usage(?::jsonb)', [
+        JSON.stringify(keys.map(toRow)),
+        JSON.stringify(visitors.map(toRow)),
       ]);
       if (dropped > 0) ctx.log.error({ calls: dropped }, 'calls were not counted: too many unwritten counts');
       dropped = 0;
@@ -103,12 +133,14 @@ export function startUsageCounter(
     }
   }
   const onFailure = (error: unknown): void =>
-    ctx.log.warn({ err: error }, 'could not write API key usage; will retry');
+    ctx.log.warn({ err: error }, 'could not write the usage of keys and visitors; will retry');
   const flushing = startRecurring(options.flushEveryMs ?? flushEveryMs, flushOnce, onFailure, {
     unref: true,
   });
   return {
+    signIns,
     record(call, status) {
+      if (isOfVisitor(call) && call.recordType === '') add(signIns, status);
       if (!countCall(counts, call, status, ctx.clock.now(), maxRows)) dropped += 1;
     },
     flush: flushing.tickAgain,
@@ -129,9 +161,13 @@ function mergeInto(batch: ReadonlyMap<string, Entry>, counts: Map<string, Entry>
   }
 }
 
-const toRow = ({ apiKeyId, subject = '', notModified, ...counted }: Entry) => ({
+const toRow = ({ call, notModified, ...counted }: Entry) => ({
+  ...(isOfVisitor(call)
+    ? { organization_id: call.organizationId, email: call.email, record_type: call.recordType }
+    : {
+        ...{ api_key_id: call.apiKeyId, version: call.version, resource: call.resource },
+        subject: call.subject ?? '',
+      }),
   ...counted,
-  api_key_id: apiKeyId,
-  subject,
   not_modified: notModified,
 });

@@ -1,5 +1,6 @@
 // Visitors of the portal: addresses with customers by hand, blocked ones, and those that signed in.
 import { api, type Item } from '../../api.ts';
+import { formatNumber } from '../../format.ts';
 import { DeleteButton, WordBadge } from '../../parts/detail.tsx';
 import { ageColumn, List, listQuery, searchFilter, selectFilter } from '../../parts/list.tsx';
 import { Page } from '../../parts/page.tsx';
@@ -146,6 +147,12 @@ export function Visitors() {
             ),
           },
           { title: 'Customers by hand', minor: true, cell: ({ customers }) => customers.join(', ') },
+          {
+            title: 'Read in 30 days',
+            minor: true,
+            cell: ({ reads }) =>
+              reads.map(({ recordType, requests }) => `${recordType} ${formatNumber(requests)}`).join(', '),
+          },
           ageColumn('Last sign-in', 'lastSignInAt', 'Never'),
           ageColumn('Invited', 'invitedAt', 'Not yet'),
         ]}
