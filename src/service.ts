@@ -42,7 +42,13 @@ import { startShutdownDeadline } from './operate/shutdown-deadline.ts';
 import { openWritePause, type WritePause } from './operate/write-pause.ts';
 import { upgradeWarehousesAtStart } from './platform/api-schemas/upgrade-warehouses.ts';
 import { findPortalSite } from './platform/portal/sites.store.ts';
-import { closeQueues, createReadEngine, publicMetrics, startUsageCounter } from './public/index.ts';
+import {
+  closeQueues,
+  createReadEngine,
+  publicMetrics,
+  startUsageCounter,
+  type UsageCounter,
+} from './public/index.ts';
 
 const processName = `${hostname()}:${process.pid}`;
 
@@ -248,6 +254,7 @@ async function startMonitoring(
   { METRICS_PORT, METRICS_HOST }: Config,
   ctx: ReadingCtx,
   operators: Pick<Pool, 'query'>,
+  { signIns }: UsageCounter,
   sinceTickMs: () => number,
 ): Promise<Monitored> {
   if (METRICS_PORT === undefined) return { onServed: undefined, stop: () => Promise.resolve() };
@@ -266,6 +273,7 @@ async function startMonitoring(
     queues: () => publicMetrics(ctx).queues,
     reads: () => publicMetrics(ctx).reads,
     replicas: () => publicMetrics(ctx).replicas,
+    signIns: () => signIns,
     sinceTickSeconds: () => sinceTickMs() / 1_000,
     databaseStats: createDatabaseStats(operators, ctx.clock, ctx.log),
   });
@@ -346,6 +354,7 @@ async function stopServing(
 type Parts = {
   readonly http: HttpServer;
   readonly messages: ReturnType<typeof createMessageClasses>;
+  readonly usage: UsageCounter;
   readonly writes: WritePause<Background>;
   readonly onServed: OnServed | undefined;
   readonly checked: Omit<Parameters<typeof createReadinessCheck>[0], 'stopping'>;
@@ -356,7 +365,7 @@ type Parts = {
 async function serve(
   config: Config,
   ctx: ReadingCtx,
-  { http, messages, writes, onServed, checked, close }: Parts,
+  { http, messages, usage, writes, onServed, checked, close }: Parts,
   demoOwner: DemoOwner | undefined,
 ): Promise<Service> {
   // No await from here to `attachApp`: a request that arrived in between would have no handler.
@@ -366,7 +375,6 @@ async function serve(
   const running: ReadingCtx = { ...ctx, settings };
   const seconds = { all: config.SHUTDOWN_SECONDS, drain: config.SHUTDOWN_DRAIN_SECONDS };
   const [draining, stopping] = [new AbortController(), new AbortController()];
-  const usage = startUsageCounter(running);
   const streams = { stopping: stopping.signal };
   const offered = { demoOwner: isPrivate ? demoOwner : undefined };
   const { TRUST_PROXY: trustProxy } = config;
@@ -377,7 +385,7 @@ async function serve(
   attachApp(http.server, serveProbes(readiness, ctx.log, app));
   await writes.start(() => startBackground(running, ctx.reads));
   const serving = { ctx: running, http, background: writes, draining, stopping, seconds };
-  const stop = () => stopServing(serving, () => usage.stop().then(close));
+  const stop = () => stopServing(serving, close);
   return { ctx: running, ...addresses, hasDemoSignIn: offered.demoOwner !== undefined, stop };
 }
 
@@ -401,19 +409,21 @@ export async function startService(
   const migrationStatus = await readMigrationStatus();
   void warnOfPowers(operators, ctx.log);
   let monitored: Monitored | undefined;
-  const closeAll = () => Promise.all([close(), operators.close(), monitored?.stop()]);
+  const usage = startUsageCounter(ctx);
+  const closeAll = () =>
+    usage.stop().then(() => Promise.all([close(), operators.close(), monitored?.stop()]));
   try {
     await assertSharedKey(ctx);
     const writes = await openWritePause<Background>(ctx, shownName(processName));
     const sinceTickMs = (): number => writes.work()?.scheduler.sinceTickMs() ?? 0;
-    monitored = await startMonitoring(config, ctx, operators.control, sinceTickMs);
+    monitored = await startMonitoring(config, ctx, operators.control, usage, sinceTickMs);
     if (writes.state() === undefined) await upgradeWarehousesAtStart(ctx);
     const { db, clock, log: ctxLog, settings } = ctx;
     const isTrusting = (): boolean =>
       (db.controlAvailability.unreachableForMs() ?? Infinity) < settings.trustDuringOutageMs;
     const states = { isTrusting, sinceTickMs, pauseState: writes.state, migrationStatus };
     const checked = { ...operators, ...states, replicas: db.replicas, clock, log: ctxLog };
-    const parts = { http, messages, writes, onServed: monitored.onServed, checked, close: closeAll };
+    const parts = { http, messages, usage, writes, onServed: monitored.onServed, checked, close: closeAll };
     return await serve(config, ctx, parts, demoOwner);
   } catch (error) {
     http.server.close();

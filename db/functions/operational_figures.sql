@@ -45,6 +45,9 @@ language sql stable security definer set search_path = public, pg_temp as $$
   union all
   select 'agent_answers', '', count(*)::float8 from running_answers
   union all
+  select 'visitors', '', count(distinct (s.organization_id, s.email))::float8 from portal_sessions s
+  where s.last_seen_at > clock_timestamp() - interval '1 hour' and s.viewer_id is null
+  union all
   select 'unknown_mails', '', count(*)::float8 from outgoing_mails m where m.status = 'unknown' and m.body is not null
   union all
   select w.figure, w.label, w.value from (

@@ -18,6 +18,8 @@ type ReplicaStats = {
 };
 type Count = { readonly running: number; readonly waiting: number };
 
+const signInResults = ['succeeded', 'refused', 'failed'] as const;
+
 /** Where the values come from; each function is called at every scrape. */
 export type MetricSources = {
   readonly version: string;
@@ -27,6 +29,7 @@ export type MetricSources = {
   /** Reads of records by the server that answered; empty without replicas. */
   readonly reads: () => Readonly<Record<string, number>>;
   readonly replicas: () => Readonly<Record<string, ReplicaStats>>;
+  readonly signIns: () => Readonly<Record<(typeof signInResults)[number], number>>;
   readonly sinceTickSeconds: () => number;
   readonly databaseStats: () => Promise<readonly DatabaseStat[] | undefined>;
 };
@@ -94,7 +97,7 @@ function registerPoolMetrics({ gauge }: Registers, pools: MetricSources['pools']
 
 function registerProcessMetrics(
   registers: Registers,
-  { version, pools, caches, queues: turns, sinceTickSeconds }: MetricSources,
+  { version, pools, caches, queues: turns, signIns, sinceTickSeconds }: MetricSources,
 ): void {
   const { gauge, counter } = registers;
   gauge('portal_build_info', 'Always 1; the labels contain the versions.', ['version', 'node'], () => [
@@ -114,6 +117,10 @@ function registerProcessMetrics(
   gauge('portal_scheduler_tick_age_seconds', 'Seconds since the scheduler last completed a tick.', [], () => [
     [{}, sinceTickSeconds()],
   ]);
+  counter('portal_visitor_sign_ins_total', 'Sign-ins of visitors, by result.', ['result'], () => {
+    const counts = signIns();
+    return signInResults.map((result): Row => [{ result }, counts[result]]);
+  });
   counter('portal_cache_requests_total', 'Cache lookups, by result.', ['cache', 'result'], () =>
     toRows('cache', caches(), ({ hits, misses }) => [
       [{ result: 'hit' }, hits],
@@ -196,6 +203,7 @@ const databaseMetrics: Readonly<
     null,
   ],
   agent_answers: ['portal_agent_answers', 'Messages that agents are currently answering.', null],
+  visitors: ['portal_visitors_1h', 'Visitors who used the portal within the last hour.', null],
   syncs_behind: [
     'portal_syncs_behind',
     'Syncs that are late by more than the number of seconds in the label.',

@@ -20,6 +20,7 @@ async function collectLabels(): Promise<Map<string, Set<string>>> {
     queues: () => ({ reads: { running: 0, waiting: 0 } }),
     reads: () => ({ primary: 1 }),
     replicas: () => ({ 1: { isInUse: true, lagSeconds: 0.1, fallbacks: { behind: 1 } } }),
+    signIns: () => ({ succeeded: 1, refused: 0, failed: 0 }),
     sinceTickSeconds: () => 0,
     databaseStats: async () => [
       ...[
@@ -33,6 +34,7 @@ async function collectLabels(): Promise<Map<string, Set<string>>> {
       ...['pay_write_backs', 'pay_write_back_oldest_seconds'].map((name) => row(name, 'waiting')),
       row('sync_runs_left'),
       row('agent_answers'),
+      row('visitors'),
     ],
   });
   metrics.onServed({ route: '/', kind: 'page' }, 'GET', '200', 0.01);

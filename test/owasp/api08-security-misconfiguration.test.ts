@@ -181,6 +181,7 @@ describe('operator endpoints', () => {
       queues: () => ({}),
       reads: () => ({}),
       replicas: () => ({}),
+      signIns: () => ({ succeeded: 0, refused: 0, failed: 0 }),
       sinceTickSeconds: () => 0,
       databaseStats: async () => undefined,
     });

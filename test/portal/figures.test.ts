@@ -1,12 +1,13 @@
 // What an organization and the operator learn of the visitors of its portal, and how often a visitor may ask.
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
+import { createMetrics } from '../../src/operate/metrics.ts';
 import { startUsageCounter } from '../../src/public/index.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 import { useStarted } from '../setup/use-started.ts';
 import { loadCompany } from './company.ts';
 import { asOwner, type PortalOwner, switchOn } from './served-portal.ts';
-import { openBrowser } from './visiting.ts';
+import { nextCode, openBrowser } from './visiting.ts';
 
 const org = useOrganization({ mail: true });
 const customers = [{ id: 1, name: 'Aster', email: 'orders@aster.example', isinactive: false }];
@@ -35,6 +36,44 @@ it('a visitor is active from the sign-in on, and a member who looks at the porta
   await usage.flush();
   const counted = await org.sql((tx) => tx('portal_usage').where('record_type', '<>', '').select('*'));
   expect(counted).toEqual([]);
+});
+
+const readMetrics = async (): Promise<string> => {
+  const none = () => ({});
+  const { text } = createMetrics({
+    ...{ version: '1.0.0', pools: none, caches: none, queues: none, reads: none, replicas: none },
+    ...{ signIns: () => usage.signIns, sinceTickSeconds: () => 0 },
+    databaseStats: async () => (await org.admin.raw('select * from operational_figures()')).rows,
+  });
+  return text();
+};
+
+it('sign-ins are counted with their result, in the overview and for Prometheus', async () => {
+  const portal = async () => (await owner.api('get', '/overview')).body.portal;
+  const before = await portal();
+  const { succeeded, refused } = usage.signIns;
+  const browser = visit();
+  await browser.post('/sign-in', { email: known });
+  const code = (await nextCode(org)).replace(' ', '');
+  const wrong = String((Number(code) + 1) % 1_000_000).padStart(6, '0');
+  for (const [given, status] of [
+    ['no code', 422],
+    [wrong, 400],
+    [wrong, 400],
+    [code, 303],
+  ] as const)
+    expect([given, (await browser.post('/code', { code: given })).status]).toEqual([given, status]);
+  await usage.flush();
+  expect(await portal()).toEqual({
+    monthlyActiveVisitors: 1,
+    signIns7Days: before.signIns7Days + 1,
+    refusedSignIns7Days: before.refusedSignIns7Days + 3,
+    failedSignIns7Days: 0,
+  });
+  const metrics = await readMetrics();
+  expect(metrics).toContain(`portal_visitor_sign_ins_total{result="succeeded"} ${succeeded + 1}\n`);
+  expect(metrics).toContain(`portal_visitor_sign_ins_total{result="refused"} ${refused + 3}\n`);
+  expect(metrics).toContain('portal_visitors_1h 1\n');
 });
 
 it('what a visitor reads is counted once for each page, by record type', async () => {

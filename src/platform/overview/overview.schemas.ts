@@ -167,6 +167,17 @@ const Payments = z.object({
 });
 export type PaymentsOverview = z.input<typeof Payments>;
 
+const Portal = z.object({
+  monthlyActiveVisitors: z.int().describe('Visitors in the current UTC month'),
+  signIns7Days: z.int().describe('With today; days are in UTC'),
+  refusedSignIns7Days: z
+    .int()
+    .describe(
+      'Sign-ins that were refused: a wrong or expired code, or an address that has no customers any more',
+    ),
+  failedSignIns7Days: z.int().describe('Sign-ins that ended with an error of the service'),
+});
+
 const step = z.boolean().nullable();
 export const Overview = z
   .object({
@@ -192,6 +203,7 @@ export const Overview = z
       .describe('Needs `api-schema:read`. All but retired ones, newest first, at most 20'),
     keys: Keys.nullable().describe('Needs `api-key:read`'),
     payments: Payments.nullable().describe('Needs `payment:read`'),
+    portal: Portal.nullable().describe('Needs `portal:read`'),
   })
   .meta({ id: 'Overview' });
 export type Overview = z.input<typeof Overview>;

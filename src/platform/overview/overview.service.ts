@@ -168,6 +168,16 @@ async function readPayments(tx: Tx, { organizationId }: RequestCtx): Promise<Par
   return { view, problems: paymentProblems(row) };
 }
 
+async function readPortal(tx: Tx, { organizationId }: RequestCtx): Promise<NonNullable<Overview['portal']>> {
+  const row = await store.readPortal(tx, organizationId);
+  return {
+    monthlyActiveVisitors: Number(row?.visitors ?? 0),
+    signIns7Days: Number(row?.succeeded ?? 0),
+    refusedSignIns7Days: Number(row?.refused ?? 0),
+    failedSignIns7Days: Number(row?.failed ?? 0),
+  };
+}
+
 /** Null, or no problems, for parts that the caller may not read. Rejects with database errors. */
 export async function readOverview(ctx: RequestCtx): Promise<Overview> {
   const may = (permission: Permission): boolean => ctx.principal.permissions.has(permission);
@@ -181,6 +191,7 @@ export async function readOverview(ctx: RequestCtx): Promise<Overview> {
     const domains = may('domain:read')
       ? domainProblems(await store.listFailedDomains(tx, ctx.organizationId))
       : [];
+    const portal = may('portal:read') ? await readPortal(tx, ctx) : null;
     const steps = await store.readSteps(tx, ctx.organizationId);
     const parts = [syncs, versions, keys, payments];
     const ofConnection = connection === null ? [] : connectionProblems(connection, syncs?.stopped ?? 0);
@@ -199,6 +210,7 @@ export async function readOverview(ctx: RequestCtx): Promise<Overview> {
       versions: versions?.view ?? null,
       keys: keys?.view ?? null,
       payments: payments?.view ?? null,
+      portal,
     };
   });
 }

@@ -160,6 +160,21 @@ export async function readPayments(tx: Tx, organizationId: string): Promise<Paym
   return rows[0];
 }
 
+export type PortalRow = { visitors: string; succeeded: string; refused: string; failed: string };
+
+/** Visitors of the month, and sign-ins of the last seven days. */
+export async function readPortal(tx: Tx, organizationId: string): Promise<PortalRow | undefined> {
+  const sum = (kind: string): string => `coalesce(sum(${kind}), 0)::text as ${kind}`;
+  const { rows } = await tx.raw<Rows<PortalRow>>(
+    `select ${['succeeded', 'refused', 'failed'].map(sum).join(', ')},
+       (select count(*) from portal_activity a
+        where a.organization_id = :organizationId and a.month = date_trunc('month', now() at time zone 'UTC')::date) as visitors
+     from portal_usage where organization_id = :organizationId and ${lastWeek} and record_type = ''`,
+    { organizationId },
+  );
+  return rows[0];
+}
+
 export type DomainRow = { id: string; hostname: string };
 /** Domains whose verification failed. */
 export const listFailedDomains = (tx: Tx, organizationId: string): Promise<DomainRow[]> =>

@@ -174,7 +174,8 @@ describe('GET /overview', () => {
   });
 
   it('leaves out what the caller may not see, and its problems', async () => {
-    const none = { connection: null, syncs: null, versions: null, keys: null, payments: null };
+    const parts = { connection: null, syncs: null, versions: null, keys: null };
+    const none = { ...parts, payments: null, portal: null };
     const nothing = {
       ...{ connectionTested: null, firstSync: null, firstSucceededSync: null },
       ...{ publishedVersion: null, apiKeyUsed: null },
