@@ -4,8 +4,10 @@ import type { Request } from 'express';
 import type { TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { RecordAccess } from '../core/record-access.ts';
+import { countHits } from '../db/rate-limits.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { listCookieValues } from '../http/cookies.ts';
+import { rateLimitExceeded } from '../http/rate-limit.ts';
 import {
   accessOfCustomer,
   findPersonOf,
@@ -66,7 +68,23 @@ const noteUse = (ctx: PortalCtx, { organizationId }: Site, session: VisitorSessi
     if (session.viewer_id === null) await recordActivity(tx, organizationId, session.email);
   });
 
-/** Undefined when the request has no valid session. Throws 404 while the portal is off, and rejects as `findPerson` does. */
+/** Counted in PostgreSQL, so that all processes agree. Throws 429 for one request too many. */
+async function limitRequests(
+  ctx: PortalCtx,
+  { organizationId }: Site,
+  session: VisitorSession,
+): Promise<void> {
+  const { hits, secondsLeft } = await countHits(
+    ctx,
+    `visitor:${organizationId}:${session.viewer_id ?? session.email}`,
+  );
+  if (hits > ctx.settings.visitorRateLimitPerMinute) throw rateLimitExceeded(secondsLeft);
+}
+
+/**
+ * Undefined when the request has no valid session. Throws 404 while the portal is off, 429 when the visitor has sent
+ * too many requests, and rejects as `findPerson` does.
+ */
 export async function findSignedIn(ctx: PortalCtx, site: Site, req: Request): Promise<SignedIn | undefined> {
   // A member who looks at the portal as a visitor may be signed in as one too.
   const viewing = listCookieValues(req, site.cookie.viewAs);
@@ -75,6 +93,7 @@ export async function findSignedIn(ctx: PortalCtx, site: Site, req: Request): Pr
   if (found === undefined) return undefined;
   const { session, portal, content, entry } = found;
   if (portal === undefined) throw notFoundHere();
+  await limitRequests(ctx, site, session);
   if (!session.is_fresh) await noteUse(ctx, site, session);
   const customers = [...(await findCustomersOf(ctx, portal, session, entry))].sort(byLength);
   const chosen = customers.find((id) => id === session.customer);

@@ -101,3 +101,34 @@ it('what a visitor reads is counted once for each page, by record type', async (
   expect(data).toMatchObject([{ email: known, reads: [{ recordType: 'invoice', requests: 7, lastDay }] }]);
   expect((await owner.api('get', `/portal/visitors/${data[0].id}`)).body.reads).toEqual(data[0].reads);
 });
+
+const waitTexts = {
+  en: 'Please wait a minute and try again.',
+  de: 'Bitte warten Sie eine Minute',
+  fr: 'Veuillez patienter une minute',
+  es: 'Espere un minuto',
+  nl: 'Wacht een minuut',
+};
+
+it('a visitor who asks too often waits, in all browsers and processes, and no one else does', async () => {
+  const limited = { ...org.ctx, settings: { ...org.ctx.settings, visitorRateLimitPerMinute: 5 } };
+  const [app, other] = [createApp(limited, { usage }), createApp(limited, { usage })];
+  const [browser, second] = [openBrowser(org, { app }), openBrowser(org, { app: other })];
+  for (const one of [browser, second]) await one.signIn(known);
+  const asked = async (one: typeof browser) => (await one.get('/profile')).status;
+  const statuses = [await asked(browser), await asked(second), await asked(browser), await asked(second)];
+  expect([...statuses, await asked(browser)]).toEqual([200, 200, 200, 200, 200]);
+  for (const [language, text] of Object.entries(waitTexts)) {
+    const refused = await second.get('/records/invoice', { 'accept-language': language });
+    expect([refused.status, Number(refused.headers['retry-after']) > 0]).toEqual([429, true]);
+    expect(refused.text).toContain(`lang="${language}"`);
+    expect(refused.text).toContain(text);
+    expect(refused.text).not.toContain('INV-1');
+  }
+  expect((await browser.post('/language', { language: 'de' })).status).toBe(303);
+  expect((await browser.post('/customer', { customer: '1' })).status).toBe(429);
+  const { body } = await owner.api('post', '/portal/visitors/view-as', { email: known });
+  const viewer = openBrowser(org, { app });
+  await viewer.post('/view-as', { code: body.code });
+  expect(await asked(viewer)).toBe(200);
+});
