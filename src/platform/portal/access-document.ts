@@ -171,6 +171,9 @@ function listQueries(
   };
 }
 
+/** Whether the settings name it: not one of those that only a field mapping may show. */
+export const isNamedField = (name: string): boolean => !/^(field\d+|lines)$/.test(name);
+
 function addColumn(fields: ReturnType<typeof createFields>, name: string, column: Column): void {
   const source = toSource(column);
   if (fields.has(source)) return;

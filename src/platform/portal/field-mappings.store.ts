@@ -39,6 +39,18 @@ export const findMapping = async (
     .where({ organization_id: organizationId, id })
     .first<FieldMappingRow | undefined>(...columns);
 
+/** None without a mapping of the record type. */
+export async function listMappedFields(
+  tx: Tx,
+  organizationId: string,
+  recordType: string,
+): Promise<readonly MappedField[]> {
+  const row = await tx('portal_field_mappings')
+    .where({ organization_id: organizationId, record_type: recordType })
+    .first<Pick<FieldMappingRow, 'fields'> | undefined>('fields');
+  return row?.fields ?? [];
+}
+
 export const insertMapping = (
   tx: Tx,
   organizationId: string,

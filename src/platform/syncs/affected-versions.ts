@@ -1,10 +1,11 @@
 // Whom problems of a sync affect: the versions that publish its record type, the fields of them that are stale,
-// and how many API keys read them lately.
+// how many API keys read them lately, and the portal.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { readFieldGaps } from '../../sync/index.ts';
 import { countResourceCallers } from '../api-keys/usage.ts';
 import { listEndpointsOfRecordType } from '../api-schemas/api-schemas.store.ts';
+import { listPortalUses } from '../portal/portal-uses.ts';
 import { listFieldSources } from './drift.ts';
 import { getConfigRow } from './syncs.service.ts';
 
@@ -28,5 +29,8 @@ export const listAffectedVersions = (ctx: RequestCtx, configId: string) =>
         .map(({ field }) => field),
       callers7Days: callers && (callers.get(`${version} ${endpoint.name}`) ?? 0),
     }));
-    return { versions };
+    const uses = await listPortalUses(tx, organizationId, recordType);
+    const ofPortal = uses.flatMap(listFieldSources).filter(({ source }) => Object.hasOwn(stale, source));
+    const staleFields = [...new Set(ofPortal.map(({ source }) => source))];
+    return { versions, portal: uses.length === 0 ? null : { staleFields } };
   });

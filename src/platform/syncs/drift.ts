@@ -1,11 +1,12 @@
-// Schema drift: changes of the ERP's fields, each with the versions and views that use the field. Uses are
-// read when the list is requested, so they include versions created since the change.
+// Schema drift: changes of the ERP's fields, each with the versions and views that use the field, and the portal if
+// it does. Uses are read when the list is requested, so they include versions created since the change.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import type { EndpointDefinition } from '../../public/index.ts';
 import { listEndpointsOfRecordType } from '../api-schemas/api-schemas.store.ts';
+import { listPortalUses } from '../portal/portal-uses.ts';
 import { findViewUses } from '../views/view-uses.ts';
 import { getConfigRow } from './syncs.service.ts';
 import * as store from './syncs.store.ts';
@@ -17,6 +18,7 @@ type Use = (
       readonly endpoint: string;
       readonly field: string;
     }
+  | { readonly kind: 'portal'; readonly field: string }
   | { readonly kind: 'view'; readonly id: string; readonly name: string; readonly field: string }
   | { readonly kind: 'hidden-view' }
 ) & {
@@ -45,6 +47,13 @@ async function usesBySchemas(tx: Tx, organizationId: string, recordType: string)
   });
 }
 
+/** A field is listed once, however many uses the portal has for it. */
+async function usesByPortal(tx: Tx, organizationId: string, recordType: string): Promise<Use[]> {
+  const uses = (await listPortalUses(tx, organizationId, recordType)).flatMap(listFieldSources);
+  const sources = [...new Set(uses.map(({ source }) => source))];
+  return sources.map((source) => ({ kind: 'portal', field: source, source }));
+}
+
 /** A view with the column `lines` uses all fields of the lines. */
 async function usesInViews(tx: Tx, ctx: RequestCtx, recordType: string): Promise<Use[]> {
   return (await findViewUses(tx, ctx, recordType)).flatMap(({ view, sources }) => {
@@ -57,7 +66,8 @@ async function usesInViews(tx: Tx, ctx: RequestCtx, recordType: string): Promise
 const affectedBy = (field: string, uses: readonly Use[]) => {
   const found = uses.filter(
     ({ kind, source }) =>
-      source === field || (kind !== 'api-schema' && source === 'lines' && field.startsWith('lines.')),
+      source === field ||
+      ((kind === 'view' || kind === 'hidden-view') && source === 'lines' && field.startsWith('lines.')),
   );
   return {
     affects: found.flatMap(({ source: _, ...shown }) => (shown.kind === 'hidden-view' ? [] : [shown])),
@@ -72,6 +82,7 @@ export const listDrift = (ctx: RequestCtx, configId: string, page: PageQuery) =>
     const { rows, total } = await store.listDrift(tx, ctx.organizationId, recordType, page);
     const uses = [
       ...(await usesBySchemas(tx, ctx.organizationId, recordType)),
+      ...(await usesByPortal(tx, ctx.organizationId, recordType)),
       ...(await usesInViews(tx, ctx, recordType)),
     ];
     const data = rows.map((row) => ({

@@ -240,7 +240,7 @@ export const syncRoutes = [
     summary: 'Retrieve the versions that a sync affects',
     description:
       'The published and deprecated versions whose resources are made of the records of the sync, with the fields that are not updated at ' +
-      'the moment and the number of API keys that read them lately: whom a failed or partial run concerns.',
+      'the moment and the number of API keys that read them lately, and the portal, if it uses the records: whom a failed or partial run concerns.',
     params: IdParams,
     response: AffectedVersions,
     handler: (ctx, { params }) => listAffectedVersions(ctx, params.id),

@@ -243,6 +243,12 @@ export const AffectedVersions = z
         }),
       )
       .describe('Newest version first'),
+    portal: z
+      .object({ staleFields: z.array(z.string()).describe('Fields of the record type, or `lines.<field>`') })
+      .nullable()
+      .describe(
+        'What the portal shows or needs and is not updated; null when the portal does not use the records',
+      ),
   })
   .meta({ id: 'AffectedVersions' });
 
@@ -285,10 +291,11 @@ export const SyncDriftEvent = z
             field: z.string(),
           }),
           z.object({ kind: z.enum(['view']), id: Id, name: z.string(), field: z.string() }),
+          z.object({ kind: z.enum(['portal']), field: z.string() }),
         ]),
       )
       .describe(
-        'Current uses of the field: draft, published and deprecated versions, and views that the caller may see',
+        'Current uses of the field: draft, published and deprecated versions, the portal, and views that the caller may see',
       ),
     hiddenViews: z.int().describe('Number of views that use the field and that the caller may not see'),
   })

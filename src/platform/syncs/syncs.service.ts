@@ -21,6 +21,7 @@ import {
   type SyncConfigRow,
 } from '../../sync/index.ts';
 import { listVersionSources } from '../api-schemas/api-schemas.store.ts';
+import { listPortalUses } from '../portal/portal-uses.ts';
 import { assertQuota } from '../quotas.ts';
 import { findViewUses } from '../views/view-uses.ts';
 import { assertFilter, assertSchedule, assertSyncableFields, getSyncableType } from './config-checks.ts';
@@ -103,7 +104,7 @@ const readConfigView = async (tx: Tx, ctx: RequestCtx, row: SyncConfigRow) =>
 const inUse = (message: string) => ({ path: '', code: 'in_use', message });
 
 /**
- * Throws 422 when a published version or a view uses a source that would be removed. Private views of other
+ * Throws 422 when a published version, the portal or a view uses a source that would be removed. Private views of other
  * people do not count: the caller can neither see nor change them, and such a view reports missing fields to
  * its owner.
  */
@@ -111,13 +112,16 @@ async function assertUnused(
   tx: Tx,
   ctx: RequestCtx,
   recordType: string,
-  stays: (source: string) => boolean,
+  kept: readonly string[] | 'none',
 ): Promise<void> {
   const formatRemoved = (sources: readonly string[]): string =>
-    sources.filter((source) => !stays(source)).join(', ');
+    sources.filter((source) => kept === 'none' || !kept.includes(toField(source))).join(', ');
   const versions = (await listVersionSources(tx, ctx.organizationId, recordType)).map(
     ({ version, sources }) => [version, formatRemoved(sources)],
   );
+  const uses = await listPortalUses(tx, ctx.organizationId, recordType);
+  const ofPortal = new Set(uses.flatMap(({ fields }) => fields.map(({ source }) => source)));
+  const portal = formatRemoved([...ofPortal]) || (kept === 'none' && uses.length > 0 ? 'it' : '');
   const views = (await findViewUses(tx, ctx, recordType))
     .filter(({ view, isPrivate }) => view !== null || !isPrivate)
     .map(({ view, sources }) => ({ view, going: formatRemoved(sources) }))
@@ -127,6 +131,7 @@ async function assertUnused(
     ...versions
       .filter(([, going]) => going !== '')
       .map(([version, going]) => inUse(`${version} uses ${going}`)),
+    ...(portal === '' ? [] : [inUse(`The portal uses ${portal}`)]),
     ...views.flatMap(({ view, going }) =>
       view === null ? [] : [inUse(`The view "${view.name}" uses ${going}`)],
     ),
@@ -138,7 +143,7 @@ async function assertUnused(
           ),
         ]),
   ];
-  if (details.length > 0) throw invalid('Published versions or views use these fields', details);
+  if (details.length > 0) throw invalid('Published versions, the portal or views use these fields', details);
 }
 
 const toField = (source: string): string => source.replace(/\.name$/, '');
@@ -230,8 +235,7 @@ export async function updateSyncConfig(ctx: RequestCtx, id: string, change: Sync
   }
   return inTransaction(ctx, async (tx) => {
     const { fields } = change;
-    if (fields !== undefined && fields !== '*')
-      await assertUnused(tx, ctx, before.record_type, (source) => fields.includes(toField(source)));
+    if (fields !== undefined && fields !== '*') await assertUnused(tx, ctx, before.record_type, fields);
     const { alertRecipients, maxDeleteShare, fields: _, filter, ...same } = change;
     const present = Object.fromEntries(Object.entries(same).filter(([, value]) => value !== undefined));
     await store.updateConfig(tx, ctx.organizationId, id, {
@@ -254,7 +258,7 @@ export async function updateSyncConfig(ctx: RequestCtx, id: string, change: Sync
 export const deleteSyncConfig = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const row = await getConfigRow(tx, ctx, id);
-    await assertUnused(tx, ctx, row.record_type, () => false);
+    await assertUnused(tx, ctx, row.record_type, 'none');
     await store.deleteConfig(tx, ctx.organizationId, id);
     await writeAudit(tx, ctx, {
       action: 'sync-config.delete',

@@ -19,8 +19,12 @@ const meanings = {
 type Use = Item<'/sync-configs/{id}/drift'>['affects'][number];
 
 /** Where a field is shown. */
-export const describeUse = (use: Use): string =>
-  use.kind === 'api-schema' ? `${use.version} /${use.endpoint} as ${use.field}` : `the view ${use.name}`;
+export const describeUse = (use: Use): string => {
+  if (use.kind === 'portal') return 'the portal';
+  return use.kind === 'api-schema'
+    ? `${use.version} /${use.endpoint} as ${use.field}`
+    : `the view ${use.name}`;
+};
 
 function AcceptFields({ sync, onClose }: { sync: SyncConfig; onClose: () => void }) {
   const { id, name, records, staleFields } = sync;

@@ -17,11 +17,13 @@ export function Affected({ syncId, whole }: { syncId: string; whole: boolean }) 
   const { data } = useGet('/sync-configs/{id}/affected-versions', { path: { id: syncId } });
   if (data === undefined) return null;
   const affected = data.versions.filter(({ staleFields }) => whole || staleFields.length > 0);
+  const { portal } = data;
+  const isPortal = portal !== null && (whole || portal.staleFields.length > 0);
   return (
     <li class="reason">
       <h3>
         {affected.length === 0
-          ? 'No published version is affected'
+          ? `No published version is affected${isPortal ? ', but the portal is' : ''}`
           : 'Affected, with the callers of the last 7 days'}
       </h3>
       <ul class="bullets">
@@ -30,6 +32,11 @@ export function Affected({ syncId, whole }: { syncId: string; whole: boolean }) 
             <a href={`${base}/schemas/${version.id}?show=callers`}>{describe(version)}</a>
           </li>
         ))}
+        {isPortal && (
+          <li>
+            <a href={`${base}/portal`}>{['The portal', ...portal.staleFields].join(' · ')}</a>
+          </li>
+        )}
       </ul>
     </li>
   );
