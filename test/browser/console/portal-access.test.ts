@@ -89,8 +89,16 @@ describe('the portal', () => {
     await finish({ name: 'portal-enabled', statuses: [422] });
   });
 
-  it('is seen as a customer, in a frame next to its steps', async () => {
+  it('is seen as a customer, in a frame next to its steps and to how many use it', async () => {
+    await site.arrange((tx) =>
+      tx.raw(
+        "insert into portal_activity (organization_id, email, month) select ?, n || '@c.example', date_trunc('month', now() at time zone 'UTC')::date from generate_series(1, 3) n",
+        [site.organizationId],
+      ),
+    );
     const { page, finish } = await site.open('/portal');
+    const visitors = page.locator('dl.stats div').filter({ hasText: 'Visitors this month' });
+    await expect.poll(() => visitors.locator('dd').innerText()).toBe('3');
     await type(page, page.getByLabel('Address or customer id'), customer.id);
     await press(page, button(page, 'See as a customer'));
     const frame = page.frameLocator('iframe');

@@ -1,8 +1,10 @@
-// Whom the portal reaches: customers with and without an address, and addresses that several of them share.
+// Whom the portal reaches: customers with and without an address, and addresses that several of them share. And how
+// many use it.
 import { formatCount, formatNumber } from '../../format.ts';
 import { Stats } from '../../parts/list.tsx';
 import { Section } from '../../parts/page.tsx';
 import { Time } from '../../parts/time.tsx';
+import { useGet } from '../../query.ts';
 import type { Access } from './data.ts';
 
 type Figures = NonNullable<Access['figures']>;
@@ -24,6 +26,23 @@ function Examples({ title, shared: { count, examples } }: { title: string; share
         {count > examples.length && <li>and {formatNumber(count - examples.length)} more</li>}
       </ul>
     </details>
+  );
+}
+
+/** How many use the portal. */
+export function Use() {
+  const used = useGet('/overview').data?.portal;
+  if (!used) return null;
+  return (
+    <Section title="Use">
+      <Stats
+        values={[
+          ['Visitors this month', formatNumber(used.monthlyActiveVisitors)],
+          ['Sign-ins in 7 days', formatNumber(used.signIns7Days)],
+          ['Refused in 7 days', formatNumber(used.refusedSignIns7Days)],
+        ]}
+      />
+    </Section>
   );
 }
 

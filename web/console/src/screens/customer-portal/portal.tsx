@@ -9,6 +9,7 @@ import { identity } from '../../session.ts';
 import { portalStates } from '../../states.ts';
 import '../../styles/customer-portal.css';
 import { type Access, brandingPath, toAddress, useAccess, usePlaces } from './data.ts';
+import { Use } from './figures.tsx';
 import { Preparation } from './preparation.tsx';
 import { maySeeAs, SeeAsSection } from './see-as.tsx';
 import { listPortalSteps, type PortalStep } from './steps.ts';
@@ -109,6 +110,7 @@ export function Portal() {
           <Section title={isOn ? 'Its address' : 'Its address, once it is on'}>
             <Copy text={address} label="Copy the address" />
           </Section>
+          {isOn && <Use />}
           <Steps steps={listPortalSteps(sources, identity.value?.organization?.name ?? '')} />
         </div>
         {maySeeAs() && <SeeAsSection isOpen={access.status !== 'off'} />}
