@@ -30,7 +30,6 @@ export const testSettings: Settings = {
   publicUrl: 'http://127.0.0.1',
   ownUrl: 'http://127.0.0.1:9',
   rateLimitPerMinute: 10_000,
-  visitorRateLimitPerMinute: 10_000,
   maxOrganizationsPerPerson: 1_000,
   mail: {
     ...defaults.mail,

@@ -8,7 +8,7 @@ export const interfaceSettings = {
     'RATE_LIMIT_PER_MINUTE',
     integer(1, 1_000_000),
     '60',
-    'Requests per minute to the management interface, per API key or user.',
+    'Requests per minute to the management interface, per API key or user; a visitor of a portal may send twice as many to it.',
   ),
   /**
    * As above, of all keys and tokens of an organization together; absent: ten times as many as one of them
@@ -20,13 +20,6 @@ export const interfaceSettings = {
     '',
     'Requests per minute to the management interface of all API keys and tokens of an organization together; those of people who are signed in',
     'with a session do not count. Empty: ten times RATE_LIMIT_PER_MINUTE.',
-  ),
-  /** Requests per minute and visitor of a portal, from all of the visitor's browsers. */
-  visitorRateLimitPerMinute: setting(
-    'VISITOR_RATE_LIMIT_PER_MINUTE',
-    integer(1, 1_000_000),
-    '120',
-    'Requests per minute to a portal, per visitor who is signed in.',
   ),
   /** A public read that takes longer gets a 503. */
   readTimeoutMs: setting(
