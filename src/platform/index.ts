@@ -69,6 +69,7 @@ export {
   findPersonOf,
   findPortal,
   findTypicalAddress,
+  type NamedCustomer,
   nameCustomers,
   type Portal,
   type PortalCtx,

@@ -1,13 +1,13 @@
 // The pages that a company's customers open: on its own domain, and below /portal/{slug}.
 import type { RequestHandler } from 'express';
 import { createCache } from '../core/cache.ts';
-import type { ReadingCtx } from '../core/ctx.ts';
+import type { Ctx, ReadingCtx } from '../core/ctx.ts';
 import type { FailureLimit } from '../http/failure-limit.ts';
 import type { PageAssets } from '../http/pages/page-assets.ts';
 import { applyPendingHeaders } from '../http/pending-headers.ts';
 import type { DemoPerson } from '../identity/sign-in.ts';
 import type { SendCodeMail } from '../mail/index.ts';
-import { readEndpoints } from '../platform/index.ts';
+import { type NamedCustomer, nameCustomers, readEndpoints } from '../platform/index.ts';
 import type { UsageCounter } from '../public/index.ts';
 import { createHasRecords } from './navigation.ts';
 import { createProviders } from './providers.ts';
@@ -52,7 +52,23 @@ function openRoom(ctx: ReadingCtx, { failures, assets, usage, sendMail, demo }: 
       return (endpoints.findFresh(key) ?? (await endpoints.load(key, read))).all;
     },
     hasRecords: createHasRecords(ctx.clock),
+    nameCustomers: createNames(ctx.clock),
   };
+}
+
+/** What is around every page may be this old. */
+const knownForMs = 60_000;
+const nameBytes = 4_194_304;
+
+function createNames(clock: Ctx['clock']): Room['nameCustomers'] {
+  const names = createCache<readonly NamedCustomer[]>({
+    maxBytes: nameBytes,
+    ttl: { clock, ms: knownForMs },
+  });
+  return (tenant, portal, ids) =>
+    names.load([tenant.organizationId, portal.document, ...ids].join(' '), () =>
+      nameCustomers(tenant, portal, ids),
+    );
 }
 
 /** The files that pages of a portal load. */

@@ -6,7 +6,13 @@ import { listCookieValues } from '../http/cookies.ts';
 import { getRequestId } from '../http/errors.ts';
 import type { FailureLimit } from '../http/failure-limit.ts';
 import type { SendCodeMail } from '../mail/index.ts';
-import { type Portal, type PortalCtx, readShownBranding, withoutBranding } from '../platform/index.ts';
+import {
+  type nameCustomers,
+  type Portal,
+  type PortalCtx,
+  readShownBranding,
+  withoutBranding,
+} from '../platform/index.ts';
 import type { UsageCounter } from '../public/index.ts';
 import { everyLanguage, type Files, plainFrame } from './frame.ts';
 import type { HasRecords } from './navigation.ts';
@@ -30,6 +36,7 @@ export type Room = VisitSources & {
   readonly sendMail: SendCodeMail;
   readonly loadRenderer: LoadRenderer;
   readonly hasRecords: HasRecords;
+  readonly nameCustomers: typeof nameCustomers;
 };
 
 export type At = {

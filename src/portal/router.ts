@@ -6,7 +6,7 @@ import { getRequestId, logFailure, setErrorHeaders, toAppError } from '../http/e
 import { wantsPage } from '../http/pages/error-page.ts';
 import { recordServed } from '../http/served.ts';
 import { methodNotAllowed, readForm } from '../http/sign-in/browser.ts';
-import { callbackPath, nameCustomers, readShownBranding } from '../platform/index.ts';
+import { callbackPath, readShownBranding } from '../platform/index.ts';
 import { abortedStatus } from '../public/index.ts';
 import { sendBrandColors, sendLogo } from './brand-files.ts';
 import { sendListFile } from './files.ts';
@@ -90,7 +90,7 @@ const visiting = (work: (at: At, visit: Visit) => Promise<void>) =>
       return work(at, visit);
     }
     const { ctx, site, req, res, room } = at;
-    const named = await nameCustomers(ctx, visitor.portal, visitor.customers);
+    const named = await room.nameCustomers(ctx, visitor.portal, visitor.customers);
     const branding = await readShownBranding(ctx);
     const around = { site, req, files: room.files, offer: visitor.portal.settings, branding };
     const page: Page = { kind: 'choose-customer', customers: named, returnTo: req.originalUrl };
@@ -105,7 +105,7 @@ const showing = (read: Read) =>
     const [{ page, pictures = [] }, places, named] = await Promise.all([
       read(visit, req),
       listPlaces(visit, room.hasRecords, path),
-      nameCustomers(ctx, visit.portal, visit.customers),
+      room.nameCustomers(ctx, visit.portal, visit.customers),
     ]);
     const { branding } = visit.content;
     const around = { site, req, files: room.files, offer: visit.portal.settings, branding };

@@ -4,7 +4,6 @@ import type { Request } from 'express';
 import type { TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { RecordAccess } from '../core/record-access.ts';
-import { countHits } from '../db/rate-limits.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { listCookieValues } from '../http/cookies.ts';
 import { rateLimitExceeded } from '../http/rate-limit.ts';
@@ -71,19 +70,6 @@ const noteUse = (ctx: PortalCtx, { organizationId }: Site, session: VisitorSessi
 /** Someone who opens pages asks more often than a program for records. */
 const requestsOfPages = 2;
 
-/** Counted in PostgreSQL, so that all processes agree. Throws 429 for one request too many. */
-async function limitRequests(
-  ctx: PortalCtx,
-  { organizationId }: Site,
-  session: VisitorSession,
-): Promise<void> {
-  const { hits, secondsLeft } = await countHits(
-    ctx,
-    `visitor:${organizationId}:${session.viewer_id ?? session.email}`,
-  );
-  if (hits > requestsOfPages * ctx.settings.rateLimitPerMinute) throw rateLimitExceeded(secondsLeft);
-}
-
 /**
  * Undefined when the request has no valid session. Throws 404 while the portal is off, 429 when the visitor has sent
  * too many requests, and rejects as `findPerson` does.
@@ -96,9 +82,10 @@ export async function findSignedIn(ctx: PortalCtx, site: Site, req: Request): Pr
   if (visit === undefined) return undefined;
   const { session, portal, content, entry } = visit;
   if (portal === undefined) throw notFoundHere();
+  if (session.hits > requestsOfPages * ctx.settings.rateLimitPerMinute)
+    throw rateLimitExceeded(session.seconds_left);
   const [found] = await Promise.all([
     findCustomersOf(ctx, portal, session, entry),
-    limitRequests(ctx, site, session),
     session.is_fresh ? undefined : noteUse(ctx, site, session),
   ]);
   const customers = [...found].sort(byLength);

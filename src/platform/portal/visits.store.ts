@@ -21,6 +21,9 @@ export type VisitorSession = {
   readonly ends_at: string;
   /** It was used within the last minute. */
   readonly is_fresh: boolean;
+  /** The visitor's requests in this minute, this one included, and how long it still lasts. */
+  readonly hits: number;
+  readonly seconds_left: number;
 };
 export type PublishedPage = { readonly id: string; readonly slug: string; readonly title: string };
 

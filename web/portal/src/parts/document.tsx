@@ -85,8 +85,9 @@ const Head = ({ title }: { title: string }) => {
       {files.stylesheets.map((address) => (
         <link key={address} rel="stylesheet" href={address} />
       ))}
-      {files.scripts.map((address) => (
-        <script key={address} src={address} />
+      {files.scripts.map((address, at) => (
+        // The first sets the theme before anything is painted.
+        <script key={address} src={address} defer={at > 0} />
       ))}
     </head>
   );
