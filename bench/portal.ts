@@ -118,49 +118,58 @@ async function timeUnderLoad(visits: readonly Headers[], { list, ...targets }: T
 
 const atMost = (bound: number) => ({ target: bound, floor: bound, lowerIsBetter: true });
 
-async function measure(origin: string, folder: string, rounds: number): Promise<Line[]> {
-  const headers = await startVisit(origin);
+async function findTargets(origin: string, folder: string, headers: Headers): Promise<Targets> {
   const at = (page: string): Target => ({ url: `${origin}/portal/demo/${page}`, headers });
   const list = at('records/invoice');
   const [first = ''] = /records\/invoice\/\d+/.exec(await (await fetch(list.url, { headers })).text()) ?? [];
-  const targets = {
-    list,
-    overview: at(''),
-    record: at(first),
-    'public list': await findPublicList(folder, list),
-  };
+  return { list, overview: at(''), record: at(first), 'public list': await findPublicList(folder, list) };
+}
+
+async function measureFirstBytes(targets: Targets, rounds: number) {
   const times = await timeInTurn(targets, rounds);
   const paused = await timeInTurn(targets, pausedRounds, pauseMs);
-  const least = median(times['public list']);
-  const leastPaused = median(paused['public list']);
-  const startPage = median(await paint(origin, { url: origin, headers }, 20));
-  const painted = {
-    list: await paint(origin, list, 20),
-    overview: await paint(origin, targets.overview, 20),
-  };
-  const visits: Headers[] = [];
-  while (visits.length < visitCount) visits.push(await startVisit(origin));
-  const loaded = await timeUnderLoad(visits, targets);
-  return [
+  const [least, leastPaused] = [median(times['public list']), median(paused['public list'])];
+  const lines = [
     toLine('public list of the same records, first byte, after a pause', leastPaused, ' ms', 1),
     ...pages.map((name) =>
       toLine(`${name}, first byte / that`, median(paused[name]) / leastPaused, '', 2, atMost(3)),
     ),
     toLine('public list, first byte, one request after the other', least, ' ms', 1),
     ...pages.map((name) => toLine(`${name}, first byte / that`, median(times[name]) / least, '', 2)),
+  ];
+  return { lines, leastPaused };
+}
+
+async function measurePaint(origin: string, { list, overview }: Targets): Promise<Line[]> {
+  const startPage = median(await paint(origin, { url: origin, headers: list.headers }, 20));
+  const painted = { list: await paint(origin, list, 20), overview: await paint(origin, overview, 20) };
+  return [
     toLine('start page, first contentful paint', startPage, ' ms', 0),
     toLine('list, first contentful paint', painted.list, ' ms', 0, atMost(300)),
     toLine('… / start page', median(painted.list) / startPage, '', 2),
     toLine('overview, first contentful paint', painted.overview, ' ms', 0, atMost(300)),
+  ];
+}
+
+async function measureLoad(origin: string, targets: Targets, leastPaused: number): Promise<Line[]> {
+  const visits: Headers[] = [];
+  while (visits.length < visitCount) visits.push(await startVisit(origin));
+  const loaded = await timeUnderLoad(visits, targets);
+  const slower = median(loaded.others) / leastPaused;
+  return [
     toLine(`${visitCount} visits, a list each ten seconds: p95`, p95(loaded.list), ' ms', 0, atMost(300)),
     toLine('… median', median(loaded.list), ' ms', 1),
-    toLine(
-      '… public list meanwhile, median / alone',
-      median(loaded.others) / leastPaused,
-      '',
-      2,
-      atMost(1.2),
-    ),
+    toLine('… public list meanwhile, median / alone', slower, '', 2, atMost(1.2)),
+  ];
+}
+
+async function measure(origin: string, folder: string, rounds: number): Promise<Line[]> {
+  const targets = await findTargets(origin, folder, await startVisit(origin));
+  const { lines, leastPaused } = await measureFirstBytes(targets, rounds);
+  return [
+    ...lines,
+    ...(await measurePaint(origin, targets)),
+    ...(await measureLoad(origin, targets, leastPaused)),
   ];
 }
 

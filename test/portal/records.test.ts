@@ -10,7 +10,7 @@ const org = useOrganization({ mail: true });
 let owner: PortalOwner;
 let browser: VisitorBrowser;
 
-const invoices = ['Spring order', 'Autumn order', 'Samples'].map((memo, index) => ({
+const invoices = ['Spring order', 'Autumn order', '=Samples'].map((memo, index) => ({
   ...{ id: 100 + index, tranid: `INV-${100 + index}`, trandate: '2026-01-15', duedate: '2026-02-15', memo },
   ...{ total: 10, unpaid: 5, entity: 1, status: 'open' },
   lines: [
@@ -50,6 +50,7 @@ it('searches the number, and texts as long as the visitor sees them', async () =
     await owner.api('post', '/portal/field-mappings', { recordType: 'invoice', fields })
   ).body;
   expect([await find('ORDER'), (await find('inv-10')).length]).toEqual([['INV-100', 'INV-101'], 3]);
+  expect((await browser.get('/files/invoice.csv?q=samples')).text).toContain(",'=Samples");
   const hidden = fields.map((field) => ({ ...field, visible: field.source === 'tranid' }));
   const changed = await owner.api('patch', `/portal/field-mappings/${id}`, { fields: hidden, revision });
   expect(changed.status).toBe(200);
