@@ -1,7 +1,7 @@
 -- Finds what each request of a visitor needs, in one statement: the valid session of one of these tokens in the organization and on the
 -- host, the portal's settings that are ready (null while it is off), what is known of the address beside the ERP, and what the company
 -- configured for its pages. No row without a session, and none for several: then none can be trusted. A member's session ends with the
--- membership. Counts the request in the minute of the visitor, or of the member who looks at the portal as one: countHits in
+-- membership, and a blocked address has none. Counts the request in the minute of the visitor, or of the member who looks at the portal as one: countHits in
 -- src/db/rate-limits.ts.
 create or replace function find_portal_visit(in_organization uuid, on_host text, token_hashes bytea[], idle_days int) returns table (
   session jsonb, settings jsonb, document text, entry jsonb, mappings jsonb, pages jsonb, sidebar jsonb, branding jsonb)
@@ -10,6 +10,8 @@ language sql security definer set search_path = public, pg_temp as $$
     select s.* from portal_sessions s
     where s.organization_id = in_organization and s.host = on_host and s.token_hash = any (token_hashes)
       and s.ends_at > clock_timestamp() and s.last_seen_at > clock_timestamp() - make_interval(days => idle_days)
+      and not exists (
+        select from portal_visitors v where v.organization_id = s.organization_id and v.email = s.email and v.blocked)
       and (s.viewer_id is null or exists (
         select from memberships m where m.organization_id = s.organization_id and m.user_id = s.viewer_id))
   ), counted as (

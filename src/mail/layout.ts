@@ -8,6 +8,8 @@ import { font, wrap } from './style.ts';
 export type MailContent = {
   /** Of its words; English unless given, with what to say above the address of a button. */
   readonly language?: { readonly code: string; readonly openAddress: string };
+  /** Colour of links and buttons, `#rrggbb`: readable on white, and white on it. */
+  readonly accent?: string | undefined;
   /** The heading, and the title of the HTML document. */
   readonly title: string;
   readonly paragraphs: readonly string[];
@@ -37,11 +39,13 @@ const codeHtml = (code: string): string =>
 const note = (text: string): string =>
   `<p class="note" style="margin:0 0 8px;color:#56616f;${font};font-size:13px;line-height:1.5;${wrap}">${escapeHtml(text)}</p>`;
 const english = { code: 'en', openAddress: 'If the button does not work, open this address:' };
-const button = ({ label, url }: NonNullable<MailContent['action']>, openAddress: string): string =>
-  `<p style="margin:0 0 16px"><a class="button" href="${escapeHtml(url)}" style="display:inline-block;padding:12px 20px;border-radius:6px;background:#1d5fd1;color:#ffffff;${font};font-size:16px;font-weight:600;text-decoration:none">${escapeHtml(label)}</a></p>
-<p class="note" style="margin:0 0 16px;color:#56616f;${font};font-size:13px;line-height:1.5;${wrap}">${escapeHtml(openAddress)}<br><a class="link" href="${escapeHtml(url)}" style="color:#1d5fd1">${escapeHtml(url)}</a></p>`;
-const smallLinkHtml = ({ label, url }: NonNullable<MailContent['smallLink']>): string =>
-  `<p class="note" style="margin:0 0 8px;color:#56616f;${font};font-size:13px;line-height:1.5"><a class="link" href="${escapeHtml(url)}" style="color:#1d5fd1">${escapeHtml(label)}</a></p>`;
+const blue = '#1d5fd1';
+type Link = NonNullable<MailContent['action']>;
+const button = ({ label, url }: Link, openAddress: string, accent: string): string =>
+  `<p style="margin:0 0 16px"><a class="button" href="${escapeHtml(url)}" style="display:inline-block;padding:12px 20px;border-radius:6px;background:${accent};color:#ffffff;${font};font-size:16px;font-weight:600;text-decoration:none">${escapeHtml(label)}</a></p>
+<p class="note" style="margin:0 0 16px;color:#56616f;${font};font-size:13px;line-height:1.5;${wrap}">${escapeHtml(openAddress)}<br><a class="link" href="${escapeHtml(url)}" style="color:${accent}">${escapeHtml(url)}</a></p>`;
+const smallLinkHtml = ({ label, url }: Link, accent: string): string =>
+  `<p class="note" style="margin:0 0 8px;color:#56616f;${font};font-size:13px;line-height:1.5"><a class="link" href="${escapeHtml(url)}" style="color:${accent}">${escapeHtml(label)}</a></p>`;
 
 function toHtml({
   title,
@@ -51,6 +55,7 @@ function toHtml({
   action,
   notes = [],
   smallLink,
+  accent = blue,
   ...content
 }: MailContent): string {
   const language = content.language ?? english;
@@ -69,9 +74,9 @@ function toHtml({
 <h1 class="words" style="margin:0 0 16px;color:#1b2430;${font};font-size:20px;line-height:1.3;${wrap}">${escapeHtml(title)}</h1>
 ${code === undefined ? '' : `${codeHtml(code)}\n`}${paragraphs.map(paragraph).join('\n')}
 ${table === undefined ? '' : recordTableHtml(table)}
-${action === undefined ? '' : button(action, language.openAddress)}
+${action === undefined ? '' : button(action, language.openAddress, accent)}
 ${notes.map(note).join('\n')}
-${smallLink === undefined ? '' : smallLinkHtml(smallLink)}
+${smallLink === undefined ? '' : smallLinkHtml(smallLink, accent)}
 </td></tr></table>
 </td></tr></table>
 </body>
@@ -93,7 +98,7 @@ export function withSmallPrint(
   { notes = [], smallLink }: Pick<MailContent, 'notes' | 'smallLink'>,
 ): string {
   const print = `<hr style="border:0;border-top:1px solid #d5dae1;margin:24px 0 12px">
-${[...notes.map(note), ...(smallLink === undefined ? [] : [smallLinkHtml(smallLink)])].join('\n')}
+${[...notes.map(note), ...(smallLink === undefined ? [] : [smallLinkHtml(smallLink, blue)])].join('\n')}
 `;
   const end = [...html.matchAll(/<\/body>/gi)].at(-1)?.index;
   return end === undefined ? `${html}\n${print}` : `${html.slice(0, end)}${print}${html.slice(end)}`;

@@ -42,10 +42,8 @@ import type { Site } from './sites.ts';
 import type { Page } from './view-model.ts';
 import { findSignedIn, getPortal, notFoundHere, type SignedIn } from './visit.ts';
 
-export const cookieOptions = ({ base, isSecure }: Site): CookieOptions => ({
-  ...{ httpOnly: true, sameSite: 'lax', secure: isSecure },
-  // The prefix of cookies over https allows no other path.
-  path: isSecure ? '/' : `${base}/`,
+export const cookieOptions = ({ isSecure }: Site): CookieOptions => ({
+  ...{ httpOnly: true, sameSite: 'lax', secure: isSecure, path: '/' },
 });
 export const cookiesOf = ({ req, site }: At, name: keyof Site['cookie']): readonly string[] =>
   listCookieValues(req, site.cookie[name]);

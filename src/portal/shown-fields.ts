@@ -55,6 +55,17 @@ export function findMeaning(visit: Visit, recordType: string, meaning: Meaning):
   return endpoint?.fields.find((field) => field.source === source)?.name;
 }
 
+/** Selects the records of which something is open. Credits are negative in some ERPs. */
+export function openQuery(visit: Visit, recordType: string): Readonly<Record<string, string>> {
+  const name = findMeaning(visit, recordType, 'amountDue');
+  const { filters = [] } = visit.endpoints.get(recordsEndpoint(recordType)) ?? {};
+  // Portals that were enabled before have no such filter.
+  const takesNot = filters.some(({ field, operators }) => field === name && operators.includes('not'));
+  return takesNot && findShown(visit, recordType)?.role !== 'invoice'
+    ? { [`${name}_not`]: '0', [`${name}_null`]: 'false' }
+    : { [`${name}_gt`]: '0' };
+}
+
 /** Text of a number as it was sent: a float would have lost digits. */
 const toDigits = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 const isNumber = (text: string): boolean => /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(text);

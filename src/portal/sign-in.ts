@@ -98,6 +98,7 @@ export function deliverCode(ctx: PortalCtx, delivery: Delivery): void {
     const url = `${site.origin}${site.base}/code?request=${started.id}`;
     const content = {
       language: { code: language, openAddress },
+      accent: branding.accent ?? undefined,
       ...{ title, paragraphs: [says], code: shownCode(started.code), action: { label: action, url }, notes },
     };
     const to = { address: writtenAs, name: '' };

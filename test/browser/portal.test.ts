@@ -74,7 +74,7 @@ it('is a visit from the mailed code to an invoice, a file, and another language'
   expect(text.trim().split('\r\n')).toHaveLength(late.length + 1);
   await page.locator('tbody a').first().click();
   await page.getByRole('heading', { level: 1, name: /INV-1\d\d/ }).waitFor();
-  await page.goto(home);
+  await page.goto(home.replace(/\/$/, ''));
   await page.locator('summary', { hasText: 'Language: EN' }).click();
   await page.getByRole('button', { name: 'Deutsch' }).click();
   await page.getByRole('heading', { level: 1, name: 'Ihr Konto' }).waitFor();

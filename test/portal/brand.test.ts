@@ -113,12 +113,14 @@ describe('the mail with a code', () => {
     await org.ctx.work.waitUntilIdle('code-mails');
     const [delivered] = org.mails.delivered.slice(-1);
     expect(await nextCode(org)).not.toBe('');
-    return { from: delivered?.mail.from?.name, subject: delivered?.mail.subject, text: delivered?.mail.text };
+    const { from, subject, text, html } = delivered?.mail ?? {};
+    return { from: from?.name, subject, text, html };
   };
 
-  it('names the company, and comes from the name that it chose', async () => {
+  it('names the company in its colour, and comes from the name that it chose', async () => {
     await store();
-    const { from, subject, text } = await readMail();
+    const { from, subject, text, html } = await readMail();
+    expect(html).toContain(`background:${branding.accent}`);
     expect(from).toBe('Aster accounts');
     expect(`${subject} ${text}`).toContain('Aster <Wholesale>');
     await store({ senderName: null });

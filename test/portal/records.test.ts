@@ -2,7 +2,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { useOrganization } from '../setup/use-organization.ts';
-import { invoiceTypes, loadCompany, loadRecords } from './company.ts';
+import { invoiceTypes, loadCompany, loadRecords, settings } from './company.ts';
 import { asOwner, type PortalOwner, switchOn } from './served-portal.ts';
 import { openBrowser, type VisitorBrowser } from './visiting.ts';
 
@@ -63,6 +63,27 @@ it('adds up the lines of a record to the cent', async () => {
   expect((await owner.api('patch', `/portal/field-mappings/${id}`, { fields })).status).toBe(200);
   const { text } = await browser.get('/records/invoice/101');
   expect(text).toMatch(/<tfoot>.*Total.*1,234\.30.*<\/tfoot>/);
+});
+
+it('adds up credit that is open, also where the ERP writes it below zero', async () => {
+  const credits = [-18.5, -113.73, 0, null].map((unpaid, index) => ({
+    ...{
+      id: 200 + index,
+      tranid: `CR-${200 + index}`,
+      trandate: '2026-01-20',
+      total: -200,
+      unpaid,
+      entity: 1,
+    },
+  }));
+  const { lines: _, status: __, duedate: ___, ...types } = invoiceTypes;
+  await loadRecords(org.ctx, org.id, 'creditmemo', types, credits);
+  const fields = { number: 'tranid', date: 'trandate', amount: 'total', amountDue: 'unpaid' };
+  const entry = { recordType: 'creditmemo', customerField: 'entity', role: 'credit', fields, conditions: [] };
+  await switchOn(owner, { records: [...settings.records, entry] });
+  expect((await browser.get('/')).text).toMatch(/Credit.*132\.23/s);
+  const { text } = await browser.get('/records/creditmemo?state=open');
+  expect([...new Set(text.match(/CR-2\d\d/g))].sort()).toEqual(['CR-200', 'CR-201']);
 });
 
 it.each([

@@ -121,7 +121,7 @@ describe('an address', () => {
     const [entry] = (await org.api('get', '/portal/visitors?q=info')).body.data;
     expect(entry.lastSignInAt).not.toBeNull();
     await org.api('patch', `/portal/visitors/${entry.id}`, { blocked: true });
-    expect((await browser.get('/')).status).toBe(403);
+    expect((await browser.get('/')).status).toBe(303);
     await browser.post('/sign-in', { email: 'info@bücher.example' });
     expect(await mailsTo()).toEqual([]);
     await org.api('patch', `/portal/visitors/${entry.id}`, { blocked: false });

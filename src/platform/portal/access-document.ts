@@ -99,7 +99,7 @@ const filtersByMeaning: Readonly<Partial<Record<Meaning, readonly string[]>>> = 
   number: ['eq'],
   date: ['gte', 'lte'],
   dueDate: ['gte', 'lte', 'before', 'null'],
-  amountDue: ['gt'],
+  amountDue: ['gt', 'not', 'null'],
   status: ['eq', 'not'],
 };
 type Operators = EndpointDefinition['filters'][number]['operators'];

@@ -94,6 +94,9 @@ export const PortalAccess = PortalAccessInput.omit({ revision: true })
       'Who can sign in, counted in the background once the portal is on and at most once an hour; null before that',
     ),
     problems: z.array(Problem).describe('Names that are no longer synced'),
+    proposed: z
+      .object({ people: z.array(People), records: z.array(ShownRecords) })
+      .describe('What would be proposed now, from what is synced'),
     updatedAt: Instant.nullable(),
   })
   .meta({ id: 'PortalAccess' });

@@ -38,7 +38,8 @@ export async function getAccess(ctx: RequestCtx) {
       document: label === null ? undefined : await store.findDocument(tx, ctx.organizationId, label),
     };
   });
-  const stored: StoredSettings = newest?.settings ?? (await proposeSettings(ctx, available));
+  const proposal = await proposeSettings(ctx, available);
+  const stored: StoredSettings = newest?.settings ?? proposal;
   const { customerType: _, labels: __, references: ___, ...settings } = stored;
   const revision = newest?.revision ?? 0;
   const ready = readiness(document, settings);
@@ -48,6 +49,7 @@ export async function getAccess(ctx: RequestCtx) {
     ...ready,
     figures: ready.status === 'on' ? await readFigures(ctx, revision, { settings }) : null,
     problems: newest === undefined ? [] : listProblems(settings, available),
+    proposed: { people: proposal.people, records: proposal.records },
     updatedAt: instantOrNull(newest?.created_at ?? null),
   };
 }

@@ -66,6 +66,7 @@ async function writeLetter(ctx: RequestCtx, { settings: { defaultLanguage } }: P
   const asking = branding.supportAddress === null ? [] : [`${questions} ${branding.supportAddress}`];
   const content = {
     language: { code: defaultLanguage, openAddress },
+    accent: branding.accent ?? undefined,
     ...{ title, paragraphs, action: { label: action, url: `${base}/sign-in` }, notes: [...asking, ignore] },
   };
   return { kind, subject, fromName: branding.senderName ?? company, ...layoutMail(content) };

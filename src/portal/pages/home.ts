@@ -5,7 +5,7 @@ import { parseExact } from '../../core/exact-json.ts';
 import { recordsEndpoint } from '../../platform/index.ts';
 import { nameType } from '../navigation.ts';
 import { listAddress, pickMeanings, readTable } from '../record-table.ts';
-import { findMeaning } from '../shown-fields.ts';
+import { daysBetween, findMeaning, openQuery } from '../shown-fields.ts';
 import type { Balance, HomePage } from '../view-model.ts';
 import type { Visit } from '../visit.ts';
 
@@ -48,7 +48,7 @@ async function sumOpen(visit: Visit, { recordType }: Entry, span?: Span): Promis
   const { rows, syncedAt } = await visit.reader.summarize(recordsEndpoint(recordType), {
     ...(span !== undefined && { [`${dueDate}_before`]: span.before }),
     ...(span?.from !== undefined && { [`${dueDate}_gte`]: span.from }),
-    [`${amountDue}_gt`]: '0',
+    ...openQuery(visit, recordType),
     sum: amountDue,
     count: 'true',
     ...(currency !== undefined && { by: currency }),
@@ -101,7 +101,7 @@ async function readBalances(visit: Visit): Promise<{ balances: Balance[]; synced
     return {
       ...{ currency, due: total.amount, openCount: total.count },
       overdue: addUp(late.flat(), currency).amount,
-      credit: credits.length === 0 ? null : addUp(credit, currency).amount,
+      credit: credits.length === 0 ? null : addUp(credit, currency).amount.replace(/^-/, ''),
       aging: isDated ? withOthers(parts, total) : null,
     };
   });
@@ -127,7 +127,7 @@ async function readOpen(visit: Visit): Promise<HomePage['open']> {
   const { table, total } = await readTable(visit, {
     recordType,
     query: {
-      [`${findMeaning(visit, recordType, 'amountDue')}_gt`]: '0',
+      ...openQuery(visit, recordType),
       ...sort,
       pageSize: String(shownOpen),
     },
@@ -152,7 +152,9 @@ async function readPayments(visit: Visit): Promise<HomePage['payments']> {
 async function readNews(visit: Visit): Promise<HomePage['news']> {
   const since = visit.session.previous_visit_at ?? undefined;
   if (since === undefined) return null;
-  const day = since.slice(0, 10);
+  // By the calendar of the records, which is another one in the demo.
+  const daysAgo = daysBetween(since.slice(0, 10), visit.ctx.clock.now().toISOString().slice(0, 10));
+  const day = shiftDays(visit.today, -daysAgo);
   const dated = visit.portal.settings.records.filter(({ fields }) => fields.date !== undefined);
   const counts = await Promise.all(
     dated.map(async ({ recordType }) => {

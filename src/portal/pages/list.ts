@@ -6,7 +6,14 @@ import type { Meaning } from '../../core/portal-terms.ts';
 import { recordsEndpoint } from '../../platform/index.ts';
 import { nameType } from '../navigation.ts';
 import { listAddress, readTable } from '../record-table.ts';
-import { findMeaning, findShown, listShownFields, type ShownField, toMoney } from '../shown-fields.ts';
+import {
+  findMeaning,
+  findShown,
+  listShownFields,
+  openQuery,
+  type ShownField,
+  toMoney,
+} from '../shown-fields.ts';
 import type { Column, ListFilters, ListPage } from '../view-model.ts';
 import { notFoundHere, type Visit } from '../visit.ts';
 
@@ -72,12 +79,12 @@ const minSearched = 3;
 function selectionOf(visit: Visit, request: ListRequest): Record<string, string> {
   const { recordType, q, state, from, to } = request;
   const of = (meaning: Meaning): string | undefined => findMeaning(visit, recordType, meaning);
-  const [number, date, dueDate, amountDue] = [of('number'), of('date'), of('dueDate'), of('amountDue')];
+  const [number, date, dueDate] = [of('number'), of('date'), of('dueDate')];
   const isSearched = number !== undefined && q !== null;
   return {
     ...(isSearched && [...q].length >= minSearched && { q }),
     ...(isSearched && [...q].length < minSearched && { [number]: q }),
-    ...(state !== 'all' && { [`${amountDue}_gt`]: '0' }),
+    ...(state !== 'all' && openQuery(visit, recordType)),
     ...(state === 'overdue' && { [`${dueDate}_before`]: visit.today }),
     ...(date !== undefined && from !== null && { [`${date}_gte`]: from }),
     ...(date !== undefined && to !== null && { [`${date}_lte`]: to }),

@@ -7,7 +7,7 @@ export const problemTitle = ({ code }: ProblemPage, view: View): string => view.
 
 export const ProblemView = ({ page }: { page: ProblemPage }) => {
   const view = useView();
-  const { brand, base, visitor } = view.frame;
+  const { brand, base } = view.frame;
   const { code, completeAt, requestId } = page;
   return (
     <div class="card-text stack">
@@ -18,8 +18,8 @@ export const ProblemView = ({ page }: { page: ProblemPage }) => {
       )}
       {code !== 'no_customer' && code !== 'view_ended' && (
         <p>
-          <a class="button primary" href={pageAddress(base, visitor === null ? 'sign-in' : '')}>
-            {view.text(visitor === null ? 'problem.signIn' : 'problem.home')}
+          <a class="button primary" href={pageAddress(base, '')}>
+            {view.text('problem.home')}
           </a>
         </p>
       )}

@@ -3,6 +3,7 @@ import type { ApiError } from '../../api.ts';
 import { findProblem } from '../../parts/field-problems.ts';
 import { Check, Checks, Field, Select } from '../../parts/form.tsx';
 import { Section } from '../../parts/page.tsx';
+import { useAccess } from './data.ts';
 import { PeopleEntry, RecordsEntry } from './entries.tsx';
 import { AddEntry } from './entry-card.tsx';
 import type { Settings } from './settings.ts';
@@ -20,6 +21,7 @@ const Missing = ({ problem }: { problem: string | undefined }) => (
 
 export function Whom({ settings, error, onChange }: PartProps) {
   const { people } = settings;
+  const proposed = useAccess().data?.proposed.people ?? [];
   const set = (changed: Settings['people']): void => onChange({ ...settings, people: changed });
   return (
     <Section title="Whom it knows">
@@ -43,9 +45,14 @@ export function Whom({ settings, error, onChange }: PartProps) {
         <AddEntry
           label="Record type with addresses"
           action="Add people"
-          recordTypes={useSyncedTypes()}
+          recordTypes={proposedFirst(useSyncedTypes(), proposed)}
           onAdd={(recordType) =>
-            set([...people, { recordType, emailField: '', customerField: 'id', conditions: [] }])
+            set([
+              ...people,
+              proposed.find((entry) => entry.recordType === recordType) ?? {
+                ...{ recordType, emailField: '', customerField: 'id', conditions: [] },
+              },
+            ])
           }
         />
         <Check
@@ -59,8 +66,15 @@ export function Whom({ settings, error, onChange }: PartProps) {
   );
 }
 
+/** Of these record types those first that are proposed. */
+const proposedFirst = (types: readonly string[], proposed: readonly { recordType: string }[]): string[] => {
+  const isProposed = (name: string): boolean => proposed.some(({ recordType }) => recordType === name);
+  return types.toSorted((one, other) => Number(isProposed(other)) - Number(isProposed(one)));
+};
+
 export function What({ settings, error, onChange }: PartProps) {
   const { records } = settings;
+  const proposed = useAccess().data?.proposed.records ?? [];
   const set = (changed: Settings['records']): void => onChange({ ...settings, records: changed });
   const shown = new Set(records.map(({ recordType }) => recordType));
   return (
@@ -84,9 +98,17 @@ export function What({ settings, error, onChange }: PartProps) {
         <AddEntry
           label="Record type to show"
           action="Add records"
-          recordTypes={useSyncedTypes().filter((name) => !shown.has(name))}
+          recordTypes={proposedFirst(
+            useSyncedTypes().filter((name) => !shown.has(name)),
+            proposed,
+          )}
           onAdd={(recordType) =>
-            set([...records, { recordType, customerField: '', role: 'other', fields: {}, conditions: [] }])
+            set([
+              ...records,
+              proposed.find((entry) => entry.recordType === recordType) ?? {
+                ...{ recordType, customerField: '', role: 'other', fields: {}, conditions: [] },
+              },
+            ])
           }
         />
         <Check

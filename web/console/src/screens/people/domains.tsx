@@ -24,10 +24,14 @@ const toParams = ({ id }: Domain) => ({ path: { id: organizationId(), domainId: 
 
 /** What to set in the DNS, and a button that looks it up. */
 function Verification({ domain }: { domain: Domain }) {
-  const { verification, lastCheckedAt, lastError } = domain;
+  const { hostname, verification, lastCheckedAt, lastError } = domain;
   return (
     <div class="stack">
-      <p>Set this TXT record at the provider of your DNS. Other TXT records with the same name may stay.</p>
+      <p>
+        Set this TXT record at the provider of your DNS. Other TXT records with the same name may stay. For
+        the portal, a CNAME record of {hostname} leads to this service as well; make the domain primary once
+        it is verified.
+      </p>
       {(['name', 'value'] as const).map((part) => (
         <div key={part}>
           <p class="fine">{part === 'name' ? 'Name' : 'Value'}</p>

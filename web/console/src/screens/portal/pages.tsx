@@ -91,37 +91,45 @@ export const Pages = () => (
   </Page>
 );
 
+type EditorProps = { page: PortalPage; onEdit: () => void };
+
 /** Saves only while no one else has changed the draft. */
-function PageEditor({ page: { id, title, slug, revision, ...page } }: { page: PortalPage }) {
+function PageEditor({ page: { id, title, slug, revision, ...page }, onEdit }: EditorProps) {
   const [blocks, setBlocks] = useState(page.blocks);
   const targets = useTargets();
   return (
-    <RecordForm
-      label="Save draft"
-      initial={{ title, slug }}
-      fields={fields}
-      save={(values) =>
-        api
-          .PATCH('/portal/pages/{id}', { params: { path: { id } }, body: { ...values, blocks, revision } })
-          .then(refresh)
-      }
-    >
-      <BlocksEditor
-        blocks={blocks}
-        onChange={setBlocks}
-        choices={{ viewId: targets.view, recordType: targets['record-type'] }}
-      />
-    </RecordForm>
+    <div onInput={onEdit}>
+      <RecordForm
+        label="Save draft"
+        initial={{ title, slug }}
+        fields={fields}
+        save={(values) =>
+          api
+            .PATCH('/portal/pages/{id}', { params: { path: { id } }, body: { ...values, blocks, revision } })
+            .then(refresh)
+        }
+      >
+        <BlocksEditor
+          blocks={blocks}
+          onChange={(changed) => {
+            setBlocks(changed);
+            onEdit();
+          }}
+          choices={{ viewId: targets.view, recordType: targets['record-type'] }}
+        />
+      </RecordForm>
+    </div>
   );
 }
 
-function PageActions({ page }: { page: PortalPage }) {
+function PageActions({ page, isEdited }: { page: PortalPage; isEdited: boolean }) {
   const { id, revision, status, publishedRevision, title } = page;
   const params = { path: { id } };
   const isPublished = status === 'published';
   return (
     <>
-      {may('portal:update') && publishedRevision !== revision && (
+      {isEdited && <span class="muted">Save the draft to publish it</span>}
+      {may('portal:update') && !isEdited && publishedRevision !== revision && (
         <ActionButton
           label="Publish"
           kind="primary"
@@ -147,7 +155,7 @@ function PageActions({ page }: { page: PortalPage }) {
   );
 }
 
-const PageDetail = ({ page }: { page: PortalPage }) => (
+const PageDetail = ({ page, onEdit }: EditorProps) => (
   <>
     <Facts
       facts={[
@@ -165,21 +173,24 @@ const PageDetail = ({ page }: { page: PortalPage }) => (
     <Warnings problems={page.problems} />
     {may('portal:update') && (
       <Section title="Draft">
-        <PageEditor key={page.revision} page={page} />
+        <PageEditor key={page.revision} page={page} onEdit={onEdit} />
       </Section>
     )}
   </>
 );
 
-export const PageScreen = ({ params: { id = '' } }: ScreenProps) => (
-  <ObjectPage
-    read={useGet('/portal/pages/{id}', { path: { id } })}
-    kind="Page"
-    list="/pages"
-    show={(page) => ({
-      title: page.title,
-      actions: <PageActions page={page} />,
-      children: <PageDetail page={page} />,
-    })}
-  />
-);
+export function PageScreen({ params: { id = '' } }: ScreenProps) {
+  const [edited, setEdited] = useState<number>();
+  return (
+    <ObjectPage
+      read={useGet('/portal/pages/{id}', { path: { id } })}
+      kind="Page"
+      list="/pages"
+      show={(page) => ({
+        title: page.title,
+        actions: <PageActions page={page} isEdited={edited === page.revision} />,
+        children: <PageDetail page={page} onEdit={() => setEdited(page.revision)} />,
+      })}
+    />
+  );
+}

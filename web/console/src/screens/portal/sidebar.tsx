@@ -37,7 +37,7 @@ export function Sidebar() {
       <p class="muted">
         Where visitors can go.{' '}
         {isEmpty
-          ? 'Without items of yours it lists each record type that the portal shows.'
+          ? 'Without items of yours it lists each record type that the portal shows, and each published page.'
           : 'What shows nothing to a visitor is left out for them.'}
       </p>
       {may('portal:update') ? (
