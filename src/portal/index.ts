@@ -66,7 +66,7 @@ function createNames(clock: Ctx['clock']): Room['nameCustomers'] {
     ttl: { clock, ms: knownForMs },
   });
   return (tenant, portal, ids) =>
-    names.load([tenant.organizationId, portal.document, ...ids].join(' '), () =>
+    names.load(JSON.stringify([tenant.organizationId, portal.document, ...ids]), () =>
       nameCustomers(tenant, portal, ids),
     );
 }

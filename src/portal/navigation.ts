@@ -28,7 +28,7 @@ export const createHasRecords = (clock: Pick<Clock, 'monotonicMs'>): HasRecords 
 
 export function findHasRecords(visit: Visit, known: HasRecords, recordType: string): Promise<boolean> {
   const { ctx, portal, customer, reads } = visit;
-  const key = [ctx.organizationId, portal.document, customer, recordType].join(' ');
+  const key = JSON.stringify([ctx.organizationId, portal.document, customer, recordType]);
   const read = async (): Promise<boolean> => {
     // Not with the visitor's reader, since the visitor didn't ask for it.
     const reader = readPortal(ctx, portal, reads);

@@ -93,9 +93,10 @@ function selectionOf(visit: Visit, request: ListRequest): Record<string, string>
 
 /** For reads of what the address asks for: a search doesn't look in texts that the visitor doesn't see. */
 export function withinShown(visit: Visit, { recordType, q }: ListRequest): Visit {
+  if (q === null) return visit;
   const { endpoints, reads } = visit;
   const name = recordsEndpoint(recordType);
-  const { fields = [], search = [] } = (q === null ? undefined : endpoints.get(name)) ?? {};
+  const { fields = [], search = [] } = endpoints.get(name) ?? {};
   const seen = new Set([
     ...listShownFields(visit, recordType).map((field) => field.name),
     findMeaning(visit, recordType, 'number'),
