@@ -23,7 +23,7 @@ export const platformSwitchOffs: readonly PlatformSwitchOff[] = [
   off(
     views,
     'toRights',
-    '() => (_ctx, { masked }) => ({ unmasked: !masked })',
+    '() => (_ctx, { masked }) => allRows({ unmasked: !masked })',
     'records of a view',
     'CSV of a view',
   ),
