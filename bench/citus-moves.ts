@@ -2,9 +2,9 @@
 // worker is down. A sync changes the organization that moves, run after run.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ctx } from '../src/core/ctx.ts';
-import { isFinal } from '../src/sync/run-state.ts';
-import { claimRun } from '../src/sync/runs.store.ts';
-import { workOnRun } from '../src/sync/worker.ts';
+import { isFinal } from '../src/sync/queue/run-state.ts';
+import { claimRun } from '../src/sync/queue/runs.store.ts';
+import { workOnRun } from '../src/sync/run/worker.ts';
 import { isAnswered, type Read, startReaders } from './citus-readers.ts';
 import type { CitusSide } from './citus-sides.ts';
 import { changingConnector, type LoadedOrganization } from './citus-writes.ts';

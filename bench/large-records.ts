@@ -4,8 +4,8 @@
 // [seconds per measurement, default 15]
 import type { Pool } from 'pg';
 import type { Ctx } from '../src/core/ctx.ts';
-import { saveAccount } from '../src/sync/record-types.store.ts';
-import { isFinal } from '../src/sync/run-state.ts';
+import { saveAccount } from '../src/sync/account/record-types.store.ts';
+import { isFinal } from '../src/sync/queue/run-state.ts';
 import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
 import { type LargeErp, type LargeRecords, largeRecordType, startLargeErp } from './large-erp.ts';
 import { lagLines, peakLine, readSeconds, smallLists } from './others-lag.ts';

@@ -4,8 +4,8 @@
 // [organizations with schedules, default 1000] [organizations with data, default 200]
 import { maintainAllIndexes } from '../src/platform/api-schemas/maintain-indexes.ts';
 import { pruneTombstones } from '../src/sync/index.ts';
-import { claimRun } from '../src/sync/runs.store.ts';
-import { enqueueDueRuns } from '../src/sync/scheduler.ts';
+import { claimRun } from '../src/sync/queue/runs.store.ts';
+import { enqueueDueRuns } from '../src/sync/run/scheduler.ts';
 import { startService } from './reads-servers.ts';
 import { createOrganizations, measureBackend, records, type Timing, timed } from './scaling-measure.ts';
 import { measureCpu } from './sync-cpu.ts';

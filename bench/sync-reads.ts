@@ -5,7 +5,7 @@ import { Agent, get } from 'node:http';
 import { z } from 'zod';
 import { createManagementClient } from '../demo/management-client.ts';
 import type { DatabaseAddress } from '../src/db/connect.ts';
-import { isFinal } from '../src/sync/run-state.ts';
+import { isFinal } from '../src/sync/queue/run-state.ts';
 import { createSyncOrganization, type SyncOrganization } from './sync-organization.ts';
 import { type ServiceProcess, startServiceProcess } from './sync-service.ts';
 import type { Bench } from './sync-throughput.ts';

@@ -19,7 +19,7 @@ import { createLog } from '../src/core/log.ts';
 import type { Settings } from '../src/core/settings.ts';
 import { createTrackedWork } from '../src/core/tracked-work.ts';
 import { type DatabaseAddress, openDb } from '../src/db/connect.ts';
-import { startScheduler } from '../src/sync/scheduler.ts';
+import { startScheduler } from '../src/sync/run/scheduler.ts';
 
 /**
  * Of the time since `watch()`, and the peak memory of the process so far. `cpu…`: CPU time instead of time.

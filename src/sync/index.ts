@@ -1,48 +1,21 @@
 // The public interface of the sync engine: what platform, admin and app may use.
 
-export { type RestoredRuns, resetWarehouseEpochs, restartSyncs } from './after-restore.ts';
-export { startCertificateWatch } from './certificate-watch.ts';
 export {
   createTenantConnector,
   fetchAndStoreDescriptions,
   noConnectionAdvice,
   refreshMetadata,
   secretBinding,
-} from './connection.ts';
+} from './account/connection.ts';
 export {
   type ConnectionVerdict,
   readConnectionRevision,
   resetConnectionStatus,
   saveConnectionTest,
-} from './connection-status.ts';
-export {
-  approveProposal,
-  filterUnlistedIds,
-  findProposal,
-  type HeldDeletions,
-  listHeldDeletions,
-  listProposalRecords,
-  listProposals,
-  type ProposalRow,
-  type ProposalStatus,
-  proposalStatuses,
-  rejectProposal,
-  type ShowValue,
-} from './deletion-proposals.ts';
-export { findDueSlot, findNextSlot, findScheduleProblem } from './due.ts';
-export { estimateLoads, type LoadEstimates } from './estimate-loads.ts';
-export { readStoredRecords, type StoredRecords, syncedAtText } from './full-reads.ts';
-export { enqueueAlertMails, listAlertRecipients, recordSyncHealth } from './health.ts';
-export {
-  buildWantedIndexes,
-  discardOtherIndexes,
-  findIndexesToBuild,
-  reconcileIndexes,
-  saveWantedIndexes,
-} from './index-jobs.ts';
-export { listMaskedSources } from './masked-sources.ts';
-export { requireFullRun } from './query-sources.ts';
-export { canFilterBySubsidiary, withFilter } from './record-filter.ts';
+} from './account/connection-status.ts';
+export { estimateLoads, type LoadEstimates } from './account/estimate-loads.ts';
+export { requireFullRun } from './account/query-sources.ts';
+export { canFilterBySubsidiary, withFilter } from './account/record-filter.ts';
 export {
   findDescription,
   findRecordType,
@@ -56,13 +29,40 @@ export {
   type StoredRecordType,
   toHead,
   writeDescriptions,
-} from './record-types.store.ts';
-export { failRun, releaseRun, secondsSinceLastPage } from './release.ts';
-export { pruneTombstones } from './retention.ts';
-export { waitsForMove } from './retry.ts';
-export { insertRunEvent } from './run-events.store.ts';
-export { insertRunOfEach } from './run-of-each.store.ts';
-export { isFinal, type RunStatus, runStatuses } from './run-state.ts';
+} from './account/record-types.store.ts';
+export { startCertificateWatch } from './alerts/certificate-watch.ts';
+export { enqueueAlertMails, listAlertRecipients, recordSyncHealth } from './alerts/health.ts';
+export {
+  approveProposal,
+  filterUnlistedIds,
+  findProposal,
+  type HeldDeletions,
+  listHeldDeletions,
+  listProposalRecords,
+  listProposals,
+  type ProposalRow,
+  type ProposalStatus,
+  proposalStatuses,
+  rejectProposal,
+  type ShowValue,
+} from './deletions/deletion-proposals.ts';
+export { pruneTombstones } from './deletions/retention.ts';
+export { listMaskedSources } from './fields/masked-sources.ts';
+export { type EnteredColumns, enterShownColumns } from './fields/shown-columns.ts';
+export { acceptMissingFields, type FieldGaps, readFieldGaps } from './fields/stale-fields.ts';
+export { readStoredRecords, type StoredRecords, syncedAtText } from './outcome/full-reads.ts';
+export {
+  buildWantedIndexes,
+  discardOtherIndexes,
+  findIndexesToBuild,
+  reconcileIndexes,
+  saveWantedIndexes,
+} from './outcome/index-jobs.ts';
+export { findDueSlot, findNextSlot, findScheduleProblem } from './queue/due.ts';
+export { waitsForMove } from './queue/retry.ts';
+export { insertRunEvent } from './queue/run-events.store.ts';
+export { insertRunOfEach } from './queue/run-of-each.store.ts';
+export { isFinal, type RunStatus, runStatuses } from './queue/run-state.ts';
 export {
   findOpenRun,
   findRun,
@@ -72,10 +72,10 @@ export {
   type RunRow,
   runColumns,
   type SyncConfigRow,
-} from './runs.store.ts';
-export { type Scheduler, startScheduler } from './scheduler.ts';
-export { type EnteredColumns, enterShownColumns } from './shown-columns.ts';
-export { acceptMissingFields, type FieldGaps, readFieldGaps } from './stale-fields.ts';
+} from './queue/runs.store.ts';
+export { type RestoredRuns, resetWarehouseEpochs, restartSyncs } from './run/after-restore.ts';
+export { failRun, releaseRun, secondsSinceLastPage } from './run/release.ts';
+export { type Scheduler, startScheduler } from './run/scheduler.ts';
 export {
   type CountedTable,
   countRejections,

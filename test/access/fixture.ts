@@ -2,9 +2,9 @@
 // whole service.
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { saveAccount } from '../../src/sync/record-types.store.ts';
-import { claimRun, insertRun } from '../../src/sync/runs.store.ts';
-import { workOnRun } from '../../src/sync/worker.ts';
+import { saveAccount } from '../../src/sync/account/record-types.store.ts';
+import { claimRun, insertRun } from '../../src/sync/queue/runs.store.ts';
+import { workOnRun } from '../../src/sync/run/worker.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { addConfig, noSignal } from '../sync/fixture.ts';

@@ -6,7 +6,7 @@ import { commands } from '../../src/admin/index.ts';
 import { type OpenRun, whyStuck } from '../../src/admin/list-runs.ts';
 import { textTable } from '../../src/admin/text-table.ts';
 import { createId } from '../../src/core/id.ts';
-import { moveRun, renewRunLease } from '../../src/sync/runs.store.ts';
+import { moveRun, renewRunLease } from '../../src/sync/queue/runs.store.ts';
 import { type Answer, createApi } from '../setup/api.ts';
 import { makePerson } from '../setup/organization.ts';
 import { useOrganization } from '../setup/use-organization.ts';

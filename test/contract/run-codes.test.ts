@@ -10,8 +10,8 @@ const sorted = (names: readonly string[]): string[] => [...new Set(names)].sort(
 const sync = globSync('src/sync/**/*.ts').sort();
 /** In these files, `code: '…'` is that of a rejected record. */
 const rejecting = [
-  'src/sync/page-reader.ts',
-  'src/sync/storable-answers.ts',
+  'src/sync/stage/page-reader.ts',
+  'src/sync/account/storable-answers.ts',
   'src/warehouse/encode.ts',
   'src/warehouse/size-limits.ts',
   'src/warehouse/staging.ts',
@@ -41,7 +41,7 @@ const withLiteral = /new (?:(?:ProofFailed|RunFailed)\(\s*|ErpError\(\s*'[a-z]+'
 function runCodes(): string[] {
   const texts = sync.filter((file) => !rejecting.includes(file)).map(read);
   // Without a connection or its credentials: the code of the refusal, in upper case.
-  const refused = found(read('src/sync/connection.ts'), /code: '([a-z_]+)'/g).map((code) =>
+  const refused = found(read('src/sync/account/connection.ts'), /code: '([a-z_]+)'/g).map((code) =>
     code.toUpperCase(),
   );
   const own = texts.flatMap((text) => [...found(text, withLiteral), ...found(text, /code: '([A-Z_]+)'/g)]);
@@ -88,6 +88,6 @@ describe('the codes in docs/operations.md', () => {
       return total === found(text, withLiteral).length ? [] : [file];
     });
     // Those with a code of the ERP's own, or of the refusal that caused them; and NetSuite's errors, whose codes are those of `fixes`.
-    expect(unnamed).toEqual(['src/sync/execute-run.ts', 'src/connectors/netsuite/errors.ts']);
+    expect(unnamed).toEqual(['src/sync/run/execute-run.ts', 'src/connectors/netsuite/errors.ts']);
   });
 });

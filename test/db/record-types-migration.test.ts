@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { migrate } from '../../src/db/migrate.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { listHeads, readMetadataStatus, readRecordTypes } from '../../src/sync/record-types.store.ts';
+import { listHeads, readMetadataStatus, readRecordTypes } from '../../src/sync/account/record-types.store.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 

@@ -1,7 +1,7 @@
 // The demo waits for its runs as long as they advance, and not longer.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { waitForRuns } from '../../demo/every-record-type.ts';
-import { saveProgress } from '../../src/sync/runs.store.ts';
+import { saveProgress } from '../../src/sync/queue/runs.store.ts';
 import { type TestDatabase, testDatabase } from '../setup/database.ts';
 import { endOpenRuns, memoryErp, type SyncFixture, syncFixture } from '../sync/fixture.ts';
 

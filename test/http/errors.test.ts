@@ -7,7 +7,7 @@ import { createApp } from '../../src/app.ts';
 import { createId } from '../../src/core/id.ts';
 import { openDb, openKnex } from '../../src/db/connect.ts';
 import { toAppError } from '../../src/http/errors.ts';
-import { describeFailure } from '../../src/sync/retry.ts';
+import { describeFailure } from '../../src/sync/queue/retry.ts';
 import { type Api, base, createApi, listCodes } from '../setup/api.ts';
 import { listenLocally } from '../setup/sockets.ts';
 import { useOrganization } from '../setup/use-organization.ts';

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import type { StreamOptions } from '../../src/http/event-stream.ts';
-import { insertRunEvent, writeRunEvent } from '../../src/sync/run-events.store.ts';
+import { insertRunEvent, writeRunEvent } from '../../src/sync/queue/run-events.store.ts';
 import { base } from '../setup/api.ts';
 import { testDatabase, testSettings } from '../setup/database.ts';
 import { type OpenStream, openStream, type StreamEvent, serve } from '../setup/event-stream.ts';

@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from '../../src/core/clock.ts';
 import type { Settings } from '../../src/core/settings.ts';
 import type { DatabaseAddress } from '../../src/db/connect.ts';
-import { type Scheduler, startScheduler } from '../../src/sync/scheduler.ts';
+import { type Scheduler, startScheduler } from '../../src/sync/run/scheduler.ts';
 import { memoryErp } from '../sync/fixture.ts';
 import { createProcessCtx } from './process-ctx.ts';
 

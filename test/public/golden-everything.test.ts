@@ -2,7 +2,7 @@
 // for byte, before and after a later version. See golden.test.ts: a difference means a broken promise; do not
 // regenerate the file.
 import { beforeAll, describe, expect, it } from 'vitest';
-import { saveAccount } from '../../src/sync/record-types.store.ts';
+import { saveAccount } from '../../src/sync/account/record-types.store.ts';
 import { useStarted } from '../setup/use-started.ts';
 import { field } from '../sync/fixture.ts';
 import { type InvoiceRow, invoicesEndpoint, openSite, publicApp } from './fixture.ts';

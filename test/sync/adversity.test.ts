@@ -2,8 +2,8 @@
 // deleted or shown as green.
 import { describe, expect, it } from 'vitest';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { createTenantConnector } from '../../src/sync/connection.ts';
-import { workOnRun } from '../../src/sync/worker.ts';
+import { createTenantConnector } from '../../src/sync/account/connection.ts';
+import { workOnRun } from '../../src/sync/run/worker.ts';
 import { datedFields, erpError, field, noSignal, pagesRead, type SyncFixture } from './fixture.ts';
 import { useSync } from './site.ts';
 

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Connector } from '../../src/connectors/connector.ts';
 import type { SourceRecord } from '../../src/connectors/source-records.ts';
-import { saveAccount } from '../../src/sync/record-types.store.ts';
+import { saveAccount } from '../../src/sync/account/record-types.store.ts';
 import {
   createConnectorAt,
   getMetadata,

@@ -2,7 +2,12 @@
 // absent records are deleted.
 import { describe, expect, it } from 'vitest';
 import type { RecordTypeMetadata } from '../../src/connectors/connector.ts';
-import { canonicalText, columnsToCompare, differsFromErp, fieldsToScan } from '../../src/sync/compare.ts';
+import {
+  canonicalText,
+  columnsToCompare,
+  differsFromErp,
+  fieldsToScan,
+} from '../../src/sync/read/compare.ts';
 import { decideDeletions, maxDeletions } from '../../src/warehouse/deletions.ts';
 import { column } from '../warehouse/column.ts';
 import { datedFields, field } from './fixture.ts';

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { diffFieldTypes, reportDrift } from '../../src/sync/drift.ts';
+import { diffFieldTypes, reportDrift } from '../../src/sync/fields/drift.ts';
 import type { Api } from '../setup/api.ts';
 import { erpError, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
 import { useSync } from './site.ts';

@@ -1,6 +1,6 @@
 // Sums of decimals, compared with PostgreSQL's exact numerics.
 import { expect, it } from 'vitest';
-import { sumsUpTo } from '../../src/sync/exact-sum.ts';
+import { sumsUpTo } from '../../src/sync/prove/exact-sum.ts';
 import { useDatabase } from '../setup/use-database.ts';
 
 const database = useDatabase();

@@ -21,7 +21,7 @@ import { createId } from '../../src/core/id.ts';
 import type { Settings } from '../../src/core/settings.ts';
 import { openKnex } from '../../src/db/connect.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { isFinal } from '../../src/sync/run-state.ts';
+import { isFinal } from '../../src/sync/queue/run-state.ts';
 import {
   claimRun,
   findRun,
@@ -29,8 +29,8 @@ import {
   insertRun,
   type Lease,
   type RunRow,
-} from '../../src/sync/runs.store.ts';
-import { workOnRun } from '../../src/sync/worker.ts';
+} from '../../src/sync/queue/runs.store.ts';
+import { workOnRun } from '../../src/sync/run/worker.ts';
 import { readRecordState } from '../../src/warehouse/record-state.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import type { TestDatabase } from '../setup/database.ts';

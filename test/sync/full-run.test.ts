@@ -2,7 +2,7 @@
 // open.
 
 import { describe, expect, inject, it } from 'vitest';
-import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
+import { fetchAndStoreMetadata } from '../../src/sync/account/connection.ts';
 import { notRun } from '../setup/not-run.ts';
 import { erpError, field, memoryErp, noSignal, pagesRead, type SyncFixture, syncFixture } from './fixture.ts';
 import { useSync } from './site.ts';

@@ -11,10 +11,10 @@ import {
   moveRun,
   renewRunLease,
   saveProgress,
-} from '../../src/sync/runs.store.ts';
-import { type Scheduler, startScheduler } from '../../src/sync/scheduler.ts';
+} from '../../src/sync/queue/runs.store.ts';
+import { type Scheduler, startScheduler } from '../../src/sync/run/scheduler.ts';
+import { clearEndedRuns } from '../../src/sync/run/worker.ts';
 import { purgeWarehouse } from '../../src/sync/warehouse-queries.ts';
-import { clearEndedRuns } from '../../src/sync/worker.ts';
 import { publishRun } from '../../src/warehouse/publish.ts';
 import { LostLease, readRunState } from '../../src/warehouse/run-state-row.ts';
 import { stagePage } from '../../src/warehouse/staging.ts';

@@ -1,8 +1,8 @@
 // Pages are prefetched one ahead, and a prefetched page has no effect before its turn.
 import { expect, it } from 'vitest';
 import type { PageRequest } from '../../src/connectors/connector.ts';
-import { createLineProver } from '../../src/sync/line-prover.ts';
-import { createPageReader } from '../../src/sync/page-reader.ts';
+import { createLineProver } from '../../src/sync/prove/line-prover.ts';
+import { createPageReader } from '../../src/sync/stage/page-reader.ts';
 import { createRunPlan } from '../../src/warehouse/run-state-row.ts';
 import { testSettings } from '../setup/database.ts';
 import { column } from '../warehouse/column.ts';

@@ -2,7 +2,7 @@
 // total.
 import { describe, expect, it } from 'vitest';
 import { sqlState } from '../../src/db/pg-errors.ts';
-import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
+import { fetchAndStoreMetadata } from '../../src/sync/account/connection.ts';
 import { field, memoryErp, noSignal, type SyncFixture, syncFixture, until } from './fixture.ts';
 import { useSync } from './site.ts';
 

@@ -4,14 +4,14 @@ import { describe, expect, it } from 'vitest';
 import type { Connector, RecordTypeMetadata } from '../../src/connectors/connector.ts';
 import type { RecordTypeHead } from '../../src/connectors/discovery.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { fetchAndStoreDescriptions, fetchAndStoreMetadata } from '../../src/sync/connection.ts';
+import { fetchAndStoreDescriptions, fetchAndStoreMetadata } from '../../src/sync/account/connection.ts';
 import {
   findDescription,
   findRecordType,
   listHeads,
   listReferenceFields,
   readMetadataStatus,
-} from '../../src/sync/record-types.store.ts';
+} from '../../src/sync/account/record-types.store.ts';
 import { addConfig, erpError, field, memoryErp, noSignal, type SyncFixture, syncFixture } from './fixture.ts';
 import { useSync } from './site.ts';
 

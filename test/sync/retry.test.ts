@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { ErpError, type ErpErrorKind } from '../../src/connectors/connector.ts';
 import { AppError } from '../../src/core/errors.ts';
-import { backoffMs, classifyFailure, describeFailure, ProofFailed, RunFailed } from '../../src/sync/retry.ts';
+import {
+  backoffMs,
+  classifyFailure,
+  describeFailure,
+  ProofFailed,
+  RunFailed,
+} from '../../src/sync/queue/retry.ts';
 import { testSettings } from '../setup/database.ts';
 
 const retry = {

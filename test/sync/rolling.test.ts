@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { describeFullRead } from '../../src/sync/full-reads.ts';
-import type { RunRow } from '../../src/sync/runs.store.ts';
-import { workOnRun } from '../../src/sync/worker.ts';
+import { describeFullRead } from '../../src/sync/outcome/full-reads.ts';
+import type { RunRow } from '../../src/sync/queue/runs.store.ts';
+import { workOnRun } from '../../src/sync/run/worker.ts';
 import { countCalls, erpError, findCheck, noSignal, type SyncFixture, start, wait } from './fixture.ts';
 import { useSync } from './site.ts';
 

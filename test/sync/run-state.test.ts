@@ -6,7 +6,7 @@ import {
   movesTo,
   type RunStatus,
   runStatuses,
-} from '../../src/sync/run-state.ts';
+} from '../../src/sync/queue/run-state.ts';
 
 const legal = new Set([
   'queued → running',

@@ -2,7 +2,7 @@
 // break.
 import { afterEach, describe, expect, it } from 'vitest';
 import { inDataTransaction, inTransaction } from '../../src/db/transaction.ts';
-import { enqueueDueRuns, startScheduler } from '../../src/sync/scheduler.ts';
+import { enqueueDueRuns, startScheduler } from '../../src/sync/run/scheduler.ts';
 import { testClock } from '../setup/database.ts';
 import { memoryErp, type SyncFixture, syncFixture, until } from './fixture.ts';
 import { useSync } from './site.ts';

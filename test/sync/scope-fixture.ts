@@ -2,7 +2,7 @@
 // a row scope, written from the description of the tables alone.
 import type { FieldMetadata } from '../../src/connectors/connector.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
+import { fetchAndStoreMetadata } from '../../src/sync/account/connection.ts';
 import { enterShownColumns } from '../../src/sync/index.ts';
 import {
   type ConfigOptions,

@@ -9,7 +9,7 @@ import { createLog } from '../../src/core/log.ts';
 import type { Settings } from '../../src/core/settings.ts';
 import { createTrackedWork } from '../../src/core/tracked-work.ts';
 import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
-import { startScheduler } from '../../src/sync/scheduler.ts';
+import { startScheduler } from '../../src/sync/run/scheduler.ts';
 import { memoryErp } from './fixture.ts';
 
 type Order = { address: DatabaseAddress; settings: Settings; records: number; standAt: string };

@@ -2,8 +2,12 @@
 // it goes live; and values that are too long for an index.
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { fetchAndStoreMetadata } from '../../src/sync/connection.ts';
-import { buildWantedIndexes, findIndexesToBuild, saveWantedIndexes } from '../../src/sync/index-jobs.ts';
+import { fetchAndStoreMetadata } from '../../src/sync/account/connection.ts';
+import {
+  buildWantedIndexes,
+  findIndexesToBuild,
+  saveWantedIndexes,
+} from '../../src/sync/outcome/index-jobs.ts';
 import { dropRetiredTables } from '../../src/warehouse/table.ts';
 import {
   field,

@@ -1,5 +1,5 @@
 // Rows of the ERP connection and its certificates. Only this file writes these tables, except for the columns
-// that say what is known about the connection: those are written by src/sync/connection-status.ts.
+// that say what is known about the connection: those are written by src/sync/account/connection-status.ts.
 import type { Tx } from '../../db/transaction.ts';
 
 export type ConnectionRow = {

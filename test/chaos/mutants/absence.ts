@@ -6,7 +6,7 @@ export const absenceMutants: readonly Mutant[] = [
   {
     name: 'full-absence-by-id',
     without: 'a full run deletes what its pages passed over, without requesting it by id',
-    file: 'src/sync/confirm-absences.ts',
+    file: 'src/sync/deletions/confirm-absences.ts',
     replaces: 'filterConfirmedAbsent',
     instead:
       "(original) => async (reading, ids) => (reading.prepared.state.plan.mode === 'full' ? ids : original(reading, ids))",
@@ -22,7 +22,7 @@ export const absenceMutants: readonly Mutant[] = [
   {
     name: 'full-absence-noticed',
     without: 'a full run does not look for stored records that its pages did not contain',
-    file: 'src/sync/confirm-absences.ts',
+    file: 'src/sync/deletions/confirm-absences.ts',
     replaces: 'listIdsNotRead',
     instead: '() => async () => []',
     concerns: ['full', 'delete-unlisted', 'delete-invoice', 'delete-customer'],
@@ -30,7 +30,7 @@ export const absenceMutants: readonly Mutant[] = [
   {
     name: 'full-feed',
     without: "a full run does not look up absent records in the ERP's list of deletions",
-    file: 'src/sync/confirm-absences.ts',
+    file: 'src/sync/deletions/confirm-absences.ts',
     replaces: 'readFeedForIds',
     instead: '() => async (_reading, state) => state',
     concerns: ['full', 'delete-many', 'delete-invoice', 'delete-customer', 'deletions:feed'],
@@ -38,7 +38,7 @@ export const absenceMutants: readonly Mutant[] = [
   {
     name: 'feed-read',
     without: "the ERP's list of deletions is not read",
-    file: 'src/sync/find-deletions.ts',
+    file: 'src/sync/deletions/find-deletions.ts',
     replaces: 'rereadKnown',
     instead:
       "(original) => (reading, state, ids, proof) => original(reading, state, proof === 'feed' ? [] : ids, proof)",
@@ -47,7 +47,7 @@ export const absenceMutants: readonly Mutant[] = [
   {
     name: 'feed-confirmed-by-id',
     without: 'what the ERP lists as deleted is deleted without a request by id',
-    file: 'src/sync/find-deletions.ts',
+    file: 'src/sync/deletions/find-deletions.ts',
     replaces: 'rereadKnown',
     instead: `(original) => async (reading, state, ids, proof) => {
       if (proof !== 'feed') return original(reading, state, ids, proof);
@@ -59,7 +59,7 @@ export const absenceMutants: readonly Mutant[] = [
   {
     name: 'approved-confirmed-by-id',
     without: 'approved deletions are carried out without a request by id',
-    file: 'src/sync/find-deletions.ts',
+    file: 'src/sync/deletions/find-deletions.ts',
     replaces: 'rereadKnown',
     instead: `(original) => async (reading, state, ids, proof) => {
       if (proof !== 'approved') return original(reading, state, ids, proof);
@@ -71,7 +71,7 @@ export const absenceMutants: readonly Mutant[] = [
   {
     name: 'approved-carried-out',
     without: 'approved deletions are not carried out',
-    file: 'src/sync/find-deletions.ts',
+    file: 'src/sync/deletions/find-deletions.ts',
     replaces: 'listApprovedProposals',
     instead: '() => async () => []',
     concerns: ['approve', 'delete-many-unlisted', 'delete-all'],
@@ -79,7 +79,7 @@ export const absenceMutants: readonly Mutant[] = [
   {
     name: 'references-looked-up',
     without: 'nothing is looked up about records that name an absent one',
-    file: 'src/sync/find-references.ts',
+    file: 'src/sync/deletions/find-references.ts',
     replaces: 'findReferences',
     instead: '() => async () => new Map()',
     concerns: ['narrow-role', 'deletions:reconcile', 'type:invoice'],
@@ -95,7 +95,7 @@ export const absenceMutants: readonly Mutant[] = [
   {
     name: 'released-records',
     without: 'no scan follows when records that were held back are no longer named',
-    file: 'src/sync/find-references.ts',
+    file: 'src/sync/deletions/find-references.ts',
     replaces: 'hasReleasedRecords',
     instead: '() => async () => false',
     concerns: ['narrow-role', 'delete-invoice', 'deletions:reconcile', 'new-day'],

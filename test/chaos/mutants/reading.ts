@@ -5,7 +5,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'zero-rows',
     without: 'no record may be returned although the ERP counts some',
-    file: 'src/sync/read-full.ts',
+    file: 'src/sync/read/read-full.ts',
     replaces: 'assertPagePlausible',
     instead: '(original) => (page, state) => original(page, state, 0)',
     concerns: ['false-has-more', 'stale-page', 'narrow-role'],
@@ -13,7 +13,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'full-count',
     without: "the number of records read is not compared with the ERP's count",
-    file: 'src/sync/proof.ts',
+    file: 'src/sync/prove/proof.ts',
     replaces: 'compareWithErp',
     instead:
       '(original) => (side, state, report) => original({ ...side, connector: { count: async () => state.counters.fetched } }, state, report)',
@@ -22,7 +22,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'full-missing-fetched',
     without: 'records that no page contained are not fetched',
-    file: 'src/sync/proof.ts',
+    file: 'src/sync/prove/proof.ts',
     replaces: 'compareWithErp',
     instead: '(original) => async (...given) => ({ ...(await original(...given)), missing: [] })',
     concerns: ['false-has-more', 'repeated-page', 'stale-page', 'locked-record', 'full', 'during'],
@@ -30,7 +30,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'full-list-consistent',
     without: "a list of ids may contradict the ERP's counts",
-    file: 'src/sync/proof.ts',
+    file: 'src/sync/prove/proof.ts',
     replaces: 'isBetween',
     instead: '() => () => true',
     concerns: ['false-has-more', 'wrong-count', 'stale-page', 'full'],
@@ -38,7 +38,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'full-unreadable',
     without: 'listed records that cannot be read are passed over',
-    file: 'src/sync/read-full.ts',
+    file: 'src/sync/read/read-full.ts',
     replaces: 'assertNoLongerListed',
     instead: '() => async () => undefined',
     concerns: ['locked-record', 'full'],
@@ -46,7 +46,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'last-page-marked',
     without: 'the first page counts as the last one',
-    file: 'src/sync/read-full.ts',
+    file: 'src/sync/read/read-full.ts',
     replaces: 'readAllPages',
     instead: `(original) => async (reading) => {
       const { state } = reading.prepared;
@@ -58,7 +58,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'rejected-read-again',
     without: 'records that were rejected are not read again',
-    file: 'src/sync/read-incremental.ts',
+    file: 'src/sync/read/read-incremental.ts',
     replaces: 'listUnreadRejectedIds',
     instead: '() => async () => []',
     concerns: ['bad-value', 'duplicate-rows'],
@@ -66,7 +66,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'deletions-read',
     without: "incremental runs do not read the ERP's list of deletions",
-    file: 'src/sync/read-incremental.ts',
+    file: 'src/sync/read/read-incremental.ts',
     replaces: 'readDeletionFeed',
     instead: '() => async (_reading, state) => state',
     concerns: ['delete-invoice', 'delete-many', 'deletions:feed'],
@@ -74,7 +74,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'count-compared',
     without: "the number of stored records may differ from the ERP's count",
-    file: 'src/sync/read-incremental.ts',
+    file: 'src/sync/read/read-incremental.ts',
     replaces: 'countLocal',
     instead:
       '() => async ({ connector, recordType, signal }) => ({ all: await connector.count(recordType, signal), kept: 0 })',
@@ -83,7 +83,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'absent-explained',
     without: 'no scan follows when absent records are not confirmed as deleted',
-    file: 'src/sync/read-incremental.ts',
+    file: 'src/sync/read/read-incremental.ts',
     replaces: 'listUnconfirmedAbsentIds',
     instead: '() => async () => []',
     concerns: ['bad-value', 'delete-unlisted', 'narrow-role'],
@@ -91,7 +91,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'daily-scan',
     without: 'no scan is due on a new day',
-    file: 'src/sync/read-incremental.ts',
+    file: 'src/sync/read/read-incremental.ts',
     replaces: 'compareCounts',
     instead: `(original) => (reading, state) => {
       const scannedOn = reading.prepared.scannedOn && state.plan.today;
@@ -102,7 +102,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'scan-fetches-new',
     without: 'a scan does not fetch records that are not stored here',
-    file: 'src/sync/scan.ts',
+    file: 'src/sync/read/scan.ts',
     replaces: 'compareRange',
     instead: `(original) => (range, ...given) => {
       const found = original(range, ...given);
@@ -114,7 +114,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'scan-fetches-differing',
     without: 'a scan does not fetch records that differ',
-    file: 'src/sync/scan.ts',
+    file: 'src/sync/read/scan.ts',
     replaces: 'differsFromErp',
     instead: '() => () => false',
     concerns: ['rename-customer', 'rename-item', 'silent-amount', 'new-day'],
@@ -122,7 +122,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'scan-finds-absent',
     without: 'a scan does not find records that the ERP lacks',
-    file: 'src/sync/scan.ts',
+    file: 'src/sync/read/scan.ts',
     replaces: 'compareRange',
     instead: '(original) => (...given) => ({ ...original(...given), absent: [] })',
     concerns: ['delete-unlisted', 'delete-many-unlisted', 'deletions:reconcile'],
@@ -130,7 +130,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'scan-skipped-read',
     without: 'records that the scan skipped and that exist are not read',
-    file: 'src/sync/scan.ts',
+    file: 'src/sync/read/scan.ts',
     replaces: 'comparePage',
     instead: `(original) => async (reading, ...given) => {
       const page = await original(reading, ...given);
@@ -142,7 +142,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'scan-absence-by-id',
     without: 'what a scan passed over is absent without a request by id',
-    file: 'src/sync/scan.ts',
+    file: 'src/sync/read/scan.ts',
     replaces: 'filterConfirmedAbsent',
     instead: '() => async (_reading, ids) => ids',
     concerns: ['stale-page', 'false-has-more', 'repeated-page', 'deletions:reconcile'],
@@ -150,7 +150,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'scan-counts-rows',
     without: 'a scan counts ids instead of rows',
-    file: 'src/sync/scan.ts',
+    file: 'src/sync/read/scan.ts',
     replaces: 'listCounted',
     instead: `(original) => ({ list, ...page }) => {
       const listIds = async () => {
@@ -164,7 +164,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'scan-consistent',
     without: "a scan may contradict the ERP's counts",
-    file: 'src/sync/scan.ts',
+    file: 'src/sync/read/scan.ts',
     replaces: 'isBetween',
     instead: '() => () => true',
     concerns: ['false-has-more', 'wrong-count', 'stale-page', 'duplicate-rows'],
@@ -172,7 +172,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'scan-repeated',
     without: 'an inconsistent scan fails the run at once',
-    file: 'src/sync/scan.ts',
+    file: 'src/sync/read/scan.ts',
     replaces: 'saveStep',
     instead: `(original) => (reading, state, step) => {
       if (step.plan.step === 'rescan') throw new Error('inconsistent');
@@ -183,7 +183,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'pages-counted',
     without: "the pages of a second list may contradict the ERP's counts",
-    file: 'src/sync/counted-pages.ts',
+    file: 'src/sync/prove/counted-pages.ts',
     replaces: 'isBetween',
     instead: '() => () => true',
     concerns: ['false-has-more', 'wrong-count', 'stale-page', 'duplicate-rows'],
@@ -191,7 +191,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'scan-unreadable',
     without: 'a scan passes over listed records that cannot be read',
-    file: 'src/sync/scan.ts',
+    file: 'src/sync/read/scan.ts',
     replaces: 'assertNoLongerListed',
     instead: '() => async () => undefined',
     concerns: ['locked-record', 'new-day'],
@@ -199,7 +199,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'scan-rereads-feed',
     without: "the ERP's list of deletions is not read again after a scan",
-    file: 'src/sync/scan.ts',
+    file: 'src/sync/read/scan.ts',
     replaces: 'readDeletionFeed',
     instead: '() => async (_reading, state) => state',
     concerns: ['deletions:feed', 'delete-invoice', 'delete-many', 'during'],

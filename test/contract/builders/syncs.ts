@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import type { FieldMetadata, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import { createId } from '../../../src/core/id.ts';
-import { saveAccount } from '../../../src/sync/record-types.store.ts';
+import { saveAccount } from '../../../src/sync/account/record-types.store.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { instants, laterInstants } from '../arbitrary.ts';
 import { asBuilt, type BuilderGroup, byId, type Fixture, insertRow } from '../builder.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Background, startBackground } from '../../../src/app.ts';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
-import { saveAccount } from '../../../src/sync/record-types.store.ts';
+import { saveAccount } from '../../../src/sync/account/record-types.store.ts';
 import { listProblems, pluck, refusal } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';

@@ -11,7 +11,7 @@ import { openDb, openKnex } from '../../../src/db/connect.ts';
 import { adoptMessageClasses, createMessageClasses } from '../../../src/http/driver/message-classes.ts';
 import { createSlowReaderCheck } from '../../../src/public/export/slow-reader.ts';
 import { startUsageCounter } from '../../../src/public/index.ts';
-import { fetchAndStoreMetadata } from '../../../src/sync/connection.ts';
+import { fetchAndStoreMetadata } from '../../../src/sync/account/connection.ts';
 import { applyColumnChanges, dropRetiredTables } from '../../../src/warehouse/table.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { listenLocally, readToClose } from '../../setup/sockets.ts';

@@ -7,7 +7,7 @@ import { createLog } from '../../../src/core/log.ts';
 import { openDatabase } from '../../../src/open-database.ts';
 import { enterVersions } from '../../../src/platform/api-schemas/shown-columns.ts';
 import { type Service, startService } from '../../../src/service.ts';
-import { saveAccount } from '../../../src/sync/record-types.store.ts';
+import { saveAccount } from '../../../src/sync/account/record-types.store.ts';
 import { publishVersion } from '../../public/fixture.ts';
 import { databaseUrl } from '../../setup/database-url.ts';
 import { makeKey } from '../../setup/organization.ts';

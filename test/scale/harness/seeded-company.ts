@@ -4,7 +4,7 @@
 import type { Express } from 'express';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { createReadEngine } from '../../../src/public/index.ts';
-import { claimRun } from '../../../src/sync/runs.store.ts';
+import { claimRun } from '../../../src/sync/queue/runs.store.ts';
 import type { Random } from '../../chaos/random.ts';
 import { publicApp, publishVersion } from '../../public/fixture.ts';
 import { makeKey } from '../../setup/organization.ts';

@@ -1,0 +1,85 @@
+// What runs, metadata refreshes and tests found out about a connection. The only writer of these columns of
+// erp_connections: status, last_tested_at, last_error, unreadable_record_types. Results that were obtained
+// with replaced settings or credentials don't count.
+import { ErpError } from '../../connectors/connector.ts';
+import type { TenantCtx } from '../../core/ctx.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
+
+/**
+ * Changes whenever the settings or credentials are written; null without a connection. Read it before the
+ * connector is created.
+ */
+export type ConnectionRevision = string | null;
+
+export async function findConnectionRevision(tx: Tx, organizationId: string): Promise<ConnectionRevision> {
+  const row = await tx('erp_connections')
+    .where({ organization_id: organizationId })
+    .first<{ revision: string } | undefined>(tx.raw('updated_at::text as revision'));
+  return row?.revision ?? null;
+}
+
+export const readConnectionRevision = (ctx: TenantCtx): Promise<ConnectionRevision> =>
+  inTransaction(ctx, (tx) => findConnectionRevision(tx, ctx.organizationId));
+
+const currentConnection = (tx: Tx, organizationId: string, revision: ConnectionRevision) =>
+  tx('erp_connections')
+    .where({ organization_id: organizationId })
+    .whereRaw('updated_at = ?::timestamptz', [revision]);
+
+/** Settings or credentials were written: nothing is known about them yet. */
+export const resetConnectionStatus = (tx: Tx, organizationId: string): Promise<number> =>
+  tx('erp_connections')
+    .where({ organization_id: organizationId })
+    .update({ status: 'untested', last_error: null, unreadable_record_types: [] });
+
+/**
+ * `error`: the sentence that callers see, null when the test succeeded. `unreadable`: configured record types
+ * that can't be read.
+ */
+export type ConnectionVerdict = { readonly error: string | null; readonly unreadable: readonly string[] };
+
+/**
+ * Stores the result of a connection test; false when the connection was replaced or deleted in the meantime.
+ */
+export async function saveConnectionTest(
+  tx: Tx,
+  organizationId: string,
+  revision: ConnectionRevision,
+  { error, unreadable }: ConnectionVerdict,
+): Promise<boolean> {
+  const updated = await currentConnection(tx, organizationId, revision).update({
+    status: error === null ? 'connected' : 'failed',
+    last_error: error,
+    unreadable_record_types: [...unreadable],
+    last_tested_at: tx.fn.now(),
+  });
+  return updated === 1;
+}
+
+/** Stores that the ERP refused the credentials. Other errors say nothing about them and are ignored. */
+export async function recordSignInError(
+  ctx: TenantCtx,
+  revision: ConnectionRevision,
+  error: unknown,
+): Promise<void> {
+  if (!(error instanceof ErpError) || error.kind !== 'credentials') return;
+  await inTransaction(ctx, (tx) =>
+    currentConnection(tx, ctx.organizationId, revision).update({
+      status: 'failed',
+      last_error: error.message,
+      unreadable_record_types: [],
+    }),
+  );
+}
+
+/**
+ * Stores that the ERP accepted the credentials. A failed test of record types stays: signing in doesn't
+ * disprove it.
+ */
+export const recordSignIn = (ctx: TenantCtx, revision: ConnectionRevision): Promise<number> =>
+  inTransaction(ctx, (tx) =>
+    currentConnection(tx, ctx.organizationId, revision)
+      .whereNot('status', 'connected')
+      .whereRaw("unreadable_record_types = '{}'")
+      .update({ status: 'connected', last_error: null }),
+  );

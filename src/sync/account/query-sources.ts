@@ -1,0 +1,61 @@
+// Record types that an organization defines by a query of its own (erp_queries), for the engine and the list
+// of record types.
+import type { QuerySource, RecordTypeHead } from '../../connectors/discovery.ts';
+import type { TenantCtx } from '../../core/ctx.ts';
+import { inDataTransaction, inTransaction } from '../../db/transaction.ts';
+import { isNotSetUp } from '../../warehouse/record-state.ts';
+import { tenantSchema } from '../../warehouse/tenant-schema.ts';
+
+/** By name; those of `names`, or all of the organization. */
+export const readQuerySources = (
+  ctx: TenantCtx,
+  names?: readonly string[],
+): Promise<readonly QuerySource[]> =>
+  inTransaction(ctx, async (tx) => {
+    const query = tx('erp_queries').where('organization_id', ctx.organizationId).orderBy('name');
+    if (names !== undefined) query.whereRaw('name = any(?::text[])', [[...names]]);
+    return query.select<QuerySource[]>('name', 'label', 'query', {
+      keyColumn: 'key_column',
+      modifiedColumn: 'modified_column',
+    });
+  });
+
+/**
+ * The list of record types with those of the queries, until their columns are known. Names don't differ in
+ * case alone.
+ */
+export function withQueries(
+  listed: readonly RecordTypeHead[],
+  queries: readonly QuerySource[],
+): RecordTypeHead[] {
+  const taken = new Set(queries.map(({ name }) => name.toLowerCase()));
+  const added = queries.map(
+    ({ name, label }): RecordTypeHead => ({
+      ...{
+        name,
+        label,
+        family: 'query',
+        custom: true,
+        table: null,
+        source: 'query',
+        syncable: null,
+        reason: null,
+      },
+    }),
+  );
+  return [...listed.filter(({ name }) => !taken.has(name.toLowerCase())), ...added];
+}
+
+/**
+ * Lets the next run of the record type read all rows: another query may return other values for a row whose
+ * modification time is the same. Does nothing for a record type that was never synced. Throws database
+ * errors.
+ */
+export async function requireFullRun(ctx: TenantCtx, recordType: string): Promise<void> {
+  const schema = tenantSchema(ctx.organizationId);
+  await inDataTransaction(ctx.db.data, (client) =>
+    client.query(`update ${schema}.record_state set high_water = null where record_type = $1`, [recordType]),
+  ).catch((error: unknown) => {
+    if (!isNotSetUp(error)) throw error;
+  });
+}

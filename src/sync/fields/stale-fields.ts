@@ -1,0 +1,50 @@
+// Fields whose stored values may be out of date, for other features.
+import type { TenantCtx } from '../../core/ctx.ts';
+import { sqlState } from '../../db/pg-errors.ts';
+import { inDataTransaction } from '../../db/transaction.ts';
+import { isNotSetUp, type RecordState, type StaleFields } from '../../warehouse/record-state.ts';
+import { acceptStaleFields } from '../../warehouse/stale-fields.ts';
+import { tenantSchema, updateTenantSchema } from '../../warehouse/tenant-schema.ts';
+
+export type FieldGaps = { readonly stale: StaleFields; readonly accepted: RecordState['acceptedFields'] };
+
+/** The schema of an older version lacks the columns until it is upgraded. */
+const isOutdated = (error: unknown): boolean => sqlState(error) === '42703';
+
+/**
+ * The stale and the accepted fields by record type; types that were never synced are absent. Rejects with
+ * database errors.
+ */
+export async function readFieldGaps(ctx: TenantCtx): Promise<ReadonlyMap<string, FieldGaps>> {
+  try {
+    const { rows } = await ctx.db.data.query<FieldGaps & { recordType: string }>(
+      `select record_type as "recordType", stale_fields as stale, accepted_fields as accepted
+       from ${tenantSchema(ctx.organizationId)}.record_state`,
+    );
+    return new Map(rows.map(({ recordType, ...gaps }) => [recordType, gaps]));
+  } catch (error) {
+    if (isNotSetUp(error) || isOutdated(error)) return new Map();
+    throw error;
+  }
+}
+
+/**
+ * Accepts that these stale fields are missing; see `acceptStaleFields`. Returns the names of all stale
+ * fields, and changes nothing, when one of `fields` isn't stale; otherwise null. Rejects with database
+ * errors.
+ */
+export async function acceptMissingFields(
+  ctx: TenantCtx,
+  recordType: string,
+  fields: readonly string[],
+): Promise<readonly string[] | null> {
+  await updateTenantSchema(ctx, ctx.organizationId);
+  try {
+    return await inDataTransaction(ctx.db.data, (client) =>
+      acceptStaleFields(client, tenantSchema(ctx.organizationId), recordType, fields),
+    );
+  } catch (error) {
+    if (isNotSetUp(error)) return [];
+    throw error;
+  }
+}

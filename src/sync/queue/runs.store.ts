@@ -1,0 +1,374 @@
+// Rows of sync_runs. A change of state is one UPDATE on (id, lease epoch, from-states): zero updated rows
+// mean that another worker owns the run.
+import type { RecordFilter } from '../../connectors/discovery.ts';
+import type { Ctx, TenantCtx } from '../../core/ctx.ts';
+import { createId } from '../../core/id.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
+import type { PublishOutcome } from '../../warehouse/run-state-row.ts';
+import type { RunProgress } from './progress.ts';
+import { addedRequests, type RequestCount } from './request-count.ts';
+import type { RunError } from './retry.ts';
+import { insertRunEvent, type NewRunEvent } from './run-events.store.ts';
+import { isFinal, movesTo, type RunStatus } from './run-state.ts';
+
+export type RunRow = {
+  id: string;
+  organization_id: string;
+  sync_config_id: string;
+  record_type: string;
+  mode: 'incremental' | 'full';
+  trigger: 'schedule' | 'manual' | 'retry';
+  status: RunStatus;
+  attempt: number;
+  attempts_without_progress: number;
+  scheduled_for: Date | null;
+  queued_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+  lease_epoch: number;
+  cancel_requested: boolean;
+  /** Runs of older versions lack `done` and `estimatedSecondsLeft`. */
+  progress: (Omit<RunProgress, 'done' | 'estimatedSecondsLeft'> & Partial<RunProgress>) | null;
+  counts: PublishOutcome['counts'] | null;
+  proof: RunProofCheck[];
+  generation: string | null;
+  /** HTTP requests to the ERP over all attempts; null for runs of older versions. */
+  requests: number | null;
+  error: RunError | null;
+  retry_of: string | null;
+  wake_at: Date | null;
+};
+export type RunProofCheck = {
+  readonly check: string;
+  readonly passed: boolean;
+  readonly message: string;
+  readonly facts: Readonly<Record<string, unknown>>;
+};
+
+export type SyncConfigRow = {
+  id: string;
+  organization_id: string;
+  name: string;
+  record_type: string;
+  mode: 'incremental' | 'full';
+  schedule: string | null;
+  timezone: string;
+  enabled: boolean;
+  fields: string[] | null;
+  /** Null for all records of the type. */
+  filter: RecordFilter | null;
+  deletions: 'feed' | 'reconcile' | 'none';
+  max_delete_share: string;
+  alert_recipients: string[];
+  paused_reason: RunError | null;
+  created_at: Date;
+  updated_at: Date;
+};
+
+export type Lease = { readonly organizationId: string; readonly runId: string; readonly epoch: number };
+
+export const runColumns = [
+  'id',
+  'organization_id',
+  'sync_config_id',
+  'record_type',
+  'mode',
+  'trigger',
+  'status',
+  'attempt',
+  'attempts_without_progress',
+  'scheduled_for',
+  'queued_at',
+  'started_at',
+  'finished_at',
+  'lease_epoch',
+  'cancel_requested',
+  'progress',
+  'counts',
+  'proof',
+  'generation',
+  'requests',
+  'error',
+  'retry_of',
+  'wake_at',
+] as const;
+
+export const findRun = async (tx: Tx, organizationId: string, id: string): Promise<RunRow | undefined> =>
+  tx('sync_runs')
+    .where({ organization_id: organizationId, id })
+    .first<RunRow | undefined>(...runColumns);
+
+export const findSyncConfig = async (
+  tx: Tx,
+  organizationId: string,
+  id: string,
+): Promise<SyncConfigRow | undefined> =>
+  tx('sync_configs').where({ organization_id: organizationId, id }).first<SyncConfigRow | undefined>();
+
+type NewRun = Pick<RunRow, 'sync_config_id' | 'record_type' | 'mode' | 'trigger'> & {
+  scheduled_for?: Date;
+  retry_of?: string;
+};
+
+/**
+ * Queues a run. Undefined when the slot already has its run, or the configuration already has a queued run.
+ */
+export async function insertRun(tx: Tx, organizationId: string, run: NewRun): Promise<RunRow | undefined> {
+  const [row] = await tx('sync_runs')
+    .insert({ id: createId(), organization_id: organizationId, ...run })
+    .onConflict()
+    .ignore()
+    .returning<RunRow[]>([...runColumns]);
+  if (row !== undefined) await tx.raw("select pg_notify('sync_runs', '')");
+  return row;
+}
+
+/**
+ * Queues a run on a person's behalf, or returns the one that is queued already. Throws an Error when that one
+ * ended in between, and database errors.
+ */
+export async function queueRun(
+  tx: Tx,
+  organizationId: string,
+  wanted: Omit<NewRun, 'trigger'>,
+): Promise<RunRow> {
+  const run =
+    (await insertRun(tx, organizationId, { ...wanted, trigger: 'manual' })) ??
+    (await findOpenRun(tx, organizationId, wanted.sync_config_id));
+  if (run === undefined) throw new Error('a run was neither inserted nor found');
+  return run;
+}
+
+/** The newest run of the configuration that has not ended. */
+export const findOpenRun = async (
+  tx: Tx,
+  organizationId: string,
+  configId: string,
+): Promise<RunRow | undefined> =>
+  tx('sync_runs')
+    .where({ organization_id: organizationId, sync_config_id: configId })
+    .whereIn('status', ['queued', 'running', 'waiting', 'publishing'])
+    .orderBy('queued_at', 'desc')
+    .first<RunRow | undefined>(...runColumns);
+
+type RunPatch = {
+  wake_at?: Date | null;
+  error?: RunError | null;
+  counts?: object;
+  generation?: string;
+  attempts_without_progress?: number;
+  proof?: readonly RunProofCheck[];
+  delayMs?: number;
+  /** False once everything that the run staged was deleted. */
+  staged?: boolean;
+  /** Written to the run's log in the same transaction. */
+  event?: NewRunEvent;
+};
+
+/**
+ * Moves the run to another state; false when the move is not legal or a newer lease holds the run. Every move
+ * but the one to `publishing` releases the lease, and a run whose cancellation was requested does not move to
+ * `publishing`. `also` writes what must be atomic with the move, in the same transaction.
+ */
+export async function moveRun(
+  ctx: Pick<Ctx, 'db'>,
+  lease: Lease,
+  to: RunStatus,
+  change: RunPatch = {},
+  also: (tx: Tx) => Promise<unknown> = () => Promise.resolve(),
+): Promise<boolean> {
+  const { delayMs, error, counts, proof, event, ...plain } = change;
+  return inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {
+    const moved = await tx('sync_runs')
+      .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
+      .whereIn('status', movesTo(to))
+      .where((query) => (to === 'publishing' ? query.where('cancel_requested', false) : query))
+      .update({
+        status: to,
+        ...plain,
+        ...(error !== undefined && { error: error === null ? null : JSON.stringify(error) }),
+        ...(counts !== undefined && { counts: JSON.stringify(counts) }),
+        ...(proof !== undefined && { proof: JSON.stringify(proof) }),
+        ...(delayMs !== undefined && {
+          wake_at: tx.raw('clock_timestamp() + make_interval(secs => ?)', [delayMs / 1000]),
+        }),
+        ...(to !== 'publishing' && { lease_until: null, lease_owner: null }),
+        ...(isFinal(to) && { finished_at: tx.raw('clock_timestamp()') }),
+      });
+    if (moved !== 1) return false;
+    if (event !== undefined) await insertRunEvent(tx, lease.organizationId, lease.runId, event);
+    await also(tx);
+    await tx.raw("select pg_notify('sync_runs', '')");
+    return true;
+  });
+}
+
+export type LeaseStatus = { readonly held: boolean; readonly cancelRequested: boolean };
+type LeaseStatusRow = { status: RunStatus; cancel_requested: boolean };
+/** A run that is being published can no longer be cancelled. */
+const toLeaseStatus = (rows: readonly LeaseStatusRow[]): LeaseStatus => ({
+  held: rows.length === 1,
+  cancelRequested: rows[0]?.status === 'running' && rows[0].cancel_requested,
+});
+
+/** Extends the lease; `held` is false when it was lost. */
+export const renewRunLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, leaseMs: number): Promise<LeaseStatus> =>
+  inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) =>
+    toLeaseStatus(
+      await tx('sync_runs')
+        .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
+        .whereIn('status', ['running', 'publishing'])
+        .update({ lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [leaseMs / 1000]) })
+        .returning<LeaseStatusRow[]>(['status', 'cancel_requested']),
+    ),
+  );
+
+/**
+ * Notes with a run that another worker holds by now, and that hasn't progressed since, why this one lost it.
+ */
+export const noteBusyWorker = (ctx: TenantCtx, lease: Lease, error: RunError): Promise<number> =>
+  inTransaction(ctx, (tx) =>
+    tx('sync_runs')
+      .where({ organization_id: lease.organizationId, id: lease.runId, status: 'running' })
+      .where('lease_epoch', '>', lease.epoch)
+      .whereNull('error')
+      .update({ error: JSON.stringify(error) }),
+  );
+
+/** Makes the run claimable after the delay, so that a stopping worker need not let its lease expire. */
+export const releaseRunLease = (
+  ctx: Pick<Ctx, 'db'>,
+  lease: Lease,
+  delayMs: number,
+  attemptsWithoutProgress?: number,
+): Promise<void> =>
+  inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {
+    await tx('sync_runs')
+      .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
+      .whereIn('status', ['running', 'publishing'])
+      .update({
+        lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [(delayMs - 1) / 1000]),
+        lease_owner: null,
+        ...(attemptsWithoutProgress !== undefined && { attempts_without_progress: attemptsWithoutProgress }),
+      });
+    if (delayMs === 0) await tx.raw("select pg_notify('sync_runs', '')");
+  });
+
+/**
+ * Saves the progress that callers see, and adds the requests that were sent. With `moved`, resets the count
+ * of attempts without progress and clears the last attempt's error.
+ */
+export const saveProgress = (
+  ctx: Pick<Ctx, 'db'>,
+  lease: Lease,
+  progress: RunProgress,
+  moved: boolean,
+  sent: RequestCount = { total: 0, rolling: 0 },
+): Promise<LeaseStatus> =>
+  inTransaction(
+    { db: ctx.db, organizationId: lease.organizationId },
+    async (tx) =>
+      toLeaseStatus(
+        await tx('sync_runs')
+          .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
+          .whereIn('status', ['running', 'publishing'])
+          .update({
+            progress: JSON.stringify(progress),
+            ...addedRequests(tx, sent),
+            ...(moved && { attempts_without_progress: 0, error: null }),
+          })
+          .returning<LeaseStatusRow[]>(['status', 'cancel_requested']),
+      ),
+    'ordered',
+  );
+
+/**
+ * The number of records that each of the last published runs of this mode read, newest first, without the
+ * part of the rolling full read.
+ */
+export const listRecentVolumes = (
+  ctx: TenantCtx,
+  configId: string,
+  mode: RunRow['mode'],
+  except: string,
+  limit: number,
+): Promise<number[]> =>
+  inTransaction(ctx, async (tx) => {
+    const rows = await tx('sync_runs')
+      .where({ organization_id: ctx.organizationId, sync_config_id: configId, mode })
+      .whereIn('status', ['succeeded', 'partial'])
+      .whereNot('id', except)
+      .orderBy('queued_at', 'desc')
+      .limit(limit)
+      .select<{ counts: { fetched: number } | null; rolling: string | null }[]>(
+        'counts',
+        tx.raw(
+          `(select c -> 'facts' ->> 'onlyHere' from jsonb_array_elements(proof) c where c ->> 'check' = 'rolling' limit 1) as rolling`,
+        ),
+      );
+    return rows.flatMap(({ counts, rolling }) =>
+      counts === null ? [] : [counts.fetched - Number(rolling ?? 0)],
+    );
+  });
+
+/**
+ * Saves the mode that the run really has: `full` where only `incremental` was requested. False when a newer
+ * lease holds the run.
+ */
+export const saveMode = (ctx: Pick<Ctx, 'db'>, lease: Lease, mode: RunRow['mode']): Promise<boolean> =>
+  inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {
+    const updated = await tx('sync_runs')
+      .where({
+        organization_id: lease.organizationId,
+        id: lease.runId,
+        lease_epoch: lease.epoch,
+        status: 'running',
+      })
+      .update({ mode });
+    return updated === 1;
+  });
+
+/** Claims the next claimable run; undefined when there is none. */
+export async function claimRun(
+  ctx: Pick<Ctx, 'db'>,
+  worker: string,
+  leaseMs: number,
+): Promise<Lease | undefined> {
+  const { rows } = await ctx.db.control.raw<{
+    rows: { organization_id: string; run_id: string; lease_epoch: number }[];
+  }>('select organization_id, run_id, lease_epoch from claim_sync_run(?, make_interval(secs => ?))', [
+    worker,
+    leaseMs / 1000,
+  ]);
+  const row = rows[0];
+  return row === undefined
+    ? undefined
+    : { organizationId: row.organization_id, runId: row.run_id, epoch: row.lease_epoch };
+}
+
+/** Ended runs whose staged data was not deleted yet. */
+export async function listEndedRunsWithStaging(
+  ctx: Pick<Ctx, 'db'>,
+): Promise<{ organizationId: string; runId: string }[]> {
+  const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; run_id: string }[] }>(
+    'select * from ended_staged_runs()',
+  );
+  return rows.map((row) => ({ organizationId: row.organization_id, runId: row.run_id }));
+}
+
+export const markStagingCleared = (ctx: TenantCtx, runId: string): Promise<number> =>
+  inTransaction(ctx, (tx) =>
+    tx('sync_runs').where({ organization_id: ctx.organizationId, id: runId }).update({ staged: false }),
+  );
+
+/** Pauses the configuration; `reason` null resumes it. */
+export const setPausedReason = (
+  tx: Tx,
+  organizationId: string,
+  configId: string,
+  reason: RunError | null,
+): Promise<number> =>
+  tx('sync_configs')
+    .where({ organization_id: organizationId, id: configId })
+    .where((query) => (reason === null ? query.whereNotNull('paused_reason') : query))
+    .update({ paused_reason: reason === null ? null : JSON.stringify(reason) });

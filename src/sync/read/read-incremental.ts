@@ -1,0 +1,173 @@
+// The reading half of an incremental run, step by step: changed records, records rejected before, open
+// records (which can change without a new modification time), deletions, and then the proof by count or by a
+// scan. Each call does one bounded piece of a step and stores its progress, so that any process can resume
+// from there.
+import type { RunState, RunStep } from '../../warehouse/run-state-row.ts';
+import { assertPageAdvances, idsPerRequest } from '../account/read-by-ids.ts';
+import { readApprovedDeletions, readDeletionFeed } from '../deletions/find-deletions.ts';
+import { markMoved } from '../deletions/find-moved.ts';
+import { hasReleasedRecords, markReferenced } from '../deletions/find-references.ts';
+import { proveFields, proveStaged, proveVolume } from '../prove/proof.ts';
+import type { RunProofCheck } from '../queue/runs.store.ts';
+import { countLocal, listUnconfirmedAbsentIds, listUnreadRejectedIds } from '../stage/local-records.ts';
+import {
+  addFacts,
+  assertAscendingPage,
+  type Counted,
+  type RunReadContext,
+  reportProgress,
+  rereadByIds,
+  saveStep,
+  stageRunPage,
+} from '../stage/read-context.ts';
+import { compareListed } from './compare-listed.ts';
+import { readOpen } from './compare-open.ts';
+import { withholdEmptied } from './empty-fields.ts';
+import { buildIncrementalProof } from './incremental-proof.ts';
+import { readRolling } from './rolling-read.ts';
+import { scanNextRange } from './scan.ts';
+import { describeLineProof, readChangedLines } from './stored-lines.ts';
+
+type Step = (reading: RunReadContext, state: RunState) => Promise<RunState>;
+
+const findLatest = (times: readonly (string | null)[]): string | null =>
+  times.reduce((a, b) => (a === null || (b !== null && b > a) ? b : a), null);
+
+/**
+ * Asked only where one page doesn't hold all changes: for the others, the answer would cost more than it is
+ * worth.
+ */
+async function countChanges(
+  { connector, recordType, signal }: RunReadContext,
+  { plan: { since, changes } }: RunState,
+) {
+  if (changes !== undefined || since === null || connector.countChanged === undefined) return {};
+  const { records } = await connector.countChanged({ recordType, since: new Date(since), signal });
+  signal.throwIfAborted();
+  return { changes: records };
+}
+
+const readPage: Step = async (reading, state) => {
+  const { since, maxModified } = state.plan;
+  const page = await reading.readPage(state.checkpoint, since);
+  assertPageAdvances(page, state.checkpoint);
+  assertAscendingPage(page, state);
+  return stageRunPage(reading, state, {
+    ...page,
+    hasMore: true, // more steps follow, whatever this one does
+    plan: {
+      ...(page.hasMore && (await countChanges(reading, state))),
+      step: page.hasMore ? 'pages' : 'listed',
+      maxModified: findLatest([maxModified, page.maxModified]),
+      ...addFacts(state, 'changed', { pages: 1, read: page.records.length + page.rejected.length }),
+    },
+  });
+};
+
+const rereadRejected: Step = async (reading, state) => {
+  const ids = await listUnreadRejectedIds(reading, state, idsPerRequest);
+  const lastId = ids.at(-1);
+  if (lastId === undefined) return saveStep(reading, state, { plan: { step: 'open' } });
+  const { state: read } = await rereadByIds(reading, state, ids, 'absent');
+  return saveStep(reading, read, { lastId, plan: addFacts(read, 'rejected', { read: ids.length }) });
+};
+
+const readDeletions: Step = async (reading, state) => {
+  const { since } = state.plan;
+  const isFeedUsed = reading.config.deletions !== 'none' && since !== null;
+  const read = isFeedUsed ? await readDeletionFeed(reading, state, new Date(since), null) : state;
+  return saveStep(reading, read, { plan: { step: 'approved' } });
+};
+
+const readApprovedProposals: Step = async (reading, state) =>
+  saveStep(reading, await readApprovedDeletions(reading, state), { plan: { step: 'count' } });
+
+/**
+ * A scan follows when the counts differ, when the last published run read by another filter, when absent
+ * records are not confirmed as deleted, when the last scan was on another calendar day of the ERP, or when
+ * records that were held back because others named them no longer are.
+ */
+const compareCounts: Step = async (reading, state) => {
+  const { connector, recordType, signal, prepared } = reading;
+  const counted = await connector.count(recordType, signal);
+  const { all, kept } = await countLocal(reading, state);
+  const unconfirmed = await listUnconfirmedAbsentIds(reading, state);
+  // A day before that of the last scan counts too: the ERP's clock or zone was changed.
+  const isNewDay = prepared.scannedOn === null || state.plan.today !== prepared.scannedOn;
+  const isDue = isNewDay || prepared.hasNewFilter || (await hasReleasedRecords(reading, state));
+  const facts = addFacts(state, 'count', {
+    erp: String(counted),
+    here: String(all),
+    kept: String(kept),
+    unexplained: unconfirmed.length,
+    due: isDue,
+  });
+  if (counted === all - kept && unconfirmed.length === 0 && !isDue)
+    return saveStep(reading, state, { plan: { step: 'done', ...facts } });
+  return saveStep(reading, state, { plan: { step: 'scan', counted, listed: 0, ended: false, ...facts } });
+};
+
+const steps: Readonly<Record<Exclude<RunStep, 'done'>, Step>> = {
+  pages: readPage,
+  listed: compareListed,
+  lineChanges: readChangedLines,
+  rejected: rereadRejected,
+  open: readOpen,
+  rolling: readRolling,
+  feed: readDeletions,
+  approved: readApprovedProposals,
+  count: compareCounts,
+  scan: scanNextRange,
+  rescan: scanNextRange,
+};
+const proving: ReadonlySet<RunStep> = new Set(['count', 'scan', 'rescan']);
+
+/** What the current step has done of what the ERP counted for it; null for steps that nothing counts. */
+function countedFor({
+  plan: { step, changes, listed, counted },
+  counters: { fetched },
+}: RunState): Counted | null {
+  if (step === 'pages') return changes === undefined ? null : { done: fetched, expected: changes };
+  return step === 'scan' || step === 'rescan' ? { done: listed, expected: counted } : null;
+}
+
+/**
+ * Carries out an incremental run up to the point where it may be published. Throws `ProofFailed` when the
+ * proof fails, `LostLease` or `Cancelled` when this worker must stop, and the connector's errors.
+ */
+export async function readIncremental(
+  reading: RunReadContext,
+): Promise<{ state: RunState; proof: RunProofCheck[] }> {
+  let { state } = reading.prepared;
+  await reportProgress(
+    reading,
+    proving.has(state.plan.step) ? 'proving' : 'reading',
+    state,
+    countedFor(state),
+    false,
+  );
+  for (let { step } = state.plan; step !== 'done'; { step } = state.plan) {
+    state = await steps[step](reading, state);
+    await reportProgress(
+      reading,
+      proving.has(state.plan.step) ? 'proving' : 'reading',
+      state,
+      countedFor(state),
+      true,
+    );
+  }
+  state = await markReferenced(reading, await markMoved(reading, state));
+  state = await withholdEmptied(reading, state);
+  const staged = await proveStaged(reading.ctx, reading.prepared.schema, state);
+  const volume = await proveVolume(reading, state);
+  return {
+    state,
+    proof: [
+      ...buildIncrementalProof(reading, state),
+      ...describeLineProof(reading, state),
+      staged,
+      ...volume,
+      proveFields(reading.prepared, state),
+    ],
+  };
+}

@@ -1,0 +1,376 @@
+// Queries over the local records of a record type as they would be if the run were published now: the active
+// table, plus what the run staged, minus what it found absent. Ranges and pages have a limit, and filters are
+// as long as their input; `listIdsNotRead`, `listUnconfirmedAbsentIds` and `listApprovedProposals` return
+// everything that they find.
+import { inDataTransaction } from '../../db/transaction.ts';
+import type { RecordColumn } from '../../warehouse/columns.ts';
+import { rfc3339Sql } from '../../warehouse/record-state.ts';
+import type { RunState } from '../../warehouse/run-state-row.ts';
+import { castableIds, idSqlType } from '../../warehouse/staging.ts';
+import { quoteIdentifier, stagingTable } from '../../warehouse/table.ts';
+import { unchangedIdsSql } from '../../warehouse/unchanged.ts';
+import type { RunReadContext } from './read-context.ts';
+
+type LocalView = Pick<RunReadContext, 'ctx' | 'prepared' | 'config'>;
+
+const query = <T extends Record<string, unknown>>(
+  { ctx }: LocalView,
+  sql: string,
+  values: readonly unknown[],
+): Promise<T[]> =>
+  inDataTransaction(ctx.db.data, async (client) => (await client.query<T>(sql, [...values])).rows);
+
+/** SQL that casts a text to the id type; null for a text that is not an id of that type. */
+const asId = (expression: string, state: RunState): string =>
+  state.plan.idType === 'integer'
+    ? `(case when ${expression} ~ '^-?[0-9]{1,18}$' then ${expression}::bigint end)`
+    : expression;
+
+const tableNames = ({ prepared: { schema, activeTable } }: LocalView, state: RunState) => ({
+  table: `${schema}.${quoteIdentifier(activeTable ?? '')}`,
+  staging: `${schema}.${quoteIdentifier(stagingTable(state.recordType))}`,
+  target: `${schema}.${quoteIdentifier(state.targetTable)}`,
+});
+
+/**
+ * The number of records after the run, including records that can't be stored, and how many of them (`kept`)
+ * the ERP is known to lack.
+ */
+export async function countLocal(
+  local: LocalView,
+  state: RunState,
+): Promise<{ readonly all: number; readonly kept: number }> {
+  const { schema } = local.prepared;
+  const { table, staging } = tableNames(local, state);
+  const known = ['rejected', local.config.deletions === 'none' ? 'kept' : 'open'];
+  const inTable = (id: string) => `exists (select from ${table} t where t.id = ${asId(id, state)})`;
+  const isStaged = (id: string) =>
+    `exists (select from ${staging} s where s.run_id = $2 and s.id = ${asId(id, state)})`;
+  const isGone = (id: string) =>
+    `exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = ${id})`;
+  const [row] = await query<{ all: string; kept: string }>(
+    local,
+    `select (select row_count from ${schema}.record_state where record_type = $1)
+       + (select count(*) from ${staging} s where s.run_id = $2 and not exists (select from ${table} t where t.id = s.id))
+       + (select count(*) from ${schema}.rejections r where r.record_type = $1 and not ${inTable('r.id')} and not ${isStaged('r.id')} and not ${isGone('r.id')})
+       - (select count(*) from ${schema}.staged_deletions g where g.run_id = $2 and ${inTable('g.id')}) as all,
+       (select count(distinct h.id) from ${schema}.deletion_proposals p, unnest(p.ids) h(id) where p.record_type = $1 and p.status = any($3::text[])
+            and ${inTable('h.id')} and not ${isStaged('h.id')} and not ${isGone('h.id')}) as kept`,
+    [state.recordType, state.runId, known],
+  );
+  return { all: Number(row?.all ?? 0), kept: Number(row?.kept ?? 0) };
+}
+
+/**
+ * SQL that selects the given ids that the table has. The ids are passed by value, so that PostgreSQL looks up
+ * each one: with a join, it would scan all rows that the run has staged so far, of which it has no
+ * statistics, once per page.
+ */
+const selectIds = (table: string, state: RunState, ids: string): string =>
+  `select p.id::text as id from ${table} p where p.id = any(${ids}::${idSqlType(state)}[])`;
+
+/** The given ids that are in the active table, staged by the run, or rejected. */
+export async function filterKnownIds(
+  local: LocalView,
+  state: RunState,
+  ids: readonly string[],
+): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const { schema } = local.prepared;
+  const { table, staging } = tableNames(local, state);
+  const rows = await query<{ id: string }>(
+    local,
+    `${selectIds(table, state, '$1')} union ${selectIds(staging, state, '$1')} and p.run_id = $2
+     union select r.id from ${schema}.rejections r where r.record_type = $3 and r.id = any($4::text[])`,
+    [castableIds(ids, state), state.runId, state.recordType, ids],
+  );
+  const known = new Set(rows.map(({ id }) => id));
+  return ids.filter((id) => known.has(id));
+}
+
+/** The given ids that this run has not read yet. */
+export async function filterUnreadIds(
+  local: LocalView,
+  state: RunState,
+  ids: readonly string[],
+): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const { schema } = local.prepared;
+  const { staging } = tableNames(local, state);
+  const rows = await query<{ id: string }>(
+    local,
+    `${selectIds(staging, state, '$1')} and p.run_id = $2
+     union select r.id from ${schema}.rejections r where r.record_type = $3 and r.run_id = $2 and r.id = any($4::text[])`,
+    [castableIds(ids, state), state.runId, state.recordType, ids],
+  );
+  const read = new Set(rows.map(({ id }) => id));
+  return ids.filter((id) => !read.has(id));
+}
+
+/**
+ * Ids of records that could not be stored when they were last read, and that this run has not read yet.
+ * Leaves out those that aren't ids.
+ */
+export async function listUnreadRejectedIds(
+  local: LocalView,
+  state: RunState,
+  limit: number,
+): Promise<string[]> {
+  const { schema } = local.prepared;
+  const { staging } = tableNames(local, state);
+  const rows = await query<{ id: string }>(
+    local,
+    `select r.id from ${schema}.rejections r where r.record_type = $1 and r.run_id <> $2 and ${asId('r.id', state)} is not null
+     and ($3::text is null or r.id > $3) and not exists (select from ${staging} s where s.run_id = $2 and s.id = ${asId('r.id', state)})
+     order by r.id limit $4`,
+    [state.recordType, state.runId, state.checkpoint, limit],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Ids in the active table that the run found absent, confirmed neither by the ERP's deletion feed nor by an
+ * approval, and not known to have another type.
+ */
+export async function listUnconfirmedAbsentIds(local: LocalView, state: RunState): Promise<string[]> {
+  if (local.prepared.activeTable === null) return [];
+  const { schema } = local.prepared;
+  const { table } = tableNames(local, state);
+  const rows = await query<{ id: string }>(
+    local,
+    `select d.id from ${schema}.staged_deletions d where d.run_id = $1 and d.proof = 'absent' and d.id <> all($2::text[])
+     and exists (select from ${table} t where t.id = ${asId('d.id', state)})`,
+    [state.runId, state.plan.moved],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Ids in the active table, and of records rejected before, that a complete read did not return and that the
+ * run has not yet found absent.
+ */
+export async function listIdsNotRead(local: LocalView, state: RunState): Promise<string[]> {
+  if (local.prepared.activeTable === null) return [];
+  const { schema } = local.prepared;
+  const { table, target } = tableNames(local, state);
+  const ofRun = state.targetTable === stagingTable(state.recordType) ? 'and s.run_id = $2' : '';
+  const rows = await query<{ id: string }>(
+    local,
+    `select o.id::text as id from (select t.id from ${table} t union all
+       select ${asId('r.id', state)} from ${schema}.rejections r where r.record_type = $1 and ${asId('r.id', state)} is not null
+         and not exists (select from ${table} t where t.id = ${asId('r.id', state)})) o(id)
+     where not exists (select from ${target} s where s.id = o.id ${ofRun})
+     and not exists (select from ${unchangedIdsSql(schema, state, '$2')} u where u.id = o.id)
+     and not exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = o.id::text)
+     and not exists (select from ${schema}.rejections r where r.record_type = $1 and r.run_id = $2 and r.id = o.id::text)`,
+    [state.recordType, state.runId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Ids of the open deletion proposal that were held back because stored records named them. */
+export async function listReferencedIds(local: LocalView, state: RunState): Promise<string[]> {
+  const { schema } = local.prepared;
+  const rows = await query<{ id: string }>(
+    local,
+    `select a.id from ${schema}.absent_records a where a.record_type = $1 and a.referenced_by is not null
+     and a.id in (select unnest(p.ids) from ${schema}.deletion_proposals p where p.record_type = $1 and p.status = 'open')`,
+    [state.recordType],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Approved deletion proposals that no run has carried out yet. */
+export async function listApprovedProposals(
+  local: LocalView,
+  state: RunState,
+): Promise<{ id: string; ids: string[] }[]> {
+  return query(
+    local,
+    `select id, ids from ${local.prepared.schema}.deletion_proposals where record_type = $1 and status = 'approved'`,
+    [state.recordType],
+  );
+}
+
+export type LocalRecord = {
+  readonly id: string;
+  readonly absent: boolean;
+  readonly rejected: boolean;
+  readonly cells: readonly (string | null)[];
+};
+type LocalRow = { id: string; absent: boolean; rejected: boolean; cells: (string | null)[] };
+
+/** SQL for the column's value as canonical text; `table` is an alias. */
+export const cellText = ({ column, type }: Pick<RecordColumn, 'column' | 'type'>, table?: string): string => {
+  const name = `${table === undefined ? '' : `${table}.`}${quoteIdentifier(column)}`;
+  if (type === 'time') return rfc3339Sql(name);
+  return type === 'date' ? `to_char(${name}, 'YYYY-MM-DD')` : `${name}::text`;
+};
+
+/** The lowest ids of one source: the lowest ids of both sources together are among them. */
+const lowestRows = (source: string, columns: readonly RecordColumn[], where: string): string =>
+  `(select id, array[${columns.map((column) => cellText(column)).join(', ')}]::text[] as cells from ${source} where ${where} order by id limit $4)`;
+
+/**
+ * Records after the checkpoint, in id order, up to and including `upTo` (null: to the end), with these
+ * columns as text.
+ */
+export async function readLocalRange(
+  local: LocalView,
+  state: RunState,
+  columns: readonly RecordColumn[],
+  upTo: string | null,
+  limit: number,
+): Promise<LocalRecord[]> {
+  const { schema } = local.prepared;
+  const { table, staging } = tableNames(local, state);
+  const type = idSqlType(state);
+  const range = `($2::${type} is null or id > $2::${type}) and ($3::${type} is null or id <= $3::${type})`;
+  return query<LocalRow>(
+    local,
+    `select o.id::text as id, o.cells,
+       exists (select from ${schema}.staged_deletions d where d.run_id = $1 and d.id = o.id::text) as absent,
+       exists (select from ${schema}.rejections r where r.record_type = $5 and r.run_id = $1 and r.id = o.id::text) as rejected
+     from (select coalesce(s.id, t.id) as id, case when s.id is null then t.cells else s.cells end as cells
+           from ${lowestRows(staging, columns, `run_id = $1 and ${range}`)} s full join ${lowestRows(table, columns, range)} t on t.id = s.id) o
+     order by o.id limit $4`,
+    [state.runId, state.checkpoint, upTo, limit, state.recordType],
+  );
+}
+
+/** Records of the active table with these ids, with these columns as text. */
+export async function readLocalByIds(
+  local: LocalView,
+  state: RunState,
+  columns: readonly RecordColumn[],
+  ids: readonly string[],
+): Promise<LocalRecord[]> {
+  const { table } = tableNames(local, state);
+  return query<LocalRow>(
+    local,
+    `select id::text as id, array[${columns.map((column) => cellText(column)).join(', ')}]::text[] as cells, false as absent, false as rejected
+     from ${table} where id = any($1::${idSqlType(state)}[])`,
+    [ids],
+  );
+}
+
+/**
+ * Those of the listed records that this run has not staged with the listed time in this column, which is a
+ * `time`; `staged` says whether it staged them with another one.
+ */
+export async function listNotStagedAs(
+  local: LocalView,
+  state: RunState,
+  { column }: RecordColumn,
+  listed: readonly { readonly id: string; readonly modifiedAt: string | null }[],
+): Promise<{ id: string; staged: boolean }[]> {
+  const { staging } = tableNames(local, state);
+  const type = idSqlType(state);
+  return query(
+    local,
+    `with s as materialized (select id, ${quoteIdentifier(column)} as at from ${staging} where run_id = $2 and id = any($1::${type}[]))
+     select l.id::text as id, s.id is not null as staged from unnest($1::${type}[], $3::timestamptz[]) l(id, at) left join s on s.id = l.id
+     where s.id is null or s.at is distinct from l.at`,
+    [listed.map(({ id }) => id), state.runId, listed.map(({ modifiedAt }) => modifiedAt)],
+  );
+}
+
+/** The given ids that this run rejected. */
+export async function filterRejectedInRun(
+  local: LocalView,
+  state: RunState,
+  ids: readonly string[],
+): Promise<Set<string>> {
+  const rows = await query<{ id: string }>(
+    local,
+    `select id from ${local.prepared.schema}.rejections where record_type = $1 and run_id = $2 and id = any($3::text[])`,
+    [state.recordType, state.runId, ids],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** The given ids that the last scan found absent and that a deletion proposal lists. */
+export async function filterProposedIds(
+  local: LocalView,
+  state: RunState,
+  ids: readonly string[],
+): Promise<Set<string>> {
+  const rows = await query<{ id: string }>(
+    local,
+    `select h.id from ${local.prepared.schema}.deletion_proposals p, unnest(p.ids) h(id)
+     where p.record_type = $1 and p.status in ('open', 'kept', 'approved', 'rejected') and h.id = any($2::text[])`,
+    [state.recordType, ids],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+/**
+ * SQL conditions over a row of the table as `t`, with `values` as $4 and `closedSince` (YYYY-MM-DD) as $6.
+ */
+export type OpenCondition = {
+  readonly open: string;
+  readonly recentlyClosed: string;
+  readonly values: readonly string[];
+  readonly closedSince: string;
+};
+
+export type OpenRecord = { readonly id: string; readonly open: boolean };
+
+/**
+ * Open and recently closed records after the checkpoint that this run has not read, by id. `is not null`
+ * keeps parameters used that the conditions don't need.
+ */
+export async function listOpenIds(
+  local: LocalView,
+  state: RunState,
+  condition: OpenCondition,
+  limit: number,
+): Promise<OpenRecord[]> {
+  const { schema } = local.prepared;
+  const { table, staging } = tableNames(local, state);
+  const type = idSqlType(state);
+  const { open, recentlyClosed, values, closedSince } = condition;
+  return query<OpenRecord>(
+    local,
+    `select t.id::text as id, ${open} as open from ${table} t where ($2::${type} is null or t.id > $2::${type})
+     and (${open} or ${recentlyClosed}) and $4::text[] is not null and $6::text is not null
+     and not exists (select from ${staging} s where s.run_id = $1 and s.id = t.id)
+     and not exists (select from ${schema}.rejections r where r.record_type = $5 and r.run_id = $1 and r.id = t.id::text)
+     order by t.id limit $3`,
+    [state.runId, state.checkpoint, limit, values, state.recordType, closedSince],
+  );
+}
+
+type IdRange = {
+  readonly afterId: string | null;
+  readonly upTo: string | null;
+  readonly except: readonly string[];
+  readonly limit: number;
+};
+
+/**
+ * Stored ids after `afterId`, up to and including `upTo` (null: to the end), that this run has neither read
+ * nor found absent, by id. Leaves out those that a deletion proposal lists.
+ */
+export async function listUnreadInRange(
+  local: LocalView,
+  state: RunState,
+  { afterId, upTo, except, limit }: IdRange,
+): Promise<string[]> {
+  const { schema } = local.prepared;
+  const { table, staging } = tableNames(local, state);
+  const type = idSqlType(state);
+  const rows = await query<{ id: string }>(
+    local,
+    `select t.id::text as id from ${table} t where ($3::${type} is null or t.id > $3::${type}) and ($4::${type} is null or t.id <= $4::${type})
+     and t.id <> all($5::${type}[])
+     and not exists (select from ${staging} s where s.run_id = $2 and s.id = t.id)
+     and not exists (select from ${schema}.rejections r where r.record_type = $1 and r.run_id = $2 and r.id = t.id::text)
+     and not exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = t.id::text)
+     and not exists (select from ${schema}.deletion_proposals p where p.record_type = $1
+       and p.status in ('open', 'kept', 'approved', 'rejected') and t.id::text = any(p.ids))
+     order by t.id limit $6`,
+    [state.recordType, state.runId, afterId, upTo, castableIds(except, state), limit],
+  );
+  return rows.map(({ id }) => id);
+}
