@@ -334,7 +334,6 @@ const stale: readonly SwitchOff[] = [
   unchecked('a list', 'src/public/read/list.ts', 'assertScopesFresh'),
   unchecked('a record', 'src/public/read/rows.ts', 'assertScopesFresh'),
   unchecked('an export', 'src/public/export/serve-export.ts', 'assertScopeFresh'),
-  unchecked('an aggregate', 'src/public/read/aggregate.ts', 'assertScopeFresh'),
   unchecked('a summary', 'src/public/read/summary.ts', 'assertScopeFresh'),
   {
     what: 'related records of a stale field',

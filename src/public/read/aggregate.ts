@@ -6,17 +6,13 @@ import { didYouMean } from '../../core/nearest-name.ts';
 import { responseTooLong } from '../../core/truncate-list.ts';
 import type { CompiledGroup, ReadableEndpoint, ValueField } from '../version/compile.ts';
 import { type Period, periods } from '../version/schema-document.ts';
-import { planConditions } from './conditions.ts';
 import { assertOneCurrency } from './currencies.ts';
-import { maxTextBytes } from './large-sql.ts';
-import { fieldMasked, type ListPlan, planList } from './plan.ts';
-import type { Freshness, Reader, StateRow } from './reader.ts';
+import { fieldMasked, planList } from './plan.ts';
+import type { Freshness, Reader } from './reader.ts';
 import { parameterError, parameterProblem, type QueryParameters } from './request.ts';
-import { readRow } from './rows.ts';
-import { buildStateSource, createParameters, type Statement, stateColumns, type TableRef } from './sql.ts';
-import { assertScopeFresh } from './stale-fields.ts';
-import { groupedSql, groupJson, type MeasureFunction, measureJson, objectSql } from './summary-sql.ts';
-import { withinTimeLimit } from './time-limit.ts';
+import { wholeText } from './rows.ts';
+import { readSmallSummary } from './summary.ts';
+import { completeSummary, type Measure, type MeasureFunction, type SummaryPlan } from './summary-plan.ts';
 
 export const aggregateOrders = ['count', 'sum', 'min', 'max', 'average', 'value'] as const;
 
@@ -31,14 +27,6 @@ export type AggregateOptions = {
   /** Order of the groups: largest aggregate first; `value` sorts by the group value, ascending. */
   readonly orderBy: (typeof aggregateOrders)[number];
   /** Maximum number of groups. */
-  readonly limit: number;
-};
-
-type AggregatePlan = {
-  readonly list: ListPlan;
-  readonly field: ValueField | undefined;
-  readonly groupBy: CompiledGroup | undefined;
-  readonly orderBy: AggregateOptions['orderBy'];
   readonly limit: number;
 };
 
@@ -77,15 +65,24 @@ function findGroup(endpoint: ReadableEndpoint, name: string): CompiledGroup {
       'field_misfits',
       `"${field.name}" has no periods: it is neither a date nor a time`,
     );
-  return { name: 'value', field, period };
+  return { name, field, period };
 }
 
-/** All functions of a number are computed together. */
-function assertAggregateCurrency({ list, field, groupBy }: AggregatePlan): void {
-  const { summary } = list.endpoint;
-  if (summary === null || field === undefined || !isNumber(field)) return;
-  const groups = groupBy === undefined ? [] : [groupBy];
-  assertOneCurrency({ list, summary, groups, measures: [{ name: 'sum', field }] });
+const rangeFunctions: readonly MeasureFunction[] = ['values', 'min', 'max'];
+const numberFunctions: readonly MeasureFunction[] = [...rangeFunctions, 'sum', 'avg'];
+
+/** Everything that can be computed over the field. Throws 400 where the order needs more. */
+function planMeasures(
+  field: ValueField | undefined,
+  orderBy: AggregateOptions['orderBy'],
+): readonly Measure[] {
+  const isNumeric = field !== undefined && isNumber(field);
+  if ((orderBy === 'sum' || orderBy === 'average') && !isNumeric)
+    throw fieldError('orderBy', 'invalid_value', `"orderBy": "${orderBy}" requires a numeric "field"`);
+  if ((orderBy === 'min' || orderBy === 'max') && field === undefined)
+    throw fieldError('orderBy', 'invalid_value', `"orderBy": "${orderBy}" requires a "field"`);
+  if (field === undefined) return [];
+  return (isNumeric ? numberFunctions : rangeFunctions).map((name) => ({ name, field }));
 }
 
 /**
@@ -93,11 +90,11 @@ function assertAggregateCurrency({ list, field, groupBy }: AggregatePlan): void 
  * fields that cannot be aggregated, and for amounts of several currencies, and 403 for filters and fields
  * that the reader sees masked.
  */
-export function planAggregate(
+function planAggregate(
   endpoint: ReadableEndpoint,
   query: QueryParameters,
   { field: name, groupBy, orderBy, limit }: AggregateOptions,
-): AggregatePlan {
+): SummaryPlan {
   const field = name === undefined ? undefined : findField(endpoint, 'field', name);
   if (field !== undefined && !isOrdered(field))
     throw fieldError(
@@ -105,84 +102,33 @@ export function planAggregate(
       'field_misfits',
       `"${field.name}" cannot be aggregated: it is neither a number nor a date or time`,
     );
-  const isNumeric = field !== undefined && isNumber(field);
-  if ((orderBy === 'sum' || orderBy === 'average') && !isNumeric)
-    throw fieldError('orderBy', 'invalid_value', `"orderBy": "${orderBy}" requires a numeric "field"`);
-  if ((orderBy === 'min' || orderBy === 'max') && field === undefined)
-    throw fieldError('orderBy', 'invalid_value', `"orderBy": "${orderBy}" requires a "field"`);
-  const group = groupBy === undefined ? undefined : findGroup(endpoint, groupBy);
-  const plan = { list: planList(endpoint, query, { paged: false }), field, groupBy: group, orderBy, limit };
-  assertAggregateCurrency(plan);
-  return plan;
-}
-
-type Output = { readonly as: string; readonly name: MeasureFunction };
-const rangeOutputs: readonly Output[] = [
-  { as: 'values', name: 'values' },
-  { as: 'min', name: 'min' },
-  { as: 'max', name: 'max' },
-];
-const numberOutputs: readonly Output[] = [
-  ...rangeOutputs,
-  { as: 'sum', name: 'sum' },
-  { as: 'average', name: 'avg' },
-];
-
-/** Values of a group may be as large as a field: what no caller accepts does not leave PostgreSQL. */
-const selectSql = (table: TableRef, grouped: string, result: string, recordType: string): string =>
-  `with g as materialized (${grouped})
-      select ${stateColumns}, (select case when octet_length(a.text) <= ${maxTextBytes} then a.text end
-        from (${result} offset 0) as a(text)) as result ${buildStateSource(table)} where s.record_type = ${recordType}`;
-
-const groupsSql = (rows: string): string =>
-  `select '{"totalGroups":' || (select count(*) from g) || ',"groups":[' || coalesce(string_agg(r.row, ','), '') || ']}'
-      from (${rows}) as r`;
-
-export function aggregateStatement(table: TableRef, plan: AggregatePlan): Statement {
-  const { list, field, groupBy, orderBy, limit } = plan;
-  const { endpoint } = list;
-  const conditions = planConditions(list, table.schema);
-  const outputs = field === undefined ? [] : isNumber(field) ? numberOutputs : rangeOutputs;
-  const measures = field === undefined ? [] : outputs.map(({ name }) => ({ name, field }));
-  const groups = groupBy === undefined ? [] : [groupBy];
-  const { utcOffsetMinutes = 0 } = endpoint.summary ?? {};
-  const write = (): string => {
-    const { recordType, bind } = createParameters();
-    const texts = conditions.map((part) => part.text(bind));
-    const grouped = groupedSql(table, { groups, measures, utcOffsetMinutes }, texts);
-    const row = objectSql([
-      ...groups.map((group) => [group.name, groupJson(group, 'g.k0')] as const),
-      ['count', 'g.n'],
-      ...measures.map(
-        ({ name, field: of }, at) => [outputs[at]?.as ?? name, measureJson(name, of, `g.m${at}`)] as const,
-      ),
-    ]);
-    if (groupBy === undefined) return selectSql(table, grouped, `select ${row} from g`, recordType);
-    const at = outputs.findIndex(({ as }) => as === orderBy);
-    const by = orderBy === 'value' ? '' : `${at === -1 ? 'g.n' : `g.m${at}`} desc nulls last, `;
-    const rows = `select ${row} as row from g order by ${by}g.k0 asc nulls last limit ${bind(limit, 'bigint')}`;
-    return selectSql(table, grouped, groupsSql(rows), recordType);
-  };
-  const grouping = [groupBy?.field.name ?? '', groupBy?.period ?? '', utcOffsetMinutes];
-  const shape = [conditions.map(({ key }) => key).join(), field?.name ?? '', ...grouping, orderBy];
-  return {
-    key: ['aggregate', table.schema, table.table, endpoint.key, ...shape].join('\n'),
-    values: [
-      endpoint.recordType,
-      ...conditions.flatMap(({ values }) => values),
-      ...(groupBy === undefined ? [] : [limit]),
-    ],
-    write,
-  };
+  const measures = planMeasures(field, orderBy);
+  const groups = groupBy === undefined ? [] : [findGroup(endpoint, groupBy)];
+  const list = planList(endpoint, query, { paged: false });
+  const { summary } = endpoint;
+  // All functions of a number are computed together; a problem names the sum alone.
+  const sums = measures.filter((measure) => measure.name === 'sum');
+  if (summary !== null) assertOneCurrency(list, summary, groups, sums);
+  const wanted = orderBy === 'average' ? 'avg' : orderBy;
+  const by = orderBy === 'count' ? orderBy : measures.find((measure) => measure.name === wanted);
+  return completeSummary({
+    list,
+    utcOffsetMinutes: summary?.utcOffsetMinutes ?? 0,
+    groups,
+    measures,
+    sort: by === undefined ? null : { by, order: 'desc' },
+    limit: groupBy === undefined ? null : limit,
+    isFlat: true,
+  });
 }
 
 /**
  * Returns the aggregates as JSON text with the data state they were computed from: `count` (records); for a
  * field also `values` (records that have a value), `min` and `max`; for a number also `sum` and `average` (6
  * decimals). Values are text with exact digits, null when there is no value. With `groupBy`: `{totalGroups,
- * groups: [{value, …aggregates}]}`. Throws 400 and 403 for parameters as `planAggregate` does, 400 for a
- * result of more than `maxTextBytes`, and 503 when nothing is synced, a field of the row scope is stale, or
- * the read takes too long.
+ * groups: [{value, …aggregates}]}`. Throws 400 and 403 for parameters as `planAggregate` does, 400 for rows
+ * of more than `maxTextBytes`, and 503 when nothing is synced, a field of the row scope is stale, or the read
+ * takes too long.
  */
 export async function aggregate(
   reader: Reader,
@@ -191,12 +137,10 @@ export async function aggregate(
   options: AggregateOptions,
 ): Promise<{ readonly result: string; readonly freshness: Freshness }> {
   const plan = planAggregate(endpoint, query, options);
-  const { row, freshness } = await withinTimeLimit(reader, (limited) =>
-    readRow<StateRow & { result: string | null }>(limited, endpoint.recordType, (table) =>
-      aggregateStatement(table, plan),
-    ),
-  );
-  assertScopeFresh(endpoint, freshness);
-  if (row.result === null) throw responseTooLong('limit', 'request fewer groups, or omit `groupBy`');
-  return { result: row.result.trim(), freshness };
+  const read = await readSmallSummary(reader, plan);
+  if (read === undefined) throw responseTooLong('limit', 'request fewer groups, or omit `groupBy`');
+  const { total, freshness } = read;
+  const rows = wholeText(read.rows);
+  const isGrouped = plan.groups.length > 0;
+  return { result: isGrouped ? `{"totalGroups":${total},"groups":[${rows}]}` : rows, freshness };
 }

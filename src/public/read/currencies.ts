@@ -1,22 +1,20 @@
 // Keeps amounts of several currencies from being added up or compared: a summary of amounts needs the
 // currency as a group key, or a filter that leaves one currency.
-import type { CompiledSummary, ReadableEndpoint, ValueField } from '../version/compile.ts';
+import type { CompiledGroup, CompiledSummary, ReadableEndpoint, ValueField } from '../version/compile.ts';
 import { findCurrency, isCurrencySource, mixesCurrencies } from '../version/money.ts';
 import type { ListPlan } from './plan.ts';
 import { parameterError, parameterProblem } from './request.ts';
-
-type Summarized = {
-  readonly list: ListPlan;
-  readonly summary: CompiledSummary;
-  readonly groups: readonly { readonly field: { readonly source: string } }[];
-  readonly measures: readonly { readonly name: string; readonly field: ValueField }[];
-};
 
 /**
  * Throws 400 `several_currencies` for amounts whose currency is neither a group key nor fixed by a filter or
  * the row scope.
  */
-export function assertOneCurrency({ list, summary, groups, measures }: Summarized): void {
+export function assertOneCurrency(
+  list: ListPlan,
+  summary: CompiledSummary,
+  groups: readonly CompiledGroup[],
+  measures: readonly { readonly name: string; readonly field: ValueField }[],
+): void {
   const agreed = [...groups.map(({ field }) => field.source), ...fixedSources(list)];
   for (const { name, field } of measures) {
     // Numbers that the version doesn't aggregate are amounts where the ERP says so.

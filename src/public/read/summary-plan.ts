@@ -1,5 +1,7 @@
-// Plans a summary: the names of a request become declared aggregates and group keys, and everything else is
-// planned as the filters of a list. Pure. Throws 400 with all problems at once.
+// Plans a summary: groups and measures over the records that a list would return. The names of a request
+// become declared aggregates and group keys, and everything else is planned as the filters of a list; the
+// agents' aggregates (aggregate.ts) and saved summaries (record-summary.ts) choose theirs by rules of their
+// own and complete them here. Pure.
 import { didYouMean } from '../../core/nearest-name.ts';
 import type { CompiledGroup, CompiledSummary, ReadableEndpoint, ValueField } from '../version/compile.ts';
 import { type AggregateFunction, aggregateFunctions } from '../version/schema-document.ts';
@@ -9,8 +11,13 @@ import { collectProblems, maxSuggestions, type ReportProblem, reportUnknown, sin
 import { completePlan, fieldMasked, type ListPlan } from './plan.ts';
 import { parameterError, parameterProblem, type QueryParameters } from './request.ts';
 
+/** `values`: the number of records that have a value. */
+export type MeasureFunction = AggregateFunction | 'values';
 /** One computed value: a function over a field. */
-export type Measure = { readonly name: AggregateFunction; readonly field: ValueField };
+export type Measure<Name extends MeasureFunction = MeasureFunction> = {
+  readonly name: Name;
+  readonly field: ValueField;
+};
 
 /**
  * Of the groups: by a key or a computed value. Ties, and groups without a sort, are in the order of the keys,
@@ -21,8 +28,8 @@ export type SummarySort = { readonly by: 'count' | CompiledGroup | Measure; read
 export type SummaryPlan = {
   /** Selects the records. */
   readonly list: ListPlan;
-  /** The declared summary of the endpoint. */
-  readonly summary: CompiledSummary;
+  /** The zone of days and months. */
+  readonly utcOffsetMinutes: number;
   /** At most `maxGroupKeys`; none: one row for all records. */
   readonly groups: readonly CompiledGroup[];
   readonly withCount: boolean;
@@ -30,6 +37,8 @@ export type SummaryPlan = {
   readonly sort: SummarySort | null;
   /** Number of groups to return; null: all of them. */
   readonly limit: number | null;
+  /** Whether rows have the key of the only group as `value`, and what is computed over the only field flat. */
+  readonly isFlat: boolean;
   /** Equal for all requests with the same response from this endpoint. */
   readonly normalized: string;
 };
@@ -83,14 +92,36 @@ export function planSummary(endpoint: ReadableEndpoint, query: QueryParameters):
   const groups = parseGroups(summary, query, report);
   const measures = parseMeasures(summary, query, report);
   const withCount = parseWithCount(query, groups, measures, report);
-  const sort = parseSort(query, groups, measures, withCount, report);
+  const sort = parseSort(query, { groups, measures, withCount }, report);
   const limit = parseLimit(summary, query, report);
   const selection = parseSelection(endpoint, query, report);
   assertNone();
   const list = selectionPlan(endpoint, selection);
-  const plan = { list, summary, groups, withCount, measures, sort, limit };
-  assertOneCurrency(plan);
+  assertOneCurrency(list, summary, groups, measures);
+  const { utcOffsetMinutes } = summary;
+  return completeSummary({ list, utcOffsetMinutes, groups, withCount, measures, sort, limit });
+}
+
+type ChosenSummary = Pick<SummaryPlan, 'list' | 'utcOffsetMinutes' | 'groups' | 'measures'> &
+  Partial<SummaryPlan>;
+
+/** By default with the count, in the order of the groups, and every group. */
+export function completeSummary(chosen: ChosenSummary): SummaryPlan {
+  const plan = { withCount: true, sort: null, limit: null, isFlat: false, ...chosen };
   return { ...plan, normalized: normalize(plan) };
+}
+
+/** The sort with this name, such as `-sum.total`, and the names to choose from. */
+export function findSort(
+  text: string,
+  { groups, measures, withCount }: Pick<SummaryPlan, 'groups' | 'measures' | 'withCount'>,
+): { readonly found: SummarySort | undefined; readonly known: readonly string[] } {
+  const order = text.startsWith('-') ? 'desc' : 'asc';
+  const sorts = [...groups, ...(withCount ? ['count' as const] : []), ...measures].map(
+    (by): SummarySort => ({ by, order }),
+  );
+  const known = sorts.map(sortName);
+  return { found: sorts[known.indexOf(text.replace(/^-/, ''))], known };
 }
 
 /** Selects records within the row scope of the reader, in no order. */
@@ -122,34 +153,35 @@ export function planWholeSummaries(endpoint: ReadableEndpoint, groupName: string
   const list = selectionPlan(endpoint, { conditions: [], anyOf: [] });
   return (distinct.length === 0 ? [others] : [others, distinct]).map((chosen) => {
     const measures = chosen.slice(0, maxMeasures);
-    const plan = { list, summary, groups: [group], withCount: true, measures, sort: null, limit: null };
-    return { ...plan, normalized: normalize(plan) };
+    return completeSummary({
+      list,
+      utcOffsetMinutes: summary.utcOffsetMinutes,
+      groups: [group],
+      measures,
+    });
   });
 }
 
-export const measureName = ({ name, field }: Measure): string => `${name}.${field.name}`;
+const measureName = ({ name, field }: Measure): string => `${name}.${field.name}`;
 
-export const sortName = ({ by }: SummarySort): string =>
+const sortName = ({ by }: SummarySort): string =>
   by === 'count' ? by : 'period' in by ? by.name : measureName(by);
 
-function normalize({
-  list,
+/** Equal for plans that compute the same over their records. */
+export const summaryShape = ({
   groups,
-  withCount,
   measures,
+  withCount,
   sort,
-  limit,
-}: Omit<SummaryPlan, 'normalized'>): string {
-  const order = sort === null ? '' : `${sortName(sort)} ${sort.order}`;
-  return JSON.stringify([
-    list.filterKey,
-    groups.map(({ name }) => name),
-    measures.map(measureName),
-    withCount,
-    order,
-    limit,
-  ]);
-}
+}: Pick<SummaryPlan, 'groups' | 'measures' | 'withCount' | 'sort'>) => [
+  groups.map(({ name }) => name),
+  measures.map(measureName),
+  withCount,
+  sort === null ? '' : `${sortName(sort)} ${sort.order}`,
+];
+
+const normalize = (plan: Omit<SummaryPlan, 'normalized'>): string =>
+  JSON.stringify([plan.list.filterKey, ...summaryShape(plan), plan.limit]);
 
 /** The field of `date.month`, or of a name without a period. */
 const toField = (name: string): string => name.replace(/\.[^.]*$/, '');
@@ -237,25 +269,16 @@ function parseWithCount(
 
 function parseSort(
   query: QueryParameters,
-  groups: readonly CompiledGroup[],
-  measures: readonly Measure[],
-  withCount: boolean,
+  chosen: Pick<SummaryPlan, 'groups' | 'measures' | 'withCount'>,
   report: ReportProblem,
 ): SummarySort | null {
   const text = single(query, 'sort', report);
   if (text === undefined) return null;
-  const name = text.replace(/^-/, '');
-  const order = text.startsWith('-') ? 'desc' : 'asc';
-  const known = new Map<string, SummarySort['by']>([
-    ...groups.map((group) => [group.name, group] as const),
-    ...(withCount ? [['count', 'count'] as const] : []),
-    ...measures.map((measure) => [measureName(measure), measure] as const),
-  ]);
-  const by = known.get(name);
-  if (by !== undefined) return { by, order };
-  const names = [...known.keys()];
+  const { found, known } = findSort(text, chosen);
+  if (found !== undefined) return found;
   const message = `"sort" must be a group or an aggregate of this request, with a leading "-" for descending.`;
-  report('sort', 'unknown_sort', `${message}${didYouMean(name, names) || describeAllowed(names)}`);
+  const advice = didYouMean(text.replace(/^-/, ''), known) || describeAllowed(known);
+  report('sort', 'unknown_sort', `${message}${advice}`);
   return null;
 }
 

@@ -3,7 +3,7 @@
 // compiled version; every value of a request is a parameter. Pure.
 import { elementType, isListType } from '../../warehouse/columns.ts';
 import type { CompiledGroup, ValueField } from '../version/compile.ts';
-import type { AggregateFunction, Period } from '../version/schema-document.ts';
+import type { Period } from '../version/schema-document.ts';
 import { type Bind, columnReference, planConditions, type SqlPart, whereSql } from './conditions.ts';
 import { boundedCount, pieceColumns, piecesFrom } from './large-sql.ts';
 import type { ListPlan } from './plan.ts';
@@ -16,7 +16,7 @@ import {
   type TableRef,
   tableSql,
 } from './sql.ts';
-import { type Measure, maxGroups, measureName, type SummaryPlan, sortName } from './summary-plan.ts';
+import { type MeasureFunction, maxGroups, type SummaryPlan, summaryShape } from './summary-plan.ts';
 
 const isNumber = ({ column }: ValueField): boolean => column.type === 'number' || column.type === 'integer';
 
@@ -35,11 +35,8 @@ const withoutZeros = ({ column }: ValueField, value: string): string =>
 const averageSql = (value: string): string =>
   `trim_scale(div(abs(sum(${value})::numeric) * 2000000 + count(${value}), nullif(2 * count(${value}), 0)) * sign(sum(${value})::numeric) * 0.000001)`;
 
-/** `values`: the number of records that have a value. */
-export type MeasureFunction = AggregateFunction | 'values';
-
 /** SQL of an aggregate over the rows `t`, as the value to sort by. */
-export function measureSql(name: MeasureFunction, field: ValueField): string {
+function measureSql(name: MeasureFunction, field: ValueField): string {
   const value = columnReference(field.column);
   if (name === 'values') return `count(${value})`;
   if (name === 'count_distinct') return `count(distinct ${value})`;
@@ -48,7 +45,7 @@ export function measureSql(name: MeasureFunction, field: ValueField): string {
 }
 
 /** SQL of a computed value for JSON: a whole number for counts, otherwise a string with exact digits. */
-export const measureJson = (name: MeasureFunction, field: ValueField, value: string): string => {
+const measureJson = (name: MeasureFunction, field: ValueField, value: string): string => {
   if (name === 'values' || name === 'count_distinct') return value;
   return isNumber(field) ? `(${value})::text` : valueJson(value, field.column.type, true);
 };
@@ -88,7 +85,7 @@ const entriesSql = (groups: readonly CompiledGroup[]): string =>
     .join('');
 
 /** SQL of a group key for JSON. */
-export const groupJson = ({ field, period }: CompiledGroup, value: string): string =>
+const groupJson = ({ field, period }: CompiledGroup, value: string): string =>
   period === null
     ? valueJson(value, elementType(field.column.type), field.asString)
     : `to_char(${value}, '${periodFormats[period]}')`;
@@ -96,7 +93,7 @@ export const groupJson = ({ field, period }: CompiledGroup, value: string): stri
 /**
  * SQL of the text of a JSON object. Not `row_to_json`: names with a period may be longer than a column name.
  */
-export const objectSql = (entries: readonly (readonly [name: string, json: string])[]): string => {
+const objectSql = (entries: readonly (readonly [name: string, json: string])[]): string => {
   if (entries.length === 0) return `'{}'`;
   const parts = entries.map(
     ([name, json]) => `${literal(`${JSON.stringify(name)}:`)} || coalesce(to_json(${json})::text, 'null')`,
@@ -104,19 +101,13 @@ export const objectSql = (entries: readonly (readonly [name: string, json: strin
   return `'{' || ${parts.join(` || ',' || `)} || '}'`;
 };
 
-export type Grouped = {
-  readonly groups: readonly CompiledGroup[];
-  readonly measures: readonly { readonly name: MeasureFunction; readonly field: ValueField }[];
-  readonly utcOffsetMinutes: number;
-};
-
 /**
  * Selects a row for each group: the keys as `k0`…, the number of records as `n`, and the computed values as
  * `m0`….
  */
-export function groupedSql(
+function groupedSql(
   table: TableRef,
-  { groups, measures, utcOffsetMinutes }: Grouped,
+  { groups, measures, utcOffsetMinutes }: SummaryPlan,
   conditions: readonly string[],
 ): string {
   const keys = groups.map((group, at) => groupSql(group, at, utcOffsetMinutes));
@@ -130,20 +121,22 @@ export function groupedSql(
 }
 
 /** The text of one row, from the columns of `groupedSql`. */
-function rowSql({ groups, withCount, measures }: SummaryPlan): string {
-  const functions = [...new Set(measures.map(({ name }) => name))];
-  const buildValues = (wanted: AggregateFunction): string =>
-    objectSql(
-      measures.flatMap(({ name, field }, at) =>
-        name === wanted ? [[field.name, measureJson(name, field, `g.m${at}`)] as const] : [],
-      ),
-    );
+function rowSql({ groups, withCount, measures, isFlat }: SummaryPlan): string {
+  const values = measures.map(
+    ({ name, field }, at) =>
+      [isFlat ? toFlatName(name) : field.name, measureJson(name, field, `g.m${at}`)] as const,
+  );
+  const byFunction = Map.groupBy(values, (_value, at) => measures[at]?.name ?? '');
   return objectSql([
-    ...groups.map((group, at) => [group.name, groupJson(group, `g.k${at}`)] as const),
+    ...groups.map((group, at) => [isFlat ? 'value' : group.name, groupJson(group, `g.k${at}`)] as const),
     ...(withCount ? [['count', 'g.n'] as const] : []),
-    ...functions.map((name) => [name, `(${buildValues(name)})::json`] as const),
+    ...(isFlat
+      ? values
+      : [...byFunction].map(([name, entries]) => [name, `(${objectSql(entries)})::json`] as const)),
   ]);
 }
+
+const toFlatName = (name: MeasureFunction): string => (name === 'avg' ? 'average' : name);
 
 /** The order of the rows `g`: total, because the keys of two groups differ. */
 function orderSql({ groups, measures, sort }: SummaryPlan): string {
@@ -151,22 +144,12 @@ function orderSql({ groups, measures, sort }: SummaryPlan): string {
   if (sort === null) return keys.join(', ');
   const { by, order } = sort;
   const column =
-    by === 'count'
-      ? 'n'
-      : 'period' in by
-        ? `k${groups.indexOf(by)}`
-        : `m${measures.findIndex((one: Measure) => one === by)}`;
+    by === 'count' ? 'n' : 'period' in by ? `k${groups.indexOf(by)}` : `m${measures.indexOf(by)}`;
   return [`g.${column} ${order} nulls last`, ...keys].join(', ');
 }
 
 const orderBy = (plan: SummaryPlan): string =>
   plan.groups.length === 0 ? '' : ` order by ${orderSql(plan)}`;
-
-const groupedPlan = ({ groups, measures, summary }: SummaryPlan): Grouped => ({
-  groups,
-  measures,
-  utcOffsetMinutes: summary.utcOffsetMinutes,
-});
 
 const buildConditions = ({ list }: { readonly list: ListPlan }, { schema }: TableRef): readonly SqlPart[] =>
   planConditions(list, schema);
@@ -184,24 +167,14 @@ function buildSummary(
 ): Statement {
   const { endpoint } = plan.list;
   const conditions = buildConditions(plan, table);
-  const shape = [
-    conditions.map(({ key }) => key).join(),
-    plan.groups.map(({ name }) => name).join(),
-    plan.summary.utcOffsetMinutes,
-    plan.measures.map(measureName).join(),
-    plan.withCount,
-    plan.sort === null ? '' : `${sortName(plan.sort)} ${plan.sort.order}`,
-  ];
+  const shape = [conditions.map(({ key }) => key), plan.utcOffsetMinutes, plan.isFlat, ...summaryShape(plan)];
   return {
     key: [kind, table.schema, table.table, endpoint.key, ...shape].join('\n'),
     values: [endpoint.recordType, ...conditions.flatMap(({ values }) => values), plan.limit ?? maxGroups],
     write: () => {
       const { recordType, bind } = createParameters();
-      const groups = groupedSql(
-        table,
-        groupedPlan(plan),
-        conditions.map((part) => part.text(bind)),
-      );
+      const texts = conditions.map((part) => part.text(bind));
+      const groups = groupedSql(table, plan, texts);
       const rows = `select ${rowSql(plan)} as row from g${orderBy(plan)} limit ${bind(plan.limit ?? maxGroups, 'bigint')}`;
       return write({ recordType, groups, rows, bind });
     },
@@ -244,5 +217,5 @@ export function largeSummaryStatement(table: TableRef, plan: SummaryPlan, maxByt
 export function summaryRowsSql(table: TableRef, plan: SummaryPlan, bind: Bind): string {
   const conditions = buildConditions(plan, table).map((part) => part.text(bind));
   const limit = plan.limit === null ? '' : ` limit ${plan.limit}`;
-  return `select ${rowSql(plan)} as row from (${groupedSql(table, groupedPlan(plan), conditions)}) as g${orderBy(plan)}${limit}`;
+  return `select ${rowSql(plan)} as row from (${groupedSql(table, plan, conditions)}) as g${orderBy(plan)}${limit}`;
 }

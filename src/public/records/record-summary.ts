@@ -2,7 +2,7 @@
 // sources, as in record-query.ts. A group or an aggregate that does not work holds the whole summary back:
 // without it the rows would mean something else. Pure.
 import type { Freshness } from '../read/reader.ts';
-import { type Measure, type SummaryPlan, type SummarySort, sortName } from '../read/summary-plan.ts';
+import { completeSummary, findSort, type Measure, type SummaryPlan } from '../read/summary-plan.ts';
 import type { CompiledGroup, OutputField, ValueField } from '../version/compile.ts';
 import { findCurrency, type Money, mixesCurrencies } from '../version/money.ts';
 import { type AggregateFunction, aggregateFunctions, type Period } from '../version/schema-document.ts';
@@ -117,7 +117,7 @@ function compileMeasures(
   field: ValueField,
   path: string,
   report: Report,
-): Measure[] {
+): Measure<AggregateFunction>[] {
   const { type } = field.column;
   const fitting = listFunctions(type);
   return functions.map((name, at) => {
@@ -147,24 +147,9 @@ function checkCurrencies({ aggregates, groups, filters }: SummaryQuery, money: M
   }
 }
 
-function parseSort(
-  text: string | null,
-  groups: readonly CompiledGroup[],
-  measures: readonly Measure[],
-  report: Report,
-): SummarySort | null {
-  if (text === null) return null;
-  const order = text.startsWith('-') ? 'desc' : 'asc';
-  const known = [...groups, 'count' as const, ...measures].map((by): SummarySort => ({ by, order }));
-  const found = known.find((sort) => sortName(sort) === text.replace(/^-/, ''));
-  if (found === undefined)
-    report('sort', 'unknown_sort', `The sort must be one of: ${known.map(sortName).join(', ')}`);
-  return found ?? null;
-}
-
 const toSummaryColumns = (
   groups: readonly CompiledGroup[],
-  measures: readonly Measure[],
+  measures: readonly Measure<AggregateFunction>[],
 ): SummaryColumn[] => [
   ...groups.map(({ name, field, period }) => ({
     path: [name],
@@ -203,29 +188,13 @@ export function bindSummary(query: SummaryQuery, target: QueryTarget): BoundSumm
     return field === undefined ? [] : compileMeasures(aggregate, field, path, report);
   });
   checkCurrencies(query, target.type, report);
-  const isComplete = problems.length === 0;
-  const sort = isComplete ? parseSort(query.sort, groups, measures, report) : null;
+  const columns = toSummaryColumns(groups, measures);
+  if (problems.length > 0) return { columns, problems, plan: undefined };
   const { utcOffsetMinutes = 0 } = target.type;
-  const summary = {
-    aggregates: new Map(),
-    groups: new Map(),
-    money: {},
-    utcOffsetMinutes,
-    limitNeedsGroups: false,
-  };
-  const plan: SummaryPlan = {
-    list: bound.plan,
-    summary,
-    groups,
-    withCount: true,
-    measures,
-    sort,
-    limit: query.limit,
-    normalized: '',
-  };
-  return {
-    columns: toSummaryColumns(groups, measures),
-    problems,
-    plan: problems.length === 0 ? plan : undefined,
-  };
+  const plan = completeSummary({ list: bound.plan, utcOffsetMinutes, groups, measures, limit: query.limit });
+  if (query.sort === null) return { columns, problems, plan };
+  const { found: sort, known } = findSort(query.sort, plan);
+  if (sort !== undefined) return { columns, problems, plan: completeSummary({ ...plan, sort }) };
+  report('sort', 'unknown_sort', `The sort must be one of: ${known.join(', ')}`);
+  return { columns, problems, plan: undefined };
 }
