@@ -46,11 +46,10 @@ export {
   rejectProposal,
   type ShowValue,
 } from './deletions/deletion-proposals.ts';
-export { pruneTombstones } from './deletions/retention.ts';
+export { pruneTombstones } from './deletions/prune-tombstones.ts';
+export { acceptMissingFields, type FieldGaps, readFieldGaps } from './fields/accept-missing.ts';
+export { type EnteredColumns, enterShownColumns } from './fields/enter-shown-columns.ts';
 export { listMaskedSources } from './fields/masked-sources.ts';
-export { type EnteredColumns, enterShownColumns } from './fields/shown-columns.ts';
-export { acceptMissingFields, type FieldGaps, readFieldGaps } from './fields/stale-fields.ts';
-export { readStoredRecords, type StoredRecords, syncedAtText } from './outcome/full-reads.ts';
 export {
   buildWantedIndexes,
   discardOtherIndexes,
@@ -58,7 +57,19 @@ export {
   reconcileIndexes,
   saveWantedIndexes,
 } from './outcome/index-jobs.ts';
-export { findDueSlot, findNextSlot, findScheduleProblem } from './queue/due.ts';
+export { readStoredRecords, type StoredRecords, syncedAtText } from './outcome/stored-records.ts';
+export {
+  type CountedTable,
+  countRejections,
+  countSyncedRecords,
+  countWarehouseRows,
+  filterRejectedIds,
+  listLoadingFields,
+  listRunRejections,
+  listTypeRejections,
+  purgeWarehouse,
+} from './outcome/warehouse-queries.ts';
+export { findDueSlot, findNextSlot, findScheduleProblem } from './queue/due-slots.ts';
 export { waitsForMove } from './queue/retry.ts';
 export { insertRunEvent } from './queue/run-events.store.ts';
 export { insertRunOfEach } from './queue/run-of-each.store.ts';
@@ -76,14 +87,3 @@ export {
 export { type RestoredRuns, resetWarehouseEpochs, restartSyncs } from './run/after-restore.ts';
 export { failRun, releaseRun, secondsSinceLastPage } from './run/release.ts';
 export { type Scheduler, startScheduler } from './run/scheduler.ts';
-export {
-  type CountedTable,
-  countRejections,
-  countSyncedRecords,
-  countWarehouseRows,
-  filterRejectedIds,
-  listLoadingFields,
-  listRunRejections,
-  listTypeRejections,
-  purgeWarehouse,
-} from './warehouse-queries.ts';

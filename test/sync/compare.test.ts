@@ -7,7 +7,7 @@ import {
   columnsToCompare,
   differsFromErp,
   fieldsToScan,
-} from '../../src/sync/read/compare.ts';
+} from '../../src/sync/read/differs-from-erp.ts';
 import { decideDeletions, maxDeletions } from '../../src/warehouse/deletions.ts';
 import { column } from '../warehouse/column.ts';
 import { datedFields, field } from './fixture.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findDueSlot, findNextSlot, findScheduleProblem } from '../../src/sync/queue/due.ts';
+import { findDueSlot, findNextSlot, findScheduleProblem } from '../../src/sync/queue/due-slots.ts';
 
 const longAgo = new Date('2020-01-01T00:00:00Z');
 const due = (

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { poolStats } from '../../src/db/pool-stats.ts';
 import { inDataTransaction, inTransaction } from '../../src/db/transaction.ts';
+import { purgeWarehouse } from '../../src/sync/outcome/warehouse-queries.ts';
 import {
   claimRun,
   insertRun,
@@ -14,7 +15,6 @@ import {
 } from '../../src/sync/queue/runs.store.ts';
 import { type Scheduler, startScheduler } from '../../src/sync/run/scheduler.ts';
 import { clearEndedRuns } from '../../src/sync/run/worker.ts';
-import { purgeWarehouse } from '../../src/sync/warehouse-queries.ts';
 import { publishRun } from '../../src/warehouse/publish.ts';
 import { LostLease, readRunState } from '../../src/warehouse/run-state-row.ts';
 import { stagePage } from '../../src/warehouse/staging.ts';

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { createId } from '../../src/core/id.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { pruneTombstones } from '../../src/sync/deletions/retention.ts';
+import { pruneTombstones } from '../../src/sync/deletions/prune-tombstones.ts';
 import { dropTenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import { noSignal, type SyncFixture, syncFixture } from './fixture.ts';

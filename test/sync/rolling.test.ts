@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { describeFullRead } from '../../src/sync/outcome/full-reads.ts';
+import { describeFullRead } from '../../src/sync/outcome/stored-records.ts';
 import type { RunRow } from '../../src/sync/queue/runs.store.ts';
 import { workOnRun } from '../../src/sync/run/worker.ts';
 import { countCalls, erpError, findCheck, noSignal, type SyncFixture, start, wait } from './fixture.ts';

@@ -1,8 +1,8 @@
 // What publishing keeps for readers under a row scope: the values that a record had before it left, and
 // records that they may not see.
 import { describe, expect, it } from 'vitest';
-import { pruneTombstones } from '../../src/sync/deletions/retention.ts';
-import { acceptMissingFields } from '../../src/sync/fields/stale-fields.ts';
+import { pruneTombstones } from '../../src/sync/deletions/prune-tombstones.ts';
+import { acceptMissingFields } from '../../src/sync/fields/accept-missing.ts';
 import { listOutdatedOrganizations, updateTenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { field, noSignal, until, waitingFor } from './fixture.ts';
 import {

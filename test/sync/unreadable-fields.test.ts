@@ -2,7 +2,7 @@
 // ERP.
 import { describe, expect, it } from 'vitest';
 import type { FieldMetadata } from '../../src/connectors/connector.ts';
-import { findUnreadable } from '../../src/sync/fields/unreadable-fields.ts';
+import { findUnreadable } from '../../src/sync/fields/find-unreadable.ts';
 import { planColumns } from '../../src/warehouse/columns.ts';
 import type { AcceptedField, ShownColumn } from '../../src/warehouse/record-state.ts';
 import { field } from './fixture.ts';

@@ -15,6 +15,8 @@ import {
   saveMetadataError,
 } from './record-types.store.ts';
 
+export type CreateConnector = (ctx: TenantCtx) => Promise<Connector>;
+
 /**
  * The AAD that ties an encrypted secret to its organization and purpose: copied elsewhere, it does not
  * decrypt.

@@ -4,7 +4,7 @@ import type { Connector, RecordTypeMetadata } from '../../connectors/connector.t
 import { ErpError } from '../../connectors/connector.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { createRequestCounter } from '../queue/request-count.ts';
-import type { CreateConnector } from '../run/execute-run.ts';
+import type { CreateConnector } from './connection.ts';
 
 /** For the token, the ERP's clock and day, and its counts and list of custom fields before and after. */
 const requestsOfRun = 7;

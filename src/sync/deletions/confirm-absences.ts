@@ -10,7 +10,7 @@ import {
   rereadByIds,
   saveStep,
 } from '../stage/read-context.ts';
-import { readApprovedDeletions, readDeletionFeed } from './find-deletions.ts';
+import { readApprovedDeletions, readDeletionFeed } from './deletion-feed.ts';
 
 const idsPerScan = 1_000;
 

@@ -1,5 +1,5 @@
 // Compares the lines of records with the ERP's own totals: how many lines there are, what their numbers sum
-// to, and when the latest of them changed. Lines that were just read are summed here; `stored-lines.ts` sums
+// to, and when the latest of them changed. Lines that were just read are summed here; `changed-lines.ts` sums
 // those of the table.
 import type { Connector, LineReader, RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { LineTotals, SourceLine, SourceRecord } from '../../connectors/source-records.ts';

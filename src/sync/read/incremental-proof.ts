@@ -1,7 +1,7 @@
 // What an incremental run says it compared, check by check: which records, which of their fields, and nothing
 // more.
 import type { RunPlan, RunState } from '../../warehouse/run-state-row.ts';
-import { pagesMessage } from '../prove/proof.ts';
+import { pagesMessage } from '../prove/run-proof.ts';
 import type { RunProofCheck } from '../queue/runs.store.ts';
 import type { RunReadContext } from '../stage/read-context.ts';
 

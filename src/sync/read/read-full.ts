@@ -3,10 +3,10 @@
 import type { RunState } from '../../warehouse/run-state-row.ts';
 import { assertPageAdvances, readByIds } from '../account/read-by-ids.ts';
 import { confirmAbsences, proveAbsences } from '../deletions/confirm-absences.ts';
-import { markMoved } from '../deletions/find-moved.ts';
-import { markReferenced } from '../deletions/find-references.ts';
+import { markMoved } from '../deletions/mark-moved.ts';
+import { markReferenced } from '../deletions/mark-referenced.ts';
 import { assertNoLongerListed } from '../prove/counted-pages.ts';
-import { compareWithErp, proveFields, provePages, proveStaged, proveVolume } from '../prove/proof.ts';
+import { compareWithErp, proveFields, provePages, proveStaged, proveVolume } from '../prove/run-proof.ts';
 import { ProofFailed } from '../queue/retry.ts';
 import type { RunProofCheck } from '../queue/runs.store.ts';
 import { type ReadyPage, toStagedPage } from '../stage/page-reader.ts';
@@ -16,8 +16,8 @@ import {
   reportProgress,
   stageRunPage,
 } from '../stage/read-context.ts';
-import { withholdEmptied } from './empty-fields.ts';
-import { describeLineProof } from './stored-lines.ts';
+import { describeLineProof } from './changed-lines.ts';
+import { withholdEmptied } from './withhold-emptied.ts';
 
 function assertPagePlausible(page: ReadyPage, state: RunState, expected: number): void {
   assertPageAdvances(page, state.checkpoint);

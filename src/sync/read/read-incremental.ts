@@ -4,10 +4,10 @@
 // from there.
 import type { RunState, RunStep } from '../../warehouse/run-state-row.ts';
 import { assertPageAdvances, idsPerRequest } from '../account/read-by-ids.ts';
-import { readApprovedDeletions, readDeletionFeed } from '../deletions/find-deletions.ts';
-import { markMoved } from '../deletions/find-moved.ts';
-import { hasReleasedRecords, markReferenced } from '../deletions/find-references.ts';
-import { proveFields, proveStaged, proveVolume } from '../prove/proof.ts';
+import { readApprovedDeletions, readDeletionFeed } from '../deletions/deletion-feed.ts';
+import { markMoved } from '../deletions/mark-moved.ts';
+import { hasReleasedRecords, markReferenced } from '../deletions/mark-referenced.ts';
+import { proveFields, proveStaged, proveVolume } from '../prove/run-proof.ts';
 import type { RunProofCheck } from '../queue/runs.store.ts';
 import { countLocal, listUnconfirmedAbsentIds, listUnreadRejectedIds } from '../stage/local-records.ts';
 import {
@@ -20,13 +20,13 @@ import {
   saveStep,
   stageRunPage,
 } from '../stage/read-context.ts';
-import { compareListed } from './compare-listed.ts';
-import { readOpen } from './compare-open.ts';
-import { withholdEmptied } from './empty-fields.ts';
+import { describeLineProof, readChangedLines } from './changed-lines.ts';
 import { buildIncrementalProof } from './incremental-proof.ts';
+import { compareListed } from './listed-changes.ts';
+import { readOpen } from './open-records.ts';
 import { readRolling } from './rolling-read.ts';
 import { scanNextRange } from './scan.ts';
-import { describeLineProof, readChangedLines } from './stored-lines.ts';
+import { withholdEmptied } from './withhold-emptied.ts';
 
 type Step = (reading: RunReadContext, state: RunState) => Promise<RunState>;
 

@@ -9,7 +9,7 @@ import type { RunState } from '../../warehouse/run-state-row.ts';
 import { isValidId } from '../../warehouse/validate-values.ts';
 import { assertPageAdvances, isIdBefore } from '../account/read-by-ids.ts';
 import { filterConfirmedAbsent } from '../deletions/confirm-absences.ts';
-import { readDeletionFeed } from '../deletions/find-deletions.ts';
+import { readDeletionFeed } from '../deletions/deletion-feed.ts';
 import { assertNoLongerListed, isBetween, listCounted } from '../prove/counted-pages.ts';
 import {
   filterProposedIds,
@@ -26,8 +26,8 @@ import {
   rereadByIds,
   saveStep,
 } from '../stage/read-context.ts';
-import { columnsToCompare, differsFromErp, fieldsToScan } from './compare.ts';
-import { findWrongLines } from './stored-lines.ts';
+import { findWrongLines } from './changed-lines.ts';
+import { columnsToCompare, differsFromErp, fieldsToScan } from './differs-from-erp.ts';
 
 const recordsPerScanPage = 1_000;
 

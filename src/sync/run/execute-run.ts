@@ -9,7 +9,7 @@ import { inDataTransaction, inTransaction } from '../../db/transaction.ts';
 import { LostLease, type RunState, takeOverRunState, usesFreshTable } from '../../warehouse/run-state-row.ts';
 import { flushStaged } from '../../warehouse/staging.ts';
 import { tenantSchema, updateTenantSchema } from '../../warehouse/tenant-schema.ts';
-import { fetchAndStoreDescriptions } from '../account/connection.ts';
+import { type CreateConnector, fetchAndStoreDescriptions } from '../account/connection.ts';
 import {
   type ConnectionRevision,
   findConnectionRevision,
@@ -20,13 +20,15 @@ import { readErpClock } from '../account/erp-clock.ts';
 import { withFilter } from '../account/record-filter.ts';
 import { findRecordType, hasReadableFields } from '../account/record-types.store.ts';
 import { withStorableAnswers } from '../account/storable-answers.ts';
+import { askFilled } from '../fields/ask-filled.ts';
 import { reportDrift } from '../fields/drift.ts';
-import { assertSameDescription, compareTypes, createTypeWatch, typesChanged } from '../fields/field-types.ts';
-import { askFilled } from '../fields/still-empty.ts';
-import { findUnreadable } from '../fields/unreadable-fields.ts';
-import { cleanUpAfterRun, copyOutcome, publishStagedRun } from '../outcome/outcome.ts';
+import { findUnreadable } from '../fields/find-unreadable.ts';
+import { assertSameDescription, compareTypes, createTypeWatch, typesChanged } from '../fields/watch-types.ts';
+import { cleanUpAfterRun, copyOutcome, publishStagedRun } from '../outcome/publish-run.ts';
+import { findSyncedColumns, hasUnreadableValues } from '../outcome/warehouse-queries.ts';
 import { createLineProver } from '../prove/line-prover.ts';
 import { Cancelled } from '../queue/interruption.ts';
+import { logStep } from '../queue/log-step.ts';
 import { createProgressMeter } from '../queue/progress.ts';
 import { createRequestCounter, type RequestCounter, saveRequests } from '../queue/request-count.ts';
 import { failedWhileBusy, RunFailed, workerLost } from '../queue/retry.ts';
@@ -40,15 +42,11 @@ import {
   type SyncConfigRow,
   saveMode,
 } from '../queue/runs.store.ts';
-import { logStep } from '../queue/steps.ts';
 import { readFull } from '../read/read-full.ts';
 import { readIncremental } from '../read/read-incremental.ts';
 import { createPageReader } from '../stage/page-reader.ts';
 import { type PreparedRun, prepareRun } from '../stage/prepare.ts';
 import { type RunReadContext, reportProgress } from '../stage/read-context.ts';
-import { findSyncedColumns, hasUnreadableValues } from '../warehouse-queries.ts';
-
-export type CreateConnector = (ctx: TenantCtx) => Promise<Connector>;
 
 type Run = {
   readonly ctx: TenantCtx;

@@ -5,11 +5,10 @@ import type { Ctx } from '../../core/ctx.ts';
 import { createId } from '../../core/id.ts';
 import { startEveryMinute } from '../../core/recurring.ts';
 import { startQueueWorker } from '../../db/queue-worker.ts';
-import { createTenantConnector } from '../account/connection.ts';
-import { createDueSlotFinder } from '../queue/due.ts';
+import { type CreateConnector, createTenantConnector } from '../account/connection.ts';
+import { createDueSlotFinder } from '../queue/due-slots.ts';
 import { createLeaseLength } from '../queue/lease-renewal.ts';
 import { claimRun, type Lease } from '../queue/runs.store.ts';
-import type { CreateConnector } from './execute-run.ts';
 import { clearEndedRuns, workOnRun } from './worker.ts';
 
 export type Scheduler = {

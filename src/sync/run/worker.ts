@@ -5,10 +5,12 @@ import { inDataTransaction, inTransaction } from '../../db/transaction.ts';
 import { isNotSetUp } from '../../warehouse/record-state.ts';
 import { discardRun, LostLease, type PublishOutcome } from '../../warehouse/run-state-row.ts';
 import { OrganizationGone, tenantSchema } from '../../warehouse/tenant-schema.ts';
+import type { CreateConnector } from '../account/connection.ts';
 import { recordSyncHealth } from '../alerts/health.ts';
-import { cleanUpAfterRun, copyOutcome } from '../outcome/outcome.ts';
+import { cleanUpAfterRun, copyOutcome } from '../outcome/publish-run.ts';
 import { Cancelled, Stopping } from '../queue/interruption.ts';
 import { createLeaseLength, type LeaseLength, startLeaseRenewal } from '../queue/lease-renewal.ts';
+import { logStep } from '../queue/log-step.ts';
 import { classifyFailure, type RetryDecision, workerBusy } from '../queue/retry.ts';
 import { isFinal } from '../queue/run-state.ts';
 import {
@@ -22,8 +24,7 @@ import {
   releaseRunLease,
   setPausedReason,
 } from '../queue/runs.store.ts';
-import { logStep } from '../queue/steps.ts';
-import { type CreateConnector, executeRun } from './execute-run.ts';
+import { executeRun } from './execute-run.ts';
 
 /**
  * Deletes what the run staged; returns the outcome, and deletes nothing, when the run turns out to have been

@@ -30,9 +30,9 @@ import {
 } from '../../warehouse/table.ts';
 import { createTenantSchema, tenantSchema } from '../../warehouse/tenant-schema.ts';
 import { type ErpClock, lowerHighWaterToErpClock } from '../account/erp-clock.ts';
+import { type EmptyFields, type Found, findStillEmpty } from '../fields/ask-filled.ts';
 import { recordDrift } from '../fields/drift.ts';
-import { type EmptyFields, type Found, findStillEmpty } from '../fields/still-empty.ts';
-import { findUnreadable } from '../fields/unreadable-fields.ts';
+import { findUnreadable } from '../fields/find-unreadable.ts';
 import type { Lease } from '../queue/runs.store.ts';
 
 /**

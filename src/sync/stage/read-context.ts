@@ -15,10 +15,10 @@ import { isValidId, toStorableText } from '../../warehouse/validate-values.ts';
 import { isIdBefore, readByIds } from '../account/read-by-ids.ts';
 import type { LineFacts } from '../prove/line-prover.ts';
 import { Cancelled } from '../queue/interruption.ts';
+import { logStep } from '../queue/log-step.ts';
 import type { ProgressMeter, RunProgress } from '../queue/progress.ts';
 import type { RequestCounter } from '../queue/request-count.ts';
 import { type Lease, type SyncConfigRow, saveProgress } from '../queue/runs.store.ts';
-import { logStep } from '../queue/steps.ts';
 import { type PageReader, type PageRules, toStagedPage } from './page-reader.ts';
 import type { PreparedRun } from './prepare.ts';
 

@@ -38,7 +38,7 @@ export const absenceMutants: readonly Mutant[] = [
   {
     name: 'feed-read',
     without: "the ERP's list of deletions is not read",
-    file: 'src/sync/deletions/find-deletions.ts',
+    file: 'src/sync/deletions/deletion-feed.ts',
     replaces: 'rereadKnown',
     instead:
       "(original) => (reading, state, ids, proof) => original(reading, state, proof === 'feed' ? [] : ids, proof)",
@@ -47,7 +47,7 @@ export const absenceMutants: readonly Mutant[] = [
   {
     name: 'feed-confirmed-by-id',
     without: 'what the ERP lists as deleted is deleted without a request by id',
-    file: 'src/sync/deletions/find-deletions.ts',
+    file: 'src/sync/deletions/deletion-feed.ts',
     replaces: 'rereadKnown',
     instead: `(original) => async (reading, state, ids, proof) => {
       if (proof !== 'feed') return original(reading, state, ids, proof);
@@ -59,7 +59,7 @@ export const absenceMutants: readonly Mutant[] = [
   {
     name: 'approved-confirmed-by-id',
     without: 'approved deletions are carried out without a request by id',
-    file: 'src/sync/deletions/find-deletions.ts',
+    file: 'src/sync/deletions/deletion-feed.ts',
     replaces: 'rereadKnown',
     instead: `(original) => async (reading, state, ids, proof) => {
       if (proof !== 'approved') return original(reading, state, ids, proof);
@@ -71,7 +71,7 @@ export const absenceMutants: readonly Mutant[] = [
   {
     name: 'approved-carried-out',
     without: 'approved deletions are not carried out',
-    file: 'src/sync/deletions/find-deletions.ts',
+    file: 'src/sync/deletions/deletion-feed.ts',
     replaces: 'listApprovedProposals',
     instead: '() => async () => []',
     concerns: ['approve', 'delete-many-unlisted', 'delete-all'],
@@ -79,7 +79,7 @@ export const absenceMutants: readonly Mutant[] = [
   {
     name: 'references-looked-up',
     without: 'nothing is looked up about records that name an absent one',
-    file: 'src/sync/deletions/find-references.ts',
+    file: 'src/sync/deletions/mark-referenced.ts',
     replaces: 'findReferences',
     instead: '() => async () => new Map()',
     concerns: ['narrow-role', 'deletions:reconcile', 'type:invoice'],
@@ -95,7 +95,7 @@ export const absenceMutants: readonly Mutant[] = [
   {
     name: 'released-records',
     without: 'no scan follows when records that were held back are no longer named',
-    file: 'src/sync/deletions/find-references.ts',
+    file: 'src/sync/deletions/mark-referenced.ts',
     replaces: 'hasReleasedRecords',
     instead: '() => async () => false',
     concerns: ['narrow-role', 'delete-invoice', 'deletions:reconcile', 'new-day'],

@@ -40,7 +40,7 @@ export const mutants: readonly Mutant[] = all.map((mutant) => {
 export const controlMutant: Mutant = {
   name: 'control',
   without: 'nothing',
-  file: 'src/sync/prove/proof.ts',
+  file: 'src/sync/prove/run-proof.ts',
   replaces: 'compareWithErp',
   instead: '(original) => original',
   concerns: [],

@@ -63,7 +63,7 @@ export const changeMutants: readonly Mutant[] = [
   {
     name: 'repeated-hour',
     without: 'changes are not listed from an hour earlier',
-    file: 'src/sync/read/compare-listed.ts',
+    file: 'src/sync/read/listed-changes.ts',
     replaces: 'withRepeatedHour',
     instead: '() => (since) => new Date(since)',
     concerns: ['clock-change', 'step-clock', 'clock-back'],
@@ -71,7 +71,7 @@ export const changeMutants: readonly Mutant[] = [
   {
     name: 'listed-ids',
     without: 'listed changes need not have been read',
-    file: 'src/sync/read/compare-listed.ts',
+    file: 'src/sync/read/listed-changes.ts',
     replaces: 'filterUnreadIds',
     instead: '() => async () => []',
     concerns: ['locked-record', 'false-has-more', 'repeated-page', 'stale-page'],
@@ -79,7 +79,7 @@ export const changeMutants: readonly Mutant[] = [
   {
     name: 'listed-times',
     without: 'a record may have been read with another modification time than the listed one',
-    file: 'src/sync/read/compare-listed.ts',
+    file: 'src/sync/read/listed-changes.ts',
     replaces: 'listNotStagedAs',
     instead: '(original) => async (...given) => (await original(...given)).filter(({ staged }) => !staged)',
     concerns: ['stale-page', 'repeated-page'],
@@ -87,7 +87,7 @@ export const changeMutants: readonly Mutant[] = [
   {
     name: 'listed-earlier-times',
     without: 'records of the repeated hour are not compared by modification time',
-    file: 'src/sync/read/compare-listed.ts',
+    file: 'src/sync/read/listed-changes.ts',
     replaces: 'isStoredAs',
     instead: '() => (stored, { id }) => stored.has(id)',
     concerns: ['clock-change', 'clock-back', 'step-clock'],
@@ -95,7 +95,7 @@ export const changeMutants: readonly Mutant[] = [
   {
     name: 'listed-unreadable',
     without: 'a listed record that cannot be read is passed over',
-    file: 'src/sync/read/compare-listed.ts',
+    file: 'src/sync/read/listed-changes.ts',
     replaces: 'assertNoLongerListed',
     instead: '() => async () => undefined',
     concerns: ['locked-record'],
@@ -103,7 +103,7 @@ export const changeMutants: readonly Mutant[] = [
   {
     name: 'listed-count',
     without: "the number of listed changes is not compared with the ERP's count",
-    file: 'src/sync/read/compare-listed.ts',
+    file: 'src/sync/read/listed-changes.ts',
     replaces: 'proveListed',
     instead: `(original) => (reading, state) => {
       const { rows = 0 } = state.plan.facts.listing ?? {};
@@ -116,7 +116,7 @@ export const changeMutants: readonly Mutant[] = [
   {
     name: 'listed-lines-count',
     without: "the number of records with changed lines is not compared with the ERP's count",
-    file: 'src/sync/read/compare-listed.ts',
+    file: 'src/sync/read/listed-changes.ts',
     replaces: 'proveListed',
     instead: `(original) => (reading, state) => {
       const { lineRows, ...listing } = state.plan.facts.listing ?? {};
@@ -128,7 +128,7 @@ export const changeMutants: readonly Mutant[] = [
   {
     name: 'open-compared',
     without: 'open records are not compared in their volatile fields',
-    file: 'src/sync/read/compare-open.ts',
+    file: 'src/sync/read/open-records.ts',
     replaces: 'differsFromErp',
     instead: '() => () => false',
     concerns: ['silent-amount', 'pay-invoice', 'undo-payment'],
@@ -136,7 +136,7 @@ export const changeMutants: readonly Mutant[] = [
   {
     name: 'always-open-compared',
     without: 'records of a type without open and closed ones are not compared in each run',
-    file: 'src/sync/read/compare-open.ts',
+    file: 'src/sync/read/open-records.ts',
     replaces: 'openSql',
     instead:
       "(original) => (state, openWhen) => (openWhen === 'always' ? 'false' : original(state, openWhen))",
@@ -145,7 +145,7 @@ export const changeMutants: readonly Mutant[] = [
   {
     name: 'recently-closed-compared',
     without: 'recently closed records are not compared in each run',
-    file: 'src/sync/read/compare-open.ts',
+    file: 'src/sync/read/open-records.ts',
     replaces: 'recentlyClosedSql',
     instead: "() => () => 'false'",
     concerns: ['silent-amount', 'pay-invoice', 'undo-payment', 'move-payment'],
@@ -153,7 +153,7 @@ export const changeMutants: readonly Mutant[] = [
   {
     name: 'values-compared',
     without: 'the comparison with stored values finds no difference',
-    file: 'src/sync/read/compare.ts',
+    file: 'src/sync/read/differs-from-erp.ts',
     replaces: 'differsFromErp',
     instead: '() => () => false',
     concerns: ['silent-amount', 'rename-customer', 'rename-item', 'new-day'],
@@ -161,7 +161,7 @@ export const changeMutants: readonly Mutant[] = [
   {
     name: 'labels-scanned',
     without: 'labels are not compared',
-    file: 'src/sync/read/compare.ts',
+    file: 'src/sync/read/differs-from-erp.ts',
     replaces: 'columnsToCompare',
     instead: "(original) => (...given) => original(...given).filter(({ part }) => part !== 'label')",
     concerns: ['rename-customer', 'rename-item', 'new-day'],

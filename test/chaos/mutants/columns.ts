@@ -5,7 +5,7 @@ export const columnMutants: readonly Mutant[] = [
   {
     name: 'emptied-noticed',
     without: 'columns may come empty',
-    file: 'src/sync/read/empty-fields.ts',
+    file: 'src/sync/read/withhold-emptied.ts',
     replaces: 'findEmptied',
     instead: '() => async () => []',
     concerns: ['null-column', 'null-line-column'],
@@ -13,7 +13,7 @@ export const columnMutants: readonly Mutant[] = [
   {
     name: 'emptied-asked-again',
     without: 'a value that is found when a record is read again does not fail the run',
-    file: 'src/sync/read/empty-fields.ts',
+    file: 'src/sync/read/withhold-emptied.ts',
     replaces: 'hasValue',
     instead: '() => () => false',
     concerns: ['null-column', 'null-line-column'],
@@ -21,7 +21,7 @@ export const columnMutants: readonly Mutant[] = [
   {
     name: 'emptied-few-asked-again',
     without: 'records of a column that came empty in less than half are not read again',
-    file: 'src/sync/read/empty-fields.ts',
+    file: 'src/sync/read/withhold-emptied.ts',
     replaces: 'confirmEmpty',
     instead: '(original) => async (...given) => given.at(-1) && original(...given)',
     concerns: ['null-column', 'null-line-column'],
@@ -29,7 +29,7 @@ export const columnMutants: readonly Mutant[] = [
   {
     name: 'emptied-withheld',
     without: 'a column that is empty in single reads too is published as empty',
-    file: 'src/sync/read/empty-fields.ts',
+    file: 'src/sync/read/withhold-emptied.ts',
     replaces: 'staleEntries',
     instead: '() => () => ({})',
     concerns: ['null-column', 'null-line-column'],
@@ -37,7 +37,7 @@ export const columnMutants: readonly Mutant[] = [
   {
     name: 'still-empty-stays',
     without: 'the next run publishes a column as empty that an earlier one withheld',
-    file: 'src/sync/fields/still-empty.ts',
+    file: 'src/sync/fields/ask-filled.ts',
     replaces: 'findStillEmpty',
     instead: `(original) => (known, columns, ask) =>
       original(known, columns, async (empty) =>
@@ -47,7 +47,7 @@ export const columnMutants: readonly Mutant[] = [
   {
     name: 'filled-again-healed',
     without: 'no full run follows when an emptied column is filled again',
-    file: 'src/sync/fields/still-empty.ts',
+    file: 'src/sync/fields/ask-filled.ts',
     replaces: 'findStillEmpty',
     instead: '(original) => async (...given) => ({ ...(await original(...given)), isFilledAgain: false })',
     concerns: ['null-column', 'null-line-column'],
@@ -63,7 +63,7 @@ export const columnMutants: readonly Mutant[] = [
   {
     name: 'unreadable-noticed',
     without: 'a shown field that the ERP no longer offers is not noticed',
-    file: 'src/sync/fields/unreadable-fields.ts',
+    file: 'src/sync/fields/find-unreadable.ts',
     replaces: 'findProblem',
     instead: '() => () => null',
     concerns: ['bad-column', 'field-removed', 'hidden-line-column'],
@@ -71,7 +71,7 @@ export const columnMutants: readonly Mutant[] = [
   {
     name: 'unreadable-lines-noticed',
     without: 'a shown field of lines that the ERP no longer offers is not noticed',
-    file: 'src/sync/fields/unreadable-fields.ts',
+    file: 'src/sync/fields/find-unreadable.ts',
     replaces: 'findMissingLineFields',
     instead: '() => () => []',
     concerns: ['hidden-line-column', 'field-removed'],
@@ -99,7 +99,7 @@ export const columnMutants: readonly Mutant[] = [
   {
     name: 'types-watched',
     without: 'a text whose type only values name may become a date',
-    file: 'src/sync/fields/field-types.ts',
+    file: 'src/sync/fields/watch-types.ts',
     replaces: 'createTypeWatch',
     instead: '() => () => async () => undefined',
     concerns: ['field-retyped', 'field-returned'],

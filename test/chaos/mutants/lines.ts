@@ -68,7 +68,7 @@ export const lineMutants: readonly Mutant[] = [
   {
     name: 'lines-followed',
     without: 'records of which only lines changed are not read',
-    file: 'src/sync/read/stored-lines.ts',
+    file: 'src/sync/read/changed-lines.ts',
     replaces: 'findStoredDiffering',
     instead: '(original) => async (...given) => (given.at(-1) === null ? original(...given) : [])',
     concerns: ['line-time'],
@@ -76,7 +76,7 @@ export const lineMutants: readonly Mutant[] = [
   {
     name: 'lines-scanned',
     without: "a scan does not compare stored lines with the ERP's totals",
-    file: 'src/sync/read/stored-lines.ts',
+    file: 'src/sync/read/changed-lines.ts',
     replaces: 'findStoredDiffering',
     instead: '(original) => async (...given) => (given.at(-1) === null ? [] : original(...given))',
     concerns: ['silent-line-amount', 'silent-line-added', 'silent-line-removed', 'new-day'],

@@ -13,7 +13,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'full-count',
     without: "the number of records read is not compared with the ERP's count",
-    file: 'src/sync/prove/proof.ts',
+    file: 'src/sync/prove/run-proof.ts',
     replaces: 'compareWithErp',
     instead:
       '(original) => (side, state, report) => original({ ...side, connector: { count: async () => state.counters.fetched } }, state, report)',
@@ -22,7 +22,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'full-missing-fetched',
     without: 'records that no page contained are not fetched',
-    file: 'src/sync/prove/proof.ts',
+    file: 'src/sync/prove/run-proof.ts',
     replaces: 'compareWithErp',
     instead: '(original) => async (...given) => ({ ...(await original(...given)), missing: [] })',
     concerns: ['false-has-more', 'repeated-page', 'stale-page', 'locked-record', 'full', 'during'],
@@ -30,7 +30,7 @@ export const readingMutants: readonly Mutant[] = [
   {
     name: 'full-list-consistent',
     without: "a list of ids may contradict the ERP's counts",
-    file: 'src/sync/prove/proof.ts',
+    file: 'src/sync/prove/run-proof.ts',
     replaces: 'isBetween',
     instead: '() => () => true',
     concerns: ['false-has-more', 'wrong-count', 'stale-page', 'full'],

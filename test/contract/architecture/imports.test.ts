@@ -1,4 +1,5 @@
 // Imports lead to lower layers, and no imports form a circle.
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { demo, everything, isInRepository, packages, programs, type Source, src, tools } from './sources.ts';
 
@@ -123,6 +124,12 @@ function buildGraph(
   return graph;
 }
 
+/** The files and folders of a folder, and which of them each imports. */
+const buildParts = (folder: string): Map<string, Set<string>> =>
+  buildGraph(src, (file) =>
+    file.startsWith(`${folder}/`) ? file.slice(folder.length + 1).split('/')[0] : undefined,
+  );
+
 /** Imports of types count: one file of a circle can only be understood with all others. */
 describe('circles', () => {
   it('are found, also long ones and several', () => {
@@ -149,12 +156,41 @@ describe('circles', () => {
     expect(listCycles(buildGraph([...programs, ...tools], (file) => file))).toEqual([grammar]);
   });
 
-  it.each(['src', 'src/http', 'src/public', 'src/platform', 'src/platform/pay', 'src/portal'])(
+  it.each(['src', 'src/http', 'src/platform', 'src/platform/pay', 'src/portal'])(
     'do not exist between the parts of %s',
     (folder) => {
-      const findOwn = (file: string): string | undefined =>
-        file.startsWith(`${folder}/`) ? file.slice(folder.length + 1).split('/')[0] : undefined;
-      expect(listCycles(buildGraph(src, findOwn))).toEqual([]);
+      expect(listCycles(buildParts(folder))).toEqual([]);
     },
   );
+});
+
+/** The rooms of a folder and what each imports, as the table below `heading` in docs/architecture.md says. */
+function readRooms(heading: string): Map<string, Set<string>> {
+  const [, page = ''] = readFileSync('docs/architecture.md', 'utf8').split(heading);
+  const [table = ''] = page.slice(page.indexOf('| Room |')).split('\n\n');
+  const rooms = new Map<string, Set<string>>();
+  for (const [, room = '', imports = ''] of table.matchAll(/^\| `(\S+)` \|[^|]+\|([^|]*)\|$/gm)) {
+    const named = [...imports.matchAll(/`(\S+)`/g)].map(([, name = '']) => name);
+    const isRest = imports.includes('all above but');
+    rooms.set(room, new Set(isRest ? [...rooms.keys()].filter((above) => !named.includes(above)) : named));
+  }
+  return rooms;
+}
+
+describe('rooms', () => {
+  it.each([
+    ['src/public', '## A read'],
+    ['src/sync', '## A sync run'],
+  ])('of %s import those above them that docs/architecture.md names', (folder, heading) => {
+    const rooms = readRooms(heading);
+    const toSorted = (graph: ReadonlyMap<string, Iterable<string>>) =>
+      Object.fromEntries([...graph].map(([room, targets]) => [room, [...targets].sort()]));
+    const parts = buildParts(folder);
+    parts.delete('index.ts');
+    expect(toSorted(parts)).toEqual(toSorted(rooms));
+    const names = [...rooms.keys()];
+    const isBelow = ([room, targets]: [string, Set<string>]) =>
+      [...targets].some((target) => names.indexOf(target) >= names.indexOf(room));
+    expect([...rooms].filter(isBelow)).toEqual([]);
+  });
 });

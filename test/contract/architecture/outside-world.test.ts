@@ -96,7 +96,7 @@ describe('the outside fixture', () => {
       6,
     ],
     ['node-cron', /^src\/core\/recurring\.ts$/, 1],
-    ['croner', /^src\/sync\/queue\/due\.ts$/, 1],
+    ['croner', /^src\/sync\/queue\/due-slots\.ts$/, 1],
     ['lru-cache', /^src\/core\/cache\.ts$/, 1],
     ['vitest', /^test\/contract\/architecture\/files\.test\.ts$/, 1],
     ['supertest', /^test\/setup\/api\.ts$/, 1],

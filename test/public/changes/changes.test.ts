@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReadEngine } from '../../../src/core/ctx.ts';
 import { createReadEngine, publicMetrics } from '../../../src/public/index.ts';
-import { pruneTombstones } from '../../../src/sync/deletions/retention.ts';
+import { pruneTombstones } from '../../../src/sync/deletions/prune-tombstones.ts';
 import { testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { useStarted } from '../../setup/use-started.ts';

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { RowScopes } from '../../../src/core/record-access.ts';
 import { enterVersions } from '../../../src/platform/api-schemas/shown-columns.ts';
-import { pruneTombstones } from '../../../src/sync/deletions/retention.ts';
+import { pruneTombstones } from '../../../src/sync/deletions/prune-tombstones.ts';
 import { testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { useStarted } from '../../setup/use-started.ts';

@@ -16,7 +16,7 @@ import {
 import type { RunProofCheck } from '../queue/runs.store.ts';
 import { filterUnreadIds } from '../stage/local-records.ts';
 import { addFacts, type RunReadContext, rereadByIds, saveStep } from '../stage/read-context.ts';
-import { listChanges, proveListed, withRepeatedHour } from './compare-listed.ts';
+import { listChanges, proveListed, withRepeatedHour } from './listed-changes.ts';
 
 const idsPerTotals = 1_000;
 

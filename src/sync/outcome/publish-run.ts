@@ -24,6 +24,7 @@ import { recordSyncHealth } from '../alerts/health.ts';
 import { listProposalRecords, type ShowValue } from '../deletions/deletion-proposals.ts';
 import { reportDrift } from '../fields/drift.ts';
 import { listMaskedSources } from '../fields/masked-sources.ts';
+import { logStep } from '../queue/log-step.ts';
 import { ProofFailed } from '../queue/retry.ts';
 import { writeRunEvent } from '../queue/run-events.store.ts';
 import {
@@ -33,7 +34,6 @@ import {
   type SyncConfigRow,
   setPausedReason,
 } from '../queue/runs.store.ts';
-import { logStep } from '../queue/steps.ts';
 import { buildWantedIndexes } from './index-jobs.ts';
 import { findPartialReason, healthAfter } from './partial-reasons.ts';
 

@@ -15,7 +15,6 @@ import {
   type RunProofCheck,
   type SyncConfigRow,
 } from '../queue/runs.store.ts';
-import type { PreparedRun } from '../stage/prepare.ts';
 import { countMismatch, isBetween, listCounted } from './counted-pages.ts';
 
 const idsPerScanPage = 1_000;
@@ -119,7 +118,7 @@ type ErpSide = {
   readonly signal: AbortSignal;
   readonly connector: Connector;
   readonly recordType: RecordTypeMetadata;
-  readonly prepared: Pick<PreparedRun, 'schema'>;
+  readonly prepared: { readonly schema: string };
 };
 
 /**
@@ -204,7 +203,7 @@ export async function proveStaged(ctx: TenantCtx, schema: string, state: RunStat
 
 /** Lists the fields whose values were not read or not taken over, so that none is dropped silently. */
 export function proveFields(
-  { fields, unreadable }: Pick<PreparedRun, 'fields' | 'unreadable'>,
+  { fields, unreadable }: { readonly fields: readonly string[]; readonly unreadable: readonly string[] },
   { plan }: RunState,
 ): RunProofCheck {
   const stale = Object.keys(plan.stale);

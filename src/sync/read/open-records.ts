@@ -8,7 +8,7 @@ import type { RunState } from '../../warehouse/run-state-row.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { listOpenIds, type OpenCondition, readLocalByIds } from '../stage/local-records.ts';
 import { addFacts, type RunReadContext, rereadByIds, saveStep } from '../stage/read-context.ts';
-import { columnsToCompare, differsFromErp, fieldsToScan } from './compare.ts';
+import { columnsToCompare, differsFromErp, fieldsToScan } from './differs-from-erp.ts';
 
 const recordsPerRequest = 1_000;
 const dayMs = 86_400_000;

@@ -1,15 +1,15 @@
 // Queries over synced records for other features, which need not know the schema that holds them.
-import type { TenantCtx } from '../core/ctx.ts';
-import { inDataTransaction } from '../db/transaction.ts';
-import { type RecordColumn, readRecordColumns } from '../warehouse/columns.ts';
-import { isNotSetUp, type RecordState, readRecordState, rfc3339Sql } from '../warehouse/record-state.ts';
-import { quoteIdentifier } from '../warehouse/table.ts';
+import type { TenantCtx } from '../../core/ctx.ts';
+import { inDataTransaction } from '../../db/transaction.ts';
+import { type RecordColumn, readRecordColumns } from '../../warehouse/columns.ts';
+import { isNotSetUp, type RecordState, readRecordState, rfc3339Sql } from '../../warehouse/record-state.ts';
+import { quoteIdentifier } from '../../warehouse/table.ts';
 import {
   createTenantSchema,
   dropTenantSchema,
   tenantSchema,
   updateTenantSchema,
-} from '../warehouse/tenant-schema.ts';
+} from '../../warehouse/tenant-schema.ts';
 
 /** The number of records of the organization; 0 before the first sync. Rejects with database errors. */
 export async function countSyncedRecords(ctx: TenantCtx): Promise<number> {

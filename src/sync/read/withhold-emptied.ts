@@ -10,7 +10,7 @@ import { countRead, type Emptied, findEmptied } from '../../warehouse/emptied-co
 import { readRecordState, type StalePlan } from '../../warehouse/record-state.ts';
 import type { RunState } from '../../warehouse/run-state-row.ts';
 import { readRecordsByIds } from '../account/read-by-ids.ts';
-import { hasValue, maxRecordsAsked } from '../fields/still-empty.ts';
+import { hasValue, maxRecordsAsked } from '../fields/ask-filled.ts';
 import { ProofFailed } from '../queue/retry.ts';
 import { writeRunEvent } from '../queue/run-events.store.ts';
 import { type RunReadContext, saveStep } from '../stage/read-context.ts';
