@@ -10,6 +10,7 @@ import type { Keyring } from './keyring.ts';
 import type { Log } from './log.ts';
 import type { Permission } from './permissions.ts';
 import type { RecordAccess } from './record-access.ts';
+import type { Semaphore } from './semaphore.ts';
 import type { Settings } from './settings.ts';
 import type { TrackedWork } from './tracked-work.ts';
 
@@ -100,12 +101,14 @@ export type Ctx = {
   readonly erpLimits: AccountLimits;
 };
 
-declare const inside: unique symbol;
 /**
- * What all reads of one process share. Opened once, where the process is composed; only the public interface
- * looks inside.
+ * What all reads of one process share. Made once, where the process is composed. What else it has is declared
+ * by the public interface (`src/public/engine.ts`), and used there alone.
  */
-export type ReadEngine = { readonly [inside]: 'read engine' };
+export interface ReadEngine {
+  /** Queue for lists, records and changes. */
+  readonly reads: Semaphore;
+}
 
 /** For code that reads records. */
 export type ReadingCtx = Ctx & { readonly reads: ReadEngine };

@@ -32,12 +32,8 @@ import { createContentCache } from './version/content-cache.ts';
 import { createLivingMasks, type LivingMasks } from './version/living-masks.ts';
 import { createOutageTrust, type OutageTrust } from './version/outage-trust.ts';
 
-export type Engine = ReadEngine &
-  RecordSources &
-  ToolSources &
-  VersionSources & {
-    /** Queue for lists, records and changes. */
-    readonly reads: Semaphore;
+declare module '../core/ctx.ts' {
+  interface ReadEngine extends RecordSources, ToolSources, VersionSources {
     readonly records: RecordReader;
     /** Reads the primary alone. */
     readonly newestRecords: RecordReader;
@@ -46,7 +42,8 @@ export type Engine = ReadEngine &
     readonly cacheCounters: CacheCounters;
     readonly replicas: ReplicaReads | undefined;
     readonly outageTrust: OutageTrust;
-  };
+  }
+}
 
 /** The caches whose hits are counted. */
 const cacheNames = [
@@ -130,7 +127,7 @@ function createSharedReader(ctx: EngineCtx, reads: Semaphore, counters: CacheCou
   };
 }
 
-export function createReadEngine(ctx: EngineCtx): Engine {
+export function createReadEngine(ctx: EngineCtx): ReadEngine {
   const { cacheBytes } = ctx.settings;
   const reads = createReadQueue(ctx, createNodeFinder(ctx));
   const cacheCounters = Object.fromEntries(
@@ -170,51 +167,49 @@ export function createReadEngine(ctx: EngineCtx): Engine {
     cacheCounters,
     replicas,
     outageTrust,
-  } satisfies Omit<Engine, keyof ReadEngine> as Engine;
+  };
 }
 
 type Reading = Pick<ReadingCtx, 'reads'>;
-/** Every ReadEngine is an Engine: only `createReadEngine` makes them. */
-export const getEngine = ({ reads }: Reading): Engine => reads as Engine;
 
 /**
  * Reads of records for callers inside the service. With read replicas, what they return may have been
  * replaced within the last second.
  */
-export const getRecordReader = (ctx: Reading): RecordReader => getEngine(ctx).records;
+export const getRecordReader = (ctx: Reading): RecordReader => ctx.reads.records;
 
 /** As `getRecordReader`, never older than what was published before the call. */
-export const getNewestRecordReader = (ctx: Reading): RecordReader => getEngine(ctx).newestRecords;
+export const getNewestRecordReader = (ctx: Reading): RecordReader => ctx.reads.newestRecords;
 
 /**
  * The fields that any published or deprecated version masks, for readers without `unmasked:read`. At most a
  * second old. Rejects with database errors.
  */
 export const findLivingMasks = (ctx: Reading & TenantCtx): Promise<LivingMasks> =>
-  getEngine(ctx).findLivingMasks(ctx);
+  ctx.reads.findLivingMasks(ctx);
 
 /** A permit of the queue of all exports. Rejects as `acquireExport` does. */
 export const acquireExportSlot = (
   ctx: Reading & Pick<TenantCtx, 'organizationId'>,
   signal: AbortSignal,
-): Promise<Release> => acquireExport(getEngine(ctx).exports, ctx.organizationId, signal);
+): Promise<Release> => acquireExport(ctx.reads.exports, ctx.organizationId, signal);
 
 /** What a sample of the records of a type says about its columns. Rejects as `readColumnFacts` does. */
 export const readRecordTypeFacts = (
   ctx: Reading & TenantCtx,
   recordType: string,
   columns: Parameters<typeof readColumnFacts>[3],
-): ReturnType<typeof readColumnFacts> => readColumnFacts(getEngine(ctx), ctx, recordType, columns);
+): ReturnType<typeof readColumnFacts> => readColumnFacts(ctx.reads, ctx, recordType, columns);
 
 /** The published versions as tools for language models. */
-export const getRecordTools = (ctx: Reading): RecordTools => getEngine(ctx).tools;
+export const getRecordTools = (ctx: Reading): RecordTools => ctx.reads.tools;
 
 /** Reads of the records of published versions for people. */
-export const getVersionReader = (ctx: Reading): VersionReader => getEngine(ctx).versionRecords;
+export const getVersionReader = (ctx: Reading): VersionReader => ctx.reads.versionRecords;
 
 /** Rejects all waiting exports and saved-query reads with 503, for shutdown. */
 export function closeQueues(ctx: Reading): void {
-  const { exports, savedQueries } = getEngine(ctx);
+  const { exports, savedQueries } = ctx.reads;
   exports.queue.close();
   savedQueries.close();
 }
@@ -241,7 +236,7 @@ export type PublicMetrics = {
 
 /** Hits and misses of each cache, the current length of each queue, and which server answers reads. */
 export function publicMetrics(ctx: Reading): PublicMetrics {
-  const { cacheCounters, exports, savedQueries, reads, replicas } = getEngine(ctx);
+  const { cacheCounters, exports, savedQueries, reads, replicas } = ctx.reads;
   const servers = replicas?.servers ?? [];
   const readQueues = [reads, ...servers.map(({ queue }) => queue)].map((queue) => queue.stats());
   const sum = (part: keyof QueueStats): number => readQueues.reduce((total, stats) => total + stats[part], 0);

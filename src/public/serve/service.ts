@@ -1,11 +1,10 @@
 // What the requests of one process share, besides the read engine: who is admitted, who calls, and the
 // responses that are kept.
 import { type Cache, createCache } from '../../core/cache.ts';
-import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
+import type { Ctx, ReadEngine, ReadingCtx } from '../../core/ctx.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import { isReaderCurrent } from '../../db/former-warehouse.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
-import { type Engine, getEngine } from '../engine.ts';
 import type { ReadContext } from '../http/exchange.ts';
 import { createPageBodyCache, type PageBodyCache } from '../http/page-bodies.ts';
 import {
@@ -26,7 +25,7 @@ export type PublicService = {
   readonly runLookup: RunLookup;
   readonly authenticate: Authenticate;
   readonly bodies: PageBodyCache;
-  readonly engine: Engine;
+  readonly engine: ReadEngine;
   readonly loadPlan: PlanCache;
   readonly loadSummaryPlan: SummaryPlanCache;
   /** Those being read; undefined for large ones. Their bodies are kept in `bodies`. */
@@ -43,7 +42,7 @@ export type Caller = Context & Pick<ReadContext, 'scopeKey'> & { readonly access
 
 export function createPublicService(shared: ReadingCtx): PublicService {
   const { cacheBytes, publicLoad } = shared.settings;
-  const engine = getEngine(shared);
+  const engine = shared.reads;
   const ctx: Ctx = { ...shared, db: { ...shared.db, control: shared.db.lookups } };
   const runLookup = createLookupQueue(ctx);
   const plans = createPlanCaches(cacheBytes.statements, engine.cacheCounters.queries);

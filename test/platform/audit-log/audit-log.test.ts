@@ -3,7 +3,7 @@ import type { ReadEngine, RequestCtx } from '../../../src/core/ctx.ts';
 import { createId } from '../../../src/core/id.ts';
 import { auditAreas, listActionsOf } from '../../../src/identity/audit-actions.ts';
 import { openAuditCsv } from '../../../src/platform/audit-log/audit-csv.ts';
-import { createReadEngine, getEngine } from '../../../src/public/engine.ts';
+import { createReadEngine } from '../../../src/public/engine.ts';
 import { pluck } from '../../setup/api.ts';
 import { type Person, useOrganization } from '../../setup/use-organization.ts';
 
@@ -172,7 +172,7 @@ describe('GET /organizations/{id}/audit-log', () => {
 
   it('writes CSV within the queue and the time limit of exports', async () => {
     const csv = () => readCsv('?targetType=team');
-    const { queue } = getEngine({ reads }).exports;
+    const { queue } = reads.exports;
     const release = queue.tryAcquire(org.id);
     expect(await csv()).toMatchObject({ status: 503, headers: { 'retry-after': expect.any(String) } });
     release?.();

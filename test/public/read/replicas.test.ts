@@ -6,7 +6,6 @@ import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { fullAccess } from '../../../src/core/record-access.ts';
 import { openDb } from '../../../src/db/connect.ts';
 import { openReplicas } from '../../../src/db/replicas.ts';
-import { getEngine } from '../../../src/public/engine.ts';
 import { getRecordReader, publicMetrics } from '../../../src/public/index.ts';
 import { wholeText } from '../../../src/public/read/rows.ts';
 import { readSummary } from '../../../src/public/read/summary.ts';
@@ -111,10 +110,7 @@ describe('a summary', () => {
     const { whole } = compileInvoices({ groups: ['status', 'number'] });
     const reads = withReads(ctx);
     const ask = (by: string, value: string) =>
-      readSummary(
-        getEngine(reads).getReader(tenant.organizationId),
-        planSummary(whole, new Map([[by, [value]]])),
-      );
+      readSummary(reads.reads.getReader(tenant.organizationId), planSummary(whole, new Map([[by, [value]]])));
     return { ask, answeredBy: () => publicMetrics(reads).reads };
   };
 
