@@ -108,7 +108,7 @@ function planAggregate(
   const { summary } = endpoint;
   // All functions of a number are computed together; a problem names the sum alone.
   const sums = measures.filter((measure) => measure.name === 'sum');
-  if (summary !== null) assertOneCurrency(list, summary, groups, sums);
+  if (summary !== null) assertOneCurrency(endpoint, list, summary, groups, sums);
   const wanted = orderBy === 'average' ? 'avg' : orderBy;
   const by = orderBy === 'count' ? orderBy : measures.find((measure) => measure.name === wanted);
   return completeSummary({

@@ -10,12 +10,13 @@ import { parameterError, parameterProblem } from './request.ts';
  * the row scope.
  */
 export function assertOneCurrency(
-  list: ListPlan,
+  endpoint: ReadableEndpoint,
+  { conditions }: Pick<ListPlan, 'conditions'>,
   summary: CompiledSummary,
   groups: readonly CompiledGroup[],
   measures: readonly { readonly name: string; readonly field: ValueField }[],
 ): void {
-  const agreed = [...groups.map(({ field }) => field.source), ...fixedSources(list)];
+  const agreed = [...groups.map(({ field }) => field.source), ...fixedSources(endpoint, conditions)];
   for (const { name, field } of measures) {
     // Numbers that the version doesn't aggregate are amounts where the ERP says so.
     if (summary.aggregates.get(field.name)?.isMoney === false) continue;
@@ -24,13 +25,13 @@ export function assertOneCurrency(
     const message =
       currency === null
         ? `"${field.name}" is an amount of money whose currency no field tells, and amounts of several currencies are not added up.`
-        : `"${field.name}" is an amount of money, and amounts of several currencies are not added up.${suggestOneCurrency(list.endpoint, summary, currency)}`;
+        : `"${field.name}" is an amount of money, and amounts of several currencies are not added up.${suggestOneCurrency(endpoint, summary, currency)}`;
     throw parameterError([parameterProblem(name, 'several_currencies', message)]);
   }
 }
 
 /** The sources of which every record of the list has the same value. */
-function fixedSources({ endpoint, conditions }: ListPlan): string[] {
+function fixedSources({ fields, scopable }: ReadableEndpoint, conditions: ListPlan['conditions']): string[] {
   const columns = new Set(
     conditions
       .filter(
@@ -40,10 +41,10 @@ function fixedSources({ endpoint, conditions }: ListPlan): string[] {
       .map(({ column }) => column.column),
   );
   return [
-    ...endpoint.fields.flatMap((field) =>
+    ...fields.flatMap((field) =>
       field.kind === 'value' && columns.has(field.column.column) ? [field.source] : [],
     ),
-    ...[...endpoint.scopable].flatMap(([source, { column }]) => (columns.has(column) ? [source] : [])),
+    ...[...scopable].flatMap(([source, { column }]) => (columns.has(column) ? [source] : [])),
   ];
 }
 

@@ -25,11 +25,11 @@ export const rangeOperators: ReadonlySet<Operator> = new Set([
 ]);
 
 /** Whether an index gives the order. Undeclared sorts, such as those of saved queries, may have none. */
-function isWalkable({ sort, endpoint }: ListPlan): boolean {
+function isWalkable({ sort, endpoint: { sorts, sortSets, defaultSort } }: ListPlan): boolean {
   const sorted = sort.column.column;
-  if (sort.further.length > 0) return [...endpoint.sortSets.values()].some((set) => isSortBy(set, sort));
-  if (sorted === 'id' || sorted === endpoint.defaultSort.column.column) return true;
-  return [...endpoint.sorts.values()].some(({ column }) => column === sorted);
+  if (sort.further.length > 0) return [...(sortSets?.values() ?? [])].some((set) => isSortBy(set, sort));
+  if (sorted === 'id' || sorted === defaultSort?.column.column) return true;
+  return [...(sorts?.values() ?? [])].some(({ column }) => column === sorted);
 }
 
 const isSortBy = (set: CompiledSort, { column, order, further }: ListPlan['sort']): boolean => {
@@ -55,7 +55,7 @@ function isEquality(condition: FilterCondition, { filters, scope }: ListPlan['en
     column.line !== undefined
   )
     return false;
-  const declared = [...scope, ...filters.values()];
+  const declared = [...scope, ...(filters?.values() ?? [])];
   return declared.some(
     (other) =>
       other.operator === 'eq' && other.column.line === undefined && other.column.column === column.column,
@@ -79,8 +79,8 @@ const known = new WeakMap<ListPlan, ReadonlySet<number>>();
 function findServed({ sort, conditions, endpoint }: ListPlan): ReadonlySet<number> {
   const served = new Set<number>();
   const inDefaultOrder =
-    sort.further.length === 0 && sort.column.column === endpoint.defaultSort.column.column;
-  let equalled = endpoint.lacksDefaultSort || !inDefaultOrder;
+    sort.further.length === 0 && sort.column.column === (endpoint.defaultSort?.column.column ?? 'id');
+  let equalled = endpoint.lacksDefaultSort === true || !inDefaultOrder;
   for (const [index, condition] of conditions.entries()) {
     if (condition.column.column === sort.column.column) {
       if (rangeOperators.has(condition.operator)) served.add(index);

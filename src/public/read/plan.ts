@@ -3,7 +3,14 @@
 import { AppError } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
 import { defaultPageSize, notPagedMessage } from '../../db/page.ts';
-import type { CompiledColumn, CompiledSort, OutputField, ReadableEndpoint } from '../version/compile.ts';
+import {
+  type CompiledColumn,
+  type CompiledSort,
+  idColumn,
+  type OutputField,
+  type ReadableEndpoint,
+  type ReadableSource,
+} from '../version/compile.ts';
 import {
   type Expansion,
   expandParameter,
@@ -40,7 +47,7 @@ export const sortKey = ({ column, order, further }: Sort): string =>
  * condition must match.
  */
 export type ListPlan = Selection & {
-  readonly endpoint: ReadableEndpoint;
+  readonly endpoint: ReadableSource;
   readonly sort: Sort;
   readonly fields: readonly OutputField[];
   /** Related records that are embedded in each record; none without `expand`. */
@@ -56,7 +63,7 @@ export type ListPlan = Selection & {
 };
 
 export type RecordPlan = {
-  readonly endpoint: ReadableEndpoint;
+  readonly endpoint: ReadableSource;
   readonly id: string;
   readonly fields: readonly OutputField[];
   readonly expansions: readonly Expansion[];
@@ -169,27 +176,37 @@ export function planList(
   });
 }
 
-type IncompletePlan = Omit<ListPlan, 'filterKey' | 'normalized' | 'expansions'> &
-  Partial<Pick<ListPlan, 'expansions'>>;
+type ChosenPlan = Pick<ListPlan, 'endpoint' | 'conditions'> & Partial<ListPlan>;
 
 /**
  * Adds the conditions of the reader's row scope to those of the request, and the fields that are derived from
- * the others.
+ * the others. By default the first record with all fields, in the order of the endpoint.
  */
-export function completePlan({ expansions = noExpansions, ...plan }: IncompletePlan): ListPlan {
-  const { endpoint, sort, fields, page, pageSize } = plan;
-  const conditions = [...endpoint.scope, ...plan.conditions];
-  const filterKey = toFilterKey(endpoint, { conditions, anyOf: plan.anyOf });
-  const shown = [toFieldNames(endpoint, fields), ...expansionsKey(expansions)];
-  const normalized = JSON.stringify([filterKey, sortKey(sort), page, pageSize, ...shown]);
-  return { ...plan, expansions, conditions, filterKey, normalized };
+export function completePlan(chosen: ChosenPlan): ListPlan {
+  const { endpoint } = chosen;
+  const { column, order } = endpoint.defaultSort ?? { column: idColumn(endpoint.idType), order: 'asc' };
+  const plan = {
+    anyOf: [],
+    sort: { column, order, further: [] },
+    fields: endpoint.fields,
+    expansions: noExpansions,
+    page: 1,
+    pageSize: 1,
+    linkQuery: '',
+    ...chosen,
+    conditions: [...endpoint.scope, ...chosen.conditions],
+  };
+  const filterKey = toFilterKey(endpoint, plan);
+  const shown = [toFieldNames(endpoint, plan.fields), ...expansionsKey(plan.expansions)];
+  const normalized = JSON.stringify([filterKey, sortKey(plan.sort), plan.page, plan.pageSize, ...shown]);
+  return { ...plan, filterKey, normalized };
 }
 
 /**
  * Equal for selections of the same records of a table; empty when that is all of them. `conditions` has those
  * of the row scope.
  */
-export function toFilterKey({ scope }: ReadableEndpoint, { conditions, anyOf }: Selection): string {
+export function toFilterKey({ scope }: ReadableSource, { conditions, anyOf }: Selection): string {
   const selected = conditions.map(toKeyParts);
   const groups = anyOf.length === 0 ? [] : [{ anyOf: anyOf.map((group) => group.map(toKeyParts)) }];
   if (selected.length + groups.length === 0) return '';
@@ -247,7 +264,7 @@ export function planRecord(endpoint: ReadableEndpoint, id: string, query: QueryP
 }
 
 /** Selected fields keep the order of the endpoint, so equal counts mean equal fields. */
-const toFieldNames = (endpoint: ReadableEndpoint, fields: readonly OutputField[]): string | string[] =>
+const toFieldNames = (endpoint: ReadableSource, fields: readonly OutputField[]): string | string[] =>
   fields.length === endpoint.fields.length ? '*' : fields.map(({ name }) => name);
 
 function parseSort(

@@ -2,7 +2,7 @@
 // the time of the last sync that could read all of the fields that are shown. Readers of other fields see no
 // difference.
 import type { AcceptedField, StaleFields } from '../../warehouse/record-state.ts';
-import type { OutputField, ReadableEndpoint } from '../version/compile.ts';
+import type { OutputField, ReadableSource } from '../version/compile.ts';
 import { type Expansion, readExpansions } from './expand.ts';
 import { scopeFieldStale } from './failures.ts';
 import type { Freshness, ReadStates, ShownFreshness, ShownStaleField } from './reader.ts';
@@ -39,7 +39,7 @@ function formatHeader(stale: readonly ShownStaleField[]): string {
  * Returns the freshness. Throws 503 when the row scope names a field that is stale or accepted as missing:
  * its stored values may no longer be those of the ERP.
  */
-export function assertScopeFresh({ scope, scopable }: ReadableEndpoint, freshness: Freshness): Freshness {
+export function assertScopeFresh({ scope, scopable }: ReadableSource, freshness: Freshness): Freshness {
   const { stale, accepted } = freshness;
   if (scope.length === 0 || (stale === null && accepted === null)) return freshness;
   const missing: Readonly<Record<string, AcceptedField>>[] = [
@@ -58,7 +58,7 @@ export function assertScopeFresh({ scope, scopable }: ReadableEndpoint, freshnes
   throw scopeFieldStale(isStale ? freshnessOfSources(freshness, sources).syncedAt : null);
 }
 
-type Expanded = { readonly endpoint: ReadableEndpoint; readonly expansions: readonly Expansion[] };
+type Expanded = { readonly endpoint: ReadableSource; readonly expansions: readonly Expansion[] };
 
 /** As `assertScopeFresh`, for a plan and the related records that it embeds. */
 export function assertScopesFresh(

@@ -6,7 +6,7 @@ import { didYouMean } from '../../core/nearest-name.ts';
 import type { CompiledGroup, CompiledSummary, ReadableEndpoint, ValueField } from '../version/compile.ts';
 import { type AggregateFunction, aggregateFunctions } from '../version/schema-document.ts';
 import { assertOneCurrency } from './currencies.ts';
-import { maskedParameters, parseSelection, type Selection, selectionParameters } from './filters.ts';
+import { maskedParameters, parseSelection, selectionParameters } from './filters.ts';
 import { collectProblems, maxSuggestions, type ReportProblem, reportUnknown, single } from './parameters.ts';
 import { completePlan, fieldMasked, type ListPlan } from './plan.ts';
 import { parameterError, parameterProblem, type QueryParameters } from './request.ts';
@@ -96,8 +96,8 @@ export function planSummary(endpoint: ReadableEndpoint, query: QueryParameters):
   const limit = parseLimit(summary, query, report);
   const selection = parseSelection(endpoint, query, report);
   assertNone();
-  const list = selectionPlan(endpoint, selection);
-  assertOneCurrency(list, summary, groups, measures);
+  const list = completePlan({ endpoint, ...selection });
+  assertOneCurrency(endpoint, list, summary, groups, measures);
   const { utcOffsetMinutes } = summary;
   return completeSummary({ list, utcOffsetMinutes, groups, withCount, measures, sort, limit });
 }
@@ -124,18 +124,6 @@ export function findSort(
   return { found: sorts[known.indexOf(text.replace(/^-/, ''))], known };
 }
 
-/** Selects records within the row scope of the reader, in no order. */
-export const selectionPlan = (endpoint: ReadableEndpoint, selection: Selection): ListPlan =>
-  completePlan({
-    endpoint,
-    ...selection,
-    sort: { ...endpoint.defaultSort, further: [] },
-    fields: endpoint.fields,
-    page: 1,
-    pageSize: 1,
-    linkQuery: '',
-  });
-
 /**
  * Every record by one group, with the count and what the endpoint declares: once without numbers of different
  * values, and once with those alone, which sort all values. Without the second where the endpoint declares
@@ -150,7 +138,7 @@ export function planWholeSummaries(endpoint: ReadableEndpoint, groupName: string
   );
   const distinct = all.filter(({ name }) => name === 'count_distinct');
   const others = all.filter(({ name }) => name !== 'count_distinct');
-  const list = selectionPlan(endpoint, { conditions: [], anyOf: [] });
+  const list = completePlan({ endpoint, conditions: [] });
   return (distinct.length === 0 ? [others] : [others, distinct]).map((chosen) => {
     const measures = chosen.slice(0, maxMeasures);
     return completeSummary({

@@ -4,7 +4,7 @@
 // matches nothing, because skipping it would return too much. Pure.
 import { createHash } from 'node:crypto';
 import { createSuggestions } from '../../core/nearest-name.ts';
-import { type RowCondition, unlimitedLayer } from '../../core/record-access.ts';
+import type { RowCondition } from '../../core/record-access.ts';
 import { isListType, type PlainColumn, type PlainType, type RecordColumn } from '../../warehouse/columns.ts';
 import { type FilterCondition, parseCondition } from '../read/filters.ts';
 import { completePlan, type ListPlan, type SortKey } from '../read/plan.ts';
@@ -13,14 +13,13 @@ import { freshnessOfSources } from '../read/stale-fields.ts';
 import { type AvailableRecordType, choosePlainColumn, toSource } from '../version/bind.ts';
 import {
   type CompiledColumn,
-  type CompiledEndpoint,
   idColumn,
   type LineOutput,
   type OutputField,
-  type ReadableEndpoint,
+  type ReadableSource,
 } from '../version/compile.ts';
 import type { FieldMask } from '../version/masks.ts';
-import { narrowEndpoint, readWhole } from '../version/narrow.ts';
+import { narrowRows } from '../version/narrow.ts';
 import { listOperators, operatorFits, takesSeveral, type ValueType } from '../version/operators.ts';
 import type { Operator } from '../version/schema-document.ts';
 
@@ -63,22 +62,26 @@ export type BoundQuery = {
   readonly matchesNothing: boolean;
 };
 
-/** Where the query uses each source: in its columns, filters and sort. */
-const listUses = ({ columns, filters, sort }: RecordQuery) => [
-  ...columns.map(({ source }, index) => ({ name: `columns[${index}]`, source })),
-  ...filters.map(({ source }, index) => ({ name: `filters[${index}].source`, source })),
-  ...sort.map(({ source }, index) => ({ name: `sort[${index}].source`, source })),
+/** A use of a source. `name`: where it is in the query. */
+type SourceUse = { readonly name: string; readonly source: string };
+
+export const filterUses = ({ filters }: Pick<RecordQuery, 'filters'>): readonly SourceUse[] =>
+  filters.map(({ source }, index) => ({ name: `filters[${index}].source`, source }));
+
+const listUses = (query: RecordQuery): readonly SourceUse[] => [
+  ...query.columns.map(({ source }, index) => ({ name: `columns[${index}]`, source })),
+  ...filterUses(query),
+  ...query.sort.map(({ source }, index) => ({ name: `sort[${index}].source`, source })),
 ];
 
 /**
- * The time of the last sync that could read every field that the query uses, and a problem for each use of a
- * field that the ERP can't read at the moment.
+ * The time of the last sync that could read every field that is used, and a problem for each use of a field
+ * that the ERP can't read at the moment.
  */
-export function freshnessOfQuery(
-  query: RecordQuery,
+export function freshnessOfUses(
+  uses: readonly SourceUse[],
   freshness: Freshness,
 ): { readonly syncedAt: string | null; readonly problems: readonly QueryProblem[] } {
-  const uses = listUses(query);
   const { syncedAt, stale } = freshnessOfSources(freshness, uses);
   const problems = stale.map(({ name: path, since }): QueryProblem => {
     const source = uses.find(({ name }) => name === path)?.source ?? '';
@@ -88,7 +91,10 @@ export function freshnessOfQuery(
   return { syncedAt, problems };
 }
 
-type Report = {
+export const freshnessOfQuery = (query: RecordQuery, freshness: Freshness) =>
+  freshnessOfUses(listUses(query), freshness);
+
+export type Report = {
   (path: string, code: string, message: string, passing?: boolean): void;
   /** For names that don't exist. */
   readonly suggest: ReturnType<typeof createSuggestions>;
@@ -250,92 +256,84 @@ function compileCondition(
   return isRefused ? undefined : condition;
 }
 
-/**
- * Equal for queries whose records have the same form; takes the place of the endpoint key in statement keys.
- */
+/** Equal for queries whose records have the same form. */
 const hashFields = (fields: readonly OutputField[]): string =>
   `query/${createHash('sha256').update(JSON.stringify(fields)).digest('base64url')}`;
 
-/** The endpoint narrowed to the rows of the caller. Throws 403 when a field of their conditions is gone. */
-function narrowToRows(endpoint: CompiledEndpoint, { type, rows }: QueryTarget): ReadableEndpoint {
-  if (rows === 'all') return readWhole(endpoint);
-  const scopable = rows.flatMap(({ source }): [string, CompiledColumn][] => {
+/**
+ * These fields, and the records that the caller reads. Throws 403 when a field of the conditions of its rows
+ * is gone.
+ */
+function compileSource(
+  recordType: string,
+  fields: readonly OutputField[],
+  { type, rows }: QueryTarget,
+): ReadableSource {
+  const { idType } = type;
+  const conditions = rows === 'all' ? [] : rows;
+  const scopable = conditions.flatMap(({ source }): [string, CompiledColumn][] => {
     const found = choosePlainColumn(type.columns, source);
-    if (source === 'id') return [['id', idColumn(type.idType)]];
+    if (source === 'id') return [['id', idColumn(idType)]];
     return found?.state !== 'live' || found.type === 'lines' ? [] : [[source, found as CompiledColumn]];
   });
-  const { name, recordType } = endpoint;
-  const resources = { [name]: { recordType, conditions: rows } };
-  const layer = { ...unlimitedLayer, rows: { resources, others: false } };
-  return narrowEndpoint({ ...endpoint, scopable: new Map(scopable) }, { layers: [layer], unmasked: true });
+  const key = hashFields(fields);
+  const source = { name: recordType, key, recordType, idType, fields, scopable: new Map(scopable) };
+  return narrowRows(source, conditions);
 }
 
-/** Represents the columns as an endpoint that belongs to no version. Throws as `narrowToRows` does. */
-export function compileEndpoint(
-  query: Pick<RecordQuery, 'recordType' | 'columns'>,
+/**
+ * The columns as fields of the records that the caller reads. `found`: the columns of the warehouse, in the
+ * same order. Throws as `compileSource` does.
+ */
+export function compileColumns(
+  { recordType, columns }: Pick<RecordQuery, 'recordType' | 'columns'>,
   target: QueryTarget,
   report: Report,
+  toPath = (index: number): string => `columns[${index}]`,
 ) {
-  const { type, masks } = target;
-  const found = query.columns.map(({ source }, index) =>
-    findColumn(type, source, `columns[${index}]`, report),
-  );
-  const fields = query.columns.map((column, index) => toOutputField(column, found[index], masks));
-  const endpoint: CompiledEndpoint = {
-    name: query.recordType,
-    key: hashFields(fields),
-    recordType: query.recordType,
-    idType: type.idType,
-    fields,
-    filters: new Map(),
-    sorts: new Map(),
-    defaultSort: { column: idColumn(type.idType), order: 'asc' },
-    scopable: new Map(),
-    maxPageSize: Number.POSITIVE_INFINITY,
-    summary: null,
-    relations: new Map(),
-    search: [],
-    takesOr: false,
-    sortSets: new Map(),
-    takesSortSets: false,
-    takesFormat: false,
-  };
-  return { endpoint: narrowToRows(endpoint, target), found };
+  const found = columns.map(({ source }, index) => findColumn(target.type, source, toPath(index), report));
+  const fields = columns.map((column, index) => toOutputField(column, found[index], target.masks));
+  return { endpoint: compileSource(recordType, fields, target), found };
 }
+
+/** Undefined for each filter that is invalid. */
+export const compileConditions = (
+  { filters }: Pick<RecordQuery, 'filters'>,
+  target: QueryTarget,
+  report: Report,
+): readonly (FilterCondition | undefined)[] =>
+  filters.map((filter, index) => {
+    const column = findValue(target, filter.source, `filters[${index}].source`, report);
+    return column && compileCondition(filter, column, `filters[${index}]`, report);
+  });
 
 /**
  * Binds a query to the columns that exist now; problems are returned, never thrown. Without a sort, records
  * are ordered by id.
  */
 export function bindQuery(query: RecordQuery, target: QueryTarget, { page, pageSize }: Page): BoundQuery {
-  const { type, masks } = target;
   const problems: QueryProblem[] = [];
   const report = createReport(problems);
-  const { endpoint, found } = compileEndpoint(query, target, report);
-  const conditions = query.filters.map((filter, index) => {
-    const column = findValue(target, filter.source, `filters[${index}].source`, report);
-    return column === undefined ? undefined : compileCondition(filter, column, `filters[${index}]`, report);
-  });
-  const keys = query.sort.flatMap(({ source, direction }, index): SortKey[] => {
+  const { endpoint, found } = compileColumns(query, target, report);
+  const conditions = compileConditions(query, target, report);
+  const [first, ...further] = query.sort.flatMap(({ source, direction }, index): SortKey[] => {
     const column = findValue(target, source, `sort[${index}].source`, report);
     return column === undefined ? [] : [{ column, order: direction }];
   });
-  const [first = { column: idColumn(type.idType), order: 'asc' as const }, ...further] = keys;
   const plan = completePlan({
     endpoint,
     conditions: conditions.filter((condition) => condition !== undefined),
-    anyOf: [],
-    sort: { ...first, further: first.column.column === 'id' ? [] : further },
-    fields: endpoint.fields,
+    ...(first !== undefined && {
+      sort: { ...first, further: first.column.column === 'id' ? [] : further },
+    }),
     page,
     pageSize,
-    linkQuery: '',
   });
   return {
     plan,
     columns: query.columns.map((column, index) => {
       const type = found[index]?.type ?? null;
-      return { ...column, type: type !== null && masks.has(column.source) ? 'text' : type };
+      return { ...column, type: type !== null && target.masks.has(column.source) ? 'text' : type };
     }),
     problems,
     matchesNothing: conditions.includes(undefined),

@@ -1,6 +1,7 @@
 // Summaries of synced records outside the published versions: any fields of one record type, named by their
 // sources, as in record-query.ts. A group or an aggregate that does not work holds the whole summary back:
 // without it the rows would mean something else. Pure.
+import { completePlan } from '../read/plan.ts';
 import type { Freshness } from '../read/reader.ts';
 import { completeSummary, findSort, type Measure, type SummaryPlan } from '../read/summary-plan.ts';
 import type { CompiledGroup, OutputField, ValueField } from '../version/compile.ts';
@@ -8,11 +9,15 @@ import { findCurrency, type Money, mixesCurrencies } from '../version/money.ts';
 import { type AggregateFunction, aggregateFunctions, type Period } from '../version/schema-document.ts';
 import { listFunctions } from '../version/validate-summary.ts';
 import {
-  bindQuery,
-  freshnessOfQuery,
+  compileColumns,
+  compileConditions,
+  createReport,
+  filterUses,
+  freshnessOfUses,
   type QueryProblem,
   type QueryTarget,
   type RecordQuery,
+  type Report,
 } from './record-query.ts';
 
 /** Sources are as in a RecordQuery. */
@@ -48,36 +53,16 @@ export type BoundSummary = {
   readonly plan: SummaryPlan | undefined;
 };
 
-type Report = (path: string, code: string, message: string) => void;
-
 const rowKeys: ReadonlySet<string> = new Set(['count', ...aggregateFunctions]);
 
-/** The groups and aggregates as a query whose columns are their sources, which reports what has no column. */
-const toRecordQuery = ({ recordType, filters, aggregates, groups }: SummaryQuery): RecordQuery => {
-  const sources = [...groups, ...aggregates].map(({ source }) => source);
-  return { recordType, filters, columns: sources.map((source, at) => ({ name: `${at}`, source })), sort: [] };
-};
+/** The groups, then the aggregates. */
+const listUses = ({ groups, aggregates }: SummaryQuery) => [
+  ...groups.map(({ source }, at) => ({ name: `groups[${at}].source`, source })),
+  ...aggregates.map(({ source }, at) => ({ name: `aggregates[${at}].source`, source })),
+];
 
-/** Where a problem of `toRecordQuery` is in the summary. */
-function toSummaryPath(path: string, { groups }: SummaryQuery): string {
-  const at = /^columns\[(\d+)\]$/.exec(path)?.[1];
-  if (at === undefined) return path;
-  return Number(at) < groups.length
-    ? `groups[${at}].source`
-    : `aggregates[${Number(at) - groups.length}].source`;
-}
-
-/** As `freshnessOfQuery`, of the sources that the summary uses. */
-export function freshnessOfSummary(
-  query: SummaryQuery,
-  freshness: Freshness,
-): ReturnType<typeof freshnessOfQuery> {
-  const { syncedAt, problems } = freshnessOfQuery(toRecordQuery(query), freshness);
-  return {
-    syncedAt,
-    problems: problems.map((problem) => ({ ...problem, path: toSummaryPath(problem.path, query) })),
-  };
-}
+export const freshnessOfSummary = (query: SummaryQuery, freshness: Freshness) =>
+  freshnessOfUses([...listUses(query), ...filterUses(query)], freshness);
 
 /**
  * The field under the name of its source; undefined when it can't be aggregated or grouped by, which is
@@ -170,13 +155,13 @@ const toSummaryColumns = (
 
 /** Binds a summary to the columns that exist now; problems are returned, never thrown. */
 export function bindSummary(query: SummaryQuery, target: QueryTarget): BoundSummary {
-  const bound = bindQuery(toRecordQuery(query), target, { page: 1, pageSize: 1 });
-  const problems = bound.problems.map((problem) => ({
-    ...problem,
-    path: toSummaryPath(problem.path, query),
-  }));
-  const report: Report = (path, code, message) => problems.push({ path, code, message, passing: false });
-  const { fields } = bound.plan;
+  const problems: QueryProblem[] = [];
+  const report = createReport(problems);
+  const uses = listUses(query);
+  const chosen = { recordType: query.recordType, columns: uses };
+  const { endpoint } = compileColumns(chosen, target, report, (at) => uses[at]?.name ?? '');
+  const conditions = compileConditions(query, target, report);
+  const { fields } = endpoint;
   const groups = query.groups.flatMap((group, at) => {
     const path = `groups[${at}]`;
     const field = findField(fields[at], group.source, `${path}.source`, report);
@@ -191,7 +176,11 @@ export function bindSummary(query: SummaryQuery, target: QueryTarget): BoundSumm
   const columns = toSummaryColumns(groups, measures);
   if (problems.length > 0) return { columns, problems, plan: undefined };
   const { utcOffsetMinutes = 0 } = target.type;
-  const plan = completeSummary({ list: bound.plan, utcOffsetMinutes, groups, measures, limit: query.limit });
+  const list = completePlan({
+    endpoint,
+    conditions: conditions.filter((condition) => condition !== undefined),
+  });
+  const plan = completeSummary({ list, utcOffsetMinutes, groups, measures, limit: query.limit });
   if (query.sort === null) return { columns, problems, plan };
   const { found: sort, known } = findSort(query.sort, plan);
   if (sort !== undefined) return { columns, problems, plan: completeSummary({ ...plan, sort }) };

@@ -13,7 +13,7 @@ import { isRecordId } from '../version/values.ts';
 import type { FileForm } from './file-stream.ts';
 import {
   bindQuery,
-  compileEndpoint,
+  compileColumns,
   createReport,
   freshnessOfQuery,
   type QueryColumn,
@@ -176,7 +176,7 @@ async function get(
   const target = await findQueryTarget(sources, ctx, recordType, rights);
   if (target === undefined || !isRecordId(target.type.idType, id)) return undefined;
   const columns = names.filter((source) => source !== 'id').map((source) => ({ name: source, source }));
-  const { endpoint } = compileEndpoint({ recordType, columns }, target, createReport([]));
+  const { endpoint } = compileColumns({ recordType, columns }, target, createReport([]));
   const plan = { endpoint, id, fields: endpoint.fields, expansions: [], normalized: '' };
   const { record } = await readSingleRecord(sources.getReader(ctx.organizationId), plan);
   return record === null ? undefined : wholeText(record);

@@ -103,39 +103,49 @@ export type CompiledSort = readonly {
   readonly order: SortDefinition['order'];
 }[];
 
-export type CompiledEndpoint = {
+/** Records of one table: what statements need to know. */
+export type RecordSource = {
   readonly name: string;
-  /** Unique to this endpoint of this version. */
+  /** Unique to these fields, such as this endpoint of this version. */
   readonly key: string;
   readonly recordType: string;
   readonly idType: 'integer' | 'text';
   /** In the order of the definition; `id` precedes them and is not listed. */
   readonly fields: readonly OutputField[];
+  /** Columns that row scopes may name, by source. */
+  readonly scopable: ReadonlyMap<string, CompiledColumn>;
+};
+
+/** What a version declares to filter and sort by, which indexes serve. */
+type DeclaredOrders = {
   /** By the full parameter name, such as `trandate_after`; includes `id`. */
   readonly filters: ReadonlyMap<string, FilterParameter>;
   readonly sorts: ReadonlyMap<string, CompiledColumn>;
-  readonly defaultSort: { readonly column: CompiledColumn; readonly order: SortDefinition['order'] };
-  /** Columns that row scopes may name, by source; `id` is always one of them. */
-  readonly scopable: ReadonlyMap<string, CompiledColumn>;
-  readonly maxPageSize: number;
-  /** Null unless the version declares aggregates or groups: `/summary` is then the id of a record. */
-  readonly summary: CompiledSummary | null;
-  /** By name. Empty: `expand` is not a parameter. */
-  readonly relations: ReadonlyMap<string, CompiledRelation>;
-  /** The text fields that `q` searches. Empty: `q` is not a parameter. */
-  readonly search: readonly ValueField[];
-  /** Whether `or` is a parameter. */
-  readonly takesOr: boolean;
   /** Combinations of sort keys, by the text that requests use, such as `date,-total`. */
   readonly sortSets: ReadonlyMap<string, CompiledSort>;
-  /**
-   * Whether the version declares sort sets, also where this reader may use none of them: `sort` then accepts
-   * a leading `-`.
-   */
-  readonly takesSortSets: boolean;
-  /** Whether `format` and `bom` are parameters of the list. */
-  readonly takesFormat: boolean;
+  readonly defaultSort: { readonly column: CompiledColumn; readonly order: SortDefinition['order'] };
 };
+
+/** `id` is always scopable. */
+export type CompiledEndpoint = RecordSource &
+  DeclaredOrders & {
+    readonly maxPageSize: number;
+    /** Null unless the version declares aggregates or groups: `/summary` is then the id of a record. */
+    readonly summary: CompiledSummary | null;
+    /** By name. Empty: `expand` is not a parameter. */
+    readonly relations: ReadonlyMap<string, CompiledRelation>;
+    /** The text fields that `q` searches. Empty: `q` is not a parameter. */
+    readonly search: readonly ValueField[];
+    /** Whether `or` is a parameter. */
+    readonly takesOr: boolean;
+    /**
+     * Whether the version declares sort sets, also where this reader may use none of them: `sort` then accepts
+     * a leading `-`.
+     */
+    readonly takesSortSets: boolean;
+    /** Whether `format` and `bom` are parameters of the list. */
+    readonly takesFormat: boolean;
+  };
 
 /** A condition of a row scope; without values it matches no record. */
 export type ScopeCondition = {
@@ -144,13 +154,22 @@ export type ScopeCondition = {
   readonly values: readonly Value[];
 };
 
-/** An endpoint as one reader may read it: `narrowEndpoint` makes it, and every read needs it. */
+/**
+ * Records as one reader may read them, which every read needs. The orders are absent in saved queries, which
+ * no version declares.
+ */
+export type ReadableSource = RecordSource &
+  Partial<DeclaredOrders & Pick<ReadableEndpoint, 'lacksDefaultSort'>> & {
+    /**
+     * Conditions of every read, in addition to those of the request; empty: every record. In the order of the
+     * columns, one for each.
+     */
+    readonly scope: readonly ScopeCondition[];
+  };
+
+/** An endpoint as one reader may read it: `narrowEndpoint` makes it. */
 export type ReadableEndpoint = CompiledEndpoint & {
-  /**
-   * Conditions of every read, in addition to those of the request; empty: every record. In the order of the
-   * columns, one for each.
-   */
-  readonly scope: readonly ScopeCondition[];
+  readonly scope: ReadableSource['scope'];
   /** Names of fields that this reader sees masked. */
   readonly masked: ReadonlySet<string>;
   /** Filter parameters of those fields, which this reader may not use. */

@@ -6,6 +6,7 @@ import {
   allowsResource,
   type RecordAccess,
   type RowCondition,
+  unlimitedLayer,
 } from '../../core/record-access.ts';
 import type {
   CompiledColumn,
@@ -14,6 +15,8 @@ import type {
   CompiledSummary,
   OutputField,
   ReadableEndpoint,
+  ReadableSource,
+  RecordSource,
   ScopeCondition,
 } from './compile.ts';
 import type { FieldMask } from './masks.ts';
@@ -53,9 +56,25 @@ const hasMasks = ({ fields }: Pick<CompiledEndpoint, 'fields'>): boolean =>
  */
 export function narrowEndpoint(endpoint: CompiledEndpoint, access: RecordAccess): ReadableEndpoint {
   const readable = findReadable(endpoint, access);
-  if (readable !== undefined) return readable;
-  const message = 'The row scope of this credential does not apply to this version of the resource';
-  throw accessError('FORBIDDEN', 'resource', 'resource_out_of_scope', message);
+  if (readable === undefined) throw scopeMisfits();
+  return readable;
+}
+
+const scopeMisfits = () =>
+  accessError(
+    'FORBIDDEN',
+    'resource',
+    'resource_out_of_scope',
+    'The row scope of this credential does not apply to this version of the resource',
+  );
+
+/** The source with these records alone. Throws as `narrowEndpoint` does. */
+export function narrowRows(source: RecordSource, conditions: readonly RowCondition[]): ReadableSource {
+  const { name, recordType } = source;
+  const rows = { resources: { [name]: { recordType, conditions } }, others: false };
+  const scope = intersectScopes(source, [{ ...unlimitedLayer, rows }]);
+  if (scope === undefined) throw scopeMisfits();
+  return { ...source, scope };
 }
 
 /**
@@ -87,7 +106,7 @@ function narrow(endpoint: CompiledEndpoint, access: RecordAccess): ReadableEndpo
     const all = readWhole(endpoint);
     return endpoint.relations.size === 0 ? all : { ...all, findRelated };
   }
-  const scope = intersectScopes(endpoint, access);
+  const scope = intersectScopes(endpoint, access.layers);
   if (scope === undefined) return undefined;
   const shape = narrowShape(endpoint, access);
   const reach = shape.key === endpoint.key && scope.length === 0 ? '' : digest([shape.key, scope]);
@@ -117,8 +136,8 @@ const digest = (value: unknown): string =>
  * allow.
  */
 function intersectScopes(
-  endpoint: CompiledEndpoint,
-  { layers }: RecordAccess,
+  endpoint: RecordSource,
+  layers: RecordAccess['layers'],
 ): readonly ScopeCondition[] | undefined {
   const byColumn = new Map<string, { column: CompiledColumn; texts: readonly string[] }>();
   for (const { rows } of layers) {
