@@ -296,7 +296,6 @@ create table domains (
   constraint failed_domain_is_not_checked_again CHECK (status <> 'failed' OR next_check_at IS NULL),
   constraint hostname_is_legal CHECK (hostname ~ '^[a-z0-9.-]{3,235}$'),
   constraint only_verified_domain_misses_its_record CHECK (status = 'verified' OR missing_since IS NULL),
-  constraint pending_domain_is_checked_again CHECK (status <> 'pending' OR next_check_at IS NOT NULL),
   constraint primary_domain_is_verified CHECK (status = 'verified' OR NOT is_primary),
   constraint verified_domain_says_since_when CHECK ((status = 'verified') = (verified_at IS NOT NULL)),
   constraint domains_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
@@ -509,6 +508,30 @@ create policy own_organization on invitations for all to public using (organizat
 create policy owner_sees_all on invitations for all to portal_owner using (true);
 grant delete, insert, select, update on invitations to portal_service;
 
+-- Due background work: one row per kind, organization and key, deleted when it is done. due_at: when it can be claimed; while lease_id is set, when the lease ends. requests: how often it was requested while it was open.
+create table jobs (
+  kind text not null,
+  organization_id uuid not null,
+  key text not null,
+  due_at timestamp with time zone default clock_timestamp() not null,
+  requests integer default 1 not null,
+  attempts integer default 0 not null,
+  error text,
+  lease_id uuid,
+  worker text,
+  payload jsonb,
+  constraint jobs_pkey PRIMARY KEY (kind, organization_id, key),
+  constraint jobs_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX jobs_by_time ON jobs USING btree (kind, due_at);
+CREATE INDEX jobs_by_turn ON jobs USING btree (kind, organization_id, due_at);
+CREATE INDEX jobs_in_progress ON jobs USING btree (kind, organization_id) WHERE lease_id IS NOT NULL;
+alter table jobs enable row level security;
+alter table jobs force row level security;
+create policy own_organization on jobs for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on jobs for all to portal_owner using (true);
+grant delete, insert, select, update on jobs to portal_service;
+
 -- Files attached to outgoing mails, stored once for all recipients.
 create table mail_attachments (
   id uuid not null,
@@ -608,7 +631,7 @@ create table outgoing_mails (
   timeline text default server_timeline(),
   constraint outgoing_mails_pkey PRIMARY KEY (id),
   constraint mail_message_id_is_unique UNIQUE (message_id),
-  constraint mail_is_sent_under_a_lease CHECK (status <> 'sending' OR lease_id IS NOT NULL AND lease_until IS NOT NULL),
+  constraint mail_is_sent_under_a_lease CHECK (status <> 'sending' OR lease_id IS NOT NULL),
   constraint mail_keeps_its_body_until_it_is_done CHECK (
 CASE
     WHEN status = ANY (ARRAY['queued', 'sending']) THEN body IS NOT NULL
@@ -1866,9 +1889,11 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 
 -- add_api_key_usage(counted jsonb) returns void  [security definer]
 -- add_portal_usage(counted jsonb) returns void  [security definer]
+-- adopt_older_work() returns void  [security definer]
 -- all_organizations() returns uuid  [security definer]
 -- claim_agent_checks(most integer, lease interval) returns record  [security definer]
 -- claim_due_domains(most integer, lease interval) returns record  [security definer]
+-- claim_job(job_kind text, new_lease uuid, lease_for interval, claimant text) returns record  [security definer]
 -- claim_outgoing_mail(new_lease uuid, lease_for interval) returns record  [security definer]
 -- claim_pay_erp_payment(new_lease uuid, lease_for interval) returns record  [security definer]
 -- claim_pay_task(new_lease uuid, lease_for interval) returns record  [security definer]
@@ -1884,6 +1909,7 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 -- due_in_sandbox(at timestamp with time zone) returns uuid  [security definer]
 -- end_lost_answers() returns int4  [security definer]
 -- ended_staged_runs() returns record  [security definer]
+-- enqueue_job(job_kind text, organization uuid, job_key text, wait interval, job_payload jsonb) returns void
 -- enqueue_scheduled_runs(due jsonb) returns int4  [security definer]
 -- ensure_user(new_id uuid, wanted_email text, wanted_name text) returns uuid  [security definer]
 -- erp_document_is_news(d pay_erp_documents) returns bool
@@ -1928,7 +1954,9 @@ grant delete, insert, select, update on warehouse_sizes to portal_service;
 -- scheduled_sync_configs() returns record  [security definer]
 -- schema_bytes(schema_name text) returns int8
 -- server_timeline() returns text
+-- start_sync_run(config uuid, worker text) returns record
 -- tables_pending() returns record  [security definer]
+-- take_older_job(job_kind text) returns record  [security definer]
 -- tell_followers() returns trigger
 -- unfinished_publications() returns record  [security definer]
 -- warehouse_node_responds(host text, port integer) returns bool

@@ -223,6 +223,7 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
 export type Background = { readonly scheduler: Scheduler; stop(): Promise<void> };
 
 const pruneEveryMs = 3_600_000;
+const adoptEveryMs = 15_000;
 
 /** Deletes expired rows and maintains indexes. Several processes may do so at the same time. */
 async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
@@ -247,6 +248,7 @@ export async function startBackground(
   const scheduler = startScheduler(ctx);
   const publications = startPublicationWorker(ctx);
   const mailSender = startMailSender(ctx);
+  const publicationWork = { stop: () => ctx.work.stop('publications') };
   const codeMails = { stop: () => ctx.work.stop('code-mails') };
   const portalFigures = { stop: () => ctx.work.stop('portal-figures') };
   const domainChecks = startDomainChecks(ctx);
@@ -261,11 +263,18 @@ export async function startBackground(
     (error) => ctx.log.warn({ err: error }, 'expired rows could not be deleted'),
   );
   void pruning.tick();
+  const adoption = startRecurring(
+    adoptEveryMs,
+    () => ctx.db.control.raw('select adopt_older_work()'),
+    (error) => ctx.log.warn({ err: error }, 'work of an earlier version could not be adopted'),
+  );
+  void adoption.tick();
   const upgrades = startWarehouseUpgrades(ctx);
   const deletions = startDeletions(ctx);
   const all = [
     scheduler,
     publications,
+    publicationWork,
     subscriptions,
     mailSender,
     codeMails,
@@ -276,6 +285,7 @@ export async function startBackground(
     agents,
     ...pay,
     pruning,
+    adoption,
     upgrades,
     deletions,
   ];

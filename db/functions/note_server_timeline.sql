@@ -33,17 +33,19 @@ begin
   survived := least(coalesce(pg_last_xact_replay_timestamp(), last.alive_at), clock_timestamp());
   insert into server_timelines (timeline, survived_at) values (here, survived);
   update outgoing_mails m set status = 'unknown', last_error = reason
-  where m.timeline is distinct from here and (m.status = 'sending' or (m.status = 'queued' and m.next_attempt_at <= clock_timestamp()));
+  where m.timeline is distinct from here and (m.status = 'sending' or m.status = 'queued' and not exists (
+    select from jobs j
+    where j.kind = 'mails' and j.organization_id = m.organization_id and j.key = m.id::text and j.lease_id is null and j.due_at > clock_timestamp()));
   with lost as (
     update subscription_slots s set status = 'failed', error = reason, lease_id = null, lease_until = null
-    where s.timeline is distinct from here and s.status = 'waiting' and s.next_attempt_at <= clock_timestamp()
+    where s.timeline is distinct from here and s.status = 'waiting' and not exists (
+      select from jobs j where j.kind = 'subscription_slots' and j.organization_id = s.organization_id and j.key = s.id::text
+        and j.lease_id is null and j.due_at > clock_timestamp())
     returning s.id)
   update subscription_deliveries d set status = 'unknown', error = reason
   from lost where d.slot_id = lost.id and d.status = 'queued' and d.mail_id is null;
   update pay_accounts a set looked_until = least(a.looked_until, survived - interval '1 day'), incomplete_since = clock_timestamp();
-  insert into pay_tasks as held (organization_id, account_id, kind, subject)
-  select a.organization_id, a.id, 'account', '' from pay_accounts a
-  on conflict (account_id, kind, subject) do update set due_at = least(held.due_at, excluded.due_at), wakes = held.wakes + 1;
-  perform pg_notify('pay_work', '');
+  perform enqueue_job('pay_tasks', a.organization_id, concat_ws('/', a.id, 'account', ''), '0',
+    jsonb_build_object('accountId', a.id, 'kind', 'account', 'subject', '')) from pay_accounts a;
   update pay_erp_documents d set attempts = greatest(d.attempts, 1) where d.status = 'PENDING';
 end $$;

@@ -9,32 +9,19 @@ language sql stable security definer set search_path = public, pg_temp as $$
   where r.finished_at > clock_timestamp() - interval '1 hour' group by r.status
   union all
   select 'sync_runs_left', '', count(*)::float8 from sync_runs r
-  where r.status in ('running', 'publishing') and r.lease_until < clock_timestamp()
+  join jobs j on j.kind = 'sync_runs' and j.organization_id = r.organization_id and j.key = r.sync_config_id::text
+  where r.status in ('running', 'publishing') and j.due_at < clock_timestamp()
   union all
   select q.figure, q.label, q.value from (
     select 'sync_runs' as queue, count(*) as waiting, min(r.queued_at) as since from sync_runs r where r.status = 'queued'
     union all
-    select 'mails', count(*), min(m.next_attempt_at) from outgoing_mails m
-    where m.status = 'queued' and m.next_attempt_at <= clock_timestamp()
-    union all
-    select 'subscription_slots', count(*), min(s.next_attempt_at) from subscription_slots s
-    where s.status = 'waiting' and s.next_attempt_at <= clock_timestamp() and (s.lease_until is null or s.lease_until < clock_timestamp())
-    union all
-    select 'agent_checks', count(*), min(a.updated_at) from agents a
-    where a.status in ('provisioning', 'restarting') and (a.lease_until is null or a.lease_until < clock_timestamp())
-    union all
-    select 'pay_tasks', count(*), min(t.due_at) from pay_tasks t
-    where t.due_at <= clock_timestamp() and (t.lease_until is null or t.lease_until < clock_timestamp())
+    select k.kind, count(j.due_at), min(j.due_at)
+    from unnest(array['mails', 'subscription_slots', 'agent_checks', 'pay_tasks', 'pay_erp_documents']) k (kind)
+    left join jobs j on j.kind = k.kind and j.due_at <= clock_timestamp() group by k.kind
     union all
     select 'pay_events', count(*), min(e.received_at) from pay_events e where e.outcome is null
     union all
-    select 'pay_erp_documents', count(*), min(d.next_attempt_at) from pay_erp_documents d
-    where d.status = 'PENDING' and d.next_attempt_at <= clock_timestamp() and (d.lease_until is null or d.lease_until < clock_timestamp())
-      and exists (select from pay_configs c where c.organization_id = d.organization_id and c.write_back <> 'false')
-      and not exists (
-        select from pay_erp_documents h where h.organization_id = d.organization_id and h.holds_account_until > clock_timestamp())
-    union all
-    select 'retried_mails', count(*), null from outgoing_mails m where m.status = 'queued' and m.next_attempt_at > clock_timestamp()
+    select 'retried_mails', count(*), null from jobs j where j.kind = 'mails' and j.lease_id is null and j.due_at > clock_timestamp()
   ) waits
   cross join lateral (values
     ('queue_waiting', waits.queue, waits.waiting::float8),

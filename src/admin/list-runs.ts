@@ -50,9 +50,10 @@ const since = (column: string): string => `floor(extract(epoch from clock_timest
 async function readOpenRuns({ owner, ctx }: Admin): Promise<Row[]> {
   const { rows } = await owner.raw<{ rows: Row[] }>(
     `select r.id, r.organization_id, o.slug, r.record_type, r.mode, r.status, r.attempt, r.error, r.lease_owner, ${since('r.queued_at')} as queued_for,
-            ${since('r.lease_until')} as unleased_for, ${since('r.wake_at')} as due_for, null as without_page_for,
+            ${since('coalesce(r.lease_until, j.due_at)')} as unleased_for, ${since('r.wake_at')} as due_for, null as without_page_for,
             exists (select from sync_runs other where other.sync_config_id = r.sync_config_id and other.status in ('running', 'waiting', 'publishing')) as behind
      from sync_runs r join organizations o on o.id = r.organization_id
+     left join jobs j on j.kind = 'sync_runs' and j.organization_id = r.organization_id and j.key = r.sync_config_id::text
      where r.status in ('queued', 'running', 'waiting', 'publishing') order by r.queued_at, r.id`,
   );
   const runs: Row[] = [];

@@ -3,7 +3,7 @@
 // time of its own to stop.
 
 /** What the work is for. */
-export type WorkGroup = 'agent-checks' | 'answers' | 'code-mails' | 'portal-figures' | 'publications';
+export type WorkGroup = 'answers' | 'code-mails' | 'portal-figures' | 'publications';
 
 export type TrackedWork = {
   /** `signal` is aborted when the group is stopped. Settles as the promise of `start` does. */
@@ -24,7 +24,6 @@ type InFlight = {
 
 export function createTrackedWork(): TrackedWork {
   const inFlight: Readonly<Record<WorkGroup, Set<InFlight>>> = {
-    'agent-checks': new Set(),
     answers: new Set(),
     'code-mails': new Set(),
     'portal-figures': new Set(),

@@ -1,13 +1,10 @@
 // The only writer of `outgoing_mails` and `mail_attachments`. A mail moves queued → sending → sent, failed or
-// unknown, or back to queued. A sender holds a lease on the mail and can't update the row once it has lost
-// the lease.
+// unknown, or back to queued. A sender holds the lease of its job, marks the row with it, and can't update the
+// row once another sender has marked it.
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
+import { enqueueJob, finishJob, type Job, lockJob, releaseJob, retryJob } from '../db/jobs.ts';
 import { recordServerTimeline } from '../db/server-timeline.ts';
 import { inTransaction, type Tx } from '../db/transaction.ts';
-
-export const mailChannel = 'outgoing_mails';
-
-export type MailClaim = { readonly id: string; readonly organizationId: string; readonly leaseId: string };
 
 type NewRow = {
   id: string;
@@ -39,9 +36,12 @@ export async function insertMail(tx: Tx, organizationId: string, row: NewRow): P
       row.attachment_id,
     ],
   );
-  await tx.raw(`notify ${mailChannel}`);
+  if (rowCount === 1) await enqueueMailJob(tx, organizationId, row.id);
   return rowCount === 1;
 }
+
+const enqueueMailJob = (tx: Tx, organizationId: string, id: string): Promise<void> =>
+  enqueueJob(tx, { kind: 'mails', organizationId, key: id });
 
 export const findMailId = async (
   tx: Tx,
@@ -73,20 +73,6 @@ export async function countMailsInLastDay(
 export const deleteQueued = (tx: Tx, organizationId: string, id: string) =>
   tx('outgoing_mails').where({ organization_id: organizationId, id, status: 'queued' }).delete();
 
-/** Claims the next due mail of any organization under a new lease; undefined when none is due. */
-export async function claimMail(
-  ctx: Pick<Ctx, 'db'>,
-  leaseId: string,
-  leaseMs: number,
-): Promise<MailClaim | undefined> {
-  const { rows } = await ctx.db.control.raw<{ rows: { id: string; organization_id: string }[] }>(
-    "select organization_id, id from claim_outgoing_mail(?, ? * interval '1 millisecond')",
-    [leaseId, leaseMs],
-  );
-  const row = rows[0];
-  return row === undefined ? undefined : { id: row.id, organizationId: row.organization_id, leaseId };
-}
-
 export type MailRow = {
   id: string;
   recipient: string;
@@ -98,16 +84,36 @@ export type MailRow = {
   created_at: Date;
 };
 
-const leasedRow = (tx: Tx, { id, organizationId, leaseId }: MailClaim) =>
-  tx('outgoing_mails').where({ id, organization_id: organizationId, lease_id: leaseId });
+const leasedRow = (tx: Tx, { key, organizationId, leaseId }: Job) =>
+  tx('outgoing_mails').where({ id: key, organization_id: organizationId, lease_id: leaseId });
 
 export type ClaimedMail = { readonly row: MailRow; readonly shared: AttachmentRow | undefined };
 
-export const findClaimed = (ctx: Pick<Ctx, 'db'>, claim: MailClaim): Promise<ClaimedMail | undefined> =>
-  inTransaction({ db: ctx.db, organizationId: claim.organizationId }, async (tx) => {
-    const row = await leasedRow(tx, claim)
+const interrupted = 'The process that sent it ended before the server answered';
+
+/**
+ * Marks the mail as being sent under this job. Undefined when there is nothing to send: the mail was deleted
+ * or has its outcome, which is `unknown` when an earlier sender died after the message text was begun.
+ */
+export const startAttempt = (ctx: Pick<Ctx, 'db'>, job: Job): Promise<ClaimedMail | undefined> =>
+  inTransaction({ db: ctx.db, organizationId: job.organizationId }, async (tx) => {
+    if (!(await lockJob(tx, job))) return undefined;
+    const open = () =>
+      tx('outgoing_mails')
+        .where({ id: job.key, organization_id: job.organizationId })
+        .whereIn('status', ['queued', 'sending']);
+    await open()
       .where({ status: 'sending' })
-      .first<MailRow | undefined>(
+      .whereNotNull('data_begun_at')
+      .update({ status: 'unknown', body: null, last_error: interrupted });
+    const [row] = await open()
+      .update({
+        status: 'sending',
+        attempts: tx.raw('attempts + 1'),
+        lease_id: job.leaseId,
+        lease_until: null,
+      })
+      .returning<MailRow[]>([
         'id',
         'recipient',
         'message_id',
@@ -116,55 +122,60 @@ export const findClaimed = (ctx: Pick<Ctx, 'db'>, claim: MailClaim): Promise<Cla
         'attachment_id',
         'attempts',
         'created_at',
-      );
-    if (row === undefined) return undefined;
+      ]);
+    if (row === undefined) return void (await finishJob(tx, job));
     const shared =
       row.attachment_id === null
         ? undefined
         : await tx('mail_attachments')
-            .where({ organization_id: claim.organizationId, id: row.attachment_id })
+            .where({ organization_id: job.organizationId, id: row.attachment_id })
             .first<AttachmentRow | undefined>('id', 'filename', 'content_type', 'content');
     return { row, shared };
   });
 
-const updateLeased = (
-  ctx: Pick<TenantCtx, 'db'>,
-  claim: MailClaim,
-  statuses: readonly string[],
-  columns: (tx: Tx) => object,
-): Promise<boolean> =>
-  inTransaction({ db: ctx.db, organizationId: claim.organizationId }, async (tx) => {
-    const changed = await leasedRow(tx, claim).whereIn('status', statuses).update(columns(tx));
+/** Changes the row and ends the job. False when another sender has marked the row. */
+const endAttempts = (ctx: Pick<TenantCtx, 'db'>, job: Job, columns: (tx: Tx) => object): Promise<boolean> =>
+  inTransaction({ db: ctx.db, organizationId: job.organizationId }, async (tx) => {
+    const changed = await leasedRow(tx, job).whereIn('status', ['sending', 'unknown']).update(columns(tx));
+    await finishJob(tx, job);
     return changed === 1;
   });
 
-export const renewMailLease = (ctx: Pick<Ctx, 'db'>, claim: MailClaim, leaseMs: number): Promise<boolean> =>
-  updateLeased(ctx, claim, ['sending'], (tx) => ({
-    lease_until: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]),
-  }));
+/** Queues the mail again, due when `end` makes its job so. False when the lease was lost. */
+const queueAgain = (
+  ctx: Pick<TenantCtx, 'db'>,
+  job: Job,
+  columns: (tx: Tx) => object,
+  end: (tx: Tx) => Promise<boolean>,
+): Promise<boolean> =>
+  inTransaction({ db: ctx.db, organizationId: job.organizationId }, async (tx) => {
+    if (!(await lockJob(tx, job))) return false;
+    const mail = leasedRow(tx, job).where({ status: 'sending' });
+    await mail.update({ status: 'queued', data_begun_at: null, lease_id: null, ...columns(tx) });
+    return end(tx);
+  });
 
 /**
  * False when the lease was lost, or when the database server failed over: another sender may have sent the
  * mail, so this one must not send it.
  */
-export const markDataStarted = (ctx: Pick<Ctx, 'db'>, claim: MailClaim): Promise<boolean> =>
-  inTransaction({ db: ctx.db, organizationId: claim.organizationId }, async (tx) => {
+export const markDataStarted = (ctx: Pick<Ctx, 'db'>, job: Job): Promise<boolean> =>
+  inTransaction({ db: ctx.db, organizationId: job.organizationId }, async (tx) => {
     await recordServerTimeline(tx);
     return (
-      (await leasedRow(tx, claim)
+      (await lockJob(tx, job)) &&
+      (await leasedRow(tx, job)
         .where({ status: 'sending' })
         .update({ data_begun_at: tx.raw('clock_timestamp()') })) === 1
     );
   });
 
-const withoutLease = { data_begun_at: null, lease_id: null, lease_until: null };
-
 /**
  * The mail server's reply counts even when the mail was marked `unknown` in the meantime because its lease
  * had expired.
  */
-export const markSent = (ctx: Pick<Ctx, 'db'>, claim: MailClaim): Promise<boolean> =>
-  updateLeased(ctx, claim, ['sending', 'unknown'], (tx) => ({
+export const markSent = (ctx: Pick<Ctx, 'db'>, job: Job): Promise<boolean> =>
+  endAttempts(ctx, job, (tx) => ({
     status: 'sent',
     body: null,
     last_error: null,
@@ -174,33 +185,33 @@ export const markSent = (ctx: Pick<Ctx, 'db'>, claim: MailClaim): Promise<boolea
 /** Ends the attempts for good. */
 export const markEnded = (
   ctx: Pick<Ctx, 'db'>,
-  claim: MailClaim,
+  job: Job,
   status: 'failed' | 'unknown',
   error: string,
-): Promise<boolean> =>
-  updateLeased(ctx, claim, ['sending', 'unknown'], () => ({ status, body: null, last_error: error }));
+): Promise<boolean> => endAttempts(ctx, job, () => ({ status, body: null, last_error: error }));
 
 /** Queues the mail again, due after `delayMs`. */
 export const scheduleRetry = (
   ctx: Pick<Ctx, 'db'>,
-  claim: MailClaim,
+  job: Job,
   error: string,
   delayMs: number,
 ): Promise<boolean> =>
-  updateLeased(ctx, claim, ['sending'], (tx) => ({
-    ...withoutLease,
-    status: 'queued',
-    last_error: error,
-    next_attempt_at: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [delayMs]),
-  }));
+  queueAgain(
+    ctx,
+    job,
+    () => ({ last_error: error }),
+    (tx) => retryJob(tx, job, delayMs, error),
+  );
 
 /** Queues the mail again as if it had never been claimed: the attempt isn't counted. */
-export const releaseClaim = (ctx: Pick<Ctx, 'db'>, claim: MailClaim): Promise<boolean> =>
-  updateLeased(ctx, claim, ['sending'], (tx) => ({
-    ...withoutLease,
-    status: 'queued',
-    attempts: tx.raw('greatest(attempts - 1, 0)'),
-  }));
+export const releaseMail = (ctx: Pick<Ctx, 'db'>, job: Job): Promise<boolean> =>
+  queueAgain(
+    ctx,
+    job,
+    (tx) => ({ attempts: tx.raw('greatest(attempts - 1, 0)') }),
+    (tx) => releaseJob(tx, job),
+  );
 
 /**
  * After a restore from a backup: mails that were unsent in the backup may have been sent after it, so they
@@ -232,13 +243,13 @@ export const discardUnknownMail = async (tx: Tx, organizationId: string, id: str
  */
 export async function sendUnknownMail(tx: Tx, organizationId: string, id: string): Promise<boolean> {
   const queued = await undecided(tx, organizationId, id).update({
-    ...withoutLease,
+    data_begun_at: null,
+    lease_id: null,
     status: 'queued',
     attempts: 0,
     last_error: null,
-    next_attempt_at: tx.raw('clock_timestamp()'),
     timeline: tx.raw('server_timeline()'),
   });
-  await tx.raw(`notify ${mailChannel}`);
+  if (queued === 1) await enqueueMailJob(tx, organizationId, id);
   return queued === 1;
 }

@@ -1,24 +1,20 @@
-// Sends queued mails. Any number of processes may run a sender: a mail is claimed under a lease, and before
+// Sends queued mails. Any number of processes may run a sender: a mail is sent under a lease, and before
 // the first byte of the message is sent, that is recorded in the row under the same lease. A sender that has
 // lost the lease can't record it and sends nothing, so each mail is sent at most once.
 import type { Ctx } from '../core/ctx.ts';
 import { errorMessage } from '../core/errors.ts';
-import { createId } from '../core/id.ts';
-import { type QueueWorker, startQueueWorker } from '../db/queue-worker.ts';
+import { type JobWorker, startJobWorker } from '../db/job-worker.ts';
+import type { Job } from '../db/jobs.ts';
 import { sendMail } from '../gateways/mail.ts';
 import type { MailOutcome, SmtpLimits } from '../gateways/mail-outcome.ts';
 import { decryptMail } from './enqueue.ts';
 import {
-  claimMail,
-  findClaimed,
-  type MailClaim,
-  mailChannel,
   markDataStarted,
   markEnded,
   markSent,
-  releaseClaim,
-  renewMailLease,
+  releaseMail,
   scheduleRetry,
+  startAttempt,
 } from './outgoing-mails.store.ts';
 
 export type MailSenderOptions = {
@@ -45,28 +41,28 @@ type Options = Required<MailSenderOptions>;
 
 async function recordOutcome(
   ctx: Ctx,
-  claim: MailClaim,
+  job: Job,
   attempts: number,
   outcome: MailOutcome,
   { retryDelaysMs }: Options,
 ): Promise<void> {
-  if (outcome.kind === 'sent') await markSent(ctx, claim);
-  else if (outcome.kind === 'unknown') await markEnded(ctx, claim, 'unknown', outcome.error);
+  if (outcome.kind === 'sent') await markSent(ctx, job);
+  else if (outcome.kind === 'unknown') await markEnded(ctx, job, 'unknown', outcome.error);
   else {
     const delayMs = outcome.kind === 'deferred' ? retryDelaysMs[attempts - 1] : undefined;
-    if (delayMs === undefined) await markEnded(ctx, claim, 'failed', outcome.error);
-    else await scheduleRetry(ctx, claim, outcome.error, delayMs);
+    if (delayMs === undefined) await markEnded(ctx, job, 'failed', outcome.error);
+    else await scheduleRetry(ctx, job, outcome.error, delayMs);
   }
 }
 
-async function attempt(ctx: Ctx, claim: MailClaim, options: Options, stop: AbortSignal): Promise<void> {
-  const found = await findClaimed(ctx, claim);
+async function attempt(ctx: Ctx, job: Job, options: Options, stop: AbortSignal): Promise<void> {
+  const found = await startAttempt(ctx, job);
   if (found === undefined) return;
   const { row, shared } = found;
   let outcome: MailOutcome;
   try {
     const beforeData = async (): Promise<void> => {
-      if (!(await markDataStarted(ctx, claim))) throw new Error('another sender took over');
+      if (!(await markDataStarted(ctx, job))) throw new Error('another sender took over');
     };
     // More attempts than allowed: their processes died before they could record an outcome.
     outcome =
@@ -80,10 +76,10 @@ async function attempt(ctx: Ctx, claim: MailClaim, options: Options, stop: Abort
   } catch (error) {
     outcome = { kind: 'deferred', error: `The queued mail cannot be read: ${errorMessage(error)}` };
   }
-  if (outcome.kind === 'deferred' && stop.aborted) await releaseClaim(ctx, claim);
-  else await recordOutcome(ctx, claim, row.attempts, outcome, options);
+  if (outcome.kind === 'deferred' && stop.aborted) await releaseMail(ctx, job);
+  else await recordOutcome(ctx, job, row.attempts, outcome, options);
   ctx.log.info(
-    { mailId: claim.id, organizationId: claim.organizationId, outcome: outcome.kind, attempt: row.attempts },
+    { mailId: job.key, organizationId: job.organizationId, outcome: outcome.kind, attempt: row.attempts },
     'mail delivery attempted',
   );
 }
@@ -93,17 +89,13 @@ async function attempt(ctx: Ctx, claim: MailClaim, options: Options, stop: Abort
  * seconds. On `stop`, mails whose message isn't under way yet go back to the queue; others get a few seconds
  * to finish.
  */
-export function startMailSender(ctx: Ctx, given: MailSenderOptions = {}): QueueWorker {
+export function startMailSender(ctx: Ctx, given: MailSenderOptions = {}): JobWorker {
   const options: Options = { ...defaults, ...given };
-  const { pollMs, leaseMs } = options;
-  return startQueueWorker<MailClaim>(ctx, {
-    name: 'mails',
-    channel: mailChannel,
-    pollMs,
+  return startJobWorker(ctx, {
+    kind: 'mails',
+    pollMs: options.pollMs,
+    leaseMs: options.leaseMs,
     concurrency,
-    claim: () => claimMail(ctx, createId(), leaseMs),
-    work: (claim, stopping) => attempt(ctx, claim, options, stopping),
-    // A renewal that fails needs no handling: `markDataStarted` notices a lost lease.
-    lease: { ms: leaseMs, renew: (claim) => renewMailLease(ctx, claim, leaseMs) },
+    work: (job, stopping) => attempt(ctx, job, options, stopping),
   });
 }

@@ -1,7 +1,9 @@
 // The row of run_state: which lease holds a run, which table its pages are staged in, its progress and its
 // outcome. Only the holder of the newest lease may change it.
+
 import type { PoolClient } from 'pg';
 import type { RecordFilter } from '../connectors/discovery.ts';
+import { LostLease } from '../db/job-lease.ts';
 import type { RecordColumn } from './columns.ts';
 import type { StalePlan } from './record-state.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
@@ -163,12 +165,7 @@ export type PublishOutcome = {
   readonly stale?: StalePlan;
 };
 
-/**
- * Another worker holds the run, or the page was already written: the worker must stop and write nothing more.
- */
-export class LostLease extends Error {
-  override readonly name = 'LostLease';
-}
+export { LostLease };
 
 /**
  * The `run_id` of rejections that no current run has met; `last_run_id` still names the last run that did.

@@ -304,7 +304,7 @@ describe('finish-restore', () => {
         .orderBy('queued_at', 'desc')
         .limit(1)
         .select<{ id: string; lease_epoch: number }[]>('*');
-      const lease = { lease_owner: 'lost', lease_until: tx.raw("now() + interval '1 hour'") };
+      const lease = { lease_owner: 'lost' };
       const unfinished = { status: 'publishing', finished_at: null, counts: null };
       await tx('sync_runs')
         .where({ id: run?.id })

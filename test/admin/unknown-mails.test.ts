@@ -2,10 +2,10 @@
 // them.
 import { beforeAll, expect, it } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
-import { createId } from '../../src/core/id.ts';
 import { findLastFailover } from '../../src/db/server-timeline.ts';
 import { enqueueMail, layoutMail } from '../../src/mail/index.ts';
-import { claimMail } from '../../src/mail/outgoing-mails.store.ts';
+
+import { claimMail } from '../mail/claim-mail.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 import { type Operator, useOperators } from './fixture.ts';
 
@@ -23,7 +23,7 @@ const mail = (address: string): Promise<string> =>
   site.sql((tx) => enqueueMail(tx, tenant, { kind: 'test', to: { address }, subject: 'Hello', ...content }));
 const listed = async () =>
   (await operator.run('list-unknown-mails')).json as unknown as { id: string; canBeSent: boolean }[];
-const claim = async () => (await claimMail(site.ctx, createId(), 60_000))?.id;
+const claim = () => claimMail(site.ctx);
 
 it('after a restore on a new timeline, none is sent until an operator decides', async () => {
   const none = { json: [], text: 'The delivery of no mail is unknown.' };

@@ -79,6 +79,7 @@ function rowsFor(user_id: string, api_key_id: string, role_id: string): [table: 
     ['mask_secrets', { secret: 'x' }],
     ['api_key_usage', { api_key_id, day: '2026-03-02', version: 'v1', resource: 'x' }],
     ['idempotency_keys', { credential_id: 'x', route_id: 'x', key: 'x', request_hash: hash }],
+    ['jobs', { kind: 'x', key: 'x' }],
     ['outgoing_mails', { id, kind: 'x', recipient: 'x', message_id: id, subject: 'x', body: 'x' }],
     [
       'invitations',
@@ -230,9 +231,11 @@ describe('roles', () => {
 const definers = [
   'add_api_key_usage',
   'add_portal_usage',
+  'adopt_older_work',
   'all_organizations',
   'claim_agent_checks',
   'claim_due_domains',
+  'claim_job',
   'claim_outgoing_mail',
   'claim_pay_erp_payment',
   'claim_pay_task',
@@ -281,6 +284,7 @@ const definers = [
   'scheduled_subscriptions',
   'scheduled_sync_configs',
   'tables_pending',
+  'take_older_job',
   'unfinished_publications',
 ];
 

@@ -18,7 +18,6 @@ import { requestLog } from '../../src/http/request-log.ts';
 import type { AnyRoute, Route } from '../../src/http/route/route.ts';
 import { createRouteRouter } from '../../src/http/router.ts';
 import { platformBase } from '../../src/http/served.ts';
-import { waitForAgentWork } from '../../src/platform/conversations/agent-work.ts';
 import { describePlatform, platformRoutes } from '../../src/platform/index.ts';
 import { withReads } from '../public/fixture.ts';
 import { testDatabase, testSettings } from '../setup/database.ts';
@@ -248,7 +247,7 @@ async function openWalk({ instead, allowSignup = true, settings = {} }: WalkOpti
     storedText: () => readEverything(admin),
     close: async () => {
       await ctx.work.waitUntilIdle('publications');
-      await waitForAgentWork(ctx);
+      await ctx.work.waitUntilIdle('answers');
       await server.stop();
       await dns.stop();
       await admin.destroy();

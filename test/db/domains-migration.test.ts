@@ -9,7 +9,7 @@ const site = useOrganization();
 /** The database as the version before left it. */
 async function goBack(): Promise<void> {
   await site.admin.raw(`
-    alter table domains drop constraint failed_domain_is_not_checked_again, drop constraint pending_domain_is_checked_again, drop column missing_since;
+    alter table domains drop constraint failed_domain_is_not_checked_again, drop column missing_since;
     update domains set next_check_at = null where status <> 'pending';
     alter table domains add constraint pending_domain_is_checked_again check ((status = 'pending') = (next_check_at is not null));
     drop index domains_next_check_at_idx;

@@ -5,7 +5,8 @@ import type { TenantCtx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
 import { findLastFailover } from '../../src/db/server-timeline.ts';
 import { enqueueMail, layoutMail } from '../../src/mail/index.ts';
-import { claimMail } from '../../src/mail/outgoing-mails.store.ts';
+
+import { claimMail } from '../mail/claim-mail.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 
 const minuteMs = 60_000;
@@ -27,7 +28,7 @@ async function mail(columns: { timeline?: string | null; next_attempt_at?: Date 
   if (Object.keys(columns).length > 0) await site.admin('outgoing_mails').where({ id }).update(columns);
   return id;
 }
-const claim = async (): Promise<string | undefined> => (await claimMail(site.ctx, createId(), minuteMs))?.id;
+const claim = () => claimMail(site.ctx);
 const statuses = async (): Promise<Record<string, string>> => {
   const rows = await site.admin('outgoing_mails').select<{ id: string; status: string }[]>('id', 'status');
   return Object.fromEntries(rows.map(({ id, status }) => [id, status]));
@@ -45,7 +46,7 @@ const formerTimeline = (aliveAt = new Date(Date.now() - minuteMs)) =>
 
 describe('the first start', () => {
   it('on a new or an existing database only records the timeline', async () => {
-    const earlier = await mail({ timeline: null, next_attempt_at: new Date(Date.now() - minuteMs) });
+    const earlier = await mail({ timeline: null });
     expect(await claim()).toBe(earlier);
     const seen = { seen_at: expect.any(Date), alive_at: expect.any(Date) };
     expect(await timelines()).toMatchObject([
@@ -65,7 +66,8 @@ describe('a new timeline', () => {
     await formerTimeline();
     const soon = new Date(Date.now() + 60 * minuteMs);
     const due = [await mail({ timeline: '000000AA' }), await mail({ timeline: null })];
-    const later = await mail({ timeline: '000000AA', next_attempt_at: soon });
+    const later = await mail({ timeline: '000000AA' });
+    await site.admin('jobs').where({ key: later }).update({ due_at: soon });
     const queuedSince = await mail();
     const claimed = await Promise.all(Array.from({ length: 6 }, claim));
     expect(claimed.filter((id) => id !== undefined)).toEqual([queuedSince]);
@@ -107,8 +109,8 @@ describe('a new timeline', () => {
     expect(await site.admin('pay_accounts').first('looked_until')).toEqual({
       looked_until: new Date(alive.getTime() - 24 * 60 * minuteMs),
     });
-    expect(await site.admin('pay_tasks').select('account_id', 'kind', 'subject')).toEqual([
-      { account_id: account, kind: 'account', subject: '' },
+    expect(await site.admin('jobs').where({ kind: 'pay_tasks' }).select('payload')).toEqual([
+      { payload: { accountId: account, kind: 'account', subject: '' } },
     ]);
     expect(await site.admin('pay_erp_documents').first('attempts')).toEqual({ attempts: 1 });
   });

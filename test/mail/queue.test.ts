@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
-import { createId } from '../../src/core/id.ts';
 import { createKeyring } from '../../src/core/keyring.ts';
-import type { QueueWorker } from '../../src/db/queue-worker.ts';
+import type { JobWorker } from '../../src/db/job-worker.ts';
+import { takeJob } from '../../src/db/jobs.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
 import {
   cancelQueuedMail,
@@ -15,13 +15,15 @@ import {
   type NewMail,
   startMailSender,
 } from '../../src/mail/index.ts';
-import { claimMail, markDataStarted, markSent } from '../../src/mail/outgoing-mails.store.ts';
+import { markDataStarted, markSent } from '../../src/mail/outgoing-mails.store.ts';
 import type { MailSenderOptions } from '../../src/mail/sender.ts';
 import { testSettings } from '../setup/database.ts';
+import { endLeases, findJob, makeDue } from '../setup/jobs.ts';
 import { makeOrganization } from '../setup/organization.ts';
 import { type MailServer, type ScriptedServer, startMailServer, startScriptedServer } from '../setup/smtp.ts';
 import { until } from '../setup/until.ts';
 import { useOrganization } from '../setup/use-organization.ts';
+import { claimMail, startMail } from './claim-mail.ts';
 
 /** No timeout is ever reached, except where a test sets another. */
 const limits = { connectMs: 30_000, envelopeMs: 30_000, dataMs: 30_000, stopMs: 200 };
@@ -31,7 +33,7 @@ const worker = fileURLToPath(new URL('./worker-process.ts', import.meta.url));
 
 const org = useOrganization();
 let server: MailServer;
-let senders: QueueWorker[] = [];
+let senders: JobWorker[] = [];
 const scripted: ScriptedServer[] = [];
 const children: ChildProcess[] = [];
 
@@ -57,7 +59,7 @@ const tenant = (smtpUrl = server.url): TenantCtx => ({
     mail: { ...testSettings.mail, smtpUrl },
   },
 });
-const start = (ctx = tenant(), options: MailSenderOptions = quick): QueueWorker => {
+const start = (ctx = tenant(), options: MailSenderOptions = quick): JobWorker => {
   const sender = startMailSender(ctx, options);
   senders.push(sender);
   return sender;
@@ -85,7 +87,6 @@ type Row = {
   body: string | null;
   sent_at: Date | null;
   message_id: string;
-  lease_until: Date | null;
 };
 const row = (id: string): Promise<Row> => org.sql((tx) => tx('outgoing_mails').where({ id }).first());
 const statusIs = (id: string, status: string): Promise<Row> =>
@@ -106,7 +107,7 @@ it('claiming serves the organization with the fewest mails in progress next, how
   const other = { ...tenant(), organizationId: (await makeOrganization(org.ctx)).id };
   const one = await inTransaction(other, (tx) => enqueueMail(tx, other, hello));
   const claimed: (string | undefined)[] = [];
-  for (let n = 0; n < 6; n += 1) claimed.push((await claimMail(org.ctx, createId(), 60_000))?.id);
+  for (let n = 0; n < 6; n += 1) claimed.push(await claimMail(org.ctx));
   expect([claimed[1], claimed[5]]).toEqual([one, undefined]);
   expect(claimed.filter((id) => id !== one && id !== undefined).sort()).toEqual([...many].sort());
   await inTransaction(other, (tx) => tx('outgoing_mails').delete());
@@ -223,15 +224,15 @@ describe('an attempt', () => {
       });
       const { rows } = await org.sql((tx) =>
         tx.raw(
-          `select extract(epoch from next_attempt_at - ?)::float8 as max, extract(epoch from next_attempt_at - clock_timestamp())::float8 as min
-           from outgoing_mails where id = ?`,
+          `select extract(epoch from due_at - ?)::float8 as max, extract(epoch from due_at - clock_timestamp())::float8 as min
+           from jobs where key = ?`,
           [dueAt, id],
         ),
       );
       if ((await row(id)).status === 'failed') break;
       waits.push(rows[0]);
       dueAt = new Date();
-      await change(id, { next_attempt_at: dueAt });
+      await org.sql((tx) => makeDue(tx, 'mails'));
       await sender.waitUntilIdle();
     }
     const wanted = [30, 120, 600, 3_600, 10_800, 21_600, 43_200];
@@ -278,10 +279,11 @@ describe('several senders', () => {
     const id = await enqueue();
     start(tenant(slow.url), { ...quick, leaseMs: 9_000, retryDelaysMs: [60_000] });
     await slow.stalled;
-    const { lease_until: firstEnd } = await row(id);
+    const leaseEnd = async () => (await org.sql((tx) => findJob(tx, 'mails', id)))?.due_at ?? 0;
+    const firstEnd = await leaseEnd();
     start();
     // A live sender renews its lease, so that the others never find it expired.
-    await until(async () => (Number((await row(id)).lease_until) > Number(firstEnd) ? true : undefined));
+    await until(async () => ((await leaseEnd()) > firstEnd ? true : undefined));
     slow.hangUp();
     const waiting = await statusIs(id, 'queued');
     expect([waiting.attempts, server.delivered]).toEqual([1, []]);
@@ -289,8 +291,8 @@ describe('several senders', () => {
 
   it('take over from one that lost its lease before the message was sent; it can no longer record the start', async () => {
     const id = await enqueue();
-    const dead = await claimMail(tenant(), createId(), 1);
-    expect(dead?.id).toBe(id);
+    const dead = await startMail(tenant(), 1);
+    expect(dead?.key).toBe(id);
     start();
     await statusIs(id, 'sent');
     if (dead === undefined) throw new Error('nothing was claimed');
@@ -306,10 +308,9 @@ describe('several senders', () => {
     const ready = await startMailServer({
       onRcptTo: (_address, _session, done) => {
         recipients += 1;
-        change(id, { lease_id: createId(), lease_until: new Date(Date.now() + 60_000) }).then(
-          () => done(),
-          done,
-        );
+        org
+          .sql((tx) => takeJob(tx, { kind: 'mails', organizationId: org.id, key: id }, 60_000))
+          .then(() => done(), done);
       },
     });
     onTestFinished(() => ready.close());
@@ -327,7 +328,7 @@ describe('several senders', () => {
 
   it('mark a mail unknown whose sender died while sending the message, unless the server’s reply arrives after all', async () => {
     const id = await enqueue();
-    const lostClaim = await claimMail(tenant(), createId(), 400);
+    const lostClaim = await startMail(tenant(), 400);
     if (lostClaim === undefined) throw new Error('nothing was claimed');
     expect(await markDataStarted(tenant(), lostClaim)).toBe(true);
     start();
@@ -366,7 +367,7 @@ describe('a sender that is killed', () => {
     await slow.stalled;
     child.kill('SIGKILL');
     await once(child, 'exit');
-    await change(id, { lease_until: new Date(0) });
+    await org.sql((tx) => endLeases(tx, 'mails'));
     return { slow, id };
   }
 

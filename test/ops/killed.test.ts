@@ -1,12 +1,14 @@
 // A server process is killed in the middle of a run, a publication, a mail, an export and two requests with
 // an Idempotency-Key. Another process, started afterwards, completes each of them correctly, and nothing
 // happens twice.
+
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openKnex } from '../../src/db/connect.ts';
+import type { JobKind } from '../../src/db/jobs.ts';
 import { type ScriptedServer, startScriptedServer } from '../setup/smtp.ts';
 import { until } from '../setup/until.ts';
 import { endpointsFor } from './endpoints.ts';
@@ -155,9 +157,11 @@ describe('kill -9 in the middle of everything', () => {
 
     // Expire its lease now instead of in a minute. A lease short enough for this test would be lost by a
     // process that is briefly suspended.
-    await admin('sync_runs')
-      .where({ id: runId })
-      .update({ lease_until: admin.raw('now()') });
+    const endLeases = (kind: JobKind) =>
+      admin('jobs')
+        .where({ kind })
+        .update({ due_at: admin.raw('now()') });
+    await endLeases('sync_runs');
     expect(await waitForEnd(company, url, runId)).toMatchObject({
       status: 'succeeded',
       attempt: 2,
@@ -168,7 +172,7 @@ describe('kill -9 in the middle of everything', () => {
 
     // Its last byte was sent: only the recipient knows whether it arrived, so it isn't sent again
     // automatically.
-    await admin('outgoing_mails').update({ lease_until: admin.raw('now()') });
+    await endLeases('mails');
     await until(async () => (await admin('outgoing_mails').first('status')).status === 'unknown');
     expect(mails.messages).toHaveLength(1);
   });

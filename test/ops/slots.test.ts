@@ -68,9 +68,9 @@ function start(skewSeconds: number) {
     /** Expires the leases that it holds. None expires earlier, however slow the machine is. */
     expire: () =>
       database
-        .admin('sync_runs')
-        .whereLike('lease_owner', `${hostname()}/${child.pid}/%`)
-        .update({ lease_until: new Date(0) }),
+        .admin('jobs')
+        .whereLike('worker', `${hostname()}/${child.pid}/%`)
+        .update({ due_at: new Date(0) }),
   };
 }
 

@@ -1,10 +1,12 @@
 // A process is killed (kill -9) at each point of a write-back where the ERP and the database disagree:
 // another process finds the actual state, and each payment and refund is in the ERP once.
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startWriteBack } from '../../src/platform/pay/write-back/worker.ts';
 import { type Books, openBooks } from '../platform/pay/write-back/erp-books.ts';
+import { endLeases } from '../setup/jobs.ts';
 import { asSuperuser } from '../setup/superuser.ts';
 import { until } from '../setup/until.ts';
 
@@ -60,9 +62,7 @@ function spawnWriter(): { kill(): Promise<void> } {
 async function takeOver(): Promise<void> {
   books.wire.before = () => undefined;
   books.wire.after = () => undefined;
-  await books.as((tx) =>
-    tx('pay_erp_documents').update({ lease_until: tx.raw("clock_timestamp() - interval '1 second'") }),
-  );
+  await books.as((tx) => endLeases(tx, 'pay_erp_documents'));
   const next = startWriteBack(books.database.ctx);
   await next.waitUntilIdle();
   await next.stop();
@@ -75,7 +75,7 @@ async function killBeforeCommit(lastRead: Point): Promise<void> {
   await there;
   await asSuperuser(books.database.address.database, async (client) => {
     await client.query(
-      "BEGIN; SELECT FROM pay_erp_documents WHERE status = 'PENDING' OR lease_id IS NOT NULL FOR UPDATE",
+      "BEGIN; SELECT FROM pay_erp_documents WHERE status = 'PENDING' OR kind = 'payment' FOR UPDATE",
     );
     goOn();
     // On another connection, because within a transaction this view doesn't change.

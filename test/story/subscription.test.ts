@@ -3,7 +3,7 @@
 // account, real sync, real SMTP server; the clock is the test's.
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { QueueWorker } from '../../src/db/queue-worker.ts';
+import type { JobWorker } from '../../src/db/job-worker.ts';
 import { startMailSender } from '../../src/mail/index.ts';
 import { type SubscriptionRunner, startSubscriptions } from '../../src/platform/subscriptions/runner.ts';
 import { type Scheduler, startScheduler } from '../../src/sync/index.ts';
@@ -24,7 +24,7 @@ const site = useOrganization({
 });
 let scheduler: Scheduler;
 let runner: SubscriptionRunner;
-let sender: QueueWorker;
+let sender: JobWorker;
 
 beforeAll(() => {
   // The ERP uses the machine's time, and checks when an assertion was signed.

@@ -42,9 +42,17 @@ describe('an ERP that is slow or unreachable', () => {
     const id = await fixture.queue();
     await fixture.drive(id, 'waiting');
     const [row] = await inTransaction(fixture.tenant, (tx) =>
-      tx('sync_runs').where({ id }).select('lease_until', 'lease_owner', 'wake_at'),
+      tx('sync_runs')
+        .where({ id })
+        .select(
+          'lease_owner',
+          'wake_at',
+          tx.raw(
+            "(select lease_id from jobs where key = sync_config_id::text and kind = 'sync_runs') as lease_id",
+          ),
+        ),
     );
-    expect([row.lease_until, row.lease_owner]).toEqual([null, null]);
+    expect([row.lease_id, row.lease_owner]).toEqual([null, null]);
     expect(row.wake_at.getTime()).toBeGreaterThan(Date.now() + 3_000_000);
   });
 

@@ -34,6 +34,7 @@ import { workOnRun } from '../../src/sync/run/worker.ts';
 import { readRecordState } from '../../src/warehouse/record-state.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import type { TestDatabase } from '../setup/database.ts';
+import { endLeases } from '../setup/jobs.ts';
 import { makeOrganization } from '../setup/organization.ts';
 
 export const field = (
@@ -673,7 +674,9 @@ export async function syncFixture(
     changeRun: async (id, change) => {
       await inTransaction(tenant, (tx) => tx('sync_runs').where({ id }).update(change));
     },
-    expire: (id) => fixture.changeRun(id, { lease_until: new Date(0) }),
+    expire: async () => {
+      await inTransaction(tenant, (tx) => endLeases(tx, 'sync_runs'));
+    },
     staged: async () => {
       const [row] = await fixture.query<{ n: string }>(
         `select (select count(*) from ${schema}."staging_${options.recordType ?? 'thing'}")

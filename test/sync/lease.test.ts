@@ -85,7 +85,11 @@ const ask = (fixture: SyncFixture, sql: string, value: string): Promise<string> 
   );
 /** When the run's lease expires, by the database's clock. */
 const readLease = (fixture: SyncFixture, id: string) =>
-  ask(fixture, 'select lease_until::text as answer from sync_runs where id = ?', id);
+  ask(
+    fixture,
+    "select j.due_at::text as answer from jobs j join sync_runs r on j.kind = 'sync_runs' and j.key = r.sync_config_id::text where r.id = ?",
+    id,
+  );
 const isOver = async (fixture: SyncFixture, end: string): Promise<boolean> =>
   (await ask(fixture, 'select (clock_timestamp() > ?::timestamptz)::text as answer', end)) === 'true';
 const rules = { deletions: 'reconcile' as const, maxDeleteShare: 0.02, settleMs: 0 };
@@ -255,7 +259,8 @@ describe('a process that is too busy to renew its leases in time', () => {
     const fixture = await site.withRecords(5);
     const id = await fixture.queue();
     expect((await claimRun(site.ctx, 'busy', 60_000))?.runId).toBe(id);
-    await fixture.changeRun(id, { lease_until: site.admin.raw("clock_timestamp() - interval '1 second'") });
+    const due_at = site.admin.raw("clock_timestamp() - interval '1 second'");
+    await site.admin('jobs').where({ kind: 'sync_runs' }).update({ due_at });
     expect(await claimRun(site.ctx, 'busy', 60_000)).toBeUndefined();
     expect((await claimRun(site.ctx, 'other', 60_000))?.runId).toBe(id);
     await fixture.expire(id);

@@ -10,8 +10,7 @@ import { instant, instantOrNull } from '../../http/fields.ts';
 import { findPage, type NamedPageQuery, type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { assertQuota } from '../quotas.ts';
-import { startAgentChecks } from './agent-checks.ts';
-import { isBeingChecked, nextState } from './agent-state.ts';
+import { nextState } from './agent-state.ts';
 import type { Agent, AgentPatch, NewAgent } from './agents.schemas.ts';
 import * as store from './agents.store.ts';
 
@@ -101,7 +100,7 @@ export const getAgent = (ctx: RequestCtx, id: string): Promise<Agent> =>
  */
 export async function createAgent(ctx: RequestCtx, input: NewAgent): Promise<Agent> {
   const { apiVersion, model = modelNames(ctx.settings)[0] ?? offlineModelName, ...texts } = input;
-  const created = await inAgentTransaction(ctx, async (tx) => {
+  return inAgentTransaction(ctx, async (tx) => {
     await assertModelAndVersionExist(tx, ctx, { model, apiVersion });
     const id = createId();
     await assertQuota(tx, ctx, 'agents');
@@ -113,8 +112,6 @@ export async function createAgent(ctx: RequestCtx, input: NewAgent): Promise<Age
     });
     return agentView(await getAgentRow(tx, ctx, id));
   });
-  startAgentChecks(ctx);
-  return created;
 }
 
 /**
@@ -123,7 +120,7 @@ export async function createAgent(ctx: RequestCtx, input: NewAgent): Promise<Age
  */
 export async function updateAgent(ctx: RequestCtx, id: string, change: AgentPatch): Promise<Agent> {
   const { name, description, instructions, model, apiVersion } = change;
-  const changed = await inAgentTransaction(ctx, async (tx) => {
+  return inAgentTransaction(ctx, async (tx) => {
     const row = await getAgentRow(tx, ctx, id);
     await assertModelAndVersionExist(tx, ctx, change);
     await store.updateAgent(tx, ctx.organizationId, id, {
@@ -145,8 +142,6 @@ export async function updateAgent(ctx: RequestCtx, id: string, change: AgentPatc
     });
     return agentView(await getAgentRow(tx, ctx, id));
   });
-  if (isBeingChecked(changed.status)) startAgentChecks(ctx);
-  return changed;
 }
 
 /** Throws 404 for an unknown agent. */
@@ -163,7 +158,7 @@ export async function transitionAgent(
   id: string,
   event: 'start' | 'restart' | 'stop',
 ): Promise<Agent> {
-  const moved = await inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx) => {
     const row = await getAgentRow(tx, ctx, id);
     const to = nextState(row.status, event);
     if (to === undefined) {
@@ -178,6 +173,4 @@ export async function transitionAgent(
     });
     return agentView(await getAgentRow(tx, ctx, id));
   });
-  if (isBeingChecked(moved.status)) startAgentChecks(ctx);
-  return moved;
 }

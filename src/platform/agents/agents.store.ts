@@ -1,8 +1,8 @@
 // Rows of agents. State changes go through `updateAgentState` only, which reports whether the state was still
 // the expected one.
 import type { Knex } from 'knex';
-import type { Ctx } from '../../core/ctx.ts';
 import { containsSql } from '../../core/folded-text.ts';
+import { rescheduleJob } from '../../db/jobs.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -60,8 +60,17 @@ export const findAgent = async (tx: Tx, organizationId: string, id: string): Pro
   (await selectAgents(tx, organizationId).where('a.id', id).first()) as AgentRow | undefined;
 
 type Columns = Pick<AgentRow, 'name' | 'description' | 'instructions' | 'model' | 'api_version'>;
-export const insertAgent = (tx: Tx, organizationId: string, row: Columns & Pick<AgentRow, 'id'>) =>
-  tx('agents').insert({ ...row, organization_id: organizationId });
+export async function insertAgent(
+  tx: Tx,
+  organizationId: string,
+  row: Columns & Pick<AgentRow, 'id'>,
+): Promise<void> {
+  await tx('agents').insert({ ...row, organization_id: organizationId });
+  await requestCheck(tx, organizationId, row.id);
+}
+/** A check in progress no longer counts. */
+const requestCheck = (tx: Tx, organizationId: string, id: string): Promise<void> =>
+  rescheduleJob(tx, { kind: 'agent_checks', organizationId, key: id }, 0);
 export const updateAgent = (
   tx: Tx,
   organizationId: string,
@@ -76,7 +85,7 @@ export const deleteAgent = (tx: Tx, organizationId: string, id: string): Promise
 
 /**
  * Compares the epoch: false when the agent's state has changed since `from` was read. `reason` is only for
- * `failed`.
+ * `failed`. A state that begins with a check requests it.
  */
 export async function updateAgentState(
   tx: Tx,
@@ -91,36 +100,11 @@ export async function updateAgentState(
       status: to,
       status_reason: reason,
       epoch: from.epoch + 1,
-      lease_until: null,
       ...(to === 'running' && { last_started_at: tx.raw('clock_timestamp()') }),
       ...(isBeingChecked(to) && { updated_at: tx.raw('clock_timestamp()') }),
     });
+  if (moved === 1 && isBeingChecked(to)) await requestCheck(tx, organizationId, from.id);
   return moved === 1;
-}
-
-/** Makes a check that this process could not finish due again immediately. */
-export const releaseCheck = (
-  tx: Tx,
-  organizationId: string,
-  { id, epoch }: Pick<AgentRow, 'id' | 'epoch'>,
-): Promise<number> =>
-  tx('agents').where({ organization_id: organizationId, id, epoch }).update({ lease_until: null });
-
-export type AgentCheckClaim = {
-  readonly organizationId: string;
-  readonly id: string;
-  readonly epoch: number;
-};
-
-export async function claimAgentChecks(
-  ctx: Pick<Ctx, 'db'>,
-  limit: number,
-  leaseMs: number,
-): Promise<AgentCheckClaim[]> {
-  const { rows } = await ctx.db.control.raw<{
-    rows: { organization_id: string; id: string; epoch: number }[];
-  }>('select * from claim_agent_checks(?, make_interval(secs => ?))', [limit, leaseMs / 1_000]);
-  return rows.map(({ organization_id: organizationId, ...claim }) => ({ organizationId, ...claim }));
 }
 
 /** Undefined when no version has this label. */

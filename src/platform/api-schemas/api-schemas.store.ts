@@ -1,8 +1,8 @@
 // Rows of api_schemas and publication_reports. Only this file writes these tables. A database trigger keeps
 // published rows immutable.
-import type { Ctx } from '../../core/ctx.ts';
 import { containsSql } from '../../core/folded-text.ts';
 import type { AccessLayer } from '../../core/record-access.ts';
+import { cancelJob } from '../../db/jobs.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -116,8 +116,10 @@ export const insertSchema = (tx: Tx, organizationId: string, row: NewRow) =>
   });
 
 type Draft = Partial<Pick<NewRow, 'name' | 'notes' | 'endpoints'>>;
-export const updateDraft = (tx: Tx, organizationId: string, id: string, change: Draft) =>
-  tx('api_schemas')
+/** A publication in progress ends. */
+export async function updateDraft(tx: Tx, organizationId: string, id: string, change: Draft): Promise<void> {
+  await cancelJob(tx, publicationJob(organizationId, id));
+  await tx('api_schemas')
     .where({ organization_id: organizationId, id })
     .update({
       ...change,
@@ -126,8 +128,12 @@ export const updateDraft = (tx: Tx, organizationId: string, id: string, change: 
       publication: null,
       updated_at: tx.fn.now(),
     });
-export const deleteDraft = (tx: Tx, organizationId: string, id: string) =>
-  tx('api_schemas').where({ organization_id: organizationId, id }).delete();
+}
+/** A publication in progress ends. */
+export async function deleteDraft(tx: Tx, organizationId: string, id: string): Promise<void> {
+  await cancelJob(tx, publicationJob(organizationId, id));
+  await tx('api_schemas').where({ organization_id: organizationId, id }).delete();
+}
 
 /** Updates nothing when the draft is no longer at that revision. */
 export const setPublication = (
@@ -152,30 +158,8 @@ export const updateRunningPublication = (
   publication: Publication,
 ) => setPublication(tx, organizationId, id, revision, publication).whereRaw(isRunning);
 
-/**
- * While the lease lasts, no other process claims the publication; null releases it. Updates nothing when it
- * has ended.
- */
-export const leasePublication = (tx: Tx, organizationId: string, id: string, leaseMs: number | null) =>
-  tx('api_schemas')
-    .where({ organization_id: organizationId, id, status: 'draft' })
-    .whereRaw(isRunning)
-    .update({
-      publication_lease_until:
-        leaseMs === null ? null : tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]),
-    });
-
-/** Claims running publications of all organizations whose lease has expired. */
-export async function claimPublications(
-  ctx: Pick<Ctx, 'db'>,
-  leaseMs: number,
-): Promise<{ organizationId: string; id: string }[]> {
-  const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; id: string }[] }>(
-    "select organization_id, id from claim_publications(? * interval '1 millisecond')",
-    [leaseMs],
-  );
-  return rows.map((row) => ({ organizationId: row.organization_id, id: row.id }));
-}
+export const publicationJob = (organizationId: string, id: string) =>
+  ({ kind: 'publications', organizationId, key: id }) as const;
 
 type Published = {
   bindings: Bindings;

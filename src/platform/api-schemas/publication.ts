@@ -4,9 +4,9 @@
 import type { Ctx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
-import { startLeaseRenewal } from '../../core/lease.ts';
-import { type Recurring, startRecurring } from '../../core/recurring.ts';
 import { isOnFormerServer } from '../../db/former-warehouse.ts';
+import { type JobWorker, startJobWorker, workUnderLease } from '../../db/job-worker.ts';
+import { cancelJob, enqueueJob, finishJob, type Job, releaseJob, takeJob } from '../../db/jobs.ts';
 import { isTransientError } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
@@ -45,7 +45,9 @@ import { enterVersions } from './shown-columns.ts';
 import { warnOfTaggedFields } from './tagged-fields.ts';
 
 const leaseMs = 15_000;
-const pollIntervalMs = 5_000;
+const pollMs = 5_000;
+/** Publications that this process resumes at once, besides those that it began. */
+const concurrency = 4;
 
 const endedAs = (
   status: 'failed' | 'cancelled',
@@ -71,43 +73,56 @@ export async function startPublication(ctx: RequestCtx, id: string, revision: nu
     assertRevision(row, revision);
     const problems = validateDocument(parseDocument(row), available);
     if (problems.length > 0) throw notReady(problems);
-    await begin(tx, ctx, id, revision);
+    const job = await begin(tx, ctx, id, revision);
     await store.deleteReport(tx, ctx.organizationId, id);
     await writeAudit(tx, ctx, {
       action: 'api-schema.publish',
       target: { type: 'api-schema', id },
       changes: { version: row.version, revision },
     });
-    return apiSchemaView(await getApiSchemaRow(tx, ctx, id));
+    return { job, view: apiSchemaView(await getApiSchemaRow(tx, ctx, id)) };
   });
-  void continueInBackground(ctx, id);
-  return started;
+  void continueInBackground(ctx, started.job);
+  return started.view;
 }
 
-async function begin(tx: Tx, ctx: RequestCtx, id: string, revision: number): Promise<void> {
-  await store.setPublication(tx, ctx.organizationId, id, revision, running('starting', 0, 1));
-  await store.leasePublication(tx, ctx.organizationId, id, leaseMs);
+/** This process works on it, unless it dies. */
+async function begin(tx: Tx, ctx: RequestCtx, id: string, revision: number): Promise<Job> {
+  const { organizationId } = ctx;
+  await store.setPublication(tx, organizationId, id, revision, running('starting', 0, 1));
+  const key = store.publicationJob(organizationId, id);
+  await enqueueJob(tx, key, { payload: { publishedBy: ctx.principal.user.id } });
+  return takeJob(tx, key, leaseMs);
 }
 
 /**
  * Works on a publication that has begun; on a former server, the worker does once the organization has been moved.
  * Resolves when this process has ended its work on it.
  */
-export async function continueInBackground(ctx: RequestCtx, id: string): Promise<void> {
-  if (!isOnFormerServer(ctx.db, ctx.organizationId)) await finishInBackground(ctx, id, ctx.principal.user.id);
+export async function continueInBackground(ctx: TenantCtx, job: Job): Promise<void> {
+  if (isOnFormerServer(ctx.db, ctx.organizationId)) return;
+  await ctx.work.track('publications', (signal) =>
+    workUnderLease(ctx, job, leaseMs, signal, (held, stopping) =>
+      finishUnderLease(ctx, held, stopping),
+    ).catch((error: unknown) =>
+      ctx.log.error(
+        { err: error, apiSchemaId: job.key },
+        'a publication could not be completed; it will be resumed',
+      ),
+    ),
+  );
 }
 
-/** Begins to publish a document of the portal; call `continueInBackground` after the commit. Returns its id. */
+/** Begins to publish a document of the portal; call `continueInBackground` after the commit. */
 export async function beginDocument(
   tx: Tx,
   ctx: RequestCtx,
   { label, endpoints }: { readonly label: string; readonly endpoints: SchemaDocument['endpoints'] },
-): Promise<string> {
+): Promise<Job> {
   const id = createId();
   const row = { id, version: label, name: '', notes: '', endpoints, created_by: ctx.principal.user.id };
   await store.insertSchema(tx, ctx.organizationId, row);
-  await begin(tx, ctx, id, 1);
-  return id;
+  return begin(tx, ctx, id, 1);
 }
 
 /**
@@ -128,6 +143,7 @@ export const cancelPublication = (ctx: RequestCtx, id: string) =>
       ]);
     const { organizationId } = ctx;
     await store.setPublication(tx, organizationId, id, row.revision, endedAs('cancelled', 'cancelled'));
+    await cancelJob(tx, store.publicationJob(organizationId, id));
     await writeAudit(tx, ctx, {
       action: 'api-schema.cancel-publication',
       target: { type: 'api-schema', id },
@@ -295,44 +311,16 @@ async function finishPublication(
   }
 }
 
-async function finishUnderLease(
-  ctx: TenantCtx,
-  id: string,
-  publishedBy: string | null,
-  stopping: AbortSignal,
-): Promise<void> {
+async function finishUnderLease(ctx: TenantCtx, job: Job, stopping: AbortSignal): Promise<void> {
+  const { key: id, payload } = job;
+  const { publishedBy = null } = (payload ?? {}) as { readonly publishedBy?: string };
   const ended = new AbortController();
-  const setLease = async (durationMs: number | null) => {
-    const renewed = await inTransaction(ctx, (tx) =>
-      store.leasePublication(tx, ctx.organizationId, id, durationMs),
-    );
-    if (renewed === 0) ended.abort();
-  };
-  const release = startLeaseRenewal(
-    leaseMs,
-    () => setLease(leaseMs),
-    (error) => ctx.log.warn({ err: error }, 'renewing the lease of a publication failed'),
-  );
-  try {
-    const signal = AbortSignal.any([stopping, ended.signal]);
-    await finishPublication(ctx, id, publishedBy, { signal, abort: () => ended.abort() });
-  } finally {
-    release();
-  }
-  if (stopping.aborted) await setLease(null);
+  const signal = AbortSignal.any([stopping, ended.signal]);
+  await finishPublication(ctx, id, publishedBy, { signal, abort: () => ended.abort() });
+  await inTransaction(ctx, (tx) => (stopping.aborted ? releaseJob(tx, job) : finishJob(tx, job)));
   // It was cancelled: its indexes are needed no more. What isn't dropped now is dropped within an hour.
-  else if (isCancelled(await findRow(ctx, id))) void startIndexMaintenance(ctx);
+  if (isCancelled(await findRow(ctx, id))) void startIndexMaintenance(ctx);
 }
-
-const finishInBackground = (ctx: TenantCtx, id: string, publishedBy: string | null): Promise<void> =>
-  ctx.work.track('publications', (signal) =>
-    finishUnderLease(ctx, id, publishedBy, signal).catch((error: unknown) =>
-      ctx.log.error(
-        { err: error, apiSchemaId: id },
-        'a publication could not be completed; it will be resumed',
-      ),
-    ),
-  );
 
 /**
  * Rebuilds the indexes of a restored version in the background. If that is interrupted, the hourly
@@ -349,26 +337,12 @@ export const startIndexMaintenance = (ctx: TenantCtx): Promise<void> =>
     }),
   );
 
-/** Resumes publications that a stopped or crashed process left unfinished. */
-export async function resumePublications(ctx: Ctx): Promise<void> {
-  for (const { organizationId, id } of await store.claimPublications(ctx, leaseMs))
-    finishInBackground({ ...ctx, organizationId }, id, null);
-}
-
-/** Polls for unfinished publications now and every 5 seconds. */
-export function startPublicationWorker(ctx: Ctx): Recurring {
-  const polling = startRecurring(
-    pollIntervalMs,
-    () => resumePublications(ctx),
-    (error) => ctx.log.warn({ err: error }, 'polling for unfinished publications failed'),
-  );
-  void polling.tick();
-  return {
-    tick: polling.tick,
-    stop: async () => {
-      await polling.stop();
-      // Publications end at their next step and stay running in the database; another process resumes them.
-      await ctx.work.stop('publications');
-    },
-  };
-}
+/** Resumes publications that a stopped or crashed process left unfinished. They end at their next step when the worker stops. */
+export const startPublicationWorker = (ctx: Ctx): JobWorker =>
+  startJobWorker(ctx, {
+    kind: 'publications',
+    pollMs,
+    leaseMs,
+    concurrency,
+    work: (job, stopping) => finishUnderLease({ ...ctx, organizationId: job.organizationId }, job, stopping),
+  });

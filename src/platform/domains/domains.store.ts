@@ -1,4 +1,5 @@
 // Rows of domains. Only this file writes that table. Times come from the database clock.
+import { cancelJob, rescheduleJob } from '../../db/jobs.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
@@ -72,12 +73,19 @@ export const lockOrganizationDomains = (tx: Tx, organizationId: string) =>
 export const listVerifiedHostnames = async (tx: Tx, organizationId: string): Promise<string[]> =>
   tx('domains').where({ organization_id: organizationId, status: 'verified' }).pluck<string[]>('hostname');
 
-const fromNow = (tx: Tx, ms: number | null) =>
-  ms === null ? null : tx.raw('clock_timestamp() + make_interval(secs => ?)', [ms / 1000]);
+const checkOf = (organizationId: string, id: string) =>
+  ({ kind: 'domains', organizationId, key: id }) as const;
 
 type NewRow = { id: string; hostname: string; verification_value: string };
-export const insertDomain = (tx: Tx, organizationId: string, row: NewRow, nextCheckMs: number) =>
-  tx('domains').insert({ ...row, organization_id: organizationId, next_check_at: fromNow(tx, nextCheckMs) });
+export async function insertDomain(
+  tx: Tx,
+  organizationId: string,
+  row: NewRow,
+  nextCheckMs: number,
+): Promise<void> {
+  await tx('domains').insert({ ...row, organization_id: organizationId });
+  await rescheduleJob(tx, checkOf(organizationId, row.id), nextCheckMs);
+}
 
 /** The value of `missing_since` after a check. */
 function missingSince(tx: Tx, { status, record }: DomainVerdict) {
@@ -86,22 +94,29 @@ function missingSince(tx: Tx, { status, record }: DomainVerdict) {
 }
 
 /**
- * Saves the result of a check. `verified_at` keeps the time of the first verification; a domain that isn't
- * verified any more isn't primary either.
+ * Saves the result of a check and the time of the next one. `verified_at` keeps the time of the first
+ * verification; a domain that isn't verified any more isn't primary either.
  */
-export const saveCheck = (tx: Tx, organizationId: string, id: string, verdict: DomainVerdict) =>
-  tx('domains')
+export async function saveCheck(
+  tx: Tx,
+  organizationId: string,
+  id: string,
+  verdict: DomainVerdict,
+): Promise<void> {
+  await rescheduleJob(tx, checkOf(organizationId, id), verdict.nextCheckMs);
+  await tx('domains')
     .where({ organization_id: organizationId, id })
     .update({
       status: verdict.status,
       last_error: verdict.lastError,
       last_checked_at: tx.raw('clock_timestamp()'),
-      next_check_at: fromNow(tx, verdict.nextCheckMs),
+      next_check_at: null,
       missing_since: missingSince(tx, verdict),
       ...(verdict.status === 'verified'
         ? { verified_at: tx.raw('coalesce(verified_at, clock_timestamp())') }
         : { verified_at: null, is_primary: false }),
     });
+}
 
 /** Returns the hostname that was primary until now. */
 export async function unsetPrimary(tx: Tx, organizationId: string): Promise<string | null> {
@@ -115,5 +130,7 @@ export async function unsetPrimary(tx: Tx, organizationId: string): Promise<stri
 export const setPrimary = (tx: Tx, organizationId: string, id: string) =>
   tx('domains').where({ organization_id: organizationId, id }).update({ is_primary: true });
 
-export const deleteDomainRow = (tx: Tx, organizationId: string, id: string) =>
-  tx('domains').where({ organization_id: organizationId, id }).delete();
+export async function deleteDomainRow(tx: Tx, organizationId: string, id: string): Promise<void> {
+  await cancelJob(tx, checkOf(organizationId, id));
+  await tx('domains').where({ organization_id: organizationId, id }).delete();
+}

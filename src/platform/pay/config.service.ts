@@ -35,6 +35,7 @@ import {
   webhookUrl,
 } from './provider/accounts.ts';
 import { enqueueTask, findTaskError, retryFailedTasks } from './provider/tasks.store.ts';
+import { enqueueWaitingDocuments } from './write-back/erp-documents.store.ts';
 import { assertPaymentWriter } from './write-back/write-back.service.ts';
 
 const target = { type: 'pay-config', id: null };
@@ -233,6 +234,7 @@ export async function putPayConfig(ctx: RequestCtx, input: PayConfigInput): Prom
       invoices,
       write_back: writeBack,
     });
+    if (writeBack !== false) await enqueueWaitingDocuments(tx, ctx.organizationId);
     const changes = {
       provider,
       currency,

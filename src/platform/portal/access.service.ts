@@ -103,7 +103,7 @@ async function save(
     const revision = current + 1;
     const { settings, document, endpoints } = await decide(tx, rows, revision);
     await store.insertAccess(tx, organizationId, { revision, settings, document });
-    const id =
+    const job =
       endpoints && document !== null
         ? await beginDocument(tx, ctx, { label: document, endpoints })
         : undefined;
@@ -116,7 +116,7 @@ async function save(
       records: settings.records.map(({ recordType }) => recordType),
     };
     await writeAudit(tx, ctx, { action, target: { type: 'portal-access', id: null }, changes });
-    return id;
+    return job;
   });
   if (started !== undefined) startFigures(ctx, continueInBackground(ctx, started));
   return getAccess(ctx);

@@ -4,6 +4,7 @@
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { AppError, errorMessage } from '../../core/errors.ts';
 import { createSecretToken, hashSecretToken } from '../../core/secret-token.ts';
+import type { Job } from '../../db/jobs.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { systemAuthor, writeAudit } from '../../identity/audit.store.ts';
 import { enqueueMail, storeAttachment } from '../../mail/index.ts';
@@ -108,13 +109,13 @@ async function prepareWork(tx: Tx, ctx: TenantCtx, slot: store.SlotRow): Promise
   return { slot, subscription, view, context };
 }
 
-const startWork = (ctx: TenantCtx, claim: store.SlotClaim): Promise<SlotWork | undefined> =>
+const startWork = (ctx: TenantCtx, job: Job): Promise<SlotWork | undefined> =>
   inTransaction(ctx, async (tx) => {
-    const slot = await store.lockSlot(tx, claim);
+    const slot = await store.lockSlot(tx, job);
     if (slot === undefined) return undefined;
     const work = await prepareWork(tx, ctx, slot);
     if (typeof work !== 'string') return work;
-    await store.failSlot(tx, claim, work);
+    await store.failSlot(tx, job, work);
     return undefined;
   });
 
@@ -159,10 +160,10 @@ async function queueMail(
 }
 
 /** Queues the mails and finishes the slot. Writes nothing when the lease was lost. */
-const queueMails = (ctx: TenantCtx, claim: store.SlotClaim, content: SlotContent): Promise<void> =>
+const queueMails = (ctx: TenantCtx, job: Job, content: SlotContent): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    if ((await store.lockSlot(tx, claim)) === undefined) return;
-    const deliveries = await store.lockWaitingDeliveries(tx, claim);
+    if ((await store.lockSlot(tx, job)) === undefined) return;
+    const deliveries = await store.lockWaitingDeliveries(tx, job);
     const wanted = deliveries.filter(
       (delivery) => delivery.unsubscribed_at === null && delivery.removed_at === null,
     );
@@ -174,12 +175,12 @@ const queueMails = (ctx: TenantCtx, claim: store.SlotClaim, content: SlotContent
       if (wanted.includes(delivery)) await queueMail(tx, ctx, delivery, { content, attachmentId });
       else await store.updateDelivery(tx, ctx.organizationId, delivery.id, { status: 'skipped' });
     }
-    await store.finishSlot(tx, claim);
+    await store.finishSlot(tx, job);
   });
 
 async function recordFailure(
   ctx: TenantCtx,
-  claim: store.SlotClaim,
+  job: Job,
   { slot, subscription }: SlotWork,
   error: unknown,
 ): Promise<void> {
@@ -193,29 +194,29 @@ async function recordFailure(
   const waitMs =
     error instanceof UndeliverableError ? null : retryDelayMs(slot, subscription, ctx.clock.now());
   await inTransaction(ctx, async (tx) => {
-    if (waitMs === null) await store.failSlot(tx, claim, message);
-    else await store.retrySlot(tx, claim, message, waitMs);
+    if (waitMs === null) await store.failSlot(tx, job, message);
+    else await store.retrySlot(tx, job, message, waitMs);
   });
 }
 
 /** Works on a claimed slot until it is done, has failed, or waits for a retry. */
 export async function deliverSlot(
   ctx: Ctx,
-  claim: store.SlotClaim,
+  job: Job,
   read: ReadSlotContent,
   stop: AbortSignal,
 ): Promise<void> {
-  const tenant: TenantCtx = { ...ctx, organizationId: claim.organizationId };
-  const work = await startWork(tenant, claim);
+  const tenant: TenantCtx = { ...ctx, organizationId: job.organizationId };
+  const work = await startWork(tenant, job);
   if (work === undefined) return;
   try {
-    const waiting = await inTransaction(tenant, (tx) => store.lockWaitingDeliveries(tx, claim));
+    const waiting = await inTransaction(tenant, (tx) => store.lockWaitingDeliveries(tx, job));
     // Without recipients there is no need to read the records.
-    if (waiting.length === 0) return void (await inTransaction(tenant, (tx) => store.finishSlot(tx, claim)));
+    if (waiting.length === 0) return void (await inTransaction(tenant, (tx) => store.finishSlot(tx, job)));
     const content = await read(tenant, work, stop);
-    await queueMails(tenant, claim, content);
+    await queueMails(tenant, job, content);
   } catch (error) {
-    if (stop.aborted) await inTransaction(tenant, (tx) => store.releaseSlot(tx, claim));
-    else await recordFailure(tenant, claim, work, error);
+    if (stop.aborted) await inTransaction(tenant, (tx) => store.releaseSlot(tx, job));
+    else await recordFailure(tenant, job, work, error);
   }
 }

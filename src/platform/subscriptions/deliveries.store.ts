@@ -1,9 +1,10 @@
-// Rows of slots and deliveries; their only writer. A slot is created with its deliveries, worked on under a
-// lease, and finished in one transaction with its mails. A worker that lost the lease writes nothing.
+// Rows of slots and deliveries; their only writer. A slot is created with its deliveries and its job, worked on
+// under a lease, and finished in one transaction with its mails. A worker that lost the lease writes nothing.
 import type { Ctx } from '../../core/ctx.ts';
 import { createId } from '../../core/id.ts';
+import { enqueueJob, finishJob, type Job, lockJob, releaseJob, retryJob } from '../../db/jobs.ts';
 import { readPage } from '../../db/page.ts';
-import { inTransaction, type Tx } from '../../db/transaction.ts';
+import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import type { deliveryStatuses } from './subscriptions.schemas.ts';
 
@@ -39,6 +40,7 @@ export async function insertSlot(
      on conflict (subscription_id, slot) where trigger = 'schedule' do nothing`,
     [id, organizationId, subscriptionId, trigger, slot],
   );
+  if (rowCount === 1) await enqueueJob(tx, { kind: 'subscription_slots', organizationId, key: id });
   return rowCount === 1;
 }
 
@@ -77,69 +79,49 @@ export const countManualSlots = async (
   return rows[0]?.count ?? 0;
 };
 
-export type SlotClaim = { readonly id: string; readonly organizationId: string; readonly leaseId: string };
-
-export async function claimSlot(
-  ctx: Pick<Ctx, 'db'>,
-  leaseId: string,
-  leaseMs: number,
-): Promise<SlotClaim | undefined> {
-  const { rows } = await ctx.db.control.raw<{ rows: { id: string; organization_id: string }[] }>(
-    "select organization_id, id from claim_subscription_slot(?, ? * interval '1 millisecond')",
-    [leaseId, leaseMs],
-  );
-  const row = rows[0];
-  return row === undefined ? undefined : { id: row.id, organizationId: row.organization_id, leaseId };
-}
-
-const leased = (tx: Tx, { id, organizationId, leaseId }: SlotClaim) =>
-  tx('subscription_slots').where({
-    organization_id: organizationId,
-    id,
-    lease_id: leaseId,
-    status: 'waiting',
-  });
+const waiting = (tx: Tx, { organizationId, key: id }: Job) =>
+  tx('subscription_slots').where({ organization_id: organizationId, id, status: 'waiting' });
 
 export type SlotRow = { id: string; subscription_id: string; trigger: Trigger; slot: Date; attempts: number };
 
-/** The slot, locked; undefined when the lease was lost. */
-export const lockSlot = (tx: Tx, claim: SlotClaim): Promise<SlotRow | undefined> =>
-  leased(tx, claim)
+/** The slot, locked; undefined when the lease was lost, or nothing is to be sent any more. */
+export async function lockSlot(tx: Tx, job: Job): Promise<SlotRow | undefined> {
+  if (!(await lockJob(tx, job))) return undefined;
+  const slot = await waiting(tx, job)
     .forUpdate()
-    .first<SlotRow | undefined>('id', 'subscription_id', 'trigger', 'slot', 'attempts');
+    .first<Omit<SlotRow, 'attempts'> | undefined>('id', 'subscription_id', 'trigger', 'slot');
+  return slot === undefined ? void (await finishJob(tx, job)) : { ...slot, attempts: job.attempts };
+}
 
-export const renewSlotLease = (ctx: Pick<Ctx, 'db'>, claim: SlotClaim, leaseMs: number) =>
-  inTransaction({ db: ctx.db, organizationId: claim.organizationId }, (tx) =>
-    leased(tx, claim).update({
-      lease_until: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]),
-    }),
-  );
-
-const released = { lease_id: null, lease_until: null };
+/** Changes the slot, and ends the job by `end`. No effect when the lease was lost. */
+async function updateSlot(
+  tx: Tx,
+  job: Job,
+  columns: object,
+  end: (tx: Tx, job: Job) => Promise<unknown> = finishJob,
+): Promise<boolean> {
+  if (!(await lockJob(tx, job))) return false;
+  await waiting(tx, job).update(columns);
+  await end(tx, job);
+  return true;
+}
 
 /** Releases the lease and takes the attempt back. */
-export const releaseSlot = (tx: Tx, claim: SlotClaim) =>
-  leased(tx, claim).update({ ...released, attempts: tx.raw('greatest(attempts - 1, 0)') });
+export const releaseSlot = releaseJob;
 
-export const retrySlot = (tx: Tx, claim: SlotClaim, error: string, waitMs: number) =>
-  leased(tx, claim).update({
-    ...released,
-    error,
-    next_attempt_at: tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [waitMs]),
-  });
+export const retrySlot = (tx: Tx, job: Job, error: string, waitMs: number) =>
+  updateSlot(tx, job, { error }, () => retryJob(tx, job, waitMs, error));
 
-export const finishSlot = (tx: Tx, claim: SlotClaim) =>
-  leased(tx, claim).update({ ...released, status: 'done', error: null });
+export const finishSlot = (tx: Tx, job: Job) => updateSlot(tx, job, { status: 'done', error: null });
 
 /**
  * Fails the slot and its queued deliveries: nothing more of it will be sent. No effect when the lease was
  * lost.
  */
-export async function failSlot(tx: Tx, claim: SlotClaim, error: string): Promise<void> {
-  const own = { organization_id: claim.organizationId, slot_id: claim.id };
-  if ((await leased(tx, claim).update({ ...released, status: 'failed', error })) === 0) return;
+export async function failSlot(tx: Tx, job: Job, error: string): Promise<void> {
+  if (!(await updateSlot(tx, job, { status: 'failed', error }))) return;
   await tx('subscription_deliveries')
-    .where({ ...own, status: 'queued' })
+    .where({ organization_id: job.organizationId, slot_id: job.key, status: 'queued' })
     .update({ status: 'failed', error });
 }
 
@@ -156,13 +138,10 @@ export type WaitingDelivery = {
  * Deliveries of a slot without a mail yet. The recipients are locked, so that none of them unsubscribes in
  * between.
  */
-export const lockWaitingDeliveries = (
-  tx: Tx,
-  { organizationId, id }: SlotClaim,
-): Promise<WaitingDelivery[]> =>
+export const lockWaitingDeliveries = (tx: Tx, { organizationId, key }: Job): Promise<WaitingDelivery[]> =>
   tx('subscription_deliveries as d')
     .join('subscription_recipients as r', 'r.id', 'd.recipient_id')
-    .where({ 'd.organization_id': organizationId, 'd.slot_id': id, 'd.status': 'queued' })
+    .where({ 'd.organization_id': organizationId, 'd.slot_id': key, 'd.status': 'queued' })
     .whereNull('d.mail_id')
     .orderBy('d.id')
     .forUpdate('d', 'r')
@@ -307,7 +286,7 @@ export async function failWaitingSlots(tx: Tx, organizationId: string, before: D
   const failed = await tx('subscription_slots')
     .where({ organization_id: organizationId, status: 'waiting' })
     .where('created_at', '<=', before)
-    .update({ ...released, status: 'failed', error })
+    .update({ status: 'failed', error })
     .returning<{ id: string }[]>('id');
   await tx('subscription_deliveries')
     .where({ organization_id: organizationId, status: 'queued' })

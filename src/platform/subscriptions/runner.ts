@@ -2,22 +2,15 @@
 // it polls for waiting slots. Any number of processes may do so on one database: a slot is created once and
 // worked on under a lease.
 import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
-import { createId } from '../../core/id.ts';
 import { startEveryMinute } from '../../core/recurring.ts';
-import { startQueueWorker } from '../../db/queue-worker.ts';
+import { startJobWorker } from '../../db/job-worker.ts';
 import { type Failover, findLastFailover } from '../../db/server-timeline.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { getRecordReader } from '../../public/index.ts';
 import { findDueSlot } from '../../sync/index.ts';
 import { deliverSlot, type ReadSlotContent } from './deliver-slot.ts';
 import { createSlot } from './deliveries.service.ts';
-import {
-  claimSlot,
-  listScheduledSubscriptions,
-  renewSlotLease,
-  type ScheduledRow,
-  type SlotClaim,
-} from './deliveries.store.ts';
+import { listScheduledSubscriptions, type ScheduledRow } from './deliveries.store.ts';
 import { readContent } from './read-view.ts';
 import { lockSubscription } from './subscriptions.store.ts';
 
@@ -96,13 +89,12 @@ export function startSubscriptions(ctx: ReadingCtx, options: RunnerOptions = {})
   const records = getRecordReader(ctx);
   const read: ReadSlotContent =
     options.read ?? ((tenant, slot, stop) => readContent(records, tenant, slot, stop));
-  const slots = startQueueWorker<SlotClaim>(ctx, {
-    name: 'subscription_slots',
+  const slots = startJobWorker(ctx, {
+    kind: 'subscription_slots',
     pollMs,
+    leaseMs,
     concurrency,
-    claim: () => claimSlot(ctx, createId(), leaseMs),
-    work: (claim, stopping) => deliverSlot(ctx, claim, read, stopping),
-    lease: { ms: leaseMs, renew: (claim) => renewSlotLease(ctx, claim, leaseMs) },
+    work: (job, stopping) => deliverSlot(ctx, job, read, stopping),
   });
   const tick = async (): Promise<number> => {
     const created = await createDueSlots(ctx);

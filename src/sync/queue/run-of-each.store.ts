@@ -1,7 +1,8 @@
 // Queues runs of all syncs of an organization at once.
 import { createId } from '../../core/id.ts';
+import { enqueueJob } from '../../db/jobs.ts';
 import type { Tx } from '../../db/transaction.ts';
-import type { RunRow } from './runs.store.ts';
+import { jobOfConfig, type RunRow } from './runs.store.ts';
 
 type StartedRuns = {
   /** How many runs were queued. */
@@ -39,9 +40,11 @@ export async function insertRunOfEach(
     mode: mode ?? own,
     trigger: 'manual',
   }));
-  const queued =
-    rows.length === 0 ? [] : await tx('sync_runs').insert(rows).onConflict().ignore().returning('id');
-  if (queued.length > 0) await tx.raw("select pg_notify('sync_runs', '')");
+  const queued: { sync_config_id: string }[] =
+    rows.length === 0
+      ? []
+      : await tx('sync_runs').insert(rows).onConflict().ignore().returning('sync_config_id');
+  for (const { sync_config_id: id } of queued) await enqueueJob(tx, jobOfConfig(organizationId, id));
   return {
     started: queued.length,
     open: active.length - queued.length,

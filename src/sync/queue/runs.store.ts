@@ -3,6 +3,16 @@
 import type { RecordFilter } from '../../connectors/discovery.ts';
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { createId } from '../../core/id.ts';
+import {
+  claimJob,
+  enqueueJob,
+  finishJob,
+  type Job,
+  type JobKey,
+  lockJob,
+  renewJob,
+  retryJob,
+} from '../../db/jobs.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import type { PublishOutcome } from '../../warehouse/run-state-row.ts';
 import type { RunProgress } from './progress.ts';
@@ -65,7 +75,22 @@ export type SyncConfigRow = {
   updated_at: Date;
 };
 
-export type Lease = { readonly organizationId: string; readonly runId: string; readonly epoch: number };
+const open: readonly RunStatus[] = ['queued', 'running', 'waiting', 'publishing'];
+
+export type Lease = {
+  readonly organizationId: string;
+  readonly runId: string;
+  readonly epoch: number;
+  /** That of the configuration; none for a run that no worker has claimed. */
+  readonly job?: Job;
+};
+
+/** A configuration has one job while it has open runs, so that one worker works on it at a time. */
+export const jobOfConfig = (organizationId: string, configId: string): JobKey => ({
+  kind: 'sync_runs',
+  organizationId,
+  key: configId,
+});
 
 export const runColumns = [
   'id',
@@ -119,7 +144,7 @@ export async function insertRun(tx: Tx, organizationId: string, run: NewRun): Pr
     .onConflict()
     .ignore()
     .returning<RunRow[]>([...runColumns]);
-  if (row !== undefined) await tx.raw("select pg_notify('sync_runs', '')");
+  if (row !== undefined) await enqueueJob(tx, jobOfConfig(organizationId, run.sync_config_id));
   return row;
 }
 
@@ -147,7 +172,7 @@ export const findOpenRun = async (
 ): Promise<RunRow | undefined> =>
   tx('sync_runs')
     .where({ organization_id: organizationId, sync_config_id: configId })
-    .whereIn('status', ['queued', 'running', 'waiting', 'publishing'])
+    .whereIn('status', open)
     .orderBy('queued_at', 'desc')
     .first<RunRow | undefined>(...runColumns);
 
@@ -192,15 +217,24 @@ export async function moveRun(
         ...(delayMs !== undefined && {
           wake_at: tx.raw('clock_timestamp() + make_interval(secs => ?)', [delayMs / 1000]),
         }),
-        ...(to !== 'publishing' && { lease_until: null, lease_owner: null }),
+        ...(to !== 'publishing' && { lease_owner: null }),
         ...(isFinal(to) && { finished_at: tx.raw('clock_timestamp()') }),
       });
     if (moved !== 1) return false;
     if (event !== undefined) await insertRunEvent(tx, lease.organizationId, lease.runId, event);
     await also(tx);
-    await tx.raw("select pg_notify('sync_runs', '')");
+    if (to !== 'publishing') await endJob(tx, lease, delayMs);
     return true;
   });
+}
+
+/** Makes the job due after the delay of a waiting run, or at once for the run that is queued behind an ended one. */
+async function endJob(tx: Tx, { job }: Lease, delayMs: number | undefined): Promise<void> {
+  if (job === undefined) return;
+  const queued = tx('sync_runs').where({ sync_config_id: job.key, status: 'queued' });
+  if (delayMs !== undefined || (await queued.first('id')) !== undefined)
+    await retryJob(tx, job, delayMs ?? 0);
+  else await finishJob(tx, job);
 }
 
 export type LeaseStatus = { readonly held: boolean; readonly cancelRequested: boolean };
@@ -212,16 +246,20 @@ const toLeaseStatus = (rows: readonly LeaseStatusRow[]): LeaseStatus => ({
 });
 
 /** Extends the lease; `held` is false when it was lost. */
-export const renewRunLease = (ctx: Pick<Ctx, 'db'>, lease: Lease, leaseMs: number): Promise<LeaseStatus> =>
-  inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) =>
-    toLeaseStatus(
-      await tx('sync_runs')
-        .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
-        .whereIn('status', ['running', 'publishing'])
-        .update({ lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [leaseMs / 1000]) })
-        .returning<LeaseStatusRow[]>(['status', 'cancel_requested']),
-    ),
+export async function renewRunLease(
+  ctx: Pick<Ctx, 'db'>,
+  lease: Lease,
+  leaseMs: number,
+): Promise<LeaseStatus> {
+  const isRenewed = lease.job === undefined || (await renewJob(ctx, lease.job, leaseMs));
+  const rows = await inTransaction({ db: ctx.db, organizationId: lease.organizationId }, (tx) =>
+    tx('sync_runs')
+      .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
+      .whereIn('status', ['running', 'publishing'])
+      .select<LeaseStatusRow[]>('status', 'cancel_requested'),
   );
+  return toLeaseStatus(isRenewed ? rows : []);
+}
 
 /**
  * Notes with a run that another worker holds by now, and that hasn't progressed since, why this one lost it.
@@ -247,11 +285,10 @@ export const releaseRunLease = (
       .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
       .whereIn('status', ['running', 'publishing'])
       .update({
-        lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [(delayMs - 1) / 1000]),
         lease_owner: null,
         ...(attemptsWithoutProgress !== undefined && { attempts_without_progress: attemptsWithoutProgress }),
       });
-    if (delayMs === 0) await tx.raw("select pg_notify('sync_runs', '')");
+    if (lease.job !== undefined) await retryJob(tx, lease.job, delayMs);
   });
 
 /**
@@ -328,23 +365,36 @@ export const saveMode = (ctx: Pick<Ctx, 'db'>, lease: Lease, mode: RunRow['mode'
     return updated === 1;
   });
 
-/** Claims the next claimable run; undefined when there is none. */
+/** Claims the next run that can be worked on; undefined when there is none. */
 export async function claimRun(
   ctx: Pick<Ctx, 'db'>,
   worker: string,
   leaseMs: number,
 ): Promise<Lease | undefined> {
-  const { rows } = await ctx.db.control.raw<{
-    rows: { organization_id: string; run_id: string; lease_epoch: number }[];
-  }>('select organization_id, run_id, lease_epoch from claim_sync_run(?, make_interval(secs => ?))', [
-    worker,
-    leaseMs / 1000,
-  ]);
-  const row = rows[0];
-  return row === undefined
-    ? undefined
-    : { organizationId: row.organization_id, runId: row.run_id, epoch: row.lease_epoch };
+  for (;;) {
+    const job = await claimJob(ctx, 'sync_runs', leaseMs, worker);
+    const lease = job && (await startRun(ctx, job, worker));
+    if (job === undefined || lease !== undefined) return lease;
+  }
 }
+
+/** Undefined, with the job ended, when the configuration has no run that can be worked on now. */
+const startRun = (ctx: Pick<Ctx, 'db'>, job: Job, worker: string): Promise<Lease | undefined> =>
+  inTransaction({ db: ctx.db, organizationId: job.organizationId }, async (tx) => {
+    // In this order, as `moveRun` does.
+    await tx('sync_runs').where({ sync_config_id: job.key }).whereIn('status', open).forUpdate().select('id');
+    if (!(await lockJob(tx, job))) return undefined;
+    const { rows } = await tx.raw<{
+      rows: { run_id: string; lease_epoch: number | null; wait_ms: number }[];
+    }>(
+      'select run_id, lease_epoch, extract(epoch from wait)::float8 * 1000 as wait_ms from start_sync_run(?, ?)',
+      [job.key, worker],
+    );
+    const [row] = rows;
+    if (row === undefined) return void (await finishJob(tx, job));
+    if (row.lease_epoch === null) return void (await retryJob(tx, job, row.wait_ms));
+    return { organizationId: job.organizationId, runId: row.run_id, epoch: row.lease_epoch, job };
+  });
 
 /** Ended runs whose staged data was not deleted yet. */
 export async function listEndedRunsWithStaging(

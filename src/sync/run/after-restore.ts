@@ -8,7 +8,7 @@ import { tenantSchema, updateTenantSchema } from '../../warehouse/tenant-schema.
 import { insertRunEvent } from '../queue/run-events.store.ts';
 import type { RunStatus } from '../queue/run-state.ts';
 import { insertRun } from '../queue/runs.store.ts';
-import { revokeLeases } from './release.ts';
+import { releaseConfig, revokeLeases } from './release.ts';
 
 /**
  * Gives every table of the organization a new epoch, so that ETags and change tokens from before the restore
@@ -84,7 +84,7 @@ export async function restartSyncs(ctx: TenantCtx, before: Date): Promise<Restor
       const queuedRun = await insertRun(tx, ctx.organizationId, run);
       if (queuedRun !== undefined) queued += 1;
     }
-    await tx.raw("select pg_notify('sync_runs', '')");
+    for (const { sync_config_id: id } of open) await releaseConfig(tx, ctx.organizationId, id);
     return { released: publishing.length, cancelled: ended.length, queued };
   });
 }

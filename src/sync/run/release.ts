@@ -1,21 +1,22 @@
 // What an operator can do with a stuck run: release it to another worker, or end it. Both raise the epoch of
 // the run's lease, after which the worker that held it writes nothing more and stops.
 import type { TenantCtx } from '../../core/ctx.ts';
+import { rescheduleJob, takeJob } from '../../db/jobs.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { isNotSetUp } from '../../warehouse/record-state.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import type { RunError } from '../queue/retry.ts';
 import { insertRunEvent } from '../queue/run-events.store.ts';
 import { isFinal, type RunStatus } from '../queue/run-state.ts';
-import { findRun, type Lease, moveRun, type RunRow } from '../queue/runs.store.ts';
+import { findRun, jobOfConfig, type Lease, moveRun, type RunRow } from '../queue/runs.store.ts';
 import { finishFailed } from './worker.ts';
 
 /** `idle`: the run is queued, so no worker holds it. `ended`: it had already ended. */
 export type ReleaseResult = 'released' | 'idle' | 'ended';
 
 /**
- * An UPDATE that revokes the leases of runs and makes them claimable. Callers add the condition that selects
- * the runs.
+ * An UPDATE that revokes the leases of runs. Callers add the condition that selects the runs, and release the
+ * jobs of their configurations.
  */
 export const revokeLeases = (tx: Tx, organizationId: string) =>
   tx('sync_runs')
@@ -23,11 +24,13 @@ export const revokeLeases = (tx: Tx, organizationId: string) =>
     .update({
       lease_epoch: tx.raw('next_lease_epoch(lease_epoch)'),
       lease_owner: null,
-      lease_until: tx.raw(
-        "case when status in ('running', 'publishing') then clock_timestamp() - interval '1 millisecond' end",
-      ),
+      lease_until: null,
       wake_at: tx.raw("case when status = 'waiting' then clock_timestamp() end"),
     });
+
+/** Makes the configuration's open run claimable, whoever holds it. */
+export const releaseConfig = (tx: Tx, organizationId: string, configId: string): Promise<void> =>
+  rescheduleJob(tx, jobOfConfig(organizationId, configId), 0);
 
 /**
  * Makes the run claimable at once; the next worker resumes from its checkpoint. Undefined when the run does
@@ -45,7 +48,7 @@ export const releaseRun = (ctx: TenantCtx, runId: string): Promise<ReleaseResult
       level: 'warning',
       message: 'released by an operator',
     });
-    await tx.raw("select pg_notify('sync_runs', '')");
+    await releaseConfig(tx, ctx.organizationId, row.sync_config_id);
     return 'released';
   });
 
@@ -55,7 +58,7 @@ const endedByOperator: RunError = {
   fix: 'Run the sync again. Nothing of this run was published.',
 };
 /** Long enough to delete what the run staged. */
-const operatorLeaseSeconds = 300;
+const operatorLeaseMs = 300_000;
 
 /** Claims the run as a worker would, but from any non-final state except `queued`. */
 const takeLease = (ctx: TenantCtx, runId: string): Promise<Lease | undefined> =>
@@ -67,13 +70,14 @@ const takeLease = (ctx: TenantCtx, runId: string): Promise<Lease | undefined> =>
         status: tx.raw("case when status = 'waiting' then 'running' else status end"),
         lease_epoch: tx.raw('next_lease_epoch(lease_epoch)'),
         lease_owner: 'operator',
-        lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [operatorLeaseSeconds]),
+        lease_until: null,
         wake_at: null,
       })
-      .returning<{ lease_epoch: number }[]>('lease_epoch');
-    return row === undefined
-      ? undefined
-      : { organizationId: ctx.organizationId, runId, epoch: row.lease_epoch };
+      .returning<{ lease_epoch: number; sync_config_id: string }[]>(['lease_epoch', 'sync_config_id']);
+    if (row === undefined) return undefined;
+    const { organizationId } = ctx;
+    const job = await takeJob(tx, jobOfConfig(organizationId, row.sync_config_id), operatorLeaseMs);
+    return { organizationId, runId, epoch: row.lease_epoch, job };
   });
 
 /**

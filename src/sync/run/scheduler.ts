@@ -4,10 +4,10 @@ import { hostname } from 'node:os';
 import type { Ctx } from '../../core/ctx.ts';
 import { createId } from '../../core/id.ts';
 import { startEveryMinute } from '../../core/recurring.ts';
-import { startQueueWorker } from '../../db/queue-worker.ts';
+import { createLeaseLength } from '../../db/job-lease.ts';
+import { startWorker } from '../../db/job-worker.ts';
 import { type CreateConnector, createTenantConnector } from '../account/connection.ts';
 import { createDueSlotFinder } from '../queue/due-slots.ts';
-import { createLeaseLength } from '../queue/lease-renewal.ts';
 import { claimRun, type Lease } from '../queue/runs.store.ts';
 import { clearEndedRuns, workOnRun } from './worker.ts';
 
@@ -94,9 +94,8 @@ export function startScheduler(
 ): Scheduler {
   const worker = `${hostname()}/${process.pid}/${createId()}`;
   const length = createLeaseLength(ctx.settings.sync.leaseMs);
-  const runs = startQueueWorker<Lease>(ctx, {
-    name: 'sync_runs',
-    channel: 'sync_runs',
+  const runs = startWorker<Lease>(ctx, {
+    kind: 'sync_runs',
     pollMs: idlePollMs,
     concurrency: ctx.settings.sync.workers,
     claim: () => claimRun(ctx, worker, length.ms()),

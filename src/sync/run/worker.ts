@@ -1,15 +1,21 @@
 // Works on one claimed run, and turns every ending other than success into a state of the run that an
 // administrator can read.
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
+import {
+  createLeaseLength,
+  type LeaseLength,
+  type LeaseRenewal,
+  LostLease,
+  startLeaseRenewal,
+} from '../../db/job-lease.ts';
 import { inDataTransaction, inTransaction } from '../../db/transaction.ts';
 import { isNotSetUp } from '../../warehouse/record-state.ts';
-import { discardRun, LostLease, type PublishOutcome } from '../../warehouse/run-state-row.ts';
+import { discardRun, type PublishOutcome } from '../../warehouse/run-state-row.ts';
 import { OrganizationGone, tenantSchema } from '../../warehouse/tenant-schema.ts';
 import type { CreateConnector } from '../account/connection.ts';
 import { recordSyncHealth } from '../alerts/health.ts';
 import { cleanUpAfterRun, copyOutcome } from '../outcome/publish-run.ts';
 import { Cancelled, Stopping } from '../queue/interruption.ts';
-import { createLeaseLength, type LeaseLength, startLeaseRenewal } from '../queue/lease-renewal.ts';
 import { logStep } from '../queue/log-step.ts';
 import { classifyFailure, type RetryDecision, workerBusy } from '../queue/retry.ts';
 import { isFinal } from '../queue/run-state.ts';
@@ -22,6 +28,7 @@ import {
   noteBusyWorker,
   type RunRow,
   releaseRunLease,
+  renewRunLease,
   setPausedReason,
 } from '../queue/runs.store.ts';
 import { executeRun } from './execute-run.ts';
@@ -158,6 +165,20 @@ async function handleInterruption(
   return handleFailure(ctx, lease, failure);
 }
 
+/** Aborts the work when the lease was lost, and when the run was cancelled. */
+const startRenewal = (ctx: Ctx, lease: Lease, abort: AbortController, length: LeaseLength): LeaseRenewal =>
+  startLeaseRenewal(ctx, abort, {
+    leaseMs: ctx.settings.sync.leaseMs,
+    renewMs: ctx.settings.sync.renewMs,
+    length,
+    renew: async (leaseMs) => {
+      const { held, cancelRequested } = await renewRunLease(ctx, lease, leaseMs);
+      if (!held) return new LostLease('a newer lease holds the run');
+      return cancelRequested ? new Cancelled('the run was cancelled') : undefined;
+    },
+    onFailure: (error) => ctx.log.warn({ err: error }, 'could not renew the lease of a sync run'),
+  });
+
 /**
  * Never rejects: every failure ends in the run's state, or in the lease expiring. `length`: of the leases of
  * all runs of this process.
@@ -178,7 +199,7 @@ export async function workOnRun(
   const onStop = () => abort.abort(new Stopping('the process is shutting down'));
   if (stopping.aborted) onStop();
   else stopping.addEventListener('abort', onStop, { once: true });
-  const renewal = startLeaseRenewal(ctx, lease, abort, length);
+  const renewal = startRenewal(ctx, lease, abort, length);
   try {
     abort.signal.throwIfAborted();
     await executeRun(tenant, lease, abort.signal, createConnector);

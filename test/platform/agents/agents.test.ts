@@ -2,13 +2,14 @@
 // reason.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
+import { takeJob } from '../../../src/db/jobs.ts';
 import {
   type AgentEvent,
   type AgentStatus,
   agentStatuses,
   nextState,
 } from '../../../src/platform/agents/agent-state.ts';
-import { startAgentWork, waitForAgentWork } from '../../../src/platform/conversations/agent-work.ts';
+import { startAgentWork } from '../../../src/platform/conversations/agent-work.ts';
 import { anthropicDialect, openAiDialect, status, whole } from '../../gateways/model/provider-server.ts';
 import { publishVersion, withReads } from '../../public/fixture.ts';
 import { refusal } from '../../setup/api.ts';
@@ -26,14 +27,14 @@ const post = (body: object = {}, { api } = mine) =>
   api('post', '/agents', { name: `Agent ${createId()}`, model: 'offline', apiVersion: 'v1', ...body });
 const make = async (body: object = {}) => {
   const answer = await post(body);
-  await waitForAgentWork(site.ctx);
+  await site.checked();
   return answer;
 };
 const good = whole(anthropicDialect, [{ text: 'ok' }]);
 const read = async (id: string) => (await mine.api('get', `/agents/${id}`)).body;
 const steer = async (id: string, verb: string) => {
   const answer = await mine.api('post', `/agents/${id}/${verb}`);
-  await waitForAgentWork(site.ctx);
+  await site.checked();
   return answer;
 };
 
@@ -105,7 +106,7 @@ describe('an agent', () => {
       expect(renamed.body.status).toBe('failed');
       const changed = await mine.api('patch', `/agents/${id}`, { apiVersion: 'v2' });
       expect(changed.body.status).toBe('restarting');
-      await waitForAgentWork(site.ctx);
+      await site.checked();
       expect(await read(id)).toMatchObject({ status: 'running', apiVersion: 'v2' });
     },
   );
@@ -134,7 +135,7 @@ describe('an agent', () => {
     await until(async () => (await read(other.id)).status === 'running');
     expect((await read(id)).status).toBe('provisioning');
     second.resolve();
-    await waitForAgentWork(site.ctx);
+    await site.checked();
     expect(await read(id)).toMatchObject({ status: 'failed', lastStartedAt: null });
   });
 
@@ -144,7 +145,7 @@ describe('an agent', () => {
       `update wh_${other.id.replaceAll('-', '')}.record_state set active_table = null, generation = 0 where record_type = 'invoice'`,
     );
     const { body } = await post({ name: 'Blind' }, other);
-    await waitForAgentWork(site.ctx);
+    await site.checked();
     const statusReason = expect.stringContaining('The resource "invoices" of v1 cannot be read: ');
     const blind = (await other.api('get', `/agents/${body.id}`)).body;
     expect(blind).toMatchObject({ status: 'failed', statusReason });
@@ -152,17 +153,17 @@ describe('an agent', () => {
 
   it('is checked by exactly one other process when the process of its check died', async () => {
     const id = createId();
-    const lease = "clock_timestamp() - interval '1 second'";
     const restarting: AgentStatus = 'restarting';
-    await inOrganization(site.ctx, mine.id, (tx) =>
-      tx('agents').insert({
-        ...{ id, organization_id: mine.id, name: `Left ${id}`, model: toModel(anthropicDialect) },
-        ...{ api_version: 'v1', status: restarting, lease_until: tx.raw(lease) },
-      }),
-    );
     site.provider.script(good);
+    await inOrganization(site.ctx, mine.id, async (tx) => {
+      await tx('agents').insert({
+        ...{ id, organization_id: mine.id, name: `Left ${id}`, model: toModel(anthropicDialect) },
+        ...{ api_version: 'v1', status: restarting },
+      });
+      await takeJob(tx, { kind: 'agent_checks', organizationId: mine.id, key: id }, -1_000);
+    });
     const [one, two] = [startAgentWork(withReads(site.ctx)), startAgentWork(withReads(site.ctx))];
-    await waitForAgentWork(site.ctx);
+    await Promise.all([site.checked(), one.tick(), two.tick()]);
     expect((await read(id)).status).toBe('running');
     expect(site.provider.asked).toHaveLength(1);
     await Promise.all([one.stop(), two.stop()]);

@@ -1,6 +1,6 @@
 // Drafts of versions and their publication, through the management interface.
 import { expect } from 'vitest';
-import { resumePublications } from '../../../src/platform/api-schemas/publication.ts';
+import { startPublicationWorker } from '../../../src/platform/api-schemas/publication.ts';
 import type { Answer } from '../../setup/api.ts';
 import type { OrganizationSite } from '../../setup/use-organization.ts';
 
@@ -41,14 +41,17 @@ export function createVersionCalls(org: OrganizationSite) {
     },
     /** As at a start of the service. */
     resume: async () => {
-      await resumePublications(org.ctx);
-      await idle();
+      const worker = startPublicationWorker(org.ctx);
+      await worker.waitUntilIdle();
+      await worker.stop();
     },
     /** Stores a publication in this status, as a process that died may have left it. */
-    setPublication: (id: string, status: string, columns: object = {}) => {
+    setPublication: (id: string, status: string) => {
       const publication = { status, progress: { step: status, done: 0, total: 1 }, problems: [] };
-      const change = { publication: JSON.stringify(publication), ...columns };
-      return org.admin('api_schemas').where({ id }).update(change);
+      return org
+        .admin('api_schemas')
+        .where({ id })
+        .update({ publication: JSON.stringify(publication) });
     },
   };
 }

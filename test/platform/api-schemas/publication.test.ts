@@ -3,7 +3,8 @@ import type { Express } from 'express';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { openDb } from '../../../src/db/connect.ts';
-import { resumePublications } from '../../../src/platform/api-schemas/publication.ts';
+import { takeJob } from '../../../src/db/jobs.ts';
+import { publicationJob } from '../../../src/platform/api-schemas/api-schemas.store.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { createCaller, loadInvoices } from '../../public/fixture.ts';
 import { createApi, pluck, refusal } from '../../setup/api.ts';
@@ -194,8 +195,7 @@ describe('GET /api-schema/{id}/publication', () => {
       await writing.rollback();
     }
     expect(await read(made.id)).toMatchObject(running);
-    await Promise.all([resumePublications(org.ctx), resumePublications(org.ctx)]);
-    await idle();
+    await Promise.all([versions.resume(), versions.resume()]);
     expect(await read(made.id)).toMatchObject(succeeded);
   });
 
@@ -299,11 +299,11 @@ describe('GET /api-schema/{id}/publication', () => {
   it('of a dead process is resumed when its lease has expired, and not before', async () => {
     const { id } = await draft({ sorts: ['modifiedAt'] });
     for (const [lease, state] of [
-      ['1 minute', running],
-      ['-1 second', succeeded],
+      [60_000, running],
+      [-1_000, succeeded],
     ] as const) {
-      const until = org.admin.raw(`now() + interval '${lease}'`);
-      await versions.setPublication(id, 'running', { publication_lease_until: until });
+      await versions.setPublication(id, 'running');
+      await org.sql((tx) => takeJob(tx, publicationJob(org.id, id), lease));
       await versions.resume();
       expect([lease, await read(id)]).toMatchObject([lease, state]);
     }

@@ -5,7 +5,7 @@ import type { Ctx } from '../../../src/core/ctx.ts';
 import { createId } from '../../../src/core/id.ts';
 import type { Settings } from '../../../src/core/settings.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
-import { waitForAgentWork } from '../../../src/platform/conversations/agent-work.ts';
+import { startAgentChecks } from '../../../src/platform/agents/agent-checks.ts';
 import {
   type Answer,
   begin,
@@ -13,7 +13,7 @@ import {
   type ProviderServer,
   startProvider,
 } from '../../gateways/model/provider-server.ts';
-import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
+import { invoicesEndpoint, loadInvoices, publishVersion, withReads } from '../../public/fixture.ts';
 import { type Api, base, createApi } from '../../setup/api.ts';
 import { testDatabase, testSettings } from '../../setup/database.ts';
 import { type OpenStream, openStream, serve } from '../../setup/event-stream.ts';
@@ -52,6 +52,7 @@ export async function openAgentSite(
   const app = createApp(ctx);
   const server = await serve(app);
   const streams: OpenStream[] = [];
+  const checks = startAgentChecks(withReads(ctx));
 
   const company = async (): Promise<Company> => {
     const { id, ownerId } = await makeOrganization(ctx);
@@ -95,9 +96,11 @@ export async function openAgentSite(
     provider,
     url: `${server.url}${base}`,
     company,
+    /** Resolves when no agent waits for its check. */
+    checked: checks.waitUntilIdle,
     close: async () => {
       for (const stream of streams) stream.close();
-      await waitForAgentWork(ctx);
+      await Promise.all([ctx.work.waitUntilIdle('answers'), checks.stop()]);
       await server.stop();
       await provider.stop();
       await database.close();

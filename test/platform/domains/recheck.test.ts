@@ -1,13 +1,13 @@
 // Background checks of pending and verified domains. The tests move time by changing the timestamps in the rows.
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { QueueWorker } from '../../../src/db/queue-worker.ts';
+import type { JobWorker } from '../../../src/db/job-worker.ts';
 import { startDomainChecks } from '../../../src/platform/domains/recheck.ts';
 import { endsWithin, until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
 const org = useOrganization({ dns: true });
 let domains: string;
-let running: QueueWorker[] = [];
+let running: JobWorker[] = [];
 
 beforeAll(async () => {
   await org.admin.raw(noteLooks);
@@ -18,7 +18,7 @@ afterEach(async () => {
   running = [];
 });
 /** The worker polls at its start, so it is started after the rows were inserted. */
-function startChecks(): QueueWorker {
+function startChecks(): JobWorker {
   const checks = startDomainChecks(org.ctx);
   running.push(checks);
   return checks;
@@ -27,13 +27,17 @@ function startChecks(): QueueWorker {
 type Domain = { id: string; hostname: string; verification: { name: string; value: string } };
 let hostnames = 0;
 /** Due immediately unless the columns say otherwise. */
-async function add(columns: object = {}): Promise<Domain> {
+async function add(columns: Columns = {}): Promise<Domain> {
   hostnames += 1;
   const { body } = await org.api('post', domains, { hostname: `pending-${hostnames}.example` });
   await change(body.id, { next_check_at: '2020-01-01', ...columns });
   return body;
 }
-const change = (id: string, columns: object) => org.admin('domains').where({ id }).update(columns);
+type Columns = { readonly next_check_at?: Date | string; readonly [column: string]: unknown };
+async function change(id: string, { next_check_at: due_at, ...columns }: Columns): Promise<void> {
+  if (due_at !== undefined) await org.admin('jobs').where({ kind: 'domains', key: id }).update({ due_at });
+  if (Object.keys(columns).length > 0) await org.admin('domains').where({ id }).update(columns);
+}
 const show = async ({ id }: Domain) => (await org.api('get', `${domains}/${id}`)).body;
 const prove = ({ verification }: Domain): void =>
   org.dns.set(verification.name, { txt: [verification.value] });
@@ -54,7 +58,8 @@ const looksAt = async ({ id }: Domain): Promise<number> =>
   (await org.admin('looks').where({ domain_id: id })).length;
 /** The time of the next check. */
 const nextCheck = async ({ id }: Domain): Promise<Date | null> =>
-  (await org.admin('domains').where({ id }).first('next_check_at')).next_check_at;
+  (await org.admin('jobs').where({ kind: 'domains', key: id }).first<{ due_at: Date } | undefined>('due_at'))
+    ?.due_at ?? null;
 const readAudit = ({ id }: Domain) =>
   org
     .admin('audit_log')
@@ -64,7 +69,7 @@ const hour = 3_600_000;
 const day = 24 * hour;
 const ago = (ms: number): Date => new Date(Date.now() - ms);
 const isDue = { next_check_at: '2020-01-01' };
-async function addVerified(columns: object = {}): Promise<Domain> {
+async function addVerified(columns: Columns = {}): Promise<Domain> {
   const domain = await add();
   prove(domain);
   const { body } = await org.api('post', `${domains}/${domain.id}/verify`);
@@ -185,7 +190,9 @@ describe('a verified domain', () => {
   });
 
   it('is looked up when a process of an earlier version has set no next check', async () => {
-    const domain = await addVerified({ next_check_at: null });
+    const domain = await addVerified();
+    await org.admin('jobs').where({ key: domain.id }).delete();
+    await org.ctx.db.control.raw('select adopt_older_work()');
     await expectNextCheck(domain, day, () => startChecks().waitUntilIdle());
     expect(await looksAt(domain)).toBe(2);
   });

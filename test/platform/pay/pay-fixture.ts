@@ -11,8 +11,9 @@ import {
 import { createApp } from '../../../src/app.ts';
 import { type Clock, systemClock } from '../../../src/core/clock.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
-import type { QueueWorker } from '../../../src/db/queue-worker.ts';
+import type { JobWorker } from '../../../src/db/job-worker.ts';
 import { sealSecrets } from '../../../src/platform/pay/provider/accounts.ts';
+import { enqueueTask } from '../../../src/platform/pay/provider/tasks.store.ts';
 import { startPayWork } from '../../../src/platform/pay/provider/worker.ts';
 import { startWriteBack } from '../../../src/platform/pay/write-back/worker.ts';
 import { type Answer, type Api, createApi } from '../../setup/api.ts';
@@ -95,8 +96,7 @@ export async function openPayFixture(database?: TestDatabase) {
       const names = { number: 'tranid', amountDue: 'foreignamountunpaid', customer: 'entity' };
       const invoices = { recordType: 'invoice', ...names, currency: null };
       await tx('pay_configs').update({ invoices: JSON.stringify(invoices) });
-      const task = { organization_id: books.organizationId, account_id: account.id };
-      await tx('pay_tasks').insert({ ...task, kind: 'account', subject: '' });
+      await enqueueTask(tx, books.organizationId, { accountId: account.id, kind: 'account', subject: '' });
       return account.id;
     });
   }
@@ -117,7 +117,7 @@ export async function openPayFixture(database?: TestDatabase) {
     }
   }
 
-  function start(): { readonly pay: QueueWorker; readonly back: QueueWorker } {
+  function start(): { readonly pay: JobWorker; readonly back: JobWorker } {
     return {
       pay: startPayWork(ctx, { pollMs: hour }),
       back: startWriteBack(ctx, { pollMs: hour, firstWaitMs: 1, maxWaitMs: 1 }),
@@ -130,8 +130,8 @@ export async function openPayFixture(database?: TestDatabase) {
     const due = "clock_timestamp() - interval '1 second'";
     await books.as((tx) =>
       tx.raw(
-        `update pay_tasks set due_at = ${due} where (account_id, kind, subject) in
-          (select account_id, kind, subject from pay_tasks where kind <> 'account' or ? for update skip locked)`,
+        `update jobs set due_at = ${due} where kind = 'pay_erp_documents' and lease_id is null
+           or key in (select key from jobs where kind = 'pay_tasks' and lease_id is null and (payload ->> 'kind' <> 'account' or ?) for update skip locked)`,
         [pollAccount],
       ),
     );
@@ -147,8 +147,8 @@ export async function openPayFixture(database?: TestDatabase) {
     books.as(async (tx) => {
       // The poll of the whole account always stays scheduled, but it must have succeeded.
       type Count = { count: string }[];
-      const failing = "kind <> 'account' or error is not null";
-      const [tasks] = await tx('pay_tasks').whereRaw(failing).count<Count>();
+      const failing = "kind = 'pay_tasks' and (payload ->> 'kind' <> 'account' or error is not null)";
+      const [tasks] = await tx('jobs').whereRaw(failing).count<Count>();
       const [documents] = await tx('pay_erp_documents').where({ status: 'PENDING' }).count<Count>();
       return Number(tasks?.count) + Number(documents?.count);
     });

@@ -8,9 +8,10 @@ import { configBody, mapping, openSandboxFixture, returns } from './sandbox-fixt
 
 const fixture = useStarted(() => openSandboxFixture());
 /** A task that checks a payment. */
+const toKey = (paymentId: string) => `${fixture.accountId}/payment/${paymentId}`;
 const task = (paymentId: string) => ({
-  ...{ organization_id: fixture.ctx.organizationId, account_id: fixture.accountId },
-  ...{ kind: 'payment', subject: paymentId },
+  ...{ organization_id: fixture.ctx.organizationId, kind: 'pay_tasks', key: toKey(paymentId) },
+  payload: { accountId: fixture.accountId, kind: 'payment', subject: paymentId },
 });
 
 it('PUT /pay/config returns no secrets, checks the mapping against synced fields, and stores nothing when something is not valid', async () => {
@@ -45,20 +46,24 @@ it('new credentials retry tasks that have failed immediately, and no other tasks
   const later = { due_at: new Date(Date.now() + 3_600_000) };
   const [failed, fresh] = [createId(), createId()];
   await fixture.sql((tx) =>
-    tx('pay_tasks').insert([
+    tx('jobs').insert([
       { ...task(failed), ...later, attempts: 9, error: 'refused-credentials: x' },
       { ...task(fresh), ...later, error: null },
     ]),
   );
   const readLeft = () =>
-    fixture.sql((tx) => tx('pay_tasks').whereIn('subject', [failed, fresh]).pluck('subject'));
+    fixture.sql((tx) => tx('jobs').whereIn('key', [failed, fresh].map(toKey)).pluck('key'));
   await fixture.configure();
   await fixture.work();
-  expect((await readLeft()).sort()).toEqual([failed, fresh].sort());
+  expect((await readLeft()).sort()).toEqual([failed, fresh].map(toKey).sort());
   await fixture.configure({ secrets: {} });
   await fixture.work();
-  expect(await readLeft()).toEqual([fresh]);
-  await fixture.sql((tx) => tx('pay_tasks').where({ subject: fresh }).delete());
+  expect(await readLeft()).toEqual([toKey(fresh)]);
+  await fixture.sql((tx) =>
+    tx('jobs')
+      .where({ key: toKey(fresh) })
+      .delete(),
+  );
 });
 
 it('the sandbox, when an operator has not allowed it, rejects a configuration, a new checkout, and a payment of an open checkout', async () => {
@@ -123,7 +128,7 @@ describe('a payment', () => {
         const lost = { provider_refund_id: null, status };
         await tx('pay_refunds').update(lost).where({ payment_id: paymentId });
         await tx('pay_payments').update({ refunded_minor: 0 }).where({ id: paymentId });
-        await tx('pay_tasks').insert(task(paymentId)).onConflict(['account_id', 'kind', 'subject']).ignore();
+        await tx('jobs').insert(task(paymentId)).onConflict().ignore();
       });
       await fixture.work(paymentId);
       expect(await fixture.readPayment(checkout)).toMatchObject({

@@ -6,7 +6,7 @@ import { createApp } from '../../../src/app.ts';
 import type { Ctx, TenantCtx } from '../../../src/core/ctx.ts';
 import { createId } from '../../../src/core/id.ts';
 import { createLog } from '../../../src/core/log.ts';
-import type { QueueWorker } from '../../../src/db/queue-worker.ts';
+import type { JobWorker } from '../../../src/db/job-worker.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { cancelPaySession, payByCard } from '../../../src/gateways/payments/sandbox/pay-session.ts';
 import { processDueChanges } from '../../../src/gateways/payments/sandbox/process-due-changes.ts';
@@ -64,8 +64,8 @@ type FixtureParts = {
 
 function createDesk(
   { books, ctx, app, api, secret, lines }: FixtureParts,
-  payWork: QueueWorker,
-  writeBack: QueueWorker,
+  payWork: JobWorker,
+  writeBack: JobWorker,
 ) {
   const sql = <T>(work: (tx: Tx) => Promise<T>): Promise<T> => inTransaction(ctx, work);
   const call = async (...args: Parameters<Api>): Promise<Answer['body']> => {
@@ -107,8 +107,8 @@ function createDesk(
      */
     work: async (...subjects: readonly string[]) => {
       await sql((tx) =>
-        tx('pay_tasks')
-          .whereIn('subject', subjects)
+        tx('jobs')
+          .whereRaw("kind = 'pay_tasks' and payload ->> 'subject' = any(?)", [[...subjects]])
           .update({ due_at: new Date(0) }),
       );
       await processDueChanges(ctx, never);

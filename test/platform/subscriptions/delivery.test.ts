@@ -2,14 +2,14 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { unavailable } from '../../../src/core/errors.ts';
-import { createId } from '../../../src/core/id.ts';
 import { openDb } from '../../../src/db/connect.ts';
+import { claimJob } from '../../../src/db/jobs.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
-import { claimSlot } from '../../../src/platform/subscriptions/deliveries.store.ts';
 import type {} from '../../../src/platform/subscriptions/runner.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { loadInvoices } from '../../public/fixture.ts';
 import { createApi } from '../../setup/api.ts';
+import { endLeases, makeDue } from '../../setup/jobs.ts';
 import { makeKey, makeOrganization } from '../../setup/organization.ts';
 import { type ScriptStep, startScriptedServer } from '../../setup/smtp.ts';
 import { until } from '../../setup/until.ts';
@@ -88,7 +88,7 @@ describe('a slot', () => {
     const { id } = await site.subscribe({ viewId: view.id });
     await site.tick({ read: () => Promise.reject(unavailable('Busy', 1)) });
     site.clock.advance(2 * minuteMs);
-    await site.as((tx) => tx('subscription_slots').update({ next_attempt_at: new Date(0) }));
+    await site.as((tx) => makeDue(tx, 'subscription_slots'));
     await site.tick();
     expect((await site.deliveries(id)).map(({ status, error }) => [status, error])).toEqual([
       ['queued', null],
@@ -114,8 +114,8 @@ describe('reading', () => {
       await site.tick();
       const { rows } = await site.as((tx) =>
         tx.raw(
-          `select status, extract(epoch from next_attempt_at - ?)::float8 as max, extract(epoch from next_attempt_at - clock_timestamp())::float8 as min
-           from subscription_slots`,
+          `select status, extract(epoch from due_at - ?)::float8 as max, extract(epoch from due_at - clock_timestamp())::float8 as min
+           from subscription_slots left join jobs on key = id::text`,
           [dueAt],
         ),
       );
@@ -124,7 +124,7 @@ describe('reading', () => {
         const queued = { status: 'queued', error: notPublished, records: null };
         expect((await site.deliveries(id))[0]).toMatchObject(queued);
       }
-      await site.as((tx) => tx('subscription_slots').update({ next_attempt_at: new Date(0) }));
+      await site.as((tx) => makeDue(tx, 'subscription_slots'));
     }
     // The wait starts between the time when it was due and the time when it was checked.
     for (const [index, seconds] of [5, 30, 120, 300].entries()) {
@@ -168,8 +168,7 @@ it('several processes deliver each of thirty slots once, and take over the slots
   void never.tick();
   // Wait until it is at its concurrency limit: slots that it claimed later would stay with it.
   await until(async () => stuck === concurrency);
-  const free = { lease_id: null, lease_until: null };
-  await site.as((tx) => tx('subscription_slots').whereNotNull('lease_id').update(free));
+  await site.as((tx) => endLeases(tx, 'subscription_slots'));
   const { address } = site.database;
   const ownPool = openDb(address, address, { control: 4, data: 4 }, 5_000);
   const others = [site.run(), site.run({}, { ...site.ctx, db: ownPool })];
@@ -200,7 +199,7 @@ describe('organizations', () => {
     await send(id, api);
     const claimed: (string | undefined)[] = [];
     for (let n = 0; n < 5; n += 1)
-      claimed.push((await claimSlot(site.ctx, createId(), 60_000))?.organizationId);
+      claimed.push((await claimJob(site.ctx, 'subscription_slots', 60_000))?.organizationId);
     const own = site.organization.id;
     expect(claimed).toEqual([own, other.id, own, own, undefined]);
     await inTransaction({ db: site.ctx.db, organizationId: other.id }, (tx) => tx('subscriptions').delete());

@@ -3,7 +3,7 @@ import { afterEach, beforeAll, beforeEach } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { createLog } from '../../../src/core/log.ts';
-import type { QueueWorker } from '../../../src/db/queue-worker.ts';
+import type { JobWorker } from '../../../src/db/job-worker.ts';
 import { inTransaction, type Tx } from '../../../src/db/transaction.ts';
 import { startMailSender } from '../../../src/mail/index.ts';
 import {
@@ -108,7 +108,7 @@ export async function openSubscriptionSite(given: { readonly database?: TestData
   await loadInvoices(ctx, organization.id, someInvoices);
   await insertFieldLabels(ctx, organization.id);
   const runners: SubscriptionRunner[] = [];
-  let senders: QueueWorker[] = [];
+  let senders: JobWorker[] = [];
   const create = async (api: Api, path: string, body: object): Promise<{ id: string }> => {
     const answer = await api('post', path, body);
     if (answer.status !== 201) throw new Error(`${answer.status} ${answer.text}`);
@@ -145,7 +145,7 @@ export async function openSubscriptionSite(given: { readonly database?: TestData
      * Starts a mail sender with long timeouts: a mail whose final response is late would get the status
      * `unknown`.
      */
-    send: (smtpUrl = mails.url): QueueWorker => {
+    send: (smtpUrl = mails.url): JobWorker => {
       const limits = { connectMs: 30_000, envelopeMs: 30_000, dataMs: 30_000, stopMs: 200 };
       const sender = startMailSender(
         { ...ctx, settings: { ...ctx.settings, mail: { ...ctx.settings.mail, smtpUrl } } },

@@ -4,9 +4,9 @@
 import type { Ctx } from '../../../core/ctx.ts';
 import { errorMessage } from '../../../core/errors.ts';
 import { type Recurring, startRecurring } from '../../../core/recurring.ts';
-import { startQueueWorker } from '../../../db/queue-worker.ts';
-import { inTransaction } from '../../../db/transaction.ts';
-import { eventChannel } from './ledger.store.ts';
+import { startJobWorker } from '../../../db/job-worker.ts';
+import { finishJob, type Job, lockJob, retryJob } from '../../../db/jobs.ts';
+import { inTransaction, type Tx } from '../../../db/transaction.ts';
 import { processDueChanges } from './process-due-changes.ts';
 import { signatureHeader, signWebhook } from './webhook-signature.ts';
 
@@ -19,8 +19,6 @@ const leaseMs = minute;
 const timeoutMs = 15 * second;
 const concurrency = 3;
 const pollMs = 2 * second;
-
-type Claim = { organization_id: string; id: string; attempts: number };
 
 /** Why the webhook didn't accept the event, such as `HTTP 503`; null when it did. */
 async function send(
@@ -48,32 +46,23 @@ async function send(
   }
 }
 
-async function deliver(
-  ctx: Ctx,
-  { organization_id: organizationId, id, attempts }: Claim,
-  stopping: AbortSignal,
-): Promise<void> {
-  const event = await inTransaction({ db: ctx.db, organizationId }, (tx) =>
-    tx('sandbox_events')
-      .where({ organization_id: organizationId, id })
-      .first<{ account_id: string; body: string } | undefined>('account_id', 'body'),
+async function deliver(ctx: Ctx, job: Job, stopping: AbortSignal): Promise<void> {
+  const { organizationId, key: id, attempts } = job;
+  const inTenant = <T>(work: (tx: Tx) => Promise<T>) => inTransaction({ db: ctx.db, organizationId }, work);
+  const rows = (tx: Tx) => tx('sandbox_events').where({ organization_id: organizationId, id });
+  const event = await inTenant((tx) =>
+    rows(tx).first<{ account_id: string; body: string } | undefined>('account_id', 'body'),
   );
-  if (event === undefined) return;
+  if (event === undefined) return void (await inTenant((tx) => finishJob(tx, job)));
   const problem = await send(ctx, event.account_id, event.body, stopping);
   const delayMs = problem !== null && stopping.aborted ? 0 : retryDelaysMs[attempts - 1];
-  await inTransaction({ db: ctx.db, organizationId }, (tx) =>
-    // Only if no one else has claimed it in the meantime: each claim increments `attempts`.
-    tx('sandbox_events')
-      .where({ organization_id: organizationId, id, attempts })
-      .update({
-        answer: problem,
-        delivered_at: problem === null ? tx.raw('clock_timestamp()') : null,
-        next_attempt_at:
-          problem === null || delayMs === undefined
-            ? null
-            : tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [delayMs]),
-      }),
-  );
+  await inTenant(async (tx) => {
+    if (!(await lockJob(tx, job))) return;
+    const deliveredAt = problem === null ? tx.raw('clock_timestamp()') : null;
+    await rows(tx).update({ answer: problem, delivered_at: deliveredAt, attempts });
+    if (problem === null || delayMs === undefined) await finishJob(tx, job);
+    else await retryJob(tx, job, delayMs, problem);
+  });
   if (problem !== null)
     ctx.log.warn(
       { eventId: id, organizationId, attempt: attempts, problem },
@@ -81,26 +70,17 @@ async function deliver(
     );
 }
 
-async function claimEvent(ctx: Ctx): Promise<Claim | undefined> {
-  const { rows } = await ctx.db.control.raw<{ rows: Claim[] }>(
-    "select organization_id, id, attempts from claim_sandbox_event(? * interval '1 millisecond')",
-    [leaseMs],
-  );
-  return rows[0];
-}
-
 /**
  * Starts applying the sandbox's due changes and delivering its events. `tick` does both now, until nothing
  * more is due.
  */
 export function startSandboxWork(ctx: Ctx): Recurring {
-  const events = startQueueWorker<Claim>(ctx, {
-    name: 'sandbox_events',
-    channel: eventChannel,
+  const events = startJobWorker(ctx, {
+    kind: 'sandbox_events',
     pollMs,
+    leaseMs,
     concurrency,
-    claim: () => claimEvent(ctx),
-    work: (claim, stopping) => deliver(ctx, claim, stopping),
+    work: (job, stopping) => deliver(ctx, job, stopping),
   });
   const changes = startRecurring(
     pollMs,

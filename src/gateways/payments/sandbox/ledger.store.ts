@@ -1,10 +1,9 @@
 // The only writer of the sandbox_… tables. An event for the webhook is queued in the transaction of the
 // change that it reports.
 import { createId } from '../../../core/id.ts';
+import { enqueueJob } from '../../../db/jobs.ts';
 import type { Tx } from '../../../db/transaction.ts';
 import type { Failure } from '../provider.ts';
-
-export const eventChannel = 'sandbox_events';
 
 export type PaymentState = 'OPEN' | 'PROCESSING' | 'SUCCEEDED' | 'FAILED' | 'CANCELED';
 export type SandboxPaymentRow = {
@@ -276,6 +275,7 @@ export async function queueEvent(
   const id = createSandboxId('evt');
   const object = { kind: event.kind, id: event.objectId };
   const body = JSON.stringify({ id, type: event.type, createdAt: event.at.toISOString(), object });
-  await tx('sandbox_events').insert({ id, organization_id: organizationId, account_id: accountId, body });
-  await tx.raw(`notify ${eventChannel}`);
+  const row = { id, organization_id: organizationId, account_id: accountId, body, next_attempt_at: null };
+  await tx('sandbox_events').insert(row);
+  await enqueueJob(tx, { kind: 'sandbox_events', organizationId, key: id });
 }

@@ -1,13 +1,28 @@
 // Rows of pay_erp_documents: the payments and refunds to write into the ERP. The only writer of that table. A
-// worker holds a lease on the payment's own document, which covers the documents of its refunds as well, and
-// writes nothing once the lease is lost.
+// payment has one job, which covers the documents of its refunds as well; a worker writes nothing once its
+// lease is lost. The payment's own document is locked before its job.
 import type { Ctx } from '../../../core/ctx.ts';
 import { createId } from '../../../core/id.ts';
+import {
+  enqueueJob,
+  finishJob,
+  isJobLeased,
+  type Job,
+  type JobKey,
+  lockJob,
+  releaseJob,
+  retryJob,
+  wakeJobs,
+} from '../../../db/jobs.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
 import { isWriteBackEnabled } from '../ledger/config.store.ts';
 import type { ErpProblem, ErpState } from '../ledger/erp-states.store.ts';
 
-export const erpDocumentsChannel = 'pay_erp_documents';
+const jobOf = (organizationId: string, paymentId: string): JobKey => ({
+  kind: 'pay_erp_documents',
+  organizationId,
+  key: paymentId,
+});
 
 /**
  * Call it in the transaction in which a payment (`refundId` null) or one of its refunds first succeeds, when
@@ -31,8 +46,16 @@ export async function enqueueErpDocument(
      on conflict do nothing`,
     [createId(), organizationId, paymentId, kind, refundId, `portal-${kind}-${refundId ?? paymentId}`],
   );
-  await tx.raw(`notify ${erpDocumentsChannel}`);
+  await enqueueJob(tx, jobOf(organizationId, paymentId));
 }
+
+/** Call it when the write-back is switched on: makes every document due that waits for that. */
+export const enqueueWaitingDocuments = (tx: Tx, organizationId: string): Promise<unknown> =>
+  tx.raw(
+    `select enqueue_job('pay_erp_documents', d.organization_id, d.payment_id::text)
+     from (select distinct organization_id, payment_id from pay_erp_documents where organization_id = ? and status = 'PENDING') d`,
+    [organizationId],
+  );
 
 /**
  * After a restore: counts the documents that are not written yet as attempted, so that the ERP is asked
@@ -64,7 +87,7 @@ export async function enqueueReturnedRefund(
     next_attempt_at: tx.raw('clock_timestamp()'),
     updated_at: tx.raw('clock_timestamp()'),
   });
-  await tx.raw(`notify ${erpDocumentsChannel}`);
+  await enqueueJob(tx, jobOf(organizationId, paymentId));
 }
 
 /**
@@ -91,7 +114,8 @@ export async function retryErpDocuments(tx: Tx, organizationId: string, paymentI
     });
   if (changed > 0) {
     await documents().whereNotNull('holds_account_until').update({ holds_account_until: null });
-    await tx.raw(`notify ${erpDocumentsChannel}`);
+    await enqueueJob(tx, jobOf(organizationId, paymentId));
+    await wakeJobs(tx, organizationId, 'pay_erp_documents');
   }
   return changed;
 }
@@ -113,6 +137,8 @@ export async function deleteStuckErpDocuments(
     .forUpdate()
     .select('id', 'kind', 'status');
   const isLeased =
+    (await isJobLeased(tx, jobOf(organizationId, paymentId))) ||
+    // By a process of the version before.
     (await documents().where('lease_until', '>', tx.raw('clock_timestamp()')).first('id')) !== undefined;
   const isStuck = ({ status }: (typeof rows)[number]): boolean =>
     status === 'FAILED' || (status === 'PENDING' && !isEnabled);
@@ -126,49 +152,17 @@ export async function deleteStuckErpDocuments(
   return deleted.map(({ external_id: id }) => id);
 }
 
-export type ErpClaim = {
-  readonly organizationId: string;
-  readonly paymentId: string;
-  readonly leaseId: string;
-};
-
-export async function claimPayment(
-  ctx: Pick<Ctx, 'db'>,
-  leaseId: string,
-  leaseMs: number,
-): Promise<ErpClaim | undefined> {
-  const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; payment_id: string }[] }>(
-    "select organization_id, payment_id from claim_pay_erp_payment(?, ? * interval '1 millisecond')",
-    [leaseId, leaseMs],
-  );
-  const row = rows[0];
-  return row === undefined
-    ? undefined
-    : { organizationId: row.organization_id, paymentId: row.payment_id, leaseId };
-}
-
-const selectDocuments = (tx: Tx, { organizationId, paymentId }: ErpClaim) =>
-  tx('pay_erp_documents').where({ organization_id: organizationId, payment_id: paymentId });
-
-const leased = (tx: Tx, claim: ErpClaim) =>
-  selectDocuments(tx, claim).where({ kind: 'payment', lease_id: claim.leaseId });
+const selectDocuments = (tx: Tx, { organizationId, key }: Job) =>
+  tx('pay_erp_documents').where({ organization_id: organizationId, payment_id: key });
 
 const inTenantTransaction = <T>(
   ctx: Pick<Ctx, 'db'>,
-  { organizationId }: ErpClaim,
+  { organizationId }: Job,
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> => inTransaction({ db: ctx.db, organizationId }, work);
 
-export const renewErpClaim = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim, leaseMs: number): Promise<boolean> =>
-  inTenantTransaction(ctx, claim, async (tx) => {
-    const until = tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [leaseMs]);
-    return (await leased(tx, claim).update({ lease_until: until })) === 1;
-  });
-
-const released = { lease_id: null, lease_until: null };
-
-export const releaseErpClaim = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim): Promise<unknown> =>
-  inTenantTransaction(ctx, claim, (tx) => leased(tx, claim).update(released));
+export const releaseErpAttempt = (ctx: Pick<Ctx, 'db'>, job: Job): Promise<unknown> =>
+  inTenantTransaction(ctx, job, (tx) => releaseJob(tx, job));
 
 type DocumentRow = {
   id: string;
@@ -186,27 +180,58 @@ export type DueDocument = DocumentRow & {
   readonly payment_record_id: string | null;
 };
 
+type OwnDocument = Pick<DocumentRow, 'id' | 'status' | 'record_id'>;
+
+/** The payment's own document, locked; undefined when it was deleted or the lease was lost. */
+async function lockOwn(tx: Tx, job: Job): Promise<OwnDocument | undefined> {
+  const own = await selectDocuments(tx, job)
+    .where({ kind: 'payment' })
+    .forUpdate()
+    .first<OwnDocument | undefined>('id', 'status', 'record_id');
+  return (await lockJob(tx, job)) ? own : undefined;
+}
+
+/** How long the payment's job must wait, in ms: null when nothing is to be written, 0 when a document is due. */
+async function findWaitMs(tx: Tx, job: Job): Promise<number | null> {
+  if (!(await isWriteBackEnabled(tx, job.organizationId))) return null;
+  const { rows } = await tx.raw<{ rows: [{ ms: number | null }] }>(
+    `select (extract(epoch from greatest(min(d.next_attempt_at), max(own.lease_until),
+       (select max(h.holds_account_until) from pay_erp_documents h where h.organization_id = own.organization_id))
+       - clock_timestamp()) * 1000)::float8 as ms
+     from pay_erp_documents own join pay_erp_documents d on d.payment_id = own.payment_id and d.status = 'PENDING'
+     where own.organization_id = ? and own.payment_id = ? and own.kind = 'payment'
+       and (d.id = own.id or own.status in ('LANDED', 'PARTLY_APPLIED'))
+     group by own.organization_id`,
+    [job.organizationId, job.key],
+  );
+  const [row] = rows;
+  return row === undefined || row.ms === null ? null : Math.max(row.ms, 0);
+}
+
+/** Makes the job due when the payment's next document is; ends it when there is none. */
+async function settleJob(tx: Tx, job: Job): Promise<void> {
+  const waitMs = await findWaitMs(tx, job);
+  if (waitMs === null) await finishJob(tx, job);
+  else await retryJob(tx, job, waitMs);
+}
+
 /**
- * The next due document of a leased payment, with its attempt counted. Undefined when none is due or the
- * lease was lost.
+ * The payment's next due document, with its attempt counted. Undefined when none is due or the lease was lost.
  */
-export const startErpAttempt = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim): Promise<DueDocument | undefined> =>
-  inTenantTransaction(ctx, claim, async (tx) => {
-    const payment = await leased(tx, claim)
-      .forUpdate()
-      .first<Pick<DocumentRow, 'id' | 'status' | 'record_id'> | undefined>('id', 'status', 'record_id');
-    if (payment === undefined) return undefined;
-    const due = selectDocuments(tx, claim)
-      .where({ status: 'PENDING' })
-      .where('next_attempt_at', '<=', tx.raw('clock_timestamp()'));
-    const isInErp = payment.status === 'LANDED' || payment.status === 'PARTLY_APPLIED';
-    const next = await (isInErp ? due.where({ kind: 'refund' }) : due.where({ kind: 'payment' }))
+export const startErpAttempt = (ctx: Pick<Ctx, 'db'>, job: Job): Promise<DueDocument | undefined> =>
+  inTenantTransaction(ctx, job, async (tx) => {
+    const own = await lockOwn(tx, job);
+    if (own === undefined || (await findWaitMs(tx, job)) !== 0) return void (await settleJob(tx, job));
+    const isInErp = own.status === 'LANDED' || own.status === 'PARTLY_APPLIED';
+    const next = await selectDocuments(tx, job)
+      .where({ status: 'PENDING', kind: isInErp ? 'refund' : 'payment' })
+      .where('next_attempt_at', '<=', tx.raw('clock_timestamp()'))
       .orderBy('created_at')
       .orderBy('id')
       .first<{ id: string } | undefined>('id');
-    if (next === undefined) return undefined;
+    if (next === undefined) return void (await settleJob(tx, job));
     const [row]: DocumentRow[] = await tx('pay_erp_documents')
-      .where({ organization_id: claim.organizationId, id: next.id })
+      .where({ organization_id: job.organizationId, id: next.id })
       .update({ attempts: tx.raw('attempts + 1'), updated_at: tx.raw('clock_timestamp()') })
       .returning([
         'id',
@@ -219,28 +244,27 @@ export const startErpAttempt = (ctx: Pick<Ctx, 'db'>, claim: ErpClaim): Promise<
         'attempts',
         'failures',
       ]);
-    return row === undefined ? undefined : { ...row, payment_record_id: payment.record_id };
+    return row === undefined ? undefined : { ...row, payment_record_id: own.record_id };
   });
 
 /** How much of the payment the ERP shows as applied to invoices and as unapplied, in minor units. */
 export type ErpAmounts = { readonly appliedMinor: bigint; readonly unappliedMinor: bigint };
 
 /**
- * Runs `work` under the lease and releases it, in one transaction. False, without running it, when the lease
- * was lost.
+ * Runs `work` under the lease and ends it, in one transaction. False, without running it, when the lease was
+ * lost.
  */
-async function finishAttempt(
+const finishAttempt = (
   ctx: Pick<Ctx, 'db'>,
-  claim: ErpClaim,
+  job: Job,
   work: (tx: Tx) => Promise<unknown>,
-): Promise<boolean> {
-  return inTenantTransaction(ctx, claim, async (tx) => {
-    if ((await leased(tx, claim).forUpdate().first('id')) === undefined) return false;
+): Promise<boolean> =>
+  inTenantTransaction(ctx, job, async (tx) => {
+    if ((await lockOwn(tx, job)) === undefined) return false;
     await work(tx);
-    await leased(tx, claim).update(released);
+    await settleJob(tx, job);
     return true;
   });
-}
 
 /** `problemIfUnapplied`: the problem to report when a part of the payment is unapplied. */
 const amountColumns = (
@@ -255,8 +279,8 @@ const amountColumns = (
   tell_at: unappliedMinor > 0n ? tx.raw('least(tell_at, clock_timestamp())') : null,
 });
 
-const updateOwn = (tx: Tx, claim: ErpClaim, columns: object) =>
-  selectDocuments(tx, claim)
+const updateOwn = (tx: Tx, job: Job, columns: object) =>
+  selectDocuments(tx, job)
     .where({ kind: 'payment' })
     .update({ ...columns, updated_at: tx.raw('clock_timestamp()') });
 
@@ -273,11 +297,11 @@ type Written = {
  */
 export const recordWritten = (
   ctx: Pick<Ctx, 'db'>,
-  claim: ErpClaim,
+  job: Job,
   due: DueDocument,
   written: Written,
 ): Promise<boolean> =>
-  finishAttempt(ctx, claim, async (tx) => {
+  finishAttempt(ctx, job, async (tx) => {
     const writtenColumns = {
       failures: 0,
       holds_account_until: null,
@@ -285,8 +309,8 @@ export const recordWritten = (
       record_id: written.recordId,
     };
     if (due.kind === 'refund') {
-      const document = tx('pay_erp_documents').where({ organization_id: claim.organizationId, id: due.id });
-      const refund = tx('pay_refunds').where({ organization_id: claim.organizationId, id: due.refund_id });
+      const document = tx('pay_erp_documents').where({ organization_id: job.organizationId, id: due.id });
+      const refund = tx('pay_refunds').where({ organization_id: job.organizationId, id: due.refund_id });
       // When the bank returned the refund while it was being entered, the document stays due, and the next
       // attempt handles that.
       const isStillSucceeded =
@@ -300,9 +324,9 @@ export const recordWritten = (
           tell_at: null,
           updated_at: tx.raw('clock_timestamp()'),
         });
-      await updateOwn(tx, claim, amountColumns(tx, written.amounts, written.problemIfUnapplied));
+      await updateOwn(tx, job, amountColumns(tx, written.amounts, written.problemIfUnapplied));
     } else
-      await updateOwn(tx, claim, {
+      await updateOwn(tx, job, {
         ...writtenColumns,
         ...amountColumns(tx, written.amounts, written.problemIfUnapplied),
       });
@@ -323,15 +347,15 @@ export type FailedAttempt = {
 /** Records a failed attempt. False when the lease was lost. */
 export const recordFailedAttempt = (
   ctx: Pick<Ctx, 'db'>,
-  claim: ErpClaim,
+  job: Job,
   due: DueDocument,
   failure: FailedAttempt,
 ): Promise<boolean> =>
-  finishAttempt(ctx, claim, async (tx) => {
+  finishAttempt(ctx, job, async (tx) => {
     const { problem, waitMs, alertAfterMs, pauseAccountMs, afterRefund } = failure;
     const after = (ms: number) => tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [ms]);
     await tx('pay_erp_documents')
-      .where({ organization_id: claim.organizationId, id: due.id })
+      .where({ organization_id: job.organizationId, id: due.id })
       .update({
         status: waitMs === null ? 'FAILED' : 'PENDING',
         failures: tx.raw('failures + 1'),
@@ -342,7 +366,7 @@ export const recordFailedAttempt = (
         updated_at: tx.raw('clock_timestamp()'),
       });
     if (afterRefund !== null)
-      await updateOwn(tx, claim, amountColumns(tx, afterRefund.amounts, afterRefund.problemIfUnapplied));
+      await updateOwn(tx, job, amountColumns(tx, afterRefund.amounts, afterRefund.problemIfUnapplied));
   });
 
 /** A document whose current status people have not been alerted to. */

@@ -1,26 +1,22 @@
 // Writes successful payments and refunds back into the ERPs. Any number of processes may run it: a payment is
-// claimed under a lease, its own document is written before those of its refunds, and each is written once
+// a job, its own document is written before those of its refunds, and each is written once
 // however often it is attempted (write-document.ts).
 import { type Connector, ErpError } from '../../../connectors/connector.ts';
 import type { PaymentWriter } from '../../../connectors/payment-writer.ts';
 import type { Ctx, TenantCtx } from '../../../core/ctx.ts';
 import { AppError } from '../../../core/errors.ts';
-import { createId } from '../../../core/id.ts';
 import { formatAmount } from '../../../core/money.ts';
-import { type QueueWorker, startQueueWorker } from '../../../db/queue-worker.ts';
+import { type JobWorker, startJobWorker } from '../../../db/job-worker.ts';
+import type { Job } from '../../../db/jobs.ts';
 import { inTransaction } from '../../../db/transaction.ts';
 import { createTenantConnector } from '../../../sync/index.ts';
 import type { ErpProblem } from '../ledger/erp-states.store.ts';
 import {
-  claimPayment,
   type DueDocument,
-  type ErpClaim,
-  erpDocumentsChannel,
   type FailedAttempt,
   recordFailedAttempt,
   recordWritten,
-  releaseErpClaim,
-  renewErpClaim,
+  releaseErpAttempt,
   startErpAttempt,
 } from './erp-documents.store.ts';
 import { assertSameErpAccount, findWriteBackTask, type WriteBackTask } from './task.store.ts';
@@ -157,63 +153,56 @@ const noWriterError = new ErpError(
 
 async function attempt(
   ctx: Ctx,
-  claim: ErpClaim,
+  job: Job,
   due: DueDocument,
   options: Options,
   signal: AbortSignal,
 ): Promise<void> {
-  const tenant: TenantCtx = { ...ctx, organizationId: claim.organizationId };
-  const task = await inTransaction(tenant, (tx) => findWriteBackTask(tx, claim.organizationId, due));
-  if (task === undefined) return void (await releaseErpClaim(ctx, claim));
+  const tenant: TenantCtx = { ...ctx, organizationId: job.organizationId };
+  const task = await inTransaction(tenant, (tx) => findWriteBackTask(tx, job.organizationId, due));
+  if (task === undefined) return void (await releaseErpAttempt(ctx, job));
   let writer: PaymentWriter | undefined;
   try {
     const { payments } = await options.createConnector(tenant);
     if (payments === undefined) throw noWriterError;
     // Checked after the connector was created, so that the account compared is the one that it is connected
     // to.
-    await inTransaction(tenant, (tx) => assertSameErpAccount(tx, claim.organizationId, claim.paymentId));
+    await inTransaction(tenant, (tx) => assertSameErpAccount(tx, job.organizationId, job.key));
     writer = payments;
     const written = await write(writer, task, { mayAlreadyExist: due.attempts > 1, signal });
-    await recordWritten(ctx, claim, due, written);
+    await recordWritten(ctx, job, due, written);
     ctx.log.info(
-      { paymentId: claim.paymentId, kind: due.kind, recordId: written.recordId, attempt: due.attempts },
+      { paymentId: job.key, kind: due.kind, recordId: written.recordId, attempt: due.attempts },
       'written to the ERP',
     );
   } catch (error) {
-    if (signal.aborted) return void (await releaseErpClaim(ctx, claim));
+    if (signal.aborted) return void (await releaseErpAttempt(ctx, job));
     const failure = toFailedAttempt(error, due.failures, options);
     if (failure === undefined) throw error;
     const state =
       failure.waitMs === null && writer !== undefined ? await stateAfterFailure(writer, task, signal) : null;
-    await recordFailedAttempt(ctx, claim, due, { ...failure, afterRefund: state });
+    await recordFailedAttempt(ctx, job, due, { ...failure, afterRefund: state });
     const { code } = failure.problem;
     ctx.log.warn(
-      { paymentId: claim.paymentId, kind: due.kind, code, waitMs: failure.waitMs, attempt: due.attempts },
+      { paymentId: job.key, kind: due.kind, code, waitMs: failure.waitMs, attempt: due.attempts },
       'not written to the ERP',
     );
   }
 }
 
-async function runAttempt(ctx: Ctx, claim: ErpClaim, options: Options, signal: AbortSignal): Promise<void> {
-  const due = await startErpAttempt(ctx, claim);
-  if (due === undefined) await releaseErpClaim(ctx, claim);
-  else await attempt(ctx, claim, due, options, signal);
+async function runAttempt(ctx: Ctx, job: Job, options: Options, signal: AbortSignal): Promise<void> {
+  const due = await startErpAttempt(ctx, job);
+  if (due !== undefined) await attempt(ctx, job, due, options, signal);
 }
 
-/**
- * Wakes when a transaction that enqueues a document commits (NOTIFY), and polls every few seconds. On stop,
- * attempts in progress are aborted and released; the next attempt looks up what they did in the ERP.
- */
-export function startWriteBack(ctx: Ctx, overrides: WriteBackOptions = {}): QueueWorker {
+/** On stop, attempts in progress are aborted and released; the next attempt looks up what they did in the ERP. */
+export function startWriteBack(ctx: Ctx, overrides: WriteBackOptions = {}): JobWorker {
   const options: Options = { ...defaults, ...overrides };
-  const { pollMs, leaseMs } = options;
-  return startQueueWorker<ErpClaim>(ctx, {
-    name: 'pay_erp_documents',
-    channel: erpDocumentsChannel,
-    pollMs,
+  return startJobWorker(ctx, {
+    kind: 'pay_erp_documents',
+    pollMs: options.pollMs,
+    leaseMs: options.leaseMs,
     concurrency,
-    claim: () => claimPayment(ctx, createId(), leaseMs),
-    work: (claim, stopping) => runAttempt(ctx, claim, options, stopping),
-    lease: { ms: leaseMs, renew: (claim) => renewErpClaim(ctx, claim, leaseMs) },
+    work: (job, stopping) => runAttempt(ctx, job, options, stopping),
   });
 }

@@ -7,7 +7,7 @@ import type { Ctx } from '../../../../src/core/ctx.ts';
 import { createId } from '../../../../src/core/id.ts';
 import type { Recurring } from '../../../../src/core/recurring.ts';
 import { openKnex } from '../../../../src/db/connect.ts';
-import type { QueueWorker } from '../../../../src/db/queue-worker.ts';
+import type { JobWorker } from '../../../../src/db/job-worker.ts';
 import { startMailSender } from '../../../../src/mail/index.ts';
 import { startWriteBackAlerts } from '../../../../src/platform/pay/write-back/alerts.ts';
 import { deleteStuckErpDocuments } from '../../../../src/platform/pay/write-back/erp-documents.store.ts';
@@ -23,7 +23,7 @@ let books: Books;
 let server: MailServer;
 let ctx: Ctx;
 let admin: Knex;
-let runner: QueueWorker;
+let runner: JobWorker;
 let watches: Recurring[];
 
 beforeAll(async () => {
@@ -224,6 +224,7 @@ it('exports counts by state for operators, and counts no document as waiting in 
     expect(seen[`pay_write_back_oldest_seconds ${state}`]).toBeGreaterThanOrEqual(18_000);
   await books.setWriteBack(false);
   await books.makeDue();
+  await runner.waitUntilIdle();
   expect(await metrics()).toMatchObject({ 'pay_write_backs off': 2, [waiting]: 0 });
   await runner.stop();
   await books.setWriteBack({ account: null, refundAccount: '7' });

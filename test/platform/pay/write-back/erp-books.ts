@@ -1,5 +1,6 @@
 // Fixture: an organization whose payments are written to a simulated NetSuite account with a few invoices,
 // through a proxy that lets a test act before a request is forwarded or before its response is returned.
+
 import { randomUUID } from 'node:crypto';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,11 +9,13 @@ import { inTransaction, type Tx } from '../../../../src/db/transaction.ts';
 import { listErpStates } from '../../../../src/platform/pay/ledger/erp-states.store.ts';
 import {
   enqueueErpDocument,
+  enqueueWaitingDocuments,
   retryErpDocuments,
 } from '../../../../src/platform/pay/write-back/erp-documents.store.ts';
 import { secretBinding } from '../../../../src/sync/index.ts';
 import { type TestDatabase, testDatabase } from '../../../setup/database.ts';
 import { accountId, type Erp, startErp } from '../../../setup/erp.ts';
+import { makeDue } from '../../../setup/jobs.ts';
 import { makeOrganization } from '../../../setup/organization.ts';
 import { asSuperuser } from '../../../setup/superuser.ts';
 
@@ -201,7 +204,10 @@ export async function openBooks(given?: TestDatabase) {
         return id;
       }),
     setWriteBack: (writeBack: object | false) =>
-      as((tx) => tx('pay_configs').update({ write_back: JSON.stringify(writeBack) })),
+      as(async (tx) => {
+        await tx('pay_configs').update({ write_back: JSON.stringify(writeBack) });
+        if (writeBack !== false) await enqueueWaitingDocuments(tx, organizationId);
+      }),
     /** The payment's state in the ERP, with `unapplied` in pence. */
     state: async (paymentId: string): Promise<object> => {
       const state = (await as((tx) => listErpStates(tx, organizationId, [paymentId]))).get(paymentId);
@@ -214,10 +220,11 @@ export async function openBooks(given?: TestDatabase) {
       as((tx) => retryErpDocuments(tx, organizationId, paymentId)),
     /** Makes all pending documents due now. */
     makeDue: () =>
-      as((tx) => {
+      as(async (tx) => {
         const next_attempt_at = tx.raw("clock_timestamp() - interval '1 second'");
         const due = { next_attempt_at, holds_account_until: null };
-        return tx('pay_erp_documents').where({ status: 'PENDING' }).update(due);
+        await tx('pay_erp_documents').where({ status: 'PENDING' }).update(due);
+        await makeDue(tx, 'pay_erp_documents');
       }),
     stop: async () => {
       await wire.stop();

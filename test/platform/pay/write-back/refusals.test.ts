@@ -1,6 +1,6 @@
 // Write-back that the ERP refuses: a problem comes with a fix, and what was refused lands after it.
 import { describe, expect, it } from 'vitest';
-import type {} from '../../../../src/db/queue-worker.ts';
+import type {} from '../../../../src/db/job-worker.ts';
 import { erpFault, landed, POST, useWriteBack } from './use-write-back.ts';
 
 const { books, worker, again, settledState, payAll } = useWriteBack();

@@ -1,6 +1,6 @@
 // Books whose payments a worker writes back, one attempt after each call, for a test file.
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import type { QueueWorker } from '../../../../src/db/queue-worker.ts';
+import type { JobWorker } from '../../../../src/db/job-worker.ts';
 import { startWriteBack } from '../../../../src/platform/pay/write-back/worker.ts';
 import { type Books, openBooks } from './erp-books.ts';
 
@@ -23,7 +23,7 @@ export const erpFault = (status: number, code: string, more: { path?: RegExp; de
 /** For the top level of a test file; faults, switches and the wire are reset after each test. */
 export function useWriteBack() {
   const books = {} as Books;
-  let runner: QueueWorker;
+  let runner: JobWorker;
   const start = () => {
     runner = startWriteBack(books.database.ctx, { pollMs: hour, firstWaitMs: hour });
   };

@@ -1,10 +1,12 @@
 // Write-back of payments and refunds into the ERP: each is written exactly once, whatever fails, and a
 // problem comes with a fix.
+
 import { describe, expect, it } from 'vitest';
-import type { QueueWorker } from '../../../../src/db/queue-worker.ts';
+import type { JobWorker } from '../../../../src/db/job-worker.ts';
 import { startWriteBack } from '../../../../src/platform/pay/write-back/worker.ts';
 import { createTenantConnector } from '../../../../src/sync/index.ts';
 import { getMetadata } from '../../../connectors/netsuite/wire.ts';
+import { endLeases } from '../../../setup/jobs.ts';
 import { hour, landed, POST, useWriteBack, written } from './use-write-back.ts';
 
 const REFUND = 'POST customerRefund';
@@ -139,15 +141,12 @@ describe('an attempt with an unknown outcome', () => {
       if (here === 2) both.resolve();
       // The first request is in transit; its lease expires, and another worker starts.
       if (here === 1) {
-        const past = {
-          lease_until: books.database.ctx.db.control.raw("clock_timestamp() - interval '1 second'"),
-        };
-        await books.as((tx) => tx('pay_erp_documents').update(past));
+        await books.as((tx) => endLeases(tx, 'pay_erp_documents'));
         other = startWriteBack(books.database.ctx, { pollMs: hour });
       }
       await both.promise;
     };
-    let other: QueueWorker | undefined;
+    let other: JobWorker | undefined;
     const id = await books.pay([[a, 800]]);
     await worker.waitUntilIdle();
     await other?.waitUntilIdle();

@@ -1,13 +1,14 @@
-// Renews the lease of a run while this process works on it. Whether the run is still this process's own is
-// decided by the database, by the lease's epoch: a process that was too busy to renew in time goes on unless
-// another one has taken the run over.
-import type { Ctx } from '../../core/ctx.ts';
-import { startRecurring } from '../../core/recurring.ts';
-import { LostLease } from '../../warehouse/run-state-row.ts';
-import { Cancelled } from './interruption.ts';
-import { type Lease, renewRunLease } from './runs.store.ts';
+// Renews the lease of a job while this process works on it. Whether the lease still holds is decided by the
+// database: a process that was too busy to renew in time goes on unless another one has claimed the job.
+import type { Ctx } from '../core/ctx.ts';
+import { startRecurring } from '../core/recurring.ts';
 
-/** How long leases are: the busier the process, the longer. For all runs of a process. */
+/** A newer lease holds the work. */
+export class LostLease extends Error {
+  override readonly name = 'LostLease';
+}
+
+/** How long leases are: the busier the process, the longer. For all jobs of a worker. */
 export type LeaseLength = {
   /** Notes how much later than planned a renewal began. */
   note(lateMs: number): void;
@@ -40,17 +41,24 @@ export type LeaseRenewal = {
   stop(): void;
 };
 
+type LeaseOptions = {
+  readonly leaseMs: number;
+  readonly renewMs?: number;
+  readonly length?: LeaseLength;
+  /** Renews for this long; resolves to the reason to abort the work, if there is one. */
+  renew(leaseMs: number): Promise<Error | undefined>;
+  onFailure(error: unknown): void;
+};
+
 /**
- * Renews the lease until it is stopped. Aborts the work with `LostLease` when a newer lease holds the run or
- * the database hasn't responded for the length of the lease, and with `Cancelled` when the run was cancelled.
+ * Renews the lease until it is stopped. Aborts the work with the reason that `renew` returns, and with
+ * `LostLease` when the database hasn't responded for the length of the lease.
  */
 export function startLeaseRenewal(
-  { db, clock, log, settings }: Pick<Ctx, 'db' | 'clock' | 'log' | 'settings'>,
-  lease: Lease,
+  { clock }: Pick<Ctx, 'clock'>,
   abort: AbortController,
-  length: LeaseLength,
+  { leaseMs, renewMs = leaseMs / 3, length = createLeaseLength(leaseMs), renew, onFailure }: LeaseOptions,
 ): LeaseRenewal {
-  const { leaseMs, renewMs } = settings.sync;
   let heldSinceMs = clock.monotonicMs();
   let wasExpired = false;
   // A busy process gets here before it has seen the response to its renewal: only the second time counts.
@@ -59,23 +67,18 @@ export function startLeaseRenewal(
     if (isExpired && wasExpired) abort.abort(new LostLease('the lease expired'));
     wasExpired = isExpired;
   };
-  const renew = async (): Promise<void> => {
+  const renewOnce = async (): Promise<void> => {
     const requestedAtMs = clock.monotonicMs();
     length.note(requestedAtMs - heldSinceMs - renewMs);
-    const { held, cancelRequested } = await renewRunLease({ db }, lease, length.ms()).catch(
-      (error: unknown) => {
-        abortWhenExpired();
-        return Promise.reject(error);
-      },
-    );
+    const reason = await renew(length.ms()).catch((error: unknown) => {
+      abortWhenExpired();
+      return Promise.reject(error);
+    });
     wasExpired = false;
     heldSinceMs = requestedAtMs;
-    if (!held) abort.abort(new LostLease('a newer lease holds the run'));
-    else if (cancelRequested) abort.abort(new Cancelled('the run was cancelled'));
+    if (reason !== undefined) abort.abort(reason);
   };
-  const onFailure = (error: unknown): void =>
-    log.warn({ err: error }, 'could not renew the lease of a sync run');
-  const renewal = startRecurring(renewMs, renew, onFailure, { onBusy: abortWhenExpired });
+  const renewal = startRecurring(renewMs, renewOnce, onFailure, { onBusy: abortWhenExpired });
   return {
     busyMs: () => {
       const lateMs = Math.max(length.lateMs(), clock.monotonicMs() - heldSinceMs - renewMs);
