@@ -58,17 +58,6 @@ export {
   saveWantedIndexes,
 } from './outcome/index-jobs.ts';
 export { readStoredRecords, type StoredRecords, syncedAtText } from './outcome/stored-records.ts';
-export {
-  type CountedTable,
-  countRejections,
-  countSyncedRecords,
-  countWarehouseRows,
-  filterRejectedIds,
-  listLoadingFields,
-  listRunRejections,
-  listTypeRejections,
-  purgeWarehouse,
-} from './outcome/warehouse-queries.ts';
 export { findDueSlot, findNextSlot, findScheduleProblem } from './queue/due-slots.ts';
 export { waitsForMove } from './queue/retry.ts';
 export { insertRunEvent } from './queue/run-events.store.ts';

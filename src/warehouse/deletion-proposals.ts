@@ -14,6 +14,7 @@ import {
   readAbsent,
   remainingDeletions,
 } from './deletions.ts';
+import { type LocalView, queryLocal } from './local-view.ts';
 import type { RunState } from './run-state-row.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
 
@@ -257,4 +258,43 @@ export async function settleDeletions(
     : await updateWithoutComparison(target, table, proposals, decision.remove);
   await pruneAbsentRecords(target);
   return { remove: decision.remove, ...held };
+}
+
+/** Ids of the open deletion proposal that were held back because stored records named them. */
+export async function listReferencedIds(local: LocalView, state: RunState): Promise<string[]> {
+  const { schema } = local.prepared;
+  const rows = await queryLocal<{ id: string }>(
+    local,
+    `select a.id from ${schema}.absent_records a where a.record_type = $1 and a.referenced_by is not null
+     and a.id in (select unnest(p.ids) from ${schema}.deletion_proposals p where p.record_type = $1 and p.status = 'open')`,
+    [state.recordType],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Approved deletion proposals that no run has carried out yet. */
+export async function listApprovedProposals(
+  local: LocalView,
+  state: RunState,
+): Promise<{ id: string; ids: string[] }[]> {
+  return queryLocal(
+    local,
+    `select id, ids from ${local.prepared.schema}.deletion_proposals where record_type = $1 and status = 'approved'`,
+    [state.recordType],
+  );
+}
+
+/** The given ids that the last scan found absent and that a deletion proposal lists. */
+export async function filterProposedIds(
+  local: LocalView,
+  state: RunState,
+  ids: readonly string[],
+): Promise<Set<string>> {
+  const rows = await queryLocal<{ id: string }>(
+    local,
+    `select h.id from ${local.prepared.schema}.deletion_proposals p, unnest(p.ids) h(id)
+     where p.record_type = $1 and p.status in ('open', 'kept', 'approved', 'rejected') and h.id = any($2::text[])`,
+    [state.recordType, ids],
+  );
+  return new Set(rows.map(({ id }) => id));
 }

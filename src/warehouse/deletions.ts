@@ -3,6 +3,7 @@
 // where the ERP's list names no deletions of this record type, while they are few on a calendar day, and when
 // no stored record names them.
 import type { PoolClient } from 'pg';
+import { asId, type LocalView, queryLocal, tableNames } from './local-view.ts';
 import { type RunState, usesFreshTable } from './run-state-row.ts';
 import type { Reference } from './staging.ts';
 import { quoteIdentifier } from './table.ts';
@@ -133,4 +134,21 @@ export async function readAbsent(
     listed: new Set(rows.filter(({ proof }) => proof === 'feed').map((row) => row.id)),
     referenced: new Set(rows.filter((row) => row.referenced_by !== null).map((row) => row.id)),
   };
+}
+
+/**
+ * Ids in the active table that the run found absent, confirmed neither by the ERP's deletion feed nor by an
+ * approval, and not known to have another type.
+ */
+export async function listUnconfirmedAbsentIds(local: LocalView, state: RunState): Promise<string[]> {
+  if (local.prepared.activeTable === null) return [];
+  const { schema } = local.prepared;
+  const { table } = tableNames(local, state);
+  const rows = await queryLocal<{ id: string }>(
+    local,
+    `select d.id from ${schema}.staged_deletions d where d.run_id = $1 and d.proof = 'absent' and d.id <> all($2::text[])
+     and exists (select from ${table} t where t.id = ${asId('d.id', state)})`,
+    [state.runId, state.plan.moved],
+  );
+  return rows.map(({ id }) => id);
 }

@@ -2,7 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import type { RecordFilter } from '../connectors/discovery.ts';
+import type { TenantCtx } from '../core/ctx.ts';
 import { sqlState } from '../db/pg-errors.ts';
+import { inDataTransaction } from '../db/transaction.ts';
+import { type RecordColumn, readRecordColumns } from './columns.ts';
+import { quoteIdentifier } from './table.ts';
+import { tenantSchema } from './tenant-schema.ts';
 
 /** A field whose stored values may be out of date. */
 export type StaleField = {
@@ -221,4 +226,89 @@ export async function replaceEpochs(client: Pick<PoolClient, 'query'>, schema: s
       [recordType, createEpoch(), here],
     );
   return rows.length;
+}
+
+/** The number of records of the organization; 0 before the first sync. Rejects with database errors. */
+export async function countSyncedRecords(ctx: TenantCtx): Promise<number> {
+  try {
+    const { rows } = await ctx.db.data.query<{ count: string }>(
+      `select coalesce(sum(row_count), 0) as count from ${tenantSchema(ctx.organizationId)}.record_state`,
+    );
+    return Number(rows[0]?.count ?? 0);
+  } catch (error) {
+    if (isNotSetUp(error)) return 0;
+    throw error;
+  }
+}
+
+/**
+ * The columns and the state of one record type; undefined when it was never synced. Rejects with database
+ * errors.
+ */
+export async function findSyncedColumns(
+  ctx: TenantCtx,
+  recordType: string,
+): Promise<{ state: RecordState; columns: RecordColumn[] } | undefined> {
+  const schema = tenantSchema(ctx.organizationId);
+  try {
+    const state = await readRecordState(ctx.db.data, schema, recordType);
+    return state === undefined
+      ? undefined
+      : { state, columns: await readRecordColumns(ctx.db.data, schema, recordType) };
+  } catch (error) {
+    if (isNotSetUp(error)) return undefined;
+    throw error;
+  }
+}
+
+export async function listLoadingFields(ctx: TenantCtx, recordType: string): Promise<ReadonlySet<string>> {
+  const synced = await findSyncedColumns(ctx, recordType);
+  const isLoading = ({ state }: RecordColumn): boolean => state === 'loading' || state === 'returned';
+  return new Set(synced?.columns.filter(isLoading).map(({ field }) => field));
+}
+
+export type CountedTable = {
+  readonly recordType: string;
+  /** The row count in `record_state`. */
+  readonly rows: number;
+  /** The rows counted in the table; null when the table does not exist. */
+  readonly counted: number | null;
+};
+
+/**
+ * Counts the rows of every active table, in one snapshot with the row counts in `record_state`. Rejects with
+ * database errors.
+ */
+export async function countWarehouseRows(ctx: TenantCtx): Promise<CountedTable[]> {
+  const schema = tenantSchema(ctx.organizationId);
+  try {
+    return await inDataTransaction(ctx.db.data, async (client) => {
+      await client.query('set transaction isolation level repeatable read, read only');
+      const { rows } = await client.query<{
+        record_type: string;
+        row_count: string;
+        active_table: string;
+        present: boolean;
+      }>(
+        `select record_type, row_count, active_table, to_regclass(format('%I.%I', $1::text, active_table)) is not null as present
+         from ${schema}.record_state where active_table is not null order by record_type`,
+        [schema],
+      );
+      const tables: CountedTable[] = [];
+      for (const { record_type: recordType, row_count: recorded, active_table: table, present } of rows) {
+        const counted = present
+          ? await client.query<{ count: string }>(`select count(*) from ${schema}.${quoteIdentifier(table)}`)
+          : undefined;
+        tables.push({
+          recordType,
+          rows: Number(recorded),
+          counted: counted === undefined ? null : Number(counted.rows[0]?.count),
+        });
+      }
+      return tables;
+    });
+  } catch (error) {
+    if (isNotSetUp(error)) return [];
+    throw error;
+  }
 }

@@ -160,6 +160,15 @@ export async function dropTenantSchema(
 }
 
 /**
+ * Deletes every synced record and leaves an empty schema. Throws `OrganizationGone` when the organization is
+ * being deleted.
+ */
+export async function purgeWarehouse(ctx: TenantCtx): Promise<void> {
+  await dropTenantSchema(ctx, ctx.organizationId);
+  await createTenantSchema(ctx, ctx.organizationId);
+}
+
+/**
  * Size in bytes and number of records of the organization's warehouse; both 0 before the first sync. The size
  * is null while any server of the warehouse doesn't respond.
  */

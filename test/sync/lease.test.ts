@@ -4,7 +4,6 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { poolStats } from '../../src/db/pool-stats.ts';
 import { inDataTransaction, inTransaction } from '../../src/db/transaction.ts';
-import { purgeWarehouse } from '../../src/sync/outcome/warehouse-queries.ts';
 import {
   claimRun,
   insertRun,
@@ -18,6 +17,7 @@ import { clearEndedRuns } from '../../src/sync/run/worker.ts';
 import { publishRun } from '../../src/warehouse/publish.ts';
 import { LostLease, readRunState } from '../../src/warehouse/run-state-row.ts';
 import { stagePage } from '../../src/warehouse/staging.ts';
+import { purgeWarehouse } from '../../src/warehouse/tenant-schema.ts';
 import { cutAtCommit } from './cut-wire.ts';
 import {
   addConfig,

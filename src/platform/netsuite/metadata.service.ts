@@ -11,13 +11,13 @@ import {
   findRecordType,
   findSyncConfigIds,
   listHeads,
-  listLoadingFields,
   readConnectionRevision,
   readMetadataStatus,
   readRecordTypes,
   refreshMetadata,
   type StoredHead,
 } from '../../sync/index.ts';
+import { listLoadingFields } from '../../warehouse/record-state.ts';
 import { explainMissingMetadata } from './missing-metadata.ts';
 import { MetadataQuery } from './netsuite.schemas.ts';
 import { getConnector } from './netsuite.service.ts';

@@ -11,16 +11,16 @@ import { instant, instantOrNull } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
   type ConnectionVerdict,
-  countSyncedRecords,
   createTenantConnector,
   noConnectionAdvice,
-  purgeWarehouse,
   readConnectionRevision,
   recordSyncHealth,
   resetConnectionStatus,
   saveConnectionTest,
   secretBinding,
 } from '../../sync/index.ts';
+import { countSyncedRecords } from '../../warehouse/record-state.ts';
+import { purgeWarehouse } from '../../warehouse/tenant-schema.ts';
 import { activateCertificate } from './certificates.service.ts';
 import type { ErpConnectionInput } from './netsuite.schemas.ts';
 import * as store from './netsuite.store.ts';

@@ -4,7 +4,8 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import type { Permission } from '../../core/permissions.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { countRejections, listHeldDeletions, readFieldGaps, readStoredRecords } from '../../sync/index.ts';
+import { listHeldDeletions, readFieldGaps, readStoredRecords } from '../../sync/index.ts';
+import { countRejections } from '../../warehouse/rejections.ts';
 import { findConnection, listCertificates } from '../netsuite/netsuite.store.ts';
 import type {
   KeysOverview,

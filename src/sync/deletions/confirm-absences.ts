@@ -1,8 +1,9 @@
 // Absence in a complete read: pages may pass over a record that exists, so nothing is absent before it was
 // requested by id.
+
+import { listIdsNotRead } from '../../warehouse/local-records.ts';
 import type { RunState } from '../../warehouse/run-state-row.ts';
 import type { RunProofCheck } from '../queue/runs.store.ts';
-import { listIdsNotRead } from '../stage/local-records.ts';
 import {
   addFacts,
   type RunReadContext,

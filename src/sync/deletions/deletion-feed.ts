@@ -2,10 +2,11 @@
 // and those whose deletion an administrator approved. Each is requested by id first; one that still exists is
 // read again instead of deleted.
 
+import { listApprovedProposals } from '../../warehouse/deletion-proposals.ts';
+import { filterKnownIds } from '../../warehouse/local-records.ts';
 import type { RunState } from '../../warehouse/run-state-row.ts';
 import type { AbsentRecord } from '../../warehouse/staging.ts';
 import { writeRunEvent } from '../queue/run-events.store.ts';
-import { filterKnownIds, listApprovedProposals } from '../stage/local-records.ts';
 import { addFacts, type RunReadContext, rereadByIds, saveStep } from '../stage/read-context.ts';
 
 async function rereadKnown(

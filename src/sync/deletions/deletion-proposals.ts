@@ -5,12 +5,12 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import { createId } from '../../core/id.ts';
 import { inDataTransaction } from '../../db/transaction.ts';
 import { type RecordColumn, readRecordColumns } from '../../warehouse/columns.ts';
+import { cellText } from '../../warehouse/local-records.ts';
 import { isNotSetUp, readRecordState, rfc3339Sql } from '../../warehouse/record-state.ts';
 import type { Reference } from '../../warehouse/staging.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { tenantSchema, updateTenantSchema } from '../../warehouse/tenant-schema.ts';
 import { findDescription } from '../account/record-types.store.ts';
-import { cellText } from '../stage/local-records.ts';
 
 export const proposalStatuses = ['open', 'kept', 'superseded', 'approved', 'applied', 'rejected'] as const;
 export type ProposalStatus = (typeof proposalStatuses)[number];

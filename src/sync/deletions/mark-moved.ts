@@ -2,9 +2,9 @@
 // they are deleted here however many they are. Looked up before a run is published, and only for absences
 // that neither the deletion feed nor an approval confirms.
 import { ErpError } from '../../connectors/connector.ts';
+import { listUnconfirmedAbsentIds } from '../../warehouse/deletions.ts';
 import type { RunState } from '../../warehouse/run-state-row.ts';
 import { writeRunEvent } from '../queue/run-events.store.ts';
-import { listUnconfirmedAbsentIds } from '../stage/local-records.ts';
 import { type RunReadContext, saveStep } from '../stage/read-context.ts';
 
 const idsPerRequest = 1_000;

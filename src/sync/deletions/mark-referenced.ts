@@ -2,11 +2,12 @@
 // Looked up before a run is published, and only for absences that neither the ERP's deletion feed nor an
 // approval confirms.
 import { inDataTransaction } from '../../db/transaction.ts';
+import { listReferencedIds } from '../../warehouse/deletion-proposals.ts';
+import { listUnconfirmedAbsentIds } from '../../warehouse/deletions.ts';
 import { type RunState, usesFreshTable } from '../../warehouse/run-state-row.ts';
 import type { Reference } from '../../warehouse/staging.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { listReferenceFields, type ReferenceField } from '../account/record-types.store.ts';
-import { listReferencedIds, listUnconfirmedAbsentIds } from '../stage/local-records.ts';
 import { type RunReadContext, saveStep } from '../stage/read-context.ts';
 
 /** A column that names records of the run's type. */

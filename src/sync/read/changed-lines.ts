@@ -2,6 +2,7 @@
 // changed, by the lines' own modification times, and lines that earlier runs left wrong. Lines are summed in
 // SQL, as exact numerics, and never loaded.
 import { inDataTransaction } from '../../db/transaction.ts';
+import { filterUnreadIds } from '../../warehouse/local-records.ts';
 import type { RunState } from '../../warehouse/run-state-row.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { isValidId } from '../../warehouse/validate-values.ts';
@@ -14,7 +15,6 @@ import {
   requestTotals,
 } from '../prove/line-totals.ts';
 import type { RunProofCheck } from '../queue/runs.store.ts';
-import { filterUnreadIds } from '../stage/local-records.ts';
 import { addFacts, type RunReadContext, rereadByIds, saveStep } from '../stage/read-context.ts';
 import { listChanges, proveListed, withRepeatedHour } from './listed-changes.ts';
 

@@ -4,11 +4,11 @@
 import type { ChangeCounts, Connector, IdRange } from '../../connectors/connector.ts';
 import type { ListedRecord } from '../../connectors/source-records.ts';
 import type { RecordColumn } from '../../warehouse/columns.ts';
+import { filterUnreadIds, listNotStagedAs, readLocalByIds } from '../../warehouse/local-records.ts';
 import type { RunState } from '../../warehouse/run-state-row.ts';
 import { isValidId } from '../../warehouse/validate-values.ts';
 import { assertPageAdvances } from '../account/read-by-ids.ts';
 import { assertNoLongerListed, listCounted } from '../prove/counted-pages.ts';
-import { filterUnreadIds, listNotStagedAs, readLocalByIds } from '../stage/local-records.ts';
 import { addFacts, type RunReadContext, rereadByIds, saveStep } from '../stage/read-context.ts';
 
 /**

@@ -3,10 +3,10 @@
 // that differ are read again. All others are left to the daily scan.
 import { type OpenWhen, scannedFields } from '../../connectors/connector.ts';
 import type { RecordColumn } from '../../warehouse/columns.ts';
+import { listOpenIds, type OpenCondition, readLocalByIds } from '../../warehouse/local-records.ts';
 import { publishedColumns } from '../../warehouse/merge-rows.ts';
 import type { RunState } from '../../warehouse/run-state-row.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
-import { listOpenIds, type OpenCondition, readLocalByIds } from '../stage/local-records.ts';
 import { addFacts, type RunReadContext, rereadByIds, saveStep } from '../stage/read-context.ts';
 import { columnsToCompare, differsFromErp, fieldsToScan } from './differs-from-erp.ts';
 

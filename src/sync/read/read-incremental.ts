@@ -2,6 +2,10 @@
 // records (which can change without a new modification time), deletions, and then the proof by count or by a
 // scan. Each call does one bounded piece of a step and stores its progress, so that any process can resume
 // from there.
+
+import { listUnconfirmedAbsentIds } from '../../warehouse/deletions.ts';
+import { countLocal } from '../../warehouse/local-records.ts';
+import { listUnreadRejectedIds } from '../../warehouse/rejections.ts';
 import type { RunState, RunStep } from '../../warehouse/run-state-row.ts';
 import { assertPageAdvances, idsPerRequest } from '../account/read-by-ids.ts';
 import { readApprovedDeletions, readDeletionFeed } from '../deletions/deletion-feed.ts';
@@ -9,7 +13,6 @@ import { markMoved } from '../deletions/mark-moved.ts';
 import { hasReleasedRecords, markReferenced } from '../deletions/mark-referenced.ts';
 import { proveFields, proveStaged, proveVolume } from '../prove/run-proof.ts';
 import type { RunProofCheck } from '../queue/runs.store.ts';
-import { countLocal, listUnconfirmedAbsentIds, listUnreadRejectedIds } from '../stage/local-records.ts';
 import {
   addFacts,
   assertAscendingPage,

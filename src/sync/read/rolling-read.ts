@@ -2,10 +2,11 @@
 // without a trace are found too. It has a cursor of its own, never moves the high-water mark, and proves no
 // deletion. A pass begins when half of the period has gone by since every record was last read, and has the
 // other half to end: no record waits longer than the period, as long as the requests suffice.
+
+import { filterUnreadIds, listUnreadInRange } from '../../warehouse/local-records.ts';
 import type { RollingSlice, RunState } from '../../warehouse/run-state-row.ts';
 import { assertPageAdvances } from '../account/read-by-ids.ts';
 import { readRecentRequests } from '../queue/request-count.ts';
-import { filterUnreadIds, listUnreadInRange } from '../stage/local-records.ts';
 import { toStagedPage } from '../stage/page-reader.ts';
 import {
   addFacts,

@@ -4,21 +4,17 @@
 import type { ScanPage } from '../../connectors/connector.ts';
 import type { ScannedRecord } from '../../connectors/source-records.ts';
 import type { RecordColumn } from '../../warehouse/columns.ts';
+import { filterProposedIds } from '../../warehouse/deletion-proposals.ts';
+import { listUnconfirmedAbsentIds } from '../../warehouse/deletions.ts';
+import { filterUnreadIds, type LocalRecord, readLocalRange } from '../../warehouse/local-records.ts';
 import { publishedColumns } from '../../warehouse/merge-rows.ts';
+import { filterRejectedInRun } from '../../warehouse/rejections.ts';
 import type { RunState } from '../../warehouse/run-state-row.ts';
 import { isValidId } from '../../warehouse/validate-values.ts';
 import { assertPageAdvances, isIdBefore } from '../account/read-by-ids.ts';
 import { filterConfirmedAbsent } from '../deletions/confirm-absences.ts';
 import { readDeletionFeed } from '../deletions/deletion-feed.ts';
 import { assertNoLongerListed, isBetween, listCounted } from '../prove/counted-pages.ts';
-import {
-  filterProposedIds,
-  filterRejectedInRun,
-  filterUnreadIds,
-  type LocalRecord,
-  listUnconfirmedAbsentIds,
-  readLocalRange,
-} from '../stage/local-records.ts';
 import {
   addFacts,
   assertAscendingPage,

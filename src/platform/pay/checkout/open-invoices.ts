@@ -8,12 +8,8 @@ import { parseExact } from '../../../core/exact-json.ts';
 import { isCurrency, readAmount } from '../../../core/money.ts';
 import { inTransaction } from '../../../db/transaction.ts';
 import { allRows, getNewestRecordReader } from '../../../public/index.ts';
-import {
-  createTenantConnector,
-  filterRejectedIds,
-  findDescription,
-  listMaskedSources,
-} from '../../../sync/index.ts';
+import { createTenantConnector, findDescription, listMaskedSources } from '../../../sync/index.ts';
+import { filterRejectedIds } from '../../../warehouse/rejections.ts';
 import type { InvoiceMapping } from '../ledger/config.schemas.ts';
 import { databaseTime } from '../ledger/database-time.ts';
 

@@ -1,43 +1,19 @@
-// Queries over the local records of a record type as they would be if the run were published now: the active
-// table, plus what the run staged, minus what it found absent. Ranges and pages have a limit, and filters are
-// as long as their input; `listIdsNotRead`, `listUnconfirmedAbsentIds` and `listApprovedProposals` return
-// everything that they find.
-import { inDataTransaction } from '../../db/transaction.ts';
-import type { RecordColumn } from '../../warehouse/columns.ts';
-import { rfc3339Sql } from '../../warehouse/record-state.ts';
-import type { RunState } from '../../warehouse/run-state-row.ts';
-import { castableIds, idSqlType } from '../../warehouse/staging.ts';
-import { quoteIdentifier, stagingTable } from '../../warehouse/table.ts';
-import { unchangedIdsSql } from '../../warehouse/unchanged.ts';
-import type { RunReadContext } from './read-context.ts';
-
-type LocalView = Pick<RunReadContext, 'ctx' | 'prepared' | 'config'>;
-
-const query = <T extends Record<string, unknown>>(
-  { ctx }: LocalView,
-  sql: string,
-  values: readonly unknown[],
-): Promise<T[]> =>
-  inDataTransaction(ctx.db.data, async (client) => (await client.query<T>(sql, [...values])).rows);
-
-/** SQL that casts a text to the id type; null for a text that is not an id of that type. */
-const asId = (expression: string, state: RunState): string =>
-  state.plan.idType === 'integer'
-    ? `(case when ${expression} ~ '^-?[0-9]{1,18}$' then ${expression}::bigint end)`
-    : expression;
-
-const tableNames = ({ prepared: { schema, activeTable } }: LocalView, state: RunState) => ({
-  table: `${schema}.${quoteIdentifier(activeTable ?? '')}`,
-  staging: `${schema}.${quoteIdentifier(stagingTable(state.recordType))}`,
-  target: `${schema}.${quoteIdentifier(state.targetTable)}`,
-});
+// Statements over the local records of a record type, in the active table and the staging table. Ranges and
+// pages have a limit, and filters are as long as their input; `listIdsNotRead` returns everything that it finds.
+import type { RecordColumn } from './columns.ts';
+import { asId, type LocalView, queryLocal, tableNames } from './local-view.ts';
+import { rfc3339Sql } from './record-state.ts';
+import type { RunState } from './run-state-row.ts';
+import { castableIds, idSqlType } from './staging.ts';
+import { quoteIdentifier, stagingTable } from './table.ts';
+import { unchangedIdsSql } from './unchanged.ts';
 
 /**
  * The number of records after the run, including records that can't be stored, and how many of them (`kept`)
  * the ERP is known to lack.
  */
 export async function countLocal(
-  local: LocalView,
+  local: LocalView & { readonly config: { readonly deletions: string } },
   state: RunState,
 ): Promise<{ readonly all: number; readonly kept: number }> {
   const { schema } = local.prepared;
@@ -48,7 +24,7 @@ export async function countLocal(
     `exists (select from ${staging} s where s.run_id = $2 and s.id = ${asId(id, state)})`;
   const isGone = (id: string) =>
     `exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = ${id})`;
-  const [row] = await query<{ all: string; kept: string }>(
+  const [row] = await queryLocal<{ all: string; kept: string }>(
     local,
     `select (select row_count from ${schema}.record_state where record_type = $1)
        + (select count(*) from ${staging} s where s.run_id = $2 and not exists (select from ${table} t where t.id = s.id))
@@ -78,7 +54,7 @@ export async function filterKnownIds(
   if (ids.length === 0) return [];
   const { schema } = local.prepared;
   const { table, staging } = tableNames(local, state);
-  const rows = await query<{ id: string }>(
+  const rows = await queryLocal<{ id: string }>(
     local,
     `${selectIds(table, state, '$1')} union ${selectIds(staging, state, '$1')} and p.run_id = $2
      union select r.id from ${schema}.rejections r where r.record_type = $3 and r.id = any($4::text[])`,
@@ -97,7 +73,7 @@ export async function filterUnreadIds(
   if (ids.length === 0) return [];
   const { schema } = local.prepared;
   const { staging } = tableNames(local, state);
-  const rows = await query<{ id: string }>(
+  const rows = await queryLocal<{ id: string }>(
     local,
     `${selectIds(staging, state, '$1')} and p.run_id = $2
      union select r.id from ${schema}.rejections r where r.record_type = $3 and r.run_id = $2 and r.id = any($4::text[])`,
@@ -105,44 +81,6 @@ export async function filterUnreadIds(
   );
   const read = new Set(rows.map(({ id }) => id));
   return ids.filter((id) => !read.has(id));
-}
-
-/**
- * Ids of records that could not be stored when they were last read, and that this run has not read yet.
- * Leaves out those that aren't ids.
- */
-export async function listUnreadRejectedIds(
-  local: LocalView,
-  state: RunState,
-  limit: number,
-): Promise<string[]> {
-  const { schema } = local.prepared;
-  const { staging } = tableNames(local, state);
-  const rows = await query<{ id: string }>(
-    local,
-    `select r.id from ${schema}.rejections r where r.record_type = $1 and r.run_id <> $2 and ${asId('r.id', state)} is not null
-     and ($3::text is null or r.id > $3) and not exists (select from ${staging} s where s.run_id = $2 and s.id = ${asId('r.id', state)})
-     order by r.id limit $4`,
-    [state.recordType, state.runId, state.checkpoint, limit],
-  );
-  return rows.map(({ id }) => id);
-}
-
-/**
- * Ids in the active table that the run found absent, confirmed neither by the ERP's deletion feed nor by an
- * approval, and not known to have another type.
- */
-export async function listUnconfirmedAbsentIds(local: LocalView, state: RunState): Promise<string[]> {
-  if (local.prepared.activeTable === null) return [];
-  const { schema } = local.prepared;
-  const { table } = tableNames(local, state);
-  const rows = await query<{ id: string }>(
-    local,
-    `select d.id from ${schema}.staged_deletions d where d.run_id = $1 and d.proof = 'absent' and d.id <> all($2::text[])
-     and exists (select from ${table} t where t.id = ${asId('d.id', state)})`,
-    [state.runId, state.plan.moved],
-  );
-  return rows.map(({ id }) => id);
 }
 
 /**
@@ -154,7 +92,7 @@ export async function listIdsNotRead(local: LocalView, state: RunState): Promise
   const { schema } = local.prepared;
   const { table, target } = tableNames(local, state);
   const ofRun = state.targetTable === stagingTable(state.recordType) ? 'and s.run_id = $2' : '';
-  const rows = await query<{ id: string }>(
+  const rows = await queryLocal<{ id: string }>(
     local,
     `select o.id::text as id from (select t.id from ${table} t union all
        select ${asId('r.id', state)} from ${schema}.rejections r where r.record_type = $1 and ${asId('r.id', state)} is not null
@@ -168,36 +106,13 @@ export async function listIdsNotRead(local: LocalView, state: RunState): Promise
   return rows.map(({ id }) => id);
 }
 
-/** Ids of the open deletion proposal that were held back because stored records named them. */
-export async function listReferencedIds(local: LocalView, state: RunState): Promise<string[]> {
-  const { schema } = local.prepared;
-  const rows = await query<{ id: string }>(
-    local,
-    `select a.id from ${schema}.absent_records a where a.record_type = $1 and a.referenced_by is not null
-     and a.id in (select unnest(p.ids) from ${schema}.deletion_proposals p where p.record_type = $1 and p.status = 'open')`,
-    [state.recordType],
-  );
-  return rows.map(({ id }) => id);
-}
-
-/** Approved deletion proposals that no run has carried out yet. */
-export async function listApprovedProposals(
-  local: LocalView,
-  state: RunState,
-): Promise<{ id: string; ids: string[] }[]> {
-  return query(
-    local,
-    `select id, ids from ${local.prepared.schema}.deletion_proposals where record_type = $1 and status = 'approved'`,
-    [state.recordType],
-  );
-}
-
 export type LocalRecord = {
   readonly id: string;
   readonly absent: boolean;
   readonly rejected: boolean;
   readonly cells: readonly (string | null)[];
 };
+
 type LocalRow = { id: string; absent: boolean; rejected: boolean; cells: (string | null)[] };
 
 /** SQL for the column's value as canonical text; `table` is an alias. */
@@ -226,7 +141,7 @@ export async function readLocalRange(
   const { table, staging } = tableNames(local, state);
   const type = idSqlType(state);
   const range = `($2::${type} is null or id > $2::${type}) and ($3::${type} is null or id <= $3::${type})`;
-  return query<LocalRow>(
+  return queryLocal<LocalRow>(
     local,
     `select o.id::text as id, o.cells,
        exists (select from ${schema}.staged_deletions d where d.run_id = $1 and d.id = o.id::text) as absent,
@@ -246,7 +161,7 @@ export async function readLocalByIds(
   ids: readonly string[],
 ): Promise<LocalRecord[]> {
   const { table } = tableNames(local, state);
-  return query<LocalRow>(
+  return queryLocal<LocalRow>(
     local,
     `select id::text as id, array[${columns.map((column) => cellText(column)).join(', ')}]::text[] as cells, false as absent, false as rejected
      from ${table} where id = any($1::${idSqlType(state)}[])`,
@@ -266,42 +181,13 @@ export async function listNotStagedAs(
 ): Promise<{ id: string; staged: boolean }[]> {
   const { staging } = tableNames(local, state);
   const type = idSqlType(state);
-  return query(
+  return queryLocal(
     local,
     `with s as materialized (select id, ${quoteIdentifier(column)} as at from ${staging} where run_id = $2 and id = any($1::${type}[]))
      select l.id::text as id, s.id is not null as staged from unnest($1::${type}[], $3::timestamptz[]) l(id, at) left join s on s.id = l.id
      where s.id is null or s.at is distinct from l.at`,
     [listed.map(({ id }) => id), state.runId, listed.map(({ modifiedAt }) => modifiedAt)],
   );
-}
-
-/** The given ids that this run rejected. */
-export async function filterRejectedInRun(
-  local: LocalView,
-  state: RunState,
-  ids: readonly string[],
-): Promise<Set<string>> {
-  const rows = await query<{ id: string }>(
-    local,
-    `select id from ${local.prepared.schema}.rejections where record_type = $1 and run_id = $2 and id = any($3::text[])`,
-    [state.recordType, state.runId, ids],
-  );
-  return new Set(rows.map(({ id }) => id));
-}
-
-/** The given ids that the last scan found absent and that a deletion proposal lists. */
-export async function filterProposedIds(
-  local: LocalView,
-  state: RunState,
-  ids: readonly string[],
-): Promise<Set<string>> {
-  const rows = await query<{ id: string }>(
-    local,
-    `select h.id from ${local.prepared.schema}.deletion_proposals p, unnest(p.ids) h(id)
-     where p.record_type = $1 and p.status in ('open', 'kept', 'approved', 'rejected') and h.id = any($2::text[])`,
-    [state.recordType, ids],
-  );
-  return new Set(rows.map(({ id }) => id));
 }
 
 /**
@@ -330,7 +216,7 @@ export async function listOpenIds(
   const { table, staging } = tableNames(local, state);
   const type = idSqlType(state);
   const { open, recentlyClosed, values, closedSince } = condition;
-  return query<OpenRecord>(
+  return queryLocal<OpenRecord>(
     local,
     `select t.id::text as id, ${open} as open from ${table} t where ($2::${type} is null or t.id > $2::${type})
      and (${open} or ${recentlyClosed}) and $4::text[] is not null and $6::text is not null
@@ -360,7 +246,7 @@ export async function listUnreadInRange(
   const { schema } = local.prepared;
   const { table, staging } = tableNames(local, state);
   const type = idSqlType(state);
-  const rows = await query<{ id: string }>(
+  const rows = await queryLocal<{ id: string }>(
     local,
     `select t.id::text as id from ${table} t where ($3::${type} is null or t.id > $3::${type}) and ($4::${type} is null or t.id <= $4::${type})
      and t.id <> all($5::${type}[])

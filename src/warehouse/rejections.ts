@@ -1,108 +1,43 @@
-// Queries over synced records for other features, which need not know the schema that holds them.
-import type { TenantCtx } from '../../core/ctx.ts';
-import { inDataTransaction } from '../../db/transaction.ts';
-import { type RecordColumn, readRecordColumns } from '../../warehouse/columns.ts';
-import { isNotSetUp, type RecordState, readRecordState, rfc3339Sql } from '../../warehouse/record-state.ts';
-import { quoteIdentifier } from '../../warehouse/table.ts';
-import {
-  createTenantSchema,
-  dropTenantSchema,
-  tenantSchema,
-  updateTenantSchema,
-} from '../../warehouse/tenant-schema.ts';
-
-/** The number of records of the organization; 0 before the first sync. Rejects with database errors. */
-export async function countSyncedRecords(ctx: TenantCtx): Promise<number> {
-  try {
-    const { rows } = await ctx.db.data.query<{ count: string }>(
-      `select coalesce(sum(row_count), 0) as count from ${tenantSchema(ctx.organizationId)}.record_state`,
-    );
-    return Number(rows[0]?.count ?? 0);
-  } catch (error) {
-    if (isNotSetUp(error)) return 0;
-    throw error;
-  }
-}
+// Statements over `rejections`: records that were read and could not be stored.
+import type { TenantCtx } from '../core/ctx.ts';
+import { asId, type LocalView, queryLocal, tableNames } from './local-view.ts';
+import { isNotSetUp, rfc3339Sql } from './record-state.ts';
+import type { RunState } from './run-state-row.ts';
+import { tenantSchema, updateTenantSchema } from './tenant-schema.ts';
 
 /**
- * The columns and the state of one record type; undefined when it was never synced. Rejects with database
- * errors.
+ * Ids of records that could not be stored when they were last read, and that this run has not read yet.
+ * Leaves out those that aren't ids.
  */
-export async function findSyncedColumns(
-  ctx: TenantCtx,
-  recordType: string,
-): Promise<{ state: RecordState; columns: RecordColumn[] } | undefined> {
-  const schema = tenantSchema(ctx.organizationId);
-  try {
-    const state = await readRecordState(ctx.db.data, schema, recordType);
-    return state === undefined
-      ? undefined
-      : { state, columns: await readRecordColumns(ctx.db.data, schema, recordType) };
-  } catch (error) {
-    if (isNotSetUp(error)) return undefined;
-    throw error;
-  }
+export async function listUnreadRejectedIds(
+  local: LocalView,
+  state: RunState,
+  limit: number,
+): Promise<string[]> {
+  const { schema } = local.prepared;
+  const { staging } = tableNames(local, state);
+  const rows = await queryLocal<{ id: string }>(
+    local,
+    `select r.id from ${schema}.rejections r where r.record_type = $1 and r.run_id <> $2 and ${asId('r.id', state)} is not null
+     and ($3::text is null or r.id > $3) and not exists (select from ${staging} s where s.run_id = $2 and s.id = ${asId('r.id', state)})
+     order by r.id limit $4`,
+    [state.recordType, state.runId, state.checkpoint, limit],
+  );
+  return rows.map(({ id }) => id);
 }
 
-export async function listLoadingFields(ctx: TenantCtx, recordType: string): Promise<ReadonlySet<string>> {
-  const synced = await findSyncedColumns(ctx, recordType);
-  const isLoading = ({ state }: RecordColumn): boolean => state === 'loading' || state === 'returned';
-  return new Set(synced?.columns.filter(isLoading).map(({ field }) => field));
-}
-
-export type CountedTable = {
-  readonly recordType: string;
-  /** The row count in `record_state`. */
-  readonly rows: number;
-  /** The rows counted in the table; null when the table does not exist. */
-  readonly counted: number | null;
-};
-
-/**
- * Counts the rows of every active table, in one snapshot with the row counts in `record_state`. Rejects with
- * database errors.
- */
-export async function countWarehouseRows(ctx: TenantCtx): Promise<CountedTable[]> {
-  const schema = tenantSchema(ctx.organizationId);
-  try {
-    return await inDataTransaction(ctx.db.data, async (client) => {
-      await client.query('set transaction isolation level repeatable read, read only');
-      const { rows } = await client.query<{
-        record_type: string;
-        row_count: string;
-        active_table: string;
-        present: boolean;
-      }>(
-        `select record_type, row_count, active_table, to_regclass(format('%I.%I', $1::text, active_table)) is not null as present
-         from ${schema}.record_state where active_table is not null order by record_type`,
-        [schema],
-      );
-      const tables: CountedTable[] = [];
-      for (const { record_type: recordType, row_count: recorded, active_table: table, present } of rows) {
-        const counted = present
-          ? await client.query<{ count: string }>(`select count(*) from ${schema}.${quoteIdentifier(table)}`)
-          : undefined;
-        tables.push({
-          recordType,
-          rows: Number(recorded),
-          counted: counted === undefined ? null : Number(counted.rows[0]?.count),
-        });
-      }
-      return tables;
-    });
-  } catch (error) {
-    if (isNotSetUp(error)) return [];
-    throw error;
-  }
-}
-
-/**
- * Deletes every synced record and leaves an empty schema. Throws `OrganizationGone` when the organization is
- * being deleted.
- */
-export async function purgeWarehouse(ctx: TenantCtx): Promise<void> {
-  await dropTenantSchema(ctx, ctx.organizationId);
-  await createTenantSchema(ctx, ctx.organizationId);
+/** The given ids that this run rejected. */
+export async function filterRejectedInRun(
+  local: LocalView,
+  state: RunState,
+  ids: readonly string[],
+): Promise<Set<string>> {
+  const rows = await queryLocal<{ id: string }>(
+    local,
+    `select id from ${local.prepared.schema}.rejections where record_type = $1 and run_id = $2 and id = any($3::text[])`,
+    [state.recordType, state.runId, ids],
+  );
+  return new Set(rows.map(({ id }) => id));
 }
 
 export type RunRejection = {
