@@ -71,6 +71,8 @@ export function startRouter(): void {
 }
 
 export type Parameters = Readonly<Record<string, string>>;
+/** What each screen gets. */
+export type ScreenProps = { readonly params: Parameters };
 
 function decode(value: string): string | undefined {
   try {

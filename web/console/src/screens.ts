@@ -3,9 +3,7 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import type { ComponentType } from 'preact';
 import type { IconName } from './parts/icon.tsx';
-import { match, type Parameters } from './router.ts';
-
-export type ScreenProps = { readonly params: Parameters };
+import { match, type Parameters, type ScreenProps } from './router.ts';
 
 /** `component` is undefined until `load` has resolved. */
 export type Screen = {

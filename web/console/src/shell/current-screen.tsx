@@ -2,8 +2,8 @@ import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import { keep, readKept } from '../kept.ts';
 import { Empty, Page } from '../parts/page.tsx';
 import { Skeleton } from '../parts/skeleton.tsx';
-import { base, path } from '../router.ts';
-import { findScreen, loadScreens, type Screen, type ScreenProps } from '../screens.ts';
+import { base, path, type ScreenProps } from '../router.ts';
+import { findScreen, loadScreens, type Screen } from '../screens.ts';
 import { unreachable } from '../service-state.ts';
 
 /** The screen of the address. */

@@ -5,20 +5,9 @@ import { formatList } from '../../format.ts';
 import { Field } from '../../parts/form.tsx';
 import { SearchFilter } from '../../parts/list.tsx';
 import { Popover } from '../../parts/popover.tsx';
-import type { Place } from '../../parts/read-records.tsx';
-import { type Condition, type State, show, toConditions, withFilters } from './address.ts';
+import { type Condition, show, toConditions, withFilters } from './address.ts';
 import { type Endpoint, operatorWords, type Types } from './endpoint.ts';
-import { FilterEditor } from './filter-editor.tsx';
-
-export type FilterProps = {
-  version: string;
-  place: Place;
-  endpoint: Endpoint;
-  state: State;
-  types: Types;
-  /** Fields that the person sees masked, and so can't filter by. */
-  masked: ReadonlySet<string>;
-};
+import { FilterEditor, type FilterProps } from './filter-editor.tsx';
 
 /** Filters that are offered next to those in use. */
 const maxOffered = 4;

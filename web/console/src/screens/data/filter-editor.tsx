@@ -4,11 +4,20 @@ import { useState } from 'preact/hooks';
 import { formatCount, formatNumber } from '../../format.ts';
 import { focusFirst, useAction } from '../../parts/dialog.tsx';
 import { Check, Field, Form, Select } from '../../parts/form.tsx';
-import { showNumber, useSummary } from '../../parts/read-records.tsx';
+import { type Place, showNumber, useSummary } from '../../parts/read-records.tsx';
 import { Skeleton } from '../../parts/skeleton.tsx';
-import { type Condition, type Filter, show, toSelection, withFilters } from './address.ts';
-import { inferType, operatorWords, type ValueType } from './endpoint.ts';
-import type { FilterProps } from './filter-bar.tsx';
+import { type Condition, type Filter, type State, show, toSelection, withFilters } from './address.ts';
+import { type Endpoint, inferType, operatorWords, type Types, type ValueType } from './endpoint.ts';
+
+export type FilterProps = {
+  version: string;
+  place: Place;
+  endpoint: Endpoint;
+  state: State;
+  types: Types;
+  /** Fields that the person sees masked, and so can't filter by. */
+  masked: ReadonlySet<string>;
+};
 
 type EditorProps = FilterProps & {
   field: string;

@@ -1,11 +1,12 @@
 // One API key: what it may do, its secrets, its tokens and its usage.
+
 import { api } from '../../api.ts';
 import { formatCount } from '../../format.ts';
 import { ObjectPage } from '../../parts/detail.tsx';
 import { ConfirmButton, DialogButton } from '../../parts/record-form.tsx';
 import { Time } from '../../parts/time.tsx';
 import { invalidate, useGet } from '../../query.ts';
-import type { ScreenProps } from '../../screens.ts';
+import type { ScreenProps } from '../../router.ts';
 import { may } from '../../session.ts';
 import { KeyFacts } from './key-facts.tsx';
 import { KeyForm } from './key-form.tsx';

@@ -6,8 +6,7 @@ import { ageColumn, List, linkColumn, listQuery, minorColumn, searchFilter } fro
 import { Page, Section } from '../../parts/page.tsx';
 import { ConfirmButton, DialogButton, FormButton, RecordForm } from '../../parts/record-form.tsx';
 import { invalidate, useGet } from '../../query.ts';
-import { base, go } from '../../router.ts';
-import type { ScreenProps } from '../../screens.ts';
+import { base, go, type ScreenProps } from '../../router.ts';
 import { may, organizationId } from '../../session.ts';
 import { membersPath } from './members.tsx';
 

@@ -11,8 +11,7 @@ import { Pager } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import '../../styles/portal.css';
 import { invalidate, useGet } from '../../query.ts';
-import { base } from '../../router.ts';
-import type { ScreenProps } from '../../screens.ts';
+import { base, type ScreenProps } from '../../router.ts';
 import { may } from '../../session.ts';
 import { useReadSoon } from './read-soon.ts';
 

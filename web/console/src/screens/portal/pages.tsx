@@ -16,8 +16,7 @@ import { ActionButton, ConfirmButton, FormButton, RecordForm } from '../../parts
 import { Time } from '../../parts/time.tsx';
 import '../../styles/portal.css';
 import { invalidate, useGet } from '../../query.ts';
-import { query } from '../../router.ts';
-import type { ScreenProps } from '../../screens.ts';
+import { query, type ScreenProps } from '../../router.ts';
 import { may } from '../../session.ts';
 import { BlocksEditor } from './blocks-editor.tsx';
 import { FieldMappings } from './field-mappings.tsx';

@@ -16,8 +16,7 @@ import {
 import { describeSchedule, ScheduleFields, scheduleValue } from '../../parts/schedule.tsx';
 import { Time } from '../../parts/time.tsx';
 import { invalidate, useGet } from '../../query.ts';
-import { base, query, setQuery } from '../../router.ts';
-import type { ScreenProps } from '../../screens.ts';
+import { base, query, type ScreenProps, setQuery } from '../../router.ts';
 import { may } from '../../session.ts';
 import { first100, RemoveButton, saveObject } from './objects.tsx';
 import { useReadSoon } from './read-soon.ts';

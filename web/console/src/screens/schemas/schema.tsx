@@ -1,8 +1,8 @@
 // One version: the editor while it is a draft, otherwise what was published.
+import type { ScreenProps } from '../../router.ts';
 import '../../styles/schemas.css';
 import { Unread } from '../../parts/detail.tsx';
 import { useGet } from '../../query.ts';
-import type { ScreenProps } from '../../screens.ts';
 import { may } from '../../session.ts';
 import { Editor } from './editor.tsx';
 import { aboveVersion } from './new-draft.tsx';

@@ -1,15 +1,15 @@
 // Approves or rejects held deletions. The revision that the person looked at goes along: the service refuses
 // when the list has changed since.
 import { useState } from 'preact/hooks';
-import { api } from '../../api.ts';
+import { type Answer, api } from '../../api.ts';
 import { formatCount, formatNumber } from '../../format.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/form.tsx';
 import { OpenButton } from '../../parts/record-form.tsx';
 import { invalidate } from '../../query.ts';
 import { showRun } from './actions.tsx';
-import type { ProposalDetail } from './proposal.tsx';
 
+export type ProposalDetail = Answer<'/sync-configs/{id}/deletion-proposals/{proposalId}'>;
 type Props = { syncId: string; proposal: ProposalDetail };
 
 /** `ids` null: all records of the proposal. */

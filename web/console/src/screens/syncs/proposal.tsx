@@ -1,7 +1,6 @@
 // Held deletions: the records that would be deleted with what is known of each, to approve all or some of
 // them, or to reject them.
 import { useState } from 'preact/hooks';
-import type { Answer } from '../../api.ts';
 import { formatAmount, formatCount, formatNumber } from '../../format.ts';
 import { StateLead, Unread } from '../../parts/detail.tsx';
 import { Facts } from '../../parts/list.tsx';
@@ -10,16 +9,14 @@ import { Problem } from '../../parts/problem.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { useGet } from '../../query.ts';
-import { base, query, setQuery } from '../../router.ts';
-import type { ScreenProps } from '../../screens.ts';
+import { base, query, type ScreenProps, setQuery } from '../../router.ts';
 import { may } from '../../session.ts';
 import '../../styles/syncs.css';
 import { withNames } from '../../names.ts';
-import { Decide } from './decide.tsx';
+import { Decide, type ProposalDetail } from './decide.tsx';
 import { proposalStates } from './proposals.tsx';
 import { modeWords } from './words.ts';
 
-export type ProposalDetail = Answer<'/sync-configs/{id}/deletion-proposals/{proposalId}'>;
 type AbsentRecord = ProposalDetail['records'][number];
 
 const limit = 100;
