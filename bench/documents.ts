@@ -1,7 +1,7 @@
 // How long checking a customer's document holds the event loop: the largest documents that a request may
 // contain, made so that each rule costs the most. Processor time of the main thread, the median of seven.
 // Usage: npm run bench -- documents
-import { checkQueryText } from '../src/connectors/netsuite/query-text.ts';
+import { checkQueryText } from '../src/connectors/netsuite/customer-query/query-text.ts';
 import { createSuggestions } from '../src/core/nearest-name.ts';
 import { parseArguments } from '../src/http/route/parse.ts';
 import { ValidateInput } from '../src/platform/api-schemas/api-schemas.schemas.ts';

@@ -1,13 +1,13 @@
 // The text of docs/record-types.md, made from the record types that NetSuite's connector knows by name and
 // the rules by which it reads all others.
 import { readConfig } from '../src/config.ts';
-import type { ColumnDefinition, RecordTypeDefinition } from '../src/connectors/netsuite/definition.ts';
 import { modifiedColumns } from '../src/connectors/netsuite/discovery/candidates.ts';
 import { sampleSize } from '../src/connectors/netsuite/discovery/column-types.ts';
 import { usualKeys } from '../src/connectors/netsuite/discovery/find-rows.ts';
 import { volatileByTable } from '../src/connectors/netsuite/discovery/known-columns.ts';
 import { type KnownTable, knownTables } from '../src/connectors/netsuite/discovery/known-tables.ts';
-import { recordTypeDefinitions } from '../src/connectors/netsuite/record-types.ts';
+import type { ColumnDefinition, RecordTypeDefinition } from '../src/connectors/netsuite/types/definition.ts';
+import { recordTypeDefinitions } from '../src/connectors/netsuite/types/record-types.ts';
 
 const { fullReadDays, recentlyClosedDays } = readConfig({}).settings.sync;
 

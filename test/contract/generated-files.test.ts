@@ -6,7 +6,7 @@ import { decisionsIndex } from '../../scripts/decisions-index.ts';
 import { recordTypesPage } from '../../scripts/record-types-page.ts';
 import { environmentExample, readConfig } from '../../src/config.ts';
 import { knownTables } from '../../src/connectors/netsuite/discovery/known-tables.ts';
-import { recordTypeDefinitions } from '../../src/connectors/netsuite/record-types.ts';
+import { recordTypeDefinitions } from '../../src/connectors/netsuite/types/record-types.ts';
 
 const read = (file: string): string => readFileSync(file, 'utf8');
 

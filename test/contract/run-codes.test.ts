@@ -15,16 +15,16 @@ const rejecting = [
   'src/warehouse/encode.ts',
   'src/warehouse/size-limits.ts',
   'src/warehouse/staging.ts',
-  'src/connectors/netsuite/records.ts',
+  'src/connectors/netsuite/read/records.ts',
 ];
-const connector = globSync('src/connectors/netsuite/*.ts').filter(
-  (file) => file !== 'src/connectors/netsuite/write-errors.ts',
+const connector = globSync('src/connectors/netsuite/**/*.ts').filter(
+  (file) => file !== 'src/connectors/netsuite/requests/write-errors.ts',
 );
 
 /** What an account of NetSuite can do wrong: the properties of `fixes`. */
 function netsuiteCodes(): string[] {
   const [, fixes = ''] =
-    /const fixes = \{(.*?)\n\} as const/s.exec(read('src/connectors/netsuite/errors.ts')) ?? [];
+    /const fixes = \{(.*?)\n\} as const/s.exec(read('src/connectors/netsuite/requests/errors.ts')) ?? [];
   return found(fixes, /^ {2}([A-Z_]+):/gm);
 }
 /** Codes of the connector that no run ends with, and what becomes of them. */
@@ -88,6 +88,6 @@ describe('the codes in docs/operations.md', () => {
       return total === found(text, withLiteral).length ? [] : [file];
     });
     // Those with a code of the ERP's own, or of the refusal that caused them; and NetSuite's errors, whose codes are those of `fixes`.
-    expect(unnamed).toEqual(['src/sync/run/execute-run.ts', 'src/connectors/netsuite/errors.ts']);
+    expect(unnamed).toEqual(['src/sync/run/execute-run.ts', 'src/connectors/netsuite/requests/errors.ts']);
   });
 });

@@ -3,8 +3,8 @@
 // false or empty.
 import { ErpError } from '../connector.ts';
 import type { AccountFacts } from '../discovery.ts';
-import { probeColumns, toQueryRefusal } from './probe.ts';
-import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './suiteql.ts';
+import { probeColumns, toQueryRefusal } from './requests/probe.ts';
+import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './requests/suiteql.ts';
 
 type Query = (query: string) => Promise<readonly SuiteqlRow[]>;
 

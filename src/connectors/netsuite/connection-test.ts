@@ -2,12 +2,12 @@
 // Every ERP error becomes a problem with a way to fix it, never an exception.
 import type { Clock } from '../../core/clock.ts';
 import { type ConnectionProblem, type ConnectionReport, ErpError } from '../connector.ts';
-import type { ClockSkewMonitor } from './clock-skew.ts';
-import { ownIdAndTime } from './definition.ts';
-import { erpError } from './errors.ts';
-import { probeQuery } from './queries.ts';
-import { recordTypeDefinitions } from './record-types.ts';
-import type { Suiteql } from './suiteql.ts';
+import type { ClockSkewMonitor } from './requests/clock-skew.ts';
+import { erpError } from './requests/errors.ts';
+import type { Suiteql } from './requests/suiteql.ts';
+import { ownIdAndTime } from './types/definition.ts';
+import { probeQuery } from './types/queries.ts';
+import { recordTypeDefinitions } from './types/record-types.ts';
 
 type Parts = {
   readonly clock: Clock;

@@ -10,20 +10,25 @@ import {
 } from '../connector.ts';
 import type { ListedRecord } from '../source-records.ts';
 import { readAccountFacts } from './account-facts.ts';
-import { type Authorizer, createOauth2Authorizer } from './auth.ts';
-import { monitorClockSkew } from './clock-skew.ts';
 import { accountRealm, type NetsuiteSecrets, type NetsuiteSettings, serviceOrigin } from './connection.ts';
 import { testNetsuiteConnection } from './connection-test.ts';
-import { readDeletions } from './deletions.ts';
+import { describeQuery } from './customer-query/query-source.ts';
 import { countListed } from './discovery/count-listed.ts';
 import { discoverRecordTypes } from './discovery/discover.ts';
-import { erpError, inconsistentResponse, rethrowHiddenLines } from './errors.ts';
-import { estimateRead } from './estimate.ts';
-import { createNetsuiteHttp, type NetsuiteHttp } from './http.ts';
-import { createLineReader, hasTime } from './line-reader.ts';
-import { createTypeChecks } from './listed-types.ts';
-import { describeRecordTypes } from './metadata.ts';
+import { createTypeChecks } from './discovery/listed-types.ts';
+import { describeRecordTypes } from './discovery/metadata.ts';
 import { createPaymentWriter } from './payments.ts';
+import { readDeletions } from './read/deletions.ts';
+import { estimateRead } from './read/estimate.ts';
+import { createLineReader, hasTime } from './read/line-reader.ts';
+import { createRecordReader } from './read/records.ts';
+import { assertIdOrder } from './read/rows.ts';
+import { type Authorizer, createOauth2Authorizer } from './requests/auth.ts';
+import { monitorClockSkew } from './requests/clock-skew.ts';
+import { erpError, inconsistentResponse, rethrowHiddenLines } from './requests/errors.ts';
+import { createNetsuiteHttp, type NetsuiteHttp } from './requests/http.ts';
+import { createSuiteql, maxRowsPerQuery, type Suiteql } from './requests/suiteql.ts';
+import { createTbaAuthorizer } from './requests/tba.ts';
 import {
   changeCountQuery,
   changedLinesKey,
@@ -32,15 +37,10 @@ import {
   recordsQuery,
   todayQuery,
   valueKey,
-} from './queries.ts';
-import { describeQuery } from './query-source.ts';
-import { distinctIds, getDefinition, pageLimit, planRead, requireModifiedField } from './read-plan.ts';
-import { addIds, keyIsEmpty, modifiedIsEmpty } from './record-keys.ts';
-import { createRecordReader } from './records.ts';
-import { assertIdOrder } from './rows.ts';
-import { createSuiteql, maxRowsPerQuery, type Suiteql } from './suiteql.ts';
-import { createTbaAuthorizer } from './tba.ts';
-import { compareIds, isIdText, parseValue } from './values.ts';
+} from './types/queries.ts';
+import { distinctIds, getDefinition, pageLimit, planRead, requireModifiedField } from './types/read-plan.ts';
+import { addIds, keyIsEmpty, modifiedIsEmpty } from './types/record-keys.ts';
+import { compareIds, isIdText, parseValue } from './types/values.ts';
 
 /**
  * Settings and secrets are those of connection.ts; kinds.ts parses what is stored before it calls `create`.

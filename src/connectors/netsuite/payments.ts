@@ -12,10 +12,10 @@ import type {
   RefundOrder,
   RefundRecord,
 } from '../payment-writer.ts';
-import { inconsistentResponse } from './errors.ts';
-import type { NetsuiteHttp } from './http.ts';
-import { maxRowsPerQuery, type Suiteql } from './suiteql.ts';
-import { isIdText, parseValue } from './values.ts';
+import { inconsistentResponse } from './requests/errors.ts';
+import type { NetsuiteHttp } from './requests/http.ts';
+import { maxRowsPerQuery, type Suiteql } from './requests/suiteql.ts';
+import { isIdText, parseValue } from './types/values.ts';
 
 /** Without this header NetSuite silently ignores misspelt or unknown field names, and the money in them. */
 const writeHeaders = { 'content-type': 'application/json', 'x-netsuite-propertynamevalidation': 'Error' };

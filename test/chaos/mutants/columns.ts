@@ -87,7 +87,7 @@ export const columnMutants: readonly Mutant[] = [
   {
     name: 'types-compared',
     without: "the types of custom fields are not compared with the account's list of them",
-    file: 'src/connectors/netsuite/listed-types.ts',
+    file: 'src/connectors/netsuite/discovery/listed-types.ts',
     replaces: 'createTypeChecks',
     instead: `(original) => (suiteql) => {
       const checks = original(suiteql);

@@ -1,6 +1,6 @@
 import { createServer } from 'node:https';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { recordTypeDefinitions } from '../../../src/connectors/netsuite/record-types.ts';
+import { recordTypeDefinitions } from '../../../src/connectors/netsuite/types/record-types.ts';
 import { createCertificate } from '../../../src/core/certificate.ts';
 import { listenLocally } from '../../setup/sockets.ts';
 import {

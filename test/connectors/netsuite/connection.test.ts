@@ -2,7 +2,6 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { describe, expect, it } from 'vitest';
 import { ErpError } from '../../../src/connectors/connector.ts';
-import { signAssertion } from '../../../src/connectors/netsuite/auth.ts';
 import {
   accountRealm,
   findBaseUrlProblem,
@@ -11,7 +10,8 @@ import {
   restHost,
   serviceOrigin,
 } from '../../../src/connectors/netsuite/connection.ts';
-import { signTba, tbaHeader } from '../../../src/connectors/netsuite/tba.ts';
+import { signAssertion } from '../../../src/connectors/netsuite/requests/auth.ts';
+import { signTba, tbaHeader } from '../../../src/connectors/netsuite/requests/tba.ts';
 
 describe('account ids', () => {
   it.each([

@@ -1,7 +1,7 @@
 // Changes, volatile fields and deletions, read from simulated accounts whose users are in distant time zones.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scannedFields } from '../../../src/connectors/connector.ts';
-import { signAssertion } from '../../../src/connectors/netsuite/auth.ts';
+import { signAssertion } from '../../../src/connectors/netsuite/requests/auth.ts';
 import { listIds, listSyncable, openAccount, type Row, type SimulatedAccount } from './simulated-account.ts';
 import { firstPage, signal } from './wire.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ErpError } from '../../../src/connectors/connector.ts';
-import { isolateBadRecords } from '../../../src/connectors/netsuite/isolate-bad-records.ts';
+import { isolateBadRecords } from '../../../src/connectors/netsuite/read/isolate-bad-records.ts';
 
 const ids = Array.from({ length: 1_000 }, (_unused, n) => String(n + 1));
 const neverFull = () => false;

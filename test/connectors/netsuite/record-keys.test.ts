@@ -1,8 +1,8 @@
 // Ids of several columns: they are unique, can be taken apart again, and have the order of the key.
 import { describe, expect, it } from 'vitest';
-import { addIds, keyPart, keyProblem, splitId } from '../../../src/connectors/netsuite/record-keys.ts';
-import { StoredDefinition } from '../../../src/connectors/netsuite/stored-definition.ts';
-import { compareIds, isIdText } from '../../../src/connectors/netsuite/values.ts';
+import { addIds, keyPart, keyProblem, splitId } from '../../../src/connectors/netsuite/types/record-keys.ts';
+import { StoredDefinition } from '../../../src/connectors/netsuite/types/stored-definition.ts';
+import { compareIds, isIdText } from '../../../src/connectors/netsuite/types/values.ts';
 
 const key = [
   { column: 'transaction', digits: 11 },

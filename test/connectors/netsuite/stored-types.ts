@@ -1,6 +1,6 @@
 // Descriptions of record types that the connector doesn't know by name, as it stores them.
 import type { FieldMetadata, FieldType, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
-import type { StoredDefinition } from '../../../src/connectors/netsuite/stored-definition.ts';
+import type { StoredDefinition } from '../../../src/connectors/netsuite/types/stored-definition.ts';
 import { field } from '../../sync/fixture.ts';
 
 type Fields = Readonly<Record<string, FieldType>>;

@@ -13,7 +13,7 @@ import {
 } from '../../../src/connectors/connector.ts';
 import type { NetsuiteSecrets } from '../../../src/connectors/netsuite/connection.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
-import { recordTypeDefinitions } from '../../../src/connectors/netsuite/record-types.ts';
+import { recordTypeDefinitions } from '../../../src/connectors/netsuite/types/record-types.ts';
 import { createAccountLimits } from '../../../src/core/account-limits.ts';
 import type { Clock } from '../../../src/core/clock.ts';
 import { createGuardedFetch, type Resolve } from '../../../src/core/guarded-fetch.ts';

@@ -69,7 +69,7 @@ describe('the outside fixture', () => {
     // The identity provider, the models' providers and Stripe's address are the operator's, the demo and the
     // sandbox call their own service, and the clock watch wraps the guarded fetch.
     expect(offending(programs, /(?:await |return |= )fetch\(/)).toEqual([
-      'src/connectors/netsuite/clock-skew.ts',
+      'src/connectors/netsuite/requests/clock-skew.ts',
       'src/gateways/model/provider-fetch.ts',
       'src/gateways/payments/sandbox/deliver-events.ts',
       'src/gateways/payments/stripe/client.ts',
@@ -85,7 +85,7 @@ describe('the outside fixture', () => {
     ['pg', /^src\/db\/connect\.ts$/, 1],
     ['knex', /^src\/db\/connect\.ts$/, 1],
     ['zod', /^src\/(config|http\/route\/parse)\.ts$/, 2],
-    ['jsonwebtoken', /^src\/(identity\/access-token|connectors\/netsuite\/auth)\.ts$/, 2],
+    ['jsonwebtoken', /^src\/(identity\/access-token|connectors\/netsuite\/requests\/auth)\.ts$/, 2],
     ['jwks-rsa', /^src\/identity\/signing-keys\.ts$/, 1],
     ['express-rate-limit', /^src\/http\/rate-limit\.ts$/, 1],
     ['openapi3-ts', /^src\/(http\/openapi\/describe-routes|public\/openapi\/describe-version)\.ts$/, 2],

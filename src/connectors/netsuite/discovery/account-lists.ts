@@ -1,10 +1,11 @@
 // What an account lists of itself: entries of the metadata catalogue, custom record types, lists and fields,
 // and the types of its transactions. Each list is read at most once, when it is first needed. A refused list
 // is null and no error.
-import type { NetsuiteHttp } from '../http.ts';
-import { customFieldsQuery, entryListsQuery, isColumnName } from '../queries.ts';
-import { assertIdOrder } from '../rows.ts';
-import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from '../suiteql.ts';
+
+import { assertIdOrder } from '../read/rows.ts';
+import type { NetsuiteHttp } from '../requests/http.ts';
+import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from '../requests/suiteql.ts';
+import { customFieldsQuery, entryListsQuery, isColumnName } from '../types/queries.ts';
 import { listCatalogue, nullWhenRefused } from './catalogue.ts';
 
 export type AccountParts = {

@@ -1,7 +1,7 @@
 // What describing record types needs to know of an account, each part read once, however many record types
 // are described.
 import type { RecordTypeMetadata } from '../../connector.ts';
-import { createProbes, type Probes, type QueryRefusal } from '../probe.ts';
+import { createProbes, type Probes, type QueryRefusal } from '../requests/probe.ts';
 import { type AccountLists, type AccountParts, createAccountLists } from './account-lists.ts';
 import { type FoundRows, findRows, type RowsAt } from './find-rows.ts';
 

@@ -1,8 +1,8 @@
 // Collects the fields that a table may have, from everything that names any: the catalogue, the list of
 // custom fields, what is known of real accounts, and the first rows.
 
-import { isColumnName } from '../queries.ts';
-import type { SuiteqlRow } from '../suiteql.ts';
+import type { SuiteqlRow } from '../requests/suiteql.ts';
+import { isColumnName } from '../types/queries.ts';
 import type { AccountLists, ListedField } from './account-lists.ts';
 import type { CatalogueProperty } from './catalogue.ts';
 import { listedTypes } from './column-types.ts';

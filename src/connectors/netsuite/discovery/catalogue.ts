@@ -2,8 +2,8 @@
 // Queries may lack any of them and have others: only a probe shows what can be read. See facts: a schema is
 // JSON Schema draft 06 with NetSuite's own keys.
 import { ErpError } from '../../connector.ts';
-import type { ColumnDefinition } from '../definition.ts';
-import type { NetsuiteHttp } from '../http.ts';
+import type { NetsuiteHttp } from '../requests/http.ts';
+import type { ColumnDefinition } from '../types/definition.ts';
 
 export type CatalogueProperty = {
   /** The property's name in lower case, which is the column's name where queries have it. */

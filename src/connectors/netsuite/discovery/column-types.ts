@@ -1,10 +1,11 @@
 // The type of a column from what names one and from the values of the first records. A type that follows from
 // values alone has a warning, and a value that contradicts the named type makes the field text: a wrong
 // strict type would reject records.
-import type { ColumnDefinition } from '../definition.ts';
-import { labelKey, valueKey } from '../queries.ts';
-import type { SuiteqlRow } from '../suiteql.ts';
-import { parseValue } from '../values.ts';
+
+import type { SuiteqlRow } from '../requests/suiteql.ts';
+import type { ColumnDefinition } from '../types/definition.ts';
+import { labelKey, valueKey } from '../types/queries.ts';
+import { parseValue } from '../types/values.ts';
 
 type ColumnType = ColumnDefinition['type'];
 

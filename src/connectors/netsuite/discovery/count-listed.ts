@@ -1,7 +1,7 @@
 // Counts the records of record types that are listed and not described yet, to help people choose. Nothing is
 // proved by these counts.
 import type { RecordTypeHead } from '../../discovery.ts';
-import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from '../suiteql.ts';
+import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from '../requests/suiteql.ts';
 import { transactionTypesQuery } from './account-lists.ts';
 import { nullWhenRefused } from './catalogue.ts';
 

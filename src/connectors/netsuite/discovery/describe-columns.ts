@@ -1,7 +1,6 @@
 // Describes columns that aren't known well enough to be taken for granted: which of them can be read, and of
 // which type they are.
 import { type FieldMetadata, hasLabel } from '../../connector.ts';
-import type { ColumnDefinition } from '../definition.ts';
 import {
   isUnknown,
   type ProbeQuery,
@@ -9,10 +8,11 @@ import {
   probeColumns,
   type QueryRefusal,
   toQueryRefusal,
-} from '../probe.ts';
-import type { SuiteqlColumn } from '../queries.ts';
-import { parentModifiedField } from '../stored-definition.ts';
-import type { Suiteql, SuiteqlRow } from '../suiteql.ts';
+} from '../requests/probe.ts';
+import type { Suiteql, SuiteqlRow } from '../requests/suiteql.ts';
+import type { ColumnDefinition } from '../types/definition.ts';
+import type { SuiteqlColumn } from '../types/queries.ts';
+import { parentModifiedField } from '../types/stored-definition.ts';
 import {
   clockKey,
   contradictions,

@@ -1,10 +1,10 @@
 // The lines of a transaction type that this connector doesn't know by name: all rows of transactionline, of
 // whichever kind, so that sums over them are those of the ledger.
 import type { FieldMetadata } from '../../connector.ts';
-import { linesProbeQuery } from '../queries.ts';
-import { readStored } from '../read-plan.ts';
-import type { StoredDefinition } from '../stored-definition.ts';
-import { maxRowsPerQuery, type SuiteqlRow } from '../suiteql.ts';
+import { maxRowsPerQuery, type SuiteqlRow } from '../requests/suiteql.ts';
+import { linesProbeQuery } from '../types/queries.ts';
+import { readStored } from '../types/read-plan.ts';
+import type { StoredDefinition } from '../types/stored-definition.ts';
 import type { Account } from './account.ts';
 import { findCandidates } from './candidates.ts';
 import type { CatalogueSchema } from './catalogue.ts';

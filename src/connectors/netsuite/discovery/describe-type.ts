@@ -8,12 +8,12 @@ import {
   type ShownAs,
 } from '../../connector.ts';
 import type { Reading, RecordFamily } from '../../discovery.ts';
-import type { ReadDefinition } from '../definition.ts';
-import { shorten } from '../probe.ts';
-import { isColumnName, probeQuery, recordsQuery } from '../queries.ts';
-import { readStored } from '../read-plan.ts';
-import { parentModifiedField, type StoredDefinition } from '../stored-definition.ts';
-import { maxRowsPerQuery, type SuiteqlRow } from '../suiteql.ts';
+import { shorten } from '../requests/probe.ts';
+import { maxRowsPerQuery, type SuiteqlRow } from '../requests/suiteql.ts';
+import type { ReadDefinition } from '../types/definition.ts';
+import { isColumnName, probeQuery, recordsQuery } from '../types/queries.ts';
+import { readStored } from '../types/read-plan.ts';
+import { parentModifiedField, type StoredDefinition } from '../types/stored-definition.ts';
 import type { Account } from './account.ts';
 import { findCandidates, modifiedColumns } from './candidates.ts';
 import { type CatalogueSchema, readCatalogueEntry } from './catalogue.ts';

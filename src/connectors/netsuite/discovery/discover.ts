@@ -2,7 +2,7 @@
 // itself, and the tables that are known to exist without being listed. Fields are read only when a type is
 // described.
 import type { RecordTypeHead } from '../../discovery.ts';
-import { recordTypeDefinitions } from '../record-types.ts';
+import { recordTypeDefinitions } from '../types/record-types.ts';
 import { type AccountParts, createAccountLists, type ListedField } from './account-lists.ts';
 import { findKnownTable, knownTables, withoutKey } from './known-tables.ts';
 import { classifyFamily, curatedFamily, inItems, isItemType, toLabel } from './names.ts';

@@ -2,7 +2,7 @@
 // own list of custom fields, or the subsidiaries. Nothing is known of other record types, whose entries have
 // no names then.
 import type { FieldMetadata, RecordTypeMetadata } from '../../connector.ts';
-import { entryNamesQuery } from '../queries.ts';
+import { entryNamesQuery } from '../types/queries.ts';
 import type { Account } from './account.ts';
 import { findRefusal } from './describe-columns.ts';
 

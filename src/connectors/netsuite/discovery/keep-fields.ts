@@ -1,12 +1,12 @@
 // Keeps fields that only the values of the first rows show: the account still has them when these rows are
 // emptied, deleted or hidden from the role.
 import type { FieldMetadata, RecordTypeMetadata } from '../../connector.ts';
-import { typesByName } from '../listed-types.ts';
-import type { ProbeQuery } from '../probe.ts';
-import { linesProbeQuery, probeQuery, type SuiteqlColumn } from '../queries.ts';
-import { getDefinition } from '../read-plan.ts';
+import type { ProbeQuery } from '../requests/probe.ts';
+import { linesProbeQuery, probeQuery, type SuiteqlColumn } from '../types/queries.ts';
+import { getDefinition } from '../types/read-plan.ts';
 import type { Account } from './account.ts';
 import { findRefusal } from './describe-columns.ts';
+import { typesByName } from './listed-types.ts';
 
 type Query = (fields: readonly SuiteqlColumn[]) => string;
 

@@ -1,9 +1,9 @@
 // Columns that real accounts have in some tables, and their types: candidates for a probe where neither the
 // catalogue nor the first records show them. Names: test data of fivetran/dbt_netsuite_source (Apache-2.0),
 // commit 8b666e7, see facts/netsuite-columns.tsv; types: facts, 5.
-import type { ColumnDefinition } from '../definition.ts';
-import { defineColumns } from '../definition.ts';
-import { recordTypeDefinitions } from '../record-types.ts';
+import type { ColumnDefinition } from '../types/definition.ts';
+import { defineColumns } from '../types/definition.ts';
+import { recordTypeDefinitions } from '../types/record-types.ts';
 import { toLabel } from './names.ts';
 
 type ByType = Readonly<Partial<Record<ColumnDefinition['type'], string>>>;

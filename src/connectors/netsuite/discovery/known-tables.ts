@@ -2,7 +2,7 @@
 // between or below records, and lists behind other lists. Their names, columns and keys are those of public
 // connectors and of accounts' data (facts: netsuite.md, 5).
 import type { RecordFamily } from '../../discovery.ts';
-import type { StoredDefinition } from '../stored-definition.ts';
+import type { StoredDefinition } from '../types/stored-definition.ts';
 
 export type KnownTable = {
   readonly label: string;

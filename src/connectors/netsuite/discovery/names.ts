@@ -1,7 +1,7 @@
 // What the names of record types and fields say: labels for people, families, and which types' records are in
 // the table of another type.
 import type { RecordFamily } from '../../discovery.ts';
-import { recordTypeDefinitions } from '../record-types.ts';
+import { recordTypeDefinitions } from '../types/record-types.ts';
 
 /** `purchaseOrder` → "Purchase order", `mainaddress` → "Mainaddress". */
 export function toLabel(name: string): string {

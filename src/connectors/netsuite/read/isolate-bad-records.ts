@@ -1,7 +1,7 @@
 // A single record can make the response for a whole page unreadable (broken text) or too large. This file
 // finds such records by bisection, so that they don't cost the others. It must never mistake an outage for a
 // bad record: call it only right after the ERP answered a request for the same ids successfully.
-import { ErpError } from '../connector.ts';
+import { ErpError } from '../../connector.ts';
 
 /** Whether the response could not be read because of its content or size, as one bad record can cause. */
 export const isUnreadableResponse = (error: unknown): error is ErpError =>

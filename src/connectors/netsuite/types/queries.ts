@@ -1,9 +1,9 @@
 // The text of every SuiteQL query, from typed parts. Names come from our definitions or match a strict
 // pattern; the only values ever put into a query are integers that were validated and times that were
 // formatted here.
-import { type FieldMetadata, hasLabel, type IdRange } from '../connector.ts';
+import { type FieldMetadata, hasLabel, type IdRange } from '../../connector.ts';
+import { erpError } from '../requests/errors.ts';
 import { isQuerySource, type LinesDefinition, type ReadDefinition, type RowSource } from './definition.ts';
-import { erpError } from './errors.ts';
 import { keyFactor, keyPart, splitId } from './record-keys.ts';
 import { parentModifiedField } from './stored-definition.ts';
 import { isIdText } from './values.ts';

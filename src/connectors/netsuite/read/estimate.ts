@@ -1,13 +1,13 @@
 // Estimates how many requests reading all records of a type takes, from NetSuite's own counts and the sizes
 // of pages in records.ts and lines.ts. Pages that end early because of very large texts aren't foreseen.
-import type { Connector } from '../connector.ts';
-import type { ReadEstimate } from '../discovery.ts';
-import { inconsistentResponse, rethrowHiddenLines } from './errors.ts';
+import type { Connector } from '../../connector.ts';
+import type { ReadEstimate } from '../../discovery.ts';
+import { inconsistentResponse, rethrowHiddenLines } from '../requests/errors.ts';
+import { maxRowsPerQuery, type Suiteql } from '../requests/suiteql.ts';
+import { countQuery, sizeKeys, sizeQuery } from '../types/queries.ts';
+import { pageLimit, planRead } from '../types/read-plan.ts';
 import { firstChunkSize, targetLinesPerQuery } from './lines.ts';
-import { countQuery, sizeKeys, sizeQuery } from './queries.ts';
-import { pageLimit, planRead } from './read-plan.ts';
 import { maxLinesPerPage } from './records.ts';
-import { maxRowsPerQuery, type Suiteql } from './suiteql.ts';
 
 /**
  * Lines differ from record to record: of a query for as many as fit into one response, this share needs a

@@ -1,8 +1,8 @@
 // How this service describes a NetSuite record type: its table, the columns to request, its lines, and which
 // records are open. Whether an account really has a column is found out by a probe (metadata.ts). Record
 // types that it doesn't know by name: stored-definition.ts.
-import type { FieldType, OpenWhen, ShownAs } from '../connector.ts';
-import type { SourceValue } from '../source-records.ts';
+import type { FieldType, OpenWhen, ShownAs } from '../../connector.ts';
+import type { SourceValue } from '../../source-records.ts';
 import { maxIdDigits, parentModifiedField, type StoredDefinition } from './stored-definition.ts';
 
 /**

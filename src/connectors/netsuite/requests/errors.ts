@@ -1,7 +1,7 @@
 // Maps what NetSuite or the network did with a request to an ErpError: its kind, its stable code, and what a
 // person can do about it.
-import type { GuardedFetchError, GuardedResponse } from '../../core/guarded-fetch.ts';
-import { ErpError, type ErpErrorKind } from '../connector.ts';
+import type { GuardedFetchError, GuardedResponse } from '../../../core/guarded-fetch.ts';
+import { ErpError, type ErpErrorKind } from '../../connector.ts';
 
 const renewCertificate =
   'Create a new certificate, upload it in NetSuite, and enter the certificate id that NetSuite then shows in the connection.';

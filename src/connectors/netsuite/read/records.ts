@@ -3,20 +3,20 @@
 // be trusted.
 //
 // The exported functions reject with `ErpError`, or with the signal's reason once that is aborted.
-import { mapInTurns } from '../../core/turns.ts';
-import type { RecordPage, ScanPage } from '../connector.ts';
-import type { RecordRejection, ScannedRecord, SourceRecord } from '../source-records.ts';
-import { queriedColumns } from './display-fields.ts';
+import { mapInTurns } from '../../../core/turns.ts';
+import type { RecordPage, ScanPage } from '../../connector.ts';
+import type { RecordRejection, ScannedRecord, SourceRecord } from '../../source-records.ts';
+import { inconsistentResponse } from '../requests/errors.ts';
+import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from '../requests/suiteql.ts';
+import { queriedColumns } from '../types/display-fields.ts';
+import { type RecordSelection, recordsQuery } from '../types/queries.ts';
+import type { LinesPlan, ReadPlan } from '../types/read-plan.ts';
+import { addIds, keyProblem } from '../types/record-keys.ts';
+import { isIdText } from '../types/values.ts';
 import { addEntryNames } from './entry-names.ts';
-import { inconsistentResponse } from './errors.ts';
 import { isolateBadRecords, isUnreadableResponse } from './isolate-bad-records.ts';
 import { type LineLimits, type LineSet, type LineSets, readLinesOfRecords } from './lines.ts';
-import { type RecordSelection, recordsQuery } from './queries.ts';
-import type { LinesPlan, ReadPlan } from './read-plan.ts';
-import { addIds, keyProblem } from './record-keys.ts';
 import { assertIdOrder, createHeaderParser } from './rows.ts';
-import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './suiteql.ts';
-import { isIdText } from './values.ts';
 
 /** Rereads of a document edited during the read, before it is rejected. */
 const maxRereads = 3;

@@ -1,6 +1,8 @@
 // What to read of a record type, validated against the account's metadata: only field names that are syncable
 // there ever reach a query.
-import type { FieldMetadata, RecordTypeMetadata } from '../connector.ts';
+import type { FieldMetadata, RecordTypeMetadata } from '../../connector.ts';
+import { erpError } from '../requests/errors.ts';
+import { maxRowsPerQuery } from '../requests/suiteql.ts';
 import {
   type ColumnDefinition,
   findModifiedField,
@@ -8,10 +10,8 @@ import {
   type ReadDefinition,
 } from './definition.ts';
 import type { ReadColumn } from './display-fields.ts';
-import { erpError } from './errors.ts';
 import { recordTypeDefinitions } from './record-types.ts';
 import { StoredDefinition } from './stored-definition.ts';
-import { maxRowsPerQuery } from './suiteql.ts';
 import { isIdText } from './values.ts';
 
 export type LinesPlan = { readonly definition: LinesDefinition; readonly columns: readonly ReadColumn[] };

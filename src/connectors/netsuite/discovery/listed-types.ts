@@ -2,12 +2,12 @@
 // created again with another type, and a query for the old type may then go on to answer, with texts: so runs
 // compare the list with what it was at the description.
 import { isDeepStrictEqual } from 'node:util';
-import type { FieldMetadata, RecordTypeMetadata, TypeChecks } from '../connector.ts';
-import { customPrefixes, type ListedField, readCustomFields } from './discovery/account-lists.ts';
-import { nullWhenRefused } from './discovery/catalogue.ts';
-import { isDateText } from './discovery/column-types.ts';
-import { StoredDefinition } from './stored-definition.ts';
-import type { Suiteql } from './suiteql.ts';
+import type { FieldMetadata, RecordTypeMetadata, TypeChecks } from '../../connector.ts';
+import type { Suiteql } from '../requests/suiteql.ts';
+import { StoredDefinition } from '../types/stored-definition.ts';
+import { customPrefixes, type ListedField, readCustomFields } from './account-lists.ts';
+import { nullWhenRefused } from './catalogue.ts';
+import { isDateText } from './column-types.ts';
 
 type Types = NonNullable<RecordTypeMetadata['listedTypes']>;
 

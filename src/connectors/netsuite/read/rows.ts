@@ -1,13 +1,25 @@
 // Converts the rows of a response to values, strictly. Ids that are missing or out of order discredit the
 // whole response; any other problem concerns a single row. Lines come by the hundred thousand, so they are
 // built in one pass and with one object shape.
-import { hasLabel } from '../connector.ts';
-import { idsKey, namesKey, type SourceLine, type SourceRecord, type SourceValue } from '../source-records.ts';
-import type { ReadColumn } from './display-fields.ts';
-import { inconsistentResponse } from './errors.ts';
-import { entryNamesKey, labelKey, type RecordSelection, type SuiteqlColumn, valueKey } from './queries.ts';
-import type { SuiteqlRow } from './suiteql.ts';
-import { chosenIds, compareIds, describeValueProblem, isIdText, parseValue } from './values.ts';
+import { hasLabel } from '../../connector.ts';
+import {
+  idsKey,
+  namesKey,
+  type SourceLine,
+  type SourceRecord,
+  type SourceValue,
+} from '../../source-records.ts';
+import { inconsistentResponse } from '../requests/errors.ts';
+import type { SuiteqlRow } from '../requests/suiteql.ts';
+import type { ReadColumn } from '../types/display-fields.ts';
+import {
+  entryNamesKey,
+  labelKey,
+  type RecordSelection,
+  type SuiteqlColumn,
+  valueKey,
+} from '../types/queries.ts';
+import { chosenIds, compareIds, describeValueProblem, isIdText, parseValue } from '../types/values.ts';
 
 /**
  * Throws `ErpError` of kind `answer` unless every row has an id, ids ascend from behind the cursor, and each

@@ -1,14 +1,14 @@
 // Finds the custom fields of a record type that is known by name: in the metadata catalogue, or in the list
 // of custom fields where the catalogue is refused, and in the first records, because queries have custom
 // fields that the catalogue lacks. These are candidates; only a probe shows whether a field can be read.
-import type { ColumnDefinition, LinesDefinition, RecordTypeDefinition } from './definition.ts';
-import type { Account } from './discovery/account.ts';
-import type { ListedField } from './discovery/account-lists.ts';
-import { toTarget } from './discovery/candidates.ts';
-import { type CatalogueProperty, distinct, readCatalogueEntry } from './discovery/catalogue.ts';
-import { listedTypes } from './discovery/column-types.ts';
-import { isColumnName } from './queries.ts';
-import { recordTypeDefinitions } from './record-types.ts';
+import type { ColumnDefinition, LinesDefinition, RecordTypeDefinition } from '../types/definition.ts';
+import { isColumnName } from '../types/queries.ts';
+import { recordTypeDefinitions } from '../types/record-types.ts';
+import type { Account } from './account.ts';
+import type { ListedField } from './account-lists.ts';
+import { toTarget } from './candidates.ts';
+import { type CatalogueProperty, distinct, readCatalogueEntry } from './catalogue.ts';
+import { listedTypes } from './column-types.ts';
 
 export type CustomFields = {
   /** Where they were found; null when this role may read neither. */

@@ -1,8 +1,8 @@
 // Converts NetSuite's text values to ours, one at a time. It decides what is a valid value of a type;
 // anything else is reported as a problem and never coerced. Numbers stay text: a float would lose cents.
-import { isDay, isTime } from '../../core/calendar.ts';
-import type { FieldType } from '../connector.ts';
-import type { SourceValue } from '../source-records.ts';
+import { isDay, isTime } from '../../../core/calendar.ts';
+import type { FieldType } from '../../connector.ts';
+import type { SourceValue } from '../../source-records.ts';
 
 const plainDecimal = /^-?(?:0|[1-9]\d{0,40})(?:\.\d{1,40})?$/;
 const decimal = /^(-?)(\d*)(?:\.(\d*))?(?:E([+-]?\d{1,3}))?$/i;

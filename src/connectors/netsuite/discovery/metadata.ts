@@ -8,29 +8,29 @@ import {
   type OpenWhen,
   type RecordTypeMetadata,
   type ShownAs,
-} from '../connector.ts';
-import { bodyFields, type CustomFields, findCustomFields, lineFields } from './custom-fields.ts';
+} from '../../connector.ts';
+import { isUnknown, type ProbeQuery, type Probes, type QueryRefusal } from '../requests/probe.ts';
+import type { SuiteqlRow } from '../requests/suiteql.ts';
 import {
   type ColumnDefinition,
   findModifiedField,
   type LinesDefinition,
   type RecordTypeDefinition,
-} from './definition.ts';
-import { type Account, openAccount } from './discovery/account.ts';
-import type { AccountParts } from './discovery/account-lists.ts';
-import { findUnlisted } from './discovery/candidates.ts';
-import { type ColumnSource, describeColumns, findRefusal } from './discovery/describe-columns.ts';
-import { describeType } from './discovery/describe-type.ts';
-import { withEntries } from './discovery/entry-lists.ts';
-import type { RowsAt } from './discovery/find-rows.ts';
-import { withKeptFields } from './discovery/keep-fields.ts';
-import { curatedFamily } from './discovery/names.ts';
+} from '../types/definition.ts';
+import { linesProbeQuery, probeQuery, recordsQuery, type SuiteqlColumn } from '../types/queries.ts';
+import { recordTypeDefinitions } from '../types/record-types.ts';
+import { parseValue } from '../types/values.ts';
+import { type Account, openAccount } from './account.ts';
+import type { AccountParts } from './account-lists.ts';
+import { findUnlisted } from './candidates.ts';
+import { bodyFields, type CustomFields, findCustomFields, lineFields } from './custom-fields.ts';
+import { type ColumnSource, describeColumns, findRefusal } from './describe-columns.ts';
+import { describeType } from './describe-type.ts';
+import { withEntries } from './entry-lists.ts';
+import type { RowsAt } from './find-rows.ts';
+import { withKeptFields } from './keep-fields.ts';
 import { withListedTypes } from './listed-types.ts';
-import { isUnknown, type ProbeQuery, type Probes, type QueryRefusal } from './probe.ts';
-import { linesProbeQuery, probeQuery, recordsQuery, type SuiteqlColumn } from './queries.ts';
-import { recordTypeDefinitions } from './record-types.ts';
-import type { SuiteqlRow } from './suiteql.ts';
-import { parseValue } from './values.ts';
+import { curatedFamily } from './names.ts';
 
 /**
  * The record types that are known by name, or those that `only` names, which may be any of the account.

@@ -1,10 +1,11 @@
 // What NetSuite itself says about the lines of records, by aggregate queries: how many there are, what they
 // sum to, and which changed. The engine proves with it that no line was lost. So an answer is either exact or
 // an error; nothing in it is skipped or repaired.
-import type { LineReader, RecordTypeMetadata } from '../connector.ts';
-import type { LineTotals } from '../source-records.ts';
-import type { LinesDefinition, ReadDefinition } from './definition.ts';
-import { erpError, inconsistentResponse, rethrowHiddenLines } from './errors.ts';
+import type { LineReader, RecordTypeMetadata } from '../../connector.ts';
+import type { LineTotals } from '../../source-records.ts';
+import { erpError, inconsistentResponse, rethrowHiddenLines } from '../requests/errors.ts';
+import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from '../requests/suiteql.ts';
+import type { LinesDefinition, ReadDefinition } from '../types/definition.ts';
 import {
   changedCountKey,
   changedLinesQuery,
@@ -13,10 +14,9 @@ import {
   lineTotalsQuery,
   parentKey,
   type TimedLines,
-} from './queries.ts';
-import { distinctIds, getDefinition, pageLimit } from './read-plan.ts';
-import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './suiteql.ts';
-import { compareIds, describeValueProblem, isIdText, parseValue } from './values.ts';
+} from '../types/queries.ts';
+import { distinctIds, getDefinition, pageLimit } from '../types/read-plan.ts';
+import { compareIds, describeValueProblem, isIdText, parseValue } from '../types/values.ts';
 
 /**
  * Doesn't throw itself; its methods reject as `LineReader` says, and with `ErpError` of kind `answer` for an

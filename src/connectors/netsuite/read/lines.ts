@@ -1,16 +1,16 @@
 // Reads all lines of a page of records, in as many queries as necessary, and sorts them into line order. A
 // record's lines are returned only when all of them were read. While NetSuite works on one query, the rows of
 // the previous one are processed.
-import type { ErpError } from '../connector.ts';
-import type { SourceLine } from '../source-records.ts';
-import { queriedColumns } from './display-fields.ts';
+import type { ErpError } from '../../connector.ts';
+import type { SourceLine } from '../../source-records.ts';
+import { erpError, inconsistentResponse, rethrowHiddenLines } from '../requests/errors.ts';
+import { maxRowsPerQuery, type Suiteql, type SuiteqlResult, type SuiteqlRow } from '../requests/suiteql.ts';
+import { queriedColumns } from '../types/display-fields.ts';
+import { type LineCursor, linesQuery, parentKey, parentModifiedKey } from '../types/queries.ts';
+import type { LinesPlan, ReadPlan } from '../types/read-plan.ts';
+import { compareIds, isIdText } from '../types/values.ts';
 import { addEntryNames } from './entry-names.ts';
-import { erpError, inconsistentResponse, rethrowHiddenLines } from './errors.ts';
-import { type LineCursor, linesQuery, parentKey, parentModifiedKey } from './queries.ts';
-import type { LinesPlan, ReadPlan } from './read-plan.ts';
 import { createLineParser } from './rows.ts';
-import { maxRowsPerQuery, type Suiteql, type SuiteqlResult, type SuiteqlRow } from './suiteql.ts';
-import { compareIds, isIdText } from './values.ts';
 
 export type LineSet = {
   readonly lines: readonly SourceLine[];

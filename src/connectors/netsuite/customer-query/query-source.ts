@@ -1,20 +1,20 @@
 // Describes a record type that a customer's query defines. NetSuite runs the query several times: for its
 // columns and their values, for what its key and modification time must fulfil, and as a sync will read it.
 import { isDeepStrictEqual } from 'node:util';
-import type { ErpError, FieldMetadata, RecordTypeMetadata } from '../connector.ts';
-import { type QuerySource, querySourceRefusals, type Reading } from '../discovery.ts';
-import type { RowSource } from './definition.ts';
-import { customPrefixes, readCustomFields } from './discovery/account-lists.ts';
-import { nullWhenRefused } from './discovery/catalogue.ts';
-import { erpError } from './errors.ts';
-import { namesInQuery, typesByName, withListedTypes } from './listed-types.ts';
-import { type QueryRefusal, toQueryRefusal } from './probe.ts';
-import { recordsQuery, todayQuery } from './queries.ts';
+import type { ErpError, FieldMetadata, RecordTypeMetadata } from '../../connector.ts';
+import { type QuerySource, querySourceRefusals, type Reading } from '../../discovery.ts';
+import { customPrefixes, readCustomFields } from '../discovery/account-lists.ts';
+import { nullWhenRefused } from '../discovery/catalogue.ts';
+import { namesInQuery, typesByName, withListedTypes } from '../discovery/listed-types.ts';
+import { erpError } from '../requests/errors.ts';
+import { type QueryRefusal, toQueryRefusal } from '../requests/probe.ts';
+import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from '../requests/suiteql.ts';
+import type { RowSource } from '../types/definition.ts';
+import { recordsQuery, todayQuery } from '../types/queries.ts';
+import { maxIdDigits, type StoredDefinition } from '../types/stored-definition.ts';
+import { compareIds, isIdText } from '../types/values.ts';
 import { type Ask, describeFields, isRefusal } from './query-fields.ts';
 import { checkQueryText, type QueryText } from './query-text.ts';
-import { maxIdDigits, type StoredDefinition } from './stored-definition.ts';
-import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './suiteql.ts';
-import { compareIds, isIdText } from './values.ts';
 
 const unsuitable = (part: keyof typeof querySourceRefusals, message: string, cause?: unknown): ErpError =>
   erpError('query', querySourceRefusals[part], message, { cause });

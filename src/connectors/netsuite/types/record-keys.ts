@@ -1,10 +1,10 @@
 // Ids of records whose key has several columns: one integer with the digits of all of them, in the order of
 // the key. See `StoredDefinition`.
-import type { ErpError } from '../connector.ts';
-import { querySourceRefusals } from '../discovery.ts';
+import type { ErpError } from '../../connector.ts';
+import { querySourceRefusals } from '../../discovery.ts';
+import { erpError, inconsistentResponse } from '../requests/errors.ts';
+import type { SuiteqlResult, SuiteqlRow } from '../requests/suiteql.ts';
 import { isQuerySource, type KeyColumn, type RowSource } from './definition.ts';
-import { erpError, inconsistentResponse } from './errors.ts';
-import type { SuiteqlResult, SuiteqlRow } from './suiteql.ts';
 import { isIdText } from './values.ts';
 
 type Key = readonly KeyColumn[];

@@ -1,7 +1,7 @@
 // Token-based authentication: OAuth 1.0a with HMAC-SHA256, signed according to RFC 5849, section 3.4.1. Every
 // request gets a new signature, because NetSuite accepts a nonce only once.
 import { createHmac, randomBytes } from 'node:crypto';
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../../core/clock.ts';
 import type { Authorizer } from './auth.ts';
 
 export type TbaKeys = {

@@ -1,11 +1,11 @@
 // The names of the entries that multiple selects choose. NetSuite's display text joins them by commas, which
 // names may have themselves, so each is read from its list by id. Names are kept while they make up the
 // display text; others are read again, since an entry was renamed.
-import { ErpError } from '../connector.ts';
-import { erpError } from './errors.ts';
-import { entryNamesKey, entryNamesQuery, labelKey, type SuiteqlColumn, valueKey } from './queries.ts';
-import { type KnownEntries, maxRowsPerQuery, type Suiteql, type SuiteqlRow } from './suiteql.ts';
-import { chosenIds } from './values.ts';
+import { ErpError } from '../../connector.ts';
+import { erpError } from '../requests/errors.ts';
+import { type KnownEntries, maxRowsPerQuery, type Suiteql, type SuiteqlRow } from '../requests/suiteql.ts';
+import { entryNamesKey, entryNamesQuery, labelKey, type SuiteqlColumn, valueKey } from '../types/queries.ts';
+import { chosenIds } from '../types/values.ts';
 
 const maxConfirmed = 10_000;
 

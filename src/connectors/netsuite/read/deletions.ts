@@ -2,15 +2,15 @@
 // time of day, and which of its columns a role sees isn't known for certain. So a row is left out only when
 // it clearly belongs to another record type: before a deletion is applied the record is looked up by id, and
 // one lookup too many costs little.
-import { ErpError } from '../connector.ts';
-import type { DeletedRecord, Deletions } from '../source-records.ts';
-import type { ReadDefinition } from './definition.ts';
-import { erpError } from './errors.ts';
-import { toQueryRefusal } from './probe.ts';
-import { type DeletionsQueryForm, deletionsQuery, deletionTypeColumns } from './queries.ts';
-import { recordTypeDefinitions } from './record-types.ts';
-import { maxRowsPerQuery, type Suiteql, type SuiteqlResult, type SuiteqlRow } from './suiteql.ts';
-import { compareIds, isIdText, parseValue } from './values.ts';
+import { ErpError } from '../../connector.ts';
+import type { DeletedRecord, Deletions } from '../../source-records.ts';
+import { erpError } from '../requests/errors.ts';
+import { toQueryRefusal } from '../requests/probe.ts';
+import { maxRowsPerQuery, type Suiteql, type SuiteqlResult, type SuiteqlRow } from '../requests/suiteql.ts';
+import type { ReadDefinition } from '../types/definition.ts';
+import { type DeletionsQueryForm, deletionsQuery, deletionTypeColumns } from '../types/queries.ts';
+import { recordTypeDefinitions } from '../types/record-types.ts';
+import { compareIds, isIdText, parseValue } from '../types/values.ts';
 
 /**
  * Without a query empty for what the list never has. `available: false` when NetSuite refuses the list or it

@@ -1,6 +1,6 @@
 // Finds out which columns this role can read, with as few queries as possible: all columns at once, then
 // without those that NetSuite names in its refusal, and by bisection where it names none.
-import { ErpError } from '../connector.ts';
+import { ErpError } from '../../connector.ts';
 import { refusedColumn } from './errors.ts';
 
 export type QueryRefusal = { readonly error: ErpError; readonly column: string | null };

@@ -1,12 +1,12 @@
 // The fields of a customer's query, with types that follow from values: some of them suggest a type, and
 // NetSuite confirms it over all rows, so that it depends on the rows that there are, and not on which of them
 // were read.
-import type { FieldMetadata } from '../connector.ts';
-import type { RowSource } from './definition.ts';
-import { dateText } from './discovery/column-types.ts';
-import { type ProbeQuery, probeColumns, type QueryRefusal } from './probe.ts';
-import { isColumnName, probeQuery, type SuiteqlColumn } from './queries.ts';
-import { maxRowsPerQuery, type SuiteqlRow } from './suiteql.ts';
+import type { FieldMetadata } from '../../connector.ts';
+import { dateText } from '../discovery/column-types.ts';
+import { type ProbeQuery, probeColumns, type QueryRefusal } from '../requests/probe.ts';
+import { maxRowsPerQuery, type SuiteqlRow } from '../requests/suiteql.ts';
+import type { RowSource } from '../types/definition.ts';
+import { isColumnName, probeQuery, type SuiteqlColumn } from '../types/queries.ts';
 
 /**
  * NetSuite's rows, or its refusal of the query. Rejects for an outage, a refused login, or with the signal's

@@ -1,7 +1,7 @@
 // Checks the text of a customer's query before it becomes a table within other queries, `SELECT … FROM
 // (<query>) t`: it must not end that parenthesis or hide what follows it. NetSuite decides everything else
 // about it.
-import { maxQueryCharacters } from '../discovery.ts';
+import { maxQueryCharacters } from '../../discovery.ts';
 
 /** `sql` is the statement without comments; `columns` are those of its select list, in lower case. */
 export type QueryText = { readonly sql: string; readonly columns: readonly string[] };

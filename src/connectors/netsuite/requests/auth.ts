@@ -4,10 +4,10 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { z } from 'zod';
-import type { Ctx } from '../../core/ctx.ts';
-import { GuardedFetchError, type GuardedResponse } from '../../core/guarded-fetch.ts';
-import { createId } from '../../core/id.ts';
-import type { ErpError } from '../connector.ts';
+import type { Ctx } from '../../../core/ctx.ts';
+import { GuardedFetchError, type GuardedResponse } from '../../../core/guarded-fetch.ts';
+import { createId } from '../../../core/id.ts';
+import type { ErpError } from '../../connector.ts';
 import { erpError, networkError, responseError } from './errors.ts';
 
 export type Authorizer = {
