@@ -57,6 +57,7 @@ export { createVersionTools, type VersionTool } from './tools/version-tools.ts';
 export { readAvailable } from './version/available.ts';
 export { type Available, bindDocument, boundSource, toSource } from './version/bind.ts';
 export { compareVersions, type VersionChange } from './version/compare.ts';
+export type { DefinitionProblem } from './version/definition-problems.ts';
 export { fittingTypes } from './version/fitting-types.ts';
 export { ensureMaskSecret } from './version/mask-secret.ts';
 export { maskedSql } from './version/masks.ts';
@@ -72,7 +73,7 @@ export {
   SchemaDocument,
 } from './version/schema-document.ts';
 export { listShownColumns } from './version/shown-columns.ts';
-export { type DefinitionProblem, validateDocument } from './version/validate.ts';
+export { validateDocument } from './version/validate.ts';
 export { parseFilterValue } from './version/values.ts';
 export { findPredecessor, isVersionLabel } from './version/versions.store.ts';
 

@@ -62,7 +62,7 @@ export async function getApiSchemaRow(
  * Locks the row. Throws 404 for an unknown version, 422 `immutable` when it is no draft, 422 `publishing`
  * while it is being published.
  */
-async function getDraft(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ApiSchemaRow> {
+export async function getDraft(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ApiSchemaRow> {
   const row = await getApiSchemaRow(tx, ctx, id, true);
   if (row.status !== 'draft')
     throw invalid('Published schemas are immutable', [
@@ -279,4 +279,3 @@ export async function diffApiSchema(ctx: RequestCtx, id: string, against: string
 
 export const notReady = (problems: readonly DefinitionProblem[]): AppError =>
   invalid('The version cannot be published yet', problems);
-export { getDraft };

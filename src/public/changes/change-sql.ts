@@ -4,10 +4,11 @@
 
 import { type FormerEpoch, rfc3339Sql } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
-import { type Bind, parameterTypes, planConditions, type SqlPart } from '../read/conditions.ts';
+import { parameterTypes, planConditions } from '../read/conditions.ts';
 import { boundedCount, pieceColumns, pieceExpressions, piecesFrom } from '../read/large-sql.ts';
 import { literal, recordColumns } from '../read/render-sql.ts';
 import { type Statement, stateColumns, type TableRef } from '../read/sql.ts';
+import type { Bind, SqlPart } from '../read/sql-part.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import type { ChangePosition } from './change-token.ts';
 

@@ -13,8 +13,6 @@ import type { ListPlan } from './plan.ts';
 import { literal } from './render-sql.ts';
 import { comparisons, createCondition, type SqlPart, type WrittenCondition } from './sql-part.ts';
 
-export type { Bind, SqlPart } from './sql-part.ts';
-
 export const parameterTypes: Readonly<Record<ValueType, string>> = {
   text: 'text',
   number: 'numeric',

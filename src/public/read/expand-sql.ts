@@ -2,9 +2,10 @@
 // active when the statement was written; the state of that table comes with the answer. Pure.
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { OutputField, ValueField } from '../version/compile.ts';
-import { type Bind, columnReference, planConditions, type SqlPart, whereSql } from './conditions.ts';
+import { columnReference, planConditions, whereSql } from './conditions.ts';
 import { type Expansion, type ReadExpansion, readExpansions } from './expand.ts';
 import { recordColumns } from './render-sql.ts';
+import type { Bind, SqlPart } from './sql-part.ts';
 
 /**
  * SQL of the id that a reference names, for comparison with ids of this type; null for a value that no record

@@ -8,19 +8,13 @@ import { serviceRole } from '../../db/session.ts';
 import { rfc3339Sql } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { OutputField } from '../version/compile.ts';
-import {
-  type Bind,
-  columnReference,
-  parameterTypes,
-  planConditions,
-  type SqlPart,
-  whereSql,
-} from './conditions.ts';
+import { columnReference, parameterTypes, planConditions, whereSql } from './conditions.ts';
 import { type ExpandedSql, expandedSql } from './expand-sql.ts';
 import { boundedCount, maxTextBytes, pieceColumns, pieceExpressions, piecesFrom } from './large-sql.ts';
 import { hasOnePlan, rowCapFor, servedConditions } from './order-index.ts';
 import { type ListPlan, type RecordPlan, sortKey } from './plan.ts';
 import type { Range } from './ranges.ts';
+import type { Bind, SqlPart } from './sql-part.ts';
 
 /** A statement whose text is written only when no text of the same key is cached. */
 export type Statement = { readonly key: string; readonly values: readonly unknown[]; write(): string };

@@ -4,7 +4,7 @@
 import { elementType, isListType } from '../../warehouse/columns.ts';
 import type { CompiledGroup, ValueField } from '../version/compile.ts';
 import type { Period } from '../version/schema-document.ts';
-import { type Bind, columnReference, planConditions, type SqlPart, whereSql } from './conditions.ts';
+import { columnReference, planConditions, whereSql } from './conditions.ts';
 import { boundedCount, pieceColumns, piecesFrom } from './large-sql.ts';
 import type { ListPlan } from './plan.ts';
 import { literal, valueJson } from './render-sql.ts';
@@ -16,6 +16,7 @@ import {
   type TableRef,
   tableSql,
 } from './sql.ts';
+import type { Bind, SqlPart } from './sql-part.ts';
 import { type MeasureFunction, maxGroups, type SummaryPlan, summaryShape } from './summary-plan.ts';
 
 const isNumber = ({ column }: ValueField): boolean => column.type === 'number' || column.type === 'integer';

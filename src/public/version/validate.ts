@@ -16,8 +16,6 @@ import { checkQueries } from './validate-queries.ts';
 import { checkRelations } from './validate-relations.ts';
 import { checkSummary } from './validate-summary.ts';
 
-export type { DefinitionProblem } from './definition-problems.ts';
-
 const resourceName = /^[a-z][a-z0-9-]{0,62}$/;
 
 /** How many problems of a definition are reported. */
