@@ -1,6 +1,6 @@
 // Finds the columns that had a value in the stored row and have none in the row that a run read, and the
 // fields that some of a record's lines lost.
-import type { PoolClient } from 'pg';
+import { escapeLiteral, type PoolClient } from 'pg';
 import type { RecordColumn } from './columns.ts';
 import { publishedColumns } from './merge-rows.ts';
 import { rfc3339Sql } from './record-state.ts';
@@ -31,8 +31,6 @@ export type Emptied = ColumnPart & {
 /** Some may be changed again before they are read singly. */
 const maxRecords = 100;
 
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
-
 /**
  * SQL that is true when the row `alias` has a value, and never null. A line has only the members that have a
  * value.
@@ -41,14 +39,14 @@ export function hasValueSql(alias: string, { column, part, lineField }: ColumnPa
   const name = `${alias}.${quoteIdentifier(column)}`;
   if (part !== 'lines') return `(${name} is not null)`;
   if (lineField === null) return `coalesce(${name} <> '[]', false)`;
-  return `coalesce(${name} @? ${literal(`$[*].${JSON.stringify(lineField)}`)}, false)`;
+  return `coalesce(${name} @? ${escapeLiteral(`$[*].${JSON.stringify(lineField)}`)}, false)`;
 }
 
 /** SQL of the number of lines that have the field; 0 for other parts. */
 const filledSql = (alias: string, { column, lineField }: ColumnPart): string =>
   lineField === null
     ? '0'
-    : `coalesce(jsonb_array_length(jsonb_path_query_array(${alias}.${quoteIdentifier(column)}, ${literal(`$[*].${JSON.stringify(lineField)}`)})), 0)`;
+    : `coalesce(jsonb_array_length(jsonb_path_query_array(${alias}.${quoteIdentifier(column)}, ${escapeLiteral(`$[*].${JSON.stringify(lineField)}`)})), 0)`;
 
 /** Equal lines are not searched for each of their fields. */
 function cameEmptySql(part: ColumnPart): string {

@@ -2,7 +2,7 @@
 // orders the change feeds, only when a column changes that an API version shows; other changes are stored
 // without it. Columns of fields whose stored values stay are not written. The caller holds the lock on the
 // row of record_state, which keeps out other writers of this table.
-import type { PoolClient } from 'pg';
+import { escapeLiteral, type PoolClient } from 'pg';
 import type { RecordColumn } from './columns.ts';
 import type { ShownColumns } from './record-state.ts';
 import type { RunState } from './run-state-row.ts';
@@ -109,12 +109,10 @@ export const differsSql = (columns: readonly RecordColumn[]): string => {
   return `record_image_ne(${row('t')}, ${row('s')})`;
 };
 
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
-
 /** SQL that is true when lines differ in their number, their order or one of these fields. */
 function linesDifferSql({ column, fields }: ShownLines): string {
   const name = quoteIdentifier(column.column);
-  const members = fields.map((field) => `l -> ${literal(field)}`).join(', ');
+  const members = fields.map((field) => `l -> ${escapeLiteral(field)}`).join(', ');
   const project = (alias: string) =>
     `(select coalesce(array_agg(jsonb_build_array(${members}) order by n), '{}') from jsonb_array_elements(${alias}.${name}) with ordinality as e(l, n))`;
   const nullDiffers = `(t.${name} is null) <> (s.${name} is null)`;

@@ -2,11 +2,12 @@
 // is commit order. The deletions are the tombstones; under a row scope, they are the records that left it, by
 // the values they had before, so that no tombstone of a record outside the scope is read.
 
+import { escapeLiteral } from 'pg';
 import { type FormerEpoch, rfc3339Sql } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { parameterTypes, planConditions } from '../read/conditions.ts';
 import { boundedCount, pieceColumns, pieceExpressions, piecesFrom } from '../read/large-sql.ts';
-import { literal, recordColumns } from '../read/render-sql.ts';
+import { recordColumns } from '../read/render-sql.ts';
 import { type Statement, stateColumns, type TableRef } from '../read/sql.ts';
 import type { Bind, SqlPart } from '../read/sql-part.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
@@ -108,7 +109,7 @@ function scopedSources({ ref: { schema, table }, plan, recordType, idType, scope
   const conditions = scope.map((part) => part.text(bind));
   const shown = conditions.join(' and ');
   const before = columns.map(({ column, type }) => {
-    const value = column === 'id' ? 'c.id' : `c.before ->> ${literal(column)}`;
+    const value = column === 'id' ? 'c.id' : `c.before ->> ${escapeLiteral(column)}`;
     // In other record types a column of this name may have another type, and conditions are evaluated in any
     // order.
     return `(case c.record_type when ${recordType} then ${value} end)::${parameterTypes[type]} as ${quoteIdentifier(column)}`;
@@ -122,7 +123,7 @@ function scopedSources({ ref: { schema, table }, plan, recordType, idType, scope
     where c.record_type = ${recordType} and ${since} and ${conditions.slice(0, columns.length).join(' and ')}
       and not exists (select from ${schema}.${quoteIdentifier(table)} as t where t.id = c.id::${idType} and ${shown})
     order by c.id, c.generation desc) as d`,
-    columns: `s.scope_pruned::text as pruned, array[${columns.map(({ column }) => `s.scope_columns ->> ${literal(column)}`).join(', ')}] as recorded`,
+    columns: `s.scope_pruned::text as pruned, array[${columns.map(({ column }) => `s.scope_columns ->> ${escapeLiteral(column)}`).join(', ')}] as recorded`,
   };
 }
 

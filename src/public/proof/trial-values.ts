@@ -2,12 +2,11 @@
 // that few match, and one that none matches; and as many as a request may have, where no index looks up each
 // of them. The values are records of the tenant: they are used only for the measurement and never reported.
 import { createHash } from 'node:crypto';
-import type { PoolClient } from 'pg';
+import { escapeLiteral, type PoolClient } from 'pg';
 import { elementType, isListType } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { parameterTypes } from '../read/conditions.ts';
 import { maxValues } from '../read/filters.ts';
-import { literal } from '../read/render-sql.ts';
 import type { CompiledColumn, FilterParameter } from '../version/compile.ts';
 import type { ValueType } from '../version/operators.ts';
 import type { Operator } from '../version/schema-document.ts';
@@ -70,11 +69,11 @@ export type TrialColumn = Pick<CompiledColumn, 'column' | 'type' | 'line'>;
  * reads.
  */
 const linesSql = (source: string, lines: string, line: string, type: ValueType): string => {
-  const value = `(e.line -> ${literal(line)})`;
+  const value = `(e.line -> ${escapeLiteral(line)})`;
   if (isListType(type))
     return `(select i.text::${parameterTypes[elementType(type)]} as v from ${source} cross join lateral jsonb_array_elements(${lines}) as e(line)
       cross join lateral jsonb_array_elements_text(case when jsonb_typeof(${value}) = 'array' then ${value} else '[]' end) as i(text)) as l`;
-  return `(select (e.line ->> ${literal(line)})::${parameterTypes[type]} as v from ${source} cross join lateral jsonb_array_elements(${lines}) as e(line)) as l`;
+  return `(select (e.line ->> ${escapeLiteral(line)})::${parameterTypes[type]} as v from ${source} cross join lateral jsonb_array_elements(${lines}) as e(line)) as l`;
 };
 
 /** Where a record may have several values, or none: these as rows. */

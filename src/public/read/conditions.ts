@@ -1,6 +1,7 @@
 // Writes the conditions of a plan as SQL. The text of a condition depends on its column, its operator and the
 // number of values, never on the values: those are parameters, so that one prepared statement serves them
 // all.
+import { escapeLiteral } from 'pg';
 import { foldedSql } from '../../core/folded-text.ts';
 import { isListType } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
@@ -10,7 +11,6 @@ import type { Span } from '../version/values.ts';
 import type { FilterCondition, Selection } from './filters.ts';
 import { isLineEquality, writeLineCondition, writeLineEquality } from './line-conditions.ts';
 import type { ListPlan } from './plan.ts';
-import { literal } from './render-sql.ts';
 import { comparisons, createCondition, type SqlPart, type WrittenCondition } from './sql-part.ts';
 
 export const parameterTypes: Readonly<Record<ValueType, string>> = {
@@ -88,7 +88,7 @@ export function planConditions(
 ): readonly SqlPart[] {
   const parts = [...conditions.map(conditionPart), ...anyOf.map(groupPart)];
   if (endpoint.scope.length === 0) return parts;
-  const withheld = `select from ${schema}.withheld_records as w where w.record_type = ${literal(endpoint.recordType)} and w.id = t.id::text`;
+  const withheld = `select from ${schema}.withheld_records as w where w.record_type = ${escapeLiteral(endpoint.recordType)} and w.id = t.id::text`;
   return [...parts, { key: 'not withheld', values: [], text: () => `not exists (${withheld})` }];
 }
 

@@ -6,11 +6,11 @@
 // btree index on that expression serves, and then the lines themselves: jsonpath compares with each of them,
 // in quadratic time, so the expression is computed only for records with few lines, and says "may match" for
 // the others.
+import { escapeLiteral } from 'pg';
 import { isNumeric as isNumber } from '../../warehouse/columns.ts';
 import type { ValueType } from '../version/operators.ts';
 import type { Span } from '../version/values.ts';
 import type { FilterCondition } from './filters.ts';
-import { literal } from './render-sql.ts';
 import { comparisons, createCondition, type WrittenCondition } from './sql-part.ts';
 
 /** The values under the key `line` of each line. */
@@ -37,7 +37,7 @@ export function lineBoundSql(column: string, { line, type }: LineField, end: 'mi
   const member = `$[*].${JSON.stringify(line)}`;
   const kind = isNumeric(type) ? 'number' : 'string';
   const path = `${member} ? (@.type() == "${kind}" && !(${member} ${end === 'max' ? '>' : '<'} @))`;
-  const found = `jsonb_path_query_first(${column}, ${literal(path)})`;
+  const found = `jsonb_path_query_first(${column}, ${escapeLiteral(path)})`;
   const value = isNumeric(type) ? `(${found})::numeric` : `(${found} #>> '{}')`;
   const beyond = isNumeric(type)
     ? end === 'max'
@@ -132,7 +132,7 @@ function writeRange(
   const variables = JSON.stringify({ v: 0 }).replace('0', memberJson(value, line.type));
   return createCondition('', [value, variables], (bind) => {
     const within = `${lineBoundSql(column, line, endFor(comparison))} ${comparison} ${bind(value, boundType(line.type))}`;
-    return `(${within} and jsonb_path_exists(${column}, ${literal(`${member} ? (@ ${comparison} $v)`)}, ${bind(variables, 'jsonb')}))`;
+    return `(${within} and jsonb_path_exists(${column}, ${escapeLiteral(`${member} ? (@ ${comparison} $v)`)}, ${bind(variables, 'jsonb')}))`;
   });
 }
 
@@ -160,7 +160,7 @@ function writeSpan(column: string, line: LineField, { from, to }: Span): Written
   const variables = JSON.stringify({ from, to });
   return createCondition('one', [from, to, variables], (bind) => {
     const within = spanBounds(column, line, bind(from, 'text'), bind(to, 'text'));
-    const path = literal(`$[*].${JSON.stringify(line.line)} ? (@ >= $from && @ <= $to)`);
+    const path = escapeLiteral(`$[*].${JSON.stringify(line.line)} ? (@ >= $from && @ <= $to)`);
     return `(${within} and jsonb_path_exists(${column}, ${path}, ${bind(variables, 'jsonb')}))`;
   });
 }

@@ -1,5 +1,6 @@
 // Builds SQL expressions that write a record as JSON text: exact digits, UTC times, selected sub-fields of
 // lines. PostgreSQL writes the bytes that leave the service, so no value passes through a binary float.
+import { escapeLiteral } from 'pg';
 import { isListType } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { LineOutput, OutputField } from '../version/compile.ts';
@@ -8,8 +9,6 @@ import type { ValueType } from '../version/operators.ts';
 
 /** Larger whole numbers lose digits in clients that use binary floats, so they are written as strings. */
 const largestExact = '9007199254740992';
-
-export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 const tooLarge = (number: string): string =>
   `abs(${number}) > ${largestExact} and trunc(${number}) = ${number}`;
@@ -46,8 +45,8 @@ export function valueJson(value: string, type: ValueType, asString: boolean): st
 }
 
 function lineJson({ key, type, asString, mask }: LineOutput): string {
-  const value = `(e.line -> ${literal(key)})`;
-  const text = `(e.line ->> ${literal(key)})`;
+  const value = `(e.line -> ${escapeLiteral(key)})`;
+  const text = `(e.line ->> ${escapeLiteral(key)})`;
   if (mask !== null) return maskedSql(text, mask);
   if (type === 'integers')
     return `case when jsonb_path_exists(${value}, '$[*] ? (@ > ${largestExact} || @ < -${largestExact})')

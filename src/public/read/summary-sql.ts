@@ -1,13 +1,14 @@
 // Writes summaries as SQL: groups, aggregates and their order over the records that the filters of a list
 // select. Rows are JSON text with exact digits, written by PostgreSQL. Identifiers come only from the
 // compiled version; every value of a request is a parameter. Pure.
+import { escapeLiteral } from 'pg';
 import { elementType, isListType } from '../../warehouse/columns.ts';
 import type { CompiledGroup, ValueField } from '../version/compile.ts';
 import type { Period } from '../version/schema-document.ts';
 import { columnReference, planConditions, whereSql } from './conditions.ts';
 import { boundedCount, pieceColumns, piecesFrom } from './large-sql.ts';
 import type { ListPlan } from './plan.ts';
-import { literal, valueJson } from './render-sql.ts';
+import { valueJson } from './render-sql.ts';
 import {
   buildStateSource,
   createParameters,
@@ -97,7 +98,8 @@ const groupJson = ({ field, period }: CompiledGroup, value: string): string =>
 const objectSql = (entries: readonly (readonly [name: string, json: string])[]): string => {
   if (entries.length === 0) return `'{}'`;
   const parts = entries.map(
-    ([name, json]) => `${literal(`${JSON.stringify(name)}:`)} || coalesce(to_json(${json})::text, 'null')`,
+    ([name, json]) =>
+      `${escapeLiteral(`${JSON.stringify(name)}:`)} || coalesce(to_json(${json})::text, 'null')`,
   );
   return `'{' || ${parts.join(` || ',' || `)} || '}'`;
 };
