@@ -2,6 +2,7 @@
 // attempt goes on where the one before it stopped.
 import type { PoolClient } from 'pg';
 import { LostLease, type RunState } from './run-state-row.ts';
+import { sql, tableOf } from './sql.ts';
 
 /**
  * `rows`: an id that is listed twice counts twice. `counted`: what the ERP counted before the first page;
@@ -57,8 +58,8 @@ export async function writeListedPage(
   );
   if (rowCount !== 1) throw new LostLease('a newer lease holds the run');
   await client.query(
-    `insert into ${schema}.listed_ids (run_id, page, record_type, counted, ids, is_last) values ($1, $2, $3, $4, $5, $6)`,
-    [state.runId, listed.page, state.recordType, listed.counted, listed.ids, listed.isLast],
+    sql`insert into ${tableOf(schema, 'listed_ids')} (run_id, page, record_type, counted, ids, is_last)
+     values (${state.runId}, ${listed.page}, ${state.recordType}, ${listed.counted}, ${listed.ids}, ${listed.isLast})`,
   );
 }
 

@@ -14,6 +14,7 @@ import {
   usesFreshTable,
 } from './run-state-row.ts';
 import { listScopeColumns, type ScopeColumns } from './scope-changes.ts';
+import { Parameter, sql, tableOf } from './sql.ts';
 import { writeStaleFields } from './stale-fields.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
 
@@ -108,32 +109,23 @@ async function writeState(
   { generation, rowCount, lineage, scopeColumns }: Published,
 ): Promise<void> {
   const { mode, maxModified, scanned, today, filter = null } = state.plan;
+  const runId = new Parameter(state.runId);
+  const isFull = new Parameter(mode === 'full');
+  const isCompared = new Parameter(mode === 'full' || scanned);
+  const erpNow = new Parameter(state.counters.erpStartedAt);
+  const settled = sql`${erpNow}::timestamptz - make_interval(secs => ${rules.settleMs / 1000})`;
+  // When nothing was read, the mark stays. least() would ignore a null.
+  const read = maxModified ?? '-infinity';
+  const startedAt = sql`(select started_at from ${tableOf(schema, 'run_state')} where run_id = ${runId})`;
   await client.query(
-    `update ${schema}.record_state set generation = $2, row_count = $3, published_run = $4, epoch = $11, timeline = $12, former_epochs = $13, scope_columns = $15,
-       high_water = case when $6 then $5::timestamptz - make_interval(secs => $8)
-         else greatest(high_water, least($7::timestamptz, $5::timestamptz - make_interval(secs => $8))) end,
-       reconciled_at = case when $6 or $9 then $5::timestamptz else reconciled_at end,
-       scanned_on = case when $6 or $9 then $10::date else scanned_on end,
-       compared_at = case when $6 or $9 then (select started_at from ${schema}.run_state where run_id = $4) else compared_at end, filter = $14,
-       synced_at = (select started_at from ${schema}.run_state where run_id = $4) where record_type = $1`,
-    [
-      state.recordType,
-      generation,
-      rowCount,
-      state.runId,
-      state.counters.erpStartedAt,
-      mode === 'full',
-      // When nothing was read, the mark stays. least() would ignore a null.
-      maxModified ?? '-infinity',
-      rules.settleMs / 1000,
-      scanned,
-      today,
-      lineage.epoch,
-      lineage.timeline,
-      JSON.stringify(lineage.formerEpochs),
-      filter === null ? null : JSON.stringify(filter),
-      JSON.stringify(scopeColumns),
-    ],
+    sql`update ${tableOf(schema, 'record_state')} set generation = ${generation}, row_count = ${rowCount}, published_run = ${runId},
+       epoch = ${lineage.epoch}, timeline = ${lineage.timeline}, former_epochs = ${JSON.stringify(lineage.formerEpochs)},
+       scope_columns = ${JSON.stringify(scopeColumns)}, filter = ${filter === null ? null : JSON.stringify(filter)}, synced_at = ${startedAt},
+       high_water = case when ${isFull} then ${settled} else greatest(high_water, least(${read}::timestamptz, ${settled})) end,
+       reconciled_at = case when ${isCompared} then ${erpNow}::timestamptz else reconciled_at end,
+       scanned_on = case when ${isCompared} then ${today}::date else scanned_on end,
+       compared_at = case when ${isCompared} then ${startedAt} else compared_at end
+     where record_type = ${state.recordType}`,
   );
   await writeRollingRead(client, schema, state);
 }

@@ -3,6 +3,7 @@
 import type { PoolClient } from 'pg';
 import { rfc3339Sql } from './record-state.ts';
 import type { RunState } from './run-state-row.ts';
+import { Parameter, sql, tableOf } from './sql.ts';
 
 export type RollingRead = {
   /** The ERP's clock at the start of the pass, RFC 3339 UTC; null between two passes. */
@@ -85,22 +86,14 @@ export async function writeRollingRead(
   if (mode === 'full') return completePass(client, schema, state.recordType, state.counters.erpStartedAt);
   if (rolling === null || rolling.pages === 0) return;
   if (rolling.ended) return completePass(client, schema, state.recordType, rolling.startedAt);
+  const isFirst = new Parameter(rolling.from === null);
   await client.query(
-    `insert into ${schema}.rolling_reads as held (record_type, pass_started_at, cursor_id, records, pages, last_read_at)
-     values ($1, $2, $3, $4, $5, $6)
+    sql`insert into ${tableOf(schema, 'rolling_reads')} as held (record_type, pass_started_at, cursor_id, records, pages, last_read_at)
+     values (${state.recordType}, ${rolling.startedAt}, ${rolling.to}, ${rolling.records}, ${rolling.pages}, ${state.counters.erpStartedAt})
      on conflict (record_type) do update set pass_started_at = excluded.pass_started_at, cursor_id = excluded.cursor_id,
        last_read_at = excluded.last_read_at,
-       records = excluded.records + case when $7::text is null then 0 else held.records end,
-       pages = excluded.pages + case when $7::text is null then 0 else held.pages end`,
-    [
-      state.recordType,
-      rolling.startedAt,
-      rolling.to,
-      rolling.records,
-      rolling.pages,
-      state.counters.erpStartedAt,
-      rolling.from,
-    ],
+       records = excluded.records + case when ${isFirst} then 0 else held.records end,
+       pages = excluded.pages + case when ${isFirst} then 0 else held.pages end`,
   );
 }
 

@@ -6,6 +6,7 @@ import type { RecordFilter } from '../connectors/discovery.ts';
 import { LostLease } from '../db/job-lease.ts';
 import type { RecordColumn } from './columns.ts';
 import type { StalePlan } from './record-state.ts';
+import { sql, tableOf } from './sql.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
 
 export type RunCounters = { readonly fetched: number; readonly rejected: number; readonly pages: number };
@@ -260,19 +261,16 @@ export async function initRunState(
     `select * from ${schema}.run_state where run_id = $1 for update`,
     [state.runId],
   );
+  const [columns, counters, plan] = [state.columns, state.counters, state.plan].map((value) =>
+    JSON.stringify(value),
+  );
   const { rowCount } = await client.query(
-    `insert into ${schema}.run_state as stored (run_id, record_type, lease_epoch, target_table, columns, counters, plan) values ($1, $2, $3, $4, $5, $6, $7)
+    sql`insert into ${tableOf(schema, 'run_state')} as stored (run_id, record_type, lease_epoch, target_table, columns, counters, plan)
+     values (${state.runId}, ${state.recordType}, ${state.leaseEpoch}, ${state.targetTable}, ${columns}, ${counters}, ${plan})
      on conflict (run_id) do update set lease_epoch = excluded.lease_epoch, target_table = excluded.target_table, columns = excluded.columns,
        counters = excluded.counters, plan = excluded.plan, page = 0, checkpoint = null, complete = false,
        started_at = excluded.started_at, updated_at = excluded.updated_at
      where stored.lease_epoch <= excluded.lease_epoch and stored.outcome is null`,
-    [
-      state.runId,
-      state.recordType,
-      state.leaseEpoch,
-      state.targetTable,
-      ...[state.columns, state.counters, state.plan].map((value) => JSON.stringify(value)),
-    ],
   );
   if (rowCount !== 1) throw new LostLease('a newer lease holds the run');
   const abandoned = before.rows[0] === undefined ? undefined : toRunState(before.rows[0]);

@@ -6,6 +6,7 @@ import { isListType, type PlainType, type RecordColumn, readRecordColumns } from
 import { differsSql, mayDifferSql, publishedColumns } from './merge-rows.ts';
 import { type FormerEpoch, lineageOn, rfc3339Sql, type ShownColumns, timelineSql } from './record-state.ts';
 import { type RunState, usesFreshTable } from './run-state-row.ts';
+import { sql, tableOf } from './sql.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
 
 /** By scope column, and for `id`: its changes after this generation are in scope_changes. */
@@ -74,10 +75,10 @@ async function keepValues(work: ScopedTable, from: string, parameter?: unknown):
   for (let at = 0; at < rows.length; at += maxRowsPerInsert) {
     const part = rows.slice(at, at + maxRowsPerInsert);
     await client.query(
-      `insert into ${schema}.scope_changes (record_type, generation, id, at, before)
-       select $1, $2, c.id, $3, c.before::jsonb from unnest($4::text[], $5::text[]) as c(id, before)
+      sql`insert into ${tableOf(schema, 'scope_changes')} (record_type, generation, id, at, before)
+       select ${recordType}, ${generation}, c.id, ${now}, c.before::jsonb
+       from unnest(${part.map(({ id }) => id)}::text[], ${part.map(({ before }) => before)}::text[]) as c(id, before)
        on conflict (record_type, generation, id) do nothing`,
-      [recordType, generation, now, part.map(({ id }) => id), part.map(({ before }) => before)],
     );
   }
   return rows.map(({ id }) => id);
@@ -241,18 +242,11 @@ export async function startScopeColumns(
     active === null ? 0 : await withhold({ ...work, table: `${schema}.${quoteIdentifier(active)}` }, 'true');
   const generation = withheld > 0 ? next : before;
   const lineage = withheld > 0 ? lineageOn(here, current, before) : current;
+  const begun = Object.fromEntries(added.map((column) => [column, generation]));
+  const scopeColumns = { ...state.scope_columns, ...begun };
   await client.query(
-    `update ${schema}.record_state set scope_columns = $2, generation = $3, epoch = $4, timeline = $5, former_epochs = $6 where record_type = $1`,
-    [
-      recordType,
-      JSON.stringify({
-        ...state.scope_columns,
-        ...Object.fromEntries(added.map((column) => [column, generation])),
-      }),
-      generation,
-      lineage.epoch,
-      lineage.timeline,
-      JSON.stringify(lineage.formerEpochs),
-    ],
+    sql`update ${tableOf(schema, 'record_state')} set scope_columns = ${JSON.stringify(scopeColumns)}, generation = ${generation},
+       epoch = ${lineage.epoch}, timeline = ${lineage.timeline}, former_epochs = ${JSON.stringify(lineage.formerEpochs)}
+     where record_type = ${recordType}`,
   );
 }

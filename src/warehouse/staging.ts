@@ -8,6 +8,7 @@ import type { RecordRejection } from '../connectors/source-records.ts';
 import { sqlState } from '../db/pg-errors.ts';
 import { columnValues, copyCell, type EncodedRecord, emptyCell, plainValues, rowColumns } from './encode.ts';
 import { LostLease, noRunId, type RunPlan, type RunState, usesFreshTable } from './run-state-row.ts';
+import { sql, tableOf } from './sql.ts';
 import { quoteIdentifier } from './table.ts';
 import { filterChanged, removeUnchanged } from './unchanged.ts';
 
@@ -186,17 +187,9 @@ async function writeAbsent(
 /** Throws `LostLease` unless the run is still in `state`. */
 async function moveTo(client: PoolClient, schema: string, state: RunState, next: RunState): Promise<void> {
   const { rowCount } = await client.query(
-    `update ${schema}.run_state set page = $4, checkpoint = $5, complete = $6, plan = $7, counters = $8, updated_at = now()
-     where run_id = $1 and lease_epoch = $2 and page = $3 and outcome is null`,
-    [
-      state.runId,
-      state.leaseEpoch,
-      state.page,
-      next.page,
-      next.checkpoint,
-      next.complete,
-      ...[next.plan, next.counters].map((value) => JSON.stringify(value)),
-    ],
+    sql`update ${tableOf(schema, 'run_state')} set page = ${next.page}, checkpoint = ${next.checkpoint}, complete = ${next.complete},
+       plan = ${JSON.stringify(next.plan)}, counters = ${JSON.stringify(next.counters)}, updated_at = now()
+     where run_id = ${state.runId} and lease_epoch = ${state.leaseEpoch} and page = ${state.page} and outcome is null`,
   );
   if (rowCount !== 1) throw new LostLease('a newer lease holds the run or the page was already written');
 }

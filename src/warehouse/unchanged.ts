@@ -4,6 +4,7 @@
 import type { PoolClient } from 'pg';
 import { type EncodedRecord, hasEmptyCell } from './encode.ts';
 import type { RunState } from './run-state-row.ts';
+import { sql, sqlText, tableOf } from './sql.ts';
 import { quoteIdentifier } from './table.ts';
 
 const hashBytes = 16;
@@ -47,24 +48,21 @@ export async function filterChanged(
   const compared = records.filter((record) => isComparable(record, state));
   const ids = compared.map(({ id }) => id);
   const returned = returnedColumns(state, compared);
-  const isStored = returned === null ? '' : ` and (not ($6::boolean[])[a.n::integer] or (${returned.sql}))`;
+  const isStored =
+    returned === null
+      ? sql``
+      : sql` and (not (${returned.emptied}::boolean[])[a.n::integer] or (${sqlText(returned.sql)}))`;
+  const hashes = `\\x${compared.map(({ hash }) => hash).join('')}`;
+  const bytes = sqlText(String(hashBytes));
   const { rows } = await client.query<{ n: number }>(
-    `with compared as materialized (
-       select a.id, a.n::integer as n, t.content_hash is not distinct from substring($2::bytea from (a.n::integer - 1) * ${hashBytes} + 1 for ${hashBytes})${isStored} as same
-       from unnest($1::${idType(state)}[]) with ordinality a(id, n) left join ${schema}.${quoteIdentifier(comparedWith.table)} t on t.id = a.id
+    sql`with compared as materialized (
+       select a.id, a.n::integer as n, t.content_hash is not distinct from substring(${hashes}::bytea from (a.n::integer - 1) * ${bytes} + 1 for ${bytes})${isStored} as same
+       from unnest(${idArray(ids, state)}::${sqlText(idType(state))}[]) with ordinality a(id, n) left join ${tableOf(schema, comparedWith.table)} t on t.id = a.id
      ), stored as (
-       insert into ${schema}.staged_unchanged (run_id, page, record_type, ids)
-       select $3, $4, $5, array_agg(id::text) from compared where same having count(*) > 0
+       insert into ${tableOf(schema, 'staged_unchanged')} (run_id, page, record_type, ids)
+       select ${state.runId}, ${state.page}, ${state.recordType}, array_agg(id::text) from compared where same having count(*) > 0
      )
      select n from compared where not same`,
-    [
-      idArray(ids, state),
-      `\\x${compared.map(({ hash }) => hash).join('')}`,
-      state.runId,
-      state.page,
-      state.recordType,
-      ...(returned === null ? [] : [returned.emptied]),
-    ],
   );
   if (rows.length === 0 && compared.length === records.length) return [];
   const changed = new Set(rows.map(({ n }) => compared[n - 1]));
