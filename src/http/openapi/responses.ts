@@ -2,7 +2,8 @@
 // permissions and parameters.
 import type { HeadersObject, ReferenceObject, ResponseObject, SchemaObject } from 'openapi3-ts/oas30';
 import { type ZodType, z } from 'zod';
-import { type ErrorCode, errorStatus, notFound } from '../../core/errors.ts';
+import { describeErrors } from '../../core/error-schema.ts';
+import { type ErrorCode, type ErrorDetail, notFound } from '../../core/errors.ts';
 import { changedText } from '../download.ts';
 import { internalErrorText, unavailableText } from '../errors.ts';
 import { shortText } from '../fields.ts';
@@ -66,45 +67,19 @@ export function successHeaders(route: AnyRoute): HeadersObject {
   ]);
 }
 
-export const errorSchema: SchemaObject = {
-  type: 'object',
-  required: ['error'],
-  properties: {
-    error: {
-      type: 'object',
-      required: ['code', 'message', 'requestId'],
-      properties: {
-        code: { type: 'string', enum: Object.keys(errorStatus) },
-        message: { type: 'string', description: 'A message for people. It may change, so do not parse it.' },
-        details: {
-          type: 'array',
-          items: {
-            type: 'object',
-            required: ['path', 'code', 'message'],
-            properties: {
-              path: {
-                type: 'string',
-                description:
-                  'The field, parameter or header with the problem; empty for the request as a whole',
-              },
-              code: { type: 'string', description: 'A stable, machine-readable reason' },
-              message: { type: 'string', description: 'What is wrong, for people' },
-            },
-          },
-        },
-        requestId: { type: 'string', description: 'The value of the X-Request-Id header' },
-      },
-    },
-  },
-};
-
-type Detail = { path: string; code: string; message: string };
+export const errorSchema: SchemaObject = describeErrors({
+  message: 'A message for people. It may change, so do not parse it.',
+  path: 'The field, parameter or header with the problem; empty for the request as a whole',
+  code: 'A stable, machine-readable reason',
+  detail: 'What is wrong, for people',
+  requestId: 'The value of the X-Request-Id header',
+});
 
 function errorResponse(
   description: string,
   code: ErrorCode,
   message: string,
-  details: readonly Detail[],
+  details: readonly ErrorDetail[],
   names: readonly HeaderName[],
 ) {
   return {
@@ -123,7 +98,7 @@ function errorResponse(
  * The details with which the service really answers an invalid value, so that the examples can't become
  * outdated.
  */
-function listErrorDetails(schema: ZodType, value: unknown, kind?: NameKind): readonly Detail[] {
+function listErrorDetails(schema: ZodType, value: unknown, kind?: NameKind): readonly ErrorDetail[] {
   const { error } = schema.safeParse(value, { error: validationMessage });
   return error === undefined ? [] : toErrorDetails(error, kind);
 }

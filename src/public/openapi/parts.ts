@@ -1,5 +1,6 @@
 // The parts that all descriptions share: headers, errors, security schemes and the introduction.
 import type { oas31 } from 'openapi3-ts';
+import { describeErrors } from '../../core/error-schema.ts';
 import type { VersionChange } from '../version/compare.ts';
 import { dateSentence } from './fields.ts';
 
@@ -55,44 +56,11 @@ export const recordHeaders = headerRefs(
 export const listHeaders = { ...recordHeaders, ...headerRefs('Link', 'X-Total-Count') };
 export const changesHeaders = { ...recordHeaders, ...headerRefs('Link') };
 
-const errorSchema: oas31.SchemaObject = {
-  type: 'object',
-  required: ['error'],
-  properties: {
-    error: {
-      type: 'object',
-      required: ['code', 'message', 'requestId'],
-      properties: {
-        code: {
-          type: 'string',
-          enum: [
-            'BAD_REQUEST',
-            'UNAUTHORIZED',
-            'FORBIDDEN',
-            'NOT_FOUND',
-            'VALIDATION_ERROR',
-            'RATE_LIMIT_EXCEEDED',
-            'INTERNAL_ERROR',
-          ],
-        },
-        message: { type: 'string', description: 'Human-readable; may change.' },
-        details: {
-          type: 'array',
-          items: {
-            type: 'object',
-            required: ['path', 'code', 'message'],
-            properties: {
-              path: { type: 'string', description: 'The parameter or header that caused the problem.' },
-              code: { type: 'string', description: 'Machine-readable reason; stable.' },
-              message: { type: 'string' },
-            },
-          },
-        },
-        requestId: { type: 'string' },
-      },
-    },
-  },
-};
+const errorSchema = describeErrors({
+  message: 'Human-readable; may change.',
+  path: 'The parameter or header that caused the problem.',
+  code: 'Machine-readable reason; stable.',
+});
 
 const paginationSchema: oas31.SchemaObject = {
   type: 'object',
