@@ -26,7 +26,6 @@ export type PublishRules = DeletionRules & {
   readonly settleMs: number;
 };
 
-export type Current = Omit<LockedState, 'id_type'> & { row_count: string };
 type Deleted = { deleted: number; held: number; proposalId: string | null };
 type Changed = Deleted & {
   inserted: number;
@@ -86,7 +85,7 @@ async function countDifferences(client: PoolClient, read: string, table: string)
   };
 }
 
-async function mergeStaged(work: PublishContext, current: Current, active: string): Promise<Changed> {
+async function mergeStaged(work: PublishContext, current: LockedState, active: string): Promise<Changed> {
   const { client, schema, state } = work;
   const staging = `${schema}.${quoteIdentifier(stagingTable(state.recordType))}`;
   const table = `${schema}.${quoteIdentifier(active)}`;
@@ -105,7 +104,7 @@ async function mergeStaged(work: PublishContext, current: Current, active: strin
   return { inserted, updated, unchanged, released, ...(await removeAbsent(work, current, active)) };
 }
 
-async function removeAbsent(work: PublishContext, current: Current, active: string): Promise<Deleted> {
+async function removeAbsent(work: PublishContext, current: LockedState, active: string): Promise<Deleted> {
   const { client, schema, state, rules } = work;
   const { remove, ...proposals } = await settleDeletions(work, active, rules, current.row_count);
   if (remove.length > 0) {
@@ -141,7 +140,7 @@ async function listSharedColumns(
  * Copies the rows that a fresh table must keep from the old one, and writes tombstones for those that are
  * deleted.
  */
-async function carryOver(work: PublishContext, current: Current, old: string): Promise<Deleted> {
+async function carryOver(work: PublishContext, current: LockedState, old: string): Promise<Deleted> {
   const { client, schema, state, rules } = work;
   const fresh = `${schema}.${quoteIdentifier(state.targetTable)}`;
   const missing = await client.query<{ id: string }>(
@@ -182,7 +181,7 @@ async function carryOldColumns(work: PublishContext, old: string): Promise<void>
   );
 }
 
-async function swapIn(work: PublishContext, current: Current): Promise<Changed & { rowCount: number }> {
+async function swapIn(work: PublishContext, current: LockedState): Promise<Changed & { rowCount: number }> {
   const { client, schema, state } = work;
   const old = current.active_table;
   const fresh = `${schema}.${quoteIdentifier(state.targetTable)}`;
@@ -217,7 +216,7 @@ async function swapIn(work: PublishContext, current: Current): Promise<Changed &
  */
 export async function writeRows(
   work: PublishContext,
-  current: Current,
+  current: LockedState,
 ): Promise<Changed & { rowCount: number; withheld: number }> {
   const { state } = work;
   if (usesFreshTable(state)) {

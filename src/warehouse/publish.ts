@@ -3,8 +3,8 @@
 // none of it.
 import type { PoolClient } from 'pg';
 import { publishedColumns } from './merge-rows.ts';
-import { type Current, type PublishContext, type PublishRules, writeRows } from './publish-rows.ts';
-import { type Lineage, lineageOn, newLineage, timelineSql } from './record-state.ts';
+import { type PublishContext, type PublishRules, writeRows } from './publish-rows.ts';
+import { type Lineage, lineageOn, newLineage } from './record-state.ts';
 import { writeRollingRead } from './rolling-reads.ts';
 import {
   LostLease,
@@ -13,7 +13,7 @@ import {
   tablesOfRuns,
   usesFreshTable,
 } from './run-state-row.ts';
-import { listScopeColumns, type ScopeColumns } from './scope-changes.ts';
+import { type LockedState, listScopeColumns, lockState, type ScopeColumns } from './scope-changes.ts';
 import { Parameter, sql, tableOf } from './sql.ts';
 import { writeStaleFields } from './stale-fields.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
@@ -22,7 +22,7 @@ import { quoteIdentifier, stagingTable } from './table.ts';
  * Whether the active table has the rows that the run was compared with: a generation in which scope columns
  * began changed none.
  */
-function isAsCompared({ comparedWith = null }: RunState['plan'], current: Current): boolean {
+function isAsCompared({ comparedWith = null }: RunState['plan'], current: LockedState): boolean {
   if (comparedWith === null) return true;
   const compared = BigInt(comparedWith.generation);
   const began = new Set(
@@ -34,17 +34,12 @@ function isAsCompared({ comparedWith = null }: RunState['plan'], current: Curren
   );
 }
 
-async function lockRun(client: PoolClient, schema: string, state: RunState): Promise<Current> {
-  const { rows } = await client.query<Current>(
-    `select generation, row_count, active_table, shown_columns, scope_columns, epoch, timeline, former_epochs, ${timelineSql} as here, now()::text as now
-     from ${schema}.record_state where record_type = $1 for update`,
-    [state.recordType],
-  );
+async function lockRun(client: PoolClient, schema: string, state: RunState): Promise<LockedState> {
+  const current = await lockState(client, schema, state.recordType);
   const owned = await client.query(
     `select from ${schema}.run_state where run_id = $1 and lease_epoch = $2 and page = $3 and outcome is null for update`,
     [state.runId, state.leaseEpoch, state.page],
   );
-  const current = rows[0];
   if (current === undefined || owned.rowCount !== 1)
     throw new LostLease('the run has a newer lease, has moved on, or was already published');
   if (!isAsCompared(state.plan, current))
@@ -82,7 +77,7 @@ type Published = {
 
 /** Those of a table that was swapped in are recorded from its first generation on. */
 const scopeColumnsAfter = (
-  { scope_columns: recorded }: Current,
+  { scope_columns: recorded }: LockedState,
   columns: readonly string[],
   isFresh: boolean,
   generation: string,
@@ -92,7 +87,7 @@ const scopeColumnsAfter = (
   );
 
 /** Unchanged while nothing is published, so that tags stay valid after a switchover. */
-function lineageAfter(current: Current, isFresh: boolean, hasChanges: boolean): Lineage {
+function lineageAfter(current: LockedState, isFresh: boolean, hasChanges: boolean): Lineage {
   const { epoch, timeline, former_epochs: formerEpochs, generation, here } = current;
   if (isFresh) return newLineage(here);
   const lineage = { epoch, timeline, formerEpochs };

@@ -198,6 +198,7 @@ export async function forgetScopeChanges({ client, schema, recordType }: ScopedT
 /** A row of `record_state`, locked. */
 export type LockedState = {
   generation: string;
+  row_count: string;
   active_table: string | null;
   id_type: RunState['plan']['idType'];
   shown_columns: ShownColumns | null;
@@ -210,6 +211,20 @@ export type LockedState = {
   now: string;
 };
 
+/** Undefined when the record type has no state. */
+export async function lockState(
+  client: PoolClient,
+  schema: string,
+  recordType: string,
+): Promise<LockedState | undefined> {
+  const { rows } = await client.query<LockedState>(
+    `select generation, row_count, active_table, id_type, shown_columns, scope_columns, epoch, timeline, former_epochs, ${timelineSql} as here, now()::text as now
+     from ${schema}.record_state where record_type = $1 for update`,
+    [recordType],
+  );
+  return rows[0];
+}
+
 /**
  * Begins to record the changes of columns by which versions that were just entered allow row scopes. What the
  * ERP has in them isn't known of rejected records: stored ones are withheld, with a new generation. The
@@ -220,12 +235,7 @@ export async function startScopeColumns(
   schema: string,
   recordType: string,
 ): Promise<void> {
-  const { rows } = await client.query<LockedState>(
-    `select generation, active_table, id_type, shown_columns, scope_columns, epoch, timeline, former_epochs, ${timelineSql} as here, now()::text as now
-     from ${schema}.record_state where record_type = $1 for update`,
-    [recordType],
-  );
-  const [state] = rows;
+  const state = await lockState(client, schema, recordType);
   if (state === undefined) return;
   const columns = listScopeColumns(
     state.scope_columns,
