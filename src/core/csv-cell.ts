@@ -18,8 +18,14 @@ export type CsvOptions = {
 /** At the start of a file, by which spreadsheets know that it is UTF-8. */
 export const byteOrderMark = '\ufeff';
 
+/** The texts as a line; null is an empty cell. */
+export const csvLine = (texts: readonly (string | null)[], options?: CsvOptions): string =>
+  `${texts.map((text) => (text === null ? '' : csvCell(text, options))).join()}${csvLineEnd}`;
+
+export const csvLineEnd = '\r\n';
+
 /** The text as a cell, in quotes when it needs them. */
-export function csvCell(text: string, { guardFormulas = false }: CsvOptions = {}): string {
+function csvCell(text: string, { guardFormulas = false }: CsvOptions = {}): string {
   const guarded = guardFormulas && formulaStart.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
 }

@@ -2,7 +2,7 @@
 // after page by position, each in a transaction of its own. Entries are never changed and new ones come
 // before the first, so the file has each entry once.
 
-import { byteOrderMark, csvCell } from '../../core/csv-cell.ts';
+import { byteOrderMark, csvLine } from '../../core/csv-cell.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
@@ -38,8 +38,7 @@ const columns: Readonly<Record<string, Read>> = {
   area: ({ action }) => findAreaOf(action),
 };
 
-const line = (cells: readonly (string | null)[]): string =>
-  `${cells.map((text) => (text === null ? '' : csvCell(text, { guardFormulas: true }))).join()}\r\n`;
+const line = (cells: readonly (string | null)[]): string => csvLine(cells, { guardFormulas: true });
 
 /**
  * A permit of the exports, until `end` or until the time is over or the client has gone. `signal` is aborted

@@ -1,5 +1,5 @@
 // Writes records as CSV (RFC 4180) from the text of COPY. Null is an empty field, empty text is `""`.
-import { byteOrderMark, type CsvOptions, csvCell, formulaStart } from '../../core/csv-cell.ts';
+import { byteOrderMark, type CsvOptions, csvLine, csvLineEnd, formulaStart } from '../../core/csv-cell.ts';
 import {
   type ByteCursor,
   byte,
@@ -17,7 +17,6 @@ import {
 const comma = 0x2c;
 const carriageReturn = 0x0d;
 const apostrophe = 0x27;
-const lineEnd = '\r\n';
 /** First bytes, from DEL on, of invisible characters and of the full-width signs. */
 const invisibleStarts = new Set([0x7f, 0xc2, 0xd8, 0xdb, 0xdc, 0xe0, 0xe1, 0xe2, 0xe3, 0xef, 0xf0, 0xf3]);
 const plainStarts = new Set(Buffer.from('=+-@'));
@@ -124,14 +123,16 @@ export function createCsvWriter(
   return createRowWriter({
     head:
       (options.withMark === true ? byteOrderMark : '') +
-      columns.map(({ name }) => csvCell(name, options)).join() +
-      lineEnd,
+      csvLine(
+        columns.map(({ name }) => name),
+        options,
+      ),
     cells: columns.map(({ kind }, index) => ({
       whenNull: index === 0 ? '' : ',',
       before: index === 0 ? '' : ',',
       write: options.guardFormulas === true && kind === 'text' ? guardedText : writers[kind],
       after: '',
     })),
-    end: lineEnd,
+    end: csvLineEnd,
   });
 }
