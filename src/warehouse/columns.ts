@@ -1,12 +1,7 @@
 // Maps the fields of the ERP to columns of a typed table. A field that changes its type gets a new column;
 // the old one stays, so that published versions can still read it.
 import type { PoolClient } from 'pg';
-import {
-  type FieldMetadata,
-  type FieldType,
-  hasLabel,
-  type RecordTypeMetadata,
-} from '../connectors/connector.ts';
+import { type FieldMetadata, type FieldType, hasLabel } from '../connectors/connector.ts';
 import { idsKey, namesKey, type SourceRecord, type SourceValue } from '../connectors/source-records.ts';
 
 export const allColumnTypes = [
@@ -23,7 +18,10 @@ export const isListType = (type: ColumnType | undefined): type is ListType =>
 export const elementType = <T extends ColumnType>(type: T): Exclude<T, ListType> | 'integer' | 'text' =>
   isListType(type) ? elementTypes[type] : (type as Exclude<T, ListType>);
 /** False for a type that isn't known. */
-export const isNumeric = (type: ColumnType | undefined): boolean => type === 'number' || type === 'integer';
+export const isNumeric = (type: ColumnType | null | undefined): type is 'number' | 'integer' =>
+  type === 'number' || type === 'integer';
+export const isDated = (type: ColumnType | null | undefined): type is 'date' | 'time' =>
+  type === 'date' || type === 'time';
 /** The states are described at the table record_columns, in state-tables.ts. */
 export type ColumnState = 'loading' | 'live' | 'stale' | 'returned' | 'vanished' | 'replaced';
 export type LineField = { readonly name: string; readonly type: Exclude<ColumnType, 'lines'> };
@@ -48,20 +46,21 @@ export type PlainColumn = RecordColumn & { readonly type: PlainType };
 /** The columns that every typed table has in addition to those of its fields. */
 export const systemColumns = ['id', 'generation', 'content_hash', 'changed_at'] as const;
 
-const sqlTypes: Readonly<Record<ColumnType, string>> = {
-  text: 'text collate "C"',
+/** Of values, such as parameters. */
+export const sqlTypes: Readonly<Record<ColumnType, string>> = {
+  text: 'text',
   number: 'numeric',
   integer: 'bigint',
   boolean: 'boolean',
   date: 'date',
   time: 'timestamptz',
   integers: 'bigint[]',
-  texts: 'text[] collate "C"',
+  texts: 'text[]',
   lines: 'jsonb',
 };
-export const toSqlType = (type: ColumnType): string => sqlTypes[type];
-export const sqlIdType = (idType: RecordTypeMetadata['idType']): string =>
-  idType === 'integer' ? 'bigint' : 'text collate "C"';
+/** Of columns. Texts are in the order of their bytes. */
+export const toSqlType = (type: ColumnType): string =>
+  type === 'text' || type === 'texts' ? `${sqlTypes[type]} collate "C"` : sqlTypes[type];
 
 export const columnTypes: Readonly<Record<FieldType, ColumnType>> = {
   text: 'text',

@@ -3,6 +3,7 @@
 // where the ERP's list names no deletions of this record type, while they are few on a calendar day, and when
 // no stored record names them.
 import type { PoolClient } from 'pg';
+import { sqlTypes } from './columns.ts';
 import { asId, type LocalView, queryLocal, tableNames } from './local-view.ts';
 import { type RunState, usesFreshTable } from './run-state-row.ts';
 import type { Reference } from './staging.ts';
@@ -106,7 +107,7 @@ export type RunTarget = { readonly client: PoolClient; readonly schema: string; 
 
 /** SQL that casts a text to the id type of the record type. */
 export const idCast = (expression: string, { plan }: RunState): string =>
-  `${expression}::${plan.idType === 'integer' ? 'bigint' : 'text'}`;
+  `${expression}::${sqlTypes[plan.idType]}`;
 
 /** What the run found absent, of the rows that the table has and the run did not read. */
 export async function readAbsent(

@@ -1,7 +1,7 @@
 // Brings the rows that readers see up to date in the transaction of a publication: merges what the run staged
 // into the active table, or swaps in the fresh table that it filled.
 import type { PoolClient } from 'pg';
-import { systemColumns } from './columns.ts';
+import { sqlTypes, systemColumns } from './columns.ts';
 import { settleDeletions } from './deletion-proposals.ts';
 import type { DeletionRules } from './deletions.ts';
 import { insertNew, noContentHash, publishedColumns, updateChanged } from './merge-rows.ts';
@@ -108,10 +108,9 @@ async function removeAbsent(work: PublishContext, current: LockedState, active: 
   const { client, schema, state, rules } = work;
   const { remove, ...proposals } = await settleDeletions(work, active, rules, current.row_count);
   if (remove.length > 0) {
-    const type = state.plan.idType === 'integer' ? 'bigint' : 'text';
     await keepDeletedValues(scoped(work, active), remove);
     const gone = await client.query(
-      `delete from ${schema}.${quoteIdentifier(active)} where id = any($1::${type}[])`,
+      `delete from ${schema}.${quoteIdentifier(active)} where id = any($1::${sqlTypes[state.plan.idType]}[])`,
       [remove],
     );
     if (gone.rowCount !== remove.length)

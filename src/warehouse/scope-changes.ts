@@ -2,7 +2,7 @@
 // each change, so that its leaving a scope can be reported, and the stored records that no such reader may
 // see, because their newest values couldn't be stored.
 import type { PoolClient } from 'pg';
-import { isListType, type PlainType, type RecordColumn, readRecordColumns } from './columns.ts';
+import { isListType, type PlainType, type RecordColumn, readRecordColumns, sqlTypes } from './columns.ts';
 import { differsSql, mayDifferSql, publishedColumns } from './merge-rows.ts';
 import { type FormerEpoch, lineageOn, rfc3339Sql, type ShownColumns, timelineSql } from './record-state.ts';
 import { type RunState, usesFreshTable } from './run-state-row.ts';
@@ -96,11 +96,7 @@ export async function keepChangedValues(work: ScopeWork): Promise<void> {
 
 /** Before these records are deleted: keeps their values. */
 export async function keepDeletedValues(work: ScopedTable, ids: readonly string[]): Promise<void> {
-  await keepValues(
-    work,
-    `${work.table} t where t.id = any($2::${work.idType === 'integer' ? 'bigint' : 'text'}[])`,
-    ids,
-  );
+  await keepValues(work, `${work.table} t where t.id = any($2::${sqlTypes[work.idType]}[])`, ids);
 }
 
 /**
@@ -184,7 +180,7 @@ export async function updateWithheld(work: ScopeWork, released: readonly string[
   const ids = [...released, ...rows.map((row) => row.id)];
   if (ids.length === 0) return withheld;
   const { rowCount } = await client.query(
-    `update ${table} set generation = $1, changed_at = $2 where id = any($3::${work.idType === 'integer' ? 'bigint' : 'text'}[])`,
+    `update ${table} set generation = $1, changed_at = $2 where id = any($3::${sqlTypes[work.idType]}[])`,
     [generation, now, ids],
   );
   return withheld + (rowCount ?? 0);

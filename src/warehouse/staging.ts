@@ -6,6 +6,7 @@ import type { PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { RecordRejection } from '../connectors/source-records.ts';
 import { sqlState } from '../db/pg-errors.ts';
+import { sqlTypes } from './columns.ts';
 import { columnValues, copyCell, type EncodedRecord, emptyCell, plainValues, rowColumns } from './encode.ts';
 import { LostLease, noRunId, type RunPlan, type RunState, usesFreshTable } from './run-state-row.ts';
 import { sql, tableOf } from './sql.ts';
@@ -136,8 +137,7 @@ export async function findUnstorable(
 /** Ids that PostgreSQL can cast to the id type; no other id is in the table. */
 export const castableIds = (ids: readonly string[], { plan: { idType } }: RunState): readonly string[] =>
   idType === 'text' ? ids : ids.filter((id) => /^-?\d{1,18}$/.test(id));
-export const idSqlType = ({ plan: { idType } }: Pick<RunState, 'plan'>): string =>
-  idType === 'integer' ? 'bigint' : 'text';
+export const idSqlType = ({ plan: { idType } }: Pick<RunState, 'plan'>): string => sqlTypes[idType];
 
 /**
  * Removes what this run staged of these records, because it read them again; returns how many rows and

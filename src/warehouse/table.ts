@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { PoolClient } from 'pg';
 import { sqlState } from '../db/pg-errors.ts';
-import { type ColumnChanges, type RecordColumn, sqlIdType, toSqlType } from './columns.ts';
+import { type ColumnChanges, type RecordColumn, toSqlType } from './columns.ts';
 import { changeTables, orPending } from './tables-pending.ts';
 
 type Client = Pick<PoolClient, 'query'>;
@@ -34,7 +34,7 @@ const recordTableSql = (
   idType: 'integer' | 'text',
   columns: readonly RecordColumn[],
 ): string =>
-  `create table if not exists ${schema}.${quoteIdentifier(table)} (id ${sqlIdType(idType)} primary key, generation bigint not null,
+  `create table if not exists ${schema}.${quoteIdentifier(table)} (id ${toSqlType(idType)} primary key, generation bigint not null,
    content_hash bytea not null, changed_at timestamptz not null default now()${columnList(columns)}) with (fillfactor = ${fillPercent})`;
 
 /** Creates a table that may become the active one: `<recordType>_<n>`. */
@@ -66,7 +66,7 @@ export async function createStagingTable(
   recordType: string,
   idType: 'integer' | 'text',
 ): Promise<void> {
-  const columns = `run_id uuid not null, id ${sqlIdType(idType)} not null, content_hash bytea not null, primary key (run_id, id)`;
+  const columns = `run_id uuid not null, id ${toSqlType(idType)} not null, content_hash bytea not null, primary key (run_id, id)`;
   const table = `${schema}.${quoteIdentifier(stagingTable(recordType))}`;
   await orPending(async () => control.raw(`create table if not exists ${table} (${columns})`));
 }

@@ -2,13 +2,13 @@
 // the same content hash it stores only the ids, one row per page: enough to prove that all were read and to
 // find absent ones, at a fraction of the writes.
 import type { PoolClient } from 'pg';
+import { sqlTypes } from './columns.ts';
 import { type EncodedRecord, hasEmptyCell } from './encode.ts';
 import type { RunState } from './run-state-row.ts';
 import { sql, sqlText, tableOf } from './sql.ts';
 import { quoteIdentifier } from './table.ts';
 
 const hashBytes = 16;
-const idType = ({ plan }: Pick<RunState, 'plan'>): string => (plan.idType === 'integer' ? 'bigint' : 'text');
 
 /** Ids of an integer column that COPY would reject are left to COPY, whose error describes the problem. */
 const isComparable = ({ id }: EncodedRecord, { plan }: RunState): boolean =>
@@ -57,7 +57,7 @@ export async function filterChanged(
   const { rows } = await client.query<{ n: number }>(
     sql`with compared as materialized (
        select a.id, a.n::integer as n, t.content_hash is not distinct from substring(${hashes}::bytea from (a.n::integer - 1) * ${bytes} + 1 for ${bytes})${isStored} as same
-       from unnest(${idArray(ids, state)}::${sqlText(idType(state))}[]) with ordinality a(id, n) left join ${tableOf(schema, comparedWith.table)} t on t.id = a.id
+       from unnest(${idArray(ids, state)}::${sqlText(sqlTypes[state.plan.idType])}[]) with ordinality a(id, n) left join ${tableOf(schema, comparedWith.table)} t on t.id = a.id
      ), stored as (
        insert into ${tableOf(schema, 'staged_unchanged')} (run_id, page, record_type, ids)
        select ${state.runId}, ${state.page}, ${state.recordType}, array_agg(id::text) from compared where same having count(*) > 0
@@ -91,7 +91,7 @@ export async function removeUnchanged(
 
 /** SQL for a table of `id`; `run` is the run's id or its placeholder. */
 export const unchangedIdsSql = (schema: string, state: Pick<RunState, 'plan'>, run: string): string =>
-  `(select unnest(ids)::${idType(state)} as id from ${schema}.staged_unchanged where run_id = ${run})`;
+  `(select unnest(ids)::${sqlTypes[state.plan.idType]} as id from ${schema}.staged_unchanged where run_id = ${run})`;
 
 /** SQL for a scalar expression. */
 export const unchangedCountSql = (schema: string, run: string): string =>

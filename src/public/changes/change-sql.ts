@@ -3,9 +3,10 @@
 // the values they had before, so that no tombstone of a record outside the scope is read.
 
 import { escapeLiteral } from 'pg';
+import { sqlTypes } from '../../warehouse/columns.ts';
 import { type FormerEpoch, rfc3339Sql } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
-import { parameterTypes, planConditions } from '../read/conditions.ts';
+import { planConditions } from '../read/conditions.ts';
 import { boundedCount, pieceColumns, pieceExpressions, piecesFrom } from '../read/large-sql.ts';
 import { recordColumns } from '../read/render-sql.ts';
 import { type Statement, stateColumns, type TableRef } from '../read/sql.ts';
@@ -112,7 +113,7 @@ function scopedSources({ ref: { schema, table }, plan, recordType, idType, scope
     const value = column === 'id' ? 'c.id' : `c.before ->> ${escapeLiteral(column)}`;
     // In other record types a column of this name may have another type, and conditions are evaluated in any
     // order.
-    return `(case c.record_type when ${recordType} then ${value} end)::${parameterTypes[type]} as ${quoteIdentifier(column)}`;
+    return `(case c.record_type when ${recordType} then ${value} end)::${sqlTypes[type]} as ${quoteIdentifier(column)}`;
   });
   const after = afterSql({ alias: 'c', kind: 'delete', idType: 'text' }, plan.after, bind);
   const since = plan.floor === null ? 'false' : `c.generation > ${bind(plan.floor, 'bigint')} and ${after}`;
@@ -138,7 +139,7 @@ function pageStatement(
   const values: unknown[] = [];
   const bind: Bind = (value, type) => `$${values.push(value)}::${type}`;
   const recordType = bind(endpoint.recordType, 'text');
-  const idType = parameterTypes[endpoint.idType];
+  const idType = sqlTypes[endpoint.idType];
   const table = `${ref.schema}.${quoteIdentifier(ref.table)} as t`;
   const records = afterSql({ alias: 't', kind: 'upsert', idType }, after, bind);
   const scope = planConditions({ endpoint, conditions: endpoint.scope }, ref.schema);

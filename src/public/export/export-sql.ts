@@ -3,7 +3,7 @@
 // are written as hexadecimal digits of their UTF-8 bytes and cast to their type: as everywhere, no text of a
 // request becomes part of a statement. Settings of the transaction would not do: on Citus the rows are read
 // in a session of another node.
-import { isListType, type ListType } from '../../warehouse/columns.ts';
+import { isListType, isNumeric, type ListType } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { columnReference, planConditions, whereSql } from '../read/conditions.ts';
 import { testsLines } from '../read/filters.ts';
@@ -109,8 +109,11 @@ const numberName = ({ lines }: LinesField): string =>
   ['line', 'lineNumber'].find((name) => lines.every((line) => line.name !== name)) ?? '#';
 
 function lineKind({ type, asString, mask }: LinesField['lines'][number]): CellKind {
-  if (mask !== null || isListType(type)) return 'text';
-  if (type === 'integer' || type === 'number') return asString ? 'digits' : 'number';
+  return mask !== null || isListType(type) ? 'text' : toCellKind(asString, type);
+}
+
+function toCellKind(asString: boolean, type: Exclude<ValueType, ListType>): CellKind {
+  if (isNumeric(type)) return asString ? 'digits' : 'number';
   return type;
 }
 
@@ -136,14 +139,6 @@ export function countStatement(
   };
 }
 
-const toCellKind = (
-  { asString }: OutputField & { kind: 'value' },
-  type: Exclude<ValueType, ListType>,
-): CellKind => {
-  if (type === 'integer' || type === 'number') return asString ? 'digits' : 'number';
-  return type;
-};
-
 /**
  * The stored values of the same record (lines as JSON, masked values as text), and what each cell holds, for
  * writers of other forms.
@@ -166,7 +161,7 @@ function cellColumns(
     if (masked !== undefined) return { name, kind: 'text' as const, sql: masked };
     const { column, type } = field.column;
     const value = `t.${quoteIdentifier(column)}`;
-    if (!isListType(type)) return { name, kind: toCellKind(field, type), sql: value };
+    if (!isListType(type)) return { name, kind: toCellKind(field.asString, type), sql: value };
     return form === 'csv'
       ? { name, kind: 'text' as const, sql: valueText(value, type) }
       : { name, kind: 'json' as const, sql: `to_json(${valueJson(value, type, false)})` };

@@ -1,7 +1,7 @@
 // Describes the record and the parameters of one resource in OpenAPI 3.1, from its definition and the types
 // it is bound to.
 import type { oas31 } from 'openapi3-ts';
-import { elementType, isListType, type ListType } from '../../warehouse/columns.ts';
+import { elementType, isDated, isListType, isNumeric, type ListType } from '../../warehouse/columns.ts';
 import { boundSource } from '../version/bind.ts';
 import { takesSeveral, toSuffix, type ValueType } from '../version/operators.ts';
 import type {
@@ -83,7 +83,7 @@ export function valueSchema(
 ): Schema {
   if (isListType(type)) return listSchema(type, field);
   const shape = shapes[type];
-  const isText = field.as === 'string' && (type === 'number' || type === 'integer');
+  const isText = field.as === 'string' && isNumeric(type);
   const types = isText ? ['string' as const] : shape.types;
   const isMasked = field.mask !== undefined;
   return {
@@ -242,7 +242,7 @@ export function filterParameter(
   lines?: string,
 ): Parameter {
   const value = parameterValue(operator, type);
-  const isDated = (type === 'date' || type === 'time') && operator !== 'null';
+  const asksForTime = isDated(type) && operator !== 'null';
   const lineNote = lines === undefined ? undefined : `A record matches when one of its \`${lines}\` does.`;
   return {
     name: field + toSuffix(operator),
@@ -251,7 +251,7 @@ export function filterParameter(
     description: joined(
       (isListType(type) ? listMeanings[operator] : undefined) ?? meanings[operator],
       lineNote,
-      isDated ? dateSentence : undefined,
+      asksForTime ? dateSentence : undefined,
     ),
     schema: takesSeveral(operator) ? { type: 'array', items: value, minItems: 1, maxItems: 100 } : value,
     ...(takesSeveral(operator) && { style: 'form' as const, explode: true }),

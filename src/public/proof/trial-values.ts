@@ -3,9 +3,8 @@
 // of them. The values are records of the tenant: they are used only for the measurement and never reported.
 import { createHash } from 'node:crypto';
 import { escapeLiteral, type PoolClient } from 'pg';
-import { elementType, isListType } from '../../warehouse/columns.ts';
+import { elementType, isListType, sqlTypes } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
-import { parameterTypes } from '../read/conditions.ts';
 import { maxValues } from '../read/filters.ts';
 import type { CompiledColumn, FilterParameter } from '../version/compile.ts';
 import type { ValueType } from '../version/operators.ts';
@@ -71,9 +70,9 @@ export type TrialColumn = Pick<CompiledColumn, 'column' | 'type' | 'line'>;
 const linesSql = (source: string, lines: string, line: string, type: ValueType): string => {
   const value = `(e.line -> ${escapeLiteral(line)})`;
   if (isListType(type))
-    return `(select i.text::${parameterTypes[elementType(type)]} as v from ${source} cross join lateral jsonb_array_elements(${lines}) as e(line)
+    return `(select i.text::${sqlTypes[elementType(type)]} as v from ${source} cross join lateral jsonb_array_elements(${lines}) as e(line)
       cross join lateral jsonb_array_elements_text(case when jsonb_typeof(${value}) = 'array' then ${value} else '[]' end) as i(text)) as l`;
-  return `(select (e.line ->> ${escapeLiteral(line)})::${parameterTypes[type]} as v from ${source} cross join lateral jsonb_array_elements(${lines}) as e(line)) as l`;
+  return `(select (e.line ->> ${escapeLiteral(line)})::${sqlTypes[type]} as v from ${source} cross join lateral jsonb_array_elements(${lines}) as e(line)) as l`;
 };
 
 /** Where a record may have several values, or none: these as rows. */

@@ -4,6 +4,7 @@
 import type { AppError } from '../../core/errors.ts';
 import { didYouMean } from '../../core/nearest-name.ts';
 import { responseTooLong } from '../../core/truncate-list.ts';
+import { isDated, isNumeric } from '../../warehouse/columns.ts';
 import type { CompiledGroup, ReadableEndpoint, ValueField } from '../version/compile.ts';
 import { type Period, periods } from '../version/schema-document.ts';
 import { assertOneCurrency } from './currencies.ts';
@@ -51,15 +52,11 @@ function findField(
   );
 }
 
-const isNumber = ({ column }: ValueField): boolean => column.type === 'number' || column.type === 'integer';
-const isOrdered = (field: ValueField): boolean =>
-  isNumber(field) || field.column.type === 'date' || field.column.type === 'time';
-
 /** The group key of a field, or of a period such as `date.month`. */
 function findGroup(endpoint: ReadableEndpoint, name: string): CompiledGroup {
   const period = periods.find((known: Period) => name.endsWith(`.${known}`)) ?? null;
   const field = findField(endpoint, 'groupBy', period === null ? name : name.slice(0, -period.length - 1));
-  if (period !== null && field.column.type !== 'date' && field.column.type !== 'time')
+  if (period !== null && !isDated(field.column.type))
     throw fieldError(
       'groupBy',
       'field_misfits',
@@ -76,13 +73,13 @@ function planMeasures(
   field: ValueField | undefined,
   orderBy: AggregateOptions['orderBy'],
 ): readonly Measure[] {
-  const isNumeric = field !== undefined && isNumber(field);
-  if ((orderBy === 'sum' || orderBy === 'average') && !isNumeric)
+  const isNumber = isNumeric(field?.column.type);
+  if ((orderBy === 'sum' || orderBy === 'average') && !isNumber)
     throw fieldError('orderBy', 'invalid_value', `"orderBy": "${orderBy}" requires a numeric "field"`);
   if ((orderBy === 'min' || orderBy === 'max') && field === undefined)
     throw fieldError('orderBy', 'invalid_value', `"orderBy": "${orderBy}" requires a "field"`);
   if (field === undefined) return [];
-  return (isNumeric ? numberFunctions : rangeFunctions).map((name) => ({ name, field }));
+  return (isNumber ? numberFunctions : rangeFunctions).map((name) => ({ name, field }));
 }
 
 /**
@@ -96,7 +93,7 @@ function planAggregate(
   { field: name, groupBy, orderBy, limit }: AggregateOptions,
 ): SummaryPlan {
   const field = name === undefined ? undefined : findField(endpoint, 'field', name);
-  if (field !== undefined && !isOrdered(field))
+  if (field !== undefined && !isNumeric(field.column.type) && !isDated(field.column.type))
     throw fieldError(
       'field',
       'field_misfits',

@@ -3,26 +3,15 @@
 // all.
 import { escapeLiteral } from 'pg';
 import { foldedSql } from '../../core/folded-text.ts';
-import { isListType } from '../../warehouse/columns.ts';
+import { isListType, sqlTypes } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { CompiledColumn } from '../version/compile.ts';
-import type { ValueType } from '../version/operators.ts';
 import type { Span } from '../version/values.ts';
 import type { FilterCondition, Selection } from './filters.ts';
 import { isLineEquality, writeLineCondition, writeLineEquality } from './line-conditions.ts';
 import type { ListPlan } from './plan.ts';
 import { comparisons, createCondition, type SqlPart, type WrittenCondition } from './sql-part.ts';
 
-export const parameterTypes: Readonly<Record<ValueType, string>> = {
-  text: 'text',
-  number: 'numeric',
-  integer: 'bigint',
-  boolean: 'boolean',
-  date: 'date',
-  time: 'timestamptz',
-  integers: 'bigint[]',
-  texts: 'text[]',
-};
 
 export const columnReference = ({ column }: CompiledColumn): string => `t.${quoteIdentifier(column)}`;
 
@@ -101,7 +90,7 @@ function writeCondition(condition: FilterCondition): WrittenCondition {
   const left = columnReference(column);
   if (column.line !== undefined)
     return writeLineCondition(left, { line: column.line, type: column.type }, condition);
-  const type = parameterTypes[column.type];
+  const type = sqlTypes[column.type];
   const [first = ''] = values;
   if (operator === 'null')
     return createCondition(String(first), [], () => `${left} is ${first === 'true' ? '' : 'not '}null`);

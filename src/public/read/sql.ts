@@ -5,10 +5,11 @@
 // the right plan for skewed values and for the depth of the page, and the number of statements grows with the
 // shapes, not with the pages. Lists that need no custom plan are the exception: see order-index.ts.
 import { serviceRole } from '../../db/session.ts';
+import { sqlTypes } from '../../warehouse/columns.ts';
 import { rfc3339Sql } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { OutputField } from '../version/compile.ts';
-import { columnReference, parameterTypes, planConditions, whereSql } from './conditions.ts';
+import { columnReference, planConditions, whereSql } from './conditions.ts';
 import { type ExpandedSql, expandedSql } from './expand-sql.ts';
 import { boundedCount, maxTextBytes, pieceColumns, pieceExpressions, piecesFrom } from './large-sql.ts';
 import { hasOnePlan, rowCapFor, servedConditions } from './order-index.ts';
@@ -82,7 +83,7 @@ const matchedSql = (ref: TableRef, { sort }: ListPlan, conditions: readonly stri
 function rangeBounds({ sort, endpoint }: ListPlan, { nulls, from }: Range) {
   const [column, way] = [columnReference(sort.column), sort.order === 'asc' ? '>=' : '<='];
   const byId = sort.column.column === 'id';
-  const [keyType, idType] = [parameterTypes[sort.column.type], parameterTypes[endpoint.idType]];
+  const [keyType, idType] = [sqlTypes[sort.column.type], sqlTypes[endpoint.idType]];
   const withKey = !byId && nulls === 'no';
   const text = (bind: Bind): string[] => {
     if (from !== null && withKey)
@@ -340,7 +341,7 @@ export function recordStatement(ref: TableRef, plan: RecordPlan): Statement {
 
 const recordWhere = (ref: TableRef, plan: RecordPlan, bind: Bind): string =>
   whereSql([
-    `t.id = ${bind(plan.id, parameterTypes[plan.endpoint.idType])}`,
+    `t.id = ${bind(plan.id, sqlTypes[plan.endpoint.idType])}`,
     ...scopeParts(plan, ref).map((part) => part.text(bind)),
   ]);
 

@@ -2,7 +2,7 @@
 // select. Rows are JSON text with exact digits, written by PostgreSQL. Identifiers come only from the
 // compiled version; every value of a request is a parameter. Pure.
 import { escapeLiteral } from 'pg';
-import { elementType, isListType } from '../../warehouse/columns.ts';
+import { elementType, isListType, isNumeric } from '../../warehouse/columns.ts';
 import type { CompiledGroup, ValueField } from '../version/compile.ts';
 import type { Period } from '../version/schema-document.ts';
 import { columnReference, planConditions, whereSql } from './conditions.ts';
@@ -19,8 +19,6 @@ import {
 } from './sql.ts';
 import type { Bind, SqlPart } from './sql-part.ts';
 import { type MeasureFunction, maxGroups, type SummaryPlan, summaryShape } from './summary-plan.ts';
-
-const isNumber = ({ column }: ValueField): boolean => column.type === 'number' || column.type === 'integer';
 
 /**
  * Equal numbers may be stored with different zeros at the end, and which of them comes first depends on the
@@ -49,7 +47,7 @@ function measureSql(name: MeasureFunction, field: ValueField): string {
 /** SQL of a computed value for JSON: a whole number for counts, otherwise a string with exact digits. */
 const measureJson = (name: MeasureFunction, field: ValueField, value: string): string => {
   if (name === 'values' || name === 'count_distinct') return value;
-  return isNumber(field) ? `(${value})::text` : valueJson(value, field.column.type, true);
+  return isNumeric(field.column.type) ? `(${value})::text` : valueJson(value, field.column.type, true);
 };
 
 const periodFormats: Readonly<Record<Period, string>> = {

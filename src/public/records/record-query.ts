@@ -5,7 +5,13 @@
 import { createHash } from 'node:crypto';
 import { createSuggestions } from '../../core/nearest-name.ts';
 import type { RowCondition } from '../../core/record-access.ts';
-import { isListType, type PlainColumn, type PlainType, type RecordColumn } from '../../warehouse/columns.ts';
+import {
+  isListType,
+  isNumeric,
+  type PlainColumn,
+  type PlainType,
+  type RecordColumn,
+} from '../../warehouse/columns.ts';
 import { type FilterCondition, parseCondition } from '../read/filters.ts';
 import { completePlan, type ListPlan, type SortKey } from '../read/plan.ts';
 import type { Freshness } from '../read/reader.ts';
@@ -203,7 +209,7 @@ function toOutputField(
 function toText(type: ValueType, value: Scalar): string | undefined {
   if (type === 'boolean') return typeof value === 'boolean' ? String(value) : undefined;
   if (typeof value === 'string') return value;
-  if (typeof value === 'boolean' || (type !== 'number' && type !== 'integer')) return undefined;
+  if (typeof value === 'boolean' || !isNumeric(type)) return undefined;
   // A larger whole number has already lost digits; as text it keeps them.
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : String(value);
 }

@@ -1,6 +1,7 @@
 // Summaries of synced records outside the published versions: any fields of one record type, named by their
 // sources, as in record-query.ts. A group or an aggregate that does not work holds the whole summary back:
 // without it the rows would mean something else. Pure.
+import { isDated } from '../../warehouse/columns.ts';
 import { completePlan } from '../read/plan.ts';
 import type { Freshness } from '../read/reader.ts';
 import { completeSummary, findSort, type Measure, type SummaryPlan } from '../read/summary-plan.ts';
@@ -89,7 +90,7 @@ function compileGroup(
   report: Report,
 ): CompiledGroup {
   const { type } = field.column;
-  if (period !== null && type !== 'date' && type !== 'time')
+  if (period !== null && !isDated(type))
     report(`${path}.period`, 'invalid_value', `"${source}" is neither a date nor a time: it has no periods`);
   const name = period === null ? source : `${source}.${period}`;
   if (rowKeys.has(name))

@@ -2,6 +2,7 @@
 // name maps to a column object, so no text of a request ever becomes part of a statement. Done once per
 // version.
 
+import { isNumeric } from '../../warehouse/columns.ts';
 import { boundSource } from './bind.ts';
 import { type FieldMask, fieldMask } from './masks.ts';
 import { findCurrency, type Money } from './money.ts';
@@ -335,7 +336,7 @@ function compileSummary(
 }
 
 export const isMoney = ({ column: { type }, source }: ValueField, money: Money): boolean =>
-  (type === 'number' || type === 'integer') && findCurrency(money, source) !== undefined;
+  isNumeric(type) && findCurrency(money, source) !== undefined;
 
 type ColumnOfVersion = BoundColumn & { readonly lowered?: true };
 

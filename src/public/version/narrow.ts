@@ -8,6 +8,7 @@ import {
   type RowCondition,
   unlimitedLayer,
 } from '../../core/record-access.ts';
+import { isNumeric } from '../../warehouse/columns.ts';
 import type {
   CompiledColumn,
   CompiledEndpoint,
@@ -178,7 +179,7 @@ const intersectValues = ({ type }: CompiledColumn, one: string, other: string): 
 const canonical = ({ in: texts }: RowCondition, { type }: CompiledColumn): string[] =>
   texts.map((text) => {
     if (type === 'time') return canonicalTime(text);
-    if (type !== 'number' && type !== 'integer') return text;
+    if (!isNumeric(type)) return text;
     const [whole = '', decimals = ''] = text.split('.');
     const digits = whole.replace(/^(-?)0+(?=\d)/, '$1');
     const rest = decimals.replace(/0+$/, '');

@@ -1,5 +1,5 @@
 // Rules of the fields of an endpoint: names, sources, forms, masks and tags.
-import { type ColumnType, isListType, type RecordColumn } from '../../warehouse/columns.ts';
+import { type ColumnType, isListType, isNumeric, type RecordColumn } from '../../warehouse/columns.ts';
 import { type AvailableRecordType, boundSource, type IndexedRecordType, toSource } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
 import { maskFits, toSuffix } from './operators.ts';
@@ -197,7 +197,7 @@ function checkLineSources(
 }
 
 function checkWrittenAs(as: FieldDefinition['as'], type: ColumnType, path: string, report: Report): void {
-  if (as !== undefined && as !== 'list' && type !== 'number' && type !== 'integer')
+  if (as !== undefined && as !== 'list' && !isNumeric(type))
     report('publish', path, 'not_a_number', `"as" applies only to number fields; this is a ${type} field`);
 }
 

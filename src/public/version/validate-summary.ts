@@ -1,5 +1,5 @@
 // Rules of what `/summary` computes and groups by.
-import { type ColumnType, isListType } from '../../warehouse/columns.ts';
+import { type ColumnType, isDated, isListType, isNumeric } from '../../warehouse/columns.ts';
 import type { IndexedRecordType } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
 import type { IndexedEndpoint } from './endpoint-fields.ts';
@@ -13,14 +13,11 @@ import {
 } from './schema-document.ts';
 import { findPlainField, typeOfField } from './validate-queries.ts';
 
-const numbers: readonly ColumnType[] = ['number', 'integer'];
-const dates: readonly ColumnType[] = ['date', 'time'];
-
 /** The functions for fields of this type, in a fixed order. */
 export const listFunctions = (type: ColumnType): AggregateFunction[] =>
   aggregateFunctions.filter((name) => {
     if (name === 'count_distinct') return type !== 'lines' && !isListType(type);
-    return numbers.includes(type) || ((name === 'min' || name === 'max') && dates.includes(type));
+    return isNumeric(type) || ((name === 'min' || name === 'max') && isDated(type));
   });
 
 /** Keys of a row of a summary, and the parameters that ask for them; `by` is only a parameter. */
@@ -85,7 +82,7 @@ function checkAggregate(
     const message = `"${each}" cannot be used with a ${type} field. Available functions: ${fitting.join(', ')}`;
     report('publish', `${path}.functions[${index}]`, 'function_misfits', message);
   }
-  if (currency !== undefined && !numbers.includes(type))
+  if (currency !== undefined && !isNumeric(type))
     report(
       'publish',
       `${path}.currency`,
@@ -117,7 +114,7 @@ function checkGroup(
       `A summary has "${name}" as a key of its own. Give the field another name to group by it.`,
     );
   const type = field && typeOfField(recordType, field);
-  if (typeof group !== 'string' && type !== undefined && !dates.includes(type))
+  if (typeof group !== 'string' && type !== undefined && !isDated(type))
     report(
       'publish',
       `${path}.periods`,
@@ -161,7 +158,7 @@ function checkCurrency(
   for (const [index, { field, functions, currency: own }] of aggregates.entries()) {
     const found = byName.get(field);
     const type = found && typeOfField(recordType, found);
-    if (own === 'none' || type === undefined || !numbers.includes(type)) continue;
+    if (own === 'none' || type === undefined || !isNumeric(type)) continue;
     const currency = findCurrency(recordType, toSource(field));
     if (!mixesCurrencies(functions, currency, agreed)) continue;
     const advice =

@@ -1,5 +1,6 @@
 // What a summary may compute for people: every field that they can read, in every way that its type allows,
 // whether the version declares it or not. Callers of the public interface get what the version declares.
+import { isDated } from '../../warehouse/columns.ts';
 import {
   type CompiledGroup,
   type CompiledSummary,
@@ -24,7 +25,7 @@ export function summarizeWhole(
   const groups = values.flatMap((field): CompiledGroup[] => {
     if (resultNames.has(field.name.toLowerCase())) return [];
     const { type } = field.column;
-    const inPeriods = type === 'date' || type === 'time' ? periods : [];
+    const inPeriods = isDated(type) ? periods : [];
     return [
       { name: field.name, field, period: null },
       ...inPeriods.map((period) => ({ name: `${field.name}.${period}`, field, period })),
