@@ -1,6 +1,7 @@
 // A list of one record type: filters, search, sort, pages and sums, all from the address, and the same selection as a
 // file. Parameters that make no sense are left out.
 import type { Request } from 'express';
+import { isDay } from '../../core/calendar.ts';
 import { parseExact } from '../../core/exact-json.ts';
 import type { Meaning } from '../../core/portal-terms.ts';
 import { recordsEndpoint } from '../../platform/index.ts';
@@ -37,14 +38,9 @@ const textOf = ({ query }: Request, name: string): string | null => {
   const value = query[name];
   return typeof value === 'string' && value.trim() !== '' ? value.trim().slice(0, 200) : null;
 };
-/** A day that the calendar has. */
-const isDate = (text: string): boolean =>
-  /^(?!0000)\d{4}-\d\d-\d\d$/.test(text) &&
-  !Number.isNaN(Date.parse(text)) &&
-  new Date(text).toISOString().startsWith(text);
 const dateOf = (req: Request, name: string): string | null => {
   const text = textOf(req, name);
-  return text !== null && isDate(text) ? text : null;
+  return text !== null && isDay(text) ? text : null;
 };
 
 /** Throws 404 for a record type that the portal doesn't show. */

@@ -1,5 +1,6 @@
 // Parses the text of a filter value by the type of its column. PostgreSQL accepts everything that passes
 // here.
+import { isDay } from '../../core/calendar.ts';
 import type { ValueType } from './operators.ts';
 
 /**
@@ -13,7 +14,6 @@ export type ParsedValue =
   | { readonly value: Value }
   | { readonly code: 'invalid_value' | 'out_of_range'; readonly message: string };
 
-const dateForm = /^(\d{4})-(\d{2})-(\d{2})$/;
 /** RFC 3339, in capitals and with at most six digits of a second: others are cut off, never rounded. */
 const timeForm =
   /^(\d{4}-\d{2}-\d{2})(T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?)\d*(Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
@@ -22,16 +22,6 @@ const maxTimeLength = 60;
 const minInteger = -(2n ** 63n);
 const maxInteger = 2n ** 63n - 1n;
 
-const daysIn = (year: number, month: number): number =>
-  new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
-
-export function isDate(text: string): boolean {
-  const parts = dateForm.exec(text);
-  if (parts === null) return false;
-  const [year = 0, month = 0, day = 0] = parts.slice(1).map(Number);
-  return year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month);
-}
-
 const invalid = (message: string): ParsedValue => ({ code: 'invalid_value', message });
 const outOfRange = (message: string): ParsedValue => ({ code: 'out_of_range', message });
 
@@ -39,7 +29,7 @@ const readers: Readonly<Record<ValueType, (text: string) => ParsedValue>> = {
   text: (text) => ({ value: text }),
   boolean: (text) =>
     text === 'true' || text === 'false' ? { value: text } : invalid('must be true or false'),
-  date: (text) => (isDate(text) ? { value: text } : invalid('must be a valid date such as 2026-01-31')),
+  date: (text) => (isDay(text) ? { value: text } : invalid('must be a valid date such as 2026-01-31')),
   time: parseTime,
   integer: parseInteger,
   integers: parseInteger,
@@ -75,11 +65,11 @@ function plainDigits(text: string): string | undefined {
 }
 
 function parseTime(text: string): ParsedValue {
-  if (isDate(text)) return { value: { from: `${text}T00:00:00Z`, to: `${text}T23:59:59.999999Z` } };
+  if (isDay(text)) return { value: { from: `${text}T00:00:00Z`, to: `${text}T23:59:59.999999Z` } };
   const [, day = '', time = '', zone = ''] =
     text.length <= maxTimeLength ? (timeForm.exec(text.toUpperCase()) ?? []) : [];
   const at = `${day}${time}${zone}`;
-  if (isDate(day)) return { value: { from: at, to: at } };
+  if (isDay(day)) return { value: { from: at, to: at } };
   return invalid(
     'must be a valid date such as 2026-01-31 or a time such as 2026-01-31T10:00:00Z (encode a plus sign as %2B)',
   );

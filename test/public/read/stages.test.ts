@@ -1,6 +1,7 @@
 // The pure stages of a request: URL, query, values, plan, statement, negotiation, links.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { isDay } from '../../../src/core/calendar.ts';
 import { AppError } from '../../../src/core/errors.ts';
 import { acceptsGzip, knownTags } from '../../../src/public/http/negotiate.ts';
 import { paginationLinks } from '../../../src/public/http/response.ts';
@@ -10,7 +11,6 @@ import { anchoredRanges, boundedRanges, plainRanges } from '../../../src/public/
 import { parseQuery, parseTarget } from '../../../src/public/read/request.ts';
 import { listStatement, recordStatement } from '../../../src/public/read/sql.ts';
 import { createTotalCache } from '../../../src/public/read/totals.ts';
-import { isDate } from '../../../src/public/version/values.ts';
 import { compileInvoices } from '../compiled.ts';
 
 const { whole: endpoint } = compileInvoices({ defaultSort: { field: 'date', order: 'desc' } });
@@ -100,7 +100,7 @@ describe('values', () => {
             ...[month, day].map((part) => String(part).padStart(2, '0')),
           ].join('-');
           const at = new Date(`${text}T00:00:00Z`);
-          expect(isDate(text)).toBe(!Number.isNaN(at.getTime()) && at.toISOString().startsWith(text));
+          expect(isDay(text)).toBe(!Number.isNaN(at.getTime()) && at.toISOString().startsWith(text));
         },
       ),
     );
