@@ -103,6 +103,15 @@ async function parseArrays(
   return current === null ? { outer: outer + held, arrays } : null;
 }
 
+/** Undefined for text that is not JSON. */
+export function findJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * As `JSON.parse` of the joined parts, in slices where the text is long and has long arrays. Rejects with
  * SyntaxError for invalid JSON.

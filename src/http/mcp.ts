@@ -13,6 +13,7 @@ import express, {
 import type { CallerCtx, Ctx, ReadingCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { isLoopbackName } from '../core/loopback.ts';
+import { findJson } from '../core/parse-json.ts';
 import { readScope } from '../core/permissions.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { authenticate, callerCtx } from './authenticate.ts';
@@ -109,14 +110,8 @@ function toRequest(req: HttpRequest, publicUrl: string): Request {
 }
 
 /** Undefined when the body is not JSON. */
-function parsed(body: unknown): unknown {
-  if (!Buffer.isBuffer(body) || !isUtf8(body)) return undefined;
-  try {
-    return JSON.parse(body.toString()) as unknown;
-  } catch {
-    return undefined;
-  }
-}
+const parsed = (body: unknown): unknown =>
+  Buffer.isBuffer(body) && isUtf8(body) ? findJson(body.toString()) : undefined;
 
 /** JSON-RPC's own error response for what isn't a message. */
 const sendJsonRpcError = (res: HttpResponse, code: number, message: string): unknown =>

@@ -5,6 +5,7 @@ import { type KeyObject, sign, verify } from 'node:crypto';
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
 import { isId } from '../core/id.ts';
+import { findJson } from '../core/parse-json.ts';
 import type { AccessLayer } from '../core/record-access.ts';
 
 const prefix = 'pst_';
@@ -110,14 +111,6 @@ export function parseToken(text: string): UnverifiedToken | undefined {
     : undefined;
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
 /** The claims of a token whose text `verifyToken` has accepted before. */
 export const claimsOfVerified = (text: string): TokenClaims =>
   JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()) as TokenClaims;
@@ -140,7 +133,7 @@ export function verifyToken(
     )
   )
     return undefined;
-  const { data } = Claims.safeParse(parseJson(Buffer.from(payload, 'base64url').toString()));
+  const { data } = Claims.safeParse(findJson(Buffer.from(payload, 'base64url').toString()));
   return data !== undefined && data.iss === toIssuer(ctx) && data.exp * 1_000 > ctx.clock.now().getTime()
     ? data
     : undefined;

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { Ctx } from '../../../core/ctx.ts';
 import { GuardedFetchError, type GuardedResponse } from '../../../core/guarded-fetch.ts';
 import { createId } from '../../../core/id.ts';
+import { findJson } from '../../../core/parse-json.ts';
 import type { ErpError } from '../../connector.ts';
 import { erpError, networkError, responseError } from './errors.ts';
 
@@ -105,21 +106,13 @@ async function requestToken(
       throw error instanceof GuardedFetchError ? networkError(error) : error;
     });
   if (response.status !== 200) throw tokenError(response, requestedAt, keys);
-  const parsed = TokenResponse.safeParse(parseJson(response.text));
+  const parsed = TokenResponse.safeParse(findJson(response.text));
   if (!parsed.success)
     throw erpError('answer', 'ANSWER_UNREADABLE', 'The response to the login is not an access token', {
       cause: parsed.error,
     });
   const { access_token: token, expires_in: seconds } = parsed.data;
   return { header: `Bearer ${token}`, renewAt: requestedAt.getTime() + seconds * 1000 - renewBeforeMs };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**
@@ -175,7 +168,7 @@ function getAlgorithm(key: KeyObject): jwt.Algorithm {
  */
 function tokenError(response: GuardedResponse, now: Date, { notAfter }: Oauth2Keys): ErpError {
   if (response.status !== 400 && response.status !== 401) return responseError(response, now);
-  const body = parseJson(response.text);
+  const body = findJson(response.text);
   const code = typeof body === 'object' && body !== null ? String(Reflect.get(body, 'error') ?? '') : '';
   const message = `The ERP refused the login: ${code === '' ? `status ${response.status}` : code}`;
   if (code === 'invalid_client' || code === 'unauthorized_client')

@@ -2,6 +2,7 @@
 // may be outdated or of another API version.
 import Stripe from 'stripe';
 import { z } from 'zod';
+import { findJson } from '../../../core/parse-json.ts';
 import { ProviderError, type ProviderEvent, type ProviderObject } from '../provider.ts';
 import { ourPaymentId } from './snapshots.ts';
 
@@ -108,7 +109,7 @@ export function parseStripeEvent(
   } catch {
     throw new ProviderError('bad-signature', 'The event is not signed by Stripe, or is too old');
   }
-  const event = EventText.safeParse(parsed(rawBody)).data;
+  const event = EventText.safeParse(findJson(rawBody.toString('utf8'))).data;
   if (event === undefined) throw new ProviderError('malformed-answer', 'The event cannot be read');
   const { id, type, account, data, related_object: related } = event;
   const concerns =
@@ -116,12 +117,4 @@ export function parseStripeEvent(
       ? related && toProviderObject({ id: related.id, object: related.type })
       : findOurObject(data.object, accountId);
   return { id, type, concerns: account ? null : (concerns ?? null) };
-}
-
-function parsed(rawBody: Buffer): unknown {
-  try {
-    return JSON.parse(rawBody.toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }
