@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import type { Knex } from 'knex';
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
+import { errorMessage } from '../core/errors.ts';
 import { validationMessage } from '../http/route/validation-messages.ts';
 
 /** The command can't be executed as requested; the message, for the operator, says why. */
@@ -181,7 +182,7 @@ export function parseCommandArguments(
       allowPositionals: true,
     });
   } catch (error) {
-    throw new BadArguments(error instanceof Error ? error.message : String(error));
+    throw new BadArguments(errorMessage(error));
   }
   const { json, ...values } = parsed.values;
   const positionals = entries.filter(({ positional }) => positional);

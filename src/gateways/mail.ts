@@ -1,6 +1,7 @@
 // Hands one mail over: by SMTP, or as a file where no SMTP server is configured. The outcome claims no more
 // than is known: `sent` when the server accepted the message, `unknown` when the message was under way and
 // the server's final reply never came.
+import { errorMessage } from '../core/errors.ts';
 import type { Settings } from '../core/settings.ts';
 import { composeMail, type Mail } from './compose-mail.ts';
 import { type MailOutcome, redactSecrets, type SendOptions } from './mail-outcome.ts';
@@ -19,6 +20,6 @@ export async function sendMail(
     await writeToOutbox(settings.outboxFolder, composed);
     return { kind: 'sent' };
   } catch (error) {
-    return { kind: 'deferred', error: redactSecrets(error instanceof Error ? error.message : String(error)) };
+    return { kind: 'deferred', error: redactSecrets(errorMessage(error)) };
   }
 }

@@ -1,6 +1,7 @@
 // Converts errors of Stripe or its library to a ProviderError. Stripe's own messages may quote the request or
 // a part of the key: with secrets removed they become the cause, for the log, and never the message.
 import Stripe from 'stripe';
+import { errorMessage } from '../../../core/errors.ts';
 import { ProviderError, type ProviderErrorKind } from '../provider.ts';
 
 type Reason = readonly [ProviderErrorKind, string];
@@ -56,7 +57,7 @@ export function toProviderError(
   const [kind, message] = classifyError(error);
   const text = secrets.reduce(
     (cleaned, secret) => cleaned.replaceAll(secret, '[secret]'),
-    String(error instanceof Error ? error.message : error),
+    errorMessage(error),
   );
   const cause = new Error(text.replace(/\b(sk|rk|whsec)_\S+/g, '[secret]').slice(0, maxCauseLength));
   const delayMs = retryAfterMs(error);
