@@ -74,7 +74,7 @@ type Reading<V> = { readonly value: Promise<V>; readonly startedAtMs: number };
 const entryBytes = 200;
 /** Objects in memory take more space than their JSON text. */
 const textToMemory = 3;
-const jsonBytes = (value: unknown): number => textToMemory * (JSON.stringify(value)?.length ?? 0);
+export const jsonBytes = (value: unknown): number => textToMemory * (JSON.stringify(value)?.length ?? 0);
 const forever = { clock: { monotonicMs: () => 0 }, ms: Infinity };
 
 const createEntries = <V>(

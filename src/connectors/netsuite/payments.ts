@@ -15,6 +15,7 @@ import type {
 import { inconsistentResponse } from './requests/errors.ts';
 import type { NetsuiteHttp } from './requests/http.ts';
 import { maxRowsPerQuery, type Suiteql } from './requests/suiteql.ts';
+import { isZero } from './types/display-fields.ts';
 import { isIdText, parseValue } from './types/values.ts';
 
 /** Without this header NetSuite silently ignores misspelt or unknown field names, and the money in them. */
@@ -129,7 +130,6 @@ const refundBody = (order: RefundOrder, currency: string | null): object => ({
   apply: { items: [toLine({ invoiceId: order.paymentId, amount: order.amount })] },
 });
 
-const isZero = (amount: string): boolean => /^0*(?:\.0*)?$/.test(amount);
 const toLine = ({ invoiceId, amount }: Application): object => ({
   doc: { id: invoiceId },
   ...(isZero(amount) ? { apply: false } : { apply: true, amount: exactNumber(amount) }),

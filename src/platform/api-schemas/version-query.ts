@@ -16,6 +16,12 @@ export const parameter = (schema: object, description: string) =>
     .meta({ openapi: { ...schema, description } });
 export const text = { type: 'string' };
 
+/** The parameters that select records, besides the filters. */
+export const selection = {
+  q: parameter(text, 'Only records that contain this text, where the version declares `search`'),
+  or: parameter(text, 'Only records that match one of several conditions, where the version declares `or`'),
+};
+
 export const VersionParams = z.strictObject({ id: Id, resource: z.string().min(1).max(200) });
 
 /** How recent the values of an answer are. */

@@ -11,6 +11,7 @@ import {
   given,
   parameter,
   rethrowInOwnTerms,
+  selection,
   text,
   toVersionQuery,
   VersionParams,
@@ -37,8 +38,7 @@ const RecordsQuery = z
     sort: parameter(text, 'A field of `sorts`, or a combination of `sortSets`'),
     order: parameter({ type: 'string', enum: ['asc', 'desc'] }, 'The direction of the sort'),
     fields: parameter(text, 'Only these fields, separated by commas'),
-    q: parameter(text, 'Only records that contain this text, where the version declares `search`'),
-    or: parameter(text, 'Only records that match one of several conditions, where the version declares `or`'),
+    ...selection,
     expand: parameter(text, 'Embeds related records, where the version declares `relations`'),
   })
   .catchall(given);

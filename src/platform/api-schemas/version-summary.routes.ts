@@ -9,6 +9,7 @@ import {
   given,
   parameter,
   rethrowInOwnTerms,
+  selection,
   text,
   toVersionQuery,
   VersionParams,
@@ -29,8 +30,7 @@ const SummaryQuery = z
     count_distinct: fieldsOf('Numbers of different values'),
     sort: parameter(text, 'A group key, `count` or an aggregate such as `sum.total`; `-` means descending'),
     limit: parameter({ type: 'integer', minimum: 1, maximum: 1_000 }, 'Maximum number of groups'),
-    q: parameter(text, 'Only records that contain this text, where the version declares `search`'),
-    or: parameter(text, 'Only records that match one of several conditions, where the version declares `or`'),
+    ...selection,
   })
   .catchall(given);
 

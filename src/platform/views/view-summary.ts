@@ -35,24 +35,25 @@ export const toSummaryProblem = ({ path, code, message }: QueryProblem): ErrorDe
   message,
 });
 
+export const duplicateName = (path: string, name: string): ErrorDetail => ({
+  path,
+  code: 'duplicate',
+  message: `"${name}" appears more than once`,
+});
+
 function findDuplicates({ summary }: Summarized): ErrorDetail[] {
   const { aggregates = [], groups = [] } = summary ?? {};
-  const duplicate = (path: string, name: string) => ({
-    path,
-    code: 'duplicate',
-    message: `"${name}" appears more than once`,
-  });
   const names = groups.map(({ field, period }) => `${field} ${period ?? ''}`);
   const fields = aggregates.map(({ field }) => field);
   return [
     ...groups.flatMap(({ field }, at) =>
-      names.indexOf(names[at] ?? '') === at ? [] : [duplicate(`summary.groups[${at}].field`, field)],
+      names.indexOf(names[at] ?? '') === at ? [] : [duplicateName(`summary.groups[${at}].field`, field)],
     ),
     ...aggregates.flatMap(({ field, functions }, at) => [
-      ...(fields.indexOf(field) === at ? [] : [duplicate(`summary.aggregates[${at}].field`, field)]),
+      ...(fields.indexOf(field) === at ? [] : [duplicateName(`summary.aggregates[${at}].field`, field)]),
       ...(new Set(functions).size === functions.length
         ? []
-        : [duplicate(`summary.aggregates[${at}].functions`, field)]),
+        : [duplicateName(`summary.aggregates[${at}].functions`, field)]),
     ]),
   ];
 }

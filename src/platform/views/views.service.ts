@@ -18,7 +18,7 @@ import {
   type RecordQuery,
 } from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
-import { findSummaryProblems, toSummaryProblem, toSummaryQuery } from './view-summary.ts';
+import { duplicateName, findSummaryProblems, toSummaryProblem, toSummaryQuery } from './view-summary.ts';
 import type { NewView, View, ViewPatch } from './views.schemas.ts';
 import * as store from './views.store.ts';
 
@@ -96,11 +96,7 @@ async function getEditableView(tx: Tx, ctx: RequestCtx, id: string): Promise<sto
 }
 
 const findDuplicates = (names: readonly string[], path: (index: number) => string): ErrorDetail[] =>
-  names.flatMap((name, index) =>
-    names.indexOf(name) === index
-      ? []
-      : [{ path: path(index), code: 'duplicate', message: `"${name}" appears more than once` }],
-  );
+  names.flatMap((name, index) => (names.indexOf(name) === index ? [] : [duplicateName(path(index), name)]));
 
 type ViewQuery = Pick<store.ViewRow, 'record_type' | 'columns' | 'filters' | 'sort' | 'summary'>;
 

@@ -1,4 +1,5 @@
 // Writes records as JSON lines from the text of COPY: byte for byte what a list returns for the same record.
+import { largestExact } from '../read/render-sql.ts';
 import {
   type ByteCursor,
   byte,
@@ -16,8 +17,7 @@ import {
 
 const hexDigits = Buffer.from('0123456789abcdef');
 
-/** Larger whole numbers lose digits in clients that use binary floats, so they are written as text. */
-const largestExact = Buffer.from('9007199254740992');
+const largest = Buffer.from(largestExact);
 
 /** Bytes that are the same in a JSON string as in the text of COPY. */
 const plain = Uint8Array.from({ length: 256 }, (_, code) =>
@@ -89,13 +89,13 @@ function writeNumber(cursor: ByteCursor, input: Uint8Array, output: Uint8Array):
 
 /** Whether the digits from `from` to `to` are a whole number beyond 2^53. */
 function isLarge(digits: Uint8Array, from: number, to: number): boolean {
-  if (to - from < largestExact.length) return false;
+  if (to - from < largest.length) return false;
   const first = digits[from] === 0x2d ? from + 1 : from;
   let end = first;
   while (end < to && digits[end] !== 0x2e) end += 1;
-  if (end - first < largestExact.length) return false;
+  if (end - first < largest.length) return false;
   for (let at = end + 1; at < to; at += 1) if (digits[at] !== 0x30) return false;
-  return end - first > largestExact.length || Buffer.compare(digits.subarray(first, end), largestExact) > 0;
+  return end - first > largest.length || Buffer.compare(digits.subarray(first, end), largest) > 0;
 }
 
 const kinds: Readonly<Record<CellKind, { readonly write: WriteCell; readonly around: string }>> = {

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { escapeLiteral, type PoolClient } from 'pg';
 import { elementType, isListType, sqlTypes } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
-import { maxValues } from '../read/filters.ts';
+import { maxValues, minContainsLength } from '../read/filters.ts';
 import type { CompiledColumn, FilterParameter } from '../version/compile.ts';
 import type { ValueType } from '../version/operators.ts';
 import type { Operator } from '../version/schema-document.ts';
@@ -39,7 +39,6 @@ const sampleRows = 50_000;
 const maxTextLength = 200;
 /** One value in a thousand lies beyond it. */
 const nearEdge = 0.999;
-const minContainsLength = 3;
 
 const textSql = (type: ValueType, value: string): string => {
   if (type === 'date') return `to_char(${value}, 'YYYY-MM-DD')`;

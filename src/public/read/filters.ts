@@ -31,7 +31,7 @@ const isOnLines = ({ column: { line } }: FilterCondition): boolean => line !== u
 
 /** Of one filter. */
 export const maxValues = 100;
-const minContainsLength = 3;
+export const minContainsLength = 3;
 export const minOrConditions = 2;
 export const maxOrConditions = 10;
 

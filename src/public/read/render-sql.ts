@@ -8,7 +8,7 @@ import { maskedSql } from '../version/masks.ts';
 import type { ValueType } from '../version/operators.ts';
 
 /** Larger whole numbers lose digits in clients that use binary floats, so they are written as strings. */
-const largestExact = '9007199254740992';
+export const largestExact = '9007199254740992';
 
 const tooLarge = (number: string): string =>
   `abs(${number}) > ${largestExact} and trunc(${number}) = ${number}`;

@@ -27,10 +27,10 @@ import {
   unknownRecordTypeProblem,
 } from './record-query.ts';
 
-export type RecordsFile = FileBytes & {
-  readonly columns: readonly QueryColumn[];
+/** What every read of records returns next to its values. */
+export type Found = {
   readonly problems: readonly QueryProblem[];
-  /** No records are returned because of the problems. */
+  /** Nothing is returned because of the problems. */
   readonly heldBack: boolean;
   readonly total: number;
   /**
@@ -39,6 +39,8 @@ export type RecordsFile = FileBytes & {
    */
   readonly syncedAt: string | null;
 };
+
+export type RecordsFile = Found & FileBytes & { readonly columns: readonly QueryColumn[] };
 
 const wholeResult = { page: 1, pageSize: 1 };
 

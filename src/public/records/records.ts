@@ -25,26 +25,20 @@ import { bindSummary, freshnessOfSummary, type SummaryColumn, type SummaryQuery 
 import {
   type CallerRights,
   type FileSources,
+  type Found,
   findQueryTarget,
   type RecordsFile,
   startRecordsFile,
 } from './records-file.ts';
 
-/** The groups of a summary. */
-export type FoundGroups = {
+/** The groups of a summary. `total`: their number; 1 without groups. */
+export type FoundGroups = Found & {
   readonly columns: readonly SummaryColumn[];
   /**
    * The rows as the text of a JSON array: groups and `count` by name, and an object of fields for each
    * function, as in `/summary`.
    */
   readonly rows: string;
-  /** Number of groups; 1 without groups. */
-  readonly total: number;
-  /** As of FoundRecords. */
-  readonly syncedAt: string | null;
-  readonly problems: readonly QueryProblem[];
-  /** No rows are returned because of the problems. */
-  readonly heldBack: boolean;
 };
 
 /** What reads of records share with those of the public interface. */
@@ -56,22 +50,13 @@ export type RecordSources = FileSources & {
 
 type Page = { readonly page: number; readonly pageSize: number };
 
-export type FoundRecords = {
+export type FoundRecords = Found & {
   readonly columns: readonly QueryColumn[];
   /**
    * The page as the text of a JSON array, written by PostgreSQL with exact digits: `id` first, then the
    * columns by name.
    */
   readonly records: string;
-  readonly total: number;
-  /**
-   * Of the last sync that could read every field that the query uses. RFC 3339; null when nothing is synced
-   * or the time is unknown.
-   */
-  readonly syncedAt: string | null;
-  readonly problems: readonly QueryProblem[];
-  /** No records are returned because of the problems. */
-  readonly heldBack: boolean;
 };
 
 export type RecordReader = {

@@ -18,7 +18,12 @@ import { findDefinition, findLive, type VersionState } from '../version/versions
 
 type Access = { readonly reads: RecordAccess; readonly maxCharacters: number };
 
-const toJsonItems = (items: readonly unknown[]): string => items.map((item) => JSON.stringify(item)).join();
+/** The items as text, as many as fit. */
+const describedList = (
+  items: readonly object[],
+  list: Omit<Parameters<typeof truncatedList>[0], 'items' | 'of'>,
+): string =>
+  truncatedList({ ...list, items: items.map((item) => JSON.stringify(item)).join(), of: items.length });
 
 /**
  * The names of the resources that row scopes of the caller apply to, which depends on the fields of the
@@ -57,10 +62,8 @@ export async function listVersions(
     });
   }
   const advice = 'pass a `version`';
-  return truncatedList({
+  return describedList(items, {
     name: 'versions',
-    items: toJsonItems(items),
-    of: items.length,
     rest: {},
     maxChars: maxCharacters,
     advice,
@@ -98,15 +101,7 @@ export async function listResources(
     .map(({ name: resource, description }) => ({ resource, description: shortened(description) }));
   const rest = { version: state.version, status: state.status, name, notes: notes.slice(0, 2_000) };
   const advice = 'pass a `resource`; without a `version` all resource names are listed';
-  return truncatedList({
-    name: 'resources',
-    items: toJsonItems(items),
-    of: items.length,
-    rest,
-    maxChars: maxCharacters,
-    advice,
-    path: 'resource',
-  });
+  return describedList(items, { name: 'resources', rest, maxChars: maxCharacters, advice, path: 'resource' });
 }
 
 /** What the caller sees in place of the values; nothing when it sees them as they are. */
@@ -253,13 +248,5 @@ export async function describeResource(
     freshness: describeFreshness(freshness, endpoint),
   };
   const advice = 'pass only the `fields` to describe';
-  return truncatedList({
-    name: 'fields',
-    items: toJsonItems(shown),
-    of: shown.length,
-    rest,
-    maxChars: maxCharacters,
-    advice,
-    path: 'fields',
-  });
+  return describedList(shown, { name: 'fields', rest, maxChars: maxCharacters, advice, path: 'fields' });
 }

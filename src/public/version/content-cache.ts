@@ -1,7 +1,7 @@
 // Caches the content of published versions, which never changes: it is read and compiled once. Their status
 // and sunset do change; see published.ts.
 
-import { createCache } from '../../core/cache.ts';
+import { createCache, jsonBytes } from '../../core/cache.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { HitCounter } from '../../core/hit-counter.ts';
 import type { CompiledSchema } from './compile.ts';
@@ -29,19 +29,15 @@ export type ContentCache = {
   ): Promise<string>;
 };
 
-/** Objects in memory take more space than their JSON text. */
-const textToMemory = 3;
-
 const countBytes = ({ endpoints }: CompiledSchema): number =>
-  textToMemory *
-  JSON.stringify(
+  jsonBytes(
     [...endpoints.values()].map((endpoint) => [
       endpoint,
       [...endpoint.filters],
       [...endpoint.sorts],
       [...endpoint.scopable],
     ]),
-  ).length;
+  );
 
 /** Caches compiled versions and descriptions. */
 export function createContentCache(

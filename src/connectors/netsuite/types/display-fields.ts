@@ -6,7 +6,7 @@ import type { ColumnDefinition, Derivation } from './definition.ts';
 import type { SuiteqlColumn } from './queries.ts';
 
 const withoutMinus = (text: string): string => (text.startsWith('-') ? text.slice(1) : text);
-const isZero = (text: string): boolean => !/[1-9]/.test(text);
+export const isZero = (text: string): boolean => !/[1-9]/.test(text);
 
 /** Exact: only the sign changes. Zero has none. */
 const negate = (text: string): string =>

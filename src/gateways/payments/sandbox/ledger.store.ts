@@ -105,28 +105,17 @@ type NewPayment = Omit<SandboxPaymentRow, 'items' | 'state' | 'card' | 'failure'
 export const insertPayment = (tx: Tx, row: NewPayment) =>
   tx('sandbox_payments').insert(row).onConflict(['organization_id', 'account_id', 'checkout_id']).ignore();
 
-/**
- * With a row lock: every change of a payment and its refunds is decided under this lock. `where` has the
- * columns to match.
- */
-export const lockPayment = (
-  tx: Tx,
-  organizationId: string,
-  where: Record<string, string | Buffer>,
-): Promise<SandboxPaymentRow | undefined> =>
+/** `where` has the columns to match. */
+const selectPayment = (tx: Tx, organizationId: string, where: Record<string, string | Buffer>) =>
   tx('sandbox_payments')
     .where({ ...where, organization_id: organizationId })
-    .forUpdate()
     .first<SandboxPaymentRow | undefined>(...paymentColumns);
 
-export const findPayment = (
-  tx: Tx,
-  organizationId: string,
-  where: Record<string, string | Buffer>,
-): Promise<SandboxPaymentRow | undefined> =>
-  tx('sandbox_payments')
-    .where({ ...where, organization_id: organizationId })
-    .first<SandboxPaymentRow | undefined>(...paymentColumns);
+export const findPayment = async (...of: Parameters<typeof selectPayment>) => selectPayment(...of);
+
+/** With a row lock: every change of a payment and its refunds is decided under this lock. */
+export const lockPayment = async (...of: Parameters<typeof selectPayment>) =>
+  selectPayment(...of).forUpdate();
 
 type PaymentUpdate = Partial<
   Pick<SandboxPaymentRow, 'state' | 'card' | 'failure' | 'provider_payment_id' | 'due_at'>
