@@ -7,7 +7,6 @@ import type { CompiledGroup, ValueField } from '../version/compile.ts';
 import type { Period } from '../version/schema-document.ts';
 import { columnReference, planConditions, whereSql } from './conditions.ts';
 import { boundedCount, pieceColumns, piecesFrom } from './large-sql.ts';
-import type { ListPlan } from './plan.ts';
 import { valueJson } from './render-sql.ts';
 import {
   buildStateSource,
@@ -152,9 +151,6 @@ function orderSql({ groups, measures, sort }: SummaryPlan): string {
 const orderBy = (plan: SummaryPlan): string =>
   plan.groups.length === 0 ? '' : ` order by ${orderSql(plan)}`;
 
-const buildConditions = ({ list }: { readonly list: ListPlan }, { schema }: TableRef): readonly SqlPart[] =>
-  planConditions(list, schema);
-
 function buildSummary(
   kind: string,
   table: TableRef,
@@ -167,7 +163,7 @@ function buildSummary(
   }) => string,
 ): Statement {
   const { endpoint } = plan.list;
-  const conditions = buildConditions(plan, table);
+  const conditions = planConditions(plan.list, table.schema);
   const shape = [conditions.map(({ key }) => key), plan.utcOffsetMinutes, plan.isFlat, ...summaryShape(plan)];
   return {
     key: [kind, table.schema, table.table, endpoint.key, ...shape].join('\n'),
@@ -216,7 +212,7 @@ export function largeSummaryStatement(table: TableRef, plan: SummaryPlan, maxByt
 
 /** Every row in its order, one text each, with values written by `bind`. */
 export function summaryRowsSql(table: TableRef, plan: SummaryPlan, bind: Bind): string {
-  const conditions = buildConditions(plan, table).map((part) => part.text(bind));
+  const conditions = planConditions(plan.list, table.schema).map((part) => part.text(bind));
   const limit = plan.limit === null ? '' : ` limit ${plan.limit}`;
   return `select ${rowSql(plan)} as row from (${groupedSql(table, plan, conditions)}) as g${orderBy(plan)}${limit}`;
 }

@@ -4,7 +4,7 @@
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { Semaphore } from '../../core/semaphore.ts';
 import { readListPage } from '../read/list.ts';
-import { currentFreshness } from '../read/reader.ts';
+import { currentFreshness, type Reader } from '../read/reader.ts';
 import { readSingleRecord, textReader, wholeText } from '../read/rows.ts';
 import { readSummary } from '../read/summary.ts';
 import { readDescribedType } from '../version/available.ts';
@@ -111,13 +111,20 @@ export type RecordReader = {
   check(tenant: TenantCtx, query: RecordQuery, rights: CallerRights): Promise<readonly QueryProblem[]>;
 };
 
-const nothing = (query: RecordQuery): FoundRecords => ({
-  columns: query.columns.map((column) => ({ ...column, type: null })),
-  records: '[]',
+/** Of a record type that was never set up. */
+const nothing: Found = {
   total: 0,
   syncedAt: null,
   problems: [unknownRecordTypeProblem],
   heldBack: true,
+};
+
+/** In place of what would be more than the query asks for. */
+const readNothing = async (reader: Reader, { recordType }: Pick<RecordQuery, 'recordType'>) => ({
+  records: '',
+  rows: '',
+  total: 0,
+  freshness: await currentFreshness(reader, recordType),
 });
 
 async function list(
@@ -128,22 +135,18 @@ async function list(
   rights: CallerRights,
 ): Promise<FoundRecords> {
   const target = await findQueryTarget(sources, ctx, query.recordType, rights);
-  if (target === undefined) return nothing(query);
+  if (target === undefined)
+    return { ...nothing, columns: query.columns.map((column) => ({ ...column, type: null })), records: '[]' };
   const reader = textReader(sources.getReader(ctx.organizationId));
   const { plan, columns, problems, matchesNothing } = bindQuery(query, target, page);
-  if (matchesNothing) {
-    const { syncedAt, problems: stale } = freshnessOfQuery(
-      query,
-      await currentFreshness(reader, query.recordType),
-    );
-    return { columns, problems: [...problems, ...stale], heldBack: true, records: '[]', total: 0, syncedAt };
-  }
-  const { records, total, freshness } = await readListPage(reader, plan);
+  const { records, total, freshness } = matchesNothing
+    ? await readNothing(reader, query)
+    : await readListPage(reader, plan);
   const { syncedAt, problems: stale } = freshnessOfQuery(query, freshness);
   return {
     columns,
     problems: [...problems, ...stale],
-    heldBack: false,
+    heldBack: matchesNothing,
     records: `[${wholeText(records)}]`,
     total,
     syncedAt,
@@ -181,18 +184,11 @@ async function summarize(
   rights: CallerRights,
 ): Promise<FoundGroups> {
   const target = await findSummaryTarget(sources, ctx, query, rights);
-  const none = { columns: [], rows: '[]', total: 0, heldBack: true };
-  if (target === undefined) return { ...none, syncedAt: null, problems: [unknownRecordTypeProblem] };
+  if (target === undefined) return { ...nothing, columns: [], rows: '[]' };
   const reader = textReader(sources.getReader(ctx.organizationId));
   const { plan, columns, problems } = bindSummary(query, target);
-  if (plan === undefined) {
-    const { syncedAt, problems: stale } = freshnessOfSummary(
-      query,
-      await currentFreshness(reader, query.recordType),
-    );
-    return { ...none, columns, problems: [...problems, ...stale], syncedAt };
-  }
-  const { rows, total, freshness } = await readSummary(reader, plan);
+  const { rows, total, freshness } =
+    plan === undefined ? await readNothing(reader, query) : await readSummary(reader, plan);
   const { syncedAt, problems: stale } = freshnessOfSummary(query, freshness);
   return {
     columns,
@@ -200,7 +196,7 @@ async function summarize(
     total,
     problems: [...problems, ...stale],
     syncedAt,
-    heldBack: false,
+    heldBack: plan === undefined,
   };
 }
 
