@@ -5,12 +5,12 @@ import { sqlTypes, systemColumns } from './columns.ts';
 import { settleDeletions } from './deletion-proposals.ts';
 import type { DeletionRules } from './deletions.ts';
 import { insertNew, noContentHash, publishedColumns, updateChanged } from './merge-rows.ts';
+import type { LockedState } from './record-state.ts';
 import { type RunState, usesFreshTable } from './run-state-row.ts';
 import {
   forgetScopeChanges,
   keepChangedValues,
   keepDeletedValues,
-  type LockedState,
   releaseRead,
   type ScopeWork,
   updateWithheld,

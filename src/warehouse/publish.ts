@@ -4,16 +4,24 @@
 import type { PoolClient } from 'pg';
 import { publishedColumns } from './merge-rows.ts';
 import { type PublishContext, type PublishRules, writeRows } from './publish-rows.ts';
-import { type Lineage, lineageOn, newLineage } from './record-state.ts';
+import {
+  type Lineage,
+  type LockedState,
+  lineageOn,
+  lockState,
+  newLineage,
+  type ScopeColumns,
+} from './record-state.ts';
 import { writeRollingRead } from './rolling-reads.ts';
 import {
+  isHeldSql,
   LostLease,
   type PublishOutcome,
   type RunState,
   tablesOfRuns,
   usesFreshTable,
 } from './run-state-row.ts';
-import { type LockedState, listScopeColumns, lockState, type ScopeColumns } from './scope-changes.ts';
+import { listScopeColumns } from './scope-changes.ts';
 import { Parameter, sql, tableOf } from './sql.ts';
 import { writeStaleFields } from './stale-fields.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
@@ -37,8 +45,7 @@ function isAsCompared({ comparedWith = null }: RunState['plan'], current: Locked
 async function lockRun(client: PoolClient, schema: string, state: RunState): Promise<LockedState> {
   const current = await lockState(client, schema, state.recordType);
   const owned = await client.query(
-    `select from ${schema}.run_state where run_id = $1 and lease_epoch = $2 and page = $3 and outcome is null for update`,
-    [state.runId, state.leaseEpoch, state.page],
+    sql`select from ${tableOf(schema, 'run_state')} where ${isHeldSql(state)} for update`,
   );
   if (current === undefined || owned.rowCount !== 1)
     throw new LostLease('the run has a newer lease, has moved on, or was already published');

@@ -312,3 +312,36 @@ export async function countWarehouseRows(ctx: TenantCtx): Promise<CountedTable[]
     throw error;
   }
 }
+
+/** By scope column, and for `id`: its changes after this generation are in scope_changes. */
+export type ScopeColumns = Readonly<Record<string, string>>;
+
+/** A row of `record_state`, locked. */
+export type LockedState = {
+  generation: string;
+  row_count: string;
+  active_table: string | null;
+  id_type: 'integer' | 'text';
+  shown_columns: ShownColumns | null;
+  scope_columns: ScopeColumns;
+  epoch: string | null;
+  timeline: string | null;
+  former_epochs: readonly FormerEpoch[];
+  /** The timeline of the server that has the records, and the time there at which this transaction began. */
+  here: string;
+  now: string;
+};
+
+/** Undefined when the record type has no state. */
+export async function lockState(
+  client: PoolClient,
+  schema: string,
+  recordType: string,
+): Promise<LockedState | undefined> {
+  const { rows } = await client.query<LockedState>(
+    `select generation, row_count, active_table, id_type, shown_columns, scope_columns, epoch, timeline, former_epochs, ${timelineSql} as here, now()::text as now
+     from ${schema}.record_state where record_type = $1 for update`,
+    [recordType],
+  );
+  return rows[0];
+}

@@ -248,6 +248,10 @@ async function deleteStaged(client: PoolClient, schema: string, recordType: stri
   );
 }
 
+/** Of a row of `run_state`: this lease still holds the run, at this page. */
+export const isHeldSql = ({ runId, leaseEpoch, page }: RunState) =>
+  sql`run_id = ${runId} and lease_epoch = ${leaseEpoch} and page = ${page} and outcome is null`;
+
 /**
  * Starts a run, or restarts it, from its first page. Deletes what earlier attempts and ended runs of the
  * record type staged. Throws `LostLease` when a newer lease holds the run or it was already published.

@@ -4,13 +4,10 @@
 import type { PoolClient } from 'pg';
 import { isListType, type PlainType, type RecordColumn, readRecordColumns, sqlTypes } from './columns.ts';
 import { differsSql, mayDifferSql, publishedColumns } from './merge-rows.ts';
-import { type FormerEpoch, lineageOn, rfc3339Sql, type ShownColumns, timelineSql } from './record-state.ts';
+import { lineageOn, lockState, rfc3339Sql, type ScopeColumns, type ShownColumns } from './record-state.ts';
 import { type RunState, usesFreshTable } from './run-state-row.ts';
 import { sql, tableOf } from './sql.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
-
-/** By scope column, and for `id`: its changes after this generation are in scope_changes. */
-export type ScopeColumns = Readonly<Record<string, string>>;
 
 /**
  * `columns`: the scope columns without the id, all of which the table has. `generation` and `now`: those of
@@ -189,36 +186,6 @@ export async function updateWithheld(work: ScopeWork, released: readonly string[
 /** A table that was swapped in has no earlier changes: they are recorded from its first generation on. */
 export async function forgetScopeChanges({ client, schema, recordType }: ScopedTable): Promise<void> {
   await client.query(`delete from ${schema}.scope_changes where record_type = $1`, [recordType]);
-}
-
-/** A row of `record_state`, locked. */
-export type LockedState = {
-  generation: string;
-  row_count: string;
-  active_table: string | null;
-  id_type: RunState['plan']['idType'];
-  shown_columns: ShownColumns | null;
-  scope_columns: ScopeColumns;
-  epoch: string | null;
-  timeline: string | null;
-  former_epochs: readonly FormerEpoch[];
-  /** The timeline of the server that has the records, and the time there at which this transaction began. */
-  here: string;
-  now: string;
-};
-
-/** Undefined when the record type has no state. */
-export async function lockState(
-  client: PoolClient,
-  schema: string,
-  recordType: string,
-): Promise<LockedState | undefined> {
-  const { rows } = await client.query<LockedState>(
-    `select generation, row_count, active_table, id_type, shown_columns, scope_columns, epoch, timeline, former_epochs, ${timelineSql} as here, now()::text as now
-     from ${schema}.record_state where record_type = $1 for update`,
-    [recordType],
-  );
-  return rows[0];
 }
 
 /**

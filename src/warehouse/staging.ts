@@ -8,7 +8,14 @@ import type { RecordRejection } from '../connectors/source-records.ts';
 import { sqlState } from '../db/pg-errors.ts';
 import { sqlTypes } from './columns.ts';
 import { columnValues, copyCell, type EncodedRecord, emptyCell, plainValues, rowColumns } from './encode.ts';
-import { LostLease, noRunId, type RunPlan, type RunState, usesFreshTable } from './run-state-row.ts';
+import {
+  isHeldSql,
+  LostLease,
+  noRunId,
+  type RunPlan,
+  type RunState,
+  usesFreshTable,
+} from './run-state-row.ts';
 import { sql, tableOf } from './sql.ts';
 import { quoteIdentifier } from './table.ts';
 import { filterChanged, removeUnchanged } from './unchanged.ts';
@@ -189,7 +196,7 @@ async function moveTo(client: PoolClient, schema: string, state: RunState, next:
   const { rowCount } = await client.query(
     sql`update ${tableOf(schema, 'run_state')} set page = ${next.page}, checkpoint = ${next.checkpoint}, complete = ${next.complete},
        plan = ${JSON.stringify(next.plan)}, counters = ${JSON.stringify(next.counters)}, updated_at = now()
-     where run_id = ${state.runId} and lease_epoch = ${state.leaseEpoch} and page = ${state.page} and outcome is null`,
+     where ${isHeldSql(state)}`,
   );
   if (rowCount !== 1) throw new LostLease('a newer lease holds the run or the page was already written');
 }
@@ -239,9 +246,7 @@ export async function stagePage(
  */
 export async function flushStaged(client: PoolClient, schema: string, state: RunState): Promise<void> {
   const { rowCount } = await client.query(
-    `update ${schema}.run_state set plan = plan || '{"flush": "done"}', updated_at = now()
-     where run_id = $1 and lease_epoch = $2 and page = $3 and outcome is null`,
-    [state.runId, state.leaseEpoch, state.page],
+    sql`update ${tableOf(schema, 'run_state')} set plan = plan || '{"flush": "done"}', updated_at = now() where ${isHeldSql(state)}`,
   );
   if (rowCount !== 1)
     throw new LostLease('a newer lease holds the run, or some of its staged pages were lost');
