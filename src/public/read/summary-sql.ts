@@ -16,7 +16,7 @@ import {
   type TableRef,
   tableSql,
 } from './sql.ts';
-import type { Bind, SqlPart } from './sql-part.ts';
+import type { Bind } from './sql-part.ts';
 import { type MeasureFunction, maxGroups, type SummaryPlan, summaryShape } from './summary-plan.ts';
 
 /**
