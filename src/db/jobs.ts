@@ -1,6 +1,6 @@
 // The queue of background work: table `jobs`, whose only writer this file is, with db/functions/enqueue_job.sql
-// and claim_job.sql. A job is due work on one thing, named by kind, organization and key. Whoever claims it
-// holds a lease, and every write under that lease first makes sure that it still holds (`lockJob`).
+// and claim_job.sql. A job is due work on one thing, named by kind, organization and key. The worker that claims
+// it holds a lease, and every write under that lease first makes sure that it still holds (`lockJob`).
 import type { Ctx } from '../core/ctx.ts';
 import { createId } from '../core/id.ts';
 import { inTransaction, type Tx } from './transaction.ts';
@@ -90,7 +90,7 @@ export async function claimJob(
   return rows[0] && toJob(kind, leaseId, rows[0]);
 }
 
-/** Takes the lease of a job from whoever holds it; makes the job if there is none. */
+/** Takes the lease of a job from the worker that holds it; makes the job if there is none. */
 export async function takeJob(tx: Tx, key: JobKey, leaseMs: number): Promise<Job> {
   await enqueueJob(tx, key);
   const leaseId = createId();
@@ -153,13 +153,13 @@ export async function releaseJob(tx: Tx, job: Job): Promise<boolean> {
 export const finishJob = async (tx: Tx, job: Job): Promise<boolean> =>
   (await leased(tx, job).where({ requests: job.requests }).delete()) === 1 || retryJob(tx, job, 0);
 
-/** Sets the only time at which the job is due, whoever holds it; a worker loses its lease. Null deletes it. */
+/** Sets the only time at which the job is due, also of a job in progress, whose worker loses its lease. Null deletes it. */
 export async function rescheduleJob(tx: Tx, key: JobKey, inMs: number | null): Promise<void> {
   if (inMs === null) await cancelJob(tx, key);
   else await retryJob(tx, await takeJob(tx, key, 0), inMs);
 }
 
-/** Deletes a job whoever holds it; a worker loses its lease. */
+/** Deletes a job also of a job in progress, whose worker loses its lease. */
 export const cancelJob = (tx: Tx, key: JobKey): Promise<number> => jobs(tx, key).delete();
 
 /** Makes jobs of an organization due that wait for a later time. */

@@ -28,7 +28,7 @@ export const revokeLeases = (tx: Tx, organizationId: string) =>
       wake_at: tx.raw("case when status = 'waiting' then clock_timestamp() end"),
     });
 
-/** Makes the configuration's open run claimable, whoever holds it. */
+/** Makes the configuration's open run claimable; a worker that holds it loses it. */
 export const releaseConfig = (tx: Tx, organizationId: string, configId: string): Promise<void> =>
   rescheduleJob(tx, jobOfConfig(organizationId, configId), 0);
 

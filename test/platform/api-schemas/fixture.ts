@@ -1,5 +1,7 @@
 // Drafts of versions and their publication, through the management interface.
 import { expect } from 'vitest';
+import { takeJob } from '../../../src/db/jobs.ts';
+import { publicationJob } from '../../../src/platform/api-schemas/api-schemas.store.ts';
 import { startPublicationWorker } from '../../../src/platform/api-schemas/publication.ts';
 import type { Answer } from '../../setup/api.ts';
 import type { OrganizationSite } from '../../setup/use-organization.ts';
@@ -45,13 +47,14 @@ export function createVersionCalls(org: OrganizationSite) {
       await worker.waitUntilIdle();
       await worker.stop();
     },
-    /** Stores a publication in this status, as a process that died may have left it. */
-    setPublication: (id: string, status: string) => {
+    /** Stores a publication in this status, as a process may have left it whose lease ends in `leaseMs`. */
+    setPublication: async (id: string, status: string, leaseMs = -1_000) => {
       const publication = { status, progress: { step: status, done: 0, total: 1 }, problems: [] };
-      return org
+      await org
         .admin('api_schemas')
         .where({ id })
         .update({ publication: JSON.stringify(publication) });
+      await org.sql((tx) => takeJob(tx, publicationJob(org.id, id), leaseMs));
     },
   };
 }

@@ -3,8 +3,6 @@ import type { Express } from 'express';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { openDb } from '../../../src/db/connect.ts';
-import { takeJob } from '../../../src/db/jobs.ts';
-import { publicationJob } from '../../../src/platform/api-schemas/api-schemas.store.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { createCaller, loadInvoices } from '../../public/fixture.ts';
 import { createApi, pluck, refusal } from '../../setup/api.ts';
@@ -302,8 +300,7 @@ describe('GET /api-schema/{id}/publication', () => {
       [60_000, running],
       [-1_000, succeeded],
     ] as const) {
-      await versions.setPublication(id, 'running');
-      await org.sql((tx) => takeJob(tx, publicationJob(org.id, id), lease));
+      await versions.setPublication(id, 'running', lease);
       await versions.resume();
       expect([lease, await read(id)]).toMatchObject([lease, state]);
     }
