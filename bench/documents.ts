@@ -2,7 +2,7 @@
 // contain, made so that each rule costs the most. Processor time of the main thread, the median of seven.
 // Usage: npm run bench -- documents
 import { checkQueryText } from '../src/connectors/netsuite/customer-query/query-text.ts';
-import { createSuggestions } from '../src/core/nearest-name.ts';
+import { createSuggestions } from '../src/core/text/nearest-name.ts';
 import { parseArguments } from '../src/http/route/parse.ts';
 import { ValidateInput } from '../src/platform/api-schemas/api-schemas.schemas.ts';
 import { hasForbiddenLink } from '../src/platform/portal/markdown-links.ts';

@@ -5,7 +5,7 @@
 import { hasLabel } from '../src/connectors/connector.ts';
 import { netsuite } from '../src/connectors/netsuite/connector.ts';
 import type { Ctx } from '../src/core/ctx.ts';
-import type { GuardedFetch } from '../src/core/guarded-fetch.ts';
+import type { GuardedFetch } from '../src/core/network/guarded-fetch.ts';
 import { createRecord, erpNow, recordType } from './sync-records.ts';
 
 const pageSize = 1_000;

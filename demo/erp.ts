@@ -9,7 +9,7 @@ import {
   parseProfile,
   startNetsuiteAccount,
 } from 'netsuite-simulator';
-import type { Lifecycle } from '../src/core/lifecycle.ts';
+import type { Lifecycle } from '../src/core/work/lifecycle.ts';
 import { startEmbedded } from '../src/db/embedded/embedded.ts';
 import { writePrivateJson } from './private-file.ts';
 import { createProgressDisplay, type ProgressDisplay } from './progress.ts';

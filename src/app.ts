@@ -2,7 +2,7 @@
 // router is mounted where.
 import express, { type Express, type RequestHandler } from 'express';
 import type { Ctx, ReadEngine, ReadingCtx } from './core/ctx.ts';
-import { startRecurring } from './core/recurring.ts';
+import { startRecurring } from './core/work/recurring.ts';
 import { startSandboxWork } from './gateways/payments/sandbox/deliver-events.ts';
 import { sessionCookies } from './http/cookies.ts';
 import { adoptMessageClasses, type MessageClasses } from './http/driver/message-classes.ts';

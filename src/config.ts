@@ -2,7 +2,7 @@
 // to it. What the variables are is declared in core/settings.ts.
 import path from 'node:path';
 import { z } from 'zod';
-import { isLoopbackHttp, isLoopbackName } from './core/loopback.ts';
+import { isLoopbackHttp, isLoopbackName } from './core/network/loopback.ts';
 import { listVariables, settingsFrom } from './core/settings/declare.ts';
 import { encryptionKeys, isTrivialKey } from './core/settings/values.ts';
 import { type DerivedSettings, declaredSettings, type Environment, type Settings } from './core/settings.ts';

@@ -2,7 +2,7 @@
 // reader of process.env. The demo has an entry of its own, demo/main.ts; scripts/run.mjs chooses between the
 // two.
 import { type Config, readConfig, warningsAbout } from './config.ts';
-import type { Lifecycle } from './core/lifecycle.ts';
+import type { Lifecycle } from './core/work/lifecycle.ts';
 import { allowsSignInLinks, createOwnerLink, linkMinutes } from './identity/sign-in-link.ts';
 import { closeDatabase, openDatabase } from './open-database.ts';
 import { InvalidUsage, runCommand } from './run-command.ts';

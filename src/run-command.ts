@@ -2,7 +2,7 @@
 // main.ts and by the demo's entry.
 import { BadEnvironment } from './config.ts';
 import { errorMessage } from './core/errors.ts';
-import { createLifecycle, type Lifecycle, Stopped } from './core/lifecycle.ts';
+import { createLifecycle, type Lifecycle, Stopped } from './core/work/lifecycle.ts';
 import { UnusableDatabase } from './db/unusable-database.ts';
 
 export class InvalidUsage extends Error {}

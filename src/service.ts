@@ -10,13 +10,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { type AppOptions, type Background, createApp, startBackground } from './app.ts';
 import type { Config } from './config.ts';
-import { createAccountLimits } from './core/account-limits.ts';
 import type { Ctx, ReadingCtx } from './core/ctx.ts';
-import { createGuardedFetch } from './core/guarded-fetch.ts';
-import { createKeyring, type EncryptionKey } from './core/keyring.ts';
 import { createLog, type Log } from './core/log.ts';
-import { isLoopbackHttp, isLoopbackName } from './core/loopback.ts';
-import { createTrackedWork } from './core/tracked-work.ts';
+import { createGuardedFetch } from './core/network/guarded-fetch.ts';
+import { isLoopbackHttp, isLoopbackName } from './core/network/loopback.ts';
+import { createKeyring, type EncryptionKey } from './core/secrets/keyring.ts';
+import { createAccountLimits } from './core/work/account-limits.ts';
+import { createTrackedWork } from './core/work/tracked-work.ts';
 import { openDb, openOperatorPool } from './db/connect.ts';
 import { startDatabaseClock } from './db/database-clock.ts';
 import {

@@ -1,7 +1,7 @@
 // The pages of the demo's identity provider: choosing a person, signing out, and errors. Plain HTML without
 // scripts, responsive, in the reader's preferred color scheme.
 import { createHash } from 'node:crypto';
-import { escapeHtml } from '../../src/core/escape-html.ts';
+import { escapeHtml } from '../../src/core/text/escape-html.ts';
 
 const style = `*{box-sizing:border-box}
 :root{color-scheme:light dark;--page:#f4f6f4;--card:#fff;--text:#17231c;--muted:#52605a;--line:#cfd8d2;--accent:#0f6b4f;--on:#fff}

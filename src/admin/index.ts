@@ -2,8 +2,8 @@
 // the database must have this version's migrations, and everything that was opened is closed again.
 import type { Config } from '../config.ts';
 import { AppError, errorMessage } from '../core/errors.ts';
-import { type Lifecycle, Stopped } from '../core/lifecycle.ts';
 import { createLog } from '../core/log.ts';
+import { type Lifecycle, Stopped } from '../core/work/lifecycle.ts';
 import { openKnex } from '../db/connect.ts';
 import { tryExclusiveLock } from '../db/exclusive-lock.ts';
 import { UnusableDatabase } from '../db/unusable-database.ts';

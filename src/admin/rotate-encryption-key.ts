@@ -4,7 +4,7 @@
 // re-encrypted values.
 import type { Knex } from 'knex';
 import { z } from 'zod';
-import { DecryptionError, type Keyring } from '../core/keyring.ts';
+import { DecryptionError, type Keyring } from '../core/secrets/keyring.ts';
 import { findProcessesWithoutKey, waitForProcessesWithoutKey } from '../db/presence.ts';
 import { type Admin, defineCommand, flag, type Outcome, RefusedCommand } from './command.ts';
 import {

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Knex } from 'knex';
 import { z } from 'zod';
-import { DecryptionError, type Keyring, parseKeyId } from '../core/keyring.ts';
+import { DecryptionError, type Keyring, parseKeyId } from '../core/secrets/keyring.ts';
 import { type CountedTable, countWarehouseRows } from '../warehouse/record-state.ts';
 import { type Admin, defineCommand, option, RefusedCommand } from './command.ts';
 import { type EncryptedRow, encryptedColumns, readEncryptedRows } from './encrypted-columns.ts';

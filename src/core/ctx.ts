@@ -2,17 +2,17 @@
 // singleton.
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
-import type { AccountLimits } from './account-limits.ts';
 import type { Clock } from './clock.ts';
 import type { AppError } from './errors.ts';
-import type { GuardedFetch } from './guarded-fetch.ts';
-import type { Keyring } from './keyring.ts';
 import type { Log } from './log.ts';
+import type { GuardedFetch } from './network/guarded-fetch.ts';
 import type { Permission } from './permissions.ts';
 import type { RecordAccess } from './record-access.ts';
-import type { Semaphore } from './semaphore.ts';
+import type { Keyring } from './secrets/keyring.ts';
 import type { Settings } from './settings.ts';
-import type { TrackedWork } from './tracked-work.ts';
+import type { AccountLimits } from './work/account-limits.ts';
+import type { Semaphore } from './work/semaphore.ts';
+import type { TrackedWork } from './work/tracked-work.ts';
 
 /**
  * LISTEN/NOTIFY on a connection of its own, which opens with the first subscription and closes after the

@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from '../core/clock.ts';
 import type { Db } from '../core/ctx.ts';
 import type { Log } from '../core/log.ts';
-import { startRecurring } from '../core/recurring.ts';
+import { startRecurring } from '../core/work/recurring.ts';
 
 const queryEveryMs = 30_000;
 /** A result that took longer is too inaccurate and discarded. */

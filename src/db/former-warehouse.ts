@@ -3,7 +3,7 @@
 import type { Knex } from 'knex';
 import type { Db, FormerWarehouse } from '../core/ctx.ts';
 import type { Log } from '../core/log.ts';
-import { startRecurring } from '../core/recurring.ts';
+import { startRecurring } from '../core/work/recurring.ts';
 import { type DatabaseAddress, locate, openReadPools, poolConfig } from './connect.ts';
 import { monitorDatabaseLiveness } from './liveness.ts';
 import { UnusableDatabase } from './unusable-database.ts';

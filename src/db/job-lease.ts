@@ -1,7 +1,7 @@
 // Renews the lease of a job while this process works on it. Whether the lease still holds is decided by the
 // database: a process that was too busy to renew in time goes on unless another one has claimed the job.
 import type { Ctx } from '../core/ctx.ts';
-import { startRecurring } from '../core/recurring.ts';
+import { startRecurring } from '../core/work/recurring.ts';
 
 /** A newer lease holds the work. */
 export class LostLease extends Error {

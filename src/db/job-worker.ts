@@ -1,8 +1,8 @@
 // Works on the jobs of one kind in this process, with limited concurrency; any number of processes may do so on
 // one database. Polls when a notification reports due jobs, when a job is done, and at a fixed interval.
 import type { Ctx } from '../core/ctx.ts';
-import { startRecurring } from '../core/recurring.ts';
-import { anyOwner, Semaphore } from '../core/semaphore.ts';
+import { startRecurring } from '../core/work/recurring.ts';
+import { anyOwner, Semaphore } from '../core/work/semaphore.ts';
 import { LostLease, startLeaseRenewal } from './job-lease.ts';
 import { claimJob, type Job, type JobKind, jobsChannel, renewJob } from './jobs.ts';
 

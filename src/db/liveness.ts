@@ -7,7 +7,7 @@
 import { Socket } from 'node:net';
 import { type Client, DatabaseError } from 'pg';
 import type { Log } from '../core/log.ts';
-import { startRecurring } from '../core/recurring.ts';
+import { startRecurring } from '../core/work/recurring.ts';
 import { RoutedClient, type RoutedConfig } from './routed-client.ts';
 import { NoSuitableServer } from './server-finder.ts';
 

@@ -5,7 +5,7 @@ import type { Client, Pool } from 'pg';
 import type { Clock } from '../core/clock.ts';
 import type { Replica } from '../core/ctx.ts';
 import type { Log } from '../core/log.ts';
-import { startRecurring } from '../core/recurring.ts';
+import { startRecurring } from '../core/work/recurring.ts';
 import { type DatabaseAddress, locate, openReadPools, poolConfig } from './connect.ts';
 import { monitorDatabaseLiveness } from './liveness.ts';
 import { isPooled } from './routed-client.ts';

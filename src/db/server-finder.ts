@@ -3,7 +3,7 @@
 // prepared statements. One search at a time, shared by all connections of the address; what it found holds
 // until a connection to it fails.
 import { Client, DatabaseError } from 'pg';
-import { type DatabaseUrl, parseDatabaseUrl, type Target } from '../core/database-url.ts';
+import { type DatabaseUrl, parseDatabaseUrl, type Target } from '../core/network/database-url.ts';
 import { backendPid } from './driver/pg-client.ts';
 
 /** What a server is right now. */

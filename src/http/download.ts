@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import type { CallerCtx } from '../core/ctx.ts';
 import { AppError, unavailable } from '../core/errors.ts';
-import { safeFileName } from '../core/file-name.ts';
+import { safeFileName } from '../core/text/file-name.ts';
 import { notPagedMessage } from '../db/page.ts';
 import { downloadTypes, type Route } from './route/route.ts';
 

@@ -5,8 +5,8 @@
 import type { Response } from 'express';
 import type { CallerCtx, Ctx } from '../core/ctx.ts';
 import { AppError, unavailable } from '../core/errors.ts';
-import { startRecurring } from '../core/recurring.ts';
-import { type Release, Semaphore } from '../core/semaphore.ts';
+import { startRecurring } from '../core/work/recurring.ts';
+import { type Release, Semaphore } from '../core/work/semaphore.ts';
 import { reidentifyCaller } from './authenticate.ts';
 import { getRequestId, logFailure, toAppError } from './errors.ts';
 import { organizationLimitKey, rateLimitKey } from './request-limits.ts';

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CallerCtx, IdempotencyClaim } from '../core/ctx.ts';
 import { AppError, invalid } from '../core/errors.ts';
 import { createId } from '../core/id.ts';
-import { startLeaseRenewal } from '../core/lease.ts';
+import { startLeaseRenewal } from '../core/work/lease.ts';
 import { isTransientError } from '../db/pg-errors.ts';
 import {
   claimKey,

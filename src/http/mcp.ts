@@ -12,9 +12,9 @@ import express, {
 } from 'express';
 import type { CallerCtx, Ctx, ReadingCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
-import { isLoopbackName } from '../core/loopback.ts';
-import { findJson } from '../core/parse-json.ts';
+import { isLoopbackName } from '../core/network/loopback.ts';
 import { readScope } from '../core/permissions.ts';
+import { findJson } from '../core/text/parse-json.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { authenticate, callerCtx } from './authenticate.ts';
 import type { FailureLimit } from './failure-limit.ts';

@@ -1,7 +1,7 @@
 // Which host a request names, where that matters on the person's own machine: there one service has several
 // names (localhost, 127.0.0.1), but cookies and sign-in belong to that of PUBLIC_URL alone.
 import type { Request, RequestHandler } from 'express';
-import { isLoopbackHttp, isLoopbackName } from '../core/loopback.ts';
+import { isLoopbackHttp, isLoopbackName } from '../core/network/loopback.ts';
 
 const parseHost = ({ headers: { host } }: Request): URL | null =>
   host === undefined ? null : URL.parse(`http://${host}`);

@@ -1,7 +1,7 @@
 // Pagination, the same for every list: the query parameters that request a page, and the envelope that holds
 // it.
 import { z } from 'zod';
-import { foldText } from '../core/folded-text.ts';
+import { foldText } from '../core/text/folded-text.ts';
 import { defaultPageSize } from '../db/page.ts';
 import { queryInteger } from './fields.ts';
 

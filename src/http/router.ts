@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Ctx, ReadingCtx } from '../core/ctx.ts';
 import { AppError, notFound } from '../core/errors.ts';
-import { toQueryText } from '../core/query-text.ts';
+import { toQueryText } from '../core/text/query-text.ts';
 import type { VerifyToken } from '../identity/access-token.ts';
 import { assertSameOrigin, authenticate, callerCtx } from './authenticate.ts';
 import { sendDownload } from './download.ts';

@@ -5,8 +5,8 @@ import * as client from 'openid-client';
 import { systemClock } from '../core/clock.ts';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError, unavailable } from '../core/errors.ts';
-import type { GuardedFetch } from '../core/guarded-fetch.ts';
-import { isLoopbackHttp } from '../core/loopback.ts';
+import type { GuardedFetch } from '../core/network/guarded-fetch.ts';
+import { isLoopbackHttp } from '../core/network/loopback.ts';
 
 /**
  * Ties the provider's response to the browser that started the sign-in; secret until the response has been

@@ -3,7 +3,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { createId } from '../core/id.ts';
-import { DecryptionError } from '../core/keyring.ts';
+import { DecryptionError } from '../core/secrets/keyring.ts';
 import type { Tx } from '../db/transaction.ts';
 import { type FoundApiKey, findTokenKey, type TokenKey, type TokenKeyReference } from './api-key.store.ts';
 import { parseToken, type TokenClaims, verifyToken } from './record-token.ts';

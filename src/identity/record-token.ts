@@ -5,8 +5,8 @@ import { type KeyObject, sign, verify } from 'node:crypto';
 import { z } from 'zod';
 import type { Ctx } from '../core/ctx.ts';
 import { isId } from '../core/id.ts';
-import { findJson } from '../core/parse-json.ts';
 import type { AccessLayer } from '../core/record-access.ts';
+import { findJson } from '../core/text/parse-json.ts';
 
 const prefix = 'pst_';
 /**

@@ -4,7 +4,7 @@
 import type { Knex } from 'knex';
 import type { Ctx } from '../core/ctx.ts';
 import { createId } from '../core/id.ts';
-import { createSecretToken, hashSecretToken, secretTokenPattern } from '../core/secret-token.ts';
+import { createSecretToken, hashSecretToken, secretTokenPattern } from '../core/secrets/secret-token.ts';
 import { readPage } from '../db/page.ts';
 import type { Tx } from '../db/transaction.ts';
 import type { User } from './users.store.ts';

@@ -1,7 +1,7 @@
 // Renders records in a mail, as HTML and as text. Mail clients differ in their support for style sheets, so
 // nothing depends on one: few columns become a table, which clients with media queries stack in narrow
 // windows, and many columns are always stacked.
-import { escapeHtml } from '../core/escape-html.ts';
+import { escapeHtml } from '../core/text/escape-html.ts';
 import { font, wrap } from './style.ts';
 
 export type RecordTable = {

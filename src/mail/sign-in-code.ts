@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ctx } from '../core/ctx.ts';
 import { createId } from '../core/id.ts';
-import { anyOwner, Semaphore } from '../core/semaphore.ts';
+import { anyOwner, Semaphore } from '../core/work/semaphore.ts';
 import { sendMail } from '../gateways/mail.ts';
 import { messageIdFor } from './enqueue.ts';
 import { layoutMail, type MailContent } from './layout.ts';

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import type { CallerCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
-import { takeWholeItems, truncatedList } from '../core/truncate-list.ts';
+import { takeWholeItems, truncatedList } from '../core/text/truncate-list.ts';
 import { invokeOnce } from '../http/idempotency.ts';
 import { authorize } from '../http/route/authorize.ts';
 import type { Route } from '../http/route/route.ts';

@@ -11,7 +11,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import type { CallerCtx, ReadingCtx } from '../core/ctx.ts';
-import { parseExact } from '../core/exact-json.ts';
+import { parseExact } from '../core/text/exact-json.ts';
 import type { ServeMcp } from '../http/mcp.ts';
 import type { Route } from '../http/route/route.ts';
 import { describePlatform, platformRoutes } from '../platform/index.ts';

@@ -3,7 +3,7 @@
 import type { Tool as ListedTool } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { CallerCtx } from '../core/ctx.ts';
-import { parseExact } from '../core/exact-json.ts';
+import { parseExact } from '../core/text/exact-json.ts';
 import { errorBody, logFailure, toAppError } from '../http/errors.ts';
 import { parseArguments } from '../http/route/parse.ts';
 

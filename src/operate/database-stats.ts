@@ -1,9 +1,9 @@
 // Statistics from the database for the metrics. Concurrent callers share one query, and its result is cached
 // for a few seconds.
 import type { Pool } from 'pg';
-import { createCache } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
+import { createCache } from '../core/work/cache.ts';
 
 /** A row of the SQL function operational_figures(). */
 export type DatabaseStat = { readonly figure: string; readonly label: string; readonly value: number };

@@ -1,7 +1,7 @@
 // The Prometheus metrics. Label values come from the code, plus statuses and the ids of at most twenty late
 // syncs: never from a caller's input, never a tenant or a key. docs/operations.md describes each metric.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { HitCounter } from '../core/hit-counter.ts';
+import type { HitCounter } from '../core/work/hit-counter.ts';
 import type { OnServed } from '../http/served.ts';
 import type { DatabaseStat } from './database-stats.ts';
 

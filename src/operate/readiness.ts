@@ -2,10 +2,10 @@
 // connection, so that a busy service isn't mistaken for a broken one, and at most once a second however often
 // it is called.
 import type { Pool } from 'pg';
-import { createCache } from '../core/cache.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Replica } from '../core/ctx.ts';
 import type { Log } from '../core/log.ts';
+import { createCache } from '../core/work/cache.ts';
 import type { Readiness } from '../http/health.ts';
 
 export type ReadinessOptions = {

@@ -1,7 +1,7 @@
 // Answers a proxy in front that asks before it obtains a certificate for a hostname, as Caddy does with on-demand
 // TLS: without it, anyone could have the proxy request certificates for any names.
 import type { Log } from '../core/log.ts';
-import { anyOwner, Semaphore } from '../core/semaphore.ts';
+import { anyOwner, Semaphore } from '../core/work/semaphore.ts';
 
 export type TlsAnswer = { readonly status: 200 | 400 | 403 | 503; readonly text: string };
 

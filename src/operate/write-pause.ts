@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Ctx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
-import { startRecurring } from '../core/recurring.ts';
+import { startRecurring } from '../core/work/recurring.ts';
 
 /** The channel on which a pause and its end are announced. */
 const channel = 'control_move';

@@ -1,7 +1,7 @@
 // The records of a list as a file. A failure before the first byte is a page; after it, the connection is broken off,
 // so that a file that ends cleanly is complete.
 import { pipeline } from 'node:stream/promises';
-import { safeFileName } from '../core/file-name.ts';
+import { safeFileName } from '../core/text/file-name.ts';
 import { downloadTypes } from '../http/route/route.ts';
 import { recordsEndpoint } from '../platform/index.ts';
 import { chooseLanguage } from './frame.ts';

@@ -1,7 +1,7 @@
 // What surrounds the pages: the company, the visitor, the navigation, and the language, which the visitor chose or the
 // browser prefers.
 import type { Request } from 'express';
-import { languages } from '../core/portal-terms.ts';
+import { languages } from '../core/text/portal-terms.ts';
 import { listCookieValues } from '../http/cookies.ts';
 import type { ShownBranding } from '../platform/index.ts';
 import { brandFiles, toBrand } from './brand.ts';

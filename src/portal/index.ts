@@ -1,7 +1,7 @@
 // The pages that a company's customers open: on its own domain, and below /portal/{slug}.
 import type { RequestHandler } from 'express';
-import { createCache } from '../core/cache.ts';
 import type { Ctx, ReadingCtx } from '../core/ctx.ts';
+import { createCache } from '../core/work/cache.ts';
 import type { FailureLimit } from '../http/failure-limit.ts';
 import type { PageAssets } from '../http/pages/page-assets.ts';
 import { applyPendingHeaders } from '../http/pending-headers.ts';

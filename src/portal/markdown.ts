@@ -1,7 +1,7 @@
 // Markdown of the company's pages as HTML. HTML in it is shown as text, and links lead to web pages, mail addresses
 // and pages of the portal alone.
 import { Marked, type Tokens } from 'marked';
-import { escapeHtml } from '../core/escape-html.ts';
+import { escapeHtml } from '../core/text/escape-html.ts';
 
 const isSafe = (address: string): boolean =>
   /^(?:https?:|mailto:)/i.test(address) || !/[:\\]|^\/\//.test(address);

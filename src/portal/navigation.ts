@@ -1,8 +1,9 @@
 // Where visitors can go: as the company arranged it, or to everything that the portal shows. What shows nothing
 // to this visitor is left out.
-import { type Cache, createCache } from '../core/cache.ts';
+
 import type { Clock } from '../core/clock.ts';
 import { isId } from '../core/id.ts';
+import { type Cache, createCache } from '../core/work/cache.ts';
 import { readPortal, recordsEndpoint, type SidebarItem } from '../platform/index.ts';
 import { listAddress } from './record-table.ts';
 import { findShown } from './shown-fields.ts';

@@ -1,5 +1,5 @@
 // Tables of records: those of a list, of the home page, of a page's block.
-import { parseExact } from '../core/exact-json.ts';
+import { parseExact } from '../core/text/exact-json.ts';
 import { recordsEndpoint } from '../platform/index.ts';
 import {
   findMeaning,

@@ -1,7 +1,7 @@
 // Rows of portal_sessions. The cookie holds 32 random bytes; only their SHA-256 is stored. A session is valid in
 // one organization and on one host.
 import { createId } from '../core/id.ts';
-import { createSecretToken, hashSecretToken, secretTokenPattern } from '../core/secret-token.ts';
+import { createSecretToken, hashSecretToken, secretTokenPattern } from '../core/secrets/secret-token.ts';
 import type { Tx } from '../db/transaction.ts';
 import { idleDays, type VisitorSession } from '../platform/index.ts';
 import type { Site } from './sites.ts';

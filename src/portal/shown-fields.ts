@@ -1,6 +1,6 @@
 // Which fields of a record type visitors see, under which labels, and how a record's values become those of a page.
 // A value keeps the digits that the ERP sent.
-import type { Meaning } from '../core/portal-terms.ts';
+import type { Meaning } from '../core/text/portal-terms.ts';
 import { customersEndpoint, type FieldFormat, recordsEndpoint } from '../platform/index.ts';
 import type { DateStyle, Label, Money, Value } from './view-model.ts';
 import type { Visit } from './visit.ts';

@@ -1,8 +1,8 @@
 // Which organization's portal a request asks for: by the host of its verified primary domain, or by the slug in
 // the path on the service's own host. At a host that someone could claim as a domain there is a portal or nothing.
 import type { Request } from 'express';
-import { type Cache, createCache } from '../core/cache.ts';
 import type { Ctx } from '../core/ctx.ts';
+import { type Cache, createCache } from '../core/work/cache.ts';
 import { toCookieName } from '../http/cookies.ts';
 import { findPortal, findPortalSite, isClaimable, type PortalSite } from '../platform/index.ts';
 

@@ -1,6 +1,6 @@
 // What the pages of the portal show: plain values, which `src/portal` reads and `web/portal` draws. Neither knows
 // more of the other than these types.
-import type { languages, meanings, recordRoles } from '../core/portal-terms.ts';
+import type { languages, meanings, recordRoles } from '../core/text/portal-terms.ts';
 
 export type Language = (typeof languages)[number];
 

@@ -1,10 +1,11 @@
 // Everything about reads that one process shares: caches, queues and prepared statements of its connection
 // pools, so that the limits on memory and concurrency hold for all readers together. Opened once, where the
 // process is composed, and handed to every reader.
-import { createCache } from '../core/cache.ts';
+
 import type { Ctx, ReadEngine, ReadingCtx, TenantCtx } from '../core/ctx.ts';
-import { createHitCounter, type HitCounter } from '../core/hit-counter.ts';
-import type { Release, Semaphore } from '../core/semaphore.ts';
+import { createCache } from '../core/work/cache.ts';
+import { createHitCounter, type HitCounter } from '../core/work/hit-counter.ts';
+import type { Release, Semaphore } from '../core/work/semaphore.ts';
 import { chooseWarehouse } from '../db/former-warehouse.ts';
 import { updateTenantSchema } from '../warehouse/tenant-schema.ts';
 import { readColumnFacts } from './draft/column-facts.ts';

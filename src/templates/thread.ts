@@ -4,7 +4,7 @@
 // another organization's task waits.
 import { Worker } from 'node:worker_threads';
 import { unavailable } from '../core/errors.ts';
-import { Semaphore } from '../core/semaphore.ts';
+import { Semaphore } from '../core/work/semaphore.ts';
 import type { TaskResult, TemplateTask } from './template.ts';
 import { templateLimits } from './template.ts';
 

@@ -5,7 +5,7 @@
 import { createHash, hash as digest } from 'node:crypto';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { SourceLine, SourceRecord, SourceValue } from '../connectors/source-records.ts';
-import { dayPattern, isDay, isTime, timePattern } from '../core/calendar.ts';
+import { dayPattern, isDay, isTime, timePattern } from '../core/text/calendar.ts';
 import {
   type ColumnType,
   isListType,

@@ -1,7 +1,7 @@
 // Validates what the ERP returned: ids, and each value by the type of its field. Describes what is wrong with
 // an invalid value. Pure.
 import type { SourceLine, SourceRecord, SourceValue } from '../connectors/source-records.ts';
-import { isDay, isTime } from '../core/calendar.ts';
+import { isDay, isTime } from '../core/text/calendar.ts';
 import { type ColumnType, type LineField, type RecordColumn, sourceValue } from './columns.ts';
 
 export type CellType = Exclude<ColumnType, 'lines'>;

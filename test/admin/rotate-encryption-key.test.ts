@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { encryptedColumns } from '../../src/admin/encrypted-columns.ts';
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
-import { createKeyring, DecryptionError } from '../../src/core/keyring.ts';
+import { createKeyring, DecryptionError } from '../../src/core/secrets/keyring.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { sandbox } from '../../src/gateways/payments/sandbox/sandbox.ts';
 import { getTokenSigner, type TokenSigner } from '../../src/identity/record-token.store.ts';

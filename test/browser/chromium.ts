@@ -16,7 +16,7 @@ import {
   type Page,
 } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
-import { createCertificate } from '../../src/core/certificate.ts';
+import { createCertificate } from '../../src/core/secrets/certificate.ts';
 import { choosePart } from '../setup/choose-part.ts';
 
 /** A browser of its own in the Chromium that global.ts started. */

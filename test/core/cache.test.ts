@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createCache } from '../../src/core/cache.ts';
+import { createCache } from '../../src/core/work/cache.ts';
 import { testClock } from '../setup/database.ts';
 
 const maxBytes = 10_000;

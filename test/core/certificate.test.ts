@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, sign, verify, X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createCertificate } from '../../src/core/certificate.ts';
+import { createCertificate } from '../../src/core/secrets/certificate.ts';
 
 const now = new Date('2026-11-20T10:00:00.400Z');
 

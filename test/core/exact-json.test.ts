@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseExact } from '../../src/core/exact-json.ts';
+import { parseExact } from '../../src/core/text/exact-json.ts';
 
 describe('parseExact', () => {
   it('keeps all digits when parsed and serialized again', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { safeFileName } from '../../src/core/file-name.ts';
+import { safeFileName } from '../../src/core/text/file-name.ts';
 
 describe('a file name', () => {
   it.each([

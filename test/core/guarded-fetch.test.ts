@@ -3,13 +3,13 @@ import { text } from 'node:stream/consumers';
 import { createServer as createTlsServer } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
-import { addressKind } from '../../src/core/address-kind.ts';
+import { addressKind } from '../../src/core/network/address-kind.ts';
 import {
   createGuardedFetch,
   GuardedFetchError,
   type GuardedFetchReason,
   type Resolve,
-} from '../../src/core/guarded-fetch.ts';
+} from '../../src/core/network/guarded-fetch.ts';
 import { listenLocally } from '../setup/sockets.ts';
 
 const limits = { timeoutMs: 5_000, maxBytes: 100_000 };

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createKeyring, DecryptionError } from '../../src/core/keyring.ts';
+import { createKeyring, DecryptionError } from '../../src/core/secrets/keyring.ts';
 
 const newKey = (id: string) => ({ id, bytes: randomBytes(32) });
 

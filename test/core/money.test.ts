@@ -1,7 +1,13 @@
 // Exact conversion between decimal text and minor units.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { currencyDigits, formatAmount, isCurrency, parseAmount, readAmount } from '../../src/core/money.ts';
+import {
+  currencyDigits,
+  formatAmount,
+  isCurrency,
+  parseAmount,
+  readAmount,
+} from '../../src/core/text/money.ts';
 
 describe('money', () => {
   it('has the digits of ISO 4217', () => {

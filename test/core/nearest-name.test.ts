@@ -1,7 +1,7 @@
 // Suggestions, compared with the distance as its definition computes it.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { nearestName } from '../../src/core/nearest-name.ts';
+import { nearestName } from '../../src/core/text/nearest-name.ts';
 
 /** Levenshtein distance by its definition. */
 function editsBetween(a: string, b: string): number {

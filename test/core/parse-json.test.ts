@@ -3,7 +3,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseJson } from '../../src/core/parse-json.ts';
+import { parseJson } from '../../src/core/text/parse-json.ts';
 
 /** Longer than what is parsed at once. */
 const rows = Array.from({ length: 25_000 }, (_unused, n) => ({

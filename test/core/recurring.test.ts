@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { startRecurring } from '../../src/core/recurring.ts';
+import { startRecurring } from '../../src/core/work/recurring.ts';
 
 it('startEveryMinute: a thread that was blocked at the start of a minute runs late, but still in that minute', async () => {
   const thread = new Worker(new URL('./suspended-thread.ts', import.meta.url));

@@ -2,7 +2,7 @@
 // which minute after that its work for that minute ran.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
-import { startEveryMinute } from '../../src/core/recurring.ts';
+import { startEveryMinute } from '../../src/core/work/recurring.ts';
 
 const minuteMs = 60_000;
 const RealDate = Date;

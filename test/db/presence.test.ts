@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createKeyring } from '../../src/core/keyring.ts';
+import { createKeyring } from '../../src/core/secrets/keyring.ts';
 import { type OpenDb, openDb, openKnex } from '../../src/db/connect.ts';
 import { findProcessesWithoutKey } from '../../src/db/presence.ts';
 import { until } from '../setup/until.ts';

@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { createSecretToken } from '../../src/core/secret-token.ts';
+import { createSecretToken } from '../../src/core/secrets/secret-token.ts';
 import { loggablePath } from '../../src/http/loggable-path.ts';
 import { attachApp, createHttpServer } from '../../src/http/server/server.ts';
 import { generateApiKey } from '../../src/identity/api-key.ts';

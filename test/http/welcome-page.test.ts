@@ -4,7 +4,7 @@ import supertest from 'supertest';
 import { describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { createId } from '../../src/core/id.ts';
-import { createSecretToken } from '../../src/core/secret-token.ts';
+import { createSecretToken } from '../../src/core/secrets/secret-token.ts';
 import { testSettings } from '../setup/database.ts';
 import { makeSession } from '../setup/organization.ts';
 import { useOrganization } from '../setup/use-organization.ts';

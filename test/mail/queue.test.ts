@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { TenantCtx } from '../../src/core/ctx.ts';
-import { createKeyring } from '../../src/core/keyring.ts';
+import { createKeyring } from '../../src/core/secrets/keyring.ts';
 import type { JobWorker } from '../../src/db/job-worker.ts';
 import { takeJob } from '../../src/db/jobs.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';

@@ -1,12 +1,13 @@
 // What the code of the service needs to run in a process of its own, without a server.
-import { createAccountLimits } from '../../src/core/account-limits.ts';
+
 import { systemClock } from '../../src/core/clock.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { createGuardedFetch } from '../../src/core/guarded-fetch.ts';
-import { createKeyring } from '../../src/core/keyring.ts';
 import { createLog } from '../../src/core/log.ts';
+import { createGuardedFetch } from '../../src/core/network/guarded-fetch.ts';
+import { createKeyring } from '../../src/core/secrets/keyring.ts';
 import type { Settings } from '../../src/core/settings.ts';
-import { createTrackedWork } from '../../src/core/tracked-work.ts';
+import { createAccountLimits } from '../../src/core/work/account-limits.ts';
+import { createTrackedWork } from '../../src/core/work/tracked-work.ts';
 import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
 
 /** Its `db` must be closed, or the process ended. */

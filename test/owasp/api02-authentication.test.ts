@@ -247,7 +247,7 @@ describe('secrets in the code', () => {
     expect(constant).toEqual([
       'packages/netsuite-simulator/src/control/control-server.ts',
       'packages/netsuite-simulator/src/sign-in/token-based.ts',
-      'src/core/keyring.ts',
+      'src/core/secrets/keyring.ts',
       'src/gateways/payments/sandbox/webhook-signature.ts',
     ]);
   });

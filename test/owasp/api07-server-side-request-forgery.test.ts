@@ -11,7 +11,7 @@ import {
   type GuardedFetch,
   GuardedFetchError,
   type Resolve,
-} from '../../src/core/guarded-fetch.ts';
+} from '../../src/core/network/guarded-fetch.ts';
 import { describePlatform } from '../../src/platform/index.ts';
 import { authorizedCaller, getRoute, keyCredential, useWalk } from '../contract/walk.ts';
 import { type DnsServer, startDns } from '../setup/dns.ts';

@@ -8,7 +8,7 @@ import {
 } from '../../demo/identity-provider/identity-provider.ts';
 import { createIdentityProviderSecrets } from '../../demo/identity-provider/secrets.ts';
 import { createApp } from '../../src/app.ts';
-import { GuardedFetchError } from '../../src/core/guarded-fetch.ts';
+import { GuardedFetchError } from '../../src/core/network/guarded-fetch.ts';
 import { startUsageCounter } from '../../src/public/index.ts';
 import { openBrowser as openProviderBrowser } from '../setup/identity-provider.ts';
 import { useOrganization } from '../setup/use-organization.ts';

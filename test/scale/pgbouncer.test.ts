@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../src/core/id.ts';
-import { Semaphore } from '../../src/core/semaphore.ts';
+import { Semaphore } from '../../src/core/work/semaphore.ts';
 import { type OpenDb, openDb } from '../../src/db/connect.ts';
 import { keepsPrepared } from '../../src/db/routed-client.ts';
 import { inDataTransaction } from '../../src/db/transaction.ts';

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ctx } from '../../src/core/ctx.ts';
 import { createId } from '../../src/core/id.ts';
-import type { Recurring } from '../../src/core/recurring.ts';
+import type { Recurring } from '../../src/core/work/recurring.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { startMailSender } from '../../src/mail/index.ts';
 import { startCertificateWatch } from '../../src/sync/alerts/certificate-watch.ts';

@@ -1,13 +1,13 @@
 // A worker in a process of its own, for tests that kill it. Reports its position on standard output and stops
 // there.
 
-import { createAccountLimits } from '../../src/core/account-limits.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { createKeyring } from '../../src/core/keyring.ts';
 import { createLog } from '../../src/core/log.ts';
+import { createKeyring } from '../../src/core/secrets/keyring.ts';
 import type { Settings } from '../../src/core/settings.ts';
-import { createTrackedWork } from '../../src/core/tracked-work.ts';
+import { createAccountLimits } from '../../src/core/work/account-limits.ts';
+import { createTrackedWork } from '../../src/core/work/tracked-work.ts';
 import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
 import { startScheduler } from '../../src/sync/run/scheduler.ts';
 import { memoryErp } from './fixture.ts';

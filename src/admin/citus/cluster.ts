@@ -3,7 +3,7 @@
 import type { Knex } from 'knex';
 import { escapeLiteral } from 'pg';
 import { z } from 'zod';
-import { parseDatabaseUrl } from '../../core/database-url.ts';
+import { parseDatabaseUrl } from '../../core/network/database-url.ts';
 import { openKnex } from '../../db/connect.ts';
 import { createServerFinder } from '../../db/server-finder.ts';
 

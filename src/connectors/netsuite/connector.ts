@@ -1,6 +1,6 @@
 // Implements the Connector contract for a NetSuite account. This file only assembles the parts; the decisions
 // are in their files.
-import { isTime } from '../../core/calendar.ts';
+import { isTime } from '../../core/text/calendar.ts';
 import {
   type ChangeCounts,
   type Connector,

@@ -2,7 +2,7 @@
 // response to a write has no content, so callers read the record back. Documents are found by their external
 // id with SuiteQL, because reading by `eid:` is [unconfirmed].
 import { z } from 'zod';
-import { exactNumber } from '../../core/exact-json.ts';
+import { exactNumber } from '../../core/text/exact-json.ts';
 import { ErpError } from '../connector.ts';
 import type {
   Application,

@@ -2,8 +2,8 @@
 // the value, which may be secret.
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { type DatabaseUrl, parseDatabaseUrl, splitDatabaseUrls } from '../database-url.ts';
-import type { EncryptionKey } from '../keyring.ts';
+import { type DatabaseUrl, parseDatabaseUrl, splitDatabaseUrls } from '../network/database-url.ts';
+import type { EncryptionKey } from '../secrets/keyring.ts';
 
 export const megabyte = 1024 * 1024;
 

@@ -10,8 +10,8 @@
 // Money is in minor units (`amountMinor`, a bigint) of an ISO 4217 currency.
 import type { ZodObject } from 'zod';
 import type { TenantCtx } from '../../core/ctx.ts';
-import type { Money } from '../../core/money.ts';
 import type { Settings } from '../../core/settings.ts';
+import type { Money } from '../../core/text/money.ts';
 
 /**
  * Why a payment, refund or payout failed. `code` is the provider's own or `unknown`; `message` is shown to

@@ -2,7 +2,7 @@
 // it is read once, and the same for everyone.
 import { Router } from 'express';
 import { AppError } from '../../core/errors.ts';
-import { escapeHtml } from '../../core/escape-html.ts';
+import { escapeHtml } from '../../core/text/escape-html.ts';
 import type { PageAssets } from '../pages/page-assets.ts';
 import { setPolicy } from '../pages/static-page.ts';
 import { type Docs, type DocsPage, docsBase, readDocs } from './read-docs.ts';

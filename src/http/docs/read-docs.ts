@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Marked, Renderer, type Token } from 'marked';
-import { escapeHtml } from '../../core/escape-html.ts';
+import { escapeHtml } from '../../core/text/escape-html.ts';
 import { platformBase } from '../served.ts';
 
 export const docsBase = '/docs';

@@ -3,7 +3,7 @@
 import type { ErrorRequestHandler, Request, Response } from 'express';
 import type { Ctx } from '../../core/ctx.ts';
 import type { AppError } from '../../core/errors.ts';
-import { escapeHtml } from '../../core/escape-html.ts';
+import { escapeHtml } from '../../core/text/escape-html.ts';
 import { hasSignInPage } from '../../identity/sign-in.ts';
 import { getRequestId, logFailure, setErrorHeaders, toAppError } from '../errors.ts';
 import { renderSmallPage, type SmallPageFiles, setPrivatePageHeaders } from './small-page.ts';

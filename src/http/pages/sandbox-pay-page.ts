@@ -4,7 +4,7 @@
 // checkout's success and cancel URLs.
 import express, { type Request, type Response, Router } from 'express';
 import type { Ctx } from '../../core/ctx.ts';
-import { escapeHtml } from '../../core/escape-html.ts';
+import { escapeHtml } from '../../core/text/escape-html.ts';
 import {
   cancelPaySession,
   findPaySession,

@@ -2,7 +2,7 @@
 // behind the link that the service prints. No script.
 import type { Response } from 'express';
 import type { AppError } from '../../core/errors.ts';
-import { escapeHtml } from '../../core/escape-html.ts';
+import { escapeHtml } from '../../core/text/escape-html.ts';
 import { linkMinutes } from '../../identity/sign-in-link.ts';
 import { setErrorHeaders } from '../errors.ts';
 import { renderSmallPage, type SmallPageFiles, setPrivatePageHeaders } from './small-page.ts';

@@ -1,7 +1,7 @@
 // Pages rendered for one person, whose address is often a secret that grants access: no script, no caching,
 // no indexing.
 import type { Response } from 'express';
-import { escapeHtml } from '../../core/escape-html.ts';
+import { escapeHtml } from '../../core/text/escape-html.ts';
 
 /** The addresses of what small pages load. */
 export type SmallPageFiles = { readonly stylesheets: readonly string[]; readonly icon: string };

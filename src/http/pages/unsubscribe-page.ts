@@ -3,7 +3,7 @@
 // sign-in, no cookie, no redirect, no script.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Ctx } from '../../core/ctx.ts';
-import { escapeHtml } from '../../core/escape-html.ts';
+import { escapeHtml } from '../../core/text/escape-html.ts';
 import type { FailureLimit } from '../failure-limit.ts';
 import { renderSmallPage, type SmallPageFiles, setPrivatePageHeaders } from './small-page.ts';
 

@@ -2,7 +2,7 @@
 // the schemas let through.
 import { z } from 'zod';
 import { AppError, type ErrorDetail } from '../../core/errors.ts';
-import { decodeQueryPart } from '../../core/query-text.ts';
+import { decodeQueryPart } from '../../core/text/query-text.ts';
 import { hasTooManyValues, tooManyValuesText } from './body-limits.ts';
 import type { RawInput } from './route.ts';
 import { expandUnionIssue, validationMessage } from './validation-messages.ts';

@@ -11,7 +11,7 @@ import {
 import type { z } from 'zod';
 import type { Ctx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
-import { isLoopbackHttp } from '../../core/loopback.ts';
+import { isLoopbackHttp } from '../../core/network/loopback.ts';
 import type { Settings } from '../../core/settings.ts';
 import type { ClientInfo } from '../../identity/sign-in.ts';
 import { assertSameOrigin } from '../authenticate.ts';

@@ -1,7 +1,7 @@
 // Rows of agents. State changes go through `updateAgentState` only, which reports whether the state was still
 // the expected one.
 import type { Knex } from 'knex';
-import { containsSql } from '../../core/folded-text.ts';
+import { containsSql } from '../../core/text/folded-text.ts';
 import { rescheduleJob } from '../../db/jobs.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';

@@ -1,6 +1,7 @@
 // Rows of api_keys. Only this file writes that table, except for the time of last use.
-import { containsSql } from '../../core/folded-text.ts';
+
 import type { AccessLayer, RowScopes } from '../../core/record-access.ts';
+import { containsSql } from '../../core/text/folded-text.ts';
 import { readPage, type SortRequest, sortList } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';

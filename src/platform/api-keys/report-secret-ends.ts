@@ -2,7 +2,7 @@
 // look-up of a key decides whether its secret has ended; this only reports it. Any number of processes may
 // run it: the mark on the key, the audit row and the mails are one transaction, so each end is reported once.
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
-import { type Recurring, startRecurring } from '../../core/recurring.ts';
+import { type Recurring, startRecurring } from '../../core/work/recurring.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { systemAuthor, writeAudit } from '../../identity/audit.store.ts';

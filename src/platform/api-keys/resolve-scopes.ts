@@ -2,7 +2,6 @@
 // types, values become texts that fit their type. Names mean what they mean in the versions that exist when
 // the scopes are written.
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
-import { createSuggestions } from '../../core/nearest-name.ts';
 import {
   type AccessLayer,
   allowsField,
@@ -10,6 +9,7 @@ import {
   type RowCondition,
   unlimitedLayer,
 } from '../../core/record-access.ts';
+import { createSuggestions } from '../../core/text/nearest-name.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { parseFilterValue } from '../../public/index.ts';
 import type { ReadScopes } from './api-keys.schemas.ts';

@@ -2,7 +2,7 @@
 // them.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
-import { containsSql } from '../../core/folded-text.ts';
+import { containsSql } from '../../core/text/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type NamedPageQuery, type PageQuery, toPage } from '../../http/page.ts';

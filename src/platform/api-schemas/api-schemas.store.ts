@@ -1,7 +1,8 @@
 // Rows of api_schemas and publication_reports. Only this file writes these tables. A database trigger keeps
 // published rows immutable.
-import { containsSql } from '../../core/folded-text.ts';
+
 import type { AccessLayer } from '../../core/record-access.ts';
+import { containsSql } from '../../core/text/folded-text.ts';
 import { cancelJob } from '../../db/jobs.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';

@@ -2,7 +2,7 @@
 import type { RecordFamily } from '../../connectors/discovery.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
-import { createSuggestions } from '../../core/nearest-name.ts';
+import { createSuggestions } from '../../core/text/nearest-name.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import {
   type Available,

@@ -2,7 +2,7 @@
 // records to look at. The values are masked as those of views are.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
-import { parseExact } from '../../core/exact-json.ts';
+import { parseExact } from '../../core/text/exact-json.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import {
   type Available,

@@ -2,7 +2,7 @@
 // request, and later those that were locked or made meanwhile by a process of the older version. Reads and
 // runs upgrade a warehouse by themselves when they come first.
 import type { Ctx } from '../../core/ctx.ts';
-import { type Recurring, startRecurring } from '../../core/recurring.ts';
+import { type Recurring, startRecurring } from '../../core/work/recurring.ts';
 import {
   listOutdatedOrganizations,
   OrganizationGone,

@@ -1,7 +1,7 @@
 // The records of a version, for people: the public interface takes API keys and no session.
 import { z } from 'zod';
 import type { RequestCtx } from '../../core/ctx.ts';
-import { parseExact } from '../../core/exact-json.ts';
+import { parseExact } from '../../core/text/exact-json.ts';
 import { maxPageSize, Pagination, toPage } from '../../http/page.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import type { DownloadFile } from '../../http/route/route.ts';

@@ -1,7 +1,7 @@
 // Counts and aggregates over the records of a version, for people.
 import { z } from 'zod';
 import type { RequestCtx } from '../../core/ctx.ts';
-import { parseExact } from '../../core/exact-json.ts';
+import { parseExact } from '../../core/text/exact-json.ts';
 import { defineRoute } from '../../http/route/define.ts';
 import { getVersionReader } from '../../public/index.ts';
 import {

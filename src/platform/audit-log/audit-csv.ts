@@ -2,8 +2,8 @@
 // after page by position, each in a transaction of its own. Entries are never changed and new ones come
 // before the first, so the file has each entry once.
 
-import { byteOrderMark, csvLine } from '../../core/csv-cell.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
+import { byteOrderMark, csvLine } from '../../core/text/csv-cell.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import type { DownloadFile } from '../../http/route/route.ts';

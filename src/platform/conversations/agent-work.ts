@@ -1,6 +1,6 @@
 // Background work for agents: their checks, and messages whose process died, which fail.
 import type { ReadingCtx } from '../../core/ctx.ts';
-import { startRecurring } from '../../core/recurring.ts';
+import { startRecurring } from '../../core/work/recurring.ts';
 import { startAgentChecks } from '../agents/agent-checks.ts';
 import { failLostAnswers } from './credits.store.ts';
 

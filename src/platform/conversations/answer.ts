@@ -3,8 +3,8 @@
 // the rest; if the process dies, the lease expires.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
-import { startLeaseRenewal } from '../../core/lease.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
+import { startLeaseRenewal } from '../../core/work/lease.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { createModel, offlineModelName } from '../../gateways/model/create-model.ts';
 import {

@@ -1,6 +1,6 @@
 // Rows of conversations. Every query filters by owner, because a conversation is visible to its owner only.
 import type { Knex } from 'knex';
-import { containsSql } from '../../core/folded-text.ts';
+import { containsSql } from '../../core/text/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';

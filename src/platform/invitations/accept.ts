@@ -2,7 +2,7 @@
 // and that its sender could still grant the role.
 import type { CallerCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
-import { hashSecretToken } from '../../core/secret-token.ts';
+import { hashSecretToken } from '../../core/secrets/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { permissionsOfRow } from '../roles/authority.ts';

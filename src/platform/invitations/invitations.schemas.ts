@@ -1,6 +1,6 @@
 // Request and response schemas of invitations. The token is never in a response; it is only in the mail.
 import { z } from 'zod';
-import { secretTokenPattern } from '../../core/secret-token.ts';
+import { secretTokenPattern } from '../../core/secrets/secret-token.ts';
 import { Email, Id, Instant } from '../../http/fields.ts';
 import { isOneRole, roleFields, twoRoles } from '../roles/roles.schemas.ts';
 

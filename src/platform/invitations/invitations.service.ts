@@ -3,7 +3,7 @@
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
-import { createSecretToken, hashSecretToken } from '../../core/secret-token.ts';
+import { createSecretToken, hashSecretToken } from '../../core/secrets/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';

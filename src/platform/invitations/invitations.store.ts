@@ -1,6 +1,6 @@
 // Rows of invitations. Only this file writes that table.
 import type { Ctx } from '../../core/ctx.ts';
-import { containsSql } from '../../core/folded-text.ts';
+import { containsSql } from '../../core/text/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';

@@ -2,10 +2,10 @@
 // real round trip.
 import type { ConnectionProblem, ConnectionReport } from '../../connectors/connector.ts';
 import { accountRealm, findBaseUrlProblem, restHost } from '../../connectors/netsuite/connection.ts';
-import { createCertificate } from '../../core/certificate.ts';
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
-import { DecryptionError } from '../../core/keyring.ts';
+import { createCertificate } from '../../core/secrets/certificate.ts';
+import { DecryptionError } from '../../core/secrets/keyring.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';

@@ -1,7 +1,7 @@
 // Finishes deletions of organizations that were interrupted, or that waited for a server of the warehouse:
 // every minute, on any process.
 import type { Ctx } from '../../core/ctx.ts';
-import { type Recurring, startRecurring } from '../../core/recurring.ts';
+import { type Recurring, startRecurring } from '../../core/work/recurring.ts';
 import { TablesPending } from '../../warehouse/tables-pending.ts';
 import { finishDeletion } from './delete-organization.ts';
 

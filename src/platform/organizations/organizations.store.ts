@@ -1,5 +1,5 @@
 // Rows of organizations, and the active organization of a session.
-import { containsSql } from '../../core/folded-text.ts';
+import { containsSql } from '../../core/text/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';

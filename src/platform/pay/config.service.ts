@@ -5,7 +5,7 @@
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid, unavailable } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
-import { isCurrency } from '../../core/money.ts';
+import { isCurrency } from '../../core/text/money.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { findProviderKind } from '../../gateways/payments/providers.ts';
 import { instantOrNull } from '../../http/fields.ts';

@@ -2,7 +2,7 @@
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type AppError, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
-import { formatAmount, parseAmount } from '../../core/money.ts';
+import { formatAmount, parseAmount } from '../../core/text/money.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import type { ProviderName } from '../../gateways/payments/providers.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';

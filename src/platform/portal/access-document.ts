@@ -1,7 +1,7 @@
 // Compiles the settings of the portal into a document of the read engine, which is validated, proved, indexed
 // and read as a version of the public interface is. Pure.
 
-import { type Meaning, meanings } from '../../core/portal-terms.ts';
+import { type Meaning, meanings } from '../../core/text/portal-terms.ts';
 import {
   type Available,
   type EndpointDefinition,

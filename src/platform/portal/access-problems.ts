@@ -1,6 +1,6 @@
 // What keeps the settings of the portal from being used: names that aren't synced, and fields whose values
 // can't mean what they should.
-import type { Meaning } from '../../core/portal-terms.ts';
+import type { Meaning } from '../../core/text/portal-terms.ts';
 import { type Available, parseFilterValue } from '../../public/index.ts';
 import type { PortalSettings } from './access.schemas.ts';
 import { type SourceType, sourceTypes } from './sources.ts';

@@ -1,7 +1,7 @@
 // What the settings of the portal would be for what is synced, before anything was saved.
 
 import type { TenantCtx } from '../../core/ctx.ts';
-import { languages, type Meaning, type recordRoles } from '../../core/portal-terms.ts';
+import { languages, type Meaning, type recordRoles } from '../../core/text/portal-terms.ts';
 import type { Available } from '../../public/index.ts';
 import { findDescription } from '../../sync/index.ts';
 import type { PortalSettings } from './access.schemas.ts';

@@ -1,6 +1,6 @@
 // Whom the portal knows, and which records it shows them.
 import { z } from 'zod';
-import { languages, type Meaning, meanings, recordRoles } from '../../core/portal-terms.ts';
+import { languages, type Meaning, meanings, recordRoles } from '../../core/text/portal-terms.ts';
 import { Instant, Problem } from '../../http/fields.ts';
 import { Publication } from '../api-schemas/api-schemas.schemas.ts';
 import { Figures } from './figures.schemas.ts';

@@ -1,5 +1,5 @@
 // The mail that invites a visitor, in the languages of the portal.
-import type { languages } from '../../core/portal-terms.ts';
+import type { languages } from '../../core/text/portal-terms.ts';
 
 export type Language = (typeof languages)[number];
 type About = { readonly company: string; readonly host: string };

@@ -1,7 +1,7 @@
 // Whom an invitation reaches: the addresses of one person, or of all customers of a view.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
-import { parseExact } from '../../core/exact-json.ts';
+import { parseExact } from '../../core/text/exact-json.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { allRows, getRecordReader, readAvailable } from '../../public/index.ts';
 import { findViewForCaller, toRecordQuery, toViewProblem } from '../views/views.service.ts';

@@ -1,7 +1,7 @@
 // Reads an SVG file and writes it again from a list of what a logo may consist of. Scripts, events, other
 // documents and addresses outside of the file are never written. Loaded with the first logo as SVG.
 import { parseXml, XmlElement, XmlText } from '@rgrove/parse-xml';
-import { escapeHtml } from '../../core/escape-html.ts';
+import { escapeHtml } from '../../core/text/escape-html.ts';
 import { type Picture, UnreadableLogo } from './logo-picture.ts';
 import { hasText, isElement, isShape, keepAttribute, keepRules, listReferences } from './logo-svg-parts.ts';
 

@@ -1,5 +1,5 @@
 // Everyone whom the portal knows, in bounded memory: for figures and invitations, never for what a visitor sees.
-import { parseExact } from '../../core/exact-json.ts';
+import { parseExact } from '../../core/text/exact-json.ts';
 import { customerName, customersEndpoint, emailName, peopleEndpoint } from './access-document.ts';
 import {
   type Address,

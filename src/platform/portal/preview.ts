@@ -1,7 +1,7 @@
 // Renders a template for preview: with one record and, for subscription mails, with a view.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
-import { parseExact } from '../../core/exact-json.ts';
+import { parseExact } from '../../core/text/exact-json.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { assertReadsRecords } from '../../http/route/authorize.ts';
 import { allRows, getRecordReader, readAvailable } from '../../public/index.ts';

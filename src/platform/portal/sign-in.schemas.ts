@@ -1,6 +1,6 @@
 // The identity provider at which visitors may sign in. The client secret is write-only.
 import { z } from 'zod';
-import { isLoopbackHttp } from '../../core/loopback.ts';
+import { isLoopbackHttp } from '../../core/network/loopback.ts';
 import { Instant, shortText } from '../../http/fields.ts';
 import { isHttpsUrl } from './targets.ts';
 

@@ -3,8 +3,8 @@
 import { domainToUnicode } from 'node:url';
 import type { ReadingCtx, TenantCtx } from '../../core/ctx.ts';
 import { AppError, unavailable } from '../../core/errors.ts';
-import { parseExact } from '../../core/exact-json.ts';
 import type { RecordAccess, RowCondition } from '../../core/record-access.ts';
+import { parseExact } from '../../core/text/exact-json.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { normalizeEmail } from '../../identity/email-address.ts';
 import { type FileForm, getVersionReader, toQueryParameters } from '../../public/index.ts';

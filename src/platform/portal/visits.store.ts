@@ -1,6 +1,6 @@
 // What each request of a visitor needs to know, by one statement: it precedes everything that the request does.
 import type { Ctx } from '../../core/ctx.ts';
-import { hashSecretToken, secretTokenPattern } from '../../core/secret-token.ts';
+import { hashSecretToken, secretTokenPattern } from '../../core/secrets/secret-token.ts';
 import type { StoredSettings } from './access.schemas.ts';
 import { type ShownBranding, toShownBranding } from './branding.service.ts';
 import type { BrandingRow } from './branding.store.ts';

@@ -1,6 +1,6 @@
 // Content of the mails of one slot, created once for all recipients: the first records in the mail, by our
 // layout or by a template, or all records attached as CSV. Pure.
-import { safeFileName } from '../../core/file-name.ts';
+import { safeFileName } from '../../core/text/file-name.ts';
 import {
   type Attachment,
   countRowsThatFit,

@@ -3,7 +3,7 @@
 // it has no effect. The records are read outside of it, under the lease.
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { AppError, errorMessage } from '../../core/errors.ts';
-import { createSecretToken, hashSecretToken } from '../../core/secret-token.ts';
+import { createSecretToken, hashSecretToken } from '../../core/secrets/secret-token.ts';
 import type { Job } from '../../db/jobs.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { systemAuthor, writeAudit } from '../../identity/audit.store.ts';

@@ -2,7 +2,7 @@
 // it polls for waiting slots. Any number of processes may do so on one database: a slot is created once and
 // worked on under a lease.
 import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
-import { startEveryMinute } from '../../core/recurring.ts';
+import { startEveryMinute } from '../../core/work/recurring.ts';
 import { startJobWorker } from '../../db/job-worker.ts';
 import { type Failover, findLastFailover } from '../../db/server-timeline.ts';
 import { inTransaction } from '../../db/transaction.ts';

@@ -1,7 +1,7 @@
 // The unsubscribe link of a mail: its recipient unsubscribes or resubscribes without an account. Anyone who
 // has the link counts as the recipient, so the page shows no more than the mail did.
 import type { Ctx } from '../../core/ctx.ts';
-import { hashSecretToken, secretTokenPattern } from '../../core/secret-token.ts';
+import { hashSecretToken, secretTokenPattern } from '../../core/secrets/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import type { LinkCaller, LinkState } from '../../http/pages/unsubscribe-page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';

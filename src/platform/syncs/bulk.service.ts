@@ -3,7 +3,7 @@
 import { ErpError, type RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, type ErrorDetail, invalid } from '../../core/errors.ts';
-import { createSuggestions } from '../../core/nearest-name.ts';
+import { createSuggestions } from '../../core/text/nearest-name.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import {
   estimateLoads,

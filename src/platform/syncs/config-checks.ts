@@ -4,7 +4,7 @@ import type { RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { RecordFilter } from '../../connectors/discovery.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
-import { createSuggestions } from '../../core/nearest-name.ts';
+import { createSuggestions } from '../../core/text/nearest-name.ts';
 import {
   canFilterBySubsidiary,
   findScheduleProblem,

@@ -1,6 +1,6 @@
 // Rows of sync configurations, and lists of runs and their events. Runs change state in the sync engine only,
 // except for cancelling.
-import { containsSql } from '../../core/folded-text.ts';
+import { containsSql } from '../../core/text/folded-text.ts';
 import { readPage, type SortRequest, sortList } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';

@@ -1,6 +1,6 @@
 // Rows of teams and team_members. A foreign key to memberships admits only members of the organization, and
 // removes the row of a member who leaves.
-import { containsSql } from '../../core/folded-text.ts';
+import { containsSql } from '../../core/text/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';

@@ -1,6 +1,6 @@
 // The summary of a view as people see it in a mail: its rows under the ERP's labels.
 import type { TenantCtx } from '../../core/ctx.ts';
-import { parseExact } from '../../core/exact-json.ts';
+import { parseExact } from '../../core/text/exact-json.ts';
 import type { CallerRights, RecordReader, SummaryColumn } from '../../public/index.ts';
 import { findDescription } from '../../sync/index.ts';
 import { toSummaryQuery } from './view-summary.ts';

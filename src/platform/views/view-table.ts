@@ -1,7 +1,7 @@
 // A view as people see it in a mail: its first records under the ERP's labels, or the rows of its summary,
 // and its values as text.
 import type { TenantCtx } from '../../core/ctx.ts';
-import { parseExact } from '../../core/exact-json.ts';
+import { parseExact } from '../../core/text/exact-json.ts';
 import type { CallerRights, RecordReader } from '../../public/index.ts';
 import { findDescription } from '../../sync/index.ts';
 import { toRecordQuery } from './views.service.ts';

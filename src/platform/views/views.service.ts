@@ -2,8 +2,8 @@
 // views.store.ts decides who may see one.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
-import { parseExact } from '../../core/exact-json.ts';
 import { createId } from '../../core/id.ts';
+import { parseExact } from '../../core/text/exact-json.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';

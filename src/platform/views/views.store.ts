@@ -1,7 +1,7 @@
 // Rows of views. Every query for a caller filters by visibility, so a view that the caller may not see does
 // not exist for them.
 import type { Knex } from 'knex';
-import { containsSql } from '../../core/folded-text.ts';
+import { containsSql } from '../../core/text/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';

@@ -1,7 +1,7 @@
 // The first page: what is due and since when, by currency; open invoices, the latest payments, and what is new.
 import Big from 'big.js';
 import { AppError } from '../../core/errors.ts';
-import { parseExact } from '../../core/exact-json.ts';
+import { parseExact } from '../../core/text/exact-json.ts';
 import { recordsEndpoint } from '../../platform/index.ts';
 import { nameType } from '../navigation.ts';
 import { listAddress, pickMeanings, readTable } from '../record-table.ts';

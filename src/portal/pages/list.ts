@@ -1,9 +1,9 @@
 // A list of one record type: filters, search, sort, pages and sums, all from the address, and the same selection as a
 // file. Parameters that make no sense are left out.
 import type { Request } from 'express';
-import { isDay } from '../../core/calendar.ts';
-import { parseExact } from '../../core/exact-json.ts';
-import type { Meaning } from '../../core/portal-terms.ts';
+import { isDay } from '../../core/text/calendar.ts';
+import { parseExact } from '../../core/text/exact-json.ts';
+import type { Meaning } from '../../core/text/portal-terms.ts';
 import { recordsEndpoint } from '../../platform/index.ts';
 import { nameType } from '../navigation.ts';
 import { listAddress, readTable } from '../record-table.ts';

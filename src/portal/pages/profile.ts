@@ -1,5 +1,5 @@
 // Who the visitor is: the customer's record as the company shows it, and where the visitor is signed in.
-import { parseExact } from '../../core/exact-json.ts';
+import { parseExact } from '../../core/text/exact-json.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { describeBrowser } from '../../mail/index.ts';
 import { customersEndpoint } from '../../platform/index.ts';

@@ -2,8 +2,8 @@
 // is none.
 import Big from 'big.js';
 import { AppError } from '../../core/errors.ts';
-import { parseExact } from '../../core/exact-json.ts';
-import type { Meaning } from '../../core/portal-terms.ts';
+import { parseExact } from '../../core/text/exact-json.ts';
+import type { Meaning } from '../../core/text/portal-terms.ts';
 import { recordsEndpoint } from '../../platform/index.ts';
 import { nameType } from '../navigation.ts';
 import { listAddress, readTable } from '../record-table.ts';

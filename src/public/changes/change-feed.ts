@@ -2,8 +2,8 @@
 // that starts without `since` and follows `next` ends up with the contents of the list.
 
 import { AppError } from '../../core/errors.ts';
-import { didYouMean } from '../../core/nearest-name.ts';
-import { toQueryText } from '../../core/query-text.ts';
+import { didYouMean } from '../../core/text/nearest-name.ts';
+import { toQueryText } from '../../core/text/query-text.ts';
 import { negotiateMediaType, type ReadContext, readerFor, sendPageOrNotModified } from '../http/exchange.ts';
 import { isTooLarge } from '../read/failures.ts';
 import type { Freshness, Reader, StateRow } from '../read/reader.ts';

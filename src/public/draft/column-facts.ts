@@ -1,7 +1,7 @@
 // What a sample of the synced records says about each column: how often it has a value, and how many
 // different ones. Counts alone: no value of a record leaves this file.
 import type { TenantCtx } from '../../core/ctx.ts';
-import type { Semaphore } from '../../core/semaphore.ts';
+import type { Semaphore } from '../../core/work/semaphore.ts';
 import { chooseWarehouse } from '../../db/former-warehouse.ts';
 import type { RecordColumn } from '../../warehouse/columns.ts';
 import { readRecordState } from '../../warehouse/record-state.ts';

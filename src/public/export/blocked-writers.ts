@@ -4,7 +4,7 @@
 // the table, or for the table lock itself.
 import type { Pool } from 'pg';
 import type { Log } from '../../core/log.ts';
-import { type Recurring, startRecurring } from '../../core/recurring.ts';
+import { type Recurring, startRecurring } from '../../core/work/recurring.ts';
 
 export type BlockedWriters = {
   /**

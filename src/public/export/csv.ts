@@ -1,5 +1,11 @@
 // Writes records as CSV (RFC 4180) from the text of COPY. Null is an empty field, empty text is `""`.
-import { byteOrderMark, type CsvOptions, csvLine, csvLineEnd, formulaStart } from '../../core/csv-cell.ts';
+import {
+  byteOrderMark,
+  type CsvOptions,
+  csvLine,
+  csvLineEnd,
+  formulaStart,
+} from '../../core/text/csv-cell.ts';
 import {
   type ByteCursor,
   byte,

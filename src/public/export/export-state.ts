@@ -1,7 +1,7 @@
 // What all exports of one process share: how many run and wait, and how they give way to short reads and to
 // writers.
 import type { Ctx } from '../../core/ctx.ts';
-import { anyOwner, type Release, Semaphore } from '../../core/semaphore.ts';
+import { anyOwner, type Release, Semaphore } from '../../core/work/semaphore.ts';
 import { createFairQueue } from '../load/fair-queue.ts';
 import { type BlockedWriters, watchBlockedWriters } from './blocked-writers.ts';
 

@@ -5,7 +5,7 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { toQueryText } from '../../core/query-text.ts';
+import { toQueryText } from '../../core/text/query-text.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import {
   type ReadContext,

@@ -2,8 +2,8 @@
 // hash of everything that decides the bytes: organization, scope of the key, version, resource, query, epoch,
 // generation and coding. Callers must derive the identity from a freshness that is still within its TTL.
 import type { IncomingMessage } from 'node:http';
-import { createCache } from '../../core/cache.ts';
-import { createHitCounter, type HitCounter } from '../../core/hit-counter.ts';
+import { createCache } from '../../core/work/cache.ts';
+import { createHitCounter, type HitCounter } from '../../core/work/hit-counter.ts';
 import { acceptsGzip } from './negotiate.ts';
 import { type Body, computeEtag, type Identity, isServableTo } from './response.ts';
 

@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ctx } from '../../core/ctx.ts';
 import { type AppError, unavailable } from '../../core/errors.ts';
-import { anyOwner, type Release, Semaphore, type SemaphoreLimits } from '../../core/semaphore.ts';
+import { anyOwner, type Release, Semaphore, type SemaphoreLimits } from '../../core/work/semaphore.ts';
 import { createFairQueue, halve } from './fair-queue.ts';
 import type { NodeOf } from './placements.ts';
 

@@ -1,7 +1,7 @@
 // The semaphores of the public interface: one owner gets at most half of the queue, and by default half of
 // the permits; refusals are 503 with Retry-After.
 import { unavailable } from '../../core/errors.ts';
-import { Semaphore, type SemaphoreLimits } from '../../core/semaphore.ts';
+import { Semaphore, type SemaphoreLimits } from '../../core/work/semaphore.ts';
 
 export type FairQueueLimits = {
   readonly maxRunning: number;

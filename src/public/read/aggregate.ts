@@ -2,8 +2,8 @@
 // the version publishes, declared as an aggregate or not, with the SQL of summaries. Accepts only the filters
 // of the version.
 import type { AppError } from '../../core/errors.ts';
-import { didYouMean } from '../../core/nearest-name.ts';
-import { responseTooLong } from '../../core/truncate-list.ts';
+import { didYouMean } from '../../core/text/nearest-name.ts';
+import { responseTooLong } from '../../core/text/truncate-list.ts';
 import { isDated, isNumeric } from '../../warehouse/columns.ts';
 import type { CompiledGroup, ReadableEndpoint, ValueField } from '../version/compile.ts';
 import { type Period, periods } from '../version/schema-document.ts';

@@ -1,7 +1,7 @@
 // Caches the anchors of deep pages by epoch, generation, filter and sort, for as long as the data does not
 // change. When several requests need the same anchors, one builds them and the others wait for it.
-import { createCache } from '../../core/cache.ts';
-import type { HitCounter } from '../../core/hit-counter.ts';
+import { createCache } from '../../core/work/cache.ts';
+import type { HitCounter } from '../../core/work/hit-counter.ts';
 import { type ListPlan, sortKey } from './plan.ts';
 import type { Anchor, Anchors } from './ranges.ts';
 

@@ -2,7 +2,7 @@
 // number of values, never on the values: those are parameters, so that one prepared statement serves them
 // all.
 import { escapeLiteral } from 'pg';
-import { foldedSql } from '../../core/folded-text.ts';
+import { foldedSql } from '../../core/text/folded-text.ts';
 import { isListType, sqlTypes } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import type { CompiledColumn } from '../version/compile.ts';
@@ -11,7 +11,6 @@ import type { FilterCondition, Selection } from './filters.ts';
 import { isLineEquality, writeLineCondition, writeLineEquality } from './line-conditions.ts';
 import type { ListPlan } from './plan.ts';
 import { comparisons, createCondition, type SqlPart, type WrittenCondition } from './sql-part.ts';
-
 
 export const columnReference = ({ column }: CompiledColumn): string => `t.${quoteIdentifier(column)}`;
 

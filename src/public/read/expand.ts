@@ -1,6 +1,6 @@
 // Plans `expand`: which related records a read embeds in each of its records, each in the shape that its own
 // endpoint has for this reader. Pure.
-import { didYouMean } from '../../core/nearest-name.ts';
+import { didYouMean } from '../../core/text/nearest-name.ts';
 import type { CompiledRelation, ReadableEndpoint } from '../version/compile.ts';
 import { readableRelations } from '../version/narrow.ts';
 import { maxSuggestions, type ReportProblem } from './parameters.ts';

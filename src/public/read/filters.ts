@@ -1,6 +1,6 @@
 // Reads the conditions of a query: filters, `q` and `or`. Names become column objects of the compiled
 // version, texts become typed values. Pure; problems go to `report`.
-import { didYouMean } from '../../core/nearest-name.ts';
+import { didYouMean } from '../../core/text/nearest-name.ts';
 import type { CompiledColumn, FilterParameter, ReadableEndpoint } from '../version/compile.ts';
 import { takesSeveral, toSuffix } from '../version/operators.ts';
 import { type Operator, operators } from '../version/schema-document.ts';

@@ -1,5 +1,5 @@
 // The parameters `format` and `bom` of a list: the form of the response, for clients that can't set `Accept`.
-import { queryMayName } from '../../core/query-text.ts';
+import { queryMayName } from '../../core/text/query-text.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import { type ReportProblem, single } from './parameters.ts';
 import { parseQuery, type QueryParameters } from './request.ts';

@@ -2,7 +2,7 @@
 // may delay for minutes. So that slow clients of some organizations keep no other one from reading, a
 // response of the organization that holds the most permits is cut off when one that holds fewer has to wait.
 import type { Clock } from '../../core/clock.ts';
-import type { Release, Semaphore } from '../../core/semaphore.ts';
+import type { Release, Semaphore } from '../../core/work/semaphore.ts';
 
 /** A response that holds its permit for less long is not cut off. */
 const minHoldMs = 2_000;

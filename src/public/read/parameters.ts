@@ -1,7 +1,7 @@
 // Reads single parameters of a query and collects the problems of all of them, so that a client gets every
 // problem in one response. Pure.
 import type { ErrorDetail } from '../../core/errors.ts';
-import { didYouMean } from '../../core/nearest-name.ts';
+import { didYouMean } from '../../core/text/nearest-name.ts';
 import { parameterError, parameterProblem, type QueryParameters } from './request.ts';
 
 export type ReportProblem = (name: string, code: string, message: string) => void;

@@ -1,7 +1,7 @@
 // Caches the plans of lists and summaries. A query text always means the same to readers of the same records
 // and fields of an endpoint, so a repeated text need not be parsed again.
-import { createCache } from '../../core/cache.ts';
-import { createHitCounter, type HitCounter } from '../../core/hit-counter.ts';
+import { createCache } from '../../core/work/cache.ts';
+import { createHitCounter, type HitCounter } from '../../core/work/hit-counter.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import { relatedAccessKey } from './expand.ts';
 import { type ListPlan, planList } from './plan.ts';

@@ -1,7 +1,7 @@
 // Plans a read: parameter names become column objects of the compiled version, texts become typed values, and
 // missing parameters get their defaults. Pure. Throws 400 with all problems at once.
 import { AppError } from '../../core/errors.ts';
-import { didYouMean } from '../../core/nearest-name.ts';
+import { didYouMean } from '../../core/text/nearest-name.ts';
 import { defaultPageSize, notPagedMessage } from '../../db/page.ts';
 import {
   type CompiledColumn,

@@ -1,11 +1,11 @@
 // What a read needs of its process, and the published state of a record type that it reads: from the cache,
 // or from the database.
 
-import type { Cache } from '../../core/cache.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Db } from '../../core/ctx.ts';
 import type { Log } from '../../core/log.ts';
-import type { Semaphore } from '../../core/semaphore.ts';
+import type { Cache } from '../../core/work/cache.ts';
+import type { Semaphore } from '../../core/work/semaphore.ts';
 import { ForeignRole } from '../../db/session.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import type { OutputField } from '../version/compile.ts';

@@ -1,8 +1,9 @@
 // The replicas as the reads of one process use them: a queue and prepared statements for each, what it is
 // known to lack, and how often it answered.
-import { type Cache, createCache } from '../../core/cache.ts';
+
 import type { Replica } from '../../core/ctx.ts';
-import type { Semaphore } from '../../core/semaphore.ts';
+import { type Cache, createCache } from '../../core/work/cache.ts';
+import type { Semaphore } from '../../core/work/semaphore.ts';
 import type { StatementRunner } from './statements.ts';
 
 /**

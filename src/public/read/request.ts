@@ -2,7 +2,7 @@
 // Syntax only; plan.ts decides what the names mean. The query string is parsed by hand, because libraries
 // repair or drop malformed parts.
 import { AppError, type ErrorDetail } from '../../core/errors.ts';
-import { decodeQueryPart } from '../../core/query-text.ts';
+import { decodeQueryPart } from '../../core/text/query-text.ts';
 
 export type RequestTarget = {
   readonly kind: 'list' | 'record' | 'changes' | 'description' | 'discovery' | 'nothing';

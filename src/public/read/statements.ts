@@ -4,9 +4,9 @@
 // deallocated first.
 import { hash } from 'node:crypto';
 import { DatabaseError, type Pool, type PoolClient, type QueryResultRow } from 'pg';
-import { createCache } from '../../core/cache.ts';
-import type { HitCounter } from '../../core/hit-counter.ts';
-import type { Semaphore } from '../../core/semaphore.ts';
+import { createCache } from '../../core/work/cache.ts';
+import type { HitCounter } from '../../core/work/hit-counter.ts';
+import type { Semaphore } from '../../core/work/semaphore.ts';
 import { forgetPrepared } from '../../db/driver/pg-client.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { isPooled, keepsPrepared } from '../../db/routed-client.ts';

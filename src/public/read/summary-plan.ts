@@ -2,7 +2,7 @@
 // become declared aggregates and group keys, and everything else is planned as the filters of a list; the
 // agents' aggregates (aggregate.ts) and saved summaries (record-summary.ts) choose theirs by rules of their
 // own and complete them here. Pure.
-import { didYouMean } from '../../core/nearest-name.ts';
+import { didYouMean } from '../../core/text/nearest-name.ts';
 import type { CompiledGroup, CompiledSummary, ReadableEndpoint, ValueField } from '../version/compile.ts';
 import { type AggregateFunction, aggregateFunctions } from '../version/schema-document.ts';
 import { assertOneCurrency } from './currencies.ts';

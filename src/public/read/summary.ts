@@ -1,6 +1,6 @@
 // Reads a summary in one database statement: exact digits, and nothing loaded into memory but the rows of the
 // response.
-import { responseTooLong } from '../../core/truncate-list.ts';
+import { responseTooLong } from '../../core/text/truncate-list.ts';
 import { isTooLarge } from './failures.ts';
 import type { Freshness, Reader, StateRow } from './reader.ts';
 import { parameterError, parameterProblem } from './request.ts';

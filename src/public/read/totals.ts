@@ -1,7 +1,7 @@
 // Caches exact totals by epoch, generation and filter: data does not change within a generation, so a count
 // does not either. When several requests need the same new total, one counts and the others wait for it.
-import { createCache } from '../../core/cache.ts';
-import type { HitCounter } from '../../core/hit-counter.ts';
+import { createCache } from '../../core/work/cache.ts';
+import type { HitCounter } from '../../core/work/hit-counter.ts';
 
 /**
  * A total and the key of the data and filter it was counted for, which may be newer than what was requested.

@@ -3,8 +3,8 @@
 // therefore reported and never fails the read: a column reads as null, a sort key is skipped, and a filter
 // matches nothing, because skipping it would return too much. Pure.
 import { createHash } from 'node:crypto';
-import { createSuggestions } from '../../core/nearest-name.ts';
 import type { RowCondition } from '../../core/record-access.ts';
+import { createSuggestions } from '../../core/text/nearest-name.ts';
 import {
   isListType,
   isNumeric,

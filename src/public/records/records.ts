@@ -2,7 +2,7 @@
 // templates. They read any synced field of one organization through the same engine as the public interface,
 // with its limits, caches and errors.
 import type { TenantCtx } from '../../core/ctx.ts';
-import type { Semaphore } from '../../core/semaphore.ts';
+import type { Semaphore } from '../../core/work/semaphore.ts';
 import { readListPage } from '../read/list.ts';
 import { currentFreshness, type Reader } from '../read/reader.ts';
 import { readSingleRecord, textReader, wholeText } from '../read/rows.ts';

@@ -3,13 +3,13 @@
 // assertion that must agree with the key; it never selects data by itself.
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { createCache } from '../../core/cache.ts';
 import type { Ctx, Principal } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
-import type { HitCounter } from '../../core/hit-counter.ts';
 import { isId } from '../../core/id.ts';
 import type { Permission } from '../../core/permissions.ts';
 import { isRestricted } from '../../core/record-access.ts';
+import { createCache } from '../../core/work/cache.ts';
+import type { HitCounter } from '../../core/work/hit-counter.ts';
 import { type FoundApiKey, findApiKey, recordApiKeyUse } from '../../identity/api-key.store.ts';
 import { hasApiKeyFormat } from '../../identity/api-key.ts';
 import { callerFromSession, keyPermissions, unauthorized } from '../../identity/principal.ts';

@@ -4,8 +4,8 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Principal, TenantCtx } from '../../core/ctx.ts';
-import { toQueryText } from '../../core/query-text.ts';
 import { isRestricted, type RecordAccess } from '../../core/record-access.ts';
+import { toQueryText } from '../../core/text/query-text.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
 import { negotiateMediaType, type PublicExchange } from '../http/exchange.ts';

@@ -3,8 +3,8 @@
 
 import { hash } from 'node:crypto';
 import { AppError } from '../../core/errors.ts';
-import { toQueryText } from '../../core/query-text.ts';
 import { allowsVersion } from '../../core/record-access.ts';
+import { toQueryText } from '../../core/text/query-text.ts';
 import { negotiateMediaType, type PublicExchange } from '../http/exchange.ts';
 import { sendJsonText, textBody } from '../http/response.ts';
 import { countRecords } from '../read/count-records.ts';

@@ -1,6 +1,6 @@
 // Serves `/summary` of a resource that declares one: a JSON document, kept for as long as the data is the
 // same, or all groups as JSON lines.
-import { toQueryText } from '../../core/query-text.ts';
+import { toQueryText } from '../../core/text/query-text.ts';
 import { copySummaryStatement } from '../export/export-sql.ts';
 import { createJsonTextWriter } from '../export/json-lines.ts';
 import { copyRows, streamRows } from '../export/serve-export.ts';

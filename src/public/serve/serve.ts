@@ -1,9 +1,10 @@
 // Handles one request of the public interface. The checks run in this order: 401 · 503 when the organization
 // is at its limit · 400 tenant · 403 tenant · 403 scopes · 404 · 410 · 406 · 400 parameters, and only then
 // 304 or a read. A lookup or a read may also end with 503.
-import { toQueryText } from '../../core/query-text.ts';
+
 import type { RecordAccess } from '../../core/record-access.ts';
 import type { ServedRoute } from '../../core/served-route.ts';
+import { toQueryText } from '../../core/text/query-text.ts';
 import { unauthorized } from '../../identity/principal.ts';
 import { serveChanges } from '../changes/change-feed.ts';
 import { type ExportForm, exportTypes, serveExport } from '../export/serve-export.ts';

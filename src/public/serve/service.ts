@@ -1,8 +1,9 @@
 // What the requests of one process share, besides the read engine: who is admitted, who calls, and the
 // responses that are kept.
-import { type Cache, createCache } from '../../core/cache.ts';
+
 import type { Ctx, ReadEngine, ReadingCtx } from '../../core/ctx.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
+import { type Cache, createCache } from '../../core/work/cache.ts';
 import { isReaderCurrent } from '../../db/former-warehouse.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
 import type { ReadContext } from '../http/exchange.ts';

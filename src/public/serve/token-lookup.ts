@@ -1,7 +1,7 @@
 // Finds the key behind a bearer token that an API key minted, and what the token may do.
 import { isDeepStrictEqual } from 'node:util';
-import { createCache } from '../../core/cache.ts';
 import type { Ctx } from '../../core/ctx.ts';
+import { createCache } from '../../core/work/cache.ts';
 import {
   type FoundApiKey,
   findTokenKey,

@@ -2,7 +2,7 @@
 // record type. A request only increments a number in memory; the counts are written to the database every ten
 // seconds in one statement, and once more at shutdown. Counts of several processes are added up there.
 import type { Ctx } from '../../core/ctx.ts';
-import { startRecurring } from '../../core/recurring.ts';
+import { startRecurring } from '../../core/work/recurring.ts';
 import { isMovingSql } from '../../db/moved-database.ts';
 
 export type ApiCall = {

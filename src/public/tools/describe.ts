@@ -2,9 +2,9 @@
 // resources of one, or the fields, filters and sorts of a resource, with the descriptions of its definition.
 // A whole OpenAPI description would be too long.
 import type { TenantCtx } from '../../core/ctx.ts';
-import { didYouMean } from '../../core/nearest-name.ts';
 import { allowsResource, allowsVersion, type RecordAccess } from '../../core/record-access.ts';
-import { truncatedList } from '../../core/truncate-list.ts';
+import { didYouMean } from '../../core/text/nearest-name.ts';
+import { truncatedList } from '../../core/text/truncate-list.ts';
 import { countRecords } from '../read/count-records.ts';
 import type { Freshness, ReaderOf } from '../read/reader.ts';
 import { parameterError, parameterProblem } from '../read/request.ts';

@@ -4,7 +4,7 @@
 // version, 400 for parameters, 503.
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
-import { responseTooLong, truncatedList } from '../../core/truncate-list.ts';
+import { responseTooLong, truncatedList } from '../../core/text/truncate-list.ts';
 import { aggregate } from '../read/aggregate.ts';
 import { readListPage } from '../read/list.ts';
 import { planList, planRecord } from '../read/plan.ts';

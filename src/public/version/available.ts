@@ -1,7 +1,8 @@
 // Reads which record types and columns a definition can use: everything with data or columns in the warehouse
 // of the organization.
-import { type CacheOptions, createCache } from '../../core/cache.ts';
+
 import type { TenantCtx } from '../../core/ctx.ts';
+import { type CacheOptions, createCache } from '../../core/work/cache.ts';
 import { chooseWarehouse } from '../../db/former-warehouse.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { readRecordColumns } from '../../warehouse/columns.ts';

@@ -1,9 +1,9 @@
 // Caches the content of published versions, which never changes: it is read and compiled once. Their status
 // and sunset do change; see published.ts.
 
-import { createCache, jsonBytes } from '../../core/cache.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
-import type { HitCounter } from '../../core/hit-counter.ts';
+import { createCache, jsonBytes } from '../../core/work/cache.ts';
+import type { HitCounter } from '../../core/work/hit-counter.ts';
 import type { CompiledSchema } from './compile.ts';
 import { type ContentRef, readCompiled, readDescription } from './versions.store.ts';
 

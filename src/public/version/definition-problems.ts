@@ -1,5 +1,5 @@
 // What the rules of a definition report.
-import { createSuggestions } from '../../core/nearest-name.ts';
+import { createSuggestions } from '../../core/text/nearest-name.ts';
 
 export type DefinitionProblem = {
   /** JSON path, such as `endpoints[0].fields[2].source`. */

@@ -1,7 +1,8 @@
 // Which fields any published or deprecated version masks: reads inside the service, which no version
 // describes, mask them too.
-import { type Cache, type CacheOptions, createCache } from '../../core/cache.ts';
+
 import type { TenantCtx } from '../../core/ctx.ts';
+import { type Cache, type CacheOptions, createCache } from '../../core/work/cache.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { findMaskSecret } from './mask-secret.ts';
 import { type FieldMask, fieldMask, strictestMask } from './masks.ts';

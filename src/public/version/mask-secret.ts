@@ -2,7 +2,7 @@
 // so that equal values keep equal hashes from one version to the next.
 import { randomBytes } from 'node:crypto';
 import type { TenantCtx } from '../../core/ctx.ts';
-import { DecryptionError } from '../../core/keyring.ts';
+import { DecryptionError } from '../../core/secrets/keyring.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { listMasks } from './masks.ts';
 import type { EndpointDefinition } from './schema-document.ts';

@@ -1,9 +1,9 @@
 // Finds published versions by label, and their resources. Everything that is absent gets the same 404, so
 // that no response reveals the reason.
 
-import type { Cache } from '../../core/cache.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
+import type { Cache } from '../../core/work/cache.ts';
 import type { ContentCache } from './content-cache.ts';
 import { findVersionState, isVersionLabel, type VersionState } from './versions.store.ts';
 

@@ -1,6 +1,6 @@
 // Parses the text of a filter value by the type of its column. PostgreSQL accepts everything that passes
 // here.
-import { isDay } from '../../core/calendar.ts';
+import { isDay } from '../../core/text/calendar.ts';
 import type { ValueType } from './operators.ts';
 
 /**

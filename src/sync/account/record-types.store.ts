@@ -4,7 +4,7 @@
 import type { RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { AccountFacts, RecordFamily, RecordTypeHead } from '../../connectors/discovery.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
-import { containsSql } from '../../core/folded-text.ts';
+import { containsSql } from '../../core/text/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 

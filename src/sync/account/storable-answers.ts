@@ -3,7 +3,7 @@
 // record is rejected with its id. Values are checked where rows are encoded, in `encode.ts`.
 import type { Connector, LineReader, RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { RecordRejection, ScannedRecord } from '../../connectors/source-records.ts';
-import { isTime } from '../../core/calendar.ts';
+import { isTime } from '../../core/text/calendar.ts';
 import { isValidId, maxIdLength, toStorableText } from '../../warehouse/validate-values.ts';
 
 type IdType = RecordTypeMetadata['idType'];

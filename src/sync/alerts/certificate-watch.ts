@@ -2,7 +2,7 @@
 // certificate. Any number of processes may run this check; the row that records a threshold and the mails
 // about it are written in one transaction.
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
-import { type Recurring, startRecurring } from '../../core/recurring.ts';
+import { type Recurring, startRecurring } from '../../core/work/recurring.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { certificateMail } from './alert-mail.ts';
 import { enqueueAlertMails, listAlertRecipients } from './health.ts';

@@ -3,7 +3,7 @@
 import { hostname } from 'node:os';
 import type { Ctx } from '../../core/ctx.ts';
 import { createId } from '../../core/id.ts';
-import { startEveryMinute } from '../../core/recurring.ts';
+import { startEveryMinute } from '../../core/work/recurring.ts';
 import { createLeaseLength } from '../../db/job-lease.ts';
 import { startWorker } from '../../db/job-worker.ts';
 import { type CreateConnector, createTenantConnector } from '../account/connection.ts';

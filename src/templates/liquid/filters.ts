@@ -2,7 +2,7 @@
 // calculate or compare. None reads the clock, uses randomness, evaluates an expression from data or turns
 // escaping off.
 import { type Context, type FilterImplOptions, filters } from 'liquidjs';
-import { escapeHtml } from '../../core/escape-html.ts';
+import { escapeHtml } from '../../core/text/escape-html.ts';
 import { calculations, compareNumbers, ExactNumber, sumValues } from './numbers.ts';
 
 type Handler = (this: { context: Context }, value: unknown, ...args: unknown[]) => unknown;

@@ -2,7 +2,7 @@
 // other is an `ExactNumber`, so that no sum, product or comparison depends on binary fractions. Only a
 // quotient is rounded, to 20 places.
 import Big from 'big.js';
-import { exactNumber } from '../../core/exact-json.ts';
+import { exactNumber } from '../../core/text/exact-json.ts';
 
 const maxDigits = 1_000;
 Big.DP = 20;

@@ -202,7 +202,7 @@ export const changeMutants: readonly Mutant[] = [
   {
     name: 'year-zero-rejected',
     without: 'times of year 0 count as times, which PostgreSQL refuses wherever they are compared',
-    file: 'src/core/calendar.ts',
+    file: 'src/core/text/calendar.ts',
     replaces: 'isTime',
     instead: "(original) => (text) => original(text.replace(/^0000/, '0004'))",
     concerns: ['bad-time'],

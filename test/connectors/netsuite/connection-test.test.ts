@@ -1,7 +1,7 @@
 import { createServer } from 'node:https';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { recordTypeDefinitions } from '../../../src/connectors/netsuite/types/record-types.ts';
-import { createCertificate } from '../../../src/core/certificate.ts';
+import { createCertificate } from '../../../src/core/secrets/certificate.ts';
 import { listenLocally } from '../../setup/sockets.ts';
 import {
   type Answer,

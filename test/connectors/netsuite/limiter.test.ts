@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { createAccountLimits } from '../../../src/core/account-limits.ts';
+import { createAccountLimits } from '../../../src/core/work/account-limits.ts';
 import {
   concurrencyProbe,
   createConnectors,

@@ -11,7 +11,7 @@ import { createLoadedDatabase } from '../../../packages/netsuite-simulator/test/
 import type { Connector, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
 import type { SourceRecord } from '../../../src/connectors/source-records.ts';
-import { createCertificate } from '../../../src/core/certificate.ts';
+import { createCertificate } from '../../../src/core/secrets/certificate.ts';
 import { sendControl } from '../../setup/account-control.ts';
 import { profile } from '../../setup/account-profile.ts';
 import { accountId, dataFolder } from '../../setup/erp.ts';

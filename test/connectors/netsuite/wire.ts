@@ -14,10 +14,10 @@ import {
 import type { NetsuiteSecrets } from '../../../src/connectors/netsuite/connection.ts';
 import { netsuite } from '../../../src/connectors/netsuite/connector.ts';
 import { recordTypeDefinitions } from '../../../src/connectors/netsuite/types/record-types.ts';
-import { createAccountLimits } from '../../../src/core/account-limits.ts';
 import type { Clock } from '../../../src/core/clock.ts';
-import { createGuardedFetch, type Resolve } from '../../../src/core/guarded-fetch.ts';
+import { createGuardedFetch, type Resolve } from '../../../src/core/network/guarded-fetch.ts';
 import type { Settings } from '../../../src/core/settings.ts';
+import { createAccountLimits } from '../../../src/core/work/account-limits.ts';
 import { testSettings } from '../../setup/database.ts';
 import { listenLocally } from '../../setup/sockets.ts';
 import { field } from '../../sync/fixture.ts';

@@ -166,7 +166,7 @@ describe('circles', () => {
     expect(listCycles(buildGraph([...programs, ...tools, ...web], (file) => file))).toEqual([grammar]);
   });
 
-  it.each(['src', 'src/http', 'src/platform', 'src/platform/pay', 'src/portal'])(
+  it.each(['src', 'src/core', 'src/http', 'src/platform', 'src/platform/pay', 'src/portal'])(
     'do not exist between the parts of %s',
     (folder) => {
       expect(listCycles(buildParts(folder))).toEqual([]);

@@ -16,10 +16,10 @@ describe('the outside fixture', () => {
     expect(offending(programs, /\bprocess\.env\b/)).toEqual(['src/main.ts', 'demo/main.ts']);
   });
 
-  it('asynchronous work is repeated by core/recurring.ts: timers elsewhere do what ends at once and cannot fail', () => {
+  it('asynchronous work is repeated by core/work/recurring.ts: timers elsewhere do what ends at once and cannot fail', () => {
     expect(offending(src, /\bsetInterval\(/)).toEqual([
-      'src/core/recurring.ts',
-      'src/core/semaphore.ts',
+      'src/core/work/recurring.ts',
+      'src/core/work/semaphore.ts',
       'src/http/event-stream.ts', // heartbeats
       'src/http/server/connections.ts',
       'src/http/server/shutdown.ts',
@@ -95,9 +95,9 @@ describe('the outside fixture', () => {
       /^src\/gateways\/payments\/stripe\/(client|errors|events|payouts|snapshots|stripe-provider)\.ts$/,
       6,
     ],
-    ['node-cron', /^src\/core\/recurring\.ts$/, 1],
+    ['node-cron', /^src\/core\/work\/recurring\.ts$/, 1],
     ['croner', /^src\/sync\/queue\/due-slots\.ts$/, 1],
-    ['lru-cache', /^src\/core\/cache\.ts$/, 1],
+    ['lru-cache', /^src\/core\/work\/cache\.ts$/, 1],
     ['vitest', /^test\/contract\/architecture\/files\.test\.ts$/, 1],
     ['supertest', /^test\/setup\/api\.ts$/, 1],
   ])('%s is imported where it is used', (name, where, count) => {

@@ -1,7 +1,7 @@
 // Amounts in Stripe's smallest units.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { currencyDigits } from '../../../src/core/money.ts';
+import { currencyDigits } from '../../../src/core/text/money.ts';
 import { ProviderError } from '../../../src/gateways/payments/provider.ts';
 import { fromStripeAmount, toStripeAmount } from '../../../src/gateways/payments/stripe/amounts.ts';
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import type { TenantCtx } from '../../../src/core/ctx.ts';
 import { createId } from '../../../src/core/id.ts';
-import type { Money } from '../../../src/core/money.ts';
+import type { Money } from '../../../src/core/text/money.ts';
 import {
   type CheckoutOrder,
   type PaymentProvider,

@@ -1,7 +1,7 @@
 // Minting and revoking tokens: who may, for what, and what is stored and shown of them.
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createKeyring } from '../../../src/core/keyring.ts';
+import { createKeyring } from '../../../src/core/secrets/keyring.ts';
 import { instant } from '../../../src/http/fields.ts';
 import { getTokenSigner } from '../../../src/identity/record-token.store.ts';
 import { signToken } from '../../../src/identity/record-token.ts';

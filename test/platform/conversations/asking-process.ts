@@ -1,12 +1,12 @@
 // A service process that sends a message to itself and is then killed by the test. Its argument names the
 // database and the request.
 import { createApp } from '../../../src/app.ts';
-import { createAccountLimits } from '../../../src/core/account-limits.ts';
 import { systemClock } from '../../../src/core/clock.ts';
-import { createGuardedFetch } from '../../../src/core/guarded-fetch.ts';
-import { createKeyring } from '../../../src/core/keyring.ts';
 import { createLog } from '../../../src/core/log.ts';
-import { createTrackedWork } from '../../../src/core/tracked-work.ts';
+import { createGuardedFetch } from '../../../src/core/network/guarded-fetch.ts';
+import { createKeyring } from '../../../src/core/secrets/keyring.ts';
+import { createAccountLimits } from '../../../src/core/work/account-limits.ts';
+import { createTrackedWork } from '../../../src/core/work/tracked-work.ts';
 import { openDb } from '../../../src/db/connect.ts';
 import { serve } from '../../setup/event-stream.ts';
 

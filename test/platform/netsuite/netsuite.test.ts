@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import type { Ctx } from '../../../src/core/ctx.ts';
-import { createKeyring } from '../../../src/core/keyring.ts';
+import { createKeyring } from '../../../src/core/secrets/keyring.ts';
 import { type Answer, type Api, createApi, pluck, refusal } from '../../setup/api.ts';
 import { accountId } from '../../setup/erp.ts';
 import { useOrganization } from '../../setup/use-organization.ts';

@@ -1,8 +1,8 @@
 // The pure stages of a request: URL, query, values, plan, statement, negotiation, links.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isDay } from '../../../src/core/calendar.ts';
 import { AppError } from '../../../src/core/errors.ts';
+import { isDay } from '../../../src/core/text/calendar.ts';
 import { acceptsGzip, knownTags } from '../../../src/public/http/negotiate.ts';
 import { paginationLinks } from '../../../src/public/http/response.ts';
 import { hasOnePlan, rowCapFor } from '../../../src/public/read/order-index.ts';

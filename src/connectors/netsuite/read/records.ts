@@ -3,7 +3,7 @@
 // be trusted.
 //
 // The exported functions reject with `ErpError`, or with the signal's reason once that is aborted.
-import { mapInTurns } from '../../../core/turns.ts';
+import { mapInTurns } from '../../../core/work/turns.ts';
 import type { RecordPage, ScanPage } from '../../connector.ts';
 import type { RecordRejection, ScannedRecord, SourceRecord } from '../../source-records.ts';
 import { inconsistentResponse } from '../requests/errors.ts';

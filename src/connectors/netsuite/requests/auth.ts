@@ -5,9 +5,9 @@ import { createPrivateKey, type KeyObject } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { z } from 'zod';
 import type { Ctx } from '../../../core/ctx.ts';
-import { GuardedFetchError, type GuardedResponse } from '../../../core/guarded-fetch.ts';
 import { createId } from '../../../core/id.ts';
-import { findJson } from '../../../core/parse-json.ts';
+import { GuardedFetchError, type GuardedResponse } from '../../../core/network/guarded-fetch.ts';
+import { findJson } from '../../../core/text/parse-json.ts';
 import type { ErpError } from '../../connector.ts';
 import { erpError, networkError, responseError } from './errors.ts';
 

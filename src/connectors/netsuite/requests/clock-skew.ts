@@ -1,7 +1,7 @@
 // Reads the Date header of every response, logins included: a wrong clock on this machine is a common reason
 // for a refused login, and then no other request can measure it.
 import type { Clock } from '../../../core/clock.ts';
-import type { GuardedFetch } from '../../../core/guarded-fetch.ts';
+import type { GuardedFetch } from '../../../core/network/guarded-fetch.ts';
 
 export type ClockSkewMonitor = {
   /** The wrapped fetch: use it for every request to the account. */

@@ -1,6 +1,6 @@
 // Maps what NetSuite or the network did with a request to an ErpError: its kind, its stable code, and what a
 // person can do about it.
-import type { GuardedFetchError, GuardedResponse } from '../../../core/guarded-fetch.ts';
+import type { GuardedFetchError, GuardedResponse } from '../../../core/network/guarded-fetch.ts';
 import { ErpError, type ErpErrorKind } from '../../connector.ts';
 
 const renewCertificate =

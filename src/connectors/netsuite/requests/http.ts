@@ -2,10 +2,10 @@
 // limits of time and size, and an ErpError for everything that goes wrong. After a 401 it logs in again once;
 // it retries nothing else, because backing off is up to the caller.
 
-import type { Limiter } from '../../../core/account-limits.ts';
 import type { Ctx } from '../../../core/ctx.ts';
-import { GuardedFetchError, type GuardedResponse } from '../../../core/guarded-fetch.ts';
-import { parseJson } from '../../../core/parse-json.ts';
+import { GuardedFetchError, type GuardedResponse } from '../../../core/network/guarded-fetch.ts';
+import { parseJson } from '../../../core/text/parse-json.ts';
+import type { Limiter } from '../../../core/work/account-limits.ts';
 import type { Authorizer } from './auth.ts';
 import { erpError, networkError, responseError } from './errors.ts';
 import { writeError } from './write-errors.ts';

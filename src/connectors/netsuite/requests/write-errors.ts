@@ -1,7 +1,7 @@
 // Classifies the record service's refusals of a write. The messages of real accounts are known for few cases
 // [unconfirmed: all but missing values, bad references and "already exists"], so nothing depends on them but
 // the code and the advice that a person gets.
-import type { GuardedResponse } from '../../../core/guarded-fetch.ts';
+import type { GuardedResponse } from '../../../core/network/guarded-fetch.ts';
 import { ErpError, type ErpErrorKind } from '../../connector.ts';
 import { errorDetail, responseError } from './errors.ts';
 

@@ -1,6 +1,6 @@
 // Converts NetSuite's text values to ours, one at a time. It decides what is a valid value of a type;
 // anything else is reported as a problem and never coerced. Numbers stay text: a float would lose cents.
-import { isDay, isTime } from '../../../core/calendar.ts';
+import { isDay, isTime } from '../../../core/text/calendar.ts';
 import type { FieldType } from '../../connector.ts';
 import type { SourceValue } from '../../source-records.ts';
 

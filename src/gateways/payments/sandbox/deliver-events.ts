@@ -3,7 +3,7 @@
 // itself, so the guarded fetch isn't needed.
 import type { Ctx } from '../../../core/ctx.ts';
 import { errorMessage } from '../../../core/errors.ts';
-import { type Recurring, startRecurring } from '../../../core/recurring.ts';
+import { type Recurring, startRecurring } from '../../../core/work/recurring.ts';
 import { startJobWorker } from '../../../db/job-worker.ts';
 import { finishJob, type Job, lockJob, retryJob } from '../../../db/jobs.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';

@@ -1,8 +1,8 @@
 // What a payer does on a session's payment page: view it, pay by a test card, cancel. The token in the page's
 // address is the only credential.
 import type { Ctx } from '../../../core/ctx.ts';
-import { formatAmount } from '../../../core/money.ts';
-import { hashSecretToken, secretTokenPattern } from '../../../core/secret-token.ts';
+import { hashSecretToken, secretTokenPattern } from '../../../core/secrets/secret-token.ts';
+import { formatAmount } from '../../../core/text/money.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
 import type { SandboxPaymentRow } from './ledger.store.ts';
 import * as ledger from './ledger.store.ts';

@@ -3,8 +3,8 @@
 // the delivery of events (deliver-events.ts).
 import { z } from 'zod';
 import type { TenantCtx } from '../../../core/ctx.ts';
-import type { Money } from '../../../core/money.ts';
-import { createSecretToken, hashSecretToken } from '../../../core/secret-token.ts';
+import { createSecretToken, hashSecretToken } from '../../../core/secrets/secret-token.ts';
+import type { Money } from '../../../core/text/money.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
 import {
   type CheckoutOrder,

@@ -1,7 +1,7 @@
 // Stripe counts some currencies in other minor units than ISO 4217. From https://docs.stripe.com/currencies:
 // which currencies have no decimal digits, which have three and must end in 0, and which are written with two
 // digits that must be zeros.
-import { currencyDigits, type Money } from '../../../core/money.ts';
+import { currencyDigits, type Money } from '../../../core/text/money.ts';
 import { ProviderError } from '../provider.ts';
 
 const withoutDigits = new Set('BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF'.split(' '));

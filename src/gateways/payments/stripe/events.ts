@@ -2,7 +2,7 @@
 // may be outdated or of another API version.
 import Stripe from 'stripe';
 import { z } from 'zod';
-import { findJson } from '../../../core/parse-json.ts';
+import { findJson } from '../../../core/text/parse-json.ts';
 import { ProviderError, type ProviderEvent, type ProviderObject } from '../provider.ts';
 import { ourPaymentId } from './snapshots.ts';
 

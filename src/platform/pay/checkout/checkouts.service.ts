@@ -4,8 +4,8 @@
 import type { RequestCtx } from '../../../core/ctx.ts';
 import { invalid, notFound, unavailable } from '../../../core/errors.ts';
 import { createId } from '../../../core/id.ts';
-import { isLoopbackHttp } from '../../../core/loopback.ts';
-import { formatAmount } from '../../../core/money.ts';
+import { isLoopbackHttp } from '../../../core/network/loopback.ts';
+import { formatAmount } from '../../../core/text/money.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
 import type { CheckoutSession } from '../../../gateways/payments/provider.ts';
 import { instant } from '../../../http/fields.ts';

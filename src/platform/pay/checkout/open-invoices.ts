@@ -4,8 +4,8 @@ import { ErpError, type RecordTypeMetadata } from '../../../connectors/connector
 import type { SourceValue } from '../../../connectors/source-records.ts';
 import type { RequestCtx } from '../../../core/ctx.ts';
 import { AppError, invalid, unavailable } from '../../../core/errors.ts';
-import { parseExact } from '../../../core/exact-json.ts';
-import { isCurrency, readAmount } from '../../../core/money.ts';
+import { parseExact } from '../../../core/text/exact-json.ts';
+import { isCurrency, readAmount } from '../../../core/text/money.ts';
 import { inTransaction } from '../../../db/transaction.ts';
 import { allRows, getNewestRecordReader } from '../../../public/index.ts';
 import { createTenantConnector, findDescription, listMaskedSources } from '../../../sync/index.ts';

@@ -1,7 +1,7 @@
 // How much is paid on each invoice of a checkout: what the caller requests, or all that is due and not in
 // flight.
 import { type ErrorDetail, invalid } from '../../../core/errors.ts';
-import { formatAmount, parseAmount } from '../../../core/money.ts';
+import { formatAmount, parseAmount } from '../../../core/text/money.ts';
 import type { Tx } from '../../../db/transaction.ts';
 import { listErpStates } from '../ledger/erp-states.store.ts';
 import { listShares, type ShareRow } from '../ledger/payments.store.ts';

@@ -3,7 +3,7 @@
 // order, repetition and loss of events don't matter.
 import type { TenantCtx } from '../../../core/ctx.ts';
 import { deriveId } from '../../../core/id.ts';
-import type { Money } from '../../../core/money.ts';
+import type { Money } from '../../../core/text/money.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
 import {
   type Failure,

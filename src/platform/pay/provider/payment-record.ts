@@ -2,7 +2,7 @@
 // restore, it is entered again from the record under the same ids, so that the ERP finds what it already has.
 import { z } from 'zod';
 import type { TenantCtx } from '../../../core/ctx.ts';
-import { formatAmount } from '../../../core/money.ts';
+import { formatAmount } from '../../../core/text/money.ts';
 import type { Tx } from '../../../db/transaction.ts';
 import type { PaymentSnapshot } from '../../../gateways/payments/provider.ts';
 import { systemAuthor, writeAudit } from '../../../identity/audit.store.ts';

@@ -3,7 +3,7 @@
 import type { RequestCtx, TenantCtx } from '../../../core/ctx.ts';
 import { notFound } from '../../../core/errors.ts';
 import { createId, isId } from '../../../core/id.ts';
-import { formatAmount } from '../../../core/money.ts';
+import { formatAmount } from '../../../core/text/money.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
 import { type PayoutSnapshot, type PayoutState, ProviderError } from '../../../gateways/payments/provider.ts';
 import { instant } from '../../../http/fields.ts';

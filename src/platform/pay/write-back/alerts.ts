@@ -3,8 +3,8 @@
 // closed accounting period may stop hundreds of payments. Any number of processes may run it; the mails and
 // the record of what was reported are one transaction.
 import type { Ctx, TenantCtx } from '../../../core/ctx.ts';
-import { formatAmount } from '../../../core/money.ts';
-import { type Recurring, startRecurring } from '../../../core/recurring.ts';
+import { formatAmount } from '../../../core/text/money.ts';
+import { type Recurring, startRecurring } from '../../../core/work/recurring.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
 import { enqueueAlertMails, listAlertRecipients } from '../../../sync/index.ts';
 import { listErpStates } from '../ledger/erp-states.store.ts';

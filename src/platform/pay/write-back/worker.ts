@@ -5,7 +5,7 @@ import { type Connector, ErpError } from '../../../connectors/connector.ts';
 import type { PaymentWriter } from '../../../connectors/payment-writer.ts';
 import type { Ctx, TenantCtx } from '../../../core/ctx.ts';
 import { AppError } from '../../../core/errors.ts';
-import { formatAmount } from '../../../core/money.ts';
+import { formatAmount } from '../../../core/text/money.ts';
 import { type JobWorker, startJobWorker } from '../../../db/job-worker.ts';
 import type { Job } from '../../../db/jobs.ts';
 import { inTransaction } from '../../../db/transaction.ts';

@@ -3,7 +3,7 @@
 // what it reads back. After a refusal the ERP's state decides, not its error message.
 import { ErpError } from '../../../connectors/connector.ts';
 import type { Application, PaymentRecord, PaymentWriter } from '../../../connectors/payment-writer.ts';
-import { formatAmount, readAmount } from '../../../core/money.ts';
+import { formatAmount, readAmount } from '../../../core/text/money.ts';
 
 type Order = {
   readonly externalId: string;

@@ -5,7 +5,7 @@ import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Ctx } from '../../../../src/core/ctx.ts';
 import { createId } from '../../../../src/core/id.ts';
-import type { Recurring } from '../../../../src/core/recurring.ts';
+import type { Recurring } from '../../../../src/core/work/recurring.ts';
 import { openKnex } from '../../../../src/db/connect.ts';
 import type { JobWorker } from '../../../../src/db/job-worker.ts';
 import { startMailSender } from '../../../../src/mail/index.ts';

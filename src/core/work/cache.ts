@@ -2,7 +2,7 @@
 // optionally with a time to live. Concurrent callers share one read. The age of a value counts from the
 // moment before it was read, so no value is older than promised.
 import { LRUCache } from 'lru-cache';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 import { createHitCounter, type HitCounter } from './hit-counter.ts';
 
 export type CacheOptions<V> = {

@@ -1,7 +1,7 @@
 // Keeps a response within a number of characters by dropping whole items from the end of its list, and
 // reports that it did. Items are copied as JSON text, never parsed, so that numbers keep their digits. For
 // clients with limited input, such as language models.
-import { AppError } from './errors.ts';
+import { AppError } from '../errors.ts';
 
 /** Takes as many whole items from the start of `{…},{…}` as fit into `maxChars` characters. */
 export function takeWholeItems(

@@ -2,7 +2,7 @@
 // reason to look sooner. A run never overlaps with the previous one. Work that is synchronous and cannot fail
 // needs none of this: a timer does.
 import cron from 'node-cron';
-import { systemClock } from './clock.ts';
+import { systemClock } from '../clock.ts';
 
 export type Recurring = {
   /** Runs now, or joins the run in progress. Never rejects. */

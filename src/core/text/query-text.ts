@@ -1,6 +1,6 @@
 // The text of a query string. Parsers repair malformed parts or keep them as they are, and a filter with
 // another value selects other records: they are refused instead.
-import { AppError } from './errors.ts';
+import { AppError } from '../errors.ts';
 
 /** The part of a URL after the first `?`; empty without one. */
 export const toQueryText = (url: string): string => {
