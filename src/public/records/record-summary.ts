@@ -7,8 +7,8 @@ import type { Freshness } from '../read/reader.ts';
 import { completeSummary, findSort, type Measure, type SummaryPlan } from '../read/summary-plan.ts';
 import type { CompiledGroup, OutputField, ValueField } from '../version/compile.ts';
 import { findCurrency, type Money, mixesCurrencies } from '../version/money.ts';
-import { type AggregateFunction, aggregateFunctions, type Period } from '../version/schema-document.ts';
-import { listFunctions } from '../version/validate-summary.ts';
+import type { AggregateFunction, Period } from '../version/schema-document.ts';
+import { listFunctions, resultNames } from '../version/validate-summary.ts';
 import {
   compileColumns,
   compileConditions,
@@ -54,8 +54,6 @@ export type BoundSummary = {
   readonly plan: SummaryPlan | undefined;
 };
 
-const rowKeys: ReadonlySet<string> = new Set(['count', ...aggregateFunctions]);
-
 /** The groups, then the aggregates. */
 const listUses = ({ groups, aggregates }: SummaryQuery) => [
   ...groups.map(({ source }, at) => ({ name: `groups[${at}].source`, source })),
@@ -93,7 +91,7 @@ function compileGroup(
   if (period !== null && !isDated(type))
     report(`${path}.period`, 'invalid_value', `"${source}" is neither a date nor a time: it has no periods`);
   const name = period === null ? source : `${source}.${period}`;
-  if (rowKeys.has(name))
+  if (resultNames.has(name))
     report(`${path}.source`, 'reserved_name', `"${name}" is also the name of an aggregate`);
   return { name, field, period };
 }
