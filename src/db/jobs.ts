@@ -58,24 +58,10 @@ const jobs = (tx: Tx, { kind, organizationId, key }: JobKey) =>
 const leased = (tx: Tx, job: Job) => jobs(tx, job).where({ lease_id: job.leaseId });
 const after = (tx: Tx, ms: number) => tx.raw("clock_timestamp() + ? * interval '1 millisecond'", [ms]);
 
-type JobRow = {
-  organization_id: string;
-  key: string;
-  requests: number;
-  attempts: number;
-  error: string | null;
-  payload: unknown;
-};
-const toJob = (kind: JobKind, leaseId: string, { organization_id: organizationId, ...row }: JobRow): Job => ({
-  kind,
-  leaseId,
-  organizationId,
-  ...row,
-});
+const claimedColumns = 'organization_id as "organizationId", key, requests, attempts, error, payload';
+type Claimed = { readonly rows: readonly Omit<Job, 'kind' | 'leaseId'>[] };
 
-/**
- * Claims the next due job of any organization; undefined when none is due. `worker`: see claim_job.sql.
- */
+/** Claims the next due job of any organization; undefined when none is due. `worker`: see claim_job.sql. */
 export async function claimJob(
   { db }: Pick<Ctx, 'db'>,
   kind: JobKind,
@@ -83,21 +69,20 @@ export async function claimJob(
   worker: string | null = null,
 ): Promise<Job | undefined> {
   const leaseId = createId();
-  const { rows } = await db.control.raw<{ rows: JobRow[] }>(
-    "select * from claim_job(?, ?, ? * interval '1 millisecond', ?)",
+  const { rows } = await db.control.raw<Claimed>(
+    `select ${claimedColumns} from claim_job(?, ?, ? * interval '1 millisecond', ?)`,
     [kind, leaseId, leaseMs, worker],
   );
-  return rows[0] && toJob(kind, leaseId, rows[0]);
+  return rows[0] && { ...rows[0], kind, leaseId };
 }
 
 /** Takes the lease of a job from the worker that holds it; makes the job if there is none. */
 export async function takeJob(tx: Tx, key: JobKey, leaseMs: number): Promise<Job> {
   await enqueueJob(tx, key);
   const leaseId = createId();
-  const [row] = (await jobs(tx, key)
-    .update({ lease_id: leaseId, due_at: after(tx, leaseMs) })
-    .returning(['organization_id', 'key', 'requests', 'attempts', 'error', 'payload'])) as [JobRow];
-  return toJob(key.kind, leaseId, row);
+  await jobs(tx, key).update({ lease_id: leaseId, due_at: after(tx, leaseMs) });
+  const job = (await jobs(tx, key).first(tx.raw(claimedColumns))) as Claimed['rows'][0];
+  return { ...job, kind: key.kind, leaseId };
 }
 
 /** Whether the lease still holds; locks the job until the transaction ends. */
@@ -117,18 +102,18 @@ export const renewJob = ({ db }: Pick<Ctx, 'db'>, job: Job, leaseMs: number): Pr
     return (await leased(tx, job).update({ due_at: after(tx, leaseMs) })) === 1;
   });
 
+async function endLease(tx: Tx, job: Job, columns: object): Promise<boolean> {
+  const changed = await leased(tx, job).update({ lease_id: null, ...columns });
+  await notifyJobs(tx, job.kind);
+  return changed === 1;
+}
+
 /**
  * Ends the lease and makes the job due after `delayMs`; at once when it was requested again in the meantime.
  * Without an error, attempts are counted from zero. False when the lease was lost.
  */
-export async function retryJob(
-  tx: Tx,
-  job: Job,
-  delayMs: number,
-  error: string | null = null,
-): Promise<boolean> {
-  const changed = await leased(tx, job).update({
-    lease_id: null,
+export const retryJob = (tx: Tx, job: Job, delayMs: number, error: string | null = null): Promise<boolean> =>
+  endLease(tx, job, {
     error,
     ...(error === null && { attempts: 0 }),
     due_at: tx.raw(
@@ -136,30 +121,22 @@ export async function retryJob(
       [job.requests, delayMs],
     ),
   });
-  await notifyJobs(tx, job.kind);
-  return changed === 1;
-}
 
 /** Ends the lease at once and takes the attempt back: the worker stops. */
-export async function releaseJob(tx: Tx, job: Job): Promise<boolean> {
-  const { error } = job;
-  const attempts = tx.raw('greatest(attempts - 1, 0)');
-  const changed = await leased(tx, job).update({ lease_id: null, due_at: after(tx, 0), attempts, error });
-  await notifyJobs(tx, job.kind);
-  return changed === 1;
-}
+export const releaseJob = (tx: Tx, job: Job): Promise<boolean> =>
+  endLease(tx, job, { due_at: after(tx, 0), attempts: tx.raw('greatest(attempts - 1, 0)') });
 
 /** Deletes the job, or makes it due at once when it was requested again. False when the lease was lost. */
 export const finishJob = async (tx: Tx, job: Job): Promise<boolean> =>
   (await leased(tx, job).where({ requests: job.requests }).delete()) === 1 || retryJob(tx, job, 0);
 
-/** Sets the only time at which the job is due, also of a job in progress, whose worker loses its lease. Null deletes it. */
+/** Sets the only time at which the job is due. Null deletes it. A worker that holds it loses its lease. */
 export async function rescheduleJob(tx: Tx, key: JobKey, inMs: number | null): Promise<void> {
   if (inMs === null) await cancelJob(tx, key);
   else await retryJob(tx, await takeJob(tx, key, 0), inMs);
 }
 
-/** Deletes a job also of a job in progress, whose worker loses its lease. */
+/** Deletes the job. A worker that holds it loses its lease. */
 export const cancelJob = (tx: Tx, key: JobKey): Promise<number> => jobs(tx, key).delete();
 
 /** Makes jobs of an organization due that wait for a later time. */

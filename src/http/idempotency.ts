@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CallerCtx, IdempotencyClaim } from '../core/ctx.ts';
 import { AppError, invalid } from '../core/errors.ts';
 import { createId } from '../core/id.ts';
-import { startLeaseRenewal } from '../core/work/lease.ts';
+import { startRecurring } from '../core/work/recurring.ts';
 import { isTransientError } from '../db/pg-errors.ts';
 import {
   claimKey,
@@ -121,8 +121,8 @@ async function runUnderLease(
   /** When the lease ends and another process may take the key over. */
   let leaseEndMs = Number.POSITIVE_INFINITY;
   const keyClaim: IdempotencyClaim = { id: claimId, isHeld: () => isHeld };
-  const release = startLeaseRenewal(
-    leaseMs,
+  const renewal = startRecurring(
+    leaseMs / 3,
     () => renewClaim(ctx, route, claimId),
     (error) => ctx.log.warn({ err: error }, 'the lease of an Idempotency-Key could not be renewed'),
   );
@@ -139,7 +139,7 @@ async function runUnderLease(
     await save(response === null ? 'retry' : { response });
     throw error;
   } finally {
-    release();
+    void renewal.stop();
   }
 }
 

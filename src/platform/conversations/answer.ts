@@ -4,7 +4,7 @@
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
-import { startLeaseRenewal } from '../../core/work/lease.ts';
+import { type Recurring, startRecurring } from '../../core/work/recurring.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { createModel, offlineModelName } from '../../gateways/model/create-model.ts';
 import {
@@ -254,9 +254,9 @@ async function saveOutcome(
  * Renews the lease of the answer. Aborts `lost` when this process no longer owns it, `denied` when the asker
  * may no longer read.
  */
-const keepAnswerLease = (ctx: RequestCtx, messageId: string, { lost, denied }: Ends): (() => void) =>
-  startLeaseRenewal(
-    ctx.settings.agents.leaseMs,
+const keepAnswerLease = (ctx: RequestCtx, messageId: string, { lost, denied }: Ends): Recurring =>
+  startRecurring(
+    ctx.settings.agents.leaseMs / 3,
     async () => {
       const isHeld = await inTransaction(ctx, (tx) =>
         renewAnswerLease(tx, ctx.organizationId, messageId, ctx.settings.agents.leaseMs),
@@ -289,10 +289,10 @@ export const answerMessage = (
       denied,
       signal: AbortSignal.any([gone, stopping, lost.signal, denied.signal]),
     };
-    const release = keepAnswerLease(ctx, started.running.messageId, ends);
+    const renewal = keepAnswerLease(ctx, started.running.messageId, ends);
     try {
       return await saveOutcome(ctx, started, draft, await runToOutcome(ctx, started, draft, ends, onEvent));
     } finally {
-      release();
+      void renewal.stop();
     }
   });
