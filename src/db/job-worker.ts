@@ -64,7 +64,7 @@ export const startJobWorker = (ctx: WorkerCtx, queue: JobQueue): JobWorker =>
     work: (job, stopping) => workUnderLease(ctx, job, queue.leaseMs, stopping, queue.work),
   });
 
-/** As `startJobWorker`, for work that claims, and renews its leases, by itself. */
+/** As `startJobWorker`, for work that claims, and renews its leases, by itself: no promise rejects. */
 export function startWorker<Claim>(ctx: WorkerCtx, queue: OwnClaims<Claim>): JobWorker {
   const warn = (what: string) => (error: unknown) => ctx.log.warn({ err: error, queue: queue.kind }, what);
   const slots = new Semaphore({ maxRunning: queue.concurrency });
