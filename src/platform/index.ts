@@ -5,7 +5,7 @@ import { sessionCookieName } from '../http/cookies.ts';
 import { createStreams, type StreamOptions } from '../http/event-stream.ts';
 import type { FailureLimit } from '../http/failure-limit.ts';
 import { describeRoutes } from '../http/openapi/describe-routes.ts';
-import { assertRoutes, definePublicRoute } from '../http/route/define.ts';
+import { assertRoutes, definePublicRoute, inGroup } from '../http/route/define.ts';
 import type { AnyRoute, RouteGroup } from '../http/route/route.ts';
 import { createRouteRouter } from '../http/router.ts';
 import { platformBase } from '../http/served.ts';
@@ -145,22 +145,20 @@ const groupRoutes: readonly AnyRoute[] = [
 /** Every operation of the management interface. */
 export const platformRoutes: readonly AnyRoute[] = [
   ...groupRoutes,
-  definePublicRoute({
-    id: 'getOpenApi',
-    group: 'Description',
-    method: 'GET',
-    path: '/openapi',
-    summary: 'Retrieve this description',
-    description:
-      'OpenAPI 3.0.3, generated from the route definitions that serve the requests. `GET /openapi/preview` is its reference page.',
-    response: z.record(z.string(), z.unknown()),
-    responseExample: {
-      openapi: '3.0.3',
-      info: { title: 'Portal Service: management interface', version: '1.0.0' },
-      paths: {},
-    },
-    handler: async (ctx) => describePlatform(ctx.settings.publicUrl),
-  }),
+  ...inGroup('Description', [
+    definePublicRoute('getOpenApi', 'GET /openapi', {
+      summary: 'Retrieve this description',
+      description:
+        'OpenAPI 3.0.3, generated from the route definitions that serve the requests. `GET /openapi/preview` is its reference page.',
+      response: z.record(z.string(), z.unknown()),
+      responseExample: {
+        openapi: '3.0.3',
+        info: { title: 'Portal Service: management interface', version: '1.0.0' },
+        paths: {},
+      },
+      handler: async (ctx) => describePlatform(ctx.settings.publicUrl),
+    }),
+  ]),
 ];
 
 const described = new Map<string, Record<string, unknown>>();

@@ -7,7 +7,7 @@ import { inTransaction } from '../../src/db/transaction.ts';
 import { Id, IdParams } from '../../src/http/fields.ts';
 import { describeRoutes } from '../../src/http/openapi/describe-routes.ts';
 import { definePersonRoute, defineRoute } from '../../src/http/route/define.ts';
-import type { Route } from '../../src/http/route/route.ts';
+import type { Route, Ungrouped } from '../../src/http/route/route.ts';
 import { writeAudit } from '../../src/identity/audit.store.ts';
 import { inUserTransaction } from '../../src/identity/sessions.store.ts';
 import { platformRoutes } from '../../src/platform/index.ts';
@@ -18,7 +18,8 @@ import { leakedSecrets, repeated, successResponse } from './rules/responses.ts';
 import { rolesMatrix } from './rules/roles.ts';
 import { useWalk, type WalkOptions } from './walk.ts';
 
-const common = { group: 'Teams', permission: 'team:create', summary: 'For this test' } as const;
+const common = { permission: 'team:create', summary: 'For this test' } as const;
+const inTeams = (route: Ungrouped<Route>): Route => ({ ...route, group: 'Teams' });
 const body = z.strictObject({ name: z.string().min(1).max(40), size: z.int().min(0).max(99).optional() });
 const response = z.object({ id: Id, name: z.string() });
 const named = { name: 'Example', secret: 'example-5ecret' };
@@ -26,19 +27,18 @@ const built: Builder = { build: () => ({ body: { name: 'Example' } }) };
 
 const post = (
   id: string,
-  handler: Parameters<typeof defineRoute<undefined, undefined, typeof body, typeof response>>[0]['handler'],
+  handler: Parameters<typeof defineRoute<undefined, undefined, typeof body, typeof response>>[2]['handler'],
 ) =>
-  defineRoute({
-    ...common,
-    id,
-    method: 'POST',
-    path: `/${id}`,
-    body,
-    example: { name: 'x' },
-    response,
-    status: 201,
-    handler,
-  });
+  inTeams(
+    defineRoute(id, `POST /${id}`, {
+      ...common,
+      body,
+      example: { name: 'x' },
+      response,
+      status: 201,
+      handler,
+    }),
+  );
 type Handled = Parameters<Parameters<typeof post>[1]>[0];
 const audited = (ctx: Handled, changes: object = {}) =>
   inTransaction(ctx, (tx) =>
@@ -77,50 +77,49 @@ const open: Route = {
 };
 const claimed: Route = { ...open, id: 'open', permission: 'team:create' };
 const undescribed = post('undescribed', async (ctx, input) => (await audited(ctx), good(input.body.name)));
-const leaking = defineRoute({
-  ...common,
-  id: 'leaking',
-  method: 'GET',
-  path: '/leaking/{id}',
-  permission: 'team:read',
-  params: IdParams,
-  response,
-  // For any caller and any id.
-  handler: async (_ctx, { params }) => ({ id: params.id, name: 'x' }),
-});
-const unpaged = defineRoute({
-  ...common,
-  id: 'unpaged',
-  method: 'GET',
-  path: '/unpaged',
-  permission: 'team:read',
-  response,
-  handler: async () => good('x'),
-});
+const leaking = inTeams(
+  defineRoute('leaking', 'GET /leaking/{id}', {
+    ...common,
+    permission: 'team:read',
+    params: IdParams,
+    response,
+    // For any caller and any id.
+    handler: async (_ctx, { params }) => ({ id: params.id, name: 'x' }),
+  }),
+);
+const unpaged = inTeams(
+  defineRoute('unpaged', 'GET /unpaged', {
+    ...common,
+    permission: 'team:read',
+    response,
+    handler: async () => good('x'),
+  }),
+);
 
 const personal = (['authenticated', 'signed-in', 'organization:create'] as const).map((permission) => {
   const id = `as-${permission.replace(':', '-')}`;
-  const posted = { method: 'POST', path: `/${id}`, body, response, status: 201 } as const;
+  const posted = { body, response, status: 201 } as const;
   const handler = async (_ctx: unknown, input: { body: { name: string } }) => good(input.body.name);
-  return definePersonRoute({ ...common, ...posted, id, permission, handler });
+  return inTeams(definePersonRoute(id, `POST /${id}`, { ...common, ...posted, permission, handler }));
 });
-const slackPerson: Route = definePersonRoute({
-  ...common,
-  ...{ id: 'slack', permission: 'authenticated', method: 'GET', path: '/slack' },
-  handler: async () => undefined,
-});
+const slackPerson = inTeams(
+  definePersonRoute('slack', 'GET /slack', {
+    ...common,
+    permission: 'authenticated',
+    handler: async () => undefined,
+  }),
+);
 const strictPerson: Route = { ...slackPerson, permission: 'signed-in' };
 /** Ends the session or key that calls it. */
-const ending = definePersonRoute({
-  ...common,
-  id: 'ending',
-  permission: 'signed-in',
-  method: 'DELETE',
-  path: '/ending',
-  handler: async (ctx) => {
-    await inUserTransaction(ctx, ctx.caller.user.id, (tx) => tx('sessions').delete());
-  },
-});
+const ending = inTeams(
+  definePersonRoute('ending', 'DELETE /ending', {
+    ...common,
+    permission: 'signed-in',
+    handler: async (ctx) => {
+      await inUserTransaction(ctx, ctx.caller.user.id, (tx) => tx('sessions').delete());
+    },
+  }),
+);
 
 const served = [
   ...[sound, throwing, sometimes, silent, telling, picky, open, undescribed, leaking, unpaged],

@@ -6,7 +6,19 @@ import type { CallerCtx, RequestCtx } from '../../core/ctx.ts';
 import type { Permission } from '../../core/permissions.ts';
 import { toOrganizationCtx } from './authorize.ts';
 import { parseInput } from './parse.ts';
-import type { AnyRoute, Download, Operation, PersonPermission, PublicRoute, Route, Stream } from './route.ts';
+import type {
+  AnyRoute,
+  Download,
+  Endpoint,
+  Operation,
+  OperationDetails,
+  PersonPermission,
+  PublicRoute,
+  Route,
+  RouteGroup,
+  Stream,
+  Ungrouped,
+} from './route.ts';
 
 type Shape = z.ZodObject;
 type Maybe<S> = S | undefined;
@@ -20,7 +32,7 @@ type Spec<
   R extends Maybe<z.ZodType>,
   Needs,
   C,
-> = Operation & {
+> = OperationDetails & {
   readonly permission: Needs;
   readonly params?: P;
   readonly query?: Q;
@@ -33,6 +45,11 @@ type Spec<
   handler(ctx: C, input: Input<P, Q, B>): Promise<R extends z.ZodType ? z.input<R> : void>;
 };
 
+function parseEndpoint(endpoint: Endpoint): Pick<Operation, 'method' | 'path'> {
+  const [method, path] = endpoint.split(' ') as [Operation['method'], string];
+  return { method, path };
+}
+
 function createRoute<
   P extends Maybe<Shape>,
   Q extends Maybe<Shape>,
@@ -41,13 +58,17 @@ function createRoute<
   C,
 >(
   access: Route['access'],
+  id: string,
+  endpoint: Endpoint,
   spec: Spec<P, Q, B, R, Route['permission'], C>,
   toContext: (ctx: CallerCtx, input: Input<P, Q, B>) => C,
-): Route {
+): Ungrouped<Route> {
   type In = Input<P, Q, B>;
   const { stream, download } = spec;
   return {
     ...spec,
+    ...parseEndpoint(endpoint),
+    id,
     access,
     params: spec.params,
     query: spec.query,
@@ -77,9 +98,13 @@ export function defineRoute<
   Q extends Maybe<Shape> = undefined,
   B extends Maybe<z.ZodType> = undefined,
   R extends Maybe<z.ZodType> = undefined,
->(spec: Spec<P, Q, B, R, Permission | 'authenticated', RequestCtx>): Route {
-  const namesOrganization = spec.path.startsWith('/organizations/{id}');
-  return createRoute('credential', spec, (ctx, { params }) =>
+>(
+  id: string,
+  endpoint: Endpoint,
+  spec: Spec<P, Q, B, R, Permission | 'authenticated', RequestCtx>,
+): Ungrouped<Route> {
+  const namesOrganization = endpoint.includes(' /organizations/{id}');
+  return createRoute('credential', id, endpoint, spec, (ctx, { params }) =>
     toOrganizationCtx(ctx, namesOrganization ? (params as { id: unknown }).id : undefined),
   );
 }
@@ -91,24 +116,40 @@ export const definePersonRoute = <
   B extends Maybe<z.ZodType> = undefined,
   R extends Maybe<z.ZodType> = undefined,
 >(
+  id: string,
+  endpoint: Endpoint,
   spec: Spec<P, Q, B, R, PersonPermission, CallerCtx>,
-): Route => createRoute('person', spec, (ctx) => ctx);
+): Ungrouped<Route> => createRoute('person', id, endpoint, spec, (ctx) => ctx);
 
 export const definePublicRoute = (
-  spec: Omit<PublicRoute, 'access' | 'params' | 'maxBodyBytes'>,
-): PublicRoute => ({ ...spec, access: 'public', params: undefined, maxBodyBytes: undefined });
+  id: string,
+  endpoint: Endpoint,
+  spec: OperationDetails & Pick<PublicRoute, 'response' | 'handler'>,
+): Ungrouped<PublicRoute> => ({
+  ...spec,
+  ...parseEndpoint(endpoint),
+  id,
+  access: 'public',
+  params: undefined,
+  maxBodyBytes: undefined,
+});
 
 /**
  * Receives another service's events, signed over the raw body. A 400 or 404 of its handler counts as a failed
  * authentication of the sender's IP address.
  */
 export const defineWebhook = (
-  spec: Omit<PublicRoute, 'access' | 'method'> & {
-    readonly method: 'POST';
-    readonly params: Shape;
-    readonly maxBodyBytes: number;
-  },
-): PublicRoute => ({ ...spec, access: 'public' });
+  id: string,
+  endpoint: Endpoint & `POST ${string}`,
+  spec: OperationDetails &
+    Pick<PublicRoute, 'response' | 'handler'> & { readonly params: Shape; readonly maxBodyBytes: number },
+): Ungrouped<PublicRoute> => ({ ...spec, ...parseEndpoint(endpoint), id, access: 'public' });
+
+/** The routes of a group of the OpenAPI description. */
+export const inGroup = <R extends Ungrouped<Route> | Ungrouped<PublicRoute>>(
+  group: RouteGroup,
+  routes: readonly R[],
+) => routes.map((route) => ({ ...route, group }));
 
 /**
  * Called at start-up. Throws when two routes share an id or an address, or when a path and its schema name

@@ -18,13 +18,12 @@ export type RouteGroup =
   | 'ERP connection'
   | 'Description';
 
-export type Operation = {
-  /** The operationId: a verb and a noun, unique. */
-  readonly id: string;
-  readonly group: RouteGroup;
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** In OpenAPI's notation, relative to the interface's base path: `/api-keys/{id}`. */
-  readonly path: string;
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+/** The path in OpenAPI's notation, relative to the interface's base path: `GET /api-keys/{id}`. */
+export type Endpoint = `${Method} /${string}`;
+
+/** What every specification of an operation may say besides its id and endpoint. */
+export type OperationDetails = {
   readonly summary: string;
   readonly description?: string;
   /** Status of a success response; 200 unless given, 204 when there is no response schema. */
@@ -46,6 +45,13 @@ export type Operation = {
   readonly additionalErrors?: readonly (404 | 422)[];
   /** Response fields that are shown only once (secrets): null when a stored response is replayed. */
   readonly shownOnce?: readonly string[];
+};
+export type Operation = OperationDetails & {
+  /** The operationId: a verb and a noun, unique. */
+  readonly id: string;
+  readonly group: RouteGroup;
+  readonly method: Method;
+  readonly path: string;
 };
 
 /** Where an operation writes its events when the client requests a stream. */
@@ -164,6 +170,8 @@ export type PublicRoute = Operation & {
 };
 
 export type AnyRoute = Route | PublicRoute;
+/** A route before `inGroup`. */
+export type Ungrouped<R extends AnyRoute> = Omit<R, 'group'>;
 
 export const successStatus = (route: AnyRoute): number =>
   route.status ?? (route.response === undefined ? 204 : 200);

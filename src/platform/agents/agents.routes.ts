@@ -1,22 +1,17 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { createPageSchema, NamedPageQuery, pageFields } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { agentStatuses } from './agent-state.ts';
 import { Agent, AgentModel, AgentPatch, NewAgent } from './agents.schemas.ts';
 import * as service from './agents.service.ts';
 
-const group = 'Agents';
 const checked =
   'A background check sends the model a test request and reads a record of each resource of the version. Then the agent is `running`, ' +
   'or `failed` with a `statusReason`.';
 
-export const agentRoutes = [
-  defineRoute({
-    id: 'listAgents',
-    group,
-    method: 'GET',
-    path: '/agents',
+export const agentRoutes = inGroup('Agents', [
+  defineRoute('listAgents', 'GET /agents', {
     permission: 'agent:read',
     summary: 'List agents',
     description: 'Newest first. `q` searches in names.',
@@ -28,11 +23,7 @@ export const agentRoutes = [
     response: createPageSchema(Agent),
     handler: (ctx, { query: { q, status, ...page } }) => service.listAgents(ctx, page, { q, status }),
   }),
-  defineRoute({
-    id: 'createAgent',
-    group,
-    method: 'POST',
-    path: '/agents',
+  defineRoute('createAgent', 'POST /agents', {
     permission: 'agent:create',
     summary: 'Create an agent',
     description: `An agent answers questions about the records of one version and cannot read anything else. ${checked}`,
@@ -42,11 +33,7 @@ export const agentRoutes = [
     status: 201,
     handler: (ctx, { body }) => service.createAgent(ctx, body),
   }),
-  defineRoute({
-    id: 'listAgentModels',
-    group,
-    method: 'GET',
-    path: '/agents/models',
+  defineRoute('listAgentModels', 'GET /agents/models', {
     permission: 'agent:read',
     summary: 'List models',
     description:
@@ -55,11 +42,7 @@ export const agentRoutes = [
     response: createPageSchema(AgentModel),
     handler: async (ctx, { query }) => service.listAgentModels(ctx, query),
   }),
-  defineRoute({
-    id: 'getAgent',
-    group,
-    method: 'GET',
-    path: '/agents/{id}',
+  defineRoute('getAgent', 'GET /agents/{id}', {
     permission: 'agent:read',
     summary: 'Retrieve an agent',
     description: 'Includes its status and the credits that it used this month.',
@@ -67,11 +50,7 @@ export const agentRoutes = [
     response: Agent,
     handler: (ctx, { params }) => service.getAgent(ctx, params.id),
   }),
-  defineRoute({
-    id: 'updateAgent',
-    group,
-    method: 'PATCH',
-    path: '/agents/{id}',
+  defineRoute('updateAgent', 'PATCH /agents/{id}', {
     permission: 'agent:update',
     summary: 'Update an agent',
     description: `Omitted fields stay; null clears description and instructions. Another model or version restarts the agent. ${checked}`,
@@ -81,22 +60,14 @@ export const agentRoutes = [
     response: Agent,
     handler: (ctx, { params, body }) => service.updateAgent(ctx, params.id, body),
   }),
-  defineRoute({
-    id: 'deleteAgent',
-    group,
-    method: 'DELETE',
-    path: '/agents/{id}',
+  defineRoute('deleteAgent', 'DELETE /agents/{id}', {
     permission: 'agent:delete',
     summary: 'Delete an agent with all its conversations',
     description: 'Credits already used still count.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteAgent(ctx, params.id),
   }),
-  defineRoute({
-    id: 'restartAgent',
-    group,
-    method: 'POST',
-    path: '/agents/{id}/restart',
+  defineRoute('restartAgent', 'POST /agents/{id}/restart', {
     permission: 'agent:restart',
     summary: 'Restart an agent',
     description: `An agent cannot be restarted while a check is running. Conversations stay; an answer in progress is finished. ${checked}`,
@@ -106,11 +77,7 @@ export const agentRoutes = [
     additionalErrors: [422],
     handler: (ctx, { params }) => service.transitionAgent(ctx, params.id, 'restart'),
   }),
-  defineRoute({
-    id: 'startAgent',
-    group,
-    method: 'POST',
-    path: '/agents/{id}/start',
+  defineRoute('startAgent', 'POST /agents/{id}/start', {
     permission: 'agent:restart',
     summary: 'Start a stopped or failed agent',
     description: checked,
@@ -120,11 +87,7 @@ export const agentRoutes = [
     additionalErrors: [422],
     handler: (ctx, { params }) => service.transitionAgent(ctx, params.id, 'start'),
   }),
-  defineRoute({
-    id: 'stopAgent',
-    group,
-    method: 'POST',
-    path: '/agents/{id}/stop',
+  defineRoute('stopAgent', 'POST /agents/{id}/stop', {
     permission: 'agent:restart',
     summary: 'Stop an agent',
     description: 'It accepts no messages until it is started again. An answer in progress is finished.',
@@ -133,4 +96,4 @@ export const agentRoutes = [
     additionalErrors: [422],
     handler: (ctx, { params }) => service.transitionAgent(ctx, params.id, 'stop'),
   }),
-];
+]);

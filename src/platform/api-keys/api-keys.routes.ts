@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Day, IdParams } from '../../http/fields.ts';
 import { createPageSchema, pageFields, sortFields } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import {
   ApiKey,
   ApiKeyPatch,
@@ -23,17 +23,12 @@ import {
 import { apiKeySorts } from './api-keys.store.ts';
 import { getApiKeyUsage } from './usage.ts';
 
-const group = 'API Keys';
 const ceiling =
   'Callers can grant only what they may do themselves: reading records requires `record:read`, masked fields as they are `unmasked:read`, ' +
   'and a key never outlives the API key that makes or widens it.';
 
-export const apiKeyRoutes = [
-  defineRoute({
-    id: 'listApiKeys',
-    group,
-    method: 'GET',
-    path: '/api-keys',
+export const apiKeyRoutes = inGroup('API Keys', [
+  defineRoute('listApiKeys', 'GET /api-keys', {
     permission: 'api-key:read',
     summary: 'List API keys',
     description:
@@ -47,11 +42,7 @@ export const apiKeyRoutes = [
     response: createPageSchema(ApiKey),
     handler: (ctx, { query: { page, pageSize, ...filter } }) => listApiKeys(ctx, { page, pageSize }, filter),
   }),
-  defineRoute({
-    id: 'createApiKey',
-    group,
-    method: 'POST',
-    path: '/api-keys',
+  defineRoute('createApiKey', 'POST /api-keys', {
     permission: 'api-key:create',
     summary: 'Create an API key',
     description:
@@ -76,11 +67,7 @@ export const apiKeyRoutes = [
     shownOnce: ['secret'],
     handler: (ctx, { body }) => createApiKey(ctx, body),
   }),
-  defineRoute({
-    id: 'getApiKey',
-    group,
-    method: 'GET',
-    path: '/api-keys/{id}',
+  defineRoute('getApiKey', 'GET /api-keys/{id}', {
     permission: 'api-key:read',
     summary: 'Retrieve an API key',
     description: 'The secret is not returned.',
@@ -88,11 +75,7 @@ export const apiKeyRoutes = [
     response: ApiKey,
     handler: (ctx, { params }) => getApiKey(ctx, params.id),
   }),
-  defineRoute({
-    id: 'updateApiKey',
-    group,
-    method: 'PATCH',
-    path: '/api-keys/{id}',
+  defineRoute('updateApiKey', 'PATCH /api-keys/{id}', {
     permission: 'api-key:update',
     summary: 'Update an API key',
     description:
@@ -105,22 +88,14 @@ export const apiKeyRoutes = [
     response: ApiKey,
     handler: (ctx, { params, body }) => updateApiKey(ctx, params.id, body),
   }),
-  defineRoute({
-    id: 'deleteApiKey',
-    group,
-    method: 'DELETE',
-    path: '/api-keys/{id}',
+  defineRoute('deleteApiKey', 'DELETE /api-keys/{id}', {
     permission: 'api-key:delete',
     summary: 'Revoke an API key',
     description: 'Takes effect everywhere within one second. The key stays listed as revoked.',
     params: IdParams,
     handler: (ctx, { params }) => revokeApiKey(ctx, params.id),
   }),
-  defineRoute({
-    id: 'getApiKeyUsage',
-    group,
-    method: 'GET',
-    path: '/api-keys/{id}/usage',
+  defineRoute('getApiKeyUsage', 'GET /api-keys/{id}/usage', {
     permission: 'api-key:read',
     summary: 'Retrieve the usage of an API key',
     description:
@@ -146,11 +121,7 @@ export const apiKeyRoutes = [
     handler: (ctx, { params, query: { page, pageSize, ...filter } }) =>
       getApiKeyUsage(ctx, params.id, { page, pageSize }, filter),
   }),
-  defineRoute({
-    id: 'rotateApiKey',
-    group,
-    method: 'POST',
-    path: '/api-keys/{id}/rotate',
+  defineRoute('rotateApiKey', 'POST /api-keys/{id}/rotate', {
     permission: 'api-key:update',
     summary: 'Rotate an API key',
     description:
@@ -164,11 +135,7 @@ export const apiKeyRoutes = [
     shownOnce: ['secret'],
     handler: (ctx, { params, body }) => rotateApiKey(ctx, params.id, body.gracePeriodSeconds),
   }),
-  defineRoute({
-    id: 'keepApiKeySecret',
-    group,
-    method: 'POST',
-    path: '/api-keys/{id}/keep-secret',
+  defineRoute('keepApiKeySecret', 'POST /api-keys/{id}/keep-secret', {
     permission: 'api-key:update',
     summary: 'Keep the secret of a transferred API key',
     description:
@@ -179,4 +146,4 @@ export const apiKeyRoutes = [
     additionalErrors: [422],
     handler: (ctx, { params }) => keepApiKeySecret(ctx, params.id),
   }),
-];
+]);

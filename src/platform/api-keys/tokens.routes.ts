@@ -1,17 +1,11 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { MintedTokens, NewTokens, Subject } from './tokens.schemas.ts';
 import { mintTokens, revokeTokens } from './tokens.service.ts';
 
-const group = 'API Keys';
-
-export const tokenRoutes = [
-  defineRoute({
-    id: 'mintApiKeyTokens',
-    group,
-    method: 'POST',
-    path: '/api-keys/{id}/tokens',
+export const tokenRoutes = inGroup('API Keys', [
+  defineRoute('mintApiKeyTokens', 'POST /api-keys/{id}/tokens', {
     permission: 'api-key:update',
     readsRecords: true,
     openToOwnKey: true,
@@ -37,11 +31,7 @@ export const tokenRoutes = [
     shownOnce: ['tokens'],
     handler: (ctx, { params, body }) => mintTokens(ctx, params.id, body),
   }),
-  defineRoute({
-    id: 'revokeApiKeyTokens',
-    group,
-    method: 'DELETE',
-    path: '/api-keys/{id}/tokens',
+  defineRoute('revokeApiKeyTokens', 'DELETE /api-keys/{id}/tokens', {
     permission: 'api-key:update',
     openToOwnKey: true,
     summary: 'Revoke the tokens of a subject',
@@ -51,4 +41,4 @@ export const tokenRoutes = [
     query: z.strictObject({ subject: Subject }),
     handler: (ctx, { params, query }) => revokeTokens(ctx, params.id, query.subject),
   }),
-];
+]);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { bodyInstant, IdParams } from '../../http/fields.ts';
 import { createPageSchema, NamedPageQuery, pageFields } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import {
   ApiSchema,
   ApiSchemaCaller,
@@ -25,7 +25,6 @@ import { planIndexes } from './publication-steps.ts';
 import { listApiSchemaSources } from './sources.ts';
 import { deprecateApiSchema, listApiSchemaCallers, retireApiSchema } from './version-lifecycle.ts';
 
-const group = 'API Keys';
 const versionLabel = z.string().regex(/^v[1-9]\d{0,5}$/, 'must be a version label such as v1');
 
 const exampleEndpoint = {
@@ -47,12 +46,8 @@ const exampleEndpoint = {
   maxPageSize: 100,
 };
 
-export const apiSchemaRoutes = [
-  defineRoute({
-    id: 'listApiSchemas',
-    group,
-    method: 'GET',
-    path: '/api-schema',
+export const apiSchemaRoutes = inGroup('API Keys', [
+  defineRoute('listApiSchemas', 'GET /api-schema', {
     permission: 'api-schema:read',
     summary: 'List API versions',
     description: 'Newest first: draft, published, deprecated and retired versions of the public interface.',
@@ -64,11 +59,7 @@ export const apiSchemaRoutes = [
     response: createPageSchema(ApiSchema),
     handler: (ctx, { query: { q, status, ...page } }) => service.listApiSchemas(ctx, page, { q, status }),
   }),
-  defineRoute({
-    id: 'createApiSchema',
-    group,
-    method: 'POST',
-    path: '/api-schema',
+  defineRoute('createApiSchema', 'POST /api-schema', {
     permission: 'api-schema:create',
     summary: 'Create a draft of the next version',
     description: 'The service assigns the label: v1, v2, … Labels are never reused.',
@@ -78,11 +69,7 @@ export const apiSchemaRoutes = [
     status: 201,
     handler: (ctx, { body }) => service.createApiSchema(ctx, body),
   }),
-  defineRoute({
-    id: 'draftApiSchemaFrom',
-    group,
-    method: 'POST',
-    path: '/api-schema/draft-from',
+  defineRoute('draftApiSchemaFrom', 'POST /api-schema/draft-from', {
     permission: 'api-schema:create',
     summary: 'Propose a draft from synced records',
     description:
@@ -94,11 +81,7 @@ export const apiSchemaRoutes = [
     response: ProposedDraft,
     handler: (ctx, { body }) => draftFromRecordTypes(ctx, body),
   }),
-  defineRoute({
-    id: 'getApiSchema',
-    group,
-    method: 'GET',
-    path: '/api-schema/{id}',
+  defineRoute('getApiSchema', 'GET /api-schema/{id}', {
     permission: 'api-schema:read',
     summary: 'Retrieve an API version',
     description:
@@ -107,11 +90,7 @@ export const apiSchemaRoutes = [
     response: ApiSchema,
     handler: (ctx, { params }) => service.getApiSchema(ctx, params.id),
   }),
-  defineRoute({
-    id: 'updateApiSchema',
-    group,
-    method: 'PATCH',
-    path: '/api-schema/{id}',
+  defineRoute('updateApiSchema', 'PATCH /api-schema/{id}', {
     permission: 'api-schema:update',
     summary: 'Update a draft',
     description:
@@ -122,11 +101,7 @@ export const apiSchemaRoutes = [
     response: ApiSchema,
     handler: (ctx, { params, body }) => service.updateApiSchema(ctx, params.id, body),
   }),
-  defineRoute({
-    id: 'deleteApiSchema',
-    group,
-    method: 'DELETE',
-    path: '/api-schema/{id}',
+  defineRoute('deleteApiSchema', 'DELETE /api-schema/{id}', {
     permission: 'api-schema:delete',
     summary: 'Delete a draft',
     description:
@@ -135,11 +110,7 @@ export const apiSchemaRoutes = [
     params: IdParams,
     handler: (ctx, { params }) => service.deleteApiSchema(ctx, params.id),
   }),
-  defineRoute({
-    id: 'validateApiSchema',
-    group,
-    method: 'POST',
-    path: '/api-schema/{id}/validate',
+  defineRoute('validateApiSchema', 'POST /api-schema/{id}/validate', {
     permission: 'api-schema:read',
     summary: 'Validate a draft',
     description:
@@ -152,11 +123,7 @@ export const apiSchemaRoutes = [
     handler: (ctx, { params, body }) =>
       service.validateApiSchema(ctx, params.id, body, (row, available) => planIndexes(ctx, row, available)),
   }),
-  defineRoute({
-    id: 'listApiSchemaSources',
-    group,
-    method: 'GET',
-    path: '/api-schema/{id}/sources/{recordType}',
+  defineRoute('listApiSchemaSources', 'GET /api-schema/{id}/sources/{recordType}', {
     permission: 'api-schema:read',
     readsRecords: true,
     summary: 'List the sources of a record type',
@@ -168,11 +135,7 @@ export const apiSchemaRoutes = [
     response: SchemaSources,
     handler: (ctx, { params }) => listApiSchemaSources(ctx, params.id, params.recordType),
   }),
-  defineRoute({
-    id: 'publishApiSchema',
-    group,
-    method: 'POST',
-    path: '/api-schema/{id}/publish',
+  defineRoute('publishApiSchema', 'POST /api-schema/{id}/publish', {
     permission: 'api-schema:publish',
     summary: 'Publish a draft',
     description:
@@ -185,11 +148,7 @@ export const apiSchemaRoutes = [
     status: 202,
     handler: (ctx, { params, body }) => startPublication(ctx, params.id, body.revision),
   }),
-  defineRoute({
-    id: 'cancelApiSchemaPublication',
-    group,
-    method: 'POST',
-    path: '/api-schema/{id}/cancel-publication',
+  defineRoute('cancelApiSchemaPublication', 'POST /api-schema/{id}/cancel-publication', {
     permission: 'api-schema:publish',
     summary: 'Cancel a publication',
     description:
@@ -200,11 +159,7 @@ export const apiSchemaRoutes = [
     response: ApiSchema,
     handler: (ctx, { params }) => cancelPublication(ctx, params.id),
   }),
-  defineRoute({
-    id: 'getApiSchemaPublication',
-    group,
-    method: 'GET',
-    path: '/api-schema/{id}/publication',
+  defineRoute('getApiSchemaPublication', 'GET /api-schema/{id}/publication', {
     permission: 'api-schema:read',
     summary: 'Retrieve the publication report',
     description:
@@ -214,11 +169,7 @@ export const apiSchemaRoutes = [
     response: PublicationReport,
     handler: (ctx, { params }) => getPublication(ctx, params.id),
   }),
-  defineRoute({
-    id: 'proveApiSchema',
-    group,
-    method: 'POST',
-    path: '/api-schema/{id}/prove',
+  defineRoute('proveApiSchema', 'POST /api-schema/{id}/prove', {
     permission: 'api-schema:publish',
     summary: "Measure a version's read times again",
     description:
@@ -231,11 +182,7 @@ export const apiSchemaRoutes = [
     status: 202,
     handler: (ctx, { params }) => proveApiSchema(ctx, params.id),
   }),
-  defineRoute({
-    id: 'createApiSchemaVersion',
-    group,
-    method: 'POST',
-    path: '/api-schema/{id}/new-version',
+  defineRoute('createApiSchemaVersion', 'POST /api-schema/{id}/new-version', {
     permission: 'api-schema:create',
     summary: 'Create a draft from a version',
     description:
@@ -245,11 +192,7 @@ export const apiSchemaRoutes = [
     status: 201,
     handler: (ctx, { params }) => service.createApiSchemaVersion(ctx, params.id),
   }),
-  defineRoute({
-    id: 'diffApiSchema',
-    group,
-    method: 'GET',
-    path: '/api-schema/{id}/diff',
+  defineRoute('diffApiSchema', 'GET /api-schema/{id}/diff', {
     permission: 'api-schema:read',
     summary: 'Compare two versions',
     description:
@@ -262,11 +205,7 @@ export const apiSchemaRoutes = [
     response: ApiSchemaDifference,
     handler: (ctx, { params, query }) => service.diffApiSchema(ctx, params.id, query.against),
   }),
-  defineRoute({
-    id: 'deprecateApiSchema',
-    group,
-    method: 'POST',
-    path: '/api-schema/{id}/deprecate',
+  defineRoute('deprecateApiSchema', 'POST /api-schema/{id}/deprecate', {
     permission: 'api-schema:publish',
     summary: 'Deprecate a version',
     description:
@@ -277,11 +216,7 @@ export const apiSchemaRoutes = [
     response: ApiSchema,
     handler: (ctx, { params, body }) => deprecateApiSchema(ctx, params.id, body.sunsetAt),
   }),
-  defineRoute({
-    id: 'listApiSchemaCallers',
-    group,
-    method: 'GET',
-    path: '/api-schema/{id}/callers',
+  defineRoute('listApiSchemaCallers', 'GET /api-schema/{id}/callers', {
     permission: 'api-key:read',
     summary: 'List callers of a version',
     description:
@@ -292,11 +227,7 @@ export const apiSchemaRoutes = [
     response: createPageSchema(ApiSchemaCaller),
     handler: (ctx, { params, query }) => listApiSchemaCallers(ctx, params.id, query),
   }),
-  defineRoute({
-    id: 'retireApiSchema',
-    group,
-    method: 'POST',
-    path: '/api-schema/{id}/retire',
+  defineRoute('retireApiSchema', 'POST /api-schema/{id}/retire', {
     permission: 'api-schema:retire',
     summary: 'Retire a version',
     description:
@@ -313,4 +244,4 @@ export const apiSchemaRoutes = [
       return moved;
     },
   }),
-];
+]);

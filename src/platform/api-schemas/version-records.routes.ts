@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { parseExact } from '../../core/text/exact-json.ts';
 import { maxPageSize, Pagination, toPage } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import type { DownloadFile } from '../../http/route/route.ts';
 import { allColumnTypes, type FileForm, getVersionReader } from '../../public/index.ts';
 import {
@@ -109,12 +109,8 @@ async function openFile(
   };
 }
 
-export const versionRecordRoutes = [
-  defineRoute({
-    id: 'listApiSchemaRecords',
-    group: 'API Keys',
-    method: 'GET',
-    path: '/api-schema/{id}/records/{resource}',
+export const versionRecordRoutes = inGroup('API Keys', [
+  defineRoute('listApiSchemaRecords', 'GET /api-schema/{id}/records/{resource}', {
     permission: 'record:read',
     summary: 'List the records of a version',
     description:
@@ -150,4 +146,4 @@ export const versionRecordRoutes = [
     },
     handler: listRecords,
   }),
-];
+]);

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { parseExact } from '../../core/text/exact-json.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { getVersionReader } from '../../public/index.ts';
 import {
   freshnessFields,
@@ -55,12 +55,8 @@ async function summarizeRecords(ctx: RequestCtx, request: VersionRequest) {
   return { data: parseExact(rows) as Record<string, unknown>[], total, syncedAt, staleFields: [...stale] };
 }
 
-export const versionSummaryRoutes = [
-  defineRoute({
-    id: 'summarizeApiSchemaRecords',
-    group: 'API Keys',
-    method: 'GET',
-    path: '/api-schema/{id}/records/{resource}/summary',
+export const versionSummaryRoutes = inGroup('API Keys', [
+  defineRoute('summarizeApiSchemaRecords', 'GET /api-schema/{id}/records/{resource}/summary', {
     permission: 'record:read',
     summary: 'Summarize the records of a version',
     description:
@@ -83,4 +79,4 @@ export const versionSummaryRoutes = [
     additionalErrors: [422],
     handler: summarizeRecords,
   }),
-];
+]);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { inTransaction } from '../../db/transaction.ts';
 import { Id, IdParams, Instant, instant, isSpan, noSpan, spanFields } from '../../http/fields.ts';
 import { createPageSchema, pageFields, toPage } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { auditAreas, findAreaOf } from '../../identity/audit-actions.ts';
 import { openAuditCsv } from './audit-csv.ts';
 import { type AuditFilter, type AuditRow, listAuditRows, readNames } from './audit-log.store.ts';
@@ -59,12 +59,8 @@ const withPeriod = (filter: AuditFilter, now: Date): AuditFilter =>
     ? filter
     : { ...filter, after: new Date((filter.before ?? now).getTime() - searchedMs) };
 
-export const auditLogRoutes = [
-  defineRoute({
-    id: 'listAuditLog',
-    group: 'Organizations',
-    method: 'GET',
-    path: '/organizations/{id}/audit-log',
+export const auditLogRoutes = inGroup('Organizations', [
+  defineRoute('listAuditLog', 'GET /organizations/{id}/audit-log', {
     permission: 'audit:read',
     summary: 'List audit log entries',
     description: 'Newest first. Every change is recorded. Entries are never changed or deleted.',
@@ -126,4 +122,4 @@ export const auditLogRoutes = [
         );
       }),
   }),
-];
+]);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
 import { createPageSchema, PageQuery, pageFields } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import {
   AnsweredMessage,
   answerEvents,
@@ -13,15 +13,10 @@ import {
 } from './conversations.schemas.ts';
 import * as service from './conversations.service.ts';
 
-const group = 'Agents';
 const own = 'Conversations are visible only to the person who started them, regardless of roles.';
 
-export const conversationRoutes = [
-  defineRoute({
-    id: 'listAgentConversations',
-    group,
-    method: 'GET',
-    path: '/agents/{id}/conversations',
+export const conversationRoutes = inGroup('Agents', [
+  defineRoute('listAgentConversations', 'GET /agents/{id}/conversations', {
     permission: 'conversation:read',
     summary: 'List conversations with an agent',
     description: `Newest first. ${own}`,
@@ -30,11 +25,7 @@ export const conversationRoutes = [
     response: createPageSchema(Conversation),
     handler: (ctx, { params, query }) => service.listAgentConversations(ctx, params.id, query),
   }),
-  defineRoute({
-    id: 'createConversation',
-    group,
-    method: 'POST',
-    path: '/agents/{id}/conversations',
+  defineRoute('createConversation', 'POST /agents/{id}/conversations', {
     permission: 'conversation:create',
     summary: 'Start a conversation with an agent',
     description: own,
@@ -45,11 +36,7 @@ export const conversationRoutes = [
     status: 201,
     handler: (ctx, { params, body }) => service.createConversation(ctx, params.id, body.title),
   }),
-  defineRoute({
-    id: 'listConversations',
-    group,
-    method: 'GET',
-    path: '/conversations',
+  defineRoute('listConversations', 'GET /conversations', {
     permission: 'conversation:read',
     summary: 'List conversations',
     description: `Newest first, with all agents. ${own} \`q\` searches in titles.`,
@@ -62,11 +49,7 @@ export const conversationRoutes = [
     handler: (ctx, { query: { q, agentId, ...page } }) =>
       service.listConversations(ctx, page, { q, agentId }),
   }),
-  defineRoute({
-    id: 'getConversation',
-    group,
-    method: 'GET',
-    path: '/conversations/{id}',
+  defineRoute('getConversation', 'GET /conversations/{id}', {
     permission: 'conversation:read',
     summary: 'Retrieve a conversation',
     description: own,
@@ -74,11 +57,7 @@ export const conversationRoutes = [
     response: Conversation,
     handler: (ctx, { params }) => service.getConversation(ctx, params.id),
   }),
-  defineRoute({
-    id: 'updateConversation',
-    group,
-    method: 'PATCH',
-    path: '/conversations/{id}',
+  defineRoute('updateConversation', 'PATCH /conversations/{id}', {
     permission: 'conversation:update',
     summary: 'Rename a conversation',
     description: 'Nothing changes when the title is omitted.',
@@ -88,22 +67,14 @@ export const conversationRoutes = [
     response: Conversation,
     handler: (ctx, { params, body }) => service.updateConversation(ctx, params.id, body.title),
   }),
-  defineRoute({
-    id: 'deleteConversation',
-    group,
-    method: 'DELETE',
-    path: '/conversations/{id}',
+  defineRoute('deleteConversation', 'DELETE /conversations/{id}', {
     permission: 'conversation:delete',
     summary: 'Delete a conversation with its messages',
     description: 'Credits already used still count.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteConversation(ctx, params.id),
   }),
-  defineRoute({
-    id: 'listMessages',
-    group,
-    method: 'GET',
-    path: '/conversations/{id}/messages',
+  defineRoute('listMessages', 'GET /conversations/{id}/messages', {
     permission: 'conversation:read',
     readsRecords: true,
     summary: 'List messages of a conversation',
@@ -115,11 +86,7 @@ export const conversationRoutes = [
     response: createPageSchema(Message),
     handler: (ctx, { params, query }) => service.listMessages(ctx, params.id, query),
   }),
-  defineRoute({
-    id: 'createMessage',
-    group,
-    method: 'POST',
-    path: '/conversations/{id}/messages',
+  defineRoute('createMessage', 'POST /conversations/{id}/messages', {
     permission: 'conversation:create',
     readsRecords: true,
     summary: 'Send a message',
@@ -141,4 +108,4 @@ export const conversationRoutes = [
     },
     handler: (ctx, { params, body }) => service.createMessage(ctx, params.id, body.content),
   }),
-];
+]);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IdParams, shortText } from '../../http/fields.ts';
 import { createPageSchema, pageFields } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { Domain, DomainParams, DomainPatch, DomainStatus, NewDomain } from './domains.schemas.ts';
 import {
   createDomain,
@@ -12,14 +12,8 @@ import {
   verifyDomain,
 } from './domains.service.ts';
 
-const group = 'Domains';
-
-export const domainRoutes = [
-  defineRoute({
-    id: 'listDomains',
-    group,
-    method: 'GET',
-    path: '/organizations/{id}/domains',
+export const domainRoutes = inGroup('Domains', [
+  defineRoute('listDomains', 'GET /organizations/{id}/domains', {
     permission: 'domain:read',
     summary: 'List domains',
     description: 'Newest first. `status` filters by status, `q` by part of the hostname.',
@@ -32,11 +26,7 @@ export const domainRoutes = [
     response: createPageSchema(Domain),
     handler: (ctx, { query: { q, status, ...page } }) => listDomains(ctx, page, { q, status }),
   }),
-  defineRoute({
-    id: 'createDomain',
-    group,
-    method: 'POST',
-    path: '/organizations/{id}/domains',
+  defineRoute('createDomain', 'POST /organizations/{id}/domains', {
     permission: 'domain:create',
     summary: 'Add a domain',
     description:
@@ -49,11 +39,7 @@ export const domainRoutes = [
     status: 201,
     handler: (ctx, { body }) => createDomain(ctx, body.hostname),
   }),
-  defineRoute({
-    id: 'getDomain',
-    group,
-    method: 'GET',
-    path: '/organizations/{id}/domains/{domainId}',
+  defineRoute('getDomain', 'GET /organizations/{id}/domains/{domainId}', {
     permission: 'domain:read',
     summary: 'Retrieve a domain',
     description:
@@ -62,11 +48,7 @@ export const domainRoutes = [
     response: Domain,
     handler: (ctx, { params }) => getDomain(ctx, params.domainId),
   }),
-  defineRoute({
-    id: 'updateDomain',
-    group,
-    method: 'PATCH',
-    path: '/organizations/{id}/domains/{domainId}',
+  defineRoute('updateDomain', 'PATCH /organizations/{id}/domains/{domainId}', {
     permission: 'domain:update',
     summary: 'Update a domain',
     description:
@@ -77,11 +59,7 @@ export const domainRoutes = [
     response: Domain,
     handler: (ctx, { params, body }) => updateDomain(ctx, params.domainId, body),
   }),
-  defineRoute({
-    id: 'deleteDomain',
-    group,
-    method: 'DELETE',
-    path: '/organizations/{id}/domains/{domainId}',
+  defineRoute('deleteDomain', 'DELETE /organizations/{id}/domains/{domainId}', {
     permission: 'domain:delete',
     summary: 'Delete a domain',
     description:
@@ -89,11 +67,7 @@ export const domainRoutes = [
     params: DomainParams,
     handler: (ctx, { params }) => deleteDomain(ctx, params.domainId),
   }),
-  defineRoute({
-    id: 'verifyDomain',
-    group,
-    method: 'POST',
-    path: '/organizations/{id}/domains/{domainId}/verify',
+  defineRoute('verifyDomain', 'POST /organizations/{id}/domains/{domainId}/verify', {
     permission: 'domain:update',
     summary: 'Verify a domain now',
     description:
@@ -103,4 +77,4 @@ export const domainRoutes = [
     response: Domain,
     handler: (ctx, { params }) => verifyDomain(ctx, params.domainId),
   }),
-];
+]);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
 import { createPageSchema, pageFields } from '../../http/page.ts';
-import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
+import { definePersonRoute, defineRoute, inGroup } from '../../http/route/define.ts';
 import { acceptInvitation } from './accept.ts';
 import {
   Invitation,
@@ -18,15 +18,10 @@ import {
   revokeInvitation,
 } from './invitations.service.ts';
 
-const group = 'Organizations';
 const params = z.strictObject({ id: Id, invitationId: Id });
 
-export const invitationRoutes = [
-  defineRoute({
-    id: 'listInvitations',
-    group,
-    method: 'GET',
-    path: '/organizations/{id}/invitations',
+export const invitationRoutes = inGroup('Organizations', [
+  defineRoute('listInvitations', 'GET /organizations/{id}/invitations', {
     permission: 'invitation:read',
     summary: 'List invitations',
     description:
@@ -40,11 +35,7 @@ export const invitationRoutes = [
     response: createPageSchema(Invitation),
     handler: (ctx, { query: { q, status, ...page } }) => listInvitations(ctx, page, { q, status }),
   }),
-  defineRoute({
-    id: 'createInvitation',
-    group,
-    method: 'POST',
-    path: '/organizations/{id}/invitations',
+  defineRoute('createInvitation', 'POST /organizations/{id}/invitations', {
     permission: 'invitation:create',
     summary: 'Invite a member by e-mail',
     description:
@@ -57,11 +48,7 @@ export const invitationRoutes = [
     status: 201,
     handler: (ctx, { body }) => createInvitation(ctx, body),
   }),
-  defineRoute({
-    id: 'getInvitation',
-    group,
-    method: 'GET',
-    path: '/organizations/{id}/invitations/{invitationId}',
+  defineRoute('getInvitation', 'GET /organizations/{id}/invitations/{invitationId}', {
     permission: 'invitation:read',
     summary: 'Retrieve an invitation',
     description: 'The token is only in the mail; no response contains it.',
@@ -69,22 +56,14 @@ export const invitationRoutes = [
     response: Invitation,
     handler: (ctx, input) => getInvitation(ctx, input.params.invitationId),
   }),
-  defineRoute({
-    id: 'deleteInvitation',
-    group,
-    method: 'DELETE',
-    path: '/organizations/{id}/invitations/{invitationId}',
+  defineRoute('deleteInvitation', 'DELETE /organizations/{id}/invitations/{invitationId}', {
     permission: 'invitation:delete',
     summary: 'Revoke an invitation',
     description: 'Its link stops working immediately. The invitation stays listed as revoked.',
     params,
     handler: (ctx, input) => revokeInvitation(ctx, input.params.invitationId),
   }),
-  defineRoute({
-    id: 'resendInvitation',
-    group,
-    method: 'POST',
-    path: '/organizations/{id}/invitations/{invitationId}/resend',
+  defineRoute('resendInvitation', 'POST /organizations/{id}/invitations/{invitationId}/resend', {
     permission: 'invitation:update',
     summary: 'Resend an open or expired invitation',
     description:
@@ -94,11 +73,7 @@ export const invitationRoutes = [
     response: Invitation,
     handler: (ctx, input) => resendInvitation(ctx, input.params.invitationId),
   }),
-  definePersonRoute({
-    id: 'acceptInvitation',
-    group,
-    method: 'POST',
-    path: '/invitations/accept',
+  definePersonRoute('acceptInvitation', 'POST /invitations/accept', {
     permission: 'signed-in',
     summary: 'Accept an invitation',
     additionalErrors: [404],
@@ -109,4 +84,4 @@ export const invitationRoutes = [
     response: JoinedOrganization,
     handler: (ctx, { body }) => acceptInvitation(ctx, body.token),
   }),
-];
+]);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { createPageSchema, pageFields } from '../../http/page.ts';
-import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
+import { definePersonRoute, defineRoute, inGroup } from '../../http/route/define.ts';
 import { roleFields } from '../roles/roles.schemas.ts';
 import { deleteMember, leaveOrganization } from './leaving.service.ts';
 import {
@@ -14,14 +14,8 @@ import {
 } from './members.schemas.ts';
 import { getMember, listMembers, updateMember } from './members.service.ts';
 
-const group = 'Organizations';
-
-export const memberRoutes = [
-  defineRoute({
-    id: 'listMembers',
-    group,
-    method: 'GET',
-    path: '/organizations/{id}/members',
+const organizationRoutes = inGroup('Organizations', [
+  defineRoute('listMembers', 'GET /organizations/{id}/members', {
     permission: 'member:read',
     summary: 'List members',
     description:
@@ -35,11 +29,7 @@ export const memberRoutes = [
     response: createPageSchema(Member),
     handler: (ctx, { query: { q, roleId, role, ...page } }) => listMembers(ctx, page, { q, roleId, role }),
   }),
-  defineRoute({
-    id: 'getMember',
-    group,
-    method: 'GET',
-    path: '/organizations/{id}/members/{userId}',
+  defineRoute('getMember', 'GET /organizations/{id}/members/{userId}', {
     permission: 'member:read',
     summary: 'Retrieve a member',
     description: 'Includes the active API keys that act for this member.',
@@ -47,11 +37,7 @@ export const memberRoutes = [
     response: MemberWithKeys,
     handler: (ctx, { params }) => getMember(ctx, params.userId),
   }),
-  defineRoute({
-    id: 'updateMember',
-    group,
-    method: 'PATCH',
-    path: '/organizations/{id}/members/{userId}',
+  defineRoute('updateMember', 'PATCH /organizations/{id}/members/{userId}', {
     permission: 'member:update',
     summary: "Change a member's role",
     description:
@@ -63,11 +49,7 @@ export const memberRoutes = [
     response: MemberWithKeys,
     handler: (ctx, { params, body }) => updateMember(ctx, params.userId, body),
   }),
-  defineRoute({
-    id: 'deleteMember',
-    group,
-    method: 'DELETE',
-    path: '/organizations/{id}/members/{userId}',
+  defineRoute('deleteMember', 'DELETE /organizations/{id}/members/{userId}', {
     permission: 'member:delete',
     summary: 'Remove a member',
     additionalErrors: [422],
@@ -80,11 +62,10 @@ export const memberRoutes = [
     query: RemovalOptions,
     handler: (ctx, { params, query }) => deleteMember(ctx, params.userId, query),
   }),
-  definePersonRoute({
-    id: 'leaveOrganization',
-    group: 'Identity',
-    method: 'DELETE',
-    path: '/whoami/organizations/{id}',
+]);
+
+const personRoutes = inGroup('Identity', [
+  definePersonRoute('leaveOrganization', 'DELETE /whoami/organizations/{id}', {
     permission: 'signed-in',
     summary: 'Leave an organization',
     additionalErrors: [422],
@@ -95,4 +76,6 @@ export const memberRoutes = [
     query: LeavingOptions,
     handler: (ctx, { params, query }) => leaveOrganization(ctx, params.id, query),
   }),
-];
+]);
+
+export const memberRoutes = [...organizationRoutes, ...personRoutes];

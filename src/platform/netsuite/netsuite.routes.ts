@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import * as metadata from './metadata.service.ts';
 import {
   ConnectionTest,
@@ -12,14 +12,8 @@ import {
 } from './netsuite.schemas.ts';
 import * as service from './netsuite.service.ts';
 
-const group = 'ERP connection';
-
-export const netsuiteRoutes = [
-  defineRoute({
-    id: 'getErpConnection',
-    group,
-    method: 'GET',
-    path: '/netsuite/connection',
+export const netsuiteRoutes = inGroup('ERP connection', [
+  defineRoute('getErpConnection', 'GET /netsuite/connection', {
     permission: 'netsuite:read',
     summary: 'Retrieve the ERP connection',
     description:
@@ -29,11 +23,7 @@ export const netsuiteRoutes = [
     response: ErpConnection,
     handler: (ctx) => service.getErpConnection(ctx),
   }),
-  defineRoute({
-    id: 'putErpConnection',
-    group,
-    method: 'PUT',
-    path: '/netsuite/connection',
+  defineRoute('putErpConnection', 'PUT /netsuite/connection', {
     permission: 'netsuite:update',
     summary: 'Set up or replace the ERP connection',
     description:
@@ -50,11 +40,7 @@ export const netsuiteRoutes = [
     response: ErpConnection,
     handler: (ctx, { body }) => service.putErpConnection(ctx, body),
   }),
-  defineRoute({
-    id: 'deleteErpConnection',
-    group,
-    method: 'DELETE',
-    path: '/netsuite/connection',
+  defineRoute('deleteErpConnection', 'DELETE /netsuite/connection', {
     permission: 'netsuite:delete',
     summary: 'Delete the ERP connection',
     additionalErrors: [404],
@@ -65,11 +51,7 @@ export const netsuiteRoutes = [
     }),
     handler: (ctx, { query }) => service.deleteErpConnection(ctx, query.purge),
   }),
-  defineRoute({
-    id: 'createErpCertificate',
-    group,
-    method: 'POST',
-    path: '/netsuite/connection/certificate',
+  defineRoute('createErpCertificate', 'POST /netsuite/connection/certificate', {
     permission: 'netsuite:update',
     summary: 'Create a certificate for the ERP connection',
     description:
@@ -79,11 +61,7 @@ export const netsuiteRoutes = [
     status: 201,
     handler: (ctx) => service.createErpCertificate(ctx),
   }),
-  defineRoute({
-    id: 'testErpConnection',
-    group,
-    method: 'POST',
-    path: '/netsuite/connection/test',
+  defineRoute('testErpConnection', 'POST /netsuite/connection/test', {
     permission: 'netsuite:update',
     summary: 'Test the ERP connection',
     additionalErrors: [404],
@@ -93,11 +71,7 @@ export const netsuiteRoutes = [
     response: ConnectionTest,
     handler: (ctx) => service.testErpConnection(ctx),
   }),
-  defineRoute({
-    id: 'getErpMetadata',
-    group,
-    method: 'GET',
-    path: '/netsuite/metadata',
+  defineRoute('getErpMetadata', 'GET /netsuite/metadata', {
     permission: 'netsuite:read',
     summary: 'List record types of the ERP account',
     description:
@@ -108,11 +82,7 @@ export const netsuiteRoutes = [
     response: ErpMetadata,
     handler: (ctx, { query }) => metadata.listErpRecordTypes(ctx, query),
   }),
-  defineRoute({
-    id: 'getErpRecordType',
-    group,
-    method: 'GET',
-    path: '/netsuite/metadata/{recordType}',
+  defineRoute('getErpRecordType', 'GET /netsuite/metadata/{recordType}', {
     permission: 'netsuite:read',
     summary: 'Retrieve a record type with its fields',
     description:
@@ -124,11 +94,7 @@ export const netsuiteRoutes = [
     response: ErpRecordType,
     handler: (ctx, { params }) => metadata.getErpRecordType(ctx, params.recordType),
   }),
-  defineRoute({
-    id: 'refreshErpMetadata',
-    group,
-    method: 'POST',
-    path: '/netsuite/metadata/refresh',
+  defineRoute('refreshErpMetadata', 'POST /netsuite/metadata/refresh', {
     permission: 'netsuite:update',
     summary: 'Refresh the record types of the ERP account',
     description:
@@ -137,4 +103,4 @@ export const netsuiteRoutes = [
     response: ErpMetadata,
     handler: (ctx) => metadata.refreshErpMetadata(ctx),
   }),
-];
+]);

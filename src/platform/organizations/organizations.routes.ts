@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { createPageSchema, pageFields } from '../../http/page.ts';
-import { definePersonRoute, defineRoute } from '../../http/route/define.ts';
+import { definePersonRoute, defineRoute, inGroup } from '../../http/route/define.ts';
 import { deleteOrganization } from './delete-organization.ts';
 import {
   CreatedOrganization,
@@ -16,14 +16,8 @@ import {
   updateOrganization,
 } from './organizations.service.ts';
 
-const group = 'Organizations';
-
-export const organizationRoutes = [
-  definePersonRoute({
-    id: 'listOrganizations',
-    group,
-    method: 'GET',
-    path: '/organizations',
+export const organizationRoutes = inGroup('Organizations', [
+  definePersonRoute('listOrganizations', 'GET /organizations', {
     permission: 'authenticated',
     summary: 'List organizations',
     description:
@@ -32,11 +26,7 @@ export const organizationRoutes = [
     response: createPageSchema(Organization),
     handler: (ctx, { query: { q, ...page } }) => listOrganizations(ctx, page, q),
   }),
-  definePersonRoute({
-    id: 'createOrganization',
-    group,
-    method: 'POST',
-    path: '/organizations',
+  definePersonRoute('createOrganization', 'POST /organizations', {
     permission: 'organization:create',
     summary: 'Create an organization',
     description:
@@ -48,11 +38,7 @@ export const organizationRoutes = [
     status: 201,
     handler: (ctx, { body }) => createOwnOrganization(ctx, body),
   }),
-  defineRoute({
-    id: 'getOrganization',
-    group,
-    method: 'GET',
-    path: '/organizations/{id}',
+  defineRoute('getOrganization', 'GET /organizations/{id}', {
     permission: 'organization:read',
     summary: 'Retrieve the organization',
     description: 'The id must be that of the active organization. Returns 404 for any other.',
@@ -60,11 +46,7 @@ export const organizationRoutes = [
     response: Organization,
     handler: (ctx) => getOrganization(ctx),
   }),
-  defineRoute({
-    id: 'updateOrganization',
-    group,
-    method: 'PATCH',
-    path: '/organizations/{id}',
+  defineRoute('updateOrganization', 'PATCH /organizations/{id}', {
     permission: 'organization:update',
     summary: 'Update the organization',
     description: 'Changes name or slug. A new slug does not change ids or URLs of the public interface.',
@@ -74,11 +56,7 @@ export const organizationRoutes = [
     response: Organization,
     handler: (ctx, { body }) => updateOrganization(ctx, body),
   }),
-  defineRoute({
-    id: 'deleteOrganization',
-    group,
-    method: 'DELETE',
-    path: '/organizations/{id}',
+  defineRoute('deleteOrganization', 'DELETE /organizations/{id}', {
     permission: 'organization:delete',
     summary: 'Delete the organization and all of its data',
     description:
@@ -94,4 +72,4 @@ export const organizationRoutes = [
     }),
     handler: (ctx, { query }) => deleteOrganization(ctx, query.confirm),
   }),
-];
+]);

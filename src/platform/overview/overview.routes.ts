@@ -1,13 +1,9 @@
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { Overview } from './overview.schemas.ts';
 import { readOverview } from './overview.service.ts';
 
-export const overviewRoutes = [
-  defineRoute({
-    id: 'getOverview',
-    group: 'Organizations',
-    method: 'GET',
-    path: '/overview',
+export const overviewRoutes = inGroup('Organizations', [
+  defineRoute('getOverview', 'GET /overview', {
     permission: 'authenticated',
     summary: 'Retrieve an overview of the organization',
     description:
@@ -17,4 +13,4 @@ export const overviewRoutes = [
     response: Overview,
     handler: readOverview,
   }),
-];
+]);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id, IdParams, isSpan, noSpan, spanFields } from '../../http/fields.ts';
 import { createPageSchema, PageQuery, pageFields, sortFields } from '../../http/page.ts';
-import { defineRoute, defineWebhook } from '../../http/route/define.ts';
+import { defineRoute, defineWebhook, inGroup } from '../../http/route/define.ts';
 import * as checkouts from './checkout/checkouts.service.ts';
 import { getPayConfig, putPayConfig } from './config.service.ts';
 import { erpStatuses } from './ledger/erp-states.store.ts';
@@ -21,14 +21,8 @@ import * as payments from './payments.service.ts';
 import { getPayout, listPayouts } from './provider/payouts.service.ts';
 import { receiveEvent } from './provider/webhooks.service.ts';
 
-const group = 'Pay';
-
 const configRoutes = [
-  defineRoute({
-    id: 'getPayConfig',
-    group,
-    method: 'GET',
-    path: '/pay/config',
+  defineRoute('getPayConfig', 'GET /pay/config', {
     permission: 'pay-config:read',
     summary: 'Retrieve the payment configuration',
     description:
@@ -36,11 +30,7 @@ const configRoutes = [
     response: PayConfig,
     handler: (ctx) => getPayConfig(ctx),
   }),
-  defineRoute({
-    id: 'putPayConfig',
-    group,
-    method: 'PUT',
-    path: '/pay/config',
+  defineRoute('putPayConfig', 'PUT /pay/config', {
     permission: 'pay-config:update',
     summary: 'Replace the payment configuration',
     description:
@@ -65,11 +55,7 @@ const configRoutes = [
 ];
 
 const checkoutRoutes = [
-  defineRoute({
-    id: 'createCheckout',
-    group,
-    method: 'POST',
-    path: '/pay/checkout',
+  defineRoute('createCheckout', 'POST /pay/checkout', {
     permission: 'payment:create',
     summary: 'Create a checkout for invoices',
     description:
@@ -85,11 +71,7 @@ const checkoutRoutes = [
     status: 201,
     handler: (ctx, { body }) => checkouts.createCheckout(ctx, body),
   }),
-  defineRoute({
-    id: 'getCheckout',
-    group,
-    method: 'GET',
-    path: '/pay/checkouts/{id}',
+  defineRoute('getCheckout', 'GET /pay/checkouts/{id}', {
     permission: 'payment:read',
     summary: 'Retrieve a checkout',
     description: 'Includes the status of its payment. `url` is null once the checkout can no longer be paid.',
@@ -100,11 +82,7 @@ const checkoutRoutes = [
 ];
 
 const paymentRoutes = [
-  defineRoute({
-    id: 'listPayments',
-    group,
-    method: 'GET',
-    path: '/pay/payments',
+  defineRoute('listPayments', 'GET /pay/payments', {
     permission: 'payment:read',
     summary: 'List payments',
     description:
@@ -123,11 +101,7 @@ const paymentRoutes = [
     handler: (ctx, { query: { page, pageSize, ...filter } }) =>
       payments.listPayments(ctx, { page, pageSize }, filter),
   }),
-  defineRoute({
-    id: 'getPayment',
-    group,
-    method: 'GET',
-    path: '/pay/payments/{id}',
+  defineRoute('getPayment', 'GET /pay/payments/{id}', {
     permission: 'payment:read',
     summary: 'Retrieve a payment',
     description: 'Includes its invoices, its refunds and its state in the ERP.',
@@ -135,11 +109,7 @@ const paymentRoutes = [
     response: Payment,
     handler: (ctx, { params }) => payments.getPayment(ctx, params.id),
   }),
-  defineRoute({
-    id: 'refundPayment',
-    group,
-    method: 'POST',
-    path: '/pay/payments/{id}/refund',
+  defineRoute('refundPayment', 'POST /pay/payments/{id}/refund', {
     permission: 'payment:update',
     summary: 'Refund a payment',
     description:
@@ -150,11 +120,7 @@ const paymentRoutes = [
     response: Payment,
     handler: (ctx, { params, body }) => payments.refundPayment(ctx, params.id, body),
   }),
-  defineRoute({
-    id: 'retryWriteBack',
-    group,
-    method: 'POST',
-    path: '/pay/payments/{id}/retry-write-back',
+  defineRoute('retryWriteBack', 'POST /pay/payments/{id}/retry-write-back', {
     permission: 'payment:update',
     summary: 'Retry the write-back of a payment',
     description:
@@ -163,11 +129,7 @@ const paymentRoutes = [
     response: Payment,
     handler: (ctx, { params }) => payments.retryWriteBack(ctx, params.id),
   }),
-  defineRoute({
-    id: 'endWriteBack',
-    group,
-    method: 'POST',
-    path: '/pay/payments/{id}/end-write-back',
+  defineRoute('endWriteBack', 'POST /pay/payments/{id}/end-write-back', {
     permission: 'payment:update',
     summary: 'End the write-back of a payment',
     description:
@@ -179,11 +141,7 @@ const paymentRoutes = [
 ];
 
 const payoutRoutes = [
-  defineRoute({
-    id: 'listPayouts',
-    group,
-    method: 'GET',
-    path: '/pay/payouts',
+  defineRoute('listPayouts', 'GET /pay/payouts', {
     permission: 'payout:read',
     summary: 'List payouts',
     description:
@@ -192,11 +150,7 @@ const payoutRoutes = [
     response: createPageSchema(Payout),
     handler: (ctx, { query }) => listPayouts(ctx, query),
   }),
-  defineRoute({
-    id: 'getPayout',
-    group,
-    method: 'GET',
-    path: '/pay/payouts/{id}',
+  defineRoute('getPayout', 'GET /pay/payouts/{id}', {
     permission: 'payout:read',
     summary: 'Retrieve a payout',
     description: 'Includes its payments, and the refunds that were deducted from it.',
@@ -206,16 +160,12 @@ const payoutRoutes = [
   }),
 ];
 
-export const payRoutes = [
+export const payRoutes = inGroup('Pay', [
   ...configRoutes,
   ...checkoutRoutes,
   ...paymentRoutes,
   ...payoutRoutes,
-  defineWebhook({
-    id: 'takePayEvent',
-    group,
-    method: 'POST',
-    path: '/pay/webhooks/{provider}/{endpointId}',
+  defineWebhook('takePayEvent', 'POST /pay/webhooks/{provider}/{endpointId}', {
     summary: 'Receive a payment provider event',
     description:
       'The provider signs the bytes of the body. An event is recorded once, and its content is not trusted: the provider is queried for the current state. The address is `webhookUrl` of the payment configuration. A wrong signature is a 400 and an unknown address a 404; both count as failed authentication.',
@@ -225,4 +175,4 @@ export const payRoutes = [
     responseExample: { received: true },
     handler: (ctx, call) => receiveEvent(ctx, call),
   }),
-];
+]);

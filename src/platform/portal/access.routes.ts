@@ -1,15 +1,9 @@
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { PortalAccess, PortalAccessInput } from './access.schemas.ts';
 import * as service from './access.service.ts';
 
-const group = 'Portal Config';
-
-export const accessRoutes = [
-  defineRoute({
-    id: 'getPortalAccess',
-    group,
-    method: 'GET',
-    path: '/portal/access',
+export const accessRoutes = inGroup('Portal Config', [
+  defineRoute('getPortalAccess', 'GET /portal/access', {
     permission: 'portal:read',
     summary: 'Retrieve the access to the portal',
     description:
@@ -19,11 +13,7 @@ export const accessRoutes = [
     response: PortalAccess,
     handler: (ctx) => service.getAccess(ctx),
   }),
-  defineRoute({
-    id: 'putPortalAccess',
-    group,
-    method: 'PUT',
-    path: '/portal/access',
+  defineRoute('putPortalAccess', 'PUT /portal/access', {
     permission: 'portal:update',
     summary: 'Replace the access to the portal',
     description:
@@ -56,11 +46,7 @@ export const accessRoutes = [
     status: 202,
     handler: (ctx, { body }) => service.putAccess(ctx, body),
   }),
-  defineRoute({
-    id: 'cancelPortalPreparation',
-    group,
-    method: 'POST',
-    path: '/portal/access/cancel-preparation',
+  defineRoute('cancelPortalPreparation', 'POST /portal/access/cancel-preparation', {
     permission: 'portal:update',
     summary: 'Cancel the preparation of the portal',
     description:
@@ -68,4 +54,4 @@ export const accessRoutes = [
     response: PortalAccess,
     handler: (ctx) => service.cancelPreparation(ctx),
   }),
-];
+]);

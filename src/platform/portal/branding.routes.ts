@@ -1,26 +1,16 @@
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { Branding, BrandingInput } from './branding.schemas.ts';
 import * as service from './branding.service.ts';
 
-const group = 'Portal Config';
-
-export const brandingRoutes = [
-  defineRoute({
-    id: 'getPortalBranding',
-    group,
-    method: 'GET',
-    path: '/portal/branding',
+export const brandingRoutes = inGroup('Portal Config', [
+  defineRoute('getPortalBranding', 'GET /portal/branding', {
     permission: 'portal:read',
     summary: 'Retrieve the branding of the portal',
     description: "The company's name, colour, logo and links on the pages of the portal and in its mails.",
     response: Branding,
     handler: (ctx) => service.getBranding(ctx),
   }),
-  defineRoute({
-    id: 'putPortalBranding',
-    group,
-    method: 'PUT',
-    path: '/portal/branding',
+  defineRoute('putPortalBranding', 'PUT /portal/branding', {
     permission: 'portal:update',
     summary: 'Replace the branding of the portal',
     description:
@@ -40,4 +30,4 @@ export const brandingRoutes = [
     response: Branding,
     handler: (ctx, { body }) => service.putBranding(ctx, body),
   }),
-];
+]);

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { createPageSchema, pageFields } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { FieldMapping, FieldMappingPatch, NewFieldMapping } from './field-mappings.schemas.ts';
 import * as service from './field-mappings.service.ts';
 
-const group = 'Portal Config';
 const fields = [
   { source: 'tranid', label: 'Number' },
   { source: 'trandate', label: 'Date', format: { type: 'date', style: 'medium' } },
@@ -13,12 +12,8 @@ const fields = [
   { source: 'foreigntotal', label: 'Total', format: { type: 'currency', currency: 'EUR', digits: 2 } },
 ];
 
-export const fieldMappingRoutes = [
-  defineRoute({
-    id: 'listFieldMappings',
-    group,
-    method: 'GET',
-    path: '/portal/field-mappings',
+export const fieldMappingRoutes = inGroup('Portal Config', [
+  defineRoute('listFieldMappings', 'GET /portal/field-mappings', {
     permission: 'portal:read',
     summary: 'List field mappings',
     description: 'Newest first. `problems` names fields that are no longer synced.',
@@ -26,11 +21,7 @@ export const fieldMappingRoutes = [
     response: createPageSchema(FieldMapping),
     handler: (ctx, { query: { recordType, ...page } }) => service.listFieldMappings(ctx, page, recordType),
   }),
-  defineRoute({
-    id: 'createFieldMapping',
-    group,
-    method: 'POST',
-    path: '/portal/field-mappings',
+  defineRoute('createFieldMapping', 'POST /portal/field-mappings', {
     permission: 'portal:create',
     summary: 'Create a field mapping',
     description:
@@ -43,11 +34,7 @@ export const fieldMappingRoutes = [
     status: 201,
     handler: (ctx, { body }) => service.createFieldMapping(ctx, body),
   }),
-  defineRoute({
-    id: 'getFieldMapping',
-    group,
-    method: 'GET',
-    path: '/portal/field-mappings/{id}',
+  defineRoute('getFieldMapping', 'GET /portal/field-mappings/{id}', {
     permission: 'portal:read',
     summary: 'Retrieve a field mapping',
     description: 'Its fields are ordered by position.',
@@ -55,11 +42,7 @@ export const fieldMappingRoutes = [
     response: FieldMapping,
     handler: (ctx, { params }) => service.getFieldMapping(ctx, params.id),
   }),
-  defineRoute({
-    id: 'updateFieldMapping',
-    group,
-    method: 'PATCH',
-    path: '/portal/field-mappings/{id}',
+  defineRoute('updateFieldMapping', 'PATCH /portal/field-mappings/{id}', {
     permission: 'portal:update',
     summary: 'Update a field mapping',
     description: '`fields` replaces all fields. The record type cannot change.',
@@ -69,15 +52,11 @@ export const fieldMappingRoutes = [
     response: FieldMapping,
     handler: (ctx, { params, body }) => service.updateFieldMapping(ctx, params.id, body),
   }),
-  defineRoute({
-    id: 'deleteFieldMapping',
-    group,
-    method: 'DELETE',
-    path: '/portal/field-mappings/{id}',
+  defineRoute('deleteFieldMapping', 'DELETE /portal/field-mappings/{id}', {
     permission: 'portal:delete',
     summary: 'Delete a field mapping',
     description: 'The portal then shows the fields under their own names.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteFieldMapping(ctx, params.id),
   }),
-];
+]);

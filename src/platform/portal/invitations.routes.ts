@@ -1,13 +1,9 @@
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { InvitationCounts, InvitationInput } from './invitations.schemas.ts';
 import { inviteVisitors } from './invitations.service.ts';
 
-export const portalInvitationRoutes = [
-  defineRoute({
-    id: 'invitePortalVisitors',
-    group: 'Portal Config',
-    method: 'POST',
-    path: '/portal/invitations',
+export const portalInvitationRoutes = inGroup('Portal Config', [
+  defineRoute('invitePortalVisitors', 'POST /portal/invitations', {
     permission: 'portal:create',
     readsRecords: true,
     summary: 'Invite visitors',
@@ -21,4 +17,4 @@ export const portalInvitationRoutes = [
     response: InvitationCounts,
     handler: (ctx, { body }) => inviteVisitors(ctx, body),
   }),
-];
+]);

@@ -1,23 +1,18 @@
 import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
 import { createPageSchema, pageFields } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { NewPage, PagePatch, PagePublication, PageSummary, PortalPage } from './pages.schemas.ts';
 import * as service from './pages.service.ts';
 
-const group = 'Portal Config';
 const blocks = [
   { type: 'heading', level: 1, text: 'Your invoices' },
   { type: 'text', markdown: 'Questions? Write to **billing@acme.example**.' },
   { type: 'record-list', recordType: 'invoice', title: 'All invoices' },
 ];
 
-export const pageRoutes = [
-  defineRoute({
-    id: 'listPages',
-    group,
-    method: 'GET',
-    path: '/portal/pages',
+export const pageRoutes = inGroup('Portal Config', [
+  defineRoute('listPages', 'GET /portal/pages', {
     permission: 'portal:read',
     summary: 'List pages',
     description:
@@ -32,11 +27,7 @@ export const pageRoutes = [
     handler: (ctx, { query: { q, status, viewId, ...page } }) =>
       service.listPages(ctx, page, { q, status, viewId }),
   }),
-  defineRoute({
-    id: 'createPage',
-    group,
-    method: 'POST',
-    path: '/portal/pages',
+  defineRoute('createPage', 'POST /portal/pages', {
     permission: 'portal:create',
     summary: 'Create a page',
     description:
@@ -47,11 +38,7 @@ export const pageRoutes = [
     status: 201,
     handler: (ctx, { body }) => service.createPage(ctx, body),
   }),
-  defineRoute({
-    id: 'getPage',
-    group,
-    method: 'GET',
-    path: '/portal/pages/{id}',
+  defineRoute('getPage', 'GET /portal/pages/{id}', {
     permission: 'portal:read',
     summary: 'Retrieve a page',
     description: 'Returns the draft, and in `published` the version that visitors see.',
@@ -59,11 +46,7 @@ export const pageRoutes = [
     response: PortalPage,
     handler: (ctx, { params }) => service.getPage(ctx, params.id),
   }),
-  defineRoute({
-    id: 'updatePage',
-    group,
-    method: 'PATCH',
-    path: '/portal/pages/{id}',
+  defineRoute('updatePage', 'PATCH /portal/pages/{id}', {
     permission: 'portal:update',
     summary: 'Update the draft of a page',
     description:
@@ -74,11 +57,7 @@ export const pageRoutes = [
     response: PortalPage,
     handler: (ctx, { params, body }) => service.updatePage(ctx, params.id, body),
   }),
-  defineRoute({
-    id: 'publishPage',
-    group,
-    method: 'POST',
-    path: '/portal/pages/{id}/publish',
+  defineRoute('publishPage', 'POST /portal/pages/{id}/publish', {
     permission: 'portal:update',
     summary: 'Publish a page',
     description:
@@ -89,11 +68,7 @@ export const pageRoutes = [
     response: PortalPage,
     handler: (ctx, { params, body }) => service.publishPage(ctx, params.id, body.revision),
   }),
-  defineRoute({
-    id: 'deletePage',
-    group,
-    method: 'DELETE',
-    path: '/portal/pages/{id}',
+  defineRoute('deletePage', 'DELETE /portal/pages/{id}', {
     permission: 'portal:delete',
     summary: 'Delete a page',
     description:
@@ -101,4 +76,4 @@ export const pageRoutes = [
     params: IdParams,
     handler: (ctx, { params }) => service.deletePage(ctx, params.id),
   }),
-];
+]);

@@ -1,26 +1,16 @@
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { Sidebar, SidebarInput } from './sidebar.schemas.ts';
 import * as service from './sidebar.service.ts';
 
-const group = 'Portal Config';
-
-export const sidebarRoutes = [
-  defineRoute({
-    id: 'getSidebar',
-    group,
-    method: 'GET',
-    path: '/portal/sidebar',
+export const sidebarRoutes = inGroup('Portal Config', [
+  defineRoute('getSidebar', 'GET /portal/sidebar', {
     permission: 'portal:read',
     summary: 'Retrieve the sidebar',
     description: '`problems` names targets that no longer exist and pages that are not published.',
     response: Sidebar,
     handler: (ctx) => service.getSidebar(ctx),
   }),
-  defineRoute({
-    id: 'putSidebar',
-    group,
-    method: 'PUT',
-    path: '/portal/sidebar',
+  defineRoute('putSidebar', 'PUT /portal/sidebar', {
     permission: 'portal:update',
     summary: 'Replace the sidebar',
     description:
@@ -42,4 +32,4 @@ export const sidebarRoutes = [
     response: Sidebar,
     handler: (ctx, { body }) => service.putSidebar(ctx, body),
   }),
-];
+]);

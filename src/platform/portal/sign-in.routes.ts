@@ -1,15 +1,9 @@
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { SignIn, SignInInput } from './sign-in.schemas.ts';
 import * as service from './sign-in.service.ts';
 
-const group = 'Portal Config';
-
-export const signInRoutes = [
-  defineRoute({
-    id: 'getPortalSignIn',
-    group,
-    method: 'GET',
-    path: '/portal/sign-in',
+export const signInRoutes = inGroup('Portal Config', [
+  defineRoute('getPortalSignIn', 'GET /portal/sign-in', {
     permission: 'portal:read',
     summary: 'Retrieve the sign-in of the portal',
     description:
@@ -18,11 +12,7 @@ export const signInRoutes = [
     response: SignIn,
     handler: (ctx) => service.getSignIn(ctx),
   }),
-  defineRoute({
-    id: 'putPortalSignIn',
-    group,
-    method: 'PUT',
-    path: '/portal/sign-in',
+  defineRoute('putPortalSignIn', 'PUT /portal/sign-in', {
     permission: 'portal:update',
     summary: 'Replace the sign-in of the portal',
     description:
@@ -40,4 +30,4 @@ export const signInRoutes = [
     response: SignIn,
     handler: (ctx, { body }) => service.putSignIn(ctx, body),
   }),
-];
+]);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { createPageSchema, pageFields } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { previewStoredTemplate } from './preview.ts';
 import {
   NewTemplate,
@@ -13,19 +13,14 @@ import {
 } from './templates.schemas.ts';
 import * as service from './templates.service.ts';
 
-const group = 'Portal Config';
 const subject = 'Invoice {{ record.tranid }}';
 const body = '<p>Dear {{ labels.entity }},</p>\n<p>{{ record.foreignamountunpaid | number: 2 }} is open.</p>';
 const language =
   'Liquid without `include`, `render`, `layout` and the filter `raw`; `{{ amount | number: 2 }}` writes `1,234.50`. Data in the body is ' +
   'escaped.';
 
-export const templateRoutes = [
-  defineRoute({
-    id: 'listTemplates',
-    group,
-    method: 'GET',
-    path: '/portal/templates',
+export const templateRoutes = inGroup('Portal Config', [
+  defineRoute('listTemplates', 'GET /portal/templates', {
     permission: 'portal:read',
     summary: 'List templates',
     description: 'Newest first. `q` searches keys.',
@@ -37,11 +32,7 @@ export const templateRoutes = [
     response: createPageSchema(Template),
     handler: (ctx, { query: { q, kind, ...page } }) => service.listTemplates(ctx, page, { q, kind }),
   }),
-  defineRoute({
-    id: 'createTemplate',
-    group,
-    method: 'POST',
-    path: '/portal/templates',
+  defineRoute('createTemplate', 'POST /portal/templates', {
     permission: 'portal:create',
     summary: 'Create a template',
     description: `${language} The key is unique among templates of the same kind. A template with syntax errors is rejected, with the line of each error.`,
@@ -51,11 +42,7 @@ export const templateRoutes = [
     status: 201,
     handler: (ctx, { body: input }) => service.createTemplate(ctx, input),
   }),
-  defineRoute({
-    id: 'getTemplate',
-    group,
-    method: 'GET',
-    path: '/portal/templates/{id}',
+  defineRoute('getTemplate', 'GET /portal/templates/{id}', {
     permission: 'portal:read',
     summary: 'Retrieve a template',
     description: 'Subject and body are returned as stored, not rendered.',
@@ -63,11 +50,7 @@ export const templateRoutes = [
     response: Template,
     handler: (ctx, { params }) => service.getTemplate(ctx, params.id),
   }),
-  defineRoute({
-    id: 'updateTemplate',
-    group,
-    method: 'PATCH',
-    path: '/portal/templates/{id}',
+  defineRoute('updateTemplate', 'PATCH /portal/templates/{id}', {
     permission: 'portal:update',
     summary: 'Update a template',
     description: 'Changes key, subject or body; omitted fields stay. The kind cannot change.',
@@ -77,22 +60,14 @@ export const templateRoutes = [
     response: Template,
     handler: (ctx, { params, body: input }) => service.updateTemplate(ctx, params.id, input),
   }),
-  defineRoute({
-    id: 'deleteTemplate',
-    group,
-    method: 'DELETE',
-    path: '/portal/templates/{id}',
+  defineRoute('deleteTemplate', 'DELETE /portal/templates/{id}', {
     permission: 'portal:delete',
     summary: 'Delete a template',
     description: 'Rejected while a subscription uses it.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteTemplate(ctx, params.id),
   }),
-  defineRoute({
-    id: 'previewTemplate',
-    group,
-    method: 'POST',
-    path: '/portal/templates/{id}/preview',
+  defineRoute('previewTemplate', 'POST /portal/templates/{id}/preview', {
     permission: 'portal:update',
     showsRecords: true,
     summary: 'Preview a template',
@@ -110,4 +85,4 @@ export const templateRoutes = [
     responseExample: { subject: 'Invoice INV-1', html: '<p>Dear Acme,</p>', problems: [] },
     handler: (ctx, { params, body: input }) => previewStoredTemplate(ctx, params.id, input),
   }),
-];
+]);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IdParams, queryBoolean } from '../../http/fields.ts';
 import { createPageSchema, pageFields } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { lookUpAddress, viewAs } from './view-as.ts';
 import {
   AddressLookup,
@@ -14,14 +14,8 @@ import {
 } from './visitors.schemas.ts';
 import * as service from './visitors.service.ts';
 
-const group = 'Portal Config';
-
-export const visitorRoutes = [
-  defineRoute({
-    id: 'listPortalVisitors',
-    group,
-    method: 'GET',
-    path: '/portal/visitors',
+export const visitorRoutes = inGroup('Portal Config', [
+  defineRoute('listPortalVisitors', 'GET /portal/visitors', {
     permission: 'portal:read',
     summary: 'List visitors',
     description:
@@ -35,11 +29,7 @@ export const visitorRoutes = [
     response: createPageSchema(Visitor),
     handler: (ctx, { query: { q, blocked, ...page } }) => service.listVisitors(ctx, page, { q, blocked }),
   }),
-  defineRoute({
-    id: 'createPortalVisitor',
-    group,
-    method: 'POST',
-    path: '/portal/visitors',
+  defineRoute('createPortalVisitor', 'POST /portal/visitors', {
     permission: 'portal:create',
     summary: 'Create a visitor',
     description:
@@ -50,11 +40,7 @@ export const visitorRoutes = [
     status: 201,
     handler: (ctx, { body }) => service.createVisitor(ctx, body),
   }),
-  defineRoute({
-    id: 'lookUpPortalAddress',
-    group,
-    method: 'GET',
-    path: '/portal/visitors/address',
+  defineRoute('lookUpPortalAddress', 'GET /portal/visitors/address', {
     permission: 'portal:read',
     readsRecords: true,
     summary: 'Look up an address',
@@ -65,11 +51,7 @@ export const visitorRoutes = [
     response: AddressLookup,
     handler: (ctx, { query: { email } }) => lookUpAddress(ctx, email),
   }),
-  defineRoute({
-    id: 'viewPortalAsVisitor',
-    group,
-    method: 'POST',
-    path: '/portal/visitors/view-as',
+  defineRoute('viewPortalAsVisitor', 'POST /portal/visitors/view-as', {
     permission: 'portal:view-as',
     readsRecords: true,
     summary: 'See the portal as a visitor',
@@ -82,11 +64,7 @@ export const visitorRoutes = [
     status: 201,
     handler: (ctx, { body }) => viewAs(ctx, body),
   }),
-  defineRoute({
-    id: 'getPortalVisitor',
-    group,
-    method: 'GET',
-    path: '/portal/visitors/{id}',
+  defineRoute('getPortalVisitor', 'GET /portal/visitors/{id}', {
     permission: 'portal:read',
     summary: 'Retrieve a visitor',
     description:
@@ -95,11 +73,7 @@ export const visitorRoutes = [
     response: Visitor,
     handler: (ctx, { params }) => service.getVisitor(ctx, params.id),
   }),
-  defineRoute({
-    id: 'updatePortalVisitor',
-    group,
-    method: 'PATCH',
-    path: '/portal/visitors/{id}',
+  defineRoute('updatePortalVisitor', 'PATCH /portal/visitors/{id}', {
     permission: 'portal:update',
     summary: 'Update a visitor',
     description: '`customers` replaces all customers by hand. A block takes effect with the next request.',
@@ -109,11 +83,7 @@ export const visitorRoutes = [
     response: Visitor,
     handler: (ctx, { params, body }) => service.updateVisitor(ctx, params.id, body),
   }),
-  defineRoute({
-    id: 'deletePortalVisitor',
-    group,
-    method: 'DELETE',
-    path: '/portal/visitors/{id}',
+  defineRoute('deletePortalVisitor', 'DELETE /portal/visitors/{id}', {
     permission: 'portal:delete',
     summary: 'Delete a visitor',
     description:
@@ -121,4 +91,4 @@ export const visitorRoutes = [
     params: IdParams,
     handler: (ctx, { params }) => service.deleteVisitor(ctx, params.id),
   }),
-];
+]);

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { createPageSchema, NamedPageQuery } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { ErpQuery, ErpQueryInput, NewErpQuery, QueryName } from './queries.schemas.ts';
 import * as service from './queries.service.ts';
 
-const group = 'ERP connection';
 const params = z.strictObject({ name: QueryName });
 const example = {
   label: 'Open balances by customer',
@@ -17,12 +16,8 @@ const rules =
   'no other row has. Each column has a name of letters, digits and _: an expression needs an alias, and `*` names none. The type of a field ' +
   'follows from its values. The ERP runs the query before it is stored; a refusal is reported in its words.';
 
-export const queryRoutes = [
-  defineRoute({
-    id: 'listErpQueries',
-    group,
-    method: 'GET',
-    path: '/netsuite/queries',
+export const queryRoutes = inGroup('ERP connection', [
+  defineRoute('listErpQueries', 'GET /netsuite/queries', {
     permission: 'netsuite:read',
     summary: 'List queries that define record types',
     description: 'By name. `q` searches names and labels.',
@@ -30,11 +25,7 @@ export const queryRoutes = [
     response: createPageSchema(ErpQuery),
     handler: (ctx, { query: { q, ...page } }) => service.listErpQueries(ctx, page, q),
   }),
-  defineRoute({
-    id: 'createErpQuery',
-    group,
-    method: 'POST',
-    path: '/netsuite/queries',
+  defineRoute('createErpQuery', 'POST /netsuite/queries', {
     permission: 'netsuite:update',
     readsRecords: true,
     summary: 'Define a record type by a query',
@@ -45,11 +36,7 @@ export const queryRoutes = [
     status: 201,
     handler: (ctx, { body }) => service.createErpQuery(ctx, body),
   }),
-  defineRoute({
-    id: 'getErpQuery',
-    group,
-    method: 'GET',
-    path: '/netsuite/queries/{name}',
+  defineRoute('getErpQuery', 'GET /netsuite/queries/{name}', {
     permission: 'netsuite:read',
     summary: 'Retrieve a query',
     description: 'GET /netsuite/metadata/{recordType} returns the fields of the record type that it defines.',
@@ -57,11 +44,7 @@ export const queryRoutes = [
     response: ErpQuery,
     handler: (ctx, { params: { name } }) => service.getErpQuery(ctx, name),
   }),
-  defineRoute({
-    id: 'putErpQuery',
-    group,
-    method: 'PUT',
-    path: '/netsuite/queries/{name}',
+  defineRoute('putErpQuery', 'PUT /netsuite/queries/{name}', {
     permission: 'netsuite:update',
     readsRecords: true,
     summary: 'Replace a query',
@@ -75,15 +58,11 @@ export const queryRoutes = [
     response: ErpQuery,
     handler: (ctx, { params: { name }, body }) => service.putErpQuery(ctx, name, body),
   }),
-  defineRoute({
-    id: 'deleteErpQuery',
-    group,
-    method: 'DELETE',
-    path: '/netsuite/queries/{name}',
+  defineRoute('deleteErpQuery', 'DELETE /netsuite/queries/{name}', {
     permission: 'netsuite:update',
     summary: 'Delete a query',
     description: 'Rejected while a sync configuration uses it. Synced records stay available.',
     params,
     handler: (ctx, { params: { name } }) => service.deleteErpQuery(ctx, name),
   }),
-];
+]);

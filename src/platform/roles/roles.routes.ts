@@ -1,19 +1,13 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { createPageSchema, NamedPageQuery, pageFields } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import type { AnyRoute } from '../../http/route/route.ts';
 import { NewRole, PermissionEntry, Role, RoleParams, RolePatch } from './roles.schemas.ts';
 import { createRole, deleteRole, getRole, listPermissions, listRoles, updateRole } from './roles.service.ts';
 
-const group = 'Organizations';
-
-export const roleRoutes = [
-  defineRoute({
-    id: 'listRoles',
-    group,
-    method: 'GET',
-    path: '/organizations/{id}/roles',
+export const roleRoutes = inGroup('Organizations', [
+  defineRoute('listRoles', 'GET /organizations/{id}/roles', {
     permission: 'role:read',
     summary: 'List roles',
     description: 'Newest first. Built-in and custom roles, each with its number of members.',
@@ -22,11 +16,7 @@ export const roleRoutes = [
     response: createPageSchema(Role),
     handler: (ctx, { query: { q, ...page } }) => listRoles(ctx, page, q),
   }),
-  defineRoute({
-    id: 'createRole',
-    group,
-    method: 'POST',
-    path: '/organizations/{id}/roles',
+  defineRoute('createRole', 'POST /organizations/{id}/roles', {
     permission: 'role:create',
     summary: 'Create a role',
     description: 'The role can have only permissions that the caller has.',
@@ -41,11 +31,7 @@ export const roleRoutes = [
     status: 201,
     handler: (ctx, { body }) => createRole(ctx, body),
   }),
-  defineRoute({
-    id: 'getRole',
-    group,
-    method: 'GET',
-    path: '/organizations/{id}/roles/{roleId}',
+  defineRoute('getRole', 'GET /organizations/{id}/roles/{roleId}', {
     permission: 'role:read',
     summary: 'Retrieve a role',
     description: 'Includes its permissions and its number of members.',
@@ -53,11 +39,7 @@ export const roleRoutes = [
     response: Role,
     handler: (ctx, { params }) => getRole(ctx, params.roleId),
   }),
-  defineRoute({
-    id: 'updateRole',
-    group,
-    method: 'PATCH',
-    path: '/organizations/{id}/roles/{roleId}',
+  defineRoute('updateRole', 'PATCH /organizations/{id}/roles/{roleId}', {
     permission: 'role:update',
     summary: 'Update a role',
     description:
@@ -68,11 +50,7 @@ export const roleRoutes = [
     response: Role,
     handler: (ctx, { params, body }) => updateRole(ctx, params.roleId, body),
   }),
-  defineRoute({
-    id: 'deleteRole',
-    group,
-    method: 'DELETE',
-    path: '/organizations/{id}/roles/{roleId}',
+  defineRoute('deleteRole', 'DELETE /organizations/{id}/roles/{roleId}', {
     permission: 'role:delete',
     summary: 'Delete an unused role',
     additionalErrors: [422],
@@ -81,24 +59,21 @@ export const roleRoutes = [
     params: RoleParams,
     handler: (ctx, { params }) => deleteRole(ctx, params.roleId),
   }),
-];
+]);
 
 /**
  * `allRoutes` is a function because the permission list names every operation, including this one; it is
  * called per request.
  */
-export const permissionRoutes = (allRoutes: () => readonly AnyRoute[]) => [
-  defineRoute({
-    id: 'listPermissions',
-    group,
-    method: 'GET',
-    path: '/organizations/{id}/permissions',
-    permission: 'role:read',
-    summary: 'List permissions',
-    description: 'What each permission allows, which operations need it, and whether the caller has it.',
-    params: IdParams,
-    query: NamedPageQuery,
-    response: createPageSchema(PermissionEntry),
-    handler: async (ctx, { query }) => listPermissions(ctx, query, allRoutes()),
-  }),
-];
+export const permissionRoutes = (allRoutes: () => readonly AnyRoute[]) =>
+  inGroup('Organizations', [
+    defineRoute('listPermissions', 'GET /organizations/{id}/permissions', {
+      permission: 'role:read',
+      summary: 'List permissions',
+      description: 'What each permission allows, which operations need it, and whether the caller has it.',
+      params: IdParams,
+      query: NamedPageQuery,
+      response: createPageSchema(PermissionEntry),
+      handler: async (ctx, { query }) => listPermissions(ctx, query, allRoutes()),
+    }),
+  ]);

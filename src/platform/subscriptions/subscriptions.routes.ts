@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id, IdParams } from '../../http/fields.ts';
 import { createPageSchema, pageFields } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { listDeliveries, sendSubscription } from './deliveries.service.ts';
 import {
   Delivery,
@@ -13,14 +13,8 @@ import {
 } from './subscriptions.schemas.ts';
 import * as service from './subscriptions.service.ts';
 
-const group = 'Views';
-
-export const subscriptionRoutes = [
-  defineRoute({
-    id: 'listSubscriptions',
-    group,
-    method: 'GET',
-    path: '/subscriptions',
+export const subscriptionRoutes = inGroup('Views', [
+  defineRoute('listSubscriptions', 'GET /subscriptions', {
     permission: 'subscription:read',
     summary: 'List subscriptions',
     description:
@@ -29,11 +23,7 @@ export const subscriptionRoutes = [
     response: createPageSchema(Subscription),
     handler: (ctx, { query: { viewId, ...page } }) => service.listSubscriptions(ctx, page, viewId),
   }),
-  defineRoute({
-    id: 'createSubscription',
-    group,
-    method: 'POST',
-    path: '/subscriptions',
+  defineRoute('createSubscription', 'POST /subscriptions', {
     permission: 'subscription:create',
     readsRecords: true,
     summary: 'Create a subscription',
@@ -51,11 +41,7 @@ export const subscriptionRoutes = [
     status: 201,
     handler: (ctx, { body }) => service.createSubscription(ctx, body),
   }),
-  defineRoute({
-    id: 'getSubscription',
-    group,
-    method: 'GET',
-    path: '/subscriptions/{id}',
+  defineRoute('getSubscription', 'GET /subscriptions/{id}', {
     permission: 'subscription:read',
     summary: 'Retrieve a subscription',
     description:
@@ -64,11 +50,7 @@ export const subscriptionRoutes = [
     response: Subscription,
     handler: (ctx, { params }) => service.getSubscription(ctx, params.id),
   }),
-  defineRoute({
-    id: 'updateSubscription',
-    group,
-    method: 'PATCH',
-    path: '/subscriptions/{id}',
+  defineRoute('updateSubscription', 'PATCH /subscriptions/{id}', {
     permission: 'subscription:update',
     summary: 'Update a subscription',
     description:
@@ -79,22 +61,14 @@ export const subscriptionRoutes = [
     response: Subscription,
     handler: (ctx, { params, body }) => service.updateSubscription(ctx, params.id, body),
   }),
-  defineRoute({
-    id: 'deleteSubscription',
-    group,
-    method: 'DELETE',
-    path: '/subscriptions/{id}',
+  defineRoute('deleteSubscription', 'DELETE /subscriptions/{id}', {
     permission: 'subscription:delete',
     summary: 'Delete a subscription',
     description: 'Cancels its queued mails, and deletes its deliveries.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteSubscription(ctx, params.id),
   }),
-  defineRoute({
-    id: 'sendSubscription',
-    group,
-    method: 'POST',
-    path: '/subscriptions/{id}/send',
+  defineRoute('sendSubscription', 'POST /subscriptions/{id}/send', {
     permission: 'subscription:update',
     summary: 'Send a subscription now',
     description:
@@ -104,11 +78,7 @@ export const subscriptionRoutes = [
     status: 202,
     handler: (ctx, { params }) => sendSubscription(ctx, params.id),
   }),
-  defineRoute({
-    id: 'listSubscriptionDeliveries',
-    group,
-    method: 'GET',
-    path: '/subscriptions/{id}/deliveries',
+  defineRoute('listSubscriptionDeliveries', 'GET /subscriptions/{id}/deliveries', {
     permission: 'subscription:read',
     summary: "List a subscription's deliveries",
     description: 'One per send and recipient, newest first, kept for 90 days.',
@@ -117,4 +87,4 @@ export const subscriptionRoutes = [
     response: createPageSchema(Delivery),
     handler: (ctx, { params, query: { status, ...page } }) => listDeliveries(ctx, params.id, page, status),
   }),
-];
+]);

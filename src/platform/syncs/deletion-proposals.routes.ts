@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { createPageSchema, pageFields } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import {
   DeletionApproval,
   DeletionRejection,
@@ -14,14 +14,8 @@ import {
 import * as service from './deletion-proposals.service.ts';
 import { SyncRun } from './syncs.schemas.ts';
 
-const group = 'Syncs';
-
-export const deletionProposalRoutes = [
-  defineRoute({
-    id: 'listDeletionProposals',
-    group,
-    method: 'GET',
-    path: '/sync-configs/{id}/deletion-proposals',
+export const deletionProposalRoutes = inGroup('Syncs', [
+  defineRoute('listDeletionProposals', 'GET /sync-configs/{id}/deletion-proposals', {
     permission: 'sync:read',
     summary: 'List deletion proposals of a sync',
     description:
@@ -33,11 +27,7 @@ export const deletionProposalRoutes = [
     handler: (ctx, { params, query: { status, ...page } }) =>
       service.listDeletionProposals(ctx, params.id, page, status),
   }),
-  defineRoute({
-    id: 'getDeletionProposal',
-    group,
-    method: 'GET',
-    path: '/sync-configs/{id}/deletion-proposals/{proposalId}',
+  defineRoute('getDeletionProposal', 'GET /sync-configs/{id}/deletion-proposals/{proposalId}', {
     permission: 'sync:read',
     summary: 'Retrieve a deletion proposal',
     description:
@@ -50,11 +40,7 @@ export const deletionProposalRoutes = [
     handler: (ctx, { params, query }) =>
       service.getDeletionProposal(ctx, params.id, params.proposalId, query),
   }),
-  defineRoute({
-    id: 'approveDeletions',
-    group,
-    method: 'POST',
-    path: '/sync-configs/{id}/approve-deletions',
+  defineRoute('approveDeletions', 'POST /sync-configs/{id}/approve-deletions', {
     permission: 'sync:approve-deletions',
     summary: 'Approve held-back deletions',
     description:
@@ -68,11 +54,7 @@ export const deletionProposalRoutes = [
     status: 202,
     handler: (ctx, { params, body }) => service.approveDeletions(ctx, params.id, body),
   }),
-  defineRoute({
-    id: 'rejectDeletions',
-    group,
-    method: 'POST',
-    path: '/sync-configs/{id}/deletion-proposals/{proposalId}/reject',
+  defineRoute('rejectDeletions', 'POST /sync-configs/{id}/deletion-proposals/{proposalId}/reject', {
     permission: 'sync:approve-deletions',
     summary: 'Reject held-back deletions',
     description:
@@ -84,4 +66,4 @@ export const deletionProposalRoutes = [
     response: SyncDeletionProposal,
     handler: (ctx, { params, body }) => service.rejectDeletions(ctx, params.id, params.proposalId, body),
   }),
-];
+]);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id, IdParams, isSpan, noSpan, queryInteger, spanFields } from '../../http/fields.ts';
 import { createPageSchema, PageQuery, pageFields, sortFields } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { runStatuses } from '../../sync/index.ts';
 import { listAffectedVersions } from './affected-versions.ts';
 import { BulkSyncConfigs, BulkSyncConfigsResult } from './bulk.schemas.ts';
@@ -33,7 +33,6 @@ import {
 import * as service from './syncs.service.ts';
 import { configSorts, configStatuses, runSorts } from './syncs.store.ts';
 
-const group = 'Syncs';
 const runFilter = { ...sortFields(runSorts), ...spanFields, status: z.enum(runStatuses).optional() };
 const recordType = z.string().min(1).max(63).optional();
 const configFilter = z.strictObject({
@@ -45,12 +44,8 @@ const configFilter = z.strictObject({
   lastRunStatus: z.enum(runStatuses).optional().describe('Only syncs whose newest run has this status'),
 });
 
-export const syncRoutes = [
-  defineRoute({
-    id: 'listSyncConfigs',
-    group,
-    method: 'GET',
-    path: '/sync-configs',
+export const syncRoutes = inGroup('Syncs', [
+  defineRoute('listSyncConfigs', 'GET /sync-configs', {
     permission: 'sync:read',
     summary: 'List sync configurations',
     description:
@@ -61,11 +56,7 @@ export const syncRoutes = [
     handler: (ctx, { query: { page, pageSize, ...filter } }) =>
       service.listSyncConfigs(ctx, { page, pageSize }, filter),
   }),
-  defineRoute({
-    id: 'createSyncConfig',
-    group,
-    method: 'POST',
-    path: '/sync-configs',
+  defineRoute('createSyncConfig', 'POST /sync-configs', {
     permission: 'sync:create',
     summary: 'Create a sync configuration',
     description:
@@ -76,11 +67,7 @@ export const syncRoutes = [
     status: 201,
     handler: (ctx, { body }) => service.createSyncConfig(ctx, body),
   }),
-  defineRoute({
-    id: 'createSyncConfigs',
-    group,
-    method: 'POST',
-    path: '/sync-configs/bulk',
+  defineRoute('createSyncConfigs', 'POST /sync-configs/bulk', {
     permission: 'sync:create',
     summary: 'Create sync configurations of many record types',
     description:
@@ -97,11 +84,7 @@ export const syncRoutes = [
     response: BulkSyncConfigsResult,
     handler: (ctx, { body }) => createSyncConfigs(ctx, body),
   }),
-  defineRoute({
-    id: 'getSyncConfig',
-    group,
-    method: 'GET',
-    path: '/sync-configs/{id}',
+  defineRoute('getSyncConfig', 'GET /sync-configs/{id}', {
     permission: 'sync:read',
     summary: 'Retrieve a sync configuration',
     description: 'Includes its last run, its next run, deletions that wait for approval and stale fields.',
@@ -109,11 +92,7 @@ export const syncRoutes = [
     response: SyncConfig,
     handler: (ctx, { params }) => service.getSyncConfig(ctx, params.id),
   }),
-  defineRoute({
-    id: 'updateSyncConfig',
-    group,
-    method: 'PATCH',
-    path: '/sync-configs/{id}',
+  defineRoute('updateSyncConfig', 'PATCH /sync-configs/{id}', {
     permission: 'sync:update',
     summary: 'Update a sync configuration',
     description: 'An update resumes a paused sync.',
@@ -123,11 +102,7 @@ export const syncRoutes = [
     response: SyncConfig,
     handler: (ctx, { params, body }) => service.updateSyncConfig(ctx, params.id, body),
   }),
-  defineRoute({
-    id: 'deleteSyncConfig',
-    group,
-    method: 'DELETE',
-    path: '/sync-configs/{id}',
+  defineRoute('deleteSyncConfig', 'DELETE /sync-configs/{id}', {
     permission: 'sync:delete',
     summary: 'Delete a sync configuration',
     description:
@@ -135,11 +110,7 @@ export const syncRoutes = [
     params: IdParams,
     handler: (ctx, { params }) => service.deleteSyncConfig(ctx, params.id),
   }),
-  defineRoute({
-    id: 'triggerSync',
-    group,
-    method: 'POST',
-    path: '/sync-configs/{id}/trigger',
+  defineRoute('triggerSync', 'POST /sync-configs/{id}/trigger', {
     permission: 'sync:create',
     summary: 'Start a sync run',
     description:
@@ -152,11 +123,7 @@ export const syncRoutes = [
     status: 202,
     handler: (ctx, { params, body }) => runs.triggerSync(ctx, params.id, body.mode),
   }),
-  defineRoute({
-    id: 'triggerSyncs',
-    group,
-    method: 'POST',
-    path: '/sync-configs/trigger',
+  defineRoute('triggerSyncs', 'POST /sync-configs/trigger', {
     permission: 'sync:create',
     summary: 'Start a run of every sync',
     description:
@@ -169,11 +136,7 @@ export const syncRoutes = [
     handler: (ctx, { body }) => runs.triggerSyncs(ctx, body.mode),
   }),
   ...deletionProposalRoutes,
-  defineRoute({
-    id: 'acceptMissingFields',
-    group,
-    method: 'POST',
-    path: '/sync-configs/{id}/accept-missing-fields',
+  defineRoute('acceptMissingFields', 'POST /sync-configs/{id}/accept-missing-fields', {
     permission: 'sync:update',
     summary: 'Accept missing fields',
     description:
@@ -187,11 +150,7 @@ export const syncRoutes = [
     status: 202,
     handler: (ctx, { params, body }) => acceptFields(ctx, params.id, body.fields),
   }),
-  defineRoute({
-    id: 'listRunsOfSyncConfig',
-    group,
-    method: 'GET',
-    path: '/sync-configs/{id}/runs',
+  defineRoute('listRunsOfSyncConfig', 'GET /sync-configs/{id}/runs', {
     permission: 'sync:read',
     summary: 'List runs of a sync',
     description: 'Newest first unless sorted: waiting, running and ended runs, with progress and counts.',
@@ -201,11 +160,7 @@ export const syncRoutes = [
     handler: (ctx, { params, query: { page, pageSize, ...filter } }) =>
       runs.listSyncRuns(ctx, { page, pageSize }, { ...filter, syncConfigId: params.id }),
   }),
-  defineRoute({
-    id: 'getSyncHistory',
-    group,
-    method: 'GET',
-    path: '/sync-configs/{id}/history',
+  defineRoute('getSyncHistory', 'GET /sync-configs/{id}/history', {
     permission: 'sync:read',
     summary: 'Retrieve the history of a sync',
     description:
@@ -216,11 +171,7 @@ export const syncRoutes = [
     response: SyncHistory,
     handler: (ctx, { params, query }) => readHistory(ctx, params.id, query.days),
   }),
-  defineRoute({
-    id: 'listDriftOfSyncConfig',
-    group,
-    method: 'GET',
-    path: '/sync-configs/{id}/drift',
+  defineRoute('listDriftOfSyncConfig', 'GET /sync-configs/{id}/drift', {
     permission: 'sync:read',
     summary: 'List schema drift of a sync',
     description:
@@ -231,11 +182,7 @@ export const syncRoutes = [
     response: createPageSchema(SyncDriftEvent),
     handler: (ctx, { params, query }) => listDrift(ctx, params.id, query),
   }),
-  defineRoute({
-    id: 'getVersionsAffectedBySyncConfig',
-    group,
-    method: 'GET',
-    path: '/sync-configs/{id}/affected-versions',
+  defineRoute('getVersionsAffectedBySyncConfig', 'GET /sync-configs/{id}/affected-versions', {
     permission: 'sync:read',
     summary: 'Retrieve the versions that a sync affects',
     description:
@@ -245,11 +192,7 @@ export const syncRoutes = [
     response: AffectedVersions,
     handler: (ctx, { params }) => listAffectedVersions(ctx, params.id),
   }),
-  defineRoute({
-    id: 'listRejectionsOfSyncConfig',
-    group,
-    method: 'GET',
-    path: '/sync-configs/{id}/rejections',
+  defineRoute('listRejectionsOfSyncConfig', 'GET /sync-configs/{id}/rejections', {
     permission: 'sync:read',
     summary: 'List rejected records of a sync',
     description:
@@ -261,11 +204,7 @@ export const syncRoutes = [
     response: createPageSchema(SyncRejectedRecord),
     handler: (ctx, { params, query }) => listRejectedRecords(ctx, params.id, query),
   }),
-  defineRoute({
-    id: 'retryRejections',
-    group,
-    method: 'POST',
-    path: '/sync-configs/{id}/rejections/retry',
+  defineRoute('retryRejections', 'POST /sync-configs/{id}/rejections/retry', {
     permission: 'sync:update',
     summary: 'Retry rejected records',
     description:
@@ -278,11 +217,7 @@ export const syncRoutes = [
     status: 202,
     handler: (ctx, { params, body }) => retryRejections(ctx, params.id, body.recordIds),
   }),
-  defineRoute({
-    id: 'listSyncRuns',
-    group,
-    method: 'GET',
-    path: '/sync-runs',
+  defineRoute('listSyncRuns', 'GET /sync-runs', {
     permission: 'sync:read',
     summary: 'List sync runs',
     description: 'Newest first unless sorted, of all syncs. `after` and `before` limit `queuedAt`.',
@@ -294,11 +229,7 @@ export const syncRoutes = [
     handler: (ctx, { query: { page, pageSize, ...filter } }) =>
       runs.listSyncRuns(ctx, { page, pageSize }, filter),
   }),
-  defineRoute({
-    id: 'getSyncRun',
-    group,
-    method: 'GET',
-    path: '/sync-runs/{id}',
+  defineRoute('getSyncRun', 'GET /sync-runs/{id}', {
     permission: 'sync:read',
     summary: 'Retrieve a sync run',
     description: 'Poll it while the run is open to follow its progress.',
@@ -306,11 +237,7 @@ export const syncRoutes = [
     response: SyncRun,
     handler: (ctx, { params }) => runs.getSyncRun(ctx, params.id),
   }),
-  defineRoute({
-    id: 'listSyncRunEvents',
-    group,
-    method: 'GET',
-    path: '/sync-runs/{id}/events',
+  defineRoute('listSyncRunEvents', 'GET /sync-runs/{id}/events', {
     permission: 'sync:read',
     summary: 'List events of a sync run',
     description:
@@ -329,11 +256,7 @@ export const syncRoutes = [
     },
     handler: (ctx, { params, query }) => runs.listSyncRunEvents(ctx, params.id, query),
   }),
-  defineRoute({
-    id: 'listSyncRunRejections',
-    group,
-    method: 'GET',
-    path: '/sync-runs/{id}/rejections',
+  defineRoute('listSyncRunRejections', 'GET /sync-runs/{id}/rejections', {
     permission: 'sync:read',
     summary: 'List rejected records of a sync run',
     description:
@@ -344,11 +267,7 @@ export const syncRoutes = [
     response: createPageSchema(SyncRejection),
     handler: (ctx, { params, query }) => listSyncRunRejections(ctx, params.id, query),
   }),
-  defineRoute({
-    id: 'getSyncRunProof',
-    group,
-    method: 'GET',
-    path: '/sync-runs/{id}/proof',
+  defineRoute('getSyncRunProof', 'GET /sync-runs/{id}/proof', {
     permission: 'sync:read',
     summary: 'Retrieve the checks of a sync run',
     description: 'Comparisons with the ERP before the run was published, with their numbers.',
@@ -356,11 +275,7 @@ export const syncRoutes = [
     response: z.object({ checks: z.array(SyncProofCheck) }),
     handler: (ctx, { params }) => runs.getSyncRunProof(ctx, params.id),
   }),
-  defineRoute({
-    id: 'cancelSyncRun',
-    group,
-    method: 'POST',
-    path: '/sync-runs/{id}/cancel',
+  defineRoute('cancelSyncRun', 'POST /sync-runs/{id}/cancel', {
     permission: 'sync:update',
     summary: 'Cancel a sync run',
     description:
@@ -369,11 +284,7 @@ export const syncRoutes = [
     response: SyncRun,
     handler: (ctx, { params }) => runs.cancelSyncRun(ctx, params.id),
   }),
-  defineRoute({
-    id: 'retrySyncRun',
-    group,
-    method: 'POST',
-    path: '/sync-runs/{id}/retry',
+  defineRoute('retrySyncRun', 'POST /sync-runs/{id}/retry', {
     permission: 'sync:update',
     summary: 'Retry a sync run',
     description:
@@ -383,4 +294,4 @@ export const syncRoutes = [
     status: 202,
     handler: (ctx, { params }) => runs.retrySyncRun(ctx, params.id),
   }),
-];
+]);

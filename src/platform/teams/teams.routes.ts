@@ -1,19 +1,14 @@
 import { z } from 'zod';
 import { IdParams } from '../../http/fields.ts';
 import { createPageSchema, pageFields } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { NewTeam, NewTeamMember, Team, TeamMember, TeamMemberParams, TeamPatch } from './teams.schemas.ts';
 import * as service from './teams.service.ts';
 
-const group = 'Teams';
 const listQuery = z.strictObject({ ...pageFields, q: z.string().min(1).max(120).optional() });
 
-export const teamRoutes = [
-  defineRoute({
-    id: 'listTeams',
-    group,
-    method: 'GET',
-    path: '/teams',
+export const teamRoutes = inGroup('Teams', [
+  defineRoute('listTeams', 'GET /teams', {
     permission: 'team:read',
     summary: 'List teams',
     description: 'Newest first. `q` searches in names.',
@@ -21,11 +16,7 @@ export const teamRoutes = [
     response: createPageSchema(Team),
     handler: (ctx, { query: { q, ...page } }) => service.listTeams(ctx, page, q),
   }),
-  defineRoute({
-    id: 'createTeam',
-    group,
-    method: 'POST',
-    path: '/teams',
+  defineRoute('createTeam', 'POST /teams', {
     permission: 'team:create',
     summary: 'Create a team',
     description: 'The name is unique in the organization, ignoring case.',
@@ -35,11 +26,7 @@ export const teamRoutes = [
     status: 201,
     handler: (ctx, { body }) => service.createTeam(ctx, body),
   }),
-  defineRoute({
-    id: 'getTeam',
-    group,
-    method: 'GET',
-    path: '/teams/{id}',
+  defineRoute('getTeam', 'GET /teams/{id}', {
     permission: 'team:read',
     summary: 'Retrieve a team',
     description: 'Includes the number of members.',
@@ -47,11 +34,7 @@ export const teamRoutes = [
     response: Team,
     handler: (ctx, { params }) => service.getTeam(ctx, params.id),
   }),
-  defineRoute({
-    id: 'updateTeam',
-    group,
-    method: 'PATCH',
-    path: '/teams/{id}',
+  defineRoute('updateTeam', 'PATCH /teams/{id}', {
     permission: 'team:update',
     summary: 'Update a team',
     description: 'Omitted fields stay as they are; null clears the description.',
@@ -61,11 +44,7 @@ export const teamRoutes = [
     response: Team,
     handler: (ctx, { params, body }) => service.updateTeam(ctx, params.id, body),
   }),
-  defineRoute({
-    id: 'deleteTeam',
-    group,
-    method: 'DELETE',
-    path: '/teams/{id}',
+  defineRoute('deleteTeam', 'DELETE /teams/{id}', {
     permission: 'team:delete',
     summary: 'Delete a team',
     description:
@@ -73,11 +52,7 @@ export const teamRoutes = [
     params: IdParams,
     handler: (ctx, { params }) => service.deleteTeam(ctx, params.id),
   }),
-  defineRoute({
-    id: 'listTeamMembers',
-    group,
-    method: 'GET',
-    path: '/teams/{id}/members',
+  defineRoute('listTeamMembers', 'GET /teams/{id}/members', {
     permission: 'team:read',
     summary: 'List members of a team',
     description: 'Newest first. `q` searches in names and e-mail addresses.',
@@ -86,11 +61,7 @@ export const teamRoutes = [
     response: createPageSchema(TeamMember),
     handler: (ctx, { params, query: { q, ...page } }) => service.listTeamMembers(ctx, params.id, page, q),
   }),
-  defineRoute({
-    id: 'addTeamMember',
-    group,
-    method: 'POST',
-    path: '/teams/{id}/members',
+  defineRoute('addTeamMember', 'POST /teams/{id}/members', {
     permission: 'team:update',
     summary: 'Add a member to a team',
     description: 'Only members of the organization can be in its teams.',
@@ -101,15 +72,11 @@ export const teamRoutes = [
     status: 201,
     handler: (ctx, { params, body }) => service.addTeamMember(ctx, params.id, body.userId),
   }),
-  defineRoute({
-    id: 'removeTeamMember',
-    group,
-    method: 'DELETE',
-    path: '/teams/{id}/members/{userId}',
+  defineRoute('removeTeamMember', 'DELETE /teams/{id}/members/{userId}', {
     permission: 'team:update',
     summary: 'Remove a member from a team',
     description: 'The person stays a member of the organization.',
     params: TeamMemberParams,
     handler: (ctx, { params }) => service.removeTeamMember(ctx, params.id, params.userId),
   }),
-];
+]);

@@ -1,19 +1,14 @@
 import { z } from 'zod';
 import { IdParams, queryBoolean } from '../../http/fields.ts';
 import { createPageSchema, pageFields } from '../../http/page.ts';
-import { defineRoute } from '../../http/route/define.ts';
+import { defineRoute, inGroup } from '../../http/route/define.ts';
 import { NewView, View, ViewPatch, ViewRecords, ViewRows, visibilities } from './views.schemas.ts';
 import * as service from './views.service.ts';
 
-const group = 'Views';
 const whoChanges = 'Allowed for its owner and for callers with `member:update`.';
 
-export const viewRoutes = [
-  defineRoute({
-    id: 'listViews',
-    group,
-    method: 'GET',
-    path: '/views',
+export const viewRoutes = inGroup('Views', [
+  defineRoute('listViews', 'GET /views', {
     permission: 'view:read',
     summary: 'List views',
     description:
@@ -28,11 +23,7 @@ export const viewRoutes = [
     handler: (ctx, { query: { q, recordType, visibility, ...page } }) =>
       service.listViews(ctx, page, { q, recordType, visibility }),
   }),
-  defineRoute({
-    id: 'createView',
-    group,
-    method: 'POST',
-    path: '/views',
+  defineRoute('createView', 'POST /views', {
     permission: 'view:create',
     summary: 'Create a view',
     description:
@@ -51,11 +42,7 @@ export const viewRoutes = [
     status: 201,
     handler: (ctx, { body }) => service.createView(ctx, body),
   }),
-  defineRoute({
-    id: 'getView',
-    group,
-    method: 'GET',
-    path: '/views/{id}',
+  defineRoute('getView', 'GET /views/{id}', {
     permission: 'view:read',
     summary: 'Retrieve a view',
     description: 'Returns 404 for a view that the caller may not see.',
@@ -63,11 +50,7 @@ export const viewRoutes = [
     response: View,
     handler: (ctx, { params }) => service.getView(ctx, params.id),
   }),
-  defineRoute({
-    id: 'updateView',
-    group,
-    method: 'PATCH',
-    path: '/views/{id}',
+  defineRoute('updateView', 'PATCH /views/{id}', {
     permission: 'view:update',
     summary: 'Update a view',
     description: `${whoChanges} Omitted fields stay as they are; null clears filters, sort and summary. The record type cannot change.`,
@@ -80,22 +63,14 @@ export const viewRoutes = [
     response: View,
     handler: (ctx, { params, body }) => service.updateView(ctx, params.id, body),
   }),
-  defineRoute({
-    id: 'deleteView',
-    group,
-    method: 'DELETE',
-    path: '/views/{id}',
+  defineRoute('deleteView', 'DELETE /views/{id}', {
     permission: 'view:delete',
     summary: 'Delete a view',
     description: whoChanges,
     params: IdParams,
     handler: (ctx, { params }) => service.deleteView(ctx, params.id),
   }),
-  defineRoute({
-    id: 'listViewRecords',
-    group,
-    method: 'GET',
-    path: '/views/{id}/records',
+  defineRoute('listViewRecords', 'GET /views/{id}/records', {
     permission: 'view:read',
     readsRecords: true,
     summary: 'List the records of a view',
@@ -125,11 +100,7 @@ export const viewRoutes = [
     },
     handler: (ctx, { params, query }) => service.listViewRecords(ctx, params.id, query),
   }),
-  defineRoute({
-    id: 'listViewRows',
-    group,
-    method: 'GET',
-    path: '/views/{id}/rows',
+  defineRoute('listViewRows', 'GET /views/{id}/rows', {
     permission: 'view:read',
     readsRecords: true,
     summary: "List the rows of a view's summary",
@@ -146,4 +117,4 @@ export const viewRoutes = [
     additionalErrors: [422],
     handler: (ctx, { params, query }) => service.listViewRows(ctx, params.id, query),
   }),
-];
+]);

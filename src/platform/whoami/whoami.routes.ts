@@ -1,6 +1,6 @@
 import { IdParams } from '../../http/fields.ts';
 import { createPageSchema, NamedPageQuery, PageQuery } from '../../http/page.ts';
-import { definePersonRoute } from '../../http/route/define.ts';
+import { definePersonRoute, inGroup } from '../../http/route/define.ts';
 import {
   ChosenOrganization,
   MyOrganization,
@@ -17,14 +17,8 @@ import {
   listOwnSessions,
 } from './whoami.service.ts';
 
-const group = 'Identity';
-
-export const whoamiRoutes = [
-  definePersonRoute({
-    id: 'getWhoAmI',
-    group,
-    method: 'GET',
-    path: '/whoami',
+export const whoamiRoutes = inGroup('Identity', [
+  definePersonRoute('getWhoAmI', 'GET /whoami', {
     permission: 'any',
     summary: 'Retrieve the caller',
     description:
@@ -34,11 +28,7 @@ export const whoamiRoutes = [
     response: WhoAmI,
     handler: describeCaller,
   }),
-  definePersonRoute({
-    id: 'listMyOrganizations',
-    group,
-    method: 'GET',
-    path: '/whoami/organizations',
+  definePersonRoute('listMyOrganizations', 'GET /whoami/organizations', {
     permission: 'authenticated',
     summary: "List the caller's organizations",
     description:
@@ -47,11 +37,7 @@ export const whoamiRoutes = [
     response: createPageSchema(MyOrganization),
     handler: (ctx, { query }) => listOwnOrganizations(ctx, query),
   }),
-  definePersonRoute({
-    id: 'chooseActiveOrganization',
-    group,
-    method: 'POST',
-    path: '/whoami/active-organization',
+  definePersonRoute('chooseActiveOrganization', 'POST /whoami/active-organization', {
     permission: 'signed-in',
     summary: "Choose the session's active organization",
     description:
@@ -62,11 +48,7 @@ export const whoamiRoutes = [
     response: ChosenOrganization,
     handler: (ctx, { body }) => chooseActiveOrganization(ctx, body.organizationId),
   }),
-  definePersonRoute({
-    id: 'listMySessions',
-    group,
-    method: 'GET',
-    path: '/whoami/sessions',
+  definePersonRoute('listMySessions', 'GET /whoami/sessions', {
     permission: 'signed-in',
     summary: "List the caller's sessions",
     description: 'Newest first. Ended and expired sessions are not listed.',
@@ -74,26 +56,18 @@ export const whoamiRoutes = [
     response: createPageSchema(MySession),
     handler: (ctx, { query }) => listOwnSessions(ctx, query),
   }),
-  definePersonRoute({
-    id: 'endMyOtherSessions',
-    group,
-    method: 'DELETE',
-    path: '/whoami/sessions',
+  definePersonRoute('endMyOtherSessions', 'DELETE /whoami/sessions', {
     permission: 'signed-in',
     summary: "End the caller's other sessions",
     description:
       'Ends all sessions of the caller except the current one; a token ends all of them. Takes effect immediately.',
     handler: endOtherSessions,
   }),
-  definePersonRoute({
-    id: 'endMySession',
-    group,
-    method: 'DELETE',
-    path: '/whoami/sessions/{id}',
+  definePersonRoute('endMySession', 'DELETE /whoami/sessions/{id}', {
     permission: 'signed-in',
     summary: 'End a session',
     description: 'Takes effect immediately. The current session can end itself.',
     params: IdParams,
     handler: (ctx, { params }) => endOwnSession(ctx, params.id),
   }),
-];
+]);
