@@ -45,10 +45,9 @@ export const createOrganizationCommand = defineCommand({
         expires_at: null,
         created_by: organization.ownerId,
       });
-      await auditOperator(tx, organization.id, {
-        action: 'organization.create',
-        target: { type: 'organization', id: organization.id },
-        changes: { ...input, key: key.prefix },
+      await auditOperator(tx, organization.id, 'organization.create', ['organization', organization.id], {
+        ...input,
+        key: key.prefix,
       });
     });
     const link = allowsSignInLinks(ctx.settings) ? await createOwnerLink(ctx, organization.id) : undefined;

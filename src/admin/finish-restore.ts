@@ -63,7 +63,7 @@ async function finishOrganization(
       slots,
       skippedVersions: skip,
     };
-    await auditOperator(tx, id, { action: 'restore.finish', target: { type: 'organization', id }, changes });
+    await auditOperator(tx, id, 'restore.finish', ['organization', id], changes);
     return { slug, tables, runs, mails, slots };
   });
 }

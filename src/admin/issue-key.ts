@@ -47,7 +47,7 @@ export const issueKeyCommand = defineCommand({
         .first<{ id: string } | undefined>('u.id');
       if (member === undefined) throw new RefusedCommand(`${user} is not a member of ${organization.name}`);
       const by = { organizationId: organization.id, clock: ctx.clock, userId: member.id };
-      return issueApiKey(tx, by, parsed.data, (entry) => auditOperator(tx, organization.id, entry));
+      return issueApiKey(tx, by, parsed.data, (entry) => auditOperator(tx, organization.id, ...entry));
     });
     return {
       json: {

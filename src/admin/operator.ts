@@ -3,29 +3,20 @@ import { z } from 'zod';
 import { isId } from '../core/id.ts';
 import type { Tx } from '../db/transaction.ts';
 import { inTransaction } from '../db/transaction.ts';
-import { type AuditEntry, writeAudit } from '../identity/audit.store.ts';
+import { type AuditEntry, systemAuthor, writeAudit } from '../identity/audit.store.ts';
 import { type Admin, option, RefusedCommand } from './command.ts';
 
 /** Records a change by an operator in the organization's audit log. */
-export const auditOperator = (tx: Tx, organizationId: string, entry: AuditEntry): Promise<void> =>
-  writeAudit(
-    tx,
-    {
-      organizationId,
-      principal: { user: { id: null, email: null }, credential: { kind: 'operator', id: null } },
-      ip: null,
-      requestId: null,
-    },
-    entry,
-  );
+export const auditOperator = (tx: Tx, organizationId: string, ...entry: AuditEntry): Promise<void> =>
+  writeAudit(tx, systemAuthor(organizationId, 'operator'), ...entry);
 
 /** Like `auditOperator`, in a transaction of its own. */
 export const auditOperatorIn = (
   { ctx }: Pick<Admin, 'ctx'>,
   organizationId: string,
-  entry: AuditEntry,
+  ...entry: AuditEntry
 ): Promise<void> =>
-  inTransaction({ db: ctx.db, organizationId }, (tx) => auditOperator(tx, organizationId, entry));
+  inTransaction({ db: ctx.db, organizationId }, (tx) => auditOperator(tx, organizationId, ...entry));
 
 export const organizationOption = option(z.string().min(1), 'slug or id', 'the organization');
 

@@ -42,11 +42,13 @@ have been published already ends with that outcome.`,
     const after = fail ? await failRun(ctx, id) : await release(ctx, id);
     const claimed =
       fail && after !== 'failed' && after !== 'succeeded' && after !== 'partial' && after !== 'cancelled';
-    await auditOperatorIn(admin, row.organization_id, {
-      action: fail ? 'sync-run.fail' : 'sync-run.release',
-      target: { type: 'sync-run', id },
-      changes: { from: row.status, to: after ?? null },
-    });
+    await auditOperatorIn(
+      admin,
+      row.organization_id,
+      fail ? 'sync-run.fail' : 'sync-run.release',
+      ['sync-run', id],
+      { from: row.status, to: after ?? null },
+    );
     return {
       json: { id, before: row.status, after: after ?? null },
       text: claimed

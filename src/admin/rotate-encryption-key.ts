@@ -182,11 +182,7 @@ async function rotate(admin: Admin): Promise<Rotated> {
     return await reencryptAll(admin, organizations);
   } finally {
     for (const [id, values] of organizations)
-      await auditOperatorIn(admin, id, {
-        action: 'encryption-key.rotate',
-        target: { type: 'organization', id },
-        changes: { values, to },
-      });
+      await auditOperatorIn(admin, id, 'encryption-key.rotate', ['organization', id], { values, to });
   }
 }
 

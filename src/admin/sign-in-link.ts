@@ -37,11 +37,7 @@ export const signInLinkCommand = defineCommand({
       throw new RefusedCommand(
         'There is no owner. Create an organization with the command `create-organization`.',
       );
-    await auditOperatorIn({ ctx }, id, {
-      action: 'sign-in-link.create',
-      target: { type: 'organization', id },
-      changes: { email: link.email },
-    });
+    await auditOperatorIn({ ctx }, id, 'sign-in-link.create', ['organization', id], { email: link.email });
     return { json: { email: link.email, signInLink: link.link }, text: describeLink(link) };
   },
 });

@@ -108,11 +108,7 @@ look for the Message-ID in the log of your mail server. With --discard they are 
     for (const { id, organization_id: organizationId, kind, message_id: messageId } of wanted)
       await inTransaction({ db: ctx.db, organizationId }, async (tx) => {
         if (!(await decide(tx, organizationId, id))) return;
-        await auditOperator(tx, organizationId, {
-          action,
-          target: { type: 'mail', id },
-          changes: { kind, messageId },
-        });
+        await auditOperator(tx, organizationId, action, ['mail', id], { kind, messageId });
         decided.push(id);
       });
     return {

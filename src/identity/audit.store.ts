@@ -6,11 +6,11 @@ import { createId } from '../core/id.ts';
 import type { Tx } from '../db/transaction.ts';
 import type { AuditAction } from './audit-actions.ts';
 
-export type AuditEntry = {
-  readonly action: AuditAction;
-  readonly target: { readonly type: string; readonly id: string | null };
-  readonly changes?: Readonly<Record<string, unknown>>;
-};
+export type AuditEntry = readonly [
+  action: AuditAction,
+  target: readonly [type: string, id: string | null],
+  changes?: Readonly<Record<string, unknown>>,
+];
 
 /** Who made a change; the ctx of a request is an Author. */
 export type Author = {
@@ -24,10 +24,10 @@ export type Author = {
   readonly claim?: IdempotencyClaim | undefined;
 };
 
-/** The author of changes that the service makes by itself. */
-export const systemAuthor = (organizationId: string): Author => ({
+/** The author of changes that the service makes by itself, or an operator by a command. */
+export const systemAuthor = (organizationId: string, kind: 'system' | 'operator' = 'system'): Author => ({
   organizationId,
-  principal: { user: { id: null, email: null }, credential: { kind: 'system', id: null } },
+  principal: { user: { id: null, email: null }, credential: { kind, id: null } },
   ip: null,
   requestId: null,
 });
@@ -36,7 +36,11 @@ export const systemAuthor = (organizationId: string): Author => ({
  * Inserts an audit row, and records the write under the request's Idempotency-Key if it has one. Rejects with
  * 503 when another request has taken over that key; the transaction must then roll back.
  */
-export async function writeAudit(tx: Tx, ctx: Author, entry: AuditEntry): Promise<void> {
+export async function writeAudit(
+  tx: Tx,
+  ctx: Author,
+  ...[action, [type, id], changes = {}]: AuditEntry
+): Promise<void> {
   const { user, credential } = ctx.principal;
   await tx('audit_log').insert({
     id: createId(),
@@ -45,24 +49,24 @@ export async function writeAudit(tx: Tx, ctx: Author, entry: AuditEntry): Promis
     actor_email: user.email,
     credential_kind: credential.kind,
     credential_id: credential.id,
-    action: entry.action,
-    target_type: entry.target.type,
-    target_id: entry.target.id,
-    changes: JSON.stringify(entry.changes ?? {}),
+    action,
+    target_type: type,
+    target_id: id,
+    changes: JSON.stringify(changes),
     ip: ctx.ip,
     request_id: ctx.requestId,
   });
-  if (ctx.claim?.isHeld() === true) await recordWrite(tx, ctx.claim, entry);
+  if (ctx.claim?.isHeld() === true) await recordWrite(tx, ctx.claim, { action, target: { type, id } });
 }
 
 /**
  * Rejects with 503, so that the transaction rolls back, when another request has taken over the
  * Idempotency-Key.
  */
-async function recordWrite(tx: Tx, claim: IdempotencyClaim, { action, target }: AuditEntry): Promise<void> {
+async function recordWrite(tx: Tx, claim: IdempotencyClaim, write: object): Promise<void> {
   const { rows } = await tx.raw<{ rows: { held: boolean }[] }>('select note_write(?, ?::jsonb) as held', [
     claim.id,
-    JSON.stringify({ action, target }),
+    JSON.stringify(write),
   ]);
   if (rows[0]?.held !== true)
     throw unavailable(

@@ -215,11 +215,7 @@ async function auditSession(
   { ip, requestId }: Pick<ClientInfo, 'ip' | 'requestId'>,
 ): Promise<void> {
   await bindOrganization(tx, organizationId);
-  await writeAudit(
-    tx,
-    { organizationId, principal: person, ip, requestId },
-    { action, target: { type: 'session', id: sessionId } },
-  );
+  await writeAudit(tx, { organizationId, principal: person, ip, requestId }, action, ['session', sessionId]);
 }
 
 /**

@@ -167,10 +167,7 @@ export const startSession = (
       ...{ email, customer: null, viewer_id: null, previous_visit_at: previous },
       ...{ ip: client.ip, userAgent: client.userAgent, lifetimeSeconds },
     });
-    await writeAudit(tx, visitorAuthor(site, email, id, client), {
-      action: 'visitor.sign-in',
-      target: { type: 'portal-session', id },
-    });
+    await writeAudit(tx, visitorAuthor(site, email, id, client), 'visitor.sign-in', ['portal-session', id]);
     return token;
   });
 

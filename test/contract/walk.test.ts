@@ -41,13 +41,7 @@ const post = (
   );
 type Handled = Parameters<Parameters<typeof post>[1]>[0];
 const audited = (ctx: Handled, changes: object = {}) =>
-  inTransaction(ctx, (tx) =>
-    writeAudit(tx, ctx, {
-      action: 'team.create',
-      target: { type: 'team', id: null },
-      changes: { ...changes },
-    }),
-  );
+  inTransaction(ctx, (tx) => writeAudit(tx, ctx, 'team.create', ['team', null], { ...changes }));
 const good = (name: string) => ({ id: createId(), name });
 
 const sound = post('sound', async (ctx, input) => (await audited(ctx), good(input.body.name)));

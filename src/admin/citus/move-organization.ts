@@ -45,10 +45,9 @@ respond. When the command is interrupted, the move may still be completed: \`lis
         });
       });
     const seconds = Math.round((admin.ctx.clock.monotonicMs() - startedMs) / 100) / 10;
-    await auditOperatorIn(admin, organization.id, {
-      action: 'warehouse.move',
-      target: { type: 'organization', id: organization.id },
-      changes: { from, to },
+    await auditOperatorIn(admin, organization.id, 'warehouse.move', ['organization', organization.id], {
+      from,
+      to,
     });
     return {
       json: { id: organization.id, from, to, seconds },

@@ -77,11 +77,7 @@ async function rebalance(admin: Admin): Promise<Outcome> {
     to: names.get(now.node ?? 0) ?? String(now.node),
   }));
   for (const { id, from, to } of moved)
-    await auditOperatorIn(admin, id, {
-      action: 'warehouse.move',
-      target: { type: 'organization', id },
-      changes: { from, to },
-    });
+    await auditOperatorIn(admin, id, 'warehouse.move', ['organization', id], { from, to });
   const isFinished = job?.state === 'finished';
   const state = [job?.state ?? 'gone', ...(job?.problems ?? [])].join(': ');
   const ending = isFinished

@@ -105,11 +105,7 @@ export async function createAgent(ctx: RequestCtx, input: NewAgent): Promise<Age
     const id = createId();
     await assertQuota(tx, ctx, 'agents');
     await store.insertAgent(tx, ctx.organizationId, { id, ...texts, model, api_version: apiVersion });
-    await writeAudit(tx, ctx, {
-      action: 'agent.create',
-      target: { type: 'agent', id },
-      changes: { ...texts, model, apiVersion },
-    });
+    await writeAudit(tx, ctx, 'agent.create', ['agent', id], { ...texts, model, apiVersion });
     return agentView(await getAgentRow(tx, ctx, id));
   });
 }
@@ -135,11 +131,7 @@ export async function updateAgent(ctx: RequestCtx, id: string, change: AgentPatc
     const to = isAnother ? nextState(row.status, 'change') : undefined;
     if (to !== undefined && !(await store.updateAgentState(tx, ctx.organizationId, row, to)))
       throw changedMeanwhile();
-    await writeAudit(tx, ctx, {
-      action: 'agent.update',
-      target: { type: 'agent', id },
-      changes: { ...change },
-    });
+    await writeAudit(tx, ctx, 'agent.update', ['agent', id], { ...change });
     return agentView(await getAgentRow(tx, ctx, id));
   });
 }
@@ -149,7 +141,7 @@ export const deleteAgent = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const { name } = await getAgentRow(tx, ctx, id);
     if ((await store.deleteAgent(tx, ctx.organizationId, id)) === 0) throw notFound('Agent');
-    await writeAudit(tx, ctx, { action: 'agent.delete', target: { type: 'agent', id }, changes: { name } });
+    await writeAudit(tx, ctx, 'agent.delete', ['agent', id], { name });
   });
 
 /** Transitions requested by callers. Throws 404, 422 `illegal_transition` or `changed_meanwhile`. */
@@ -166,11 +158,7 @@ export async function transitionAgent(
       throw invalid(message, [{ path: '', code: 'illegal_transition', message }]);
     }
     if (!(await store.updateAgentState(tx, ctx.organizationId, row, to))) throw changedMeanwhile();
-    await writeAudit(tx, ctx, {
-      action: `agent.${event}`,
-      target: { type: 'agent', id },
-      changes: { status: { from: row.status, to } },
-    });
+    await writeAudit(tx, ctx, `agent.${event}`, ['agent', id], { status: { from: row.status, to } });
     return agentView(await getAgentRow(tx, ctx, id));
   });
 }

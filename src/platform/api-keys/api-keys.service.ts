@@ -211,7 +211,7 @@ export async function issueApiKey(
     scopes: input.scopes,
     expiresAt: input.expiresAt ?? null,
   };
-  await admit({ action: 'api-key.create', target: { type: 'api-key', id }, changes }, id);
+  await admit(['api-key.create', ['api-key', id], changes], id);
   assertResolved(problems);
   return { id, prefix: key.prefix, secret: key.secret };
 }
@@ -227,7 +227,7 @@ export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
     const by = { organizationId: ctx.organizationId, clock: ctx.clock, userId: ctx.principal.user.id };
     const { id, secret } = await issueApiKey(tx, by, input, async (entry, made) => {
       assertWithinCeiling(ctx, toPower(await getRow(tx, ctx, made)), undefined);
-      await writeAudit(tx, ctx, entry);
+      await writeAudit(tx, ctx, ...entry);
     });
     return { ...(await view(tx, ctx, await getRow(tx, ctx, id))), secret };
   });
@@ -273,7 +273,7 @@ export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPa
       row.status === 'active' || changed.status !== 'active' ? toPower(row) : undefined,
     );
     assertResolved(scopes?.problems ?? []);
-    await writeAudit(tx, ctx, { action: 'api-key.update', target: { type: 'api-key', id }, changes: change });
+    await writeAudit(tx, ctx, 'api-key.update', ['api-key', id], change);
     return view(tx, ctx, changed);
   });
 }
@@ -287,11 +287,7 @@ export const revokeApiKey = (ctx: RequestCtx, id: string) =>
     const row = await getRow(tx, ctx, id);
     if (row.status === 'revoked') return;
     await markApiKeyRevoked(tx, ctx.organizationId, id);
-    await writeAudit(tx, ctx, {
-      action: 'api-key.revoke',
-      target: { type: 'api-key', id },
-      changes: { name: row.name, prefix: row.prefix },
-    });
+    await writeAudit(tx, ctx, 'api-key.revoke', ['api-key', id], { name: row.name, prefix: row.prefix });
   });
 
 /**
@@ -326,10 +322,9 @@ export const rotateApiKey = (ctx: RequestCtx, id: string, gracePeriodSeconds: nu
       { ...key, createdBy: ctx.principal.user.id },
       gracePeriodSeconds,
     );
-    await writeAudit(tx, ctx, {
-      action: 'api-key.rotate',
-      target: { type: 'api-key', id },
-      changes: { prefix: { from: row.prefix, to: key.prefix }, gracePeriodSeconds },
+    await writeAudit(tx, ctx, 'api-key.rotate', ['api-key', id], {
+      prefix: { from: row.prefix, to: key.prefix },
+      gracePeriodSeconds,
     });
     const rotated = await getRow(tx, ctx, id);
     assertWithinCeiling(ctx, toPower(rotated), undefined);
@@ -352,10 +347,9 @@ export const keepApiKeySecret = (ctx: RequestCtx, id: string) =>
     await removeSecretEnd(tx, ctx.organizationId, id);
     const kept = await getRow(tx, ctx, id);
     assertWithinCeiling(ctx, toPower(kept), undefined);
-    await writeAudit(tx, ctx, {
-      action: 'api-key.keep-secret',
-      target: { type: 'api-key', id },
-      changes: { prefix: row.prefix, secretEndsAt: { from: instant(row.secret_ends_at), to: null } },
+    await writeAudit(tx, ctx, 'api-key.keep-secret', ['api-key', id], {
+      prefix: row.prefix,
+      secretEndsAt: { from: instant(row.secret_ends_at), to: null },
     });
     return view(tx, ctx, kept);
   });

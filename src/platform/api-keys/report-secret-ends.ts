@@ -61,11 +61,7 @@ const reportOrganization = (ctx: TenantCtx): Promise<void> =>
     const ended = await takeEndedSecrets(tx, ctx.organizationId);
     for (const { id, prefix, secret_ends_at: at } of ended) {
       const changes = { prefix, secretEndsAt: instant(at) };
-      await writeAudit(tx, systemAuthor(ctx.organizationId), {
-        action: 'api-key.secret-end',
-        target: { type: 'api-key', id },
-        changes,
-      });
+      await writeAudit(tx, systemAuthor(ctx.organizationId), 'api-key.secret-end', ['api-key', id], changes);
     }
     const addressed = ended
       // The whole key has expired: nothing is left to rotate.

@@ -174,11 +174,7 @@ export const mintTokens = (ctx: RequestCtx, keyId: string, { tokens }: NewTokens
       );
     const subjects = [...new Set(tokens.flatMap(({ subject }) => subject ?? []))];
     const changes = { tokens: tokens.length, subjects };
-    await writeAudit(tx, ctx, {
-      action: 'api-key.mint-tokens',
-      target: { type: 'api-key', id: keyId },
-      changes,
-    });
+    await writeAudit(tx, ctx, 'api-key.mint-tokens', ['api-key', keyId], changes);
     return { tokens: minted };
   });
 
@@ -190,9 +186,5 @@ export const revokeTokens = (ctx: RequestCtx, keyId: string, subject: string): P
   inTransaction(ctx, async (tx) => {
     if ((await findApiKeyRow(tx, ctx.organizationId, keyId)) === undefined) throw notFound('API key');
     await revokeSubject(tx, ctx.organizationId, keyId, subject);
-    await writeAudit(tx, ctx, {
-      action: 'api-key.revoke-tokens',
-      target: { type: 'api-key', id: keyId },
-      changes: { subject },
-    });
+    await writeAudit(tx, ctx, 'api-key.revoke-tokens', ['api-key', keyId], { subject });
   });

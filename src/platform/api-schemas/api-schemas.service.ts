@@ -119,11 +119,7 @@ async function insertDraft(
     ...draft,
     created_by: ctx.principal.user.id,
   });
-  await writeAudit(tx, ctx, {
-    action: 'api-schema.create',
-    target: { type: 'api-schema', id },
-    changes: { version, basedOn },
-  });
+  await writeAudit(tx, ctx, 'api-schema.create', ['api-schema', id], { version, basedOn });
   return apiSchemaView(await getApiSchemaRow(tx, ctx, id));
 }
 
@@ -179,10 +175,10 @@ export async function updateApiSchema(
     const changed = Object.entries({ name, notes, endpoints })
       .filter(([, value]) => value !== undefined)
       .map(([key]) => key);
-    await writeAudit(tx, ctx, {
-      action: 'api-schema.update',
-      target: { type: 'api-schema', id },
-      changes: { version: after.version, revision: after.revision, changed },
+    await writeAudit(tx, ctx, 'api-schema.update', ['api-schema', id], {
+      version: after.version,
+      revision: after.revision,
+      changed,
     });
     return apiSchemaView(after);
   });
@@ -202,7 +198,7 @@ export const deleteApiSchema = (ctx: RequestCtx, id: string) =>
       ]);
     await store.deleteDraft(tx, ctx.organizationId, id);
     const changes = { version, ...(publication?.status === 'running' && { publication: 'cancelled' }) };
-    await writeAudit(tx, ctx, { action: 'api-schema.delete', target: { type: 'api-schema', id }, changes });
+    await writeAudit(tx, ctx, 'api-schema.delete', ['api-schema', id], changes);
   });
 
 /** The version and the one to compare it with: `against`, or the previous published version. */

@@ -47,11 +47,7 @@ export async function proveApiSchema(ctx: RequestCtx, id: string) {
           message: 'Publish the version first; publishing a draft measures its reads',
         },
       ]);
-    await writeAudit(tx, ctx, {
-      action: 'api-schema.prove',
-      target: { type: 'api-schema', id },
-      changes: { version: found.version },
-    });
+    await writeAudit(tx, ctx, 'api-schema.prove', ['api-schema', id], { version: found.version });
     return { ...found, bindings: found.bindings };
   });
   // Read before the work starts: later this might be the new report already, and a client polling for a newer

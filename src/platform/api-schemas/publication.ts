@@ -75,11 +75,7 @@ export async function startPublication(ctx: RequestCtx, id: string, revision: nu
     if (problems.length > 0) throw notReady(problems);
     const job = await begin(tx, ctx, id, revision);
     await store.deleteReport(tx, ctx.organizationId, id);
-    await writeAudit(tx, ctx, {
-      action: 'api-schema.publish',
-      target: { type: 'api-schema', id },
-      changes: { version: row.version, revision },
-    });
+    await writeAudit(tx, ctx, 'api-schema.publish', ['api-schema', id], { version: row.version, revision });
     return { job, view: apiSchemaView(await getApiSchemaRow(tx, ctx, id)) };
   });
   void continueInBackground(ctx, started.job);
@@ -144,10 +140,9 @@ export const cancelPublication = (ctx: RequestCtx, id: string) =>
     const { organizationId } = ctx;
     await store.setPublication(tx, organizationId, id, row.revision, endedAs('cancelled', 'cancelled'));
     await cancelJob(tx, store.publicationJob(organizationId, id));
-    await writeAudit(tx, ctx, {
-      action: 'api-schema.cancel-publication',
-      target: { type: 'api-schema', id },
-      changes: { version: row.version, revision: row.revision },
+    await writeAudit(tx, ctx, 'api-schema.cancel-publication', ['api-schema', id], {
+      version: row.version,
+      revision: row.revision,
     });
     return apiSchemaView(await getApiSchemaRow(tx, ctx, id));
   });

@@ -29,10 +29,11 @@ async function changeStatus(
       { path: '', code: 'illegal_transition', message: `It must be ${from.join(' or ')}` },
     ]);
   await store.setStatus(tx, ctx.organizationId, id, to, sunsetAt === undefined ? row.sunset_at : sunsetAt);
-  await writeAudit(tx, ctx, {
-    action,
-    target: { type: 'api-schema', id },
-    changes: { version: row.version, from: row.status, to, ...(sunsetAt !== undefined && { sunsetAt }) },
+  await writeAudit(tx, ctx, action, ['api-schema', id], {
+    version: row.version,
+    from: row.status,
+    to,
+    ...(sunsetAt !== undefined && { sunsetAt }),
   });
   return apiSchemaView(await getApiSchemaRow(tx, ctx, id));
 }

@@ -73,11 +73,7 @@ export const createConversation = (ctx: RequestCtx, agentId: string, title = '')
     const id = createId();
     await assertQuota(tx, ctx, 'conversations');
     await store.insertConversation(tx, toOwner(ctx), { id, agent_id: agentId, title });
-    await writeAudit(tx, ctx, {
-      action: 'conversation.create',
-      target: { type: 'conversation', id },
-      changes: { agentId },
-    });
+    await writeAudit(tx, ctx, 'conversation.create', ['conversation', id], { agentId });
     return conversationView(await getOwnConversation(tx, ctx, id));
   });
 
@@ -87,7 +83,7 @@ export const updateConversation = (ctx: RequestCtx, id: string, title: string | 
     await getOwnConversation(tx, ctx, id);
     if (title !== undefined) await store.updateTitle(tx, toOwner(ctx), id, title);
     // More people can read the audit log than the conversation, so it does not name the title.
-    await writeAudit(tx, ctx, { action: 'conversation.update', target: { type: 'conversation', id } });
+    await writeAudit(tx, ctx, 'conversation.update', ['conversation', id]);
     return conversationView(await getOwnConversation(tx, ctx, id));
   });
 
@@ -95,7 +91,7 @@ export const updateConversation = (ctx: RequestCtx, id: string, title: string | 
 export const deleteConversation = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     if ((await store.deleteConversation(tx, toOwner(ctx), id)) === 0) throw notFound('Conversation');
-    await writeAudit(tx, ctx, { action: 'conversation.delete', target: { type: 'conversation', id } });
+    await writeAudit(tx, ctx, 'conversation.delete', ['conversation', id]);
   });
 
 /** Throws 404 unless the caller started the conversation. */

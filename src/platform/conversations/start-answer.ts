@@ -131,11 +131,7 @@ async function storeQuestion(
   await reserveCredits(tx, ctx.organizationId, running, ctx.settings.agents.leaseMs);
   await recordMessageTime(tx, owner, conversationId, deriveTitle(content));
   const changes = { messageId: turn.message.id, agentId: agent.id };
-  await writeAudit(tx, ctx, {
-    action: 'conversation.ask',
-    target: { type: 'conversation', id: conversationId },
-    changes,
-  });
+  await writeAudit(tx, ctx, 'conversation.ask', ['conversation', conversationId], changes);
   return { agent, running, ...turn, history: buildHistory(before, ctx.settings.agents.historyTokens) };
 }
 

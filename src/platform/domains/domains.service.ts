@@ -95,11 +95,7 @@ export async function createDomain(ctx: RequestCtx, given: string) {
       await assertQuota(tx, ctx, 'domains');
       const value = `portal-verification=${randomBytes(16).toString('hex')}`;
       await insertDomain(tx, ctx.organizationId, { id, hostname, verification_value: value }, nextCheckMs(0));
-      await writeAudit(tx, ctx, {
-        action: 'domain.create',
-        target: { type: 'domain', id },
-        changes: { hostname },
-      });
+      await writeAudit(tx, ctx, 'domain.create', ['domain', id], { hostname });
       return view(await getRow(tx, ctx, id));
     });
   } catch (error) {
@@ -137,7 +133,7 @@ export const updateDomain = (ctx: RequestCtx, id: string, change: DomainPatch) =
       ...change,
       ...(former !== null && former !== row.hostname && { formerPrimary: former }),
     };
-    await writeAudit(tx, ctx, { action: 'domain.update', target: { type: 'domain', id }, changes });
+    await writeAudit(tx, ctx, 'domain.update', ['domain', id], changes);
     return view(await getRow(tx, ctx, id));
   });
 
@@ -148,7 +144,7 @@ export const deleteDomain = (ctx: RequestCtx, id: string) =>
     if (row === undefined) throw notFound('Domain');
     await deleteDomainRow(tx, ctx.organizationId, id);
     const changes = { hostname: row.hostname, status: row.status, isPrimary: row.is_primary };
-    await writeAudit(tx, ctx, { action: 'domain.delete', target: { type: 'domain', id }, changes });
+    await writeAudit(tx, ctx, 'domain.delete', ['domain', id], changes);
   });
 
 /**
@@ -194,7 +190,7 @@ export const recordCheck = (
         lastError: after.last_error,
         ...(before.is_primary && !after.is_primary && { isPrimary: false }),
       };
-      await writeAudit(tx, author, { action: 'domain.verify', target: { type: 'domain', id }, changes });
+      await writeAudit(tx, author, 'domain.verify', ['domain', id], changes);
     }
     return view(after);
   });

@@ -94,11 +94,9 @@ export async function acceptInvitation(ctx: CallerCtx, token: string): Promise<J
         requestId: ctx.requestId,
         claim: ctx.claim,
       },
-      {
-        action: 'invitation.accept',
-        target: { type: 'invitation', id },
-        changes: { userId: user.id, email: row.email, role: { id: role.id, name: role.name } },
-      },
+      'invitation.accept',
+      ['invitation', id],
+      { userId: user.id, email: row.email, role: { id: role.id, name: role.name } },
     );
     return {
       organization: await readOrganization(tx, organizationId),

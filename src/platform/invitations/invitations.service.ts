@@ -150,10 +150,9 @@ async function renewOpenInvitation(
 ): Promise<void> {
   await renewInvitation(tx, ctx.organizationId, row.id, await sendToken(tx, ctx, row.email, role));
   if (row.mail_id !== null) await cancelQueuedMail(tx, ctx, row.mail_id);
-  await writeAudit(tx, ctx, {
-    action: 'invitation.resend',
-    target: { type: 'invitation', id: row.id },
-    changes: { email: row.email, role: { id: role.id, name: role.name } },
+  await writeAudit(tx, ctx, 'invitation.resend', ['invitation', row.id], {
+    email: row.email,
+    role: { id: role.id, name: role.name },
   });
 }
 
@@ -189,10 +188,9 @@ export const createInvitation = (
     await assertQuota(tx, ctx, 'members');
     await assertQuota(tx, ctx, 'invitations');
     await insertInvitation(tx, ctx.organizationId, id, email, await sendToken(tx, ctx, email, role));
-    await writeAudit(tx, ctx, {
-      action: 'invitation.create',
-      target: { type: 'invitation', id },
-      changes: { email, role: { id: role.id, name: role.name } },
+    await writeAudit(tx, ctx, 'invitation.create', ['invitation', id], {
+      email,
+      role: { id: role.id, name: role.name },
     });
     return view(await getRow(tx, ctx, id));
   });
@@ -225,9 +223,5 @@ export const revokeInvitation = (ctx: RequestCtx, id: string) =>
       ]);
     await markRevoked(tx, ctx.organizationId, id);
     if (row.mail_id !== null) await cancelQueuedMail(tx, ctx, row.mail_id);
-    await writeAudit(tx, ctx, {
-      action: 'invitation.revoke',
-      target: { type: 'invitation', id },
-      changes: { email: row.email },
-    });
+    await writeAudit(tx, ctx, 'invitation.revoke', ['invitation', id], { email: row.email });
   });

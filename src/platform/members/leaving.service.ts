@@ -100,15 +100,11 @@ async function endMembership(
   // A foreign key sets their owner to null; from then on callers with `member:update` manage these views.
   const viewsWithoutOwner = await listViewIdsOwnedBy(tx, organizationId, userId);
   await deleteMembership(tx, organizationId, userId);
-  await writeAudit(tx, ctx, {
-    action,
-    target: { type: 'member', id: userId },
-    changes: {
-      email: member.user_email,
-      role: member.role_name,
-      ...keys,
-      ...(viewsWithoutOwner.length > 0 && { viewsWithoutOwner }),
-    },
+  await writeAudit(tx, ctx, action, ['member', userId], {
+    email: member.user_email,
+    role: member.role_name,
+    ...keys,
+    ...(viewsWithoutOwner.length > 0 && { viewsWithoutOwner }),
   });
 }
 

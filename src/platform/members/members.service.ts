@@ -89,10 +89,9 @@ export const updateMember = (ctx: RequestCtx, userId: string, reference: RoleRef
     const member = await getMemberRow(tx, ctx.organizationId, userId);
     const isGiven = reference.roleId !== undefined || reference.role !== undefined;
     const role = isGiven ? await assignRole(tx, ctx, member, reference) : member.role_name;
-    await writeAudit(tx, ctx, {
-      action: 'member.update',
-      target: { type: 'member', id: userId },
-      changes: { email: member.user_email, role: { from: member.role_name, to: role } },
+    await writeAudit(tx, ctx, 'member.update', ['member', userId], {
+      email: member.user_email,
+      role: { from: member.role_name, to: role },
     });
     return viewWithKeys(tx, ctx.organizationId, userId);
   });

@@ -175,10 +175,8 @@ export async function refreshErpMetadata(ctx: RequestCtx) {
   });
   const view = await listErpRecordTypes(ctx, MetadataQuery.parse({}));
   await inTransaction(ctx, (tx) =>
-    writeAudit(tx, ctx, {
-      action: 'erp-metadata.refresh',
-      target: { type: 'erp-connection', id: null },
-      changes: { recordTypes: view.pagination.total },
+    writeAudit(tx, ctx, 'erp-metadata.refresh', ['erp-connection', null], {
+      recordTypes: view.pagination.total,
     }),
   );
   return view;

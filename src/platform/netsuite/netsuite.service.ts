@@ -25,7 +25,7 @@ import { activateCertificate } from './certificates.service.ts';
 import type { ErpConnectionInput } from './netsuite.schemas.ts';
 import * as store from './netsuite.store.ts';
 
-const target = { type: 'erp-connection', id: null };
+const target = ['erp-connection', null] as const;
 /** NetSuite accepts certificates of at most two years. */
 const certificateDays = 729;
 const testTimeoutMs = 30_000;
@@ -189,7 +189,7 @@ export async function putErpConnection(ctx: RequestCtx, given: ErpConnectionInpu
     await store.saveAccountOfRecords(tx, ctx.organizationId, input.accountId);
     await store.resumeSyncs(tx, ctx.organizationId);
     const changes = { settings, ...(certificate !== null && { certificateSlot: certificate.slot }) };
-    await writeAudit(tx, ctx, { action: 'erp-connection.put', target, changes });
+    await writeAudit(tx, ctx, 'erp-connection.put', target, changes);
     return getConnectionIn(tx, ctx.organizationId);
   });
 }
@@ -228,11 +228,7 @@ export async function deleteErpConnection(ctx: RequestCtx, purge: string | undef
     await store.deleteConnection(tx, ctx.organizationId);
     for (const { id } of await store.pauseSyncs(tx, ctx.organizationId, connectionDeleted))
       await recordSyncHealth(tx, ctx, id, { health: 'paused', problem: connectionDeleted, runId: null });
-    await writeAudit(tx, ctx, {
-      action: 'erp-connection.delete',
-      target,
-      changes: { purged: purge !== undefined },
-    });
+    await writeAudit(tx, ctx, 'erp-connection.delete', target, { purged: purge !== undefined });
   });
   if (purge === undefined) return;
   await purgeWarehouse(ctx);
@@ -259,10 +255,9 @@ export async function createErpCertificate(ctx: RequestCtx) {
       ),
       not_after: generated.notAfter,
     });
-    await writeAudit(tx, ctx, {
-      action: 'erp-connection.certificate',
-      target,
-      changes: { slot, notAfter: instant(generated.notAfter) },
+    await writeAudit(tx, ctx, 'erp-connection.certificate', target, {
+      slot,
+      notAfter: instant(generated.notAfter),
     });
     return { slot, certificatePem: generated.certificatePem, notAfter: instant(generated.notAfter) };
   });
@@ -342,11 +337,7 @@ export async function testErpConnection(ctx: RequestCtx) {
     const isCurrent = await saveConnectionTest(tx, ctx.organizationId, revision, verdict);
     // Syncs were paused because the ERP refused the credentials, which it has now accepted.
     if (isCurrent && report.ok) await store.resumeSyncs(tx, ctx.organizationId);
-    await writeAudit(tx, ctx, {
-      action: 'erp-connection.test',
-      target,
-      changes: { ok: verdict.error === null },
-    });
+    await writeAudit(tx, ctx, 'erp-connection.test', target, { ok: verdict.error === null });
     return verdict.error === null;
   });
   const problems = report.problems.map(({ code, message, fix, recordTypes }) => ({

@@ -50,10 +50,9 @@ async function startDeleting(ctx: RequestCtx, confirm: string | undefined): Prom
     const first = await store.markDeleting(tx, row.id);
     await store.stopSyncs(tx, row.id);
     if (first) {
-      await writeAudit(tx, ctx, {
-        action: 'organization.delete',
-        target: { type: 'organization', id: row.id },
-        changes: { name: row.name, slug: row.slug },
+      await writeAudit(tx, ctx, 'organization.delete', ['organization', row.id], {
+        name: row.name,
+        slug: row.slug,
       });
     }
   });

@@ -180,11 +180,7 @@ export async function createOwnOrganization(ctx: CallerCtx, input: NewOrganizati
         requestId: ctx.requestId,
         claim: ctx.claim,
       };
-      await writeAudit(tx, author, {
-        action: 'organization.create',
-        target: { type: 'organization', id },
-        changes: { name, slug },
-      });
+      await writeAudit(tx, author, 'organization.create', ['organization', id], { name, slug });
       const own = memberships.map(({ organization }) => organization.id);
       if (credential.kind === 'session')
         active = await store.switchSessionTo(tx, { sessionId: credential.id, userId: user.id }, id, own);
@@ -224,11 +220,7 @@ export const updateOrganization = (ctx: RequestCtx, change: OrganizationPatch) =
       ...(change.slug !== undefined && { slug: change.slug }),
     };
     if (Object.keys(columns).length > 0) await store.updateOrganization(tx, ctx.organizationId, columns);
-    await writeAudit(tx, ctx, {
-      action: 'organization.update',
-      target: { type: 'organization', id: ctx.organizationId },
-      changes: change,
-    });
+    await writeAudit(tx, ctx, 'organization.update', ['organization', ctx.organizationId], change);
     return view(await getRow(tx, ctx.organizationId));
   }).catch((error: unknown) => {
     throw violatesConstraint(error, 'organization_slug_is_unique') ? slugTaken() : error;

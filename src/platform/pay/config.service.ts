@@ -38,7 +38,7 @@ import { enqueueTask, findTaskError, retryFailedTasks } from './provider/tasks.s
 import { enqueueWaitingDocuments } from './write-back/erp-documents.store.ts';
 import { assertPaymentWriter } from './write-back/write-back.service.ts';
 
-const target = { type: 'pay-config', id: null };
+const target = ['pay-config', null] as const;
 
 const notSetUp: PayConfig = {
   provider: null,
@@ -243,7 +243,7 @@ export async function putPayConfig(ctx: RequestCtx, input: PayConfigInput): Prom
       writeBack,
       secrets: secrets === undefined ? 'kept' : 'replaced',
     };
-    await writeAudit(tx, ctx, { action: 'pay-config.put', target, changes });
+    await writeAudit(tx, ctx, 'pay-config.put', target, changes);
     return readConfig(tx, ctx);
   });
 }

@@ -196,11 +196,7 @@ const insertRefund = (ctx: RequestCtx, paymentId: string, { amount, reason }: Re
       currency,
       reason: refund.reason,
     };
-    await writeAudit(tx, ctx, {
-      action: 'payment.refund',
-      target: { type: 'payment', id: paymentId },
-      changes,
-    });
+    await writeAudit(tx, ctx, 'payment.refund', ['payment', paymentId], changes);
     return refund;
   });
 

@@ -115,7 +115,7 @@ async function save(
       people: settings.people.map(({ recordType }) => recordType),
       records: settings.records.map(({ recordType }) => recordType),
     };
-    await writeAudit(tx, ctx, { action, target: { type: 'portal-access', id: null }, changes });
+    await writeAudit(tx, ctx, action, ['portal-access', null], changes);
     return job;
   });
   if (started !== undefined) startFigures(ctx, continueInBackground(ctx, started));

@@ -65,11 +65,7 @@ async function save(
     ...{ revision, ...settings },
     ...(logo !== undefined && { logo: logo === null ? 'removed' : logo.contentType }),
   };
-  await writeAudit(tx, ctx, {
-    action: 'portal.update-branding',
-    target: { type: 'portal-branding', id: null },
-    changes,
-  });
+  await writeAudit(tx, ctx, 'portal.update-branding', ['portal-branding', null], changes);
 }
 
 /**

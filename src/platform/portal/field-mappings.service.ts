@@ -142,10 +142,9 @@ export async function createFieldMapping(
     const id = createId();
     await assertQuota(tx, ctx, 'fieldMappings');
     await store.insertMapping(tx, ctx.organizationId, { id, record_type: recordType, fields });
-    await writeAudit(tx, ctx, {
-      action: 'portal.create-mapping',
-      target: { type: 'field-mapping', id },
-      changes: { recordType, fields: sourceNames(fields) },
+    await writeAudit(tx, ctx, 'portal.create-mapping', ['field-mapping', id], {
+      recordType,
+      fields: sourceNames(fields),
     });
     return toFieldMapping(await getRow(tx, ctx, id), available);
   }).catch((error: unknown) => {
@@ -168,10 +167,9 @@ export async function updateFieldMapping(
     const { record_type: recordType } = await getRow(tx, ctx, id);
     const fields = newFields === undefined ? undefined : resolveFields(recordType, newFields, available);
     if (fields !== undefined) await store.updateMapping(tx, ctx.organizationId, id, fields);
-    await writeAudit(tx, ctx, {
-      action: 'portal.update-mapping',
-      target: { type: 'field-mapping', id },
-      changes: { recordType, ...(fields !== undefined && { fields: sourceNames(fields) }) },
+    await writeAudit(tx, ctx, 'portal.update-mapping', ['field-mapping', id], {
+      recordType,
+      ...(fields !== undefined && { fields: sourceNames(fields) }),
     });
     return toFieldMapping(await getRow(tx, ctx, id), available);
   });
@@ -182,9 +180,5 @@ export const deleteFieldMapping = (ctx: RequestCtx, id: string): Promise<void> =
   inTransaction(ctx, async (tx) => {
     const { record_type: recordType } = await getRow(tx, ctx, id);
     if ((await store.deleteMapping(tx, ctx.organizationId, id)) === 0) throw notFound('Field mapping');
-    await writeAudit(tx, ctx, {
-      action: 'portal.delete-mapping',
-      target: { type: 'field-mapping', id },
-      changes: { recordType },
-    });
+    await writeAudit(tx, ctx, 'portal.delete-mapping', ['field-mapping', id], { recordType });
   });

@@ -109,10 +109,10 @@ export async function inviteVisitors(ctx: RequestCtx, given: InvitationInput): P
   for (let at = 0; at === 0 || at < mails.length; at += batchSize) {
     invited += await inTransaction(ctx, async (tx) => {
       if (at === 0)
-        await writeAudit(tx, ctx, {
-          action: 'portal.invite-visitors',
-          target: { type: 'portal-visitor', id: null },
-          changes: { ...(email === undefined ? { viewId } : { email }), again, ...planned },
+        await writeAudit(tx, ctx, 'portal.invite-visitors', ['portal-visitor', null], {
+          ...(email === undefined ? { viewId } : { email }),
+          again,
+          ...planned,
         });
       return queueBatch(tx, ctx, letter, mails.slice(at, at + batchSize), again);
     });

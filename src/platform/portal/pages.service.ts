@@ -166,7 +166,7 @@ export const createPage = (ctx: RequestCtx, input: NewPage) =>
     await assertQuota(tx, ctx, 'pages');
     await store.insertPage(tx, ctx.organizationId, { id, ...input });
     const changes = { slug: input.slug, title: input.title, blocks: input.blocks.length };
-    await writeAudit(tx, ctx, { action: 'portal.create-page', target: { type: 'page', id }, changes });
+    await writeAudit(tx, ctx, 'portal.create-page', ['page', id], changes);
     return readPortalPage(tx, ctx, id, available);
   });
 
@@ -196,7 +196,7 @@ export const updatePage = (
       ...(status && { status }),
       revision: after.revision,
     };
-    await writeAudit(tx, ctx, { action: 'portal.update-page', target: { type: 'page', id }, changes });
+    await writeAudit(tx, ctx, 'portal.update-page', ['page', id], changes);
     return after;
   });
 
@@ -209,11 +209,7 @@ export const publishPage = (ctx: RequestCtx, id: string, revision: number) =>
     const { slug, blocks } = await lockAtRevision(tx, ctx, id, revision);
     await assertBlocks(tx, ctx, blocks, available);
     await store.publishDraft(tx, ctx.organizationId, id);
-    await writeAudit(tx, ctx, {
-      action: 'portal.publish-page',
-      target: { type: 'page', id },
-      changes: { slug, revision },
-    });
+    await writeAudit(tx, ctx, 'portal.publish-page', ['page', id], { slug, revision });
     return readPortalPage(tx, ctx, id, available);
   });
 
@@ -222,9 +218,5 @@ export const deletePage = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const { slug } = await getRow(tx, ctx, id);
     if ((await store.deletePage(tx, ctx.organizationId, id)) === 0) throw notFound('Page');
-    await writeAudit(tx, ctx, {
-      action: 'portal.delete-page',
-      target: { type: 'page', id },
-      changes: { slug },
-    });
+    await writeAudit(tx, ctx, 'portal.delete-page', ['page', id], { slug });
   });

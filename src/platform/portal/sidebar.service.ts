@@ -133,11 +133,7 @@ export async function putSidebar(ctx: RequestCtx, { items: newItems, revision }:
       ]);
     }
     const changes = { revision: stored, items: locateItems(items, '').length };
-    await writeAudit(tx, ctx, {
-      action: 'portal.update-sidebar',
-      target: { type: 'sidebar', id: null },
-      changes,
-    });
+    await writeAudit(tx, ctx, 'portal.update-sidebar', ['sidebar', null], changes);
   });
   return getSidebar(ctx);
 }

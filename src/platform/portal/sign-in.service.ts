@@ -93,11 +93,7 @@ export async function putSignIn(ctx: RequestCtx, { openIdConnect }: SignInInput)
   if (openIdConnect !== null) await assertIssuer(ctx, openIdConnect);
   return inTransaction(ctx, async (tx) => {
     const changes = await save(tx, ctx, openIdConnect);
-    await writeAudit(tx, ctx, {
-      action: 'portal.update-sign-in',
-      target: { type: 'portal-sign-in', id: null },
-      changes,
-    });
+    await writeAudit(tx, ctx, 'portal.update-sign-in', ['portal-sign-in', null], changes);
     return readView(tx, ctx);
   });
 }

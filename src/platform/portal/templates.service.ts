@@ -90,11 +90,7 @@ export async function createTemplate(ctx: RequestCtx, input: NewTemplate) {
     await assertQuota(tx, ctx, 'templates');
     await store.insertTemplate(tx, ctx.organizationId, { id, ...input });
     const changes = { key: input.key, kind: input.kind };
-    await writeAudit(tx, ctx, {
-      action: 'portal.create-template',
-      target: { type: 'template', id },
-      changes,
-    });
+    await writeAudit(tx, ctx, 'portal.create-template', ['template', id], changes);
     return toTemplate(await getTemplateRow(tx, ctx, id));
   });
 }
@@ -115,11 +111,7 @@ export async function updateTemplate(ctx: RequestCtx, id: string, { key, subject
     if (Object.keys(columns).length > 0) await store.updateTemplate(tx, ctx.organizationId, id, columns);
     const after = await getTemplateRow(tx, ctx, id);
     const changes = { key: after.key, kind: after.kind, changed: Object.keys(columns) };
-    await writeAudit(tx, ctx, {
-      action: 'portal.update-template',
-      target: { type: 'template', id },
-      changes,
-    });
+    await writeAudit(tx, ctx, 'portal.update-template', ['template', id], changes);
     return toTemplate(after);
   });
 }
@@ -129,11 +121,7 @@ export const deleteTemplate = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const { key, kind } = await getTemplateRow(tx, ctx, id);
     if ((await store.deleteTemplate(tx, ctx.organizationId, id)) === 0) throw notFound('Template');
-    await writeAudit(tx, ctx, {
-      action: 'portal.delete-template',
-      target: { type: 'template', id },
-      changes: { key, kind },
-    });
+    await writeAudit(tx, ctx, 'portal.delete-template', ['template', id], { key, kind });
   }).catch((error: unknown) => {
     // Everything that uses a template refers to it by a foreign key.
     if (sqlState(error) !== '23503' && sqlState(error) !== '23001') throw error;

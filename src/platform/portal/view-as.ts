@@ -70,10 +70,9 @@ export async function viewAs(ctx: RequestCtx, { email = '', ...given }: ViewAsIn
   const { organizationId } = ctx;
   const code = codes.seal(ctx, { id: createId(), organizationId, viewerId, email, customer });
   await inTransaction(ctx, (tx) =>
-    writeAudit(tx, ctx, {
-      action: 'portal.view-as',
-      target: { type: 'portal-visitor', id: null },
-      changes: { ...(email !== '' && { email }), ...(customer !== null && { customer }) },
+    writeAudit(tx, ctx, 'portal.view-as', ['portal-visitor', null], {
+      ...(email !== '' && { email }),
+      ...(customer !== null && { customer }),
     }),
   );
   const site = await findPortalSite(ctx, { slug: ctx.principal.organization.slug });

@@ -41,11 +41,7 @@ export const createVisitor = (ctx: RequestCtx, visitor: NewVisitor) =>
     const id = createId();
     await assertQuota(tx, ctx, 'visitors');
     await store.insertVisitor(tx, ctx.organizationId, { id, ...visitor });
-    await writeAudit(tx, ctx, {
-      action: 'portal.create-visitor',
-      target: { type: 'portal-visitor', id },
-      changes: visitor,
-    });
+    await writeAudit(tx, ctx, 'portal.create-visitor', ['portal-visitor', id], visitor);
     return view(await getRow(tx, ctx, id));
   }).catch((error: unknown) => {
     if (!violatesConstraint(error, 'visitor_email_is_unique')) throw error;
@@ -61,11 +57,7 @@ export const updateVisitor = (ctx: RequestCtx, id: string, change: VisitorPatch)
     const { customers, blocked } = change;
     const given = { ...(customers && { customers }), ...(blocked !== undefined && { blocked }) };
     if (Object.keys(given).length > 0) await store.updateVisitor(tx, ctx.organizationId, id, given);
-    await writeAudit(tx, ctx, {
-      action: 'portal.update-visitor',
-      target: { type: 'portal-visitor', id },
-      changes: { email, ...given },
-    });
+    await writeAudit(tx, ctx, 'portal.update-visitor', ['portal-visitor', id], { email, ...given });
     return view(await getRow(tx, ctx, id));
   });
 
@@ -74,9 +66,5 @@ export const deleteVisitor = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const { email } = await getRow(tx, ctx, id);
     await store.deleteVisitor(tx, ctx.organizationId, id);
-    await writeAudit(tx, ctx, {
-      action: 'portal.delete-visitor',
-      target: { type: 'portal-visitor', id },
-      changes: { email },
-    });
+    await writeAudit(tx, ctx, 'portal.delete-visitor', ['portal-visitor', id], { email });
   });

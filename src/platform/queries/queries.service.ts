@@ -118,11 +118,7 @@ export async function createErpQuery(ctx: RequestCtx, { name, ...input }: NewErp
     await assertNameIsFree(tx, ctx, name);
     await store.insertQuery(tx, ctx.organizationId, name, input);
     await writeDescriptions(tx, ctx.organizationId, [description], []);
-    await writeAudit(tx, ctx, {
-      action: 'erp-query.create',
-      target: { type: 'erp-query', id: null },
-      changes: { name, ...input },
-    });
+    await writeAudit(tx, ctx, 'erp-query.create', ['erp-query', null], { name, ...input });
     return view(await getRow(tx, ctx, name));
   }).catch((error: unknown) => {
     throw violatesConstraint(error, 'query_name_is_unique') ? taken() : error;
@@ -175,11 +171,7 @@ export async function putErpQuery(ctx: RequestCtx, name: string, input: ErpQuery
     }
     await store.updateQuery(tx, ctx.organizationId, name, input);
     await writeDescriptions(tx, ctx.organizationId, [description], []);
-    await writeAudit(tx, ctx, {
-      action: 'erp-query.put',
-      target: { type: 'erp-query', id: null },
-      changes: { name, ...input },
-    });
+    await writeAudit(tx, ctx, 'erp-query.put', ['erp-query', null], { name, ...input });
     return view(await getRow(tx, ctx, name));
   });
 }
@@ -198,9 +190,5 @@ export const deleteErpQuery = (ctx: RequestCtx, name: string): Promise<void> =>
       );
     await store.deleteQuery(tx, ctx.organizationId, name);
     await writeDescriptions(tx, ctx.organizationId, [], [name]);
-    await writeAudit(tx, ctx, {
-      action: 'erp-query.delete',
-      target: { type: 'erp-query', id: null },
-      changes: { name },
-    });
+    await writeAudit(tx, ctx, 'erp-query.delete', ['erp-query', null], { name });
   });

@@ -80,7 +80,7 @@ export const createRole = (ctx: RequestCtx, { name, description, permissions }: 
     await assertQuota(tx, ctx, 'roles');
     await store.insertRole(tx, ctx.organizationId, row);
     const { id, ...changes } = row;
-    await writeAudit(tx, ctx, { action: 'role.create', target: { type: 'role', id }, changes });
+    await writeAudit(tx, ctx, 'role.create', ['role', id], changes);
     return view(await getRow(tx, ctx, id));
   }).catch((error: unknown) => {
     throw toClientError(error);
@@ -107,13 +107,9 @@ export const updateRole = (ctx: RequestCtx, id: string, change: RolePatch) =>
       ...(change.permissions !== undefined && { permissions: sorted(change.permissions) }),
     };
     if (Object.keys(columns).length > 0) await store.updateRole(tx, ctx.organizationId, id, columns);
-    await writeAudit(tx, ctx, {
-      action: 'role.update',
-      target: { type: 'role', id },
-      changes: {
-        ...columns,
-        ...(columns.permissions !== undefined && { permissions: { from: before, to: columns.permissions } }),
-      },
+    await writeAudit(tx, ctx, 'role.update', ['role', id], {
+      ...columns,
+      ...(columns.permissions !== undefined && { permissions: { from: before, to: columns.permissions } }),
     });
     return view(await getRow(tx, ctx, id));
   }).catch((error: unknown) => {
@@ -135,11 +131,7 @@ export const deleteRole = (ctx: RequestCtx, id: string): Promise<void> =>
         `${row.invitation_count} open ${row.invitation_count === 1 ? 'invitation grants' : 'invitations grant'} this role. Revoke first.`,
       );
     await store.deleteRole(tx, ctx.organizationId, id);
-    await writeAudit(tx, ctx, {
-      action: 'role.delete',
-      target: { type: 'role', id },
-      changes: { name: row.name },
-    });
+    await writeAudit(tx, ctx, 'role.delete', ['role', id], { name: row.name });
   }).catch((error: unknown) => {
     // The role was assigned concurrently.
     throw sqlState(error) === '23503' ? inUse('The role was just assigned to someone') : error;

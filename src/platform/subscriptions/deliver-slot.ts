@@ -70,11 +70,7 @@ export function retryDelayMs(
 async function disableSubscription(tx: Tx, organizationId: string, id: string): Promise<void> {
   await updateSubscription(tx, organizationId, id, { enabled: false, disabled_reason: 'view_hidden' });
   const changes = { enabled: false, disabledReason: 'view_hidden' };
-  await writeAudit(tx, systemAuthor(organizationId), {
-    action: 'subscription.disable',
-    target: { type: 'subscription', id },
-    changes,
-  });
+  await writeAudit(tx, systemAuthor(organizationId), 'subscription.disable', ['subscription', id], changes);
 }
 
 /** The work to do, or the reason as text why nothing is sent. */

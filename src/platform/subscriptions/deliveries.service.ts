@@ -112,11 +112,7 @@ export const sendSubscription = (ctx: RequestCtx, id: string) =>
     const slot = ctx.clock.now();
     const slotId = await createSlot(tx, ctx, { subscriptionId: id, trigger: 'manual', slot });
     if (slotId === undefined) throw new Error('The manual slot was not created');
-    await writeAudit(tx, ctx, {
-      action: 'subscription.send',
-      target: { type: 'subscription', id },
-      changes: { slot: instant(slot) },
-    });
+    await writeAudit(tx, ctx, 'subscription.send', ['subscription', id], { slot: instant(slot) });
     return {
       slot: instant(slot),
       deliveries: (await store.listSlotDeliveries(tx, ctx.organizationId, id, slotId)).map(toDelivery),

@@ -170,11 +170,7 @@ export async function createSubscription(ctx: RequestCtx, input: NewSubscription
       enabled: input.enabled,
     });
     await store.setRecipients(tx, ctx.organizationId, id, input.recipients);
-    await writeAudit(tx, ctx, {
-      action: 'subscription.create',
-      target: { type: 'subscription', id },
-      changes: input,
-    });
+    await writeAudit(tx, ctx, 'subscription.create', ['subscription', id], input);
     return readSubscription(tx, ctx, id);
   }).catch(rethrow);
 }
@@ -266,11 +262,7 @@ export async function updateSubscription(
     await store.updateSubscription(tx, ctx.organizationId, id, columns);
     if (change.recipients !== undefined)
       await store.setRecipients(tx, ctx.organizationId, id, change.recipients);
-    await writeAudit(tx, ctx, {
-      action: 'subscription.update',
-      target: { type: 'subscription', id },
-      changes: change,
-    });
+    await writeAudit(tx, ctx, 'subscription.update', ['subscription', id], change);
     return readSubscription(tx, ctx, id);
   }).catch(rethrow);
 }
@@ -284,9 +276,5 @@ export const deleteSubscription = (ctx: RequestCtx, id: string): Promise<void> =
     const { view_id: viewId } = await lockEditableSubscription(tx, ctx, id);
     await cancelQueuedMails(tx, ctx.organizationId, id);
     await store.deleteSubscriptionRow(tx, ctx.organizationId, id);
-    await writeAudit(tx, ctx, {
-      action: 'subscription.delete',
-      target: { type: 'subscription', id },
-      changes: { viewId },
-    });
+    await writeAudit(tx, ctx, 'subscription.delete', ['subscription', id], { viewId });
   });

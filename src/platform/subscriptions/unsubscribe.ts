@@ -56,11 +56,9 @@ async function setUnsubscribed(
   await writeAudit(
     tx,
     { organizationId, principal, ...caller },
-    {
-      action: isUnsubscribed ? 'subscription.unsubscribe' : 'subscription.resubscribe',
-      target: { type: 'subscription', id: row.subscription_id },
-      changes: { email: row.email },
-    },
+    isUnsubscribed ? 'subscription.unsubscribe' : 'subscription.resubscribe',
+    ['subscription', row.subscription_id],
+    { email: row.email },
   );
   return {
     ...toLinkState(row),

@@ -167,15 +167,11 @@ export async function approveDeletions(
     const { record_type, mode } = config;
     // A run in progress may be past the step that reads approvals, so another run is queued.
     const run = await queueRun(tx, ctx.organizationId, { sync_config_id: configId, record_type, mode });
-    await writeAudit(tx, ctx, {
-      action: 'sync-config.approve-deletions',
-      target: { type: 'sync-config', id: configId },
-      changes: {
-        proposalId,
-        records,
-        ...(records < proposal.count && { ids: ids?.slice(0, 1000) }),
-        runId: run.id,
-      },
+    await writeAudit(tx, ctx, 'sync-config.approve-deletions', ['sync-config', configId], {
+      proposalId,
+      records,
+      ...(records < proposal.count && { ids: ids?.slice(0, 1000) }),
+      runId: run.id,
     });
     if (!(await approveProposal(ctx, record_type, proposal, ids ?? null))) throw proposalClosed('superseded');
     return runView(ctx, run);
@@ -197,10 +193,10 @@ export async function rejectDeletions(
   if (proposal.status === 'open') {
     assertRevision(proposal, revision);
     await inTransaction(ctx, async (tx) => {
-      await writeAudit(tx, ctx, {
-        action: 'sync-config.reject-deletions',
-        target: { type: 'sync-config', id: configId },
-        changes: { proposalId, records: proposal.count, ...(reason !== undefined && { reason }) },
+      await writeAudit(tx, ctx, 'sync-config.reject-deletions', ['sync-config', configId], {
+        proposalId,
+        records: proposal.count,
+        ...(reason !== undefined && { reason }),
       });
       if (!(await rejectProposal(ctx, config.record_type, proposal))) throw proposalClosed('superseded');
     });

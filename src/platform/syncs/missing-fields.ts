@@ -36,13 +36,9 @@ export const acceptFields = (ctx: RequestCtx, configId: string, fields: readonly
       throw notStale(fields, Object.keys(stale).sort());
     // A run in progress keeps the columns that it started with, so another run is queued.
     const run = await queueRun(tx, ctx.organizationId, { sync_config_id: configId, record_type, mode });
-    await writeAudit(tx, ctx, {
-      action: 'sync-config.accept-missing-fields',
-      target: { type: 'sync-config', id: configId },
-      changes: {
-        fields: fields.map((field) => ({ field, reason: stale[field]?.reason ?? null })),
-        runId: run.id,
-      },
+    await writeAudit(tx, ctx, 'sync-config.accept-missing-fields', ['sync-config', configId], {
+      fields: fields.map((field) => ({ field, reason: stale[field]?.reason ?? null })),
+      runId: run.id,
     });
     const known = await acceptMissingFields(ctx, record_type, fields);
     if (known !== null) throw notStale(fields, known);

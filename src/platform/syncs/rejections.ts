@@ -71,10 +71,9 @@ export async function retryRejections(
     await getConfigRow(tx, ctx, configId);
     const wanted = { sync_config_id: configId, record_type: recordType, mode: 'incremental' } as const;
     const run = await queueRun(tx, ctx.organizationId, wanted);
-    await writeAudit(tx, ctx, {
-      action: 'sync-config.retry-rejections',
-      target: { type: 'sync-config', id: configId },
-      changes: { records, runId: run.id },
+    await writeAudit(tx, ctx, 'sync-config.retry-rejections', ['sync-config', configId], {
+      records,
+      runId: run.id,
     });
     return runView(ctx, run);
   });

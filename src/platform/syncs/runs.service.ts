@@ -26,10 +26,9 @@ export async function getRunRow(tx: Tx, ctx: RequestCtx, id: string): Promise<Ru
 }
 
 const auditTrigger = (tx: Tx, ctx: RequestCtx, run: RunRow) =>
-  writeAudit(tx, ctx, {
-    action: 'sync-run.trigger',
-    target: { type: 'sync-run', id: run.id },
-    changes: { syncConfigId: run.sync_config_id, mode: run.mode },
+  writeAudit(tx, ctx, 'sync-run.trigger', ['sync-run', run.id], {
+    syncConfigId: run.sync_config_id,
+    mode: run.mode,
   });
 
 /**
@@ -68,10 +67,9 @@ export const triggerSync = (ctx: RequestCtx, id: string, mode: 'incremental' | '
 export const triggerSyncs = (ctx: RequestCtx, mode: 'incremental' | 'full' | undefined) =>
   inTransaction(ctx, async (tx) => {
     const runs = await insertRunOfEach(tx, ctx.organizationId, mode);
-    await writeAudit(tx, ctx, {
-      action: 'sync-run.trigger-all',
-      target: { type: 'sync-run', id: null },
-      changes: { ...(mode !== undefined && { mode }), ...runs },
+    await writeAudit(tx, ctx, 'sync-run.trigger-all', ['sync-run', null], {
+      ...(mode !== undefined && { mode }),
+      ...runs,
     });
     return runs;
   });
@@ -127,7 +125,7 @@ export const cancelSyncRun = (ctx: RequestCtx, id: string) =>
         : invalid('The run has already ended', [
             { path: '', code: 'run_ended', message: 'Only an open run can be cancelled' },
           ]);
-    await writeAudit(tx, ctx, { action: 'sync-run.cancel', target: { type: 'sync-run', id } });
+    await writeAudit(tx, ctx, 'sync-run.cancel', ['sync-run', id]);
     return runView(ctx, await getRunRow(tx, ctx, id));
   });
 
@@ -154,10 +152,6 @@ export const retrySyncRun = (ctx: RequestCtx, id: string) =>
       throw invalid('A run of this sync is already queued', [
         { path: '', code: 'run_open', message: 'See the runs of the sync' },
       ]);
-    await writeAudit(tx, ctx, {
-      action: 'sync-run.retry',
-      target: { type: 'sync-run', id: inserted.id },
-      changes: { retryOf: id },
-    });
+    await writeAudit(tx, ctx, 'sync-run.retry', ['sync-run', inserted.id], { retryOf: id });
     return runView(ctx, inserted);
   });

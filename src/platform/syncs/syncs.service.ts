@@ -197,11 +197,7 @@ export async function insertSyncConfig(ctx: RequestCtx, input: NewSyncConfig): P
       max_delete_share: input.maxDeleteShare,
       alert_recipients: input.alertRecipients,
     });
-    await writeAudit(tx, ctx, {
-      action: 'sync-config.create',
-      target: { type: 'sync-config', id },
-      changes: input,
-    });
+    await writeAudit(tx, ctx, 'sync-config.create', ['sync-config', id], input);
   }).catch(rethrowAsTaken);
   return id;
 }
@@ -245,11 +241,7 @@ export async function updateSyncConfig(ctx: RequestCtx, id: string, change: Sync
       ...(alertRecipients !== undefined && { alert_recipients: alertRecipients }),
       ...(maxDeleteShare !== undefined && { max_delete_share: maxDeleteShare }),
     });
-    await writeAudit(tx, ctx, {
-      action: 'sync-config.update',
-      target: { type: 'sync-config', id },
-      changes: change,
-    });
+    await writeAudit(tx, ctx, 'sync-config.update', ['sync-config', id], change);
     return readConfigView(tx, ctx, await getConfigRow(tx, ctx, id));
   });
 }
@@ -260,9 +252,8 @@ export const deleteSyncConfig = (ctx: RequestCtx, id: string) =>
     const row = await getConfigRow(tx, ctx, id);
     await assertUnused(tx, ctx, row.record_type, 'none');
     await store.deleteConfig(tx, ctx.organizationId, id);
-    await writeAudit(tx, ctx, {
-      action: 'sync-config.delete',
-      target: { type: 'sync-config', id },
-      changes: { name: row.name, recordType: row.record_type },
+    await writeAudit(tx, ctx, 'sync-config.delete', ['sync-config', id], {
+      name: row.name,
+      recordType: row.record_type,
     });
   });

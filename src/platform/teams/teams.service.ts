@@ -68,7 +68,7 @@ export const createTeam = (ctx: RequestCtx, input: NewTeam) =>
     const id = createId();
     await assertQuota(tx, ctx, 'teams');
     await store.insertTeam(tx, ctx.organizationId, { id, ...input });
-    await writeAudit(tx, ctx, { action: 'team.create', target: { type: 'team', id }, changes: input });
+    await writeAudit(tx, ctx, 'team.create', ['team', id], input);
     return view(await getRow(tx, ctx, id));
   });
 
@@ -81,7 +81,7 @@ export const updateTeam = (ctx: RequestCtx, id: string, { name, description }: T
       ...(description !== undefined && { description: description ?? '' }),
     };
     if (Object.keys(columns).length > 0) await store.updateTeam(tx, ctx.organizationId, id, columns);
-    await writeAudit(tx, ctx, { action: 'team.update', target: { type: 'team', id }, changes: columns });
+    await writeAudit(tx, ctx, 'team.update', ['team', id], columns);
     return view(await getRow(tx, ctx, id));
   });
 
@@ -91,7 +91,7 @@ export const deleteTeam = (ctx: RequestCtx, id: string): Promise<void> =>
     const { name } = await getRow(tx, ctx, id);
     // Of two concurrent requests the second deletes no row, and must not write an audit entry.
     if ((await store.deleteTeam(tx, ctx.organizationId, id)) === 0) throw notFound('Team');
-    await writeAudit(tx, ctx, { action: 'team.delete', target: { type: 'team', id }, changes: { name } });
+    await writeAudit(tx, ctx, 'team.delete', ['team', id], { name });
   });
 
 /** Throws 404 for an unknown team. */
@@ -110,11 +110,7 @@ export const addTeamMember = (ctx: RequestCtx, id: string, userId: string) =>
   inTeamTransaction(ctx, async (tx) => {
     await getRow(tx, ctx, id);
     await store.insertTeamMember(tx, ctx.organizationId, id, userId);
-    await writeAudit(tx, ctx, {
-      action: 'team.add-member',
-      target: { type: 'team', id },
-      changes: { userId },
-    });
+    await writeAudit(tx, ctx, 'team.add-member', ['team', id], { userId });
     const row = await store.findTeamMember(tx, ctx.organizationId, id, userId);
     if (row === undefined) throw new Error('the added team member was not found');
     return memberView(row);
@@ -126,9 +122,5 @@ export const removeTeamMember = (ctx: RequestCtx, id: string, userId: string): P
     await getRow(tx, ctx, id);
     if ((await store.deleteTeamMember(tx, ctx.organizationId, id, userId)) === 0)
       throw notFound('Team member');
-    await writeAudit(tx, ctx, {
-      action: 'team.remove-member',
-      target: { type: 'team', id },
-      changes: { userId },
-    });
+    await writeAudit(tx, ctx, 'team.remove-member', ['team', id], { userId });
   });

@@ -212,7 +212,7 @@ export async function createView(ctx: RequestCtx, input: NewView): Promise<View>
     await assertQuota(tx, ctx, 'views');
     await store.insertView(tx, ctx.organizationId, { ...same, ...queryColumns, ...owned });
     const changes = forAudit({ visibility: input.visibility, record_type: recordType }, input);
-    await writeAudit(tx, ctx, { action: 'view.create', target: { type: 'view', id }, changes });
+    await writeAudit(tx, ctx, 'view.create', ['view', id], changes);
     return readBack(tx, ctx, id);
   });
 }
@@ -256,7 +256,7 @@ export async function updateView(ctx: RequestCtx, id: string, change: ViewPatch)
       ...(change.summary !== undefined && { summary: toJson(summary) }),
     });
     const changes = forAudit({ ...row, ...shared }, change);
-    await writeAudit(tx, ctx, { action: 'view.update', target: { type: 'view', id }, changes });
+    await writeAudit(tx, ctx, 'view.update', ['view', id], changes);
     return readBack(tx, ctx, id);
   });
 }
@@ -266,11 +266,7 @@ export const deleteView = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const row = await getEditableView(tx, ctx, id);
     if ((await store.deleteView(tx, ctx.organizationId, id)) === 0) throw notFound('View');
-    await writeAudit(tx, ctx, {
-      action: 'view.delete',
-      target: { type: 'view', id },
-      changes: forAudit(row, { name: row.name }),
-    });
+    await writeAudit(tx, ctx, 'view.delete', ['view', id], forAudit(row, { name: row.name }));
   });
 
 type ViewRead = { readonly masked: boolean };

@@ -84,12 +84,8 @@ const selectOrganization = (ctx: CallerCtx, sessionId: string, organizationId: S
     if (!(await setActiveOrganization(tx, user.id, sessionId, organizationId.to))) throw unauthorized();
     await bindOrganization(tx, organizationId.to);
     const author = { ...ctx, organizationId: organizationId.to, principal: { user, credential } };
-    const target = { type: 'session', id: sessionId };
-    await writeAudit(tx, author, {
-      action: 'session.choose-organization',
-      target,
-      changes: { organizationId },
-    });
+    const target = ['session', sessionId] as const;
+    await writeAudit(tx, author, 'session.choose-organization', target, { organizationId });
   });
 
 /**

@@ -191,19 +191,15 @@ const storeCheckout = (
     const { payment, checkout, invoices } = stored;
     const amount = (minor: string): string =>
       formatAmount({ amountMinor: BigInt(minor), currency: payment.currency });
-    await writeAudit(tx, ctx, {
-      action: 'checkout.create',
-      target: { type: 'checkout', id: checkout.id },
-      changes: {
-        paymentId: payment.id,
-        customerId: payment.customer_id,
-        amount: amount(payment.amount_minor),
-        currency: payment.currency,
-        invoices: invoices.map(({ record_id: recordId, amount_minor: minor }) => ({
-          recordId,
-          amount: amount(minor),
-        })),
-      },
+    await writeAudit(tx, ctx, 'checkout.create', ['checkout', checkout.id], {
+      paymentId: payment.id,
+      customerId: payment.customer_id,
+      amount: amount(payment.amount_minor),
+      currency: payment.currency,
+      invoices: invoices.map(({ record_id: recordId, amount_minor: minor }) => ({
+        recordId,
+        amount: amount(minor),
+      })),
     });
     return stored;
   });

@@ -93,11 +93,7 @@ export async function enterLostPayment(
       currency,
       customerId: record.customer,
     };
-    await writeAudit(tx, systemAuthor(organizationId), {
-      action: 'payment.restore',
-      target: { type: 'payment', id },
-      changes,
-    });
+    await writeAudit(tx, systemAuthor(organizationId), 'payment.restore', ['payment', id], changes);
     ctx.log.warn({ organizationId, paymentId: id }, 'a payment that the database had lost was entered again');
   }
   return store.lockPayment(tx, organizationId, id);

@@ -43,10 +43,7 @@ export const retryPaymentWriteBack = (ctx: RequestCtx, paymentId: string): Promi
           message: 'The payment and its refunds are already in the ERP, or the payment is not written back',
         },
       ]);
-    await writeAudit(tx, ctx, {
-      action: 'payment.retry-write-back',
-      target: { type: 'payment', id: paymentId },
-    });
+    await writeAudit(tx, ctx, 'payment.retry-write-back', ['payment', paymentId]);
   });
 
 /**
@@ -65,6 +62,6 @@ export const endPaymentWriteBack = (ctx: RequestCtx, paymentId: string): Promise
           message: 'Only a write-back that is FAILED, or PENDING while `writeBack` is off, can be ended',
         },
       ]);
-    const target = { type: 'payment', id: paymentId };
-    await writeAudit(tx, ctx, { action: 'payment.end-write-back', target, changes: { externalIds } });
+    const target = ['payment', paymentId] as const;
+    await writeAudit(tx, ctx, 'payment.end-write-back', target, { externalIds });
   });
