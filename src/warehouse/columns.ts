@@ -24,6 +24,12 @@ export const isDated = (type: ColumnType | null | undefined): type is 'date' | '
   type === 'date' || type === 'time';
 /** The states are described at the table record_columns, in state-tables.ts. */
 export type ColumnState = 'loading' | 'live' | 'stale' | 'returned' | 'vanished' | 'replaced';
+/**
+ * Whether rows with the same content hash may differ in the column: hashes leave out columns of a former type,
+ * and those that were not read when the row was written.
+ */
+export const isOutsideHash = ({ state }: Pick<RecordColumn, 'state'>): boolean =>
+  state === 'returned' || state === 'replaced';
 export type LineField = { readonly name: string; readonly type: Exclude<ColumnType, 'lines'> };
 
 export type RecordColumn = {

@@ -2,7 +2,7 @@
 // fields that some of a record's lines lost.
 import { escapeLiteral, type PoolClient } from 'pg';
 import type { RecordColumn } from './columns.ts';
-import { publishedColumns } from './merge-rows.ts';
+import { mayDifferSql, publishedColumns } from './merge-rows.ts';
 import { rfc3339Sql } from './record-state.ts';
 import { type RunState, usesFreshTable } from './run-state-row.ts';
 import { quoteIdentifier } from './table.ts';
@@ -92,20 +92,14 @@ const listParts = (state: RunState): ColumnPart[] =>
 const readRows = (schema: string, state: RunState): string =>
   `${schema}.${quoteIdentifier(state.targetTable)} s ${usesFreshTable(state) ? 'where $1::uuid is not null' : 'where s.run_id = $1'}`;
 
-/**
- * SQL for the rows `s` that the run read and that differ from their stored rows `t`; $1 is the run's id.
- * Content hashes leave out columns that were not read: where one of these returned, every row is compared.
- */
+/** SQL for the rows `s` that the run read and that may differ from their stored rows `t`; $1 is the run's id. */
 function differingRows(
   schema: string,
   state: RunState,
   active: string,
   parts: readonly ColumnPart[],
 ): string {
-  const differs = state.columns.some((column) => column.state === 'returned')
-    ? 'true'
-    : 't.content_hash <> s.content_hash';
-  return `from (select s.* from ${readRows(schema, state)}) s join ${schema}.${quoteIdentifier(active)} t on t.id = s.id ${shrunkSql(parts)} where ${differs}`;
+  return `from (select s.* from ${readRows(schema, state)}) s join ${schema}.${quoteIdentifier(active)} t on t.id = s.id ${shrunkSql(parts)} where ${mayDifferSql(state)}`;
 }
 
 /** Of each part, in how many of the pairs of rows it came empty, and of line fields, in how many partly. */

@@ -93,14 +93,10 @@ function loadLayout(columns: readonly RecordColumn[]): Layout {
 export const rowColumns = (columns: readonly RecordColumn[]): string[] =>
   loadLayout(columns).slots.map(({ column }) => column);
 
-/** Whether one of the columns `names` is empty in an encoded row. */
-export function hasEmptyCell(
-  { row }: EncodedRecord,
-  columns: readonly RecordColumn[],
-  names: ReadonlySet<string>,
-): boolean {
+/** The names of the columns that are empty in an encoded row. */
+export function emptyColumns({ row }: EncodedRecord, columns: readonly RecordColumn[]): ReadonlySet<string> {
   const cells = row.split('\t');
-  return loadLayout(columns).slots.some(({ column }, index) => names.has(column) && cells[index] === empty);
+  return new Set(rowColumns(columns).filter((_column, index) => cells[index] === empty));
 }
 
 /** The values of an encoded row by field name, without those that are escaped in it. */

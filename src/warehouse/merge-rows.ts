@@ -3,7 +3,7 @@
 // without it. Columns of fields whose stored values stay are not written. The caller holds the lock on the
 // row of record_state, which keeps out other writers of this table.
 import { escapeLiteral, type PoolClient } from 'pg';
-import type { RecordColumn } from './columns.ts';
+import { isOutsideHash, type RecordColumn } from './columns.ts';
 import type { ShownColumns } from './record-state.ts';
 import type { RunState } from './run-state-row.ts';
 import { quoteIdentifier } from './table.ts';
@@ -119,12 +119,9 @@ function linesDifferSql({ column, fields }: ShownLines): string {
   return `(${differsSql([column])} and (${nullDiffers} or record_image_ne(row(${project('t')}), row(${project('s')}))))`;
 }
 
-/**
- * SQL that is true when a row may differ. A content hash leaves out the columns that were not read when the
- * row was written: where one of these returned, every row is compared.
- */
+/** SQL that is true when a row may differ. */
 export const mayDifferSql = ({ columns }: Pick<RunState, 'columns'>): string =>
-  columns.some(({ state }) => state === 'returned') ? 'true' : 't.content_hash <> s.content_hash';
+  columns.some(isOutsideHash) ? 'true' : 't.content_hash <> s.content_hash';
 
 /** Writes the published columns of the rows that differ as `condition` says, and returns their number. */
 async function updateWhere(

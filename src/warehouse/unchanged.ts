@@ -2,8 +2,8 @@
 // the same content hash it stores only the ids, one row per page: enough to prove that all were read and to
 // find absent ones, at a fraction of the writes.
 import type { PoolClient } from 'pg';
-import { sqlTypes } from './columns.ts';
-import { type EncodedRecord, hasEmptyCell } from './encode.ts';
+import { isOutsideHash, sqlTypes } from './columns.ts';
+import { type EncodedRecord, emptyColumns } from './encode.ts';
 import type { RunState } from './run-state-row.ts';
 import { sql, sqlText, tableOf } from './sql.ts';
 import { quoteIdentifier } from './table.ts';
@@ -18,19 +18,18 @@ const isComparable = ({ id }: EncodedRecord, { plan }: RunState): boolean =>
 const idArray = (ids: readonly string[], { plan }: RunState): string | readonly string[] =>
   plan.idType === 'integer' ? `{${ids.join()}}` : ids;
 
-type Returned = { readonly sql: string; readonly emptied: readonly boolean[] };
 /**
- * A content hash leaves out empty columns, and those that were not read when the row was written. So where a
- * field returned and is empty in the ERP, a stored value differs although the hashes are the same. `sql` is
- * true where there is no such value.
+ * SQL that is true where no column is empty in the ERP and has a stored value, of those that may differ in spite
+ * of the same hash: a content hash leaves out empty columns as well.
  */
-function returnedColumns({ columns }: RunState, compared: readonly EncodedRecord[]): Returned | null {
-  const returned = new Set(columns.filter(({ state }) => state === 'returned').map(({ column }) => column));
-  if (returned.size === 0) return null;
-  return {
-    sql: [...returned].map((name) => `t.${quoteIdentifier(name)} is null`).join(' and '),
-    emptied: compared.map((record) => hasEmptyCell(record, columns, returned)),
-  };
+function keepsEmpty({ columns }: RunState, compared: readonly EncodedRecord[]) {
+  const outside = columns.filter(isOutsideHash).map(({ column }) => column);
+  const empty = outside.length === 0 ? [] : compared.map((record) => emptyColumns(record, columns));
+  return outside.reduce((conditions, column) => {
+    const isEmpty = empty.map((names) => names.has(column));
+    const name = sqlText(quoteIdentifier(column));
+    return sql`${conditions} and (t.${name} is null or not (${isEmpty}::boolean[])[a.n::integer])`;
+  }, sql`true`);
 }
 
 /**
@@ -47,16 +46,11 @@ export async function filterChanged(
   if (comparedWith === null || records.length === 0) return records;
   const compared = records.filter((record) => isComparable(record, state));
   const ids = compared.map(({ id }) => id);
-  const returned = returnedColumns(state, compared);
-  const isStored =
-    returned === null
-      ? sql``
-      : sql` and (not (${returned.emptied}::boolean[])[a.n::integer] or (${sqlText(returned.sql)}))`;
   const hashes = `\\x${compared.map(({ hash }) => hash).join('')}`;
   const bytes = sqlText(String(hashBytes));
   const { rows } = await client.query<{ n: number }>(
     sql`with compared as materialized (
-       select a.id, a.n::integer as n, t.content_hash is not distinct from substring(${hashes}::bytea from (a.n::integer - 1) * ${bytes} + 1 for ${bytes})${isStored} as same
+       select a.id, a.n::integer as n, t.content_hash is not distinct from substring(${hashes}::bytea from (a.n::integer - 1) * ${bytes} + 1 for ${bytes}) and ${keepsEmpty(state, compared)} as same
        from unnest(${idArray(ids, state)}::${sqlText(sqlTypes[state.plan.idType])}[]) with ordinality a(id, n) left join ${tableOf(schema, comparedWith.table)} t on t.id = a.id
      ), stored as (
        insert into ${tableOf(schema, 'staged_unchanged')} (run_id, page, record_type, ids)

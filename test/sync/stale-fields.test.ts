@@ -1,6 +1,8 @@
 // Fields that can't be read or come empty, with an ERP in memory: thresholds, interruptions, large tables and
 // databases of older versions.
 import { describe, expect, it } from 'vitest';
+import type { FieldType } from '../../src/connectors/connector.ts';
+import { acceptMissingFields } from '../../src/sync/fields/accept-missing.ts';
 import { countCalls, datedFields, field, type SyncFixture, wait } from './fixture.ts';
 import { useSync } from './site.ts';
 
@@ -23,6 +25,7 @@ async function synced(...shown: string[]): Promise<SyncFixture> {
   wait(fixture, 1);
   return fixture;
 }
+const accept = ({ tenant }: SyncFixture) => acceptMissingFields(tenant, 'thing', ['note']);
 /** Changes these records, with their notes or without. */
 function change({ erp }: SyncFixture, from: number, to: number, isEmpty: boolean): void {
   for (let id = from; id <= to; id += 1)
@@ -85,6 +88,35 @@ describe('a shown field that the ERP no longer offers', () => {
     });
     expect((await fixture.sync('full')).status).toBe('partial');
     expect((await fixture.state())?.staleFields).toEqual(first);
+  });
+
+  it.each([
+    ['missing', [], 'integer'],
+    ['accepted as missing', [], 'integer'],
+    ['missing, after another type', ['integer'], 'text'],
+  ] as const)('is served as empty when it returns empty with another type: %s', async (how, before, type) => {
+    const fixture = await synced('f_note');
+    const become = (next: FieldType) => {
+      fixture.erp.fields = [...datedFields, field('note', next)];
+      wait(fixture, 1);
+    };
+    for (let id = 1; id <= 100; id += 1) fixture.erp.shift(id, { note: `${id}` });
+    for (const next of before) {
+      become(next);
+      await fixture.expectSuccess('incremental', { updated: 100 }, { mode: 'full' });
+    }
+    fixture.erp.fields = [...datedFields];
+    await fixture.expectPartial('full', 'FIELDS_UNREADABLE');
+    if (how === 'accepted as missing') await accept(fixture);
+    for (let id = 1; id <= 100; id += 1) fixture.erp.shift(id, { note: null });
+    become(type);
+    await fixture.expectSuccess('incremental', { updated: 100 }, { mode: 'full' });
+    expect(new Set(Object.values(await notes(fixture)))).toEqual(new Set([null]));
+    // A value that an earlier version left there.
+    const { activeTable } = (await fixture.state()) ?? {};
+    await fixture.query(`update ${fixture.schema}.${activeTable} set f_note = 'former' where id = 7`);
+    await fixture.expectSuccess('full', { updated: 1, unchanged: 99 });
+    expect((await notes(fixture))['7']).toBeNull();
   });
 
   it('heals a large table in place', async () => {

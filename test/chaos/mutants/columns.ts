@@ -134,8 +134,8 @@ export const columnMutants: readonly Mutant[] = [
     name: 'returned-empty-compared',
     without: 'a value that became empty while its field was unreadable stays',
     file: 'src/warehouse/unchanged.ts',
-    replaces: 'returnedColumns',
-    instead: '() => () => null',
+    replaces: 'keepsEmpty',
+    instead: '(original) => (state, records) => original({ ...state, columns: [] }, records)',
     concerns: ['bad-column', 'field-returned', 'field-removed'],
   },
   {
