@@ -68,7 +68,7 @@ export const sqlTypes: Readonly<Record<ColumnType, string>> = {
 export const toSqlType = (type: ColumnType): string =>
   type === 'text' || type === 'texts' ? `${sqlTypes[type]} collate "C"` : sqlTypes[type];
 
-export const columnTypes: Readonly<Record<FieldType, ColumnType>> = {
+const columnTypes: Readonly<Record<FieldType, ColumnType>> = {
   text: 'text',
   number: 'number',
   integer: 'integer',

@@ -60,9 +60,11 @@ describe('findUnreadable', () => {
   });
 
   it('a display text that the ERP no longer has', () => {
-    const plain = [...without('owner'), field('owner')];
-    expect(Object.keys(find(plain, [{ column: 'l_owner' }]).stale)).toEqual(['owner']);
-    expect(find(plain, [{ column: 'f_owner' }]).stale).toEqual({});
+    for (const type of ['text', 'integer', 'date'] as const) {
+      const plain = [...without('owner'), field('owner', type)];
+      expect(Object.keys(find(plain, [{ column: 'l_owner' }]).stale)).toEqual(['owner']);
+      expect(find(plain, [{ column: 'f_owner' }]).stale).toEqual({});
+    }
   });
 
   it('an accepted field is not stale, and its acceptance ends when it is offered again', () => {

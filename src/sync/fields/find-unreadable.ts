@@ -2,7 +2,7 @@
 // integration role, and no administrator accepted that they are missing. Their stored values stay, and the
 // run is partial. Pure.
 import { type FieldMetadata, hasLabel, type RecordTypeMetadata } from '../../connectors/connector.ts';
-import { columnTypes, type RecordColumn, toLineFields } from '../../warehouse/columns.ts';
+import { type RecordColumn, toLineFields } from '../../warehouse/columns.ts';
 import type { AcceptedField, RecordState, ShownColumns, StalePlan } from '../../warehouse/record-state.ts';
 
 /** What versions show of a field. `lineFields` null: every field of the lines. */
@@ -83,11 +83,10 @@ function findProblem(
       ? null
       : { reason: 'unreadable' as const, message: describeLineFields(field, lineFields), lineFields };
   }
-  // A reference, list or multiselect that became a text of the same name has lost its display texts, and the
-  // last its entries.
+  // A reference, list or multiselect that became another type of the same name has lost its display texts, and
+  // the last its entries.
   const shows = (part: RecordColumn['part']): boolean => shown.columns.some((column) => column.part === part);
-  const isText = columnTypes[field.type] === 'text';
-  const lost = isText ? lostPart(field, shows) : null;
+  const lost = lostPart(field, shows);
   return lost === null
     ? null
     : { reason: 'unreadable' as const, message: `The ERP no longer has ${lost} of ${name}` };
