@@ -42,7 +42,10 @@ const without = <T>(fields: Readonly<Record<string, T>>, names: readonly string[
   Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
 
 /** An acceptance of some fields of lines covers no others. */
-const isAccepted = (found: StalePlan[string], accepted: AcceptedField | undefined): boolean =>
+export const isAccepted = (
+  found: Pick<StaleField, 'reason' | 'lineFields'>,
+  accepted: AcceptedField | undefined,
+): boolean =>
   accepted !== undefined &&
   accepted.reason === found.reason &&
   (accepted.lineFields === undefined ||
@@ -109,7 +112,10 @@ export async function writeStaleFields(
   if (row === undefined) return {};
   const { plan } = state;
   const open = Object.fromEntries(
-    Object.entries(plan.stale).filter(([field, found]) => !isAccepted(found, row.accepted[field])),
+    Object.entries(plan.stale).filter(
+      // An acceptance as empty that came during the run counts from the next one on, which publishes it.
+      ([field, found]) => found.reason === 'empty' || !isAccepted(found, row.accepted[field]),
+    ),
   );
   const fresh = { since: row.now, syncedAt: row.synced_at };
   const stale = Object.fromEntries(

@@ -71,6 +71,24 @@ describe('a column that comes empty', () => {
   });
 });
 
+it('a column that is accepted as empty while a run withholds it is stale until the next run has emptied it', async () => {
+  const fixture = await synced('f_note');
+  change(fixture, 1, 100, true);
+  await fixture.expectPartial('full', 'FIELDS_EMPTY');
+  wait(fixture, 1);
+  fixture.erp.put(1, { note: null, name: 'changed again' });
+  fixture.erp.once('readPage', () => accept(fixture));
+  await fixture.expectPartial('incremental', 'FIELDS_EMPTY');
+  expect(Object.keys((await fixture.state())?.staleFields ?? {})).toEqual(['note']);
+  expect((await notes(fixture))['2']).toBe('note 2');
+  await fixture.expectSuccess('incremental', { updated: 100 }, { mode: 'full' });
+  expect(await fixture.state()).toMatchObject({
+    staleFields: {},
+    acceptedFields: { note: { reason: 'empty' } },
+  });
+  expect(new Set(Object.values(await notes(fixture)))).toEqual(new Set([null]));
+});
+
 describe('a shown field that the ERP no longer offers', () => {
   it('keeps since and syncedAt of the first run that could not read it', async () => {
     const fixture = await synced('f_note');

@@ -4,6 +4,7 @@ import type { SourceRecord } from '../../connectors/source-records.ts';
 import { type RecordColumn, sourceValue } from '../../warehouse/columns.ts';
 import type { Emptied } from '../../warehouse/emptied-columns.ts';
 import type { RecordState, StaleField, StalePlan } from '../../warehouse/record-state.ts';
+import { isAccepted } from '../../warehouse/stale-fields.ts';
 import { readRecordsByIds } from '../account/read-by-ids.ts';
 
 /** Enough to notice that the ERP has values, and few enough to read each alone. */
@@ -71,7 +72,9 @@ export async function findStillEmpty(
   const read = new Set(columns.filter(({ state }) => state === 'live').map(({ field }) => field));
   const isEmpty = ([field, { reason }]: readonly [string, Pick<StaleField, 'reason'>]): boolean =>
     reason === 'empty' && read.has(field);
-  const stale = Object.entries(staleFields).filter(isEmpty);
+  const stale = Object.entries(staleFields).filter(
+    (entry) => isEmpty(entry) && !isAccepted(entry[1], acceptedFields[entry[0]]),
+  );
   const accepted = Object.entries(acceptedFields).filter(isEmpty);
   if (stale.length + accepted.length === 0) return { stale: {}, isFilledAgain: false };
   const answers = await ask(new Map<string, EmptyField>([...accepted, ...stale]));
