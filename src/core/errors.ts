@@ -57,6 +57,12 @@ export const notFound = (thing: string, reason?: Omit<ErrorDetail, 'path'>): App
     details: reason === undefined ? [] : [{ path: '', ...reason }],
   });
 
+/** The value that was looked up. Throws 404 when there is none. */
+export function orNotFound<T>(value: T | undefined, thing: string): T {
+  if (value === undefined) throw notFound(thing);
+  return value;
+}
+
 /** 422 for input that breaks a rule; pass at least one detail. */
 export const invalid = (message: string, details: readonly ErrorDetail[]): AppError =>
   new AppError('VALIDATION_ERROR', message, { details });

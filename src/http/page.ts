@@ -45,6 +45,18 @@ export const toPage = <T>(data: T[], total: number, { page, pageSize }: PageQuer
   pagination: { total, page, pageSize, totalPages: Math.ceil(total / pageSize) },
 });
 
+/** The page that `readPage` returned, with each row as `view` shows it. */
+export const viewPage = <Row, T>(
+  { rows, total }: { readonly rows: readonly Row[]; readonly total: number },
+  page: PageQuery,
+  view: (row: Row) => T,
+): PageResult<T> =>
+  toPage(
+    rows.map((row) => view(row)),
+    total,
+    page,
+  );
+
 /**
  * One page of a list in memory: of the items whose name, or any other of `selectTexts`, contains `q`, ignoring
  * case.

@@ -1,13 +1,13 @@
 // Agents: their instructions, model and version. The state machine in agent-state.ts and background checks
 // decide whether an agent runs.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { type AppError, invalid, notFound } from '../../core/errors.ts';
+import { type AppError, invalid, notFound, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { modelNames, offlineModelName } from '../../gateways/model/create-model.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { findPage, type NamedPageQuery, type PageQuery, toPage } from '../../http/page.ts';
+import { findPage, type NamedPageQuery, type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { assertQuota } from '../quotas.ts';
 import { nextState } from './agent-state.ts';
@@ -31,9 +31,7 @@ const agentView = (row: store.AgentRow): Agent => ({
 
 /** Throws 404 for an unknown agent. */
 export async function getAgentRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.AgentRow> {
-  const row = await store.findAgent(tx, ctx.organizationId, id);
-  if (row === undefined) throw notFound('Agent');
-  return row;
+  return orNotFound(await store.findAgent(tx, ctx.organizationId, id), 'Agent');
 }
 
 const changedMeanwhile = (): AppError =>
@@ -86,10 +84,9 @@ export function listAgentModels(ctx: RequestCtx, query: NamedPageQuery) {
 }
 
 export const listAgents = (ctx: RequestCtx, page: PageQuery, filters: store.AgentFilters) =>
-  inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listAgents(tx, ctx.organizationId, page, filters);
-    return toPage(rows.map(agentView), total, page);
-  });
+  inTransaction(ctx, async (tx) =>
+    viewPage(await store.listAgents(tx, ctx.organizationId, page, filters), page, agentView),
+  );
 
 /** Throws 404 for an unknown agent. */
 export const getAgent = (ctx: RequestCtx, id: string): Promise<Agent> =>

@@ -1,7 +1,7 @@
 // API keys: the secret is returned once, no key can do more than the caller who makes or widens it
 // (ceiling.ts), a revoked key stays revoked.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { AppError, invalid, notFound } from '../../core/errors.ts';
+import { AppError, invalid, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import type { Permission } from '../../core/permissions.ts';
 import { type AccessLayer, isRestricted } from '../../core/record-access.ts';
@@ -71,9 +71,7 @@ async function view(tx: Tx, ctx: RequestCtx, row: ApiKeyRow): Promise<ApiKey> {
 }
 
 async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<ApiKeyRow> {
-  const row = await findApiKeyRow(tx, ctx.organizationId, id);
-  if (row === undefined) throw notFound('API key');
-  return row;
+  return orNotFound(await findApiKeyRow(tx, ctx.organizationId, id), 'API key');
 }
 
 /** Locks the caller's membership. Throws 403 when they were removed from the organization meanwhile. */

@@ -5,7 +5,7 @@ import { notFound } from '../../core/errors.ts';
 import { containsSql } from '../../core/text/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { type NamedPageQuery, type PageQuery, toPage } from '../../http/page.ts';
+import { type NamedPageQuery, type PageQuery, viewPage } from '../../http/page.ts';
 import type { UsageGroup } from './api-keys.schemas.ts';
 import { type ApiKeyRow, findApiKeyRow, keyStatus } from './api-keys.store.ts';
 
@@ -70,8 +70,11 @@ function usageQuery(
 export const getApiKeyUsage = (ctx: RequestCtx, id: string, page: PageQuery, filter: UsageFilter) =>
   inTransaction(ctx, async (tx) => {
     if ((await findApiKeyRow(tx, ctx.organizationId, id)) === undefined) throw notFound('API key');
-    const { rows, total } = await readPage<UsageRow>(usageQuery(tx, ctx.organizationId, id, filter), page);
-    return toPage(rows.map(view), total, page);
+    return viewPage(
+      await readPage<UsageRow>(usageQuery(tx, ctx.organizationId, id, filter), page),
+      page,
+      view,
+    );
   });
 
 /** Requests of the last 7 days by key; keys without any are absent. */

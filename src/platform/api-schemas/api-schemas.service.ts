@@ -5,7 +5,7 @@ import { type AppError, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
   type Available,
@@ -95,10 +95,9 @@ function assertSavable(endpoints: store.ApiSchemaRow['endpoints'], available: Av
 }
 
 export const listApiSchemas = (ctx: RequestCtx, page: PageQuery, filter: store.SchemaFilter) =>
-  inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listSchemas(tx, ctx.organizationId, page, filter);
-    return toPage(rows.map(apiSchemaView), total, page);
-  });
+  inTransaction(ctx, async (tx) =>
+    viewPage(await store.listSchemas(tx, ctx.organizationId, page, filter), page, apiSchemaView),
+  );
 
 /** Throws 404 for an unknown version. */
 export const getApiSchema = (ctx: RequestCtx, id: string) =>

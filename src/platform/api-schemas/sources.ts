@@ -1,7 +1,7 @@
 // What a resource over a record type can publish: its synced sources, what fits their types, and a few
 // records to look at. The values are masked as those of views are.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { notFound } from '../../core/errors.ts';
+import { orNotFound } from '../../core/errors.ts';
 import { parseExact } from '../../core/text/exact-json.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import {
@@ -100,8 +100,10 @@ function describeSources(
 export async function listApiSchemaSources(ctx: RequestCtx, id: string, recordType: string) {
   await inTransaction(ctx, (tx) => getApiSchemaRow(tx, ctx, id));
   const available = await readAvailable(ctx);
-  const synced = Object.hasOwn(available, recordType) ? available[recordType] : undefined;
-  if (synced === undefined) throw notFound('Record type');
+  const synced = orNotFound(
+    Object.hasOwn(available, recordType) ? available[recordType] : undefined,
+    'Record type',
+  );
   const sources = describeSources(synced, await findDescription(ctx, recordType));
   const columns = sources
     .filter(({ state }) => state === 'live' || state === 'stale')

@@ -1,11 +1,11 @@
 // Conversations with agents and their messages. A conversation belongs to the person who started it; for
 // everyone else, regardless of permissions, it does not exist.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { notFound } from '../../core/errors.ts';
+import { notFound, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, viewPage } from '../../http/page.ts';
 import type { EventChannel } from '../../http/route/route.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { getAgentRow } from '../agents/agents.service.ts';
@@ -43,23 +43,23 @@ const messageView = (row: MessageRow): Message => ({
 });
 
 async function getOwnConversation(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ConversationRow> {
-  const row = await store.findConversation(tx, toOwner(ctx), id);
-  if (row === undefined) throw notFound('Conversation');
-  return row;
+  return orNotFound(await store.findConversation(tx, toOwner(ctx), id), 'Conversation');
 }
 
 export const listConversations = (ctx: RequestCtx, page: PageQuery, filters: store.ConversationFilters) =>
-  inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listConversations(tx, toOwner(ctx), page, filters);
-    return toPage(rows.map(conversationView), total, page);
-  });
+  inTransaction(ctx, async (tx) =>
+    viewPage(await store.listConversations(tx, toOwner(ctx), page, filters), page, conversationView),
+  );
 
 /** Throws 404 for an unknown agent. */
 export const listAgentConversations = (ctx: RequestCtx, agentId: string, page: PageQuery) =>
   inTransaction(ctx, async (tx) => {
     await getAgentRow(tx, ctx, agentId);
-    const { rows, total } = await store.listConversations(tx, toOwner(ctx), page, { agentId });
-    return toPage(rows.map(conversationView), total, page);
+    return viewPage(
+      await store.listConversations(tx, toOwner(ctx), page, { agentId }),
+      page,
+      conversationView,
+    );
   });
 
 /** Throws 404 unless the caller started the conversation. */
@@ -98,11 +98,8 @@ export const deleteConversation = (ctx: RequestCtx, id: string): Promise<void> =
 export const listMessages = (ctx: RequestCtx, id: string, page: PageQuery) =>
   inTransaction(ctx, async (tx) => {
     await getOwnConversation(tx, ctx, id);
-    const { rows, total } = await listRows(tx, ctx.organizationId, id, page);
-    return toPage(
-      rows.map((row) => messageView(maskAnswer(row, ctx.principal.reads))),
-      total,
-      page,
+    return viewPage(await listRows(tx, ctx.organizationId, id, page), page, (row) =>
+      messageView(maskAnswer(row, ctx.principal.reads)),
     );
   });
 

@@ -3,13 +3,13 @@
 import { randomBytes } from 'node:crypto';
 import { domainToASCII } from 'node:url';
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
-import { invalid, notFound } from '../../core/errors.ts';
+import { invalid, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { resolveTxt, type TxtAnswer } from '../../gateways/dns.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, viewPage } from '../../http/page.ts';
 import { type Author, writeAudit } from '../../identity/audit.store.ts';
 import { assertQuota } from '../quotas.ts';
 import {
@@ -51,9 +51,7 @@ const view = (row: DomainRow): Domain => ({
 });
 
 async function getRow(tx: Tx, ctx: TenantCtx, id: string): Promise<DomainRow> {
-  const row = await findDomain(tx, ctx.organizationId, id);
-  if (row === undefined) throw notFound('Domain');
-  return row;
+  return orNotFound(await findDomain(tx, ctx.organizationId, id), 'Domain');
 }
 
 /** Hostnames are stored in punycode, so search texts in other scripts are converted too. */
@@ -61,13 +59,16 @@ const toSearchText = (q: string): string =>
   /^[\x20-\x7e]*$/.test(q) ? q.toLowerCase() : domainToASCII(q) || q.toLowerCase();
 
 export const listDomains = (ctx: RequestCtx, page: PageQuery, { q, status }: DomainFilter) =>
-  inTransaction(ctx, async (tx) => {
-    const { rows, total } = await listDomainRows(tx, ctx.organizationId, page, {
-      q: q === undefined ? undefined : toSearchText(q),
-      status,
-    });
-    return toPage(rows.map(view), total, page);
-  });
+  inTransaction(ctx, async (tx) =>
+    viewPage(
+      await listDomainRows(tx, ctx.organizationId, page, {
+        q: q === undefined ? undefined : toSearchText(q),
+        status,
+      }),
+      page,
+      view,
+    ),
+  );
 
 /** Throws 404 for an unknown domain. */
 export const getDomain = (ctx: RequestCtx, id: string) =>
@@ -140,8 +141,7 @@ export const updateDomain = (ctx: RequestCtx, id: string, change: DomainPatch) =
 /** Other organizations can verify the hostname afterwards. Throws 404 for an unknown domain. */
 export const deleteDomain = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
-    const row = await lockDomain(tx, ctx.organizationId, id);
-    if (row === undefined) throw notFound('Domain');
+    const row = orNotFound(await lockDomain(tx, ctx.organizationId, id), 'Domain');
     await deleteDomainRow(tx, ctx.organizationId, id);
     const changes = { hostname: row.hostname, status: row.status, isPrimary: row.is_primary };
     await writeAudit(tx, ctx, 'domain.delete', ['domain', id], changes);
@@ -199,7 +199,5 @@ export const recordCheck = (
 export async function verifyDomain(ctx: RequestCtx, id: string) {
   const { hostname } = await getDomain(ctx, id);
   const answer = await resolveTxt(ctx.settings, challengeName(hostname));
-  const domain = await recordCheck(ctx, ctx, id, answer);
-  if (domain === undefined) throw notFound('Domain');
-  return domain;
+  return orNotFound(await recordCheck(ctx, ctx, id, answer), 'Domain');
 }

@@ -1,7 +1,7 @@
 // Accepts an invitation. Everything is checked again at this time: the address, that the invitation is open,
 // and that its sender could still grant the role.
 import type { CallerCtx } from '../../core/ctx.ts';
-import { AppError, invalid, notFound } from '../../core/errors.ts';
+import { AppError, invalid, orNotFound } from '../../core/errors.ts';
 import { hashSecretToken } from '../../core/secrets/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
@@ -71,13 +71,11 @@ async function getRoleStillGrantable(
  * invitation, 422 when the invitation is not open, is no longer valid, or the caller is already a member.
  */
 export async function acceptInvitation(ctx: CallerCtx, token: string): Promise<JoinedOrganization> {
-  const found = await findInvitationByToken(ctx, hashSecretToken(token));
-  if (found === undefined) throw notFound('Invitation');
+  const found = orNotFound(await findInvitationByToken(ctx, hashSecretToken(token)), 'Invitation');
   const { organizationId, id } = found;
   const { user, credential } = ctx.caller;
   return inTransaction({ db: ctx.db, organizationId }, async (tx) => {
-    const row = await lockInvitation(tx, organizationId, id);
-    if (row === undefined) throw notFound('Invitation');
+    const row = orNotFound(await lockInvitation(tx, organizationId, id), 'Invitation');
     if (row.email !== user.email.toLowerCase()) throw anotherAddress();
     if (row.status !== 'pending') throw closed[row.status]();
     const role = await getRoleStillGrantable(tx, organizationId, row);

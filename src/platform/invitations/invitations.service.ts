@@ -1,12 +1,12 @@
 // Invitations: callers can grant only roles whose permissions they hold; each address has at most one open
 // invitation, and each invitation one valid token, which is sent by mail and stored only as a hash.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { AppError, invalid, notFound } from '../../core/errors.ts';
+import { AppError, invalid, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { createSecretToken, hashSecretToken } from '../../core/secrets/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { cancelQueuedMail, enqueueMail, layoutMail } from '../../mail/index.ts';
 import { assertCanGrant } from '../grant.ts';
@@ -57,15 +57,11 @@ const view = (row: InvitationRow): Invitation => ({
 });
 
 async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<InvitationRow> {
-  const row = await findInvitation(tx, ctx.organizationId, id);
-  if (row === undefined) throw notFound('Invitation');
-  return row;
+  return orNotFound(await findInvitation(tx, ctx.organizationId, id), 'Invitation');
 }
 
 async function lockRow(tx: Tx, ctx: RequestCtx, id: string): Promise<InvitationRow> {
-  const row = await lockInvitation(tx, ctx.organizationId, id);
-  if (row === undefined) throw notFound('Invitation');
-  return row;
+  return orNotFound(await lockInvitation(tx, ctx.organizationId, id), 'Invitation');
 }
 
 /** Throws 422 `unknown_role`, 403 when the caller may not grant the role. */
@@ -157,10 +153,9 @@ async function renewOpenInvitation(
 }
 
 export const listInvitations = (ctx: RequestCtx, page: PageQuery, filter: InvitationFilter) =>
-  inTransaction(ctx, async (tx) => {
-    const { rows, total } = await listInvitationRows(tx, ctx.organizationId, page, filter);
-    return toPage(rows.map(view), total, page);
-  });
+  inTransaction(ctx, async (tx) =>
+    viewPage(await listInvitationRows(tx, ctx.organizationId, page, filter), page, view),
+  );
 
 /** Throws 404 for an unknown invitation. */
 export const getInvitation = (ctx: RequestCtx, id: string) =>

@@ -1,10 +1,10 @@
 // Members and their roles. An organization always has an owner, only owners change owners, and callers can
 // assign only roles whose permissions they hold.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { invalid, notFound } from '../../core/errors.ts';
+import { invalid, orNotFound } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { listActiveKeys } from '../api-keys/api-keys.store.ts';
 import { assertCanGrant } from '../grant.ts';
@@ -29,9 +29,7 @@ const view = (row: store.MemberRow): Member => ({
 
 /** Throws 404 when the person is not a member. */
 export async function getMemberRow(tx: Tx, organizationId: string, userId: string): Promise<store.MemberRow> {
-  const row = await store.findMember(tx, organizationId, userId);
-  if (row === undefined) throw notFound('Member');
-  return row;
+  return orNotFound(await store.findMember(tx, organizationId, userId), 'Member');
 }
 
 export const isOwner = (role: { role_name: string; role_built_in: boolean }): boolean =>
@@ -46,10 +44,9 @@ export async function assertOwnerRemains(tx: Tx, organizationId: string): Promis
 }
 
 export const listMembers = (ctx: RequestCtx, page: PageQuery, filter: store.MemberFilter) =>
-  inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listMembers(tx, ctx.organizationId, page, filter);
-    return toPage(rows.map(view), total, page);
-  });
+  inTransaction(ctx, async (tx) =>
+    viewPage(await store.listMembers(tx, ctx.organizationId, page, filter), page, view),
+  );
 
 async function viewWithKeys(tx: Tx, organizationId: string, userId: string) {
   const row = await getMemberRow(tx, organizationId, userId);

@@ -2,7 +2,7 @@
 // configuration. Every step is idempotent. The order matters: after a crash in between, the owner can still
 // sign in and repeat the request; if the configuration were deleted first, no one could.
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
-import { AppError, notFound, unavailable } from '../../core/errors.ts';
+import { AppError, orNotFound, unavailable } from '../../core/errors.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
@@ -43,8 +43,7 @@ async function retryWhileLocked(step: () => Promise<void>): Promise<void> {
 
 async function startDeleting(ctx: RequestCtx, confirm: string | undefined): Promise<void> {
   await inTransaction(ctx, async (tx) => {
-    const row = await store.lockOrganization(tx, ctx.organizationId);
-    if (row === undefined) throw notFound('Organization');
+    const row = orNotFound(await store.lockOrganization(tx, ctx.organizationId), 'Organization');
     if (confirm === undefined) throw unconfirmed('confirmation_needed');
     if (confirm !== row.slug) throw unconfirmed('confirmation_mismatch');
     const first = await store.markDeleting(tx, row.id);

@@ -1,13 +1,13 @@
 // Creates organizations with their built-in roles, first owner and warehouse schema; lists, reads and renames
 // them.
 import type { CallerCtx, Ctx, RequestCtx } from '../../core/ctx.ts';
-import { invalid, notFound } from '../../core/errors.ts';
+import { invalid, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { builtInRoles } from '../../core/permissions.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { inUserTransaction } from '../../identity/sessions.store.ts';
 import { findMemberships } from '../../identity/users.store.ts';
@@ -135,9 +135,7 @@ const view = (row: store.OrganizationRow): Organization => ({
 });
 
 async function getRow(tx: Tx, id: string): Promise<store.OrganizationRow> {
-  const row = await store.findOrganization(tx, id);
-  if (row === undefined) throw notFound('Organization');
-  return row;
+  return orNotFound(await store.findOrganization(tx, id), 'Organization');
 }
 
 function describeNextStep(credential: string, active: boolean, isPending: boolean): string | null {
@@ -201,10 +199,13 @@ export async function listOrganizations(ctx: CallerCtx, page: PageQuery, q: stri
   const { user, credential, principal } = ctx.caller;
   const only = credential.kind === 'api-key' ? principal?.organization.id : undefined;
   const list = (tx: Tx) => store.listOrganizations(tx, user.id, only, page, q);
-  const { rows, total } = await (only === undefined
-    ? inUserTransaction(ctx, user.id, list)
-    : inTransaction({ db: ctx.db, organizationId: only }, list));
-  return toPage(rows.map(view), total, page);
+  return viewPage(
+    await (only === undefined
+      ? inUserTransaction(ctx, user.id, list)
+      : inTransaction({ db: ctx.db, organizationId: only }, list)),
+    page,
+    view,
+  );
 }
 
 /** Throws 404 when the organization was deleted. */

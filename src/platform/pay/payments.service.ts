@@ -1,6 +1,6 @@
 // Payments as API callers see them, and refunds.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { type AppError, invalid, notFound } from '../../core/errors.ts';
+import { type AppError, invalid, notFound, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { formatAmount, parseAmount } from '../../core/text/money.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -172,8 +172,7 @@ const retryAfterMs = 120_000;
 
 const insertRefund = (ctx: RequestCtx, paymentId: string, { amount, reason }: RefundInput): Promise<Refund> =>
   inTransaction(ctx, async (tx) => {
-    const payment = await store.lockPayment(tx, ctx.organizationId, paymentId);
-    if (payment === undefined) throw notFound('Payment');
+    const payment = orNotFound(await store.lockPayment(tx, ctx.organizationId, paymentId), 'Payment');
     await assertChecked(tx, ctx.organizationId, payment.account_id);
     const amountMinor = await refundableMinor(tx, ctx, payment, amount);
     const refund = { id: createId(), payment, amountMinor, reason: reason ?? null };

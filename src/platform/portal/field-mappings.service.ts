@@ -1,12 +1,12 @@
 // Field mappings. Fields are checked when a mapping is written. Fields that vanished from the ERP since then
 // are reported as problems and kept.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
+import { type ErrorDetail, invalid, notFound, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
@@ -106,21 +106,16 @@ const toFieldMapping = (row: store.FieldMappingRow, available: Available): Field
 const sourceNames = (fields: readonly MappedField[]): string[] => fields.map(({ source }) => source);
 
 async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.FieldMappingRow> {
-  const row = await store.findMapping(tx, ctx.organizationId, id);
-  if (row === undefined) throw notFound('Field mapping');
-  return row;
+  return orNotFound(await store.findMapping(tx, ctx.organizationId, id), 'Field mapping');
 }
 
 export async function listFieldMappings(ctx: RequestCtx, page: PageQuery, recordType: string | undefined) {
   const available = await readAvailable(ctx);
-  return inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listMappings(tx, ctx.organizationId, page, recordType);
-    return toPage(
-      rows.map((row) => toFieldMapping(row, available)),
-      total,
-      page,
-    );
-  });
+  return inTransaction(ctx, async (tx) =>
+    viewPage(await store.listMappings(tx, ctx.organizationId, page, recordType), page, (row) =>
+      toFieldMapping(row, available),
+    ),
+  );
 }
 
 /** Throws 404 when the organization has no such mapping. */

@@ -1,11 +1,11 @@
 // Pages. Editing changes only the draft; publishing copies it to the version that visitors see.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
+import { type ErrorDetail, invalid, notFound, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
@@ -100,9 +100,7 @@ async function readPortalPage(
 }
 
 async function getRow(tx: Tx, ctx: RequestCtx, id: string, lock = false): Promise<store.PageRow> {
-  const row = await store.findPage(tx, ctx.organizationId, id, lock);
-  if (row === undefined) throw notFound('Page');
-  return row;
+  return orNotFound(await store.findPage(tx, ctx.organizationId, id, lock), 'Page');
 }
 
 /**
@@ -146,10 +144,9 @@ const inPageTransaction = <T>(
     });
 
 export const listPages = (ctx: RequestCtx, page: PageQuery, filter: store.PageFilter) =>
-  inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listPages(tx, ctx.organizationId, page, filter);
-    return toPage(rows.map(toPageSummary), total, page);
-  });
+  inTransaction(ctx, async (tx) =>
+    viewPage(await store.listPages(tx, ctx.organizationId, page, filter), page, toPageSummary),
+  );
 
 /** Throws 404 when the organization has no such page. */
 export const getPage = (ctx: RequestCtx, id: string) =>

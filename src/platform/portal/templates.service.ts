@@ -1,12 +1,12 @@
 // Templates of an organization. A template with syntax errors is never stored, so that rendering can only
 // fail because of the data.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
+import { type ErrorDetail, invalid, notFound, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { sqlState, violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { checkTemplate, type TemplatePart, type TemplateProblem } from '../../templates/index.ts';
 import { assertQuota } from '../quotas.ts';
@@ -33,9 +33,7 @@ const toTemplate = (row: store.TemplateRow): Template => ({
 
 /** Throws 404 when the organization has no such template. */
 export async function getTemplateRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.TemplateRow> {
-  const row = await store.findTemplate(tx, ctx.organizationId, id);
-  if (row === undefined) throw notFound('Template');
-  return row;
+  return orNotFound(await store.findTemplate(tx, ctx.organizationId, id), 'Template');
 }
 
 const toDetail = ({ part, code, line, column, message }: TemplateProblem): ErrorDetail => ({
@@ -72,10 +70,9 @@ const inTemplateTransaction = <T>(ctx: RequestCtx, work: (tx: Tx) => Promise<T>)
   });
 
 export const listTemplates = (ctx: RequestCtx, page: PageQuery, filter: store.TemplateFilter) =>
-  inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listTemplates(tx, ctx.organizationId, page, filter);
-    return toPage(rows.map(toTemplate), total, page);
-  });
+  inTransaction(ctx, async (tx) =>
+    viewPage(await store.listTemplates(tx, ctx.organizationId, page, filter), page, toTemplate),
+  );
 
 /** Throws 404 when the organization has no such template. */
 export const getTemplate = (ctx: RequestCtx, id: string) =>

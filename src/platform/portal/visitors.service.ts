@@ -1,12 +1,12 @@
 // Visitors of the portal of whom something is known that the ERP doesn't know: customers by hand, a block, and when
 // they last signed in. Everyone else whom the ERP names is a visitor without a row.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { invalid, notFound } from '../../core/errors.ts';
+import { invalid, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { assertQuota } from '../quotas.ts';
 import type { NewVisitor, VisitorPatch } from './visitors.schemas.ts';
@@ -20,16 +20,13 @@ const view = ({ id, email, customers, blocked, reads, ...row }: store.ShownVisit
 });
 
 async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ShownVisitorRow> {
-  const row = await store.findShownVisitor(tx, ctx.organizationId, id);
-  if (row === undefined) throw notFound('Visitor');
-  return row;
+  return orNotFound(await store.findShownVisitor(tx, ctx.organizationId, id), 'Visitor');
 }
 
 export const listVisitors = (ctx: RequestCtx, page: PageQuery, filter: store.VisitorFilter) =>
-  inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listVisitors(tx, ctx.organizationId, page, filter);
-    return toPage(rows.map(view), total, page);
-  });
+  inTransaction(ctx, async (tx) =>
+    viewPage(await store.listVisitors(tx, ctx.organizationId, page, filter), page, view),
+  );
 
 /** Throws 404 for an unknown visitor. */
 export const getVisitor = (ctx: RequestCtx, id: string) =>

@@ -3,11 +3,11 @@
 import { ErpError, type RecordTypeMetadata } from '../../connectors/connector.ts';
 import { type QuerySource, querySourceRefusals } from '../../connectors/discovery.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
-import { type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
+import { type ErrorDetail, invalid, orNotFound } from '../../core/errors.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { findDescription, readMetadataStatus, requireFullRun, writeDescriptions } from '../../sync/index.ts';
 import { explainMissingMetadata } from '../netsuite/missing-metadata.ts';
@@ -45,16 +45,13 @@ const taken = () =>
   );
 
 async function getRow(tx: Tx, ctx: RequestCtx, name: string): Promise<store.QueryRow> {
-  const row = await store.findQuery(tx, ctx.organizationId, name);
-  if (row === undefined) throw notFound('Query');
-  return row;
+  return orNotFound(await store.findQuery(tx, ctx.organizationId, name), 'Query');
 }
 
 export const listErpQueries = (ctx: RequestCtx, page: PageQuery, q: string | undefined) =>
-  inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listQueries(tx, ctx.organizationId, page, q);
-    return toPage(rows.map(view), total, page);
-  });
+  inTransaction(ctx, async (tx) =>
+    viewPage(await store.listQueries(tx, ctx.organizationId, page, q), page, view),
+  );
 
 /** Throws 404 for an unknown query. */
 export const getErpQuery = (ctx: RequestCtx, name: string) =>

@@ -1,7 +1,7 @@
 // Custom roles of an organization. Callers can add only permissions that they hold, so that they cannot
 // escalate their own, neither through a new role nor through the one that they have.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { invalid, notFound } from '../../core/errors.ts';
+import { invalid, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import {
   allPermissions,
@@ -13,7 +13,7 @@ import {
 import { sqlState, violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import { findPage, type NamedPageQuery, type PageQuery, toPage } from '../../http/page.ts';
+import { findPage, type NamedPageQuery, type PageQuery, viewPage } from '../../http/page.ts';
 import type { AnyRoute } from '../../http/route/route.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { assertCanGrant } from '../grant.ts';
@@ -33,9 +33,7 @@ const view = (row: store.RoleRow): Role => ({
 });
 
 async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.RoleRow> {
-  const row = await store.findRole(tx, ctx.organizationId, id);
-  if (row === undefined) throw notFound('Role');
-  return row;
+  return orNotFound(await store.findRole(tx, ctx.organizationId, id), 'Role');
 }
 
 /** In the order of `rolePermissions`, independent of the order in the request. */
@@ -59,10 +57,9 @@ function assertCustomRole(row: store.RoleRow): void {
 }
 
 export const listRoles = (ctx: RequestCtx, page: PageQuery, q: string | undefined) =>
-  inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listRoles(tx, ctx.organizationId, page, q);
-    return toPage(rows.map(view), total, page);
-  });
+  inTransaction(ctx, async (tx) =>
+    viewPage(await store.listRoles(tx, ctx.organizationId, page, q), page, view),
+  );
 
 /** Throws 404 for an unknown role. */
 export const getRole = (ctx: RequestCtx, id: string) =>

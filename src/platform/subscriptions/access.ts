@@ -1,6 +1,6 @@
 // Access to subscriptions: who can see one, who may change it, and whether its owner still sees its view.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { AppError, notFound } from '../../core/errors.ts';
+import { AppError, orNotFound } from '../../core/errors.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { permissionsOfRow } from '../roles/authority.ts';
 import { findRoleOfMember } from '../roles/roles.store.ts';
@@ -36,9 +36,7 @@ export async function getSubscriptionRow(
   ctx: RequestCtx,
   id: string,
 ): Promise<VisibleSubscriptionRow> {
-  const row = await findVisibleSubscription(tx, ctx.organizationId, toViewer(ctx), id);
-  if (row === undefined) throw notFound('Subscription');
-  return row;
+  return orNotFound(await findVisibleSubscription(tx, ctx.organizationId, toViewer(ctx), id), 'Subscription');
 }
 
 /**

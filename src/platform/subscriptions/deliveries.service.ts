@@ -5,7 +5,7 @@ import { AppError, invalid } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { cancelQueuedMail, messageIdFor } from '../../mail/index.ts';
 import { getSubscriptionRow, lockEditableSubscription } from './access.ts';
@@ -128,8 +128,7 @@ export const listDeliveries = (
 ) =>
   inTransaction(ctx, async (tx) => {
     await getSubscriptionRow(tx, ctx, id);
-    const { rows, total } = await store.listDeliveryRows(tx, ctx.organizationId, id, page, status);
-    return toPage(rows.map(toDelivery), total, page);
+    return viewPage(await store.listDeliveryRows(tx, ctx.organizationId, id, page, status), page, toDelivery);
   });
 
 /**

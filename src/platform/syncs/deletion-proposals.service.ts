@@ -1,9 +1,9 @@
 // Deletions that were held back for a person to decide. An approval starts a run that requests each record
 // from the ERP again before deleting it; after a rejection the records stay.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { AppError, invalid, notFound } from '../../core/errors.ts';
+import { AppError, invalid, orNotFound } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
   approveProposal,
@@ -58,19 +58,15 @@ export async function listDeletionProposals(
   status: ProposalStatus | undefined,
 ) {
   const { record_type: recordType } = await findConfig(ctx, configId);
-  const { rows, total } = await listProposals(ctx, recordType, status, page);
-  return toPage(
-    rows.map((row) => proposalView(row, recordType)),
-    total,
-    page,
+  return viewPage(await listProposals(ctx, recordType, status, page), page, (row) =>
+    proposalView(row, recordType),
   );
 }
 
 /** Throws 404 for an unknown sync or proposal. */
 async function getProposal(ctx: RequestCtx, configId: string, proposalId: string) {
   const config = await findConfig(ctx, configId);
-  const proposal = await findProposal(ctx, config.record_type, proposalId);
-  if (proposal === undefined) throw notFound('Deletion proposal');
+  const proposal = orNotFound(await findProposal(ctx, config.record_type, proposalId), 'Deletion proposal');
   return { config, proposal };
 }
 

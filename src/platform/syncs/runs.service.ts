@@ -1,10 +1,10 @@
 // Runs of syncs: at most one open run per configuration, except for a full run that is queued after an
 // incremental one.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { invalid, notFound } from '../../core/errors.ts';
+import { invalid, orNotFound } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
   findOpenRun,
@@ -20,9 +20,7 @@ import * as store from './syncs.store.ts';
 
 /** Throws 404 for an unknown run. */
 export async function getRunRow(tx: Tx, ctx: RequestCtx, id: string): Promise<RunRow> {
-  const row = await findRun(tx, ctx.organizationId, id);
-  if (row === undefined) throw notFound('Sync run');
-  return row;
+  return orNotFound(await findRun(tx, ctx.organizationId, id), 'Sync run');
 }
 
 const auditTrigger = (tx: Tx, ctx: RequestCtx, run: RunRow) =>
@@ -78,11 +76,8 @@ export const triggerSyncs = (ctx: RequestCtx, mode: 'incremental' | 'full' | und
 export const listSyncRuns = (ctx: RequestCtx, page: PageQuery, filter: store.RunFilter) =>
   inTransaction(ctx, async (tx) => {
     if (filter.syncConfigId !== undefined) await getConfigRow(tx, ctx, filter.syncConfigId);
-    const { rows, total } = await store.listRuns(tx, ctx.organizationId, page, filter);
-    return toPage(
-      rows.map((row) => runView(ctx, row)),
-      total,
-      page,
+    return viewPage(await store.listRuns(tx, ctx.organizationId, page, filter), page, (row) =>
+      runView(ctx, row),
     );
   });
 
@@ -98,12 +93,10 @@ export const getSyncRunProof = (ctx: RequestCtx, id: string) =>
 export const listSyncRunEvents = (ctx: RequestCtx, id: string, page: PageQuery) =>
   inTransaction(ctx, async (tx) => {
     await getRunRow(tx, ctx, id);
-    const { rows, total } = await store.listEvents(tx, ctx.organizationId, id, page);
-    return toPage(
-      rows.map((row) => ({ ...row, at: instant(row.at) })),
-      total,
-      page,
-    );
+    return viewPage(await store.listEvents(tx, ctx.organizationId, id, page), page, (row) => ({
+      ...row,
+      at: instant(row.at),
+    }));
   });
 
 /** Throws 404, 422 `publishing` or `run_ended`. */

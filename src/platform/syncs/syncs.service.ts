@@ -1,7 +1,7 @@
 // Sync configurations: one per record type, valid schedules, and no removal of fields that a published
 // version uses.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { invalid, notFound } from '../../core/errors.ts';
+import { invalid, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -89,9 +89,7 @@ function configView(
 
 /** Throws 404 for an unknown sync. */
 export async function getConfigRow(tx: Tx, ctx: RequestCtx, id: string): Promise<SyncConfigRow> {
-  const row = await findSyncConfig(tx, ctx.organizationId, id);
-  if (row === undefined) throw notFound('Sync configuration');
-  return row;
+  return orNotFound(await findSyncConfig(tx, ctx.organizationId, id), 'Sync configuration');
 }
 const readConfigView = async (tx: Tx, ctx: RequestCtx, row: SyncConfigRow) =>
   configView(

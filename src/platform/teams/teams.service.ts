@@ -1,12 +1,12 @@
 // Teams. A foreign key and a unique constraint ensure that only members of the organization are in a team,
 // and each only once.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { invalid, notFound } from '../../core/errors.ts';
+import { invalid, notFound, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { assertQuota } from '../quotas.ts';
 import type { NewTeam, Team, TeamMember, TeamPatch } from './teams.schemas.ts';
@@ -25,9 +25,7 @@ const memberView = (row: store.TeamMemberRow): TeamMember => ({
 });
 
 async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.TeamRow> {
-  const row = await store.findTeam(tx, ctx.organizationId, id);
-  if (row === undefined) throw notFound('Team');
-  return row;
+  return orNotFound(await store.findTeam(tx, ctx.organizationId, id), 'Team');
 }
 
 function toClientError(error: unknown): unknown {
@@ -53,10 +51,9 @@ const inTeamTransaction = <T>(ctx: RequestCtx, work: (tx: Tx) => Promise<T>): Pr
   });
 
 export const listTeams = (ctx: RequestCtx, page: PageQuery, q: string | undefined) =>
-  inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listTeams(tx, ctx.organizationId, page, q);
-    return toPage(rows.map(view), total, page);
-  });
+  inTransaction(ctx, async (tx) =>
+    viewPage(await store.listTeams(tx, ctx.organizationId, page, q), page, view),
+  );
 
 /** Throws 404 when the organization has no such team. */
 export const getTeam = (ctx: RequestCtx, id: string) =>
@@ -98,8 +95,7 @@ export const deleteTeam = (ctx: RequestCtx, id: string): Promise<void> =>
 export const listTeamMembers = (ctx: RequestCtx, id: string, page: PageQuery, q: string | undefined) =>
   inTransaction(ctx, async (tx) => {
     await getRow(tx, ctx, id);
-    const { rows, total } = await store.listTeamMembers(tx, ctx.organizationId, id, page, q);
-    return toPage(rows.map(memberView), total, page);
+    return viewPage(await store.listTeamMembers(tx, ctx.organizationId, id, page, q), page, memberView);
   });
 
 /**

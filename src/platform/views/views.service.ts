@@ -1,13 +1,13 @@
 // Saved views: who may change one, which fields and filters are valid, and reading the records.
 // views.store.ts decides who may see one.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { AppError, type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
+import { AppError, type ErrorDetail, invalid, notFound, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { parseExact } from '../../core/text/exact-json.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import { type PageQuery, toPage } from '../../http/page.ts';
+import { type PageQuery, toPage, viewPage } from '../../http/page.ts';
 import type { DownloadFile } from '../../http/route/route.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
@@ -71,9 +71,7 @@ export const findViewForCaller = (tx: Tx, ctx: RequestCtx, id: string): Promise<
   store.findVisibleView(tx, ctx.organizationId, toViewer(ctx), id);
 
 async function getVisibleView(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ViewRow> {
-  const row = await findViewForCaller(tx, ctx, id);
-  if (row === undefined) throw notFound('View');
-  return row;
+  return orNotFound(await findViewForCaller(tx, ctx, id), 'View');
 }
 
 /**
@@ -164,8 +162,7 @@ const inViewTransaction = <T>(ctx: RequestCtx, work: (tx: Tx) => Promise<T>): Pr
   });
 
 async function readBack(tx: Tx, ctx: RequestCtx, id: string): Promise<View> {
-  const row = await store.findView(tx, ctx.organizationId, id);
-  if (row === undefined) throw notFound('View');
+  const row = orNotFound(await store.findView(tx, ctx.organizationId, id), 'View');
   return toView(row);
 }
 
@@ -185,10 +182,9 @@ const forAudit = (
     : { recordType: view.record_type, visibility: view.visibility, fields: Object.keys(change) };
 
 export const listViews = (ctx: RequestCtx, page: PageQuery, filters: store.ViewFilters) =>
-  inTransaction(ctx, async (tx) => {
-    const { rows, total } = await store.listViews(tx, ctx.organizationId, toViewer(ctx), page, filters);
-    return toPage(rows.map(toView), total, page);
-  });
+  inTransaction(ctx, async (tx) =>
+    viewPage(await store.listViews(tx, ctx.organizationId, toViewer(ctx), page, filters), page, toView),
+  );
 
 /** Throws 404 for a view that the caller may not see. */
 export const getView = (ctx: RequestCtx, id: string) =>
