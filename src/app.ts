@@ -148,12 +148,7 @@ function mountConsole(
   app.use('/console', ownHost, createConsole(consoleFolder));
 }
 
-function mountPublic(
-  app: Express,
-  ctx: ReadingCtx,
-  usage: UsageCounter,
-  referencePage: RequestHandler,
-): void {
+function mountPublic(app: Express, ctx: ReadingCtx, usage: UsageCounter, referencePage: RequestHandler) {
   app.use(
     '/api/public',
     publicHandler(ctx, {

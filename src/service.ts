@@ -195,10 +195,7 @@ function openOperatorPools({ DATABASE_URL, WAREHOUSE_URL }: Config, opened: Open
  * Logs a warning for each login that may do more than portal_service. A database that doesn't respond is
  * reported elsewhere.
  */
-async function warnOfPowers(
-  { control, warehouse }: ReturnType<typeof openOperatorPools>,
-  log: Log,
-): Promise<void> {
+async function warnOfPowers({ control, warehouse }: ReturnType<typeof openOperatorPools>, log: Log) {
   for (const [variable, pool] of Object.entries({ DATABASE_URL: control, WAREHOUSE_URL: warehouse })) {
     const found = pool && (await readLoginPowers(pool).catch(() => undefined));
     if (found === undefined || found.powers.length === 0) continue;

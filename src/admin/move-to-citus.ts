@@ -97,11 +97,7 @@ async function assertTablesAreCurrent({ records, names }: Connections): Promise<
     );
 }
 
-async function move(
-  connections: Connections,
-  waitSeconds: number,
-  progress: (line: string) => void,
-): Promise<Outcome> {
+async function move(connections: Connections, waitSeconds: number, progress: (line: string) => void) {
   const { source, target, records, names } = connections;
   await assertTablesAreCurrent(connections);
   const rows = await moveControl(connections, { waitSeconds, progress });

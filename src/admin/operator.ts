@@ -11,11 +11,7 @@ export const auditOperator = (tx: Tx, organizationId: string, ...entry: AuditEnt
   writeAudit(tx, systemAuthor(organizationId, 'operator'), ...entry);
 
 /** Like `auditOperator`, in a transaction of its own. */
-export const auditOperatorIn = (
-  { ctx }: Pick<Admin, 'ctx'>,
-  organizationId: string,
-  ...entry: AuditEntry
-): Promise<void> =>
+export const auditOperatorIn = ({ ctx }: Pick<Admin, 'ctx'>, organizationId: string, ...entry: AuditEntry) =>
   inTransaction({ db: ctx.db, organizationId }, (tx) => auditOperator(tx, organizationId, ...entry));
 
 export const organizationOption = option(z.string().min(1), 'slug or id', 'the organization');

@@ -28,6 +28,12 @@ export async function readPage<Row>(
   return { rows, total: Number(counted[0]?.count ?? 0) };
 }
 
+/** For `orderBy`: by a time and, within the same time, by a unique id, both descending. */
+export const newestFirst = (time: string, id: string) => [
+  { column: time, order: 'desc' },
+  { column: id, order: 'desc' },
+];
+
 /** How a caller wants a list sorted; `order` alone applies to the default sort. */
 export type SortRequest<Field extends string> = {
   readonly sort?: Field | undefined;

@@ -50,12 +50,10 @@ export const viewPage = <Row, T>(
   { rows, total }: { readonly rows: readonly Row[]; readonly total: number },
   page: PageQuery,
   view: (row: Row) => T,
-): PageResult<T> =>
-  toPage(
-    rows.map((row) => view(row)),
-    total,
-    page,
-  );
+): PageResult<T> => {
+  const data = rows.map((row) => view(row));
+  return toPage(data, total, page);
+};
 
 /**
  * One page of a list in memory: of the items whose name, or any other of `selectTexts`, contains `q`, ignoring

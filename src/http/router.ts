@@ -160,12 +160,7 @@ const isRejected = (error: unknown): error is AppError =>
   error instanceof AppError && (error.status === 400 || error.status === 404);
 
 /** Accepts any content type but no compressed body: the signature covers the bytes as received. */
-function serveWebhook(
-  ctx: Ctx,
-  route: PublicRoute,
-  maxBytes: number,
-  failures: FailureLimit,
-): RequestHandler[] {
+function serveWebhook(ctx: Ctx, route: PublicRoute, maxBytes: number, failures: FailureLimit) {
   const handle: RequestHandler = async (req, res) => {
     try {
       const params = route.params?.safeParse(req.params);

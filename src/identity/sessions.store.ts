@@ -5,7 +5,7 @@ import type { Knex } from 'knex';
 import type { Ctx } from '../core/ctx.ts';
 import { createId } from '../core/id.ts';
 import { createSecretToken, hashSecretToken, secretTokenPattern } from '../core/secrets/secret-token.ts';
-import { readPage } from '../db/page.ts';
+import { newestFirst, readPage } from '../db/page.ts';
 import type { Tx } from '../db/transaction.ts';
 import type { User } from './users.store.ts';
 
@@ -171,10 +171,7 @@ export function listSessions(
     .where('user_id', userId)
     .whereRaw('? > clock_timestamp()', [end])
     .select('id', 'created_at', 'last_seen_at', 'ip', 'user_agent', tx.raw('? as expires_at', [end]))
-    .orderBy([
-      { column: 'created_at', order: 'desc' },
-      { column: 'id', order: 'desc' },
-    ]);
+    .orderBy(newestFirst('created_at', 'id'));
   return readPage<SessionRow>(query, page);
 }
 

@@ -60,10 +60,7 @@ type NewUser = {
  * linked to another subject of the issuer: an address that was reassigned to another person must not give
  * access to the previous owner's account.
  */
-export const createUser = (
-  ctx: Pick<Ctx, 'db'>,
-  { issuer, subject, email, name }: NewUser,
-): Promise<User | undefined> =>
+export const createUser = (ctx: Pick<Ctx, 'db'>, { issuer, subject, email, name }: NewUser) =>
   ctx.db.control.transaction(async (tx) => {
     await tx.raw('select ensure_user(?, ?, ?)', [createId(), email, name]);
     const { rows } = await tx.raw<{ rows: User[] }>('select id, email, name from link_identity(?, ?, ?)', [
@@ -157,10 +154,7 @@ export async function findMemberships(ctx: Pick<Ctx, 'db'>, userId: string): Pro
  * The membership in which a person works: in the selected organization, or in the only one. Undefined when a
  * choice is needed.
  */
-export const activeMembership = (
-  memberships: readonly Membership[],
-  chosenId: string | null,
-): Membership | undefined =>
+export const activeMembership = (memberships: readonly Membership[], chosenId: string | null) =>
   memberships.length === 1
     ? memberships[0]
     : memberships.find(({ organization }) => organization.id === chosenId);

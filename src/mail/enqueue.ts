@@ -123,11 +123,8 @@ export const countMailsInLastDay = (
 ): Promise<number> => store.countMailsInLastDay(tx, ctx.organizationId, kind, max);
 
 /** Deletes a mail that is still queued; false when it is being sent or was sent. */
-export const cancelQueuedMail = async (
-  tx: Tx,
-  ctx: Pick<TenantCtx, 'organizationId'>,
-  id: string,
-): Promise<boolean> => (await store.deleteQueued(tx, ctx.organizationId, id)) === 1;
+export const cancelQueuedMail = async (tx: Tx, ctx: Pick<TenantCtx, 'organizationId'>, id: string) =>
+  (await store.deleteQueued(tx, ctx.organizationId, id)) === 1;
 
 /**
  * The mail to send. Throws DecryptionError when its encryption key is missing, and an Error when its shared

@@ -43,11 +43,7 @@ export async function insertMail(tx: Tx, organizationId: string, row: NewRow): P
 const enqueueMailJob = (tx: Tx, organizationId: string, id: string): Promise<void> =>
   enqueueJob(tx, { kind: 'mails', organizationId, key: id });
 
-export const findMailId = async (
-  tx: Tx,
-  organizationId: string,
-  messageId: string,
-): Promise<string | undefined> =>
+export const findMailId = async (tx: Tx, organizationId: string, messageId: string) =>
   (
     await tx('outgoing_mails')
       .where({ organization_id: organizationId, message_id: messageId })
@@ -183,20 +179,11 @@ export const markSent = (ctx: Pick<Ctx, 'db'>, job: Job): Promise<boolean> =>
   }));
 
 /** Ends the attempts for good. */
-export const markEnded = (
-  ctx: Pick<Ctx, 'db'>,
-  job: Job,
-  status: 'failed' | 'unknown',
-  error: string,
-): Promise<boolean> => endAttempts(ctx, job, () => ({ status, body: null, last_error: error }));
+export const markEnded = (ctx: Pick<Ctx, 'db'>, job: Job, status: 'failed' | 'unknown', error: string) =>
+  endAttempts(ctx, job, () => ({ status, body: null, last_error: error }));
 
 /** Queues the mail again, due after `delayMs`. */
-export const scheduleRetry = (
-  ctx: Pick<Ctx, 'db'>,
-  job: Job,
-  error: string,
-  delayMs: number,
-): Promise<boolean> =>
+export const scheduleRetry = (ctx: Pick<Ctx, 'db'>, job: Job, error: string, delayMs: number) =>
   queueAgain(
     ctx,
     job,

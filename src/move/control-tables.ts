@@ -60,11 +60,7 @@ async function deferForeignKeys(target: ClientBase): Promise<() => Promise<void>
 }
 
 /** COPY isn't possible into a table whose row-level security binds its owner as well. */
-async function setForced(
-  target: ClientBase,
-  tables: readonly TableRow[],
-  force: 'force' | 'no force',
-): Promise<void> {
+async function setForced(target: ClientBase, tables: readonly TableRow[], force: 'force' | 'no force') {
   for (const { name, forced } of tables)
     if (forced) await target.query(`alter table ${escapeIdentifier(name)} ${force} row level security`);
 }

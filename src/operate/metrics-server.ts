@@ -13,10 +13,7 @@ type Parts = Pick<Metrics, 'text' | 'contentType'> & {
 
 const plain = (status: number, body: string): Answer => ({ status, type: 'text/plain', body });
 
-async function respond(
-  { url = '', method }: IncomingMessage,
-  { text, contentType, checkTls }: Parts,
-): Promise<Answer> {
+async function respond({ url = '', method }: IncomingMessage, { text, contentType, checkTls }: Parts) {
   const asked = method === 'GET' || method === 'HEAD' ? URL.parse(url, 'http://localhost') : null;
   if (asked?.pathname === '/metrics' && asked.search === '')
     return { status: 200, type: contentType, body: await text() };

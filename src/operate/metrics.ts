@@ -71,11 +71,7 @@ const createRegisters = (registers: Registry[]): Registers => ({
   },
 });
 
-const toRows = <T>(
-  by: string,
-  values: Readonly<Record<string, T>>,
-  parts: (one: T) => readonly Row[],
-): Row[] =>
+const toRows = <T>(by: string, values: Readonly<Record<string, T>>, parts: (one: T) => readonly Row[]) =>
   Object.entries(values).flatMap(([name, one]) =>
     parts(one).map(([labels, value]): Row => [{ [by]: name, ...labels }, value]),
   );
@@ -216,10 +212,7 @@ const databaseMetrics: Readonly<
   ],
 };
 
-function registerDatabaseMetrics(
-  { gauge }: Registers,
-  latest: () => readonly DatabaseStat[] | undefined,
-): void {
+function registerDatabaseMetrics({ gauge }: Registers, latest: () => readonly DatabaseStat[] | undefined) {
   gauge(
     'portal_database_figures_up',
     'Whether the query for the other database metrics succeeded.',

@@ -5,7 +5,7 @@
 import type { Ctx, ReadEngine, ReadingCtx, TenantCtx } from '../core/ctx.ts';
 import { createCache } from '../core/work/cache.ts';
 import { createHitCounter, type HitCounter } from '../core/work/hit-counter.ts';
-import type { Release, Semaphore } from '../core/work/semaphore.ts';
+import type { Semaphore } from '../core/work/semaphore.ts';
 import { chooseWarehouse } from '../db/former-warehouse.ts';
 import { updateTenantSchema } from '../warehouse/tenant-schema.ts';
 import { readColumnFacts } from './draft/column-facts.ts';
@@ -190,10 +190,8 @@ export const findLivingMasks = (ctx: Reading & TenantCtx): Promise<LivingMasks> 
   ctx.reads.findLivingMasks(ctx);
 
 /** A permit of the queue of all exports. Rejects as `acquireExport` does. */
-export const acquireExportSlot = (
-  ctx: Reading & Pick<TenantCtx, 'organizationId'>,
-  signal: AbortSignal,
-): Promise<Release> => acquireExport(ctx.reads.exports, ctx.organizationId, signal);
+export const acquireExportSlot = (ctx: Reading & Pick<TenantCtx, 'organizationId'>, signal: AbortSignal) =>
+  acquireExport(ctx.reads.exports, ctx.organizationId, signal);
 
 /** What a sample of the records of a type says about its columns. Rejects as `readColumnFacts` does. */
 export const readRecordTypeFacts = (

@@ -44,11 +44,7 @@ const haveSameIds = (a: readonly string[], b: readonly string[]): boolean => {
   return a.length === b.length && b.every((id) => ids.has(id));
 };
 
-async function closeProposal(
-  { client, schema }: RunTarget,
-  id: string,
-  status: 'superseded' | 'applied',
-): Promise<void> {
+async function closeProposal({ client, schema }: RunTarget, id: string, status: 'superseded' | 'applied') {
   await client.query(`update ${schema}.deletion_proposals set status = $2, closed_at = now() where id = $1`, [
     id,
     status,

@@ -63,11 +63,7 @@ export const noDeletions: DeletionHistory = { listed: false, day: null, rows: 0,
  * On a new day, with nothing deleted. A day that is unknown, or earlier because a clock was set back, is
  * still the last one. Pure.
  */
-export const historyOn = (
-  history: DeletionHistory,
-  today: string | null,
-  rowCount: string,
-): DeletionHistory =>
+export const historyOn = (history: DeletionHistory, today: string | null, rowCount: string) =>
   history.day === null || (today !== null && today > history.day)
     ? { ...history, day: today, rows: Number(rowCount), unconfirmed: 0 }
     : history;

@@ -97,11 +97,7 @@ type Session = Pick<PoolClient, 'query'>;
  * session. When `signal` aborts, the connection is closed in the middle of a statement; the server finishes
  * the statement, so that an index build is not lost.
  */
-const onOneConnection = <T>(
-  control: Knex,
-  work: (session: Session) => Promise<T>,
-  signal?: AbortSignal,
-): Promise<T> =>
+const onOneConnection = <T>(control: Knex, work: (session: Session) => Promise<T>, signal?: AbortSignal) =>
   onKnexConnection(control, async (connection) => {
     let closed: Promise<void> | undefined;
     const closeConnection = (): void => {
@@ -276,11 +272,7 @@ export async function dropIndexesRefusingRow(
   });
 }
 
-async function listLongColumns(
-  session: Session,
-  schema: string,
-  { table, runId }: RowSource,
-): Promise<string[]> {
+async function listLongColumns(session: Session, schema: string, { table, runId }: RowSource) {
   const source = `${schema}.${quoteIdentifier(table)}`;
   const texts = await session.query<{ name: string }>(
     `select attname as name from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped and atttypid = 'text'::regtype`,

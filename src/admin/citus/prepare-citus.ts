@@ -26,12 +26,7 @@ import { ensureDatabase, registerNodes } from './register-nodes.ts';
 const parseFacts = (text: string): NodeFacts => NodeFacts.parse(JSON.parse(text));
 
 /** Repairs what can be repaired on one node, rule by rule, and checks each of them. */
-async function checkNode(
-  coordinator: Knex,
-  node: ClusterNode,
-  rules: readonly Rule[],
-  readFacts: string,
-): Promise<Check[]> {
+async function checkNode(coordinator: Knex, node: ClusterNode, rules: readonly Rule[], readFacts: string) {
   const place = formatAddress(node);
   const checks: Check[] = [];
   let facts = parseFacts(await runOnNode(coordinator, node, readFacts));

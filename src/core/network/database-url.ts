@@ -62,12 +62,7 @@ function parseHosts(authority: string, parameters: URLSearchParams): DatabaseHos
 }
 
 /** The folder of a socket can only be written as a parameter. */
-function writeUrl(
-  user: string,
-  path: string,
-  parameters: readonly string[],
-  { host, port }: DatabaseHost,
-): string {
+function writeUrl(user: string, path: string, parameters: readonly string[], { host, port }: DatabaseHost) {
   const name = host === null || host.startsWith('/') ? '' : host.includes(':') ? `[${host}]` : host;
   const query = name === '' ? { ...(host !== null && { host }), ...(port !== null && { port }) } : {};
   const all = [

@@ -110,11 +110,7 @@ function parseUrl(text: string): URL {
 
 const toHostname = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
-async function resolveChecked(
-  url: URL,
-  resolve: Resolve,
-  allowPrivate: boolean,
-): Promise<readonly Address[]> {
+async function resolveChecked(url: URL, resolve: Resolve, allowPrivate: boolean) {
   const hostname = toHostname(url);
   const family = isIP(hostname);
   const addresses = family === 0 ? await resolve(hostname) : [{ address: hostname, family }];

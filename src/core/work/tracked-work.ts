@@ -29,11 +29,7 @@ export function createTrackedWork(): TrackedWork {
     'portal-figures': new Set(),
     publications: new Set(),
   };
-  const begin = <T>(
-    group: WorkGroup,
-    start: (signal: AbortSignal) => Promise<T>,
-    id?: string,
-  ): Promise<T> => {
+  const begin = <T>(group: WorkGroup, start: (signal: AbortSignal) => Promise<T>, id?: string) => {
     const stopping = new AbortController();
     const done = start(stopping.signal).finally(() => inFlight[group].delete(entry));
     const entry: InFlight = { id, stopping, done };

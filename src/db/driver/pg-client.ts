@@ -81,6 +81,5 @@ export function watchMessages(
  * Lets a pool open its connections as objects of this class; the types of pg allow none whose constructor
  * takes the settings.
  */
-export const clientOption = (
-  Class: new (config: ClientConfig) => ClientBase,
-): NonNullable<PoolConfig['Client']> => Class as unknown as NonNullable<PoolConfig['Client']>;
+export const clientOption = (Class: new (config: ClientConfig) => ClientBase) =>
+  Class as unknown as NonNullable<PoolConfig['Client']>;

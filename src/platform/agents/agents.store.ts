@@ -3,7 +3,7 @@
 import type { Knex } from 'knex';
 import { containsSql } from '../../core/text/folded-text.ts';
 import { rescheduleJob } from '../../db/jobs.ts';
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import { type AgentStatus, isBeingChecked } from './agent-state.ts';
@@ -47,10 +47,7 @@ const selectAgents = (tx: Tx, organizationId: string): Knex.QueryBuilder =>
 export type AgentFilters = { readonly q?: string | undefined; readonly status?: AgentStatus | undefined };
 
 export function listAgents(tx: Tx, organizationId: string, page: PageQuery, { q, status }: AgentFilters) {
-  const query = selectAgents(tx, organizationId).orderBy([
-    { column: 'a.created_at', order: 'desc' },
-    { column: 'a.id', order: 'desc' },
-  ]);
+  const query = selectAgents(tx, organizationId).orderBy(newestFirst('a.created_at', 'a.id'));
   if (q !== undefined) query.whereRaw(containsSql('a.name'), [q]);
   if (status !== undefined) query.where('a.status', status);
   return readPage<AgentRow>(query, page);

@@ -2,7 +2,7 @@
 
 import type { AccessLayer, RowScopes } from '../../core/record-access.ts';
 import { containsSql } from '../../core/text/folded-text.ts';
-import { readPage, type SortRequest, sortList } from '../../db/page.ts';
+import { newestFirst, readPage, type SortRequest, sortList } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 
@@ -124,11 +124,7 @@ export function listApiKeyRows(tx: Tx, organizationId: string, page: PageQuery, 
   return readPage<ApiKeyRow>(query, page);
 }
 
-export const findApiKeyRow = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<ApiKeyRow | undefined> =>
+export const findApiKeyRow = async (tx: Tx, organizationId: string, id: string) =>
   (await select(tx, organizationId).where('k.id', id).first()) as ApiKeyRow | undefined;
 
 /**
@@ -157,19 +153,14 @@ export const listActiveKeys = async (
   organizationId: string,
   userId: string,
 ): Promise<ApiKeyRow[]> => {
-  const keys = (await selectKeys(tx, organizationId, userId).orderBy([
-    { column: 'k.created_at', order: 'desc' },
-    { column: 'k.id', order: 'desc' },
-  ])) as ApiKeyRow[];
+  const keys = (await selectKeys(tx, organizationId, userId).orderBy(
+    newestFirst('k.created_at', 'k.id'),
+  )) as ApiKeyRow[];
   return keys.filter((key) => actsFor(key, userId));
 };
 
 /** Keys by id, without locks, in the order of their creation. */
-export const listKeyRows = async (
-  tx: Tx,
-  organizationId: string,
-  ids: readonly string[],
-): Promise<ApiKeyRow[]> =>
+export const listKeyRows = async (tx: Tx, organizationId: string, ids: readonly string[]) =>
   (await select(tx, organizationId).whereIn('k.id', ids).orderBy('k.id')) as ApiKeyRow[];
 
 /** Locks the key until the transaction ends. */

@@ -21,10 +21,8 @@ const includesAll = (outer: readonly string[], inner: readonly string[]): boolea
   outer.length === 0 || (inner.length > 0 && inner.every((name) => outer.includes(name)));
 
 /** The entry with that name; never an inherited property. */
-export const findOwn = <T>(
-  entries: Readonly<Record<string, T>> | null | undefined,
-  name: string,
-): T | undefined => (entries && Object.hasOwn(entries, name) ? entries[name] : undefined);
+export const findOwn = <T>(entries: Readonly<Record<string, T>> | null | undefined, name: string) =>
+  entries && Object.hasOwn(entries, name) ? entries[name] : undefined;
 
 /** Whether `inner` reads no record of the resource that `outer` doesn't read. */
 function coversRows(outer: AccessLayer, inner: AccessLayer, name: string): boolean {
@@ -77,11 +75,8 @@ const lastsAsLong = (outer: Date | null, inner: Date | null): boolean =>
 const readRecords: Permission = 'record:read';
 const readUnmasked: Permission = 'unmasked:read';
 
-const escalation = (
-  path: string,
-  message: string,
-  title = 'You cannot grant what you do not hold',
-): AppError => new AppError('FORBIDDEN', title, { details: [{ path, code: 'escalation', message }] });
+const escalation = (path: string, message: string, title = 'You cannot grant what you do not hold') =>
+  new AppError('FORBIDDEN', title, { details: [{ path, code: 'escalation', message }] });
 
 /**
  * `before` is undefined for a key that is new, or whose secret someone gets: it then gains all of `after`.

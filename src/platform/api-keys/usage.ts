@@ -70,11 +70,8 @@ function usageQuery(
 export const getApiKeyUsage = (ctx: RequestCtx, id: string, page: PageQuery, filter: UsageFilter) =>
   inTransaction(ctx, async (tx) => {
     if ((await findApiKeyRow(tx, ctx.organizationId, id)) === undefined) throw notFound('API key');
-    return viewPage(
-      await readPage<UsageRow>(usageQuery(tx, ctx.organizationId, id, filter), page),
-      page,
-      view,
-    );
+    const query = usageQuery(tx, ctx.organizationId, id, filter);
+    return viewPage(await readPage<UsageRow>(query, page), page, view);
   });
 
 /** Requests of the last 7 days by key; keys without any are absent. */

@@ -82,11 +82,7 @@ export const findSchema = async (
     .first<ApiSchemaRow | undefined>(...columns);
   return lock ? query.forUpdate() : query;
 };
-export const findVersion = async (
-  tx: Tx,
-  organizationId: string,
-  version: string,
-): Promise<ApiSchemaRow | undefined> =>
+export const findVersion = async (tx: Tx, organizationId: string, version: string) =>
   tx('api_schemas')
     .where({ organization_id: organizationId, version })
     .whereRaw(isVersion)
@@ -325,12 +321,7 @@ export const updateReportReads = (
     .onConflict('api_schema_id')
     .merge(['pairs', 'records', 'proof', 'made_at']);
 
-export const findReport = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-  revision: number,
-): Promise<ReportRow | undefined> =>
+export const findReport = async (tx: Tx, organizationId: string, id: string, revision: number) =>
   tx('publication_reports')
     .where({ organization_id: organizationId, api_schema_id: id, revision })
     .first<ReportRow | undefined>('revision', 'against', 'changes', 'pairs', 'records', 'proof', 'made_at');

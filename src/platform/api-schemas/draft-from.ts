@@ -133,10 +133,7 @@ const familyOrder: readonly (RecordFamily | undefined)[] = [
 ];
 
 /** Of the same family, what more of the others refer to comes first. */
-function sortByUse(
-  sources: readonly DraftSource[],
-  known: ReadonlyMap<string, StoredRecordType>,
-): DraftSource[] {
+function sortByUse(sources: readonly DraftSource[], known: ReadonlyMap<string, StoredRecordType>) {
   const rank = (name: string): number => {
     const at = familyOrder.indexOf(known.get(name)?.head.family);
     return at === -1 ? familyOrder.length : at;

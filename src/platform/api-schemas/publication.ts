@@ -275,12 +275,7 @@ type Ended = { readonly signal: AbortSignal; abort(): void };
  * Idempotent: may run again after a crash at any point, and concurrently in another process. Both save and
  * publish only the revision with which they started.
  */
-async function finishPublication(
-  ctx: TenantCtx,
-  id: string,
-  publishedBy: string | null,
-  ended: Ended,
-): Promise<void> {
+async function finishPublication(ctx: TenantCtx, id: string, publishedBy: string | null, ended: Ended) {
   const { signal } = ended;
   const row = await findRow(ctx, id);
   if (row === undefined || !isRunning(row)) return;

@@ -1,7 +1,7 @@
 // What a resource over a record type can publish: its synced sources, what fits their types, and a few
 // records to look at. The values are masked as those of views are.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { orNotFound } from '../../core/errors.ts';
+import { notFound } from '../../core/errors.ts';
 import { parseExact } from '../../core/text/exact-json.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import {
@@ -28,11 +28,7 @@ type Description = Awaited<ReturnType<typeof findDescription>>;
 type DescribedField = NonNullable<Description>['fields'][number];
 
 /** The ERP's label; that of an id whose display text is a source of its own says so. */
-function toSourceLabel(
-  source: string,
-  sources: ReadonlySet<string>,
-  described: readonly DescribedField[],
-): string {
+function toSourceLabel(source: string, sources: ReadonlySet<string>, described: readonly DescribedField[]) {
   const field = source.replace(/\.name$/, '');
   const label = described.find(({ name }) => name === field)?.label ?? field;
   return sources.has(`${source}.name`) ? `${label} (id)` : label;
@@ -100,10 +96,8 @@ function describeSources(
 export async function listApiSchemaSources(ctx: RequestCtx, id: string, recordType: string) {
   await inTransaction(ctx, (tx) => getApiSchemaRow(tx, ctx, id));
   const available = await readAvailable(ctx);
-  const synced = orNotFound(
-    Object.hasOwn(available, recordType) ? available[recordType] : undefined,
-    'Record type',
-  );
+  const synced = Object.hasOwn(available, recordType) ? available[recordType] : undefined;
+  if (synced === undefined) throw notFound('Record type');
   const sources = describeSources(synced, await findDescription(ctx, recordType));
   const columns = sources
     .filter(({ state }) => state === 'live' || state === 'stale')

@@ -55,11 +55,8 @@ export const listConversations = (ctx: RequestCtx, page: PageQuery, filters: sto
 export const listAgentConversations = (ctx: RequestCtx, agentId: string, page: PageQuery) =>
   inTransaction(ctx, async (tx) => {
     await getAgentRow(tx, ctx, agentId);
-    return viewPage(
-      await store.listConversations(tx, toOwner(ctx), page, { agentId }),
-      page,
-      conversationView,
-    );
+    const listed = await store.listConversations(tx, toOwner(ctx), page, { agentId });
+    return viewPage(listed, page, conversationView);
   });
 
 /** Throws 404 unless the caller started the conversation. */

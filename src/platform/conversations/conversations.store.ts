@@ -1,7 +1,7 @@
 // Rows of conversations. Every query filters by owner, because a conversation is visible to its owner only.
 import type { Knex } from 'knex';
 import { containsSql } from '../../core/text/folded-text.ts';
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 
@@ -31,20 +31,13 @@ export function listConversations(
   page: PageQuery,
   { q, agentId }: ConversationFilters,
 ) {
-  const query = select(tx, owner).orderBy([
-    { column: 'created_at', order: 'desc' },
-    { column: 'id', order: 'desc' },
-  ]);
+  const query = select(tx, owner).orderBy(newestFirst('created_at', 'id'));
   if (q !== undefined) query.whereRaw(containsSql('title'), [q]);
   if (agentId !== undefined) query.where('agent_id', agentId);
   return readPage<ConversationRow>(query, page);
 }
 
-export const findConversation = async (
-  tx: Tx,
-  owner: ConversationOwner,
-  id: string,
-): Promise<ConversationRow | undefined> =>
+export const findConversation = async (tx: Tx, owner: ConversationOwner, id: string) =>
   (await select(tx, owner).where({ id }).first()) as ConversationRow | undefined;
 
 export const insertConversation = (

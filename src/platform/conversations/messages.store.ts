@@ -1,7 +1,7 @@
 // Rows of messages, ordered by creation.
 import type { Knex } from 'knex';
 import type { RecordAccess } from '../../core/record-access.ts';
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import type { Message, ToolCall } from './conversations.schemas.ts';
@@ -64,17 +64,10 @@ export const findLatestMessages = async (
 ): Promise<MessageRow[]> =>
   (await select(tx, organizationId)
     .where({ conversation_id: conversationId })
-    .orderBy([
-      { column: 'created_at', order: 'desc' },
-      { column: 'id', order: 'desc' },
-    ])
+    .orderBy(newestFirst('created_at', 'id'))
     .limit(limit)) as MessageRow[];
 
-export const findMessage = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<MessageRow | undefined> =>
+export const findMessage = async (tx: Tx, organizationId: string, id: string) =>
   (await select(tx, organizationId).where({ id }).first()) as MessageRow | undefined;
 
 type NewMessage = Pick<MessageRow, 'id' | 'role' | 'content' | 'status'> & {

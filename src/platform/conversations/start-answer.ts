@@ -46,10 +46,7 @@ export type StartedAnswer = {
   readonly history: readonly ModelMessage[];
 };
 
-const notRunning = ({
-  status,
-  status_reason: reason,
-}: Pick<AgentRow, 'status' | 'status_reason'>): AppError => {
+const notRunning = ({ status, status_reason: reason }: Pick<AgentRow, 'status' | 'status_reason'>) => {
   const message = reason === null ? `The agent is ${status}` : `The agent has failed: ${reason}`;
   return invalid(message, [{ path: '', code: 'agent_not_running', message }]);
 };

@@ -59,16 +59,10 @@ const toSearchText = (q: string): string =>
   /^[\x20-\x7e]*$/.test(q) ? q.toLowerCase() : domainToASCII(q) || q.toLowerCase();
 
 export const listDomains = (ctx: RequestCtx, page: PageQuery, { q, status }: DomainFilter) =>
-  inTransaction(ctx, async (tx) =>
-    viewPage(
-      await listDomainRows(tx, ctx.organizationId, page, {
-        q: q === undefined ? undefined : toSearchText(q),
-        status,
-      }),
-      page,
-      view,
-    ),
-  );
+  inTransaction(ctx, async (tx) => {
+    const filter = { q: q === undefined ? undefined : toSearchText(q), status };
+    return viewPage(await listDomainRows(tx, ctx.organizationId, page, filter), page, view);
+  });
 
 /** Throws 404 for an unknown domain. */
 export const getDomain = (ctx: RequestCtx, id: string) =>

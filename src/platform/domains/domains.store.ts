@@ -1,6 +1,6 @@
 // Rows of domains. Only this file writes that table. Times come from the database clock.
 import { cancelJob, rescheduleJob } from '../../db/jobs.ts';
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import type { DomainVerdict } from './domain-verdict.ts';
@@ -42,28 +42,17 @@ const select = (tx: Tx, organizationId: string) =>
     );
 
 export function listDomainRows(tx: Tx, organizationId: string, page: PageQuery, { q, status }: DomainFilter) {
-  const query = select(tx, organizationId).orderBy([
-    { column: 'created_at', order: 'desc' },
-    { column: 'id', order: 'desc' },
-  ]);
+  const query = select(tx, organizationId).orderBy(newestFirst('created_at', 'id'));
   if (q !== undefined) query.whereRaw('strpos(hostname, ?) > 0', [q]);
   if (status !== undefined) query.where({ status });
   return readPage<DomainRow>(query, page);
 }
 
-export const findDomain = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<DomainRow | undefined> =>
+export const findDomain = async (tx: Tx, organizationId: string, id: string) =>
   (await select(tx, organizationId).where({ id }).first()) as DomainRow | undefined;
 
 /** Locks the row until the transaction ends. */
-export const lockDomain = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<DomainRow | undefined> =>
+export const lockDomain = async (tx: Tx, organizationId: string, id: string) =>
   (await select(tx, organizationId).where({ id }).forUpdate().first()) as DomainRow | undefined;
 
 /** Serializes counting the domains of an organization and moving the primary mark. */

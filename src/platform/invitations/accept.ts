@@ -13,7 +13,6 @@ import {
   findInvitationByToken,
   type InvitationRow,
   insertMembership,
-  type LockedRoleRow,
   lockInvitation,
   lockRole,
   lockRoleOfMember,
@@ -47,11 +46,7 @@ const closed = {
  * The role to grant. Throws 422 `no_longer_valid` unless the sender is still a member who holds every
  * permission of the role.
  */
-async function getRoleStillGrantable(
-  tx: Tx,
-  organizationId: string,
-  row: InvitationRow,
-): Promise<LockedRoleRow> {
+async function getRoleStillGrantable(tx: Tx, organizationId: string, row: InvitationRow) {
   const role = await lockRole(tx, organizationId, row.role_id);
   const sender = await lockRoleOfMember(tx, organizationId, row.user_id);
   const holds = new Set(sender === undefined ? [] : permissionsOfRow(sender));

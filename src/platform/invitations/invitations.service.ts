@@ -138,12 +138,7 @@ async function sendToken(
 }
 
 /** Replaces role and token: the old token stops working, and its mail is withdrawn if it was not sent yet. */
-async function renewOpenInvitation(
-  tx: Tx,
-  ctx: RequestCtx,
-  row: InvitationRow,
-  role: LockedRoleRow,
-): Promise<void> {
+async function renewOpenInvitation(tx: Tx, ctx: RequestCtx, row: InvitationRow, role: LockedRoleRow) {
   await renewInvitation(tx, ctx.organizationId, row.id, await sendToken(tx, ctx, row.email, role));
   if (row.mail_id !== null) await cancelQueuedMail(tx, ctx, row.mail_id);
   await writeAudit(tx, ctx, 'invitation.resend', ['invitation', row.id], {

@@ -1,7 +1,7 @@
 // Rows of invitations. Only this file writes that table.
 import type { Ctx } from '../../core/ctx.ts';
 import { containsSql } from '../../core/text/folded-text.ts';
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import type { invitationStatuses } from './invitations.schemas.ts';
@@ -60,28 +60,17 @@ export function listInvitationRows(
   page: PageQuery,
   filter: InvitationFilter,
 ) {
-  const query = select(tx, organizationId).orderBy([
-    { column: 'i.created_at', order: 'desc' },
-    { column: 'i.id', order: 'desc' },
-  ]);
+  const query = select(tx, organizationId).orderBy(newestFirst('i.created_at', 'i.id'));
   if (filter.q !== undefined) query.whereRaw(containsSql('i.email'), [filter.q]);
   if (filter.status !== undefined) query.whereRaw(`${status} = ?`, [filter.status]);
   return readPage<InvitationRow>(query, page);
 }
 
-export const findInvitation = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<InvitationRow | undefined> =>
+export const findInvitation = async (tx: Tx, organizationId: string, id: string) =>
   (await select(tx, organizationId).where('i.id', id).first()) as InvitationRow | undefined;
 
 /** Locks the row until the transaction ends. */
-export const lockInvitation = (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<InvitationRow | undefined> =>
+export const lockInvitation = (tx: Tx, organizationId: string, id: string) =>
   select(tx, organizationId).where('i.id', id).forUpdate('i').first() as Promise<InvitationRow | undefined>;
 
 /**

@@ -58,12 +58,7 @@ async function viewWithKeys(tx: Tx, organizationId: string, userId: string) {
 export const getMember = (ctx: RequestCtx, userId: string) =>
   inTransaction(ctx, (tx) => viewWithKeys(tx, ctx.organizationId, userId));
 
-async function assignRole(
-  tx: Tx,
-  ctx: RequestCtx,
-  member: store.MemberRow,
-  reference: RoleReference,
-): Promise<string> {
+async function assignRole(tx: Tx, ctx: RequestCtx, member: store.MemberRow, reference: RoleReference) {
   const roleId = await findRoleId(tx, ctx.organizationId, reference);
   const role = roleId === undefined ? undefined : await findRole(tx, ctx.organizationId, roleId);
   if (role === undefined) throw unknownRole(reference, 'unknown');

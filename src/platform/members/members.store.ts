@@ -1,6 +1,6 @@
 // Rows of memberships, joined with users and roles.
 import { containsSql } from '../../core/text/folded-text.ts';
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import type { RoleReference } from '../roles/roles.store.ts';
@@ -42,21 +42,14 @@ export function listMembers(
   page: PageQuery,
   { q, roleId, role }: MemberFilter,
 ) {
-  const query = select(tx, organizationId).orderBy([
-    { column: 'm.joined_at', order: 'desc' },
-    { column: 'm.user_id', order: 'desc' },
-  ]);
+  const query = select(tx, organizationId).orderBy(newestFirst('m.joined_at', 'm.user_id'));
   if (q !== undefined) query.whereRaw(containsSql('u.name', 'u.email'), [q]);
   if (roleId !== undefined) query.where('m.role_id', roleId);
   if (role !== undefined) query.whereRaw('lower(r.name) = lower(?)', [role]);
   return readPage<MemberRow>(query, page);
 }
 
-export const findMember = async (
-  tx: Tx,
-  organizationId: string,
-  userId: string,
-): Promise<MemberRow | undefined> =>
+export const findMember = async (tx: Tx, organizationId: string, userId: string) =>
   (await select(tx, organizationId).where('m.user_id', userId).first()) as MemberRow | undefined;
 
 /**

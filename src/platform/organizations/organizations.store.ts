@@ -1,6 +1,6 @@
 // Rows of organizations, and the active organization of a session.
 import { containsSql } from '../../core/text/folded-text.ts';
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 
@@ -36,10 +36,7 @@ export function listOrganizations(
   const query = tx
     .select('o.id', 'o.slug', 'o.name', 'o.created_at')
     .from(only === undefined ? tx.raw('organizations_of(?) as o', [userId]) : tx.raw('organizations as o'))
-    .orderBy([
-      { column: 'o.created_at', order: 'desc' },
-      { column: 'o.id', order: 'desc' },
-    ]);
+    .orderBy(newestFirst('o.created_at', 'o.id'));
   if (only !== undefined) query.where('o.id', only);
   if (q !== undefined) query.whereRaw(containsSql('o.name'), [q]);
   return readPage<OrganizationRow>(query, page);

@@ -41,11 +41,7 @@ function checkField(
   ];
 }
 
-function checkConditions(
-  types: ReadonlyMap<string, SourceType>,
-  { conditions }: Entry,
-  path: string,
-): Detail[] {
+function checkConditions(types: ReadonlyMap<string, SourceType>, { conditions }: Entry, path: string) {
   return conditions.flatMap(({ field, in: values }, index): Detail[] => {
     const at = `${path}.conditions[${index}]`;
     const unknown = checkField(types, field, ['text', 'integer', 'number', 'boolean', 'date'], `${at}.field`);

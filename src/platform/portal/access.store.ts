@@ -63,11 +63,7 @@ export async function deleteFormer(tx: Tx, organizationId: string, kept: readonl
 /** The document's state and publication. */
 export type DocumentRow = Pick<ApiSchemaRow, 'status' | 'publication'>;
 
-export const findDocument = async (
-  tx: Tx,
-  organizationId: string,
-  label: string,
-): Promise<DocumentRow | undefined> =>
+export const findDocument = async (tx: Tx, organizationId: string, label: string) =>
   tx('api_schemas')
     .where({ organization_id: organizationId, version: label })
     .first<DocumentRow | undefined>('status', 'publication');

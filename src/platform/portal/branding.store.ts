@@ -30,11 +30,7 @@ export const findBranding = async (tx: Tx, organizationId: string): Promise<Bran
 export type LogoRow = { readonly logo: Buffer; readonly logo_type: Picture['contentType'] };
 
 /** Undefined for another revision, and without a logo. */
-export const findLogo = async (
-  tx: Tx,
-  organizationId: string,
-  revision: number,
-): Promise<LogoRow | undefined> =>
+export const findLogo = async (tx: Tx, organizationId: string, revision: number) =>
   tx('portal_branding')
     .where({ organization_id: organizationId, revision })
     .whereNotNull('logo')

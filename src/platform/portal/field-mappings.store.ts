@@ -1,5 +1,5 @@
 // Rows of portal_field_mappings: one for each record type, with its fields in their order.
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import type { MappedField } from './field-mappings.schemas.ts';
@@ -21,20 +21,13 @@ export function listMappings(
 ) {
   const query = tx('portal_field_mappings')
     .where('organization_id', organizationId)
-    .orderBy([
-      { column: 'created_at', order: 'desc' },
-      { column: 'id', order: 'desc' },
-    ])
+    .orderBy(newestFirst('created_at', 'id'))
     .select(...columns);
   if (recordType !== undefined) query.where('record_type', recordType);
   return readPage<FieldMappingRow>(query, page);
 }
 
-export const findMapping = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<FieldMappingRow | undefined> =>
+export const findMapping = async (tx: Tx, organizationId: string, id: string) =>
   tx('portal_field_mappings')
     .where({ organization_id: organizationId, id })
     .first<FieldMappingRow | undefined>(...columns);

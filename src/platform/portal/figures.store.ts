@@ -9,11 +9,7 @@ const ofRevision = (tx: Tx, organizationId: string, revision: number) =>
 
 const isDue = 'coalesce(figures_due_at <= clock_timestamp(), true)';
 
-export const findFigures = async (
-  tx: Tx,
-  organizationId: string,
-  revision: number,
-): Promise<FiguresRow | undefined> =>
+export const findFigures = async (tx: Tx, organizationId: string, revision: number) =>
   ofRevision(tx, organizationId, revision).first<FiguresRow | undefined>(
     'figures',
     tx.raw(`${isDue} as is_due`),

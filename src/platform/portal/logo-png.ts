@@ -108,11 +108,7 @@ function isPalette({ colorType, depth }: Header, data: Buffer | undefined): bool
   return Number.isInteger(entries) && entries > 0 && entries <= maxEntries && (colorType & rgbType) !== 0;
 }
 
-function isTransparency(
-  { colorType }: Header,
-  data: Buffer | undefined,
-  palette: Buffer | undefined,
-): boolean {
+function isTransparency({ colorType }: Header, data: Buffer | undefined, palette: Buffer | undefined) {
   if (data === undefined) return true;
   if (colorType === paletteType) return data.length > 0 && data.length <= (palette?.length ?? 0) / 3;
   return (colorType === greyType && data.length === 2) || (colorType === rgbType && data.length === 6);

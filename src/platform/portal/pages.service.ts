@@ -33,12 +33,7 @@ export const withoutForbiddenLinks = (block: Block): Block =>
     ? { ...block, markdown: escapeMarkdown(block.markdown) }
     : block;
 
-async function listProblems(
-  tx: Tx,
-  ctx: RequestCtx,
-  blocks: readonly Block[],
-  available: Available,
-): Promise<ErrorDetail[]> {
+async function listProblems(tx: Tx, ctx: RequestCtx, blocks: readonly Block[], available: Available) {
   const viewIds = blocks.flatMap((block) => (block.type === 'view' ? [block.viewId] : []));
   const views =
     viewIds.length === 0 ? new Set<string>() : await findSharedViews(tx, ctx.organizationId, viewIds);
@@ -53,12 +48,7 @@ async function listProblems(
   });
 }
 
-async function assertBlocks(
-  tx: Tx,
-  ctx: RequestCtx,
-  blocks: readonly Block[],
-  available: Available,
-): Promise<void> {
+async function assertBlocks(tx: Tx, ctx: RequestCtx, blocks: readonly Block[], available: Available) {
   if (Buffer.byteLength(JSON.stringify(blocks)) > maxPageBytes)
     throw invalid('The page is too large', [
       { path: 'blocks', code: 'too_big', message: `The blocks may take at most ${maxPageBytes} bytes` },
@@ -107,12 +97,7 @@ async function getRow(tx: Tx, ctx: RequestCtx, id: string, lock = false): Promis
  * Locks the page until the transaction ends. Throws 404 for an unknown page, and 422 `stale_revision` when it
  * is at another revision.
  */
-async function lockAtRevision(
-  tx: Tx,
-  ctx: RequestCtx,
-  id: string,
-  revision: number | undefined,
-): Promise<store.PageRow> {
+async function lockAtRevision(tx: Tx, ctx: RequestCtx, id: string, revision: number | undefined) {
   const row = await getRow(tx, ctx, id, true);
   if (revision !== undefined && revision !== row.revision)
     throw invalid('The page has changed in the meantime', [
@@ -125,10 +110,7 @@ async function lockAtRevision(
  * Runs `work` in a transaction. Throws 422 `taken` or `slug_published` when it violates the uniqueness of
  * slugs.
  */
-const inPageTransaction = <T>(
-  ctx: RequestCtx,
-  work: (tx: Tx, available: Available) => Promise<T>,
-): Promise<T> =>
+const inPageTransaction = <T>(ctx: RequestCtx, work: (tx: Tx, available: Available) => Promise<T>) =>
   readAvailable(ctx)
     .then((available) => inTransaction(ctx, (tx) => work(tx, available)))
     .catch((error: unknown) => {

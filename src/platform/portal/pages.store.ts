@@ -1,6 +1,6 @@
 // Rows of portal_pages: the draft, and the published copy of it for visitors.
 import { containsSql } from '../../core/text/folded-text.ts';
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import type { Block } from './pages.schemas.ts';
@@ -55,10 +55,7 @@ export function listPages(
 ) {
   const query = tx('portal_pages')
     .where('organization_id', organizationId)
-    .orderBy([
-      { column: 'created_at', order: 'desc' },
-      { column: 'id', order: 'desc' },
-    ])
+    .orderBy(newestFirst('created_at', 'id'))
     .select(...summaryColumns);
   if (q !== undefined) query.whereRaw(containsSql('title'), [q]);
   if (status !== undefined) query.whereRaw(`published_at is ${status === 'draft' ? '' : 'not'} null`);

@@ -17,11 +17,7 @@ import type { TemplateRow } from './templates.store.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-async function readRecord(
-  ctx: RequestCtx,
-  recordType: string,
-  recordId: string,
-): Promise<ReturnType<typeof splitLabels>> {
+async function readRecord(ctx: RequestCtx, recordType: string, recordId: string) {
   const available = await readAvailable(ctx);
   if (!Object.hasOwn(available, recordType))
     throw invalid('Unknown record', [unknownRecordTypeDetail('recordType')]);

@@ -115,8 +115,5 @@ export async function findPortalProvider(ctx: TenantCtx): Promise<PortalProvider
 }
 
 /** Throws DecryptionError when the encryption key is missing. */
-export const openClientSecret = (
-  { keyring, organizationId }: TenantCtx,
-  { sealedSecret }: PortalProvider,
-): string | null =>
+export const openClientSecret = ({ keyring, organizationId }: TenantCtx, { sealedSecret }: PortalProvider) =>
   sealedSecret === null ? null : keyring.decrypt(sealedSecret, signInBinding(organizationId));

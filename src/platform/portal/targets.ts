@@ -49,11 +49,7 @@ export const findSharedViews = async (
   return new Set(rows.map(({ id }) => id));
 };
 
-async function findPageTargets(
-  tx: Tx,
-  organizationId: string,
-  names: readonly string[],
-): Promise<Map<string, PageTarget>> {
+async function findPageTargets(tx: Tx, organizationId: string, names: readonly string[]) {
   const rows = await tx('portal_pages')
     .where('organization_id', organizationId)
     .where((query) => query.whereIn('slug', [...names]).orWhereIn('id', names.filter(isId)))

@@ -1,6 +1,6 @@
 // Rows of portal_templates.
 import { containsSql } from '../../core/text/folded-text.ts';
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 
@@ -24,21 +24,14 @@ export type TemplateFilter = {
 export function listTemplates(tx: Tx, organizationId: string, page: PageQuery, { q, kind }: TemplateFilter) {
   const query = tx('portal_templates')
     .where('organization_id', organizationId)
-    .orderBy([
-      { column: 'created_at', order: 'desc' },
-      { column: 'id', order: 'desc' },
-    ])
+    .orderBy(newestFirst('created_at', 'id'))
     .select(...columns);
   if (q !== undefined) query.whereRaw(containsSql('key'), [q]);
   if (kind !== undefined) query.where('kind', kind);
   return readPage<TemplateRow>(query, page);
 }
 
-export const findTemplate = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<TemplateRow | undefined> =>
+export const findTemplate = async (tx: Tx, organizationId: string, id: string) =>
   tx('portal_templates')
     .where({ organization_id: organizationId, id })
     .first<TemplateRow | undefined>(...columns);

@@ -1,6 +1,6 @@
 // Rows of portal_visitors.
 import { createId } from '../../core/id.ts';
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 
@@ -43,10 +43,7 @@ export type VisitorFilter = { readonly q?: string | undefined; readonly blocked?
 export function listVisitors(tx: Tx, organizationId: string, page: PageQuery, { q, blocked }: VisitorFilter) {
   const query = tx('portal_visitors')
     .where('organization_id', organizationId)
-    .orderBy([
-      { column: 'created_at', order: 'desc' },
-      { column: 'id', order: 'desc' },
-    ])
+    .orderBy(newestFirst('created_at', 'id'))
     .select(...columns, tx.raw(recentReads));
   if (q !== undefined) query.whereRaw('strpos(email, lower(?)) > 0', [q]);
   if (blocked !== undefined) query.where({ blocked });
@@ -56,20 +53,12 @@ export function listVisitors(tx: Tx, organizationId: string, page: PageQuery, { 
 const ofOrganization = (tx: Tx, organizationId: string) =>
   tx('portal_visitors').where('organization_id', organizationId);
 
-export const findVisitor = async (
-  tx: Tx,
-  organizationId: string,
-  email: string,
-): Promise<VisitorRow | undefined> =>
+export const findVisitor = async (tx: Tx, organizationId: string, email: string) =>
   ofOrganization(tx, organizationId)
     .where({ email })
     .first<VisitorRow | undefined>(...columns);
 
-export const findShownVisitor = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<ShownVisitorRow | undefined> =>
+export const findShownVisitor = async (tx: Tx, organizationId: string, id: string) =>
   ofOrganization(tx, organizationId)
     .where({ id })
     .first<ShownVisitorRow | undefined>(...columns, tx.raw(recentReads));

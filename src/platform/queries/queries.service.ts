@@ -67,11 +67,7 @@ const paths = new Map<string, keyof typeof querySourceRefusals>([
  * Runs the query in the ERP. Throws 422 for a query or a column that isn't suitable and as refreshing the
  * metadata does, 503 likewise.
  */
-async function describe(
-  ctx: RequestCtx,
-  source: QuerySource,
-  last: RecordTypeMetadata | null,
-): Promise<RecordTypeMetadata> {
+async function describe(ctx: RequestCtx, source: QuerySource, last: RecordTypeMetadata | null) {
   const connector = await getConnector(ctx);
   const timeout = AbortSignal.timeout(metadataTimeoutMs);
   const signal = AbortSignal.any([ctx.disconnected, timeout]);

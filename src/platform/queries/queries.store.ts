@@ -34,11 +34,7 @@ export function listQueries(tx: Tx, organizationId: string, page: PageQuery, q: 
   return readPage<QueryRow>(query, page);
 }
 
-export const findQuery = async (
-  tx: Tx,
-  organizationId: string,
-  name: string,
-): Promise<QueryRow | undefined> =>
+export const findQuery = async (tx: Tx, organizationId: string, name: string) =>
   tx('erp_queries')
     .where({ organization_id: organizationId, name })
     .first<QueryRow | undefined>(...columns);
@@ -69,11 +65,7 @@ export const deleteQuery = (tx: Tx, organizationId: string, name: string): Promi
 /**
  * The sync configuration that reads the query's rows, locked: no run of it begins until the transaction ends.
  */
-export const lockConfig = async (
-  tx: Tx,
-  organizationId: string,
-  name: string,
-): Promise<{ id: string; name: string } | undefined> =>
+export const lockConfig = async (tx: Tx, organizationId: string, name: string) =>
   tx('sync_configs')
     .where({ organization_id: organizationId, record_type: name })
     .forUpdate()

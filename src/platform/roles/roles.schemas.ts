@@ -26,13 +26,8 @@ export const roleFields = {
     .optional()
     .describe('The name of the role, instead of `roleId`, ignoring case'),
 };
-export const isOneRole = ({
-  roleId,
-  role,
-}: {
-  roleId?: string | undefined;
-  role?: string | undefined;
-}): boolean => roleId === undefined || role === undefined;
+export const isOneRole = ({ roleId, role }: { roleId?: string | undefined; role?: string | undefined }) =>
+  roleId === undefined || role === undefined;
 export const twoRoles = { path: ['role'], error: 'must not be given together with roleId' };
 
 export const NewRole = z.strictObject({

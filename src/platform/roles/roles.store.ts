@@ -1,6 +1,6 @@
 // Rows of roles, each with its number of members and of open invitations.
 import { containsSql } from '../../core/text/folded-text.ts';
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 
@@ -35,10 +35,7 @@ const select = (tx: Tx, organizationId: string) =>
     );
 
 export function listRoles(tx: Tx, organizationId: string, page: PageQuery, q: string | undefined) {
-  const query = select(tx, organizationId).orderBy([
-    { column: 'r.created_at', order: 'desc' },
-    { column: 'r.id', order: 'desc' },
-  ]);
+  const query = select(tx, organizationId).orderBy(newestFirst('r.created_at', 'r.id'));
   if (q !== undefined) query.whereRaw(containsSql('r.name'), [q]);
   return readPage<RoleRow>(query, page);
 }

@@ -174,12 +174,7 @@ const queueMails = (ctx: TenantCtx, job: Job, content: SlotContent): Promise<voi
     await store.finishSlot(tx, job);
   });
 
-async function recordFailure(
-  ctx: TenantCtx,
-  job: Job,
-  { slot, subscription }: SlotWork,
-  error: unknown,
-): Promise<void> {
+async function recordFailure(ctx: TenantCtx, job: Job, { slot, subscription }: SlotWork, error: unknown) {
   const isKnown = error instanceof UndeliverableError || error instanceof AppError;
   if (!isKnown)
     ctx.log.error(

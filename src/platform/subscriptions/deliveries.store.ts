@@ -3,7 +3,7 @@
 import type { Ctx } from '../../core/ctx.ts';
 import { createId } from '../../core/id.ts';
 import { enqueueJob, finishJob, type Job, lockJob, releaseJob, retryJob } from '../../db/jobs.ts';
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import type { deliveryStatuses } from './subscriptions.schemas.ts';
@@ -215,10 +215,7 @@ function selectDeliveries(tx: Tx, organizationId: string, subscriptionId: string
       tx.raw(`${statusNow} as status`),
       tx.raw("coalesce(d.error, m.last_error, case when d.status = 'queued' then l.error end) as error"),
     )
-    .orderBy([
-      { column: 'd.created_at', order: 'desc' },
-      { column: 'd.id', order: 'desc' },
-    ]);
+    .orderBy(newestFirst('d.created_at', 'd.id'));
 }
 
 export function listDeliveryRows(

@@ -12,12 +12,7 @@ import { toRecordQuery } from '../views/views.service.ts';
 import { csvContent, type MailContext, type SlotContent, tableContent, templateContent } from './content.ts';
 import { type SlotWork, UndeliverableError } from './deliver-slot.ts';
 
-async function renderFor(
-  tenant: TenantCtx,
-  templateId: string,
-  found: ViewTable,
-  context: MailContext,
-): Promise<SlotContent> {
+async function renderFor(tenant: TenantCtx, templateId: string, found: ViewTable, context: MailContext) {
   const template = await inTransaction(tenant, (tx) => findTemplate(tx, tenant.organizationId, templateId));
   if (template === undefined) throw new UndeliverableError('Its template was deleted');
   try {

@@ -6,7 +6,7 @@ import { createId } from '../../core/id.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { type PageQuery, type PageResult, toPage } from '../../http/page.ts';
+import { type PageQuery, toPage } from '../../http/page.ts';
 import { assertReadsRecords, missingPermission } from '../../http/route/authorize.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { findNextSlot, findScheduleProblem } from '../../sync/index.ts';
@@ -83,11 +83,7 @@ async function readSubscription(tx: Tx, ctx: RequestCtx, id: string): Promise<Su
   return subscription;
 }
 
-export const listSubscriptions = (
-  ctx: RequestCtx,
-  page: PageQuery,
-  viewId: string | undefined,
-): Promise<PageResult<Subscription>> =>
+export const listSubscriptions = (ctx: RequestCtx, page: PageQuery, viewId: string | undefined) =>
   inTransaction(ctx, async (tx) => {
     const { rows, total } = await store.listSubscriptions(
       tx,
@@ -126,12 +122,7 @@ function assertUniqueRecipients(emails: readonly string[]): void {
   if (details.length > 0) throw invalid('Duplicate recipient', details);
 }
 
-async function assertTemplate(
-  tx: Tx,
-  ctx: RequestCtx,
-  format: string,
-  templateId: string | null,
-): Promise<void> {
+async function assertTemplate(tx: Tx, ctx: RequestCtx, format: string, templateId: string | null) {
   if (templateId === null) return;
   const misfit = (code: string, message: string) =>
     invalid('The template does not fit', [{ path: 'templateId', code, message }]);

@@ -1,6 +1,6 @@
 // Rows of subscriptions and of their recipients; their only writer.
 import { createId } from '../../core/id.ts';
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import { isVisible, type Viewer, viewerBindings } from '../views/views.store.ts';
@@ -66,30 +66,18 @@ export function listSubscriptions(
   page: PageQuery,
   viewId: string | undefined,
 ) {
-  const query = selectVisible(tx, organizationId, viewer).orderBy([
-    { column: 's.created_at', order: 'desc' },
-    { column: 's.id', order: 'desc' },
-  ]);
+  const query = selectVisible(tx, organizationId, viewer).orderBy(newestFirst('s.created_at', 's.id'));
   if (viewId !== undefined) query.where('s.view_id', viewId);
   return readPage<VisibleSubscriptionRow>(query, page);
 }
 
-export const findVisibleSubscription = async (
-  tx: Tx,
-  organizationId: string,
-  viewer: Viewer,
-  id: string,
-): Promise<VisibleSubscriptionRow | undefined> =>
+export const findVisibleSubscription = async (tx: Tx, organizationId: string, viewer: Viewer, id: string) =>
   (await selectVisible(tx, organizationId, viewer).where('s.id', id).first()) as
     | VisibleSubscriptionRow
     | undefined;
 
 /** Regardless of who can see it. */
-export const findSubscription = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<SubscriptionRow | undefined> =>
+export const findSubscription = async (tx: Tx, organizationId: string, id: string) =>
   (await select(tx, organizationId).where('s.id', id).first()) as SubscriptionRow | undefined;
 
 /** Locks the row until the transaction ends. */
@@ -163,11 +151,7 @@ export type LinkedRow = {
 };
 
 /** The recipient and subscription of a link; the recipient's row is locked. */
-export const findLinkedRecipient = async (
-  tx: Tx,
-  organizationId: string,
-  tokenHash: Buffer,
-): Promise<LinkedRow | undefined> =>
+export const findLinkedRecipient = async (tx: Tx, organizationId: string, tokenHash: Buffer) =>
   tx('subscription_links as l')
     .join('subscription_recipients as r', 'r.id', 'l.recipient_id')
     .join('organizations as o', 'o.id', 'l.organization_id')

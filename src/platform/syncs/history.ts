@@ -121,11 +121,7 @@ async function listPoints(tx: Tx, period: Period, sliceSeconds: number | null): 
 }
 
 /** Throws 404 for an unknown sync. */
-export const readHistory = (
-  ctx: RequestCtx,
-  configId: string,
-  days: number,
-): Promise<z.input<typeof SyncHistory>> =>
+export const readHistory = (ctx: RequestCtx, configId: string, days: number) =>
   inTransaction(ctx, async (tx) => {
     await getConfigRow(tx, ctx, configId);
     const to = ctx.clock.now();

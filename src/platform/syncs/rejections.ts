@@ -33,11 +33,7 @@ export async function listRejectedRecords(ctx: RequestCtx, configId: string, pag
  * The number of rejected records that the caller requests to be read again. Throws 422 when there are none,
  * or when some of the given ids are not rejected.
  */
-async function countRejected(
-  ctx: RequestCtx,
-  recordType: string,
-  recordIds: readonly string[] | undefined,
-): Promise<number> {
+async function countRejected(ctx: RequestCtx, recordType: string, recordIds: readonly string[] | undefined) {
   if (recordIds === undefined) {
     const { total } = await listTypeRejections(ctx, recordType, { page: 1, pageSize: 1 });
     if (total > 0) return total;

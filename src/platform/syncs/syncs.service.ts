@@ -106,12 +106,7 @@ const inUse = (message: string) => ({ path: '', code: 'in_use', message });
  * people do not count: the caller can neither see nor change them, and such a view reports missing fields to
  * its owner.
  */
-async function assertUnused(
-  tx: Tx,
-  ctx: RequestCtx,
-  recordType: string,
-  kept: readonly string[] | 'none',
-): Promise<void> {
+async function assertUnused(tx: Tx, ctx: RequestCtx, recordType: string, kept: readonly string[] | 'none') {
   const formatRemoved = (sources: readonly string[]): string =>
     sources.filter((source) => kept === 'none' || !kept.includes(toField(source))).join(', ');
   const versions = (await listVersionSources(tx, ctx.organizationId, recordType)).map(

@@ -1,7 +1,7 @@
 // Rows of sync configurations, and lists of runs and their events. Runs change state in the sync engine only,
 // except for cancelling.
 import { containsSql } from '../../core/text/folded-text.ts';
-import { readPage, type SortRequest, sortList } from '../../db/page.ts';
+import { newestFirst, readPage, type SortRequest, sortList } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import { type RunRow, type RunStatus, runColumns, type SyncConfigRow } from '../../sync/index.ts';
@@ -125,10 +125,7 @@ export const listDrift = (tx: Tx, organizationId: string, recordType: string, pa
   readPage<DriftRow>(
     tx('drift_events')
       .where({ organization_id: organizationId, record_type: recordType })
-      .orderBy([
-        { column: 'at', order: 'desc' },
-        { column: 'id', order: 'desc' },
-      ])
+      .orderBy(newestFirst('at', 'id'))
       .select('id', 'kind', 'field', 'from_type', 'to_type', 'run_id', 'at'),
     page,
   );

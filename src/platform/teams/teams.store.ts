@@ -1,7 +1,7 @@
 // Rows of teams and team_members. A foreign key to memberships admits only members of the organization, and
 // removes the row of a member who leaves.
 import { containsSql } from '../../core/text/folded-text.ts';
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 
@@ -28,10 +28,7 @@ const selectTeams = (tx: Tx, organizationId: string) =>
     );
 
 export function listTeams(tx: Tx, organizationId: string, page: PageQuery, q: string | undefined) {
-  const query = selectTeams(tx, organizationId).orderBy([
-    { column: 't.created_at', order: 'desc' },
-    { column: 't.id', order: 'desc' },
-  ]);
+  const query = selectTeams(tx, organizationId).orderBy(newestFirst('t.created_at', 't.id'));
   if (q !== undefined) query.whereRaw(containsSql('t.name'), [q]);
   return readPage<TeamRow>(query, page);
 }
@@ -61,20 +58,12 @@ export function listTeamMembers(
   page: PageQuery,
   q: string | undefined,
 ) {
-  const query = selectMembers(tx, organizationId, teamId).orderBy([
-    { column: 'm.added_at', order: 'desc' },
-    { column: 'm.user_id', order: 'desc' },
-  ]);
+  const query = selectMembers(tx, organizationId, teamId).orderBy(newestFirst('m.added_at', 'm.user_id'));
   if (q !== undefined) query.whereRaw(containsSql('u.name', 'u.email'), [q]);
   return readPage<TeamMemberRow>(query, page);
 }
 
-export const findTeamMember = async (
-  tx: Tx,
-  organizationId: string,
-  teamId: string,
-  userId: string,
-): Promise<TeamMemberRow | undefined> =>
+export const findTeamMember = async (tx: Tx, organizationId: string, teamId: string, userId: string) =>
   (await selectMembers(tx, organizationId, teamId).where('m.user_id', userId).first()) as
     | TeamMemberRow
     | undefined;

@@ -102,11 +102,7 @@ type ViewQuery = Pick<store.ViewRow, 'record_type' | 'columns' | 'filters' | 'so
  * Throws 422 for problems that no later sync can resolve, only in the given `parts`: the other parts were
  * checked when they were saved.
  */
-async function assertQueryIsValid(
-  ctx: RequestCtx,
-  query: ViewQuery,
-  parts: readonly string[],
-): Promise<void> {
+async function assertQueryIsValid(ctx: RequestCtx, query: ViewQuery, parts: readonly string[]) {
   const reserved = query.columns.flatMap((name, index) =>
     name === 'id'
       ? [{ path: `columns[${index}]`, code: 'reserved_name', message: 'Every record includes the id' }]

@@ -2,7 +2,7 @@
 // not exist for them.
 import type { Knex } from 'knex';
 import { containsSql } from '../../core/text/folded-text.ts';
-import { readPage } from '../../db/page.ts';
+import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
 import type { NewView } from './views.schemas.ts';
@@ -69,22 +69,14 @@ export function listViews(
 ) {
   const query = selectViews(tx, organizationId)
     .whereRaw(isVisible, viewerBindings(viewer))
-    .orderBy([
-      { column: 'v.created_at', order: 'desc' },
-      { column: 'v.id', order: 'desc' },
-    ]);
+    .orderBy(newestFirst('v.created_at', 'v.id'));
   if (q !== undefined) query.whereRaw(containsSql('v.name'), [q]);
   if (recordType !== undefined) query.where('v.record_type', recordType);
   if (visibility !== undefined) query.where('v.visibility', visibility);
   return readPage<ViewRow>(query, page);
 }
 
-export const findVisibleView = async (
-  tx: Tx,
-  organizationId: string,
-  viewer: Viewer,
-  id: string,
-): Promise<ViewRow | undefined> =>
+export const findVisibleView = async (tx: Tx, organizationId: string, viewer: Viewer, id: string) =>
   (await selectViews(tx, organizationId)
     .where('v.id', id)
     .whereRaw(isVisible, viewerBindings(viewer))
@@ -145,10 +137,7 @@ export async function listViewsOfRecordType(
 > {
   return tx('views as v')
     .where({ 'v.organization_id': organizationId, 'v.record_type': recordType })
-    .orderBy([
-      { column: 'v.created_at', order: 'desc' },
-      { column: 'v.id', order: 'desc' },
-    ])
+    .orderBy(newestFirst('v.created_at', 'v.id'))
     .select(
       'v.id',
       'v.name',
@@ -162,11 +151,7 @@ export async function listViewsOfRecordType(
 }
 
 /** Ids of the views that lose their owner when this member leaves. */
-export const listViewIdsOwnedBy = async (
-  tx: Tx,
-  organizationId: string,
-  ownerId: string,
-): Promise<string[]> =>
+export const listViewIdsOwnedBy = async (tx: Tx, organizationId: string, ownerId: string) =>
   (
     await tx('views')
       .where({ organization_id: organizationId, owner_id: ownerId })

@@ -232,11 +232,7 @@ function proposeDefaultSort(sorts: readonly Usable[]): EndpointDefinition['defau
 }
 
 /** Without the field that names their currency, amounts could be neither grouped nor filtered by it. */
-function isAddable(
-  { role, definition }: Usable,
-  usable: readonly Usable[],
-  { available }: DraftSource,
-): boolean {
+function isAddable({ role, definition }: Usable, usable: readonly Usable[], { available }: DraftSource) {
   if (role !== 'money' && role !== 'amount') return true;
   const currency = findCurrency(available, definition.source);
   return (

@@ -104,12 +104,7 @@ type Row = {
   readonly begin: (() => Uint8Array) | undefined;
 };
 
-function writeRow(
-  { cells, end, begin }: Row,
-  cursor: ByteCursor,
-  input: Uint8Array,
-  output: Uint8Array,
-): void {
+function writeRow({ cells, end, begin }: Row, cursor: ByteCursor, input: Uint8Array, output: Uint8Array) {
   if (begin !== undefined) cursor.to = put(begin(), output, cursor.to);
   for (const { whenNull, before, write, after } of cells) {
     if (input[cursor.at] === byte.backslash && input[cursor.at + 1] === byte.null) {

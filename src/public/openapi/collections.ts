@@ -33,9 +33,7 @@ function sampleValue(schema: oas31.SchemaObject | undefined): string {
 }
 
 function listOperations(description: oas31.OpenAPIObject): Operation[] {
-  const resolve = (
-    given: oas31.ParameterObject | oas31.ReferenceObject,
-  ): oas31.ParameterObject | undefined =>
+  const resolve = (given: oas31.ParameterObject | oas31.ReferenceObject) =>
     '$ref' in given
       ? (description.components?.parameters?.[given.$ref.split('/').at(-1) ?? ''] as
           | oas31.ParameterObject

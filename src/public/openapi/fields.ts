@@ -58,10 +58,7 @@ const maskNotes: Readonly<Record<Mask, string>> = {
 };
 
 /** What the definition says about access to the field. */
-const accessNotes = ({
-  mask,
-  scopable,
-}: Pick<FieldDefinition, 'mask' | 'scopable'>): (string | undefined)[] => [
+const accessNotes = ({ mask, scopable }: Pick<FieldDefinition, 'mask' | 'scopable'>) => [
   mask && maskNotes[mask],
   scopable ? scopableNote : undefined,
 ];

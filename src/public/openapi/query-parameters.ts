@@ -134,10 +134,7 @@ export const formatParameters: readonly Parameter[] = [
  * What `sort` takes where combinations are declared: fields, fields in descending order, and the
  * combinations.
  */
-export const sortChoices = ({
-  sorts,
-  sortSets = [],
-}: Pick<EndpointDefinition, 'sorts' | 'sortSets'>): string[] =>
+export const sortChoices = ({ sorts, sortSets = [] }: Pick<EndpointDefinition, 'sorts' | 'sortSets'>) =>
   sortSets.length === 0
     ? [...sorts]
     : [...sorts, ...sorts.map((name) => `-${name}`), ...sortSets.map((names) => names.join())];

@@ -20,11 +20,7 @@ type Values = Readonly<Record<string, unknown>>;
 const sampledRecords = 25;
 
 /** The first records of the list with these fields, as callers read them. */
-const readSample = (
-  ctx: TenantCtx,
-  endpoint: CompiledEndpoint,
-  names: readonly string[],
-): Promise<Values[]> =>
+const readSample = (ctx: TenantCtx, endpoint: CompiledEndpoint, names: readonly string[]) =>
   repeatWhileReplaced(ctx, endpoint.recordType, async () => {
     const schema = tenantSchema(ctx.organizationId);
     const state = await readRecordState(ctx.db.data, schema, endpoint.recordType);

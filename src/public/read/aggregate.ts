@@ -34,11 +34,7 @@ export type AggregateOptions = {
 const fieldError = (path: string, code: string, message: string): AppError =>
   parameterError([parameterProblem(path, code, message)]);
 
-function findField(
-  { fields, masked, name: resource }: ReadableEndpoint,
-  path: string,
-  name: string,
-): ValueField {
+function findField({ fields, masked, name: resource }: ReadableEndpoint, path: string, name: string) {
   if (masked.has(name)) throw fieldMasked([path]);
   const found = fields.find((field) => field.name === name);
   if (found?.kind === 'value') return found;

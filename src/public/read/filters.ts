@@ -96,11 +96,7 @@ function parseAlternative(
   return [];
 }
 
-function parseOr(
-  endpoint: ReadableEndpoint,
-  query: QueryParameters,
-  report: ReportProblem,
-): FilterCondition[][] {
+function parseOr(endpoint: ReadableEndpoint, query: QueryParameters, report: ReportProblem) {
   const text = endpoint.takesOr ? single(query, 'or', report) : undefined;
   if (text === undefined) return [];
   const alternatives = readOr(text);

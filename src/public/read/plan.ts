@@ -305,11 +305,7 @@ const sortOfSet = ([first, ...further]: CompiledSort, { defaultSort }: ReadableE
   further: further.map(({ column, order }) => ({ column, order })),
 });
 
-function parseFields(
-  endpoint: ReadableEndpoint,
-  query: QueryParameters,
-  report: ReportProblem,
-): readonly OutputField[] {
+function parseFields(endpoint: ReadableEndpoint, query: QueryParameters, report: ReportProblem) {
   const text = single(query, 'fields', report);
   if (text === undefined) return endpoint.fields;
   const wanted = new Set(text.split(','));

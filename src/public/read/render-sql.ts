@@ -69,10 +69,7 @@ export function linesJson(column: string, lines: readonly LineOutput[]): string 
 /**
  * SQL of the text that a reader sees in place of a masked value of table `t`; undefined when it isn't masked.
  */
-export const maskedColumn = ({
-  column: { column, type },
-  mask,
-}: OutputField & { readonly kind: 'value' }): string | undefined =>
+export const maskedColumn = ({ column: { column, type }, mask }: OutputField & { readonly kind: 'value' }) =>
   mask === null ? undefined : maskedSql(`(${valueText(`t.${quoteIdentifier(column)}`, type)})`, mask);
 
 /** The select list of one record of table `t`: id first, then the fields by public name. */

@@ -129,10 +129,7 @@ function rangePart(ref: TableRef, plan: ListPlan, range: Range, isCapped: boolea
  * organization.
  */
 const conditionCache = new WeakMap<ListPlan['conditions'], readonly SqlPart[]>();
-function conditionParts(
-  plan: Pick<ListPlan, 'endpoint' | 'conditions'>,
-  { schema }: TableRef,
-): readonly SqlPart[] {
+function conditionParts(plan: Pick<ListPlan, 'endpoint' | 'conditions'>, { schema }: TableRef) {
   const cached = conditionCache.get(plan.conditions);
   if (cached !== undefined) return cached;
   const parts = planConditions(plan, schema);
@@ -174,10 +171,7 @@ export function listStatement(
 }
 
 /** The records of a plan with those that they embed. */
-const buildExpandedSql = (
-  { fields, expansions }: Pick<ListPlan, 'fields' | 'expansions'>,
-  ref: TableRef,
-): ExpandedSql =>
+const buildExpandedSql = ({ fields, expansions }: Pick<ListPlan, 'fields' | 'expansions'>, ref: TableRef) =>
   expandedSql(
     ref,
     fields,

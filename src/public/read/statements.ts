@@ -75,11 +75,7 @@ function createNamedQueries(maxPerConnection: number): QueryRows {
       if (sqlState(error) !== '26000') throw error;
     });
   };
-  return async <Row extends QueryResultRow>(
-    client: PoolClient,
-    { name, text }: Shape,
-    values: unknown[],
-  ): Promise<Row[]> => {
+  return async <Row extends QueryResultRow>(client: PoolClient, { name, text }: Shape, values: unknown[]) => {
     const names = named.get(client) ?? new Set<string>();
     named.set(client, names);
     const [oldest] = names;

@@ -17,13 +17,7 @@ import { completePlan, type ListPlan, type SortKey } from '../read/plan.ts';
 import type { Freshness } from '../read/reader.ts';
 import { freshnessOfSources } from '../read/stale-fields.ts';
 import { type AvailableRecordType, choosePlainColumn, toSource } from '../version/bind.ts';
-import {
-  type CompiledColumn,
-  idColumn,
-  type LineOutput,
-  type OutputField,
-  type ReadableSource,
-} from '../version/compile.ts';
+import { type CompiledColumn, idColumn, type LineOutput, type OutputField } from '../version/compile.ts';
 import type { FieldMask } from '../version/masks.ts';
 import { narrowRows } from '../version/narrow.ts';
 import { listOperators, operatorFits, takesSeveral, type ValueType } from '../version/operators.ts';
@@ -270,11 +264,7 @@ const hashFields = (fields: readonly OutputField[]): string =>
  * These fields, and the records that the caller reads. Throws 403 when a field of the conditions of its rows
  * is gone.
  */
-function compileSource(
-  recordType: string,
-  fields: readonly OutputField[],
-  { type, rows }: QueryTarget,
-): ReadableSource {
+function compileSource(recordType: string, fields: readonly OutputField[], { type, rows }: QueryTarget) {
   const { idType } = type;
   const conditions = rows === 'all' ? [] : rows;
   const scopable = conditions.flatMap(({ source }): [string, CompiledColumn][] => {

@@ -105,12 +105,7 @@ export async function findQueryTarget(
 }
 
 /** One attempt. `onDone` is called once, when the connection is no longer needed. */
-async function startOnce(
-  request: FileRequest,
-  job: FileJob,
-  source: SnapshotSource,
-  onDone: () => void,
-): Promise<RecordsFile> {
+async function startOnce(request: FileRequest, job: FileJob, source: SnapshotSource, onDone: () => void) {
   const { sources, ctx, query, signal, rights } = request;
   const target = await findQueryTarget(sources, ctx, query.recordType, rights);
   if (target === undefined) {

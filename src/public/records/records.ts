@@ -210,12 +210,7 @@ async function checkSummary(
   return target === undefined ? [unknownRecordTypeProblem] : bindSummary(query, target).problems;
 }
 
-async function check(
-  sources: RecordSources,
-  ctx: TenantCtx,
-  query: RecordQuery,
-  rights: CallerRights,
-): Promise<readonly QueryProblem[]> {
+async function check(sources: RecordSources, ctx: TenantCtx, query: RecordQuery, rights: CallerRights) {
   const target = await findQueryTarget(sources, ctx, query.recordType, rights);
   return target === undefined
     ? [unknownRecordTypeProblem]

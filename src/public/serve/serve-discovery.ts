@@ -14,7 +14,7 @@ import { freshnessOfFields } from '../read/stale-fields.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import { readableEndpoints } from '../version/narrow.ts';
 import { getPublishedVersion, type KnownVersions } from '../version/published.ts';
-import { findLive, type LiveRow, type VersionState } from '../version/versions.store.ts';
+import { findLive, type LiveRow } from '../version/versions.store.ts';
 import type { Caller, PublicService } from './service.ts';
 
 type FoundVersion = { readonly row: LiveRow; readonly endpoints: readonly ReadableEndpoint[] };
@@ -90,11 +90,7 @@ async function findVersions({ engine }: PublicService, { tenant, access }: Calle
  * Undefined for a version that is gone: one that was listed a moment ago may be deleted, or known to this
  * process as a draft.
  */
-const findPublished = (
-  engine: KnownVersions,
-  tenant: Caller['tenant'],
-  version: string,
-): Promise<VersionState | undefined> =>
+const findPublished = (engine: KnownVersions, tenant: Caller['tenant'], version: string) =>
   getPublishedVersion(engine, tenant, version).catch((error: unknown) => {
     if (error instanceof AppError && error.status === 404) return undefined;
     throw error;

@@ -29,12 +29,7 @@ const describedList = (
  * The names of the resources that row scopes of the caller apply to, which depends on the fields of the
  * version.
  */
-async function findScoped(
-  sources: KnownVersions,
-  tenant: TenantCtx,
-  reads: RecordAccess,
-  version: string,
-): Promise<string[]> {
+async function findScoped(sources: KnownVersions, tenant: TenantCtx, reads: RecordAccess, version: string) {
   const state = await getPublishedVersion(sources, tenant, version);
   return readableEndpoints(await sources.content.loadCompiled(tenant, state), reads).map(({ name }) => name);
 }

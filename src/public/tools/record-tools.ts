@@ -135,12 +135,7 @@ const toMetadata = (
 
 const advice = 'request only the `fields` that you need';
 
-async function query(
-  sources: ToolSources,
-  tenant: TenantCtx,
-  access: ToolAccess,
-  input: QueryInput,
-): Promise<string> {
+async function query(sources: ToolSources, tenant: TenantCtx, access: ToolAccess, input: QueryInput) {
   const target = await findTarget(sources, tenant, access, input);
   const { endpoint } = target;
   const plan = planList(endpoint, listQuery(endpoint, input));
@@ -164,12 +159,7 @@ async function query(
   });
 }
 
-async function get(
-  sources: ToolSources,
-  tenant: TenantCtx,
-  access: ToolAccess,
-  input: GetInput,
-): Promise<string> {
+async function get(sources: ToolSources, tenant: TenantCtx, access: ToolAccess, input: GetInput) {
   const target = await findTarget(sources, tenant, access, input);
   const { endpoint } = target;
   if (!isRecordId(endpoint.idType, input.id) || !input.id.isWellFormed()) throw notFoundError();
@@ -234,12 +224,7 @@ async function aggregateRecords(
   return `${result.slice(0, -1)},${JSON.stringify(toMetadata(freshness, target)).slice(1)}`;
 }
 
-async function describe(
-  sources: ToolSources,
-  tenant: TenantCtx,
-  access: ToolAccess,
-  input: DescribeInput,
-): Promise<string> {
+async function describe(sources: ToolSources, tenant: TenantCtx, access: ToolAccess, input: DescribeInput) {
   const missing =
     input.resource === undefined
       ? input.fields && 'resource'

@@ -47,10 +47,7 @@ export async function readAvailable(ctx: Pick<TenantCtx, 'db' | 'organizationId'
   return available;
 }
 
-async function readStates(
-  ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
-  schema: string,
-): Promise<StateRow[]> {
+async function readStates(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, schema: string) {
   try {
     const { rows } = await chooseWarehouse(ctx.db, ctx.organizationId).data.query<StateRow>(
       `select record_type, id_type, generation > 0 and active_table is not null as has_data from ${schema}.record_state order by record_type`,

@@ -1,5 +1,4 @@
 // Rules of what lists can be filtered, searched and sorted by.
-import type { ColumnType } from '../../warehouse/columns.ts';
 import { boundSource, type IndexedRecordType } from './bind.ts';
 import { type Report, reportDuplicates } from './definition-problems.ts';
 import type { IndexedEndpoint } from './endpoint-fields.ts';
@@ -56,10 +55,8 @@ function checkSortField({ endpoint, report }: Target, name: string, path: string
 }
 
 /** Of the values that the field has now; undefined when it is not synced. */
-export const typeOfField = (
-  recordType: IndexedRecordType | undefined,
-  field: FieldDefinition,
-): ColumnType | undefined => recordType?.bySource.get(boundSource(field))?.type;
+export const typeOfField = (recordType: IndexedRecordType | undefined, field: FieldDefinition) =>
+  recordType?.bySource.get(boundSource(field))?.type;
 
 function checkFilters({ endpoint, recordType, report }: Target, path: string): void {
   const names = endpoint.filters.map(({ field }) => field);
@@ -96,11 +93,7 @@ function checkOperators(
 }
 
 /** A filter such as `lines.item`. */
-function checkLineFilter(
-  { endpoint, recordType, report }: Target,
-  filter: FilterDefinition,
-  path: string,
-): void {
+function checkLineFilter({ endpoint, recordType, report }: Target, filter: FilterDefinition, path: string) {
   const line = endpoint.linesByName.get(filter.field);
   if (line === undefined) {
     const known = () =>

@@ -55,12 +55,7 @@ export function checkRelations(
   }
 }
 
-function checkName(
-  { name }: RelationDefinition,
-  taken: ReadonlySet<string>,
-  at: string,
-  report: Report,
-): void {
+function checkName({ name }: RelationDefinition, taken: ReadonlySet<string>, at: string, report: Report) {
   if (!relationName.test(name)) {
     const message =
       'A relation name must have 1 to 63 characters: a lower-case letter, then letters, digits or underscores';

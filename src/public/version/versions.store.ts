@@ -131,10 +131,7 @@ export type DraftRow = {
   readonly endpoints: EndpointDefinition[];
 };
 
-export const findDraft = (
-  ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
-  version: string,
-): Promise<DraftRow | undefined> =>
+export const findDraft = (ctx: Pick<TenantCtx, 'db' | 'organizationId'>, version: string) =>
   inTransaction(ctx, (tx) =>
     tx('api_schemas')
       .where({ organization_id: ctx.organizationId, version, status: 'draft' })
@@ -191,11 +188,7 @@ type PredecessorRow = {
 };
 
 /** The published version right before that label, for the list of changes. */
-export const findPredecessor = async (
-  tx: Tx,
-  organizationId: string,
-  version: string,
-): Promise<PredecessorRow | undefined> =>
+export const findPredecessor = async (tx: Tx, organizationId: string, version: string) =>
   tx('api_schemas')
     .where('organization_id', organizationId)
     .whereLike('version', 'v%')

@@ -123,10 +123,8 @@ export const findRecordType = async (ctx: TenantCtx, name: string): Promise<Stor
   (await readRecordTypes(ctx, [name])).get(name);
 
 /** The record type with its fields, as last described; undefined when it never was. */
-export const findDescription = async (
-  ctx: TenantCtx,
-  name: string,
-): Promise<RecordTypeMetadata | undefined> => (await findRecordType(ctx, name))?.description ?? undefined;
+export const findDescription = async (ctx: TenantCtx, name: string) =>
+  (await findRecordType(ctx, name))?.description ?? undefined;
 
 /** The sync configurations that read these record types, by the name of the record type. */
 export const findSyncConfigIds = (

@@ -34,11 +34,7 @@ export async function filterConfirmedAbsent(
  * Stages the absent records among those that the deletion feed lists. Without a high-water mark the feed has
  * no beginning.
  */
-async function readFeedForIds(
-  reading: RunReadContext,
-  state: RunState,
-  ids: readonly string[],
-): Promise<RunState> {
+async function readFeedForIds(reading: RunReadContext, state: RunState, ids: readonly string[]) {
   const { ctx, config, prepared } = reading;
   if (config.deletions === 'none' || prepared.highWater === null) return state;
   const since = new Date(new Date(prepared.highWater).getTime() - ctx.settings.sync.overlapMs);

@@ -226,11 +226,7 @@ export const approveProposal = (
  * proposal. False when it is no longer open at that revision; true when it is rejected already. Rejects with
  * database errors.
  */
-export const rejectProposal = (
-  ctx: TenantCtx,
-  recordType: string,
-  { id, revision }: ProposalDecision,
-): Promise<boolean> =>
+export const rejectProposal = (ctx: TenantCtx, recordType: string, { id, revision }: ProposalDecision) =>
   inDataTransaction(ctx.db.data, async (client) => {
     const table = toTableName(ctx);
     const { proposal, rejected } = await lockProposal(client, table, recordType, id);

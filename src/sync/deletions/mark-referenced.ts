@@ -69,11 +69,7 @@ const countSql = (rows: string, lineField: string | null): string =>
  * How often stored records name each of the ids; ids that none names are missing in the result. Rejects with
  * database errors.
  */
-async function findReferences(
-  reading: RunReadContext,
-  state: RunState,
-  ids: readonly string[],
-): Promise<Map<string, Reference[]>> {
+async function findReferences(reading: RunReadContext, state: RunState, ids: readonly string[]) {
   const found = new Map<string, Reference[]>();
   for (const source of await listSources(reading)) {
     const { recordType, field, lineField } = source;

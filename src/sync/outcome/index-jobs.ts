@@ -34,11 +34,8 @@ export async function findIndexesToBuild(
 }
 
 /** From now on every table that goes live also gets these indexes. */
-export const saveWantedIndexes = (
-  ctx: TenantCtx,
-  recordType: string,
-  specs: readonly IndexSpec[],
-): Promise<void> => insertWantedIndexes(ctx.db.control, tenantSchema(ctx.organizationId), recordType, specs);
+export const saveWantedIndexes = (ctx: TenantCtx, recordType: string, specs: readonly IndexSpec[]) =>
+  insertWantedIndexes(ctx.db.control, tenantSchema(ctx.organizationId), recordType, specs);
 
 /**
  * Builds concurrently the wanted indexes that the active table lacks, and repeats when another table went
@@ -69,11 +66,8 @@ type Needed = ReadonlyMap<string, readonly IndexSpec[]>;
  * From now on tables get no indexes but these. `readNeeded` is called under the lock that keeps others from
  * adding wanted indexes.
  */
-export const discardOtherIndexes = (
-  tx: Tx,
-  organizationId: string,
-  readNeeded: () => Promise<Needed>,
-): Promise<void> => deleteWantedIndexesExcept(tx, tenantSchema(organizationId), readNeeded);
+export const discardOtherIndexes = (tx: Tx, organizationId: string, readNeeded: () => Promise<Needed>) =>
+  deleteWantedIndexesExcept(tx, tenantSchema(organizationId), readNeeded);
 
 /**
  * Builds the newly needed indexes on the active tables and drops those that are no longer wanted. An index is

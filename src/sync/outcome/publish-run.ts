@@ -37,12 +37,7 @@ import {
 import { buildWantedIndexes } from './index-jobs.ts';
 import { findPartialReason, healthAfter } from './partial-reasons.ts';
 
-const tryPublish = (
-  ctx: TenantCtx,
-  config: SyncConfigRow,
-  schema: string,
-  state: RunState,
-): Promise<PublishOutcome> => {
+const tryPublish = (ctx: TenantCtx, config: SyncConfigRow, schema: string, state: RunState) => {
   const rules = {
     deletions: config.deletions,
     maxDeleteShare: Number(config.max_delete_share),
@@ -65,12 +60,7 @@ const tryPublish = (
 };
 
 /** Drops the indexes that a value is too long for; false when the publish failed for another reason. */
-async function dropOversizedIndexes(
-  ctx: TenantCtx,
-  schema: string,
-  state: RunState,
-  error: unknown,
-): Promise<boolean> {
+async function dropOversizedIndexes(ctx: TenantCtx, schema: string, state: RunState, error: unknown) {
   const active = (await readRecordState(ctx.db.data, schema, state.recordType))?.activeTable;
   if (active === undefined || active === null) return false;
   // A fresh table takes over rows of the old table, whose values may be too long for the indexes that were
@@ -95,12 +85,7 @@ async function dropOversizedIndexes(
  * columns, the only ones that versions filter and sort by; for staged rows, the columns of the comparison.
  * Autovacuum soon analyzes the rest, because an ANALYZE of single columns doesn't reset its counters.
  */
-async function analyze(
-  ctx: TenantCtx,
-  schema: string,
-  state: RunState,
-  indexes: readonly IndexSpec[],
-): Promise<void> {
+async function analyze(ctx: TenantCtx, schema: string, state: RunState, indexes: readonly IndexSpec[]) {
   const names = state.columns.map(({ column }) => quoteIdentifier(column));
   const indexed = names.filter((name) => indexes.some(({ expression }) => expression.includes(name)));
   const columns = usesFreshTable(state) ? ['id', ...indexed] : ['run_id', 'id', 'content_hash'];

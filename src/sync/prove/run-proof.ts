@@ -75,12 +75,7 @@ async function listAllIds(
  * Lists all ids. A list whose length is outside the ERP's counts before and after it, as when records were
  * created and others deleted meanwhile, is read again with a count of each page.
  */
-async function listIdsConsistently(
-  side: ErpSide,
-  state: RunState,
-  expected: number,
-  report: ReportListed,
-): Promise<Set<string>> {
+async function listIdsConsistently(side: ErpSide, state: RunState, expected: number, report: ReportListed) {
   const { ctx, connector, recordType, signal, prepared } = side;
   const onPage = (done: number) => report(done, expected);
   const { ids, rows, counted } = await listAllIds(side, state, expected, onPage);

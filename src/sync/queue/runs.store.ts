@@ -123,11 +123,7 @@ export const findRun = async (tx: Tx, organizationId: string, id: string): Promi
     .where({ organization_id: organizationId, id })
     .first<RunRow | undefined>(...runColumns);
 
-export const findSyncConfig = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<SyncConfigRow | undefined> =>
+export const findSyncConfig = async (tx: Tx, organizationId: string, id: string) =>
   tx('sync_configs').where({ organization_id: organizationId, id }).first<SyncConfigRow | undefined>();
 
 type NewRun = Pick<RunRow, 'sync_config_id' | 'record_type' | 'mode' | 'trigger'> & {
@@ -165,11 +161,7 @@ export async function queueRun(
 }
 
 /** The newest run of the configuration that has not ended. */
-export const findOpenRun = async (
-  tx: Tx,
-  organizationId: string,
-  configId: string,
-): Promise<RunRow | undefined> =>
+export const findOpenRun = async (tx: Tx, organizationId: string, configId: string) =>
   tx('sync_runs')
     .where({ organization_id: organizationId, sync_config_id: configId })
     .whereIn('status', open)

@@ -20,10 +20,8 @@ import { listChanges, proveListed, withRepeatedHour } from './listed-changes.ts'
 
 const idsPerTotals = 1_000;
 
-const comparable = (
-  { connector, recordType, prepared: { fields } }: RunReadContext,
-  state: RunState,
-): ComparableLines | null => findComparableLines({ connector, recordType, fields }, state);
+const comparable = ({ connector, recordType, prepared: { fields } }: RunReadContext, state: RunState) =>
+  findComparableLines({ connector, recordType, fields }, state);
 
 type StoredLines = { id: string; count: number; sums: string[]; modified: string | null; changed: number };
 

@@ -39,10 +39,7 @@ export function fieldsToScan(recordType: RecordTypeMetadata, wanted: readonly st
 /**
  * Without the entries of multiselects: these follow from the value, and their names from the display text.
  */
-export const columnsToCompare = (
-  columns: readonly RecordColumn[],
-  fields: readonly string[],
-): RecordColumn[] =>
+export const columnsToCompare = (columns: readonly RecordColumn[], fields: readonly string[]) =>
   columns.filter(
     ({ field, part, state }) =>
       (part === 'value' || part === 'label') && state !== 'replaced' && fields.includes(field),

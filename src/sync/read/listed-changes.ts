@@ -3,7 +3,6 @@
 // modification time lies an hour back.
 import type { ChangeCounts, Connector, IdRange } from '../../connectors/connector.ts';
 import type { ListedRecord } from '../../connectors/source-records.ts';
-import type { RecordColumn } from '../../warehouse/columns.ts';
 import { filterUnreadIds, listNotStagedAs, readLocalByIds } from '../../warehouse/local-records.ts';
 import type { RunState } from '../../warehouse/run-state-row.ts';
 import { isValidId } from '../../warehouse/validate-values.ts';
@@ -41,10 +40,7 @@ type Listing = {
 };
 
 /** The column of the modification time; undefined where the configuration doesn't sync it. */
-const timeColumn = (
-  { recordType: { modifiedField } }: RunReadContext,
-  { columns }: RunState,
-): RecordColumn | undefined =>
+const timeColumn = ({ recordType: { modifiedField } }: RunReadContext, { columns }: RunState) =>
   columns.find(({ field, part, type }) => field === modifiedField && part === 'value' && type === 'time');
 
 const listIds = (listed: readonly ListedRecord[]): string[] => listed.map(({ id }) => id);
@@ -57,11 +53,7 @@ const isStoredAs = (stored: ReadonlyMap<string, string | null>, { id, modifiedAt
  * are stored here with the ERP's modification time; and those that it read with another modification time
  * than the listed one.
  */
-async function filterMissing(
-  reading: RunReadContext,
-  state: RunState,
-  listed: readonly ListedRecord[],
-): Promise<string[]> {
+async function filterMissing(reading: RunReadContext, state: RunState, listed: readonly ListedRecord[]) {
   const column = timeColumn(reading, state);
   if (column === undefined || listed.length === 0) return filterUnreadIds(reading, state, listIds(listed));
   const differing = await listNotStagedAs(reading, state, column, listed);

@@ -13,11 +13,7 @@ import { columnsToCompare, differsFromErp, fieldsToScan } from './differs-from-e
 const recordsPerRequest = 1_000;
 const dayMs = 86_400_000;
 
-const findColumn = (
-  { columns }: RunState,
-  name: string | null | undefined,
-  type?: RecordColumn['type'],
-): RecordColumn | undefined =>
+const findColumn = ({ columns }: RunState, name: string | null | undefined, type?: RecordColumn['type']) =>
   columns.find(
     ({ field, part, state, type: columnType }) =>
       field === name && part === 'value' && state === 'live' && (type === undefined || columnType === type),

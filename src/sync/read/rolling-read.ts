@@ -47,11 +47,7 @@ function startSlice(reading: RunReadContext, { counters: { erpStartedAt } }: Run
  * Whether the pass is to be further at the end of this run than it is: the share of its records is less than
  * that of its time.
  */
-function isBehind(
-  reading: RunReadContext,
-  { counters: { erpStartedAt } }: RunState,
-  slice: RollingSlice,
-): boolean {
+function isBehind(reading: RunReadContext, { counters: { erpStartedAt } }: RunState, slice: RollingSlice) {
   const { rowCount, rollingRead } = reading.prepared;
   const halfPeriodMs = (reading.ctx.settings.sync.fullReadDays * dayMs) / 2;
   const elapsedMs = Date.parse(erpStartedAt) - Date.parse(slice.startedAt) + intervalMs(reading);
@@ -84,11 +80,7 @@ export async function readRolling(reading: RunReadContext, state: RunState): Pro
   return isOver ? saveStep(reading, state, { plan: { step: 'feed' } }) : readNextPage(reading, state, slice);
 }
 
-async function readNextPage(
-  reading: RunReadContext,
-  state: RunState,
-  slice: RollingSlice,
-): Promise<RunState> {
+async function readNextPage(reading: RunReadContext, state: RunState, slice: RollingSlice) {
   const { ctx, connector, recordType, prepared, signal, requests } = reading;
   const sentBefore = requests.count();
   const afterId = slice.pages === 0 ? slice.from : slice.to;

@@ -239,11 +239,7 @@ async function reportStart(run: Run, { state, unreadable, fields }: PreparedRun)
   else await writeRunEvent(ctx, lease.runId, 'info', 'reading resumed from its checkpoint', { page });
 }
 
-async function startPublishing(
-  { ctx, lease }: Run,
-  state: RunState,
-  change: Parameters<typeof moveRun>[3],
-): Promise<void> {
+async function startPublishing({ ctx, lease }: Run, state: RunState, change: Parameters<typeof moveRun>[3]) {
   await inDataTransaction(ctx.db.data, (client) =>
     flushStaged(client, tenantSchema(ctx.organizationId), state),
   );
@@ -281,11 +277,7 @@ async function resumePublishing(run: Run): Promise<void> {
   await publishAndFinish(run, state);
 }
 
-async function readAndPublish(
-  run: Run,
-  requests: RequestCounter,
-  createConnector: CreateConnector,
-): Promise<void> {
+async function readAndPublish(run: Run, requests: RequestCounter, createConnector: CreateConnector) {
   const { ctx, lease, signal, config } = run;
   const connector = await createConnectorOrFail(requests.ctx, createConnector);
   await updateTenantSchema(ctx, ctx.organizationId);

@@ -150,12 +150,7 @@ async function handleLostLease(ctx: TenantCtx, lease: Lease, busyMs: number | nu
   if (busyMs !== null) await noteBusyWorker(ctx, lease, workerBusy(busyMs));
 }
 
-async function handleInterruption(
-  ctx: TenantCtx,
-  lease: Lease,
-  failure: unknown,
-  busyMs: number | null,
-): Promise<void> {
+async function handleInterruption(ctx: TenantCtx, lease: Lease, failure: unknown, busyMs: number | null) {
   if (failure instanceof LostLease) return handleLostLease(ctx, lease, busyMs);
   if (failure instanceof Stopping) {
     await releaseRunLease(ctx, lease, 0);

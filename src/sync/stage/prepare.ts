@@ -126,11 +126,7 @@ const findState = (ctx: TenantCtx, schema: string, recordType: string): Promise<
   });
 
 /** The row in record_state is written last: when it exists, the schema and the staging table exist too. */
-async function ensureRecordState(
-  ctx: TenantCtx,
-  schema: string,
-  { name, idType }: RecordTypeMetadata,
-): Promise<RecordState> {
+async function ensureRecordState(ctx: TenantCtx, schema: string, { name, idType }: RecordTypeMetadata) {
   const found = await findState(ctx, schema, name);
   if (found !== undefined) return found;
   await createTenantSchema(ctx, ctx.organizationId);
@@ -185,11 +181,7 @@ export type RunRequest = {
 };
 
 /** A complete read of a table that stays in place is compared with that table page by page. */
-function withComparedTable(
-  plan: RunPlan,
-  rewrites: boolean,
-  { activeTable, generation }: RecordState,
-): RunPlan {
+function withComparedTable(plan: RunPlan, rewrites: boolean, { activeTable, generation }: RecordState) {
   if (plan.mode !== 'full' || rewrites || activeTable === null) return plan;
   return { ...plan, comparedWith: { table: activeTable, generation } };
 }

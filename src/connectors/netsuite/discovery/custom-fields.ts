@@ -66,7 +66,5 @@ const ofListed = (name: string, label: string, valueType: string): ColumnDefinit
 
 export const bodyFields = ({ fields }: CustomFields, definition: RecordTypeDefinition): ColumnDefinition[] =>
   withPrefix(fields, definition.customPrefix);
-export const lineFields = (
-  { fields }: CustomFields,
-  { customPrefix }: LinesDefinition,
-): ColumnDefinition[] => (customPrefix === null ? [] : withPrefix(fields, customPrefix));
+export const lineFields = ({ fields }: CustomFields, { customPrefix }: LinesDefinition) =>
+  customPrefix === null ? [] : withPrefix(fields, customPrefix);

@@ -181,10 +181,7 @@ async function describeUnlistedOfLines(
 const firstReadable = (fields: readonly FieldMetadata[], names: readonly (string | null)[]): string | null =>
   names.find((name) => fields.some((field) => field.name === name && field.syncable)) ?? null;
 
-const linesModifiedField = (
-  definition: LinesDefinition | null,
-  lines: FieldMetadata | undefined,
-): string | null =>
+const linesModifiedField = (definition: LinesDefinition | null, lines: FieldMetadata | undefined) =>
   definition === null || lines?.syncable !== true
     ? null
     : firstReadable(lines.fields ?? [], [definition.modified]);

@@ -67,12 +67,7 @@ export function createRecordReader(
   };
 }
 
-const scanIds = async (
-  suiteql: Suiteql,
-  plan: ReadPlan,
-  ids: readonly string[],
-  signal: AbortSignal,
-): Promise<ScanPage> =>
+const scanIds = async (suiteql: Suiteql, plan: ReadPlan, ids: readonly string[], signal: AbortSignal) =>
   toScanPage(await readHeaders(suiteql, plan, { ids }, maxRowsPerQuery, Number.POSITIVE_INFINITY, signal));
 
 const sizeKey = ({ definition, columns, lines }: ReadPlan): string =>

@@ -100,10 +100,7 @@ export const shorten = (message: string): string =>
  * A transient failure must not cost a column: it must be refused twice, and the same query without it must
  * succeed in between.
  */
-async function isRefusedAgain<C extends Named>(
-  runProbe: ProbeQuery<C>,
-  columns: readonly C[],
-): Promise<boolean> {
+async function isRefusedAgain<C extends Named>(runProbe: ProbeQuery<C>, columns: readonly C[]) {
   const without = await runProbe([]);
   if (without !== null) throw without.error;
   return (await runProbe(columns)) !== null;
@@ -160,10 +157,8 @@ export function createProbes(): Probes {
 export const isUnknown = (reason: string | null | undefined): boolean =>
   /Unknown identifier/i.test(reason ?? '');
 
-const findReason = (
-  reasons: ReadonlyMap<string, string | null>,
-  { name, type }: Typed,
-): string | null | undefined => reasons.get(name) ?? reasons.get(`${name}:${type}`);
+const findReason = (reasons: ReadonlyMap<string, string | null>, { name, type }: Typed) =>
+  reasons.get(name) ?? reasons.get(`${name}:${type}`);
 
 const remember = (
   reasons: Map<string, string | null>,

@@ -15,10 +15,7 @@ type Step = {
   readonly payoutEveryMs: number;
 };
 
-async function completePayment(
-  { tx, organizationId, at, payoutEveryMs }: Step,
-  row: SandboxPaymentRow,
-): Promise<void> {
+async function completePayment({ tx, organizationId, at, payoutEveryMs }: Step, row: SandboxPaymentRow) {
   const immediate = findTestCard(row.card)?.immediate;
   const later =
     immediate !== undefined && 'state' in immediate && immediate.state === 'PROCESSING'

@@ -104,11 +104,7 @@ async function readSnapshot(tx: Tx, row: SandboxPaymentRow | undefined): Promise
     : toPaymentSnapshot(row, await ledger.listRefunds(tx, row.organization_id, [row.id]));
 }
 
-async function expireCheckout(
-  ctx: TenantCtx,
-  account: ProviderAccount,
-  sessionId: string,
-): Promise<PaymentSnapshot> {
+async function expireCheckout(ctx: TenantCtx, account: ProviderAccount, sessionId: string) {
   const { organizationId } = ctx;
   const found = { account_id: account.id, id: sessionId };
   const snapshot = await inTransaction(ctx, async (tx) => {
@@ -141,11 +137,7 @@ function createRefundRow(
   };
 }
 
-async function createRefund(
-  ctx: TenantCtx,
-  account: ProviderAccount,
-  order: ProviderRefundOrder,
-): Promise<RefundSnapshot> {
+async function createRefund(ctx: TenantCtx, account: ProviderAccount, order: ProviderRefundOrder) {
   const { organizationId } = ctx;
   const now = ctx.clock.now();
   return inTransaction(ctx, async (tx) => {

@@ -90,10 +90,7 @@ export function refundSnapshot(refund: Stripe.Refund, accountId: string): Refund
   };
 }
 
-function computeState(
-  session: Stripe.Checkout.Session,
-  intent: Stripe.PaymentIntent | null,
-): PaymentSnapshot['state'] {
+function computeState(session: Stripe.Checkout.Session, intent: Stripe.PaymentIntent | null) {
   if (intent?.status === 'succeeded') return 'SUCCEEDED';
   // A bank is processing it, which may take days and outlast the session.
   if (intent?.status === 'processing' || intent?.status === 'requires_capture') return 'PROCESSING';

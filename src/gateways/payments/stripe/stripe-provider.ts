@@ -120,11 +120,7 @@ function lineItems({ items, amount, title }: CheckoutOrder): Stripe.Checkout.Ses
   }));
 }
 
-async function expireCheckout(
-  account: Account,
-  sessionId: string,
-  signal: AbortSignal,
-): Promise<PaymentSnapshot> {
+async function expireCheckout(account: Account, sessionId: string, signal: AbortSignal) {
   try {
     await account.call(signal, (stripe) => stripe.checkout.sessions.expire(sessionId));
   } catch (error) {

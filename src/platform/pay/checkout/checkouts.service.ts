@@ -7,7 +7,6 @@ import { createId } from '../../../core/id.ts';
 import { isLoopbackHttp } from '../../../core/network/loopback.ts';
 import { formatAmount } from '../../../core/text/money.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
-import type { CheckoutSession } from '../../../gateways/payments/provider.ts';
 import { instant } from '../../../http/fields.ts';
 import { writeAudit } from '../../../identity/audit.store.ts';
 import { listVerifiedHostnames } from '../../domains/domains.store.ts';
@@ -167,12 +166,7 @@ async function insertPayment(
  * configuration changed since it was read or payments may be missing after a failover or restore, and 422 for
  * invoices that can't be paid or a full quota.
  */
-const storeCheckout = (
-  ctx: RequestCtx,
-  input: CheckoutInput,
-  setup: PaySetup,
-  read: OpenInvoices,
-): Promise<StoredCheckout> =>
+const storeCheckout = (ctx: RequestCtx, input: CheckoutInput, setup: PaySetup, read: OpenInvoices) =>
   inTransaction(ctx, async (tx) => {
     await assertChecked(tx, ctx.organizationId, setup.config.account_id);
     const now = await lockPayConfig(tx, ctx.organizationId);
@@ -208,10 +202,7 @@ const storeCheckout = (
  * Throws 422 when the provider rejects the checkout, else 503; then the queue finds out what the provider
  * did, and expires the checkout.
  */
-async function createSession(
-  ctx: RequestCtx,
-  { payment, checkout, invoices }: StoredCheckout,
-): Promise<CheckoutSession> {
+async function createSession(ctx: RequestCtx, { payment, checkout, invoices }: StoredCheckout) {
   try {
     const provider = await getProvider(ctx, payment.account_id);
     return await provider.createCheckout(toCheckoutOrder(payment, checkout, invoices), providerSignal());

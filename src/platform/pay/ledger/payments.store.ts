@@ -148,32 +148,20 @@ export function listPayments(tx: Tx, organizationId: string, page: PageQuery, fi
   return readPage<PaymentRow>(query, page);
 }
 
-export const findPayment = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<PaymentRow | undefined> =>
+export const findPayment = async (tx: Tx, organizationId: string, id: string) =>
   payments(tx, organizationId)
     .where({ id })
     .first<PaymentRow | undefined>(...paymentColumns);
 
 /** Oldest first. */
-export const findPayments = async (
-  tx: Tx,
-  organizationId: string,
-  ids: readonly string[],
-): Promise<PaymentRow[]> =>
+export const findPayments = async (tx: Tx, organizationId: string, ids: readonly string[]) =>
   payments(tx, organizationId)
     .whereIn('id', ids)
     .orderBy(['created_at', 'id'])
     .select<PaymentRow[]>(...paymentColumns);
 
 /** Locks the payment until the transaction ends, so that nothing else decides about its money. */
-export const lockPayment = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<PaymentRow | undefined> =>
+export const lockPayment = async (tx: Tx, organizationId: string, id: string) =>
   payments(tx, organizationId)
     .where({ id })
     .forUpdate()
@@ -238,12 +226,7 @@ export const updatePayment = (
     });
 
 /** Stores the provider's session id. False when the payment has another session or is no longer pending. */
-export const saveSession = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-  sessionId: string,
-): Promise<boolean> =>
+export const saveSession = async (tx: Tx, organizationId: string, id: string, sessionId: string) =>
   (await payments(tx, organizationId)
     .where({ id, status: 'PENDING' })
     .whereRaw('coalesce(session_id, ?) = ?', [sessionId, sessionId])
@@ -270,11 +253,7 @@ export const insertInvoices = (
   organizationId: string,
   rows: readonly (InvoiceRow & { position: number })[],
 ) => tx('pay_payment_invoices').insert(rows.map((row) => ({ organization_id: organizationId, ...row })));
-export const listInvoices = async (
-  tx: Tx,
-  organizationId: string,
-  paymentIds: readonly string[],
-): Promise<InvoiceRow[]> =>
+export const listInvoices = async (tx: Tx, organizationId: string, paymentIds: readonly string[]) =>
   tx('pay_payment_invoices')
     .where({ organization_id: organizationId })
     .whereIn('payment_id', paymentIds)
@@ -316,11 +295,7 @@ export const listShares = async (
     );
 
 /** Oldest first. */
-export const listRefunds = async (
-  tx: Tx,
-  organizationId: string,
-  paymentIds: readonly string[],
-): Promise<RefundRow[]> =>
+export const listRefunds = async (tx: Tx, organizationId: string, paymentIds: readonly string[]) =>
   tx('pay_refunds')
     .where({ organization_id: organizationId })
     .whereIn('payment_id', paymentIds)
@@ -343,11 +318,7 @@ export const updateRefund = (
 
 export type OriginRow = { payment_id: string; checkout_id: string; provider: ProviderName };
 /** The checkout and the provider of each payment. */
-export const listOrigins = async (
-  tx: Tx,
-  organizationId: string,
-  paymentIds: readonly string[],
-): Promise<OriginRow[]> =>
+export const listOrigins = async (tx: Tx, organizationId: string, paymentIds: readonly string[]) =>
   tx('pay_checkouts as c')
     .join('pay_payments as p', (on) =>
       on.on('p.organization_id', 'c.organization_id').on('p.id', 'c.payment_id'),

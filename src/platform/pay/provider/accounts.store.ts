@@ -1,6 +1,7 @@
 // Rows of an organization's accounts at payment providers; the only writer of that table.
 import type { Ctx } from '../../../core/ctx.ts';
 import { unavailable } from '../../../core/errors.ts';
+import { newestFirst } from '../../../db/page.ts';
 import { recordServerTimeline } from '../../../db/server-timeline.ts';
 import type { Tx } from '../../../db/transaction.ts';
 import type { ProviderName } from '../../../gateways/payments/providers.ts';
@@ -16,30 +17,19 @@ export type PayAccountRow = {
 
 const columns = ['id', 'provider', 'secrets', 'secret_hint', 'looked_until'] as const;
 
-export const findAccount = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<PayAccountRow | undefined> =>
+export const findAccount = async (tx: Tx, organizationId: string, id: string) =>
   tx('pay_accounts')
     .where({ organization_id: organizationId, id })
     .first<PayAccountRow | undefined>(...columns);
 
 /** Accounts at one provider: the configured one first, then the most recently updated. */
-export const listAccounts = async (
-  tx: Tx,
-  organizationId: string,
-  provider: ProviderName,
-): Promise<PayAccountRow[]> =>
+export const listAccounts = async (tx: Tx, organizationId: string, provider: ProviderName) =>
   tx('pay_accounts as a')
     .where({ 'a.organization_id': organizationId, 'a.provider': provider })
     .orderByRaw(
       'exists (select from pay_configs c where c.organization_id = a.organization_id and c.account_id = a.id) desc',
     )
-    .orderBy([
-      { column: 'a.updated_at', order: 'desc' },
-      { column: 'a.id', order: 'desc' },
-    ])
+    .orderBy(newestFirst('a.updated_at', 'a.id'))
     .select<PayAccountRow[]>(...columns);
 
 /**

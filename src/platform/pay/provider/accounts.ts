@@ -37,10 +37,8 @@ export function sealSecrets(
   };
 }
 
-export const webhookUrl = (
-  publicUrl: string,
-  { id, provider }: Pick<PayAccountRow, 'id' | 'provider'>,
-): string => `${publicUrl}${platformBase}/pay/webhooks/${provider}/${id}`;
+export const webhookUrl = (publicUrl: string, { id, provider }: Pick<PayAccountRow, 'id' | 'provider'>) =>
+  `${publicUrl}${platformBase}/pay/webhooks/${provider}/${id}`;
 
 /** A provider client with the given secrets. Throws Error when no provider has this name. */
 export async function createProvider(

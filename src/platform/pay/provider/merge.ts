@@ -164,11 +164,7 @@ const differs = (row: store.PaymentRow, change: Partial<store.PaymentRow>): bool
  * Returns the updated payment, which is entered again when it was lost and the provider has its record;
  * undefined when the account has no such payment. Throws ProviderError for a snapshot in another currency.
  */
-export const mergePayment = (
-  ctx: TenantCtx,
-  accountId: string,
-  snapshot: PaymentSnapshot,
-): Promise<store.PaymentRow | undefined> =>
+export const mergePayment = (ctx: TenantCtx, accountId: string, snapshot: PaymentSnapshot) =>
   inTransaction(ctx, async (tx) => {
     const payment =
       (await store.lockPayment(tx, ctx.organizationId, snapshot.paymentId)) ??
@@ -198,11 +194,7 @@ export const mergePayment = (
  * Merges the provider's response to one refund, and updates the payment. Throws ProviderError for a snapshot
  * in another currency.
  */
-export const mergeRefundSnapshot = (
-  ctx: TenantCtx,
-  paymentId: string,
-  snapshot: RefundSnapshot,
-): Promise<void> =>
+export const mergeRefundSnapshot = (ctx: TenantCtx, paymentId: string, snapshot: RefundSnapshot) =>
   inTransaction(ctx, async (tx) => {
     const payment = await store.lockPayment(tx, ctx.organizationId, paymentId);
     if (payment === undefined) return;
@@ -227,12 +219,7 @@ export const mergeRefundSnapshot = (
  * Marks a refund as failed that the provider rejected. No effect once the provider knows it or it is no
  * longer pending.
  */
-export const failRefund = (
-  ctx: TenantCtx,
-  paymentId: string,
-  refundId: string,
-  failure: Failure,
-): Promise<void> =>
+export const failRefund = (ctx: TenantCtx, paymentId: string, refundId: string, failure: Failure) =>
   inTransaction(ctx, async (tx) => {
     await store.lockPayment(tx, ctx.organizationId, paymentId);
     const stored = (await store.listRefunds(tx, ctx.organizationId, [paymentId])).find(

@@ -1,5 +1,5 @@
 // Rows of payouts and their entries; the only writer of those tables.
-import { readPage } from '../../../db/page.ts';
+import { newestFirst, readPage } from '../../../db/page.ts';
 import type { Tx } from '../../../db/transaction.ts';
 import type { PayoutSnapshot, PayoutState } from '../../../gateways/payments/provider.ts';
 import type { ProviderName } from '../../../gateways/payments/providers.ts';
@@ -47,25 +47,11 @@ const select = (tx: Tx, organizationId: string) =>
     );
 
 export const listPayouts = (tx: Tx, organizationId: string, page: PageQuery) =>
-  readPage<PayoutRow>(
-    select(tx, organizationId).orderBy([
-      { column: 'o.created_at', order: 'desc' },
-      { column: 'o.id', order: 'desc' },
-    ]),
-    page,
-  );
-export const findPayout = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<PayoutRow | undefined> =>
+  readPage<PayoutRow>(select(tx, organizationId).orderBy(newestFirst('o.created_at', 'o.id')), page);
+export const findPayout = async (tx: Tx, organizationId: string, id: string) =>
   (await select(tx, organizationId).where('o.id', id).first()) as PayoutRow | undefined;
 
-export const listEntries = async (
-  tx: Tx,
-  organizationId: string,
-  payoutIds: readonly string[],
-): Promise<EntryRow[]> =>
+export const listEntries = async (tx: Tx, organizationId: string, payoutIds: readonly string[]) =>
   tx('pay_payout_entries')
     .where({ organization_id: organizationId })
     .whereIn('payout_id', payoutIds)

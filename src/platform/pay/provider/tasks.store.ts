@@ -60,11 +60,7 @@ export async function findTaskError(tx: Tx, organizationId: string, task: PayTas
  * Whether checks of the account's payments and payouts are due, in progress, or to be repeated because they
  * failed.
  */
-export const hasUnfinishedChecks = async (
-  tx: Tx,
-  organizationId: string,
-  accountId: string,
-): Promise<boolean> =>
+export const hasUnfinishedChecks = async (tx: Tx, organizationId: string, accountId: string) =>
   (await ofAccount(tx, organizationId, accountId)
     .whereRaw(
       "payload ->> 'kind' <> 'account' and (due_at <= clock_timestamp() or lease_id is not null or (error <> ? and attempts <= ?))",

@@ -254,11 +254,7 @@ export type ErpAmounts = { readonly appliedMinor: bigint; readonly unappliedMino
  * Runs `work` under the lease and ends it, in one transaction. False, without running it, when the lease was
  * lost.
  */
-const finishAttempt = (
-  ctx: Pick<Ctx, 'db'>,
-  job: Job,
-  work: (tx: Tx) => Promise<unknown>,
-): Promise<boolean> =>
+const finishAttempt = (ctx: Pick<Ctx, 'db'>, job: Job, work: (tx: Tx) => Promise<unknown>) =>
   inTenantTransaction(ctx, job, async (tx) => {
     if ((await lockOwn(tx, job)) === undefined) return false;
     await work(tx);
@@ -295,12 +291,7 @@ type Written = {
  * Records that a document is in the ERP. False when the lease was lost: the worker that took over will find
  * the document in the ERP.
  */
-export const recordWritten = (
-  ctx: Pick<Ctx, 'db'>,
-  job: Job,
-  due: DueDocument,
-  written: Written,
-): Promise<boolean> =>
+export const recordWritten = (ctx: Pick<Ctx, 'db'>, job: Job, due: DueDocument, written: Written) =>
   finishAttempt(ctx, job, async (tx) => {
     const writtenColumns = {
       failures: 0,

@@ -99,11 +99,7 @@ async function planApplications(
  */
 const maxRounds = 4;
 
-async function createPayment(
-  writer: PaymentWriter,
-  task: PaymentTask,
-  signal: AbortSignal,
-): Promise<PaymentRecord> {
+async function createPayment(writer: PaymentWriter, task: PaymentTask, signal: AbortSignal) {
   const { externalId, customerId, currency, amountMinor, memo, account } = task;
   const order = { externalId, customerId, currency, memo, account, amount: formatAmount(task) };
   let applications = amountMinor > 0n ? await planApplications(writer, task, signal) : [];
@@ -151,11 +147,7 @@ export async function writePayment(
   return toErpPaymentState(record, task.currency);
 }
 
-async function getPaymentRecord(
-  writer: PaymentWriter,
-  recordId: string,
-  signal: AbortSignal,
-): Promise<PaymentRecord> {
+async function getPaymentRecord(writer: PaymentWriter, recordId: string, signal: AbortSignal) {
   const record = await writer.readPayment(recordId, signal);
   if (record === null)
     throw refused(
