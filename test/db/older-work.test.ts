@@ -100,7 +100,10 @@ describe.each(Object.entries(kinds) as [JobKind, Work][])(
       expect(await claimNow()).toBeUndefined();
       // A minute later.
       await where().update({ [lease]: new Date(0) });
-      await site.admin('jobs').where(own()).update({ due_at: new Date(0) });
+      await site
+        .admin('jobs')
+        .where(own())
+        .update({ due_at: new Date(0) });
       await adopt();
       expect(await claimNow()).toBeDefined();
       expect(await claimAsBefore()).toBe(0);

@@ -59,9 +59,9 @@ describe('a failover that loses commits', () => {
     const tenant = await organization();
     const [due, later] = [await enqueue(tenant, 'due'), await enqueue(tenant, 'later')];
     await inTransaction(tenant, (tx) =>
-      tx('outgoing_mails')
-        .where({ id: later })
-        .update({ next_attempt_at: new Date(Date.now() + 3_600_000) }),
+      tx('jobs')
+        .where({ kind: 'mails', key: later })
+        .update({ due_at: new Date(Date.now() + 3_600_000) }),
     );
     // As a running service, whose senders have asked the queue before.
     await database.ctx.db.control.raw('select note_server_timeline()');
@@ -148,7 +148,7 @@ describe('a switchover', () => {
 it('on a standby, what sends fails as every write does, so that its connection is given up', async () => {
   await database.servers.caughtUp();
   const claims = database.servers.standby.query(
-    "select claim_outgoing_mail(gen_random_uuid(), '1 minute')",
+    "select claim_job('mails', gen_random_uuid(), '1 minute')",
     [],
     'portal',
   );
