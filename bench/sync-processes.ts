@@ -64,7 +64,8 @@ async function waitForProgress(
 
 async function readLeaseLeftMs({ admin }: Bench, runId: string): Promise<number> {
   const { rows } = await admin.query<{ ms: number }>(
-    'select extract(epoch from lease_until - clock_timestamp())::float8 * 1000 as ms from sync_runs where id = $1',
+    `select extract(epoch from j.due_at - clock_timestamp())::float8 * 1000 as ms
+     from sync_runs r join jobs j on j.kind = 'sync_runs' and j.key = r.sync_config_id::text where r.id = $1`,
     [runId],
   );
   return rows[0]?.ms ?? Number.NaN;
