@@ -37,7 +37,9 @@ begin
   select 'pay_erp_documents', organization_id, payment_id from open on conflict do nothing;
   insert into jobs (kind, organization_id, key, due_at)
   select 'domains', d.organization_id, d.id, coalesce(d.next_check_at, clock_timestamp()) from domains d
-  where d.status in ('pending', 'verified') and coalesce(d.next_check_at <= clock_timestamp(), true) on conflict do nothing;
+  where d.status in ('pending', 'verified') and coalesce(d.next_check_at <= clock_timestamp(), true)
+    and not exists (select from jobs j where j.kind = 'domains' and j.organization_id = d.organization_id and j.key = d.id::text)
+  on conflict do nothing;
   insert into jobs (kind, organization_id, key)
   select 'agent_checks', a.organization_id, a.id from agents a
   where a.status in ('provisioning', 'restarting') and (a.lease_until is null or a.lease_until < clock_timestamp()) on conflict do nothing;

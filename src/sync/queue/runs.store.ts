@@ -365,13 +365,13 @@ export async function claimRun(
 ): Promise<Lease | undefined> {
   for (;;) {
     const job = await claimJob(ctx, 'sync_runs', leaseMs, worker);
-    const lease = job && (await startRun(ctx, job, worker));
+    const lease = job && (await beginRun(ctx, job, worker));
     if (job === undefined || lease !== undefined) return lease;
   }
 }
 
 /** Undefined, with the job ended, when the configuration has no run that can be worked on now. */
-const startRun = (ctx: Pick<Ctx, 'db'>, job: Job, worker: string): Promise<Lease | undefined> =>
+const beginRun = (ctx: Pick<Ctx, 'db'>, job: Job, worker: string): Promise<Lease | undefined> =>
   inTransaction({ db: ctx.db, organizationId: job.organizationId }, async (tx) => {
     // In this order, as `moveRun` does.
     await tx('sync_runs').where({ sync_config_id: job.key }).whereIn('status', open).forUpdate().select('id');

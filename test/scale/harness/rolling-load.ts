@@ -96,6 +96,9 @@ async function syncOnce({ company, customers, pick, change }: Options): Promise<
   return ended.status === 'succeeded' ? undefined : `run: ${JSON.stringify(ended)}`;
 }
 
+/** Fewer than an organization may have, however fast the machine is. */
+const maxTeams = 900;
+
 function openWriters({ company, roleId, pick }: Options) {
   const teams: string[] = [];
   const invited: string[] = [];
@@ -110,6 +113,7 @@ function openWriters({ company, roleId, pick }: Options) {
     teams,
     invited,
     async write(): Promise<string | undefined> {
+      if (made === maxTeams) return undefined;
       made += 1;
       const [team, email] = [`team ${made}`, `person-${made}@example.test`];
       const wrong =
