@@ -48,6 +48,8 @@ export function useDeliveries(body: object = {}) {
   afterEach(async () => {
     await site.stopSenders();
     await site.as((tx) => tx('subscriptions').delete());
+    // A retry that waits would become due during another test.
+    await site.as((tx) => tx('jobs').delete());
     await site.as((tx) => tx('outgoing_mails').delete());
   });
   return { site, view };
