@@ -27,7 +27,7 @@ import { migrate } from '../src/db/migrate.ts';
 import { inTransaction } from '../src/db/transaction.ts';
 import { copyStatement } from '../src/public/export/export-sql.ts';
 import { bindDocument, describeVersion, readAvailable, SchemaDocument } from '../src/public/index.ts';
-import { planList } from '../src/public/read/plan.ts';
+import { planList } from '../src/public/read/plan/plan.ts';
 import { compileSchema } from '../src/public/version/compile.ts';
 import { readWhole } from '../src/public/version/narrow.ts';
 import { planColumns, type RecordColumn } from '../src/warehouse/columns.ts';

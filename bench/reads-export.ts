@@ -6,7 +6,7 @@ import { finished } from 'node:stream/promises';
 import { to as copyTo } from 'pg-copy-streams';
 import { copyStatement, exportSettings } from '../src/public/export/export-sql.ts';
 import { bindDocument, SchemaDocument } from '../src/public/index.ts';
-import { planList } from '../src/public/read/plan.ts';
+import { planList } from '../src/public/read/plan/plan.ts';
 import { compileSchema } from '../src/public/version/compile.ts';
 import { readWhole } from '../src/public/version/narrow.ts';
 import { buildEndpoints, type Invoices } from './reads-data.ts';

@@ -3,10 +3,10 @@
 import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { DatabaseAddress } from '../src/db/connect.ts';
-import { planList, planRecord } from '../src/public/read/plan.ts';
-import { plainRanges } from '../src/public/read/ranges.ts';
-import { parseQuery } from '../src/public/read/request.ts';
-import { listStatement, recordStatement, type Statement } from '../src/public/read/sql.ts';
+import { planList, planRecord } from '../src/public/read/plan/plan.ts';
+import { plainRanges } from '../src/public/read/plan/ranges.ts';
+import { parseQuery } from '../src/public/read/plan/request.ts';
+import { listStatement, recordStatement, type Statement } from '../src/public/read/sql/list-sql.ts';
 import { bindDocument } from '../src/public/version/bind.ts';
 import { compileSchema, type ReadableEndpoint } from '../src/public/version/compile.ts';
 import { readWhole } from '../src/public/version/narrow.ts';

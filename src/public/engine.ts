@@ -17,14 +17,14 @@ import {
   createSavedQueryQueue,
 } from './load/admission.ts';
 import { createNodeFinder } from './load/placements.ts';
-import { createAnchorCache } from './read/anchors.ts';
-import { beingUpgraded } from './read/failures.ts';
-import { createLargeReads } from './read/large-reads.ts';
-import { scanLimitWithoutTotal } from './read/ranges.ts';
-import { isEarlierData, type Reader } from './read/reader.ts';
-import { createReplicaReads, type ReplicaReads } from './read/replica-servers.ts';
-import { createStatementRunner } from './read/statements.ts';
-import { createTotalCache } from './read/totals.ts';
+import { createAnchorCache } from './read/connection/anchors.ts';
+import { beingUpgraded } from './read/connection/failures.ts';
+import { createLargeReads } from './read/connection/large-reads.ts';
+import { isEarlierData, type Reader } from './read/connection/reader.ts';
+import { createReplicaReads, type ReplicaReads } from './read/connection/replica-servers.ts';
+import { createStatementRunner } from './read/connection/statements.ts';
+import { createTotalCache } from './read/connection/totals.ts';
+import { scanLimitWithoutTotal } from './read/plan/ranges.ts';
 import { createRecordReader, type RecordReader, type RecordSources } from './records/records.ts';
 import { createVersionReader, type VersionReader, type VersionSources } from './records/version-records.ts';
 import { createRecordTools, type RecordTools, type ToolSources } from './tools/record-tools.ts';

@@ -34,7 +34,7 @@ export {
 export { describeVersion } from './openapi/describe-version.ts';
 export { countReadsToTry, type Proof, proveVersion } from './proof/prove.ts';
 export { sampleExamples } from './proof/sample-examples.ts';
-export { listIndexes } from './read/indexes.ts';
+export { listIndexes } from './read/sql/indexes.ts';
 export type { FileForm } from './records/file-stream.ts';
 export type { QueryProblem, RecordQuery } from './records/record-query.ts';
 export type { SummaryColumn, SummaryQuery } from './records/record-summary.ts';

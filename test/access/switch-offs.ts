@@ -65,7 +65,7 @@ const rows: readonly SwitchOff[] = [
       ...['list', 'record', 'export as JSON lines', 'export as CSV', 'change feed', 'summary', 'expand'],
       ...['query of /mcp', 'aggregate of /mcp', 'expand of /mcp', 'aggregate'],
     ],
-    file: 'src/public/read/conditions.ts',
+    file: 'src/public/read/sql/conditions.ts',
     replaces: 'planConditions',
     instead:
       '(original) => (plan, schema) => original({ ...plan, endpoint: { ...plan.endpoint, scope: [] } }, schema)',
@@ -73,7 +73,7 @@ const rows: readonly SwitchOff[] = [
   {
     what: 'the selection that is sorted and counted',
     surfaces: ['list'],
-    file: 'src/public/read/sql.ts',
+    file: 'src/public/read/sql/list-sql.ts',
     replaces: 'matchedSql',
     instead: `(original) => (ref, plan, texts) =>
       original(ref, plan, texts.map((text, at) => (at < plan.endpoint.scope.length ? '(' + text + ' or true)' : text)))`,
@@ -81,7 +81,7 @@ const rows: readonly SwitchOff[] = [
   {
     what: 'the anchors of deep pages',
     surfaces: ['pages'],
-    file: 'src/public/read/list.ts',
+    file: 'src/public/read/result/list.ts',
     replaces: 'anchorsStatement',
     instead: `(original) => (ref, plan, every) => original(ref, { ...plan, conditions: ${withoutScope} }, every)`,
   },
@@ -139,7 +139,7 @@ const rows: readonly SwitchOff[] = [
   {
     what: 'the number of records',
     surfaces: ['describe of /mcp', 'discovery'],
-    file: 'src/public/read/count-records.ts',
+    file: 'src/public/read/result/count-records.ts',
     replaces: 'countRecords',
     instead: '(original) => (reader, endpoint) => original(reader, { ...endpoint, scope: [] })',
   },
@@ -157,21 +157,21 @@ const keys: readonly SwitchOff[] = [
   {
     what: 'the cache of plans',
     surfaces: ['list'],
-    file: 'src/public/read/plan-cache.ts',
+    file: 'src/public/read/plan/plan-cache.ts',
     replaces: 'planKey',
     instead: "(original) => (endpoint, ...given) => original({ ...endpoint, reach: '' }, ...given)",
   },
   {
     what: 'the cache of plans with related records',
     surfaces: ['expand'],
-    file: 'src/public/read/plan-cache.ts',
+    file: 'src/public/read/plan/plan-cache.ts',
     replaces: 'relatedAccessKey',
     instead: "() => () => ''",
   },
   {
     what: 'the cache of totals',
     surfaces: ['list'],
-    file: 'src/public/read/plan.ts',
+    file: 'src/public/read/plan/plan.ts',
     replaces: 'toFilterKey',
     instead: `(original) => (endpoint, plan) =>
       original(endpoint, { ...plan, conditions: plan.conditions.slice(endpoint.scope.length) })`,
@@ -179,14 +179,14 @@ const keys: readonly SwitchOff[] = [
   {
     what: 'the total of a search',
     surfaces: ['list'],
-    file: 'src/public/read/plan.ts',
+    file: 'src/public/read/plan/plan.ts',
     replaces: 'toFilterKey',
     instead: '(original) => (endpoint, plan) => original(endpoint, { ...plan, anyOf: [] })',
   },
   {
     what: 'the cache of summaries',
     surfaces: ['summary'],
-    file: 'src/public/read/summary-plan.ts',
+    file: 'src/public/read/plan/summary-plan.ts',
     replaces: 'normalize',
     instead: "(original) => (plan) => original({ ...plan, list: { ...plan.list, filterKey: '' } })",
   },
@@ -201,7 +201,7 @@ const keys: readonly SwitchOff[] = [
   {
     what: 'the entity tag of a list with related records',
     surfaces: ['expand'],
-    file: 'src/public/read/expand.ts',
+    file: 'src/public/read/plan/expand.ts',
     replaces: 'expansionsKey',
     instead: '() => (expansions) => expansions.map(({ relation }) => [relation.name])',
   },
@@ -247,14 +247,14 @@ const fields: readonly SwitchOff[] = [
   {
     what: 'filters and sorts by masked fields',
     surfaces: ['list'],
-    file: 'src/public/read/plan.ts',
+    file: 'src/public/read/plan/plan.ts',
     replaces: 'assertListUnmasked',
     instead: '() => () => undefined',
   },
   {
     what: 'or by masked fields',
     surfaces: ['list'],
-    file: 'src/public/read/filters.ts',
+    file: 'src/public/read/plan/filters.ts',
     replaces: 'maskedParameters',
     instead:
       "(original) => (endpoint, query) => original(endpoint, new Map([...query].filter(([name]) => name !== 'or')))",
@@ -329,16 +329,16 @@ const scopes: readonly SwitchOff[] = [
 ];
 
 const stale: readonly SwitchOff[] = [
-  unchecked('every read', 'src/public/read/stale-fields.ts', 'assertScopeFresh'),
+  unchecked('every read', 'src/public/read/result/stale-fields.ts', 'assertScopeFresh'),
   unchecked('the cached state', 'src/public/http/exchange.ts', 'assertScopeFresh'),
-  unchecked('a list', 'src/public/read/list.ts', 'assertScopesFresh'),
-  unchecked('a record', 'src/public/read/rows.ts', 'assertScopesFresh'),
+  unchecked('a list', 'src/public/read/result/list.ts', 'assertScopesFresh'),
+  unchecked('a record', 'src/public/read/result/rows.ts', 'assertScopesFresh'),
   unchecked('an export', 'src/public/export/serve-export.ts', 'assertScopeFresh'),
-  unchecked('a summary', 'src/public/read/summary.ts', 'assertScopeFresh'),
+  unchecked('a summary', 'src/public/read/result/summary.ts', 'assertScopeFresh'),
   {
     what: 'related records of a stale field',
     surfaces: ['stale scope fields'],
-    file: 'src/public/read/stale-fields.ts',
+    file: 'src/public/read/result/stale-fields.ts',
     replaces: 'assertScopesFresh',
     instead: '(original) => (plan, states) => original({ ...plan, expansions: [] }, states)',
   },

@@ -13,7 +13,7 @@ import {
   readAvailable,
   SchemaDocument,
 } from '../../src/public/index.ts';
-import { isTooLarge } from '../../src/public/read/failures.ts';
+import { isTooLarge } from '../../src/public/read/connection/failures.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import {
   type Caller,

@@ -1,6 +1,6 @@
 // Definitions of versions through the pure stages, without a database.
 import { type Described, describeVersion } from '../../src/public/openapi/describe-version.ts';
-import { listIndexes } from '../../src/public/read/indexes.ts';
+import { listIndexes } from '../../src/public/read/sql/indexes.ts';
 import { type Available, bindDocument } from '../../src/public/version/bind.ts';
 import { type Comparable, compareVersions } from '../../src/public/version/compare.ts';
 import { compileSchema } from '../../src/public/version/compile.ts';

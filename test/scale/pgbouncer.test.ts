@@ -8,7 +8,7 @@ import { Semaphore } from '../../src/core/work/semaphore.ts';
 import { type OpenDb, openDb } from '../../src/db/connect.ts';
 import { keepsPrepared } from '../../src/db/routed-client.ts';
 import { inDataTransaction } from '../../src/db/transaction.ts';
-import { createStatementRunner } from '../../src/public/read/statements.ts';
+import { createStatementRunner } from '../../src/public/read/connection/statements.ts';
 import { type OpsSite, runCommand, type ServingProcess, useOpsDatabase } from '../ops/server-process.ts';
 import {
   type Company,

@@ -6,11 +6,11 @@ import { escapeLiteral } from 'pg';
 import { sqlTypes } from '../../warehouse/columns.ts';
 import { type FormerEpoch, rfc3339Sql } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
-import { planConditions } from '../read/conditions.ts';
-import { boundedCount, pieceColumns, pieceExpressions, piecesFrom } from '../read/large-sql.ts';
-import { recordColumns } from '../read/render-sql.ts';
-import { type Statement, stateColumns, type TableRef } from '../read/sql.ts';
-import type { Bind, SqlPart } from '../read/sql-part.ts';
+import { planConditions } from '../read/sql/conditions.ts';
+import { boundedCount, pieceColumns, pieceExpressions, piecesFrom } from '../read/sql/large-sql.ts';
+import { type Statement, stateColumns, type TableRef } from '../read/sql/list-sql.ts';
+import { recordColumns } from '../read/sql/render-sql.ts';
+import type { Bind, SqlPart } from '../read/sql/sql-part.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import type { ChangePosition } from './change-token.ts';
 

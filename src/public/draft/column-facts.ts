@@ -7,7 +7,7 @@ import type { RecordColumn } from '../../warehouse/columns.ts';
 import { readRecordState } from '../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
-import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
+import { repeatWhileReplaced } from '../read/connection/repeat-while-replaced.ts';
 
 /**
  * `filled`: records, or lines, with a value that isn't empty · `distinct`: their different values · `length`:

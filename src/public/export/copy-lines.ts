@@ -3,7 +3,7 @@
 import type { Settings } from '../../core/settings.ts';
 
 import { copyOut } from '../../db/driver/copy-out.ts';
-import type { TableRef } from '../read/sql.ts';
+import type { TableRef } from '../read/sql/list-sql.ts';
 import type { BlockedWriters } from './blocked-writers.ts';
 import type { CellColumn, RowWriter } from './copy-rows.ts';
 import { type CopyStatement, exportSettings } from './export-sql.ts';

@@ -1,9 +1,9 @@
 // A list as a workbook: a worksheet of its records and one for each field that holds lines, read one after the
 // other from the same snapshot.
 import { AppError } from '../../core/errors.ts';
-import type { ListPlan } from '../read/plan.ts';
-import { parameterProblem } from '../read/request.ts';
-import type { TableRef } from '../read/sql.ts';
+import type { ListPlan } from '../read/plan/plan.ts';
+import { parameterProblem } from '../read/plan/request.ts';
+import type { TableRef } from '../read/sql/list-sql.ts';
 import type { LinesField } from '../version/compile.ts';
 import { type CopiedRows, type CopyOptions, startCopy } from './copy-lines.ts';
 import { type CopyStatement, copyLinesStatement, copyStatement, countLinesStatement } from './export-sql.ts';

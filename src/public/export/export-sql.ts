@@ -5,14 +5,14 @@
 // in a session of another node.
 import { isListType, isNumeric, type ListType } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
-import { columnReference, planConditions, whereSql } from '../read/conditions.ts';
-import { testsLines } from '../read/filters.ts';
-import type { ListPlan } from '../read/plan.ts';
-import { mayLackKey } from '../read/ranges.ts';
-import { linesJson, maskedColumn, valueJson, valueText } from '../read/render-sql.ts';
-import { orderSql, rangeOrderSql, type TableRef } from '../read/sql.ts';
-import type { SummaryPlan } from '../read/summary-plan.ts';
-import { summaryRowsSql } from '../read/summary-sql.ts';
+import { testsLines } from '../read/plan/filters.ts';
+import type { ListPlan } from '../read/plan/plan.ts';
+import { mayLackKey } from '../read/plan/ranges.ts';
+import type { SummaryPlan } from '../read/plan/summary-plan.ts';
+import { columnReference, planConditions, whereSql } from '../read/sql/conditions.ts';
+import { orderSql, rangeOrderSql, type TableRef } from '../read/sql/list-sql.ts';
+import { linesJson, maskedColumn, valueJson, valueText } from '../read/sql/render-sql.ts';
+import { summaryRowsSql } from '../read/sql/summary-sql.ts';
 import type { LinesField, OutputField } from '../version/compile.ts';
 import type { ValueType } from '../version/operators.ts';
 import type { CellColumn, CellKind } from './copy-rows.ts';

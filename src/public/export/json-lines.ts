@@ -1,5 +1,5 @@
 // Writes records as JSON lines from the text of COPY: byte for byte what a list returns for the same record.
-import { largestExact } from '../read/render-sql.ts';
+import { largestExact } from '../read/sql/render-sql.ts';
 import {
   type ByteCursor,
   byte,

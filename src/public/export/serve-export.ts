@@ -22,11 +22,11 @@ import {
   matchingTag,
   sendNotModified,
 } from '../http/response.ts';
-import { asUnavailable, queryCanceled } from '../read/failures.ts';
-import { type ListPlan, planList } from '../read/plan.ts';
-import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
-import { parseQuery } from '../read/request.ts';
-import { assertScopeFresh } from '../read/stale-fields.ts';
+import { asUnavailable, queryCanceled } from '../read/connection/failures.ts';
+import { repeatWhileReplaced } from '../read/connection/repeat-while-replaced.ts';
+import { type ListPlan, planList } from '../read/plan/plan.ts';
+import { parseQuery } from '../read/plan/request.ts';
+import { assertScopeFresh } from '../read/result/stale-fields.ts';
 import { type CopiedRows, type CopyOptions, startCopy, watchCopy } from './copy-lines.ts';
 import { startWorkbook } from './copy-workbook.ts';
 import { createCsvWriter } from './csv.ts';

@@ -3,9 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 import { sqlState } from '../../db/pg-errors.ts';
 import { longReadKey } from '../../warehouse/table.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
-import { isUndefinedObject, notSynced, queryCanceled } from '../read/failures.ts';
-import { totalKeyFor } from '../read/list.ts';
-import { type ListPlan, selectsAll } from '../read/plan.ts';
+import { isUndefinedObject, notSynced, queryCanceled } from '../read/connection/failures.ts';
 import {
   currentFreshness,
   type Freshness,
@@ -13,10 +11,12 @@ import {
   type StateRow,
   stateKey,
   toFreshness,
-} from '../read/reader.ts';
-import type { ReplicaReads } from '../read/replica-servers.ts';
-import { askReplica } from '../read/replicas.ts';
-import { stateColumns, type TableRef } from '../read/sql.ts';
+} from '../read/connection/reader.ts';
+import type { ReplicaReads } from '../read/connection/replica-servers.ts';
+import { askReplica } from '../read/connection/replicas.ts';
+import { type ListPlan, selectsAll } from '../read/plan/plan.ts';
+import { totalKeyFor } from '../read/result/list.ts';
+import { stateColumns, type TableRef } from '../read/sql/list-sql.ts';
 import { countStatement } from './export-sql.ts';
 
 export type Snapshot = {

@@ -5,15 +5,15 @@ import type { Principal, TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import type { RecordServedRoute } from '../../core/served-route.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
-import { type Expansion, noExpansions, readExpansions } from '../read/expand.ts';
 import {
   cachedFreshness,
   currentFreshness,
   type Freshness,
   type Reader,
   type ReadStates,
-} from '../read/reader.ts';
-import { assertScopeFresh } from '../read/stale-fields.ts';
+} from '../read/connection/reader.ts';
+import { type Expansion, noExpansions, readExpansions } from '../read/plan/expand.ts';
+import { assertScopeFresh } from '../read/result/stale-fields.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import { chooseMediaType, type workbookType } from './negotiate.ts';
 import type { PageBody, PageBodyCache } from './page-bodies.ts';

@@ -7,15 +7,15 @@ import { promisify } from 'node:util';
 import { createGzip, gzip } from 'node:zlib';
 import { AppError } from '../../core/errors.ts';
 import { allowsVersion, type RecordAccess } from '../../core/record-access.ts';
-import type { ListPlan } from '../read/plan.ts';
-import type { Freshness } from '../read/reader.ts';
-import type { RecordsText } from '../read/rows.ts';
+import type { Freshness } from '../read/connection/reader.ts';
+import type { ListPlan } from '../read/plan/plan.ts';
+import type { RecordsText } from '../read/result/rows.ts';
 import {
   type Embedded,
   freshnessOfFields,
   freshnessWithRelated,
   noneEmbedded,
-} from '../read/stale-fields.ts';
+} from '../read/result/stale-fields.ts';
 import type { CompiledEndpoint } from '../version/compile.ts';
 import type { VersionState } from '../version/versions.store.ts';
 import { acceptsGzip, knownTags, requiredTags } from './negotiate.ts';

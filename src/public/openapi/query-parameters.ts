@@ -2,8 +2,8 @@
 // several fields. Examples of `or` are made from the filters that the reader has, so that restricted
 // descriptions make their own.
 import type { oas31 } from 'openapi3-ts';
-import { maxExpansions } from '../read/expand.ts';
-import { maxOrConditions, minOrConditions } from '../read/filters.ts';
+import { maxExpansions } from '../read/plan/expand.ts';
+import { maxOrConditions, minOrConditions } from '../read/plan/filters.ts';
 import { toSuffix } from '../version/operators.ts';
 import { type EndpointDefinition, operators } from '../version/schema-document.ts';
 

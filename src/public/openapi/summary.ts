@@ -2,7 +2,7 @@
 // types of what it computes.
 import type { oas31 } from 'openapi3-ts';
 import { elementType, isNumeric } from '../../warehouse/columns.ts';
-import { maxGroupKeys, maxGroups } from '../read/summary-plan.ts';
+import { maxGroupKeys, maxGroups } from '../read/plan/summary-plan.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import { findCurrency, mixesCurrencies } from '../version/money.ts';
 import type { ValueType } from '../version/operators.ts';

@@ -3,20 +3,20 @@ import type { QueryResultRow } from 'pg';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { isNameOrShard } from '../../warehouse/table.ts';
-import { parseAnchors, spacingFor } from '../read/anchors.ts';
-import { isTooLarge, queryCanceled } from '../read/failures.ts';
-import { mayHaveAnchors } from '../read/list.ts';
-import type { ListPlan } from '../read/plan.ts';
-import { anchoredRanges, type Range, sortedRanges } from '../read/ranges.ts';
+import { parseAnchors, spacingFor } from '../read/connection/anchors.ts';
+import { isTooLarge, queryCanceled } from '../read/connection/failures.ts';
+import type { ListPlan } from '../read/plan/plan.ts';
+import { anchoredRanges, type Range, sortedRanges } from '../read/plan/ranges.ts';
+import { planWholeSummaries } from '../read/plan/summary-plan.ts';
+import { mayHaveAnchors } from '../read/result/list.ts';
 import {
   anchorsStatement,
   largeListStatement,
   listStatement,
   type Statement,
   type TableRef,
-} from '../read/sql.ts';
-import { planWholeSummaries } from '../read/summary-plan.ts';
-import { largeSummaryStatement, summaryStatement } from '../read/summary-sql.ts';
+} from '../read/sql/list-sql.ts';
+import { largeSummaryStatement, summaryStatement } from '../read/sql/summary-sql.ts';
 import type { CompiledEndpoint } from '../version/compile.ts';
 import { readWhole } from '../version/narrow.ts';
 

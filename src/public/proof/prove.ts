@@ -1,17 +1,17 @@
 // Measures on the real data what a version will cost before it goes live: each filter with each sort, each
 // row scope and each group of a summary is read as a client would, with a common, a rare and an absent value,
-// or many of them. Uses plan.ts and sql.ts like any request, so what is measured is what will run.
+// or many of them. Uses plan.ts and list-sql.ts like any request, so what is measured is what will run.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { inDataTransaction } from '../../db/transaction.ts';
 import { readRecordState } from '../../warehouse/record-state.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
-import { isUndefinedObject, queryCanceled } from '../read/failures.ts';
-import { type ListPlan, planList } from '../read/plan.ts';
-import { boundedRanges, listReaches, plainRanges, scanLimitWithoutTotal } from '../read/ranges.ts';
-import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
-import type { TableRef } from '../read/sql.ts';
+import { isUndefinedObject, queryCanceled } from '../read/connection/failures.ts';
+import { repeatWhileReplaced } from '../read/connection/repeat-while-replaced.ts';
+import { type ListPlan, planList } from '../read/plan/plan.ts';
+import { boundedRanges, listReaches, plainRanges, scanLimitWithoutTotal } from '../read/plan/ranges.ts';
+import type { TableRef } from '../read/sql/list-sql.ts';
 import { type CompiledEndpoint, compileSchema, type ReadableEndpoint } from '../version/compile.ts';
 import { readWhole } from '../version/narrow.ts';
 import type { Bindings, SchemaDocument } from '../version/schema-document.ts';

@@ -1,7 +1,7 @@
 // Which values a filter is measured with. `q` is measured as `contains` on the first field that it searches,
 // `or` with two filters at once, and with as many conditions on lines as it takes.
 
-import { maxOrConditions, minOrConditions } from '../read/filters.ts';
+import { maxOrConditions, minOrConditions } from '../read/plan/filters.ts';
 import type { CompiledEndpoint, FilterParameter } from '../version/compile.ts';
 import type { Pair } from './pairs.ts';
 import type { TrialColumn, TrialFilter, TrialValue, ValueKind } from './trial-values.ts';

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { escapeLiteral, type PoolClient } from 'pg';
 import { elementType, isListType, sqlTypes } from '../../warehouse/columns.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
-import { maxValues, minContainsLength } from '../read/filters.ts';
+import { maxValues, minContainsLength } from '../read/plan/filters.ts';
 import type { CompiledColumn, FilterParameter } from '../version/compile.ts';
 import type { ValueType } from '../version/operators.ts';
 import type { Operator } from '../version/schema-document.ts';

@@ -11,10 +11,10 @@ import { copyStatement } from '../export/export-sql.ts';
 import { acquireExport, type ExportState } from '../export/export-state.ts';
 import { loadTotal, mayOpenAgain, type Snapshot, type SnapshotSource } from '../export/snapshot.ts';
 import { rendererRevision } from '../http/response.ts';
-import { asUnavailable, queryCanceled } from '../read/failures.ts';
-import type { ListPlan } from '../read/plan.ts';
-import type { ReaderOf } from '../read/reader.ts';
-import { repeatWhileReplaced } from '../read/repeat-while-replaced.ts';
+import { asUnavailable, queryCanceled } from '../read/connection/failures.ts';
+import type { ReaderOf } from '../read/connection/reader.ts';
+import { repeatWhileReplaced } from '../read/connection/repeat-while-replaced.ts';
+import type { ListPlan } from '../read/plan/plan.ts';
 
 export const createWriter: Parameters<typeof startCopy>[1]['createWriter'] = (columns) =>
   createCsvWriter(columns, { guardFormulas: true, withMark: true });

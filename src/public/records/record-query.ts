@@ -12,10 +12,10 @@ import {
   type PlainType,
   type RecordColumn,
 } from '../../warehouse/columns.ts';
-import { type FilterCondition, parseCondition } from '../read/filters.ts';
-import { completePlan, type ListPlan, type SortKey } from '../read/plan.ts';
-import type { Freshness } from '../read/reader.ts';
-import { freshnessOfSources } from '../read/stale-fields.ts';
+import type { Freshness } from '../read/connection/reader.ts';
+import { type FilterCondition, parseCondition } from '../read/plan/filters.ts';
+import { completePlan, type ListPlan, type SortKey } from '../read/plan/plan.ts';
+import { freshnessOfSources } from '../read/result/stale-fields.ts';
 import { type AvailableRecordType, choosePlainColumn, toSource } from '../version/bind.ts';
 import { type CompiledColumn, idColumn, type LineOutput, type OutputField } from '../version/compile.ts';
 import type { FieldMask } from '../version/masks.ts';

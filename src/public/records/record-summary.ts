@@ -2,9 +2,9 @@
 // sources, as in record-query.ts. A group or an aggregate that does not work holds the whole summary back:
 // without it the rows would mean something else. Pure.
 import { isDated } from '../../warehouse/columns.ts';
-import { completePlan } from '../read/plan.ts';
-import type { Freshness } from '../read/reader.ts';
-import { completeSummary, findSort, type Measure, type SummaryPlan } from '../read/summary-plan.ts';
+import type { Freshness } from '../read/connection/reader.ts';
+import { completePlan } from '../read/plan/plan.ts';
+import { completeSummary, findSort, type Measure, type SummaryPlan } from '../read/plan/summary-plan.ts';
 import type { CompiledGroup, OutputField, ValueField } from '../version/compile.ts';
 import { findCurrency, type Money, mixesCurrencies } from '../version/money.ts';
 import type { AggregateFunction, Period } from '../version/schema-document.ts';

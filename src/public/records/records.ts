@@ -3,10 +3,10 @@
 // with its limits, caches and errors.
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { Semaphore } from '../../core/work/semaphore.ts';
-import { readListPage } from '../read/list.ts';
-import { currentFreshness, type Reader } from '../read/reader.ts';
-import { readSingleRecord, textReader, wholeText } from '../read/rows.ts';
-import { readSummary } from '../read/summary.ts';
+import { currentFreshness, type Reader } from '../read/connection/reader.ts';
+import { readListPage } from '../read/result/list.ts';
+import { readSingleRecord, textReader, wholeText } from '../read/result/rows.ts';
+import { readSummary } from '../read/result/summary.ts';
 import { readDescribedType } from '../version/available.ts';
 import type { FindLivingMasks } from '../version/living-masks.ts';
 import { isRecordId } from '../version/values.ts';

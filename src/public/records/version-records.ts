@@ -4,14 +4,14 @@
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import { openSnapshot } from '../export/snapshot.ts';
-import { readListPage } from '../read/list.ts';
-import { type ListPlan, planList } from '../read/plan.ts';
-import type { ShownFreshness } from '../read/reader.ts';
-import { parameterError, parameterProblem, type QueryParameters } from '../read/request.ts';
-import { textReader, wholeText } from '../read/rows.ts';
-import { assertScopeFresh, freshnessOfFields, freshnessWithRelated } from '../read/stale-fields.ts';
-import { readSummary } from '../read/summary.ts';
-import { planSummary } from '../read/summary-plan.ts';
+import type { ShownFreshness } from '../read/connection/reader.ts';
+import { type ListPlan, planList } from '../read/plan/plan.ts';
+import { parameterError, parameterProblem, type QueryParameters } from '../read/plan/request.ts';
+import { planSummary } from '../read/plan/summary-plan.ts';
+import { readListPage } from '../read/result/list.ts';
+import { textReader, wholeText } from '../read/result/rows.ts';
+import { assertScopeFresh, freshnessOfFields, freshnessWithRelated } from '../read/result/stale-fields.ts';
+import { readSummary } from '../read/result/summary.ts';
 import type { FindSummaryBasis } from '../version/available.ts';
 import type { OutputField, ReadableEndpoint, SummaryBasis } from '../version/compile.ts';
 import {

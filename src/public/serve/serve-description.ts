@@ -14,7 +14,7 @@ import { unauthenticated } from '../load/admission.ts';
 import { type CollectionForm, collectionForms, toCollection } from '../openapi/collections.ts';
 import { describeAt, describeVersion } from '../openapi/describe-version.ts';
 import { restrictDescription } from '../openapi/restrict-description.ts';
-import { parameterError, parameterProblem, parseQuery } from '../read/request.ts';
+import { parameterError, parameterProblem, parseQuery } from '../read/plan/request.ts';
 import { readAvailable } from '../version/available.ts';
 import { bindDocument } from '../version/bind.ts';
 import type { CompiledSchema } from '../version/compile.ts';

@@ -13,7 +13,7 @@ import {
   toIdentity,
 } from '../http/exchange.ts';
 import { summaryBody } from '../http/response.ts';
-import { readLargeSummary, readSmallSummary } from '../read/summary.ts';
+import { readLargeSummary, readSmallSummary } from '../read/result/summary.ts';
 import type { PublicService } from './service.ts';
 
 const jsonLines = 'application/x-ndjson';

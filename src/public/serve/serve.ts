@@ -27,11 +27,11 @@ import {
   recordBody,
   sendJsonText,
 } from '../http/response.ts';
-import { chosenFormat, type Format } from '../read/format.ts';
-import { readListPage } from '../read/list.ts';
-import { planRecord, type RecordPlan } from '../read/plan.ts';
-import { parseQuery, parseTarget, type RequestTarget } from '../read/request.ts';
-import { readSingleRecord } from '../read/rows.ts';
+import { chosenFormat, type Format } from '../read/plan/format.ts';
+import { planRecord, type RecordPlan } from '../read/plan/plan.ts';
+import { parseQuery, parseTarget, type RequestTarget } from '../read/plan/request.ts';
+import { readListPage } from '../read/result/list.ts';
+import { readSingleRecord } from '../read/result/rows.ts';
 import type { CompiledEndpoint, CompiledSchema } from '../version/compile.ts';
 import { narrowEndpoint } from '../version/narrow.ts';
 import {

@@ -14,8 +14,8 @@ import {
   createLookupQueue,
   type RunLookup,
 } from '../load/admission.ts';
-import { createPlanCaches, type PlanCache, type SummaryPlanCache } from '../read/plan-cache.ts';
-import type { SummaryRead } from '../read/summary.ts';
+import { createPlanCaches, type PlanCache, type SummaryPlanCache } from '../read/plan/plan-cache.ts';
+import type { SummaryRead } from '../read/result/summary.ts';
 import { type Authenticate, createAuthenticator, toScopeKey } from './authorize.ts';
 
 /** The state that one process shares between requests. */

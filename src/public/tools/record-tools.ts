@@ -5,15 +5,15 @@
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import { responseTooLong, truncatedList } from '../../core/text/truncate-list.ts';
-import { aggregate } from '../read/aggregate.ts';
-import { readListPage } from '../read/list.ts';
-import { planList, planRecord } from '../read/plan.ts';
-import type { Freshness, ReaderOf } from '../read/reader.ts';
-import { parameterError, parameterProblem } from '../read/request.ts';
-import { readSingleRecord, textReader, wholeText } from '../read/rows.ts';
-import type { Embedded } from '../read/stale-fields.ts';
-import { readSummary } from '../read/summary.ts';
-import { planSummary } from '../read/summary-plan.ts';
+import type { Freshness, ReaderOf } from '../read/connection/reader.ts';
+import { planList, planRecord } from '../read/plan/plan.ts';
+import { parameterError, parameterProblem } from '../read/plan/request.ts';
+import { planSummary } from '../read/plan/summary-plan.ts';
+import { aggregate } from '../read/result/aggregate.ts';
+import { readListPage } from '../read/result/list.ts';
+import { readSingleRecord, textReader, wholeText } from '../read/result/rows.ts';
+import type { Embedded } from '../read/result/stale-fields.ts';
+import { readSummary } from '../read/result/summary.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import { narrowEndpoint } from '../version/narrow.ts';
 import {

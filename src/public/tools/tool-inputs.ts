@@ -2,7 +2,7 @@
 // those of the public interface.
 import { z } from 'zod';
 import { defaultPageSize } from '../../db/page.ts';
-import { aggregateOrders } from '../read/aggregate.ts';
+import { aggregateOrders } from '../read/result/aggregate.ts';
 
 const version = z.string().max(20).describe('Such as v1');
 const resource = z.string().max(100);

@@ -1,9 +1,9 @@
 // Turns the input of a tool into the parameters that a URL of the public interface would have, so that both
 // are planned alike. Pure.
 import type { AppError } from '../../core/errors.ts';
-import { fieldMasked, listParameters } from '../read/plan.ts';
-import { parameterError, parameterProblem, type QueryParameters } from '../read/request.ts';
-import { summaryParameters } from '../read/summary-plan.ts';
+import { fieldMasked, listParameters } from '../read/plan/plan.ts';
+import { parameterError, parameterProblem, type QueryParameters } from '../read/plan/request.ts';
+import { summaryParameters } from '../read/plan/summary-plan.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
 import { takesSeveral } from '../version/operators.ts';
 import type { QueryInput, SummarizeInput } from './tool-inputs.ts';

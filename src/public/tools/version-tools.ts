@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { ErrorDetail } from '../../core/errors.ts';
 import { type RecordAccess, unlimitedLayer } from '../../core/record-access.ts';
-import { parameterError } from '../read/request.ts';
+import { parameterError } from '../read/plan/request.ts';
 import type { RecordTools, ToolAccess } from './record-tools.ts';
 import { AggregateInput, DescribeInput, GetInput, QueryInput } from './tool-inputs.ts';
 

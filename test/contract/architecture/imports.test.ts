@@ -190,6 +190,7 @@ function readRooms(heading: string): Map<string, Set<string>> {
 describe('rooms', () => {
   it.each([
     ['src/public', '## A read'],
+    ['src/public/read', 'The rooms of `src/public/read`'],
     ['src/sync', '## A sync run'],
     ['src/connectors/netsuite', '## The NetSuite connector'],
   ])('of %s import those above them that docs/architecture.md names', (folder, heading) => {

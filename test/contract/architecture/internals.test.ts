@@ -55,9 +55,9 @@ describe('modules', () => {
       'src/db/embedded/folders.ts', // the folders that this process is building
       'src/platform/index.ts', // the description of the routes, by the URL of the service
       // Derived from an immutable value, and collected with it.
-      'src/public/read/order-index.ts',
-      'src/public/read/ranges.ts',
-      'src/public/read/sql.ts',
+      'src/public/read/plan/order-index.ts',
+      'src/public/read/plan/ranges.ts',
+      'src/public/read/sql/list-sql.ts',
       'src/public/version/narrow.ts',
       'src/warehouse/encode.ts',
     ]);

@@ -24,7 +24,7 @@ describe('the outside fixture', () => {
       'src/http/server/connections.ts',
       'src/http/server/shutdown.ts',
       'src/public/export/copy-lines.ts',
-      'src/public/read/large-reads.ts',
+      'src/public/read/connection/large-reads.ts',
       'src/templates/thread.ts',
     ]);
   });

@@ -2,18 +2,18 @@
 import { describe, expect, it } from 'vitest';
 import { type AccessLayer, type RecordAccess, unlimitedLayer } from '../../../src/core/record-access.ts';
 import { copyStatement, countStatement } from '../../../src/public/export/export-sql.ts';
-import { hasOnePlan, skipsRecords } from '../../../src/public/read/order-index.ts';
-import { planList, planRecord } from '../../../src/public/read/plan.ts';
-import { createPlanCache } from '../../../src/public/read/plan-cache.ts';
-import { boundedRanges, plainRanges } from '../../../src/public/read/ranges.ts';
-import { parseQuery } from '../../../src/public/read/request.ts';
+import { hasOnePlan, skipsRecords } from '../../../src/public/read/plan/order-index.ts';
+import { planList, planRecord } from '../../../src/public/read/plan/plan.ts';
+import { createPlanCache } from '../../../src/public/read/plan/plan-cache.ts';
+import { boundedRanges, plainRanges } from '../../../src/public/read/plan/ranges.ts';
+import { parseQuery } from '../../../src/public/read/plan/request.ts';
 import {
   anchorsStatement,
   largeListStatement,
   largeRecordStatement,
   listStatement,
   recordStatement,
-} from '../../../src/public/read/sql.ts';
+} from '../../../src/public/read/sql/list-sql.ts';
 import { narrowEndpoint } from '../../../src/public/version/narrow.ts';
 import { compileInvoices } from '../compiled.ts';
 import { createRowScopes, scopedInvoices } from './fixture.ts';

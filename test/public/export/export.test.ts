@@ -5,7 +5,7 @@ import supertest from 'supertest';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseChangesQuery } from '../../../src/public/changes/change-feed.ts';
 import { copyStatement } from '../../../src/public/export/export-sql.ts';
-import { planList } from '../../../src/public/read/plan.ts';
+import { planList } from '../../../src/public/read/plan/plan.ts';
 import { asBuffer } from '../../setup/raw-body.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { compileInvoices } from '../compiled.ts';

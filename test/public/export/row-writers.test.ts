@@ -6,7 +6,7 @@ import type { RowWriter } from '../../../src/public/export/copy-rows.ts';
 import { createCsvWriter } from '../../../src/public/export/csv.ts';
 import { copyStatement } from '../../../src/public/export/export-sql.ts';
 import { createJsonLinesWriter } from '../../../src/public/export/json-lines.ts';
-import { planList } from '../../../src/public/read/plan.ts';
+import { planList } from '../../../src/public/read/plan/plan.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { compileInvoices } from '../compiled.ts';
 import { openSite } from '../fixture.ts';

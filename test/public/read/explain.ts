@@ -3,10 +3,15 @@ import type { PoolClient } from 'pg';
 import { inject } from 'vitest';
 import type { Ctx } from '../../../src/core/ctx.ts';
 import { countStatement } from '../../../src/public/export/export-sql.ts';
-import { planList } from '../../../src/public/read/plan.ts';
-import { boundedRanges, listReaches, rowsOnPage, sortedRanges } from '../../../src/public/read/ranges.ts';
-import { parseQuery } from '../../../src/public/read/request.ts';
-import { listStatement } from '../../../src/public/read/sql.ts';
+import { planList } from '../../../src/public/read/plan/plan.ts';
+import {
+  boundedRanges,
+  listReaches,
+  rowsOnPage,
+  sortedRanges,
+} from '../../../src/public/read/plan/ranges.ts';
+import { parseQuery } from '../../../src/public/read/plan/request.ts';
+import { listStatement } from '../../../src/public/read/sql/list-sql.ts';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import { describeIf } from '../../setup/describe-if.ts';
 import { compileInvoices } from '../compiled.ts';

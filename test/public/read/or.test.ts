@@ -2,7 +2,7 @@
 // groups against the same in memory.
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { readOr } from '../../../src/public/read/filters.ts';
+import { readOr } from '../../../src/public/read/plan/filters.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { type Get, listIds } from '../fixture.ts';
 import { describePlans, explainCount } from './explain.ts';

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createFairQueue } from '../../../src/public/load/fair-queue.ts';
-import { createStatementRunner } from '../../../src/public/read/statements.ts';
+import { createStatementRunner } from '../../../src/public/read/connection/statements.ts';
 import { listen } from '../../contract/http.ts';
 import { testClock } from '../../setup/database.ts';
 import { useStarted } from '../../setup/use-started.ts';

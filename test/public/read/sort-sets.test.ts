@@ -2,10 +2,10 @@
 // filtered and paged.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { planList } from '../../../src/public/read/plan.ts';
-import { plainRanges } from '../../../src/public/read/ranges.ts';
-import { parseQuery } from '../../../src/public/read/request.ts';
-import { listStatement } from '../../../src/public/read/sql.ts';
+import { planList } from '../../../src/public/read/plan/plan.ts';
+import { plainRanges } from '../../../src/public/read/plan/ranges.ts';
+import { parseQuery } from '../../../src/public/read/plan/request.ts';
+import { listStatement } from '../../../src/public/read/sql/list-sql.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { compileInvoices } from '../compiled.ts';
 import { type Get, listIds, richLineColumns } from '../fixture.ts';

@@ -5,12 +5,12 @@ import { AppError } from '../../../src/core/errors.ts';
 import { isDay } from '../../../src/core/text/calendar.ts';
 import { acceptsGzip, knownTags } from '../../../src/public/http/negotiate.ts';
 import { paginationLinks } from '../../../src/public/http/response.ts';
-import { hasOnePlan, rowCapFor } from '../../../src/public/read/order-index.ts';
-import { planList, planRecord } from '../../../src/public/read/plan.ts';
-import { anchoredRanges, boundedRanges, plainRanges } from '../../../src/public/read/ranges.ts';
-import { parseQuery, parseTarget } from '../../../src/public/read/request.ts';
-import { listStatement, recordStatement } from '../../../src/public/read/sql.ts';
-import { createTotalCache } from '../../../src/public/read/totals.ts';
+import { createTotalCache } from '../../../src/public/read/connection/totals.ts';
+import { hasOnePlan, rowCapFor } from '../../../src/public/read/plan/order-index.ts';
+import { planList, planRecord } from '../../../src/public/read/plan/plan.ts';
+import { anchoredRanges, boundedRanges, plainRanges } from '../../../src/public/read/plan/ranges.ts';
+import { parseQuery, parseTarget } from '../../../src/public/read/plan/request.ts';
+import { listStatement, recordStatement } from '../../../src/public/read/sql/list-sql.ts';
 import { compileInvoices } from '../compiled.ts';
 
 const { whole: endpoint } = compileInvoices({ defaultSort: { field: 'date', order: 'desc' } });

@@ -1,7 +1,7 @@
 // What a definition declares about access to its fields: `scopable`, `mask` and `tags`, through the pure
 // stages.
 import { describe, expect, it } from 'vitest';
-import { listIndexes } from '../../../src/public/read/indexes.ts';
+import { listIndexes } from '../../../src/public/read/sql/indexes.ts';
 import type { Available } from '../../../src/public/version/bind.ts';
 import { compareVersions } from '../../../src/public/version/compare.ts';
 import { compileSchema } from '../../../src/public/version/compile.ts';

@@ -1,6 +1,6 @@
 // The pure stages of a definition: schema, rules, binding, compiling, comparing.
 import { describe, expect, it } from 'vitest';
-import { listIndexes } from '../../../src/public/read/indexes.ts';
+import { listIndexes } from '../../../src/public/read/sql/indexes.ts';
 import type { Available } from '../../../src/public/version/bind.ts';
 import { compileSchema } from '../../../src/public/version/compile.ts';
 import { SchemaDocument } from '../../../src/public/version/schema-document.ts';
