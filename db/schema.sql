@@ -850,6 +850,7 @@ create table pay_payments (
   updated_at timestamp with time zone default clock_timestamp() not null,
   succeeded_at timestamp with time zone,
   erp_account text,
+  visitor jsonb,
   constraint pay_payments_pkey PRIMARY KEY (id),
   constraint one_payment_per_provider_payment UNIQUE (account_id, provider_payment_id),
   constraint one_payment_per_session UNIQUE (account_id, session_id),

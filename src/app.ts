@@ -53,7 +53,7 @@ import { startWriteBackAlerts } from './platform/pay/write-back/alerts.ts';
 import { startWriteBack } from './platform/pay/write-back/worker.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
 import { readLinkState, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
-import { createPortal, findSite, type PortalHandlers } from './portal/index.ts';
+import { createPortal, findSite, type PortalHandlers, startReceipts } from './portal/index.ts';
 import { createReadEngine, publicHandler, startUsageCounter, type UsageCounter } from './public/index.ts';
 import { pruneTombstones, type Scheduler, startCertificateWatch, startScheduler } from './sync/index.ts';
 
@@ -196,6 +196,7 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
   const codeMails = createCodeMailSender();
   const portal = createPortal(ctx, {
     ...{ failures, assets, usage, sendMail: codeMails, demo: options.demoOwner },
+    streams: options.streams ?? {},
   });
   app.use(portal.byHost);
   // Before the others, so that public requests don't pass through their routers.
@@ -252,6 +253,7 @@ export async function startBackground(
   const agents = startAgentWork(ctx);
   const subscriptions = startSubscriptions(ctx);
   const pay = [startPayWork(ctx), startWriteBack(ctx), startWriteBackAlerts(ctx), startSandboxWork(ctx)];
+  const receipts = startReceipts(ctx);
   const pruning = startRecurring(
     pruneEveryMs,
     (stopping) => prune(ctx, stopping),
@@ -279,6 +281,7 @@ export async function startBackground(
     secretEnds,
     agents,
     ...pay,
+    receipts,
     pruning,
     adoption,
     upgrades,

@@ -12,6 +12,7 @@ export type JobKind =
   | 'pay_erp_documents'
   | 'pay_tasks'
   | 'publications'
+  | 'receipts'
   | 'sandbox_events'
   | 'subscription_slots'
   | 'sync_runs';

@@ -2,9 +2,14 @@
 // one connection listens: it is opened for the first and closed after the last. A notification may be lost
 // with its connection, so subscribers also poll.
 import type { Ctx } from '../core/ctx.ts';
+import type { Tx } from '../db/transaction.ts';
 
 /** The NOTIFY channel; its payload is the topic, such as `sync-run:<id>`. */
 const channel = 'streams';
+
+/** Wakes those who follow the topic when the transaction commits. */
+export const notifyTopic = (tx: Tx, topic: string): Promise<unknown> =>
+  tx.raw('select pg_notify(?, ?)', [channel, topic]);
 
 export type TopicSubscription = {
   /**

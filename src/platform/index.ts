@@ -43,6 +43,20 @@ import { viewRoutes } from './views/views.routes.ts';
 import { whoamiRoutes } from './whoami/whoami.routes.ts';
 
 export { isClaimable } from './domains/hostname.ts';
+export { startCheckout } from './pay/checkout/checkouts.service.ts';
+export type { PayerCtx } from './pay/checkout/payer.ts';
+export { paymentTopic } from './pay/ledger/payments.store.ts';
+export {
+  checkVisitorPayment,
+  endVisitorPayment,
+  findPayOffer,
+  getPaidVisit,
+  getVisitorPayment,
+  listVisitorPayments,
+  type PayOffer,
+  readLeftToPay,
+  type VisitorPayment,
+} from './pay/visitor-payments.ts';
 export { customersEndpoint, recordsEndpoint } from './portal/access-document.ts';
 export {
   readShownBranding,
@@ -63,12 +77,13 @@ export {
 export { findPortalSite, type PortalSite } from './portal/sites.store.ts';
 export { openViewAs, viewAsSeconds } from './portal/view-as.ts';
 export {
-  accessOfCustomer,
+  accessOfFamily,
   assertPeopleKnown,
   findPerson,
   findPersonOf,
   findPortal,
   findTypicalAddress,
+  listFamily,
   type NamedCustomer,
   nameCustomers,
   type Portal,

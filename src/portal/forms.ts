@@ -4,7 +4,6 @@ import type { CookieOptions } from 'express';
 import { z } from 'zod';
 import { AppError } from '../core/errors.ts';
 import { inTransaction } from '../db/transaction.ts';
-import { assertSameOrigin } from '../http/authenticate.ts';
 import { callerAddress, callerNetwork } from '../http/caller-address.ts';
 import { listCookieValues } from '../http/cookies.ts';
 import { setErrorHeaders } from '../http/errors.ts';
@@ -26,7 +25,7 @@ import {
 } from '../platform/index.ts';
 import { abortedStatus } from '../public/index.ts';
 import { chooseLanguage, isLanguage, languageCookie } from './frame.ts';
-import { type At, sendPlainPage } from './room.ts';
+import { type At, assertOwnForm, sendPlainPage } from './room.ts';
 import { chooseCustomer, deleteHeld, deleteSessions, insertSession } from './sessions.store.ts';
 import {
   askForCode,
@@ -47,7 +46,6 @@ export const cookieOptions = ({ isSecure }: Site): CookieOptions => ({
 });
 export const cookiesOf = ({ req, site }: At, name: keyof Site['cookie']): readonly string[] =>
   listCookieValues(req, site.cookie[name]);
-const assertOwnForm = ({ req, site }: At): void => assertSameOrigin(req, site.origin);
 
 /** To a page of the portal that a form named. */
 const goTo = ({ res, site }: At, returnTo: string): void => res.redirect(303, resolvePage(site, returnTo));

@@ -2,9 +2,12 @@
 import type { RequestHandler } from 'express';
 import type { Ctx, ReadingCtx } from '../core/ctx.ts';
 import { createCache } from '../core/work/cache.ts';
+import { Semaphore } from '../core/work/semaphore.ts';
+import type { StreamOptions } from '../http/event-stream.ts';
 import type { FailureLimit } from '../http/failure-limit.ts';
 import type { PageAssets } from '../http/pages/page-assets.ts';
 import { applyPendingHeaders } from '../http/pending-headers.ts';
+import { createTopicNotifications } from '../http/topic-notifications.ts';
 import type { DemoPerson } from '../identity/sign-in.ts';
 import type { SendCodeMail } from '../mail/index.ts';
 import { type NamedCustomer, nameCustomers, readEndpoints } from '../platform/index.ts';
@@ -17,6 +20,7 @@ import { createPortalRouter, setSite } from './router.ts';
 import { createSites } from './sites.ts';
 import { type Endpoints, notFoundHere } from './visit.ts';
 
+export { startReceipts } from './pay/receipts.ts';
 export { findSite } from './router.ts';
 
 type PortalOptions = {
@@ -24,13 +28,22 @@ type PortalOptions = {
   readonly assets: PageAssets;
   readonly usage: UsageCounter;
   readonly sendMail: SendCodeMail;
+  readonly streams: StreamOptions;
   /** Only for a demo whose listener is on a loopback address: anyone on this machine signs in as one of its customers. */
   readonly demo: DemoPerson | undefined;
 };
 
+/** Where a notification was lost. */
+const noticedWithinMs = 5_000;
 const endpointBytes = 16_777_216;
 
-function openRoom(ctx: ReadingCtx, { failures, assets, usage, sendMail, demo }: PortalOptions): Room {
+/** Pages of one session that follow a payment at once, in one process. */
+const streamsOfSession = 4;
+
+function openRoom(
+  ctx: ReadingCtx,
+  { failures, assets, usage, sendMail, demo, streams }: PortalOptions,
+): Room {
   const endpoints = createCache<{ readonly all: Endpoints }>({
     maxBytes: endpointBytes,
     countBytes: ({ all }) => JSON.stringify([...all.values()]).length,
@@ -52,6 +65,9 @@ function openRoom(ctx: ReadingCtx, { failures, assets, usage, sendMail, demo }: 
       return (endpoints.findFresh(key) ?? (await endpoints.load(key, read))).all;
     },
     hasRecords: createHasRecords(ctx.clock),
+    streams: new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: streamsOfSession }),
+    notices: createTopicNotifications(ctx, streams.pollMs ?? noticedWithinMs),
+    stopping: streams.stopping ?? new AbortController().signal,
     nameCustomers: createNames(ctx.clock),
   };
 }

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts';
 import { isId } from '../core/id.ts';
 import { type Cache, createCache } from '../core/work/cache.ts';
 import { readPortal, recordsEndpoint, type SidebarItem } from '../platform/index.ts';
+import { findOffer } from './offer.ts';
 import { listAddress } from './record-table.ts';
 import { findShown } from './shown-fields.ts';
 import type { Label, NavigationItem } from './view-model.ts';
@@ -73,11 +74,15 @@ const withoutMark = (one: Place): NavigationItem => ({ ...one, isCurrent: false 
 
 async function listByDefault(visit: Visit, known: HasRecords): Promise<Place[]> {
   const types = visit.portal.settings.records.map(({ recordType }) => recordType);
-  const shown = await Promise.all(types.map((type) => findHasRecords(visit, known, type)));
+  const [offer, ...shown] = await Promise.all([
+    findOffer(visit),
+    ...types.map((type) => findHasRecords(visit, known, type)),
+  ]);
   return [
     ...types
       .filter((_, index) => shown[index])
       .map((type) => place(nameType(visit, type), listAddress(visit, type))),
+    ...(offer === undefined ? [] : [place({ own: 'pay' }, `${visit.site.base}/pay`)]),
     ...visit.content.pages.map(({ slug, title }) => place(title, `${visit.site.base}/pages/${slug}`)),
   ];
 }

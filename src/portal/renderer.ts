@@ -29,7 +29,7 @@ export function setPageHeaders(res: Response, { pictures = [], isFramed = false 
     'Content-Security-Policy',
     [
       "default-src 'none'",
-      ...["script-src 'self'", "style-src 'self'", "font-src 'self'"],
+      ...["script-src 'self'", "connect-src 'self'", "style-src 'self'", "font-src 'self'"],
       ["img-src 'self'", ...pictures].join(' '),
       ...["form-action 'self'", "base-uri 'none'", `frame-ancestors ${isFramed ? "'self'" : "'none'"}`],
     ].join('; '),

@@ -2,9 +2,12 @@
 import type { Request, Response } from 'express';
 import type { ReadingCtx } from '../core/ctx.ts';
 import type { AppError } from '../core/errors.ts';
+import type { Semaphore } from '../core/work/semaphore.ts';
+import { assertSameOrigin } from '../http/authenticate.ts';
 import { listCookieValues } from '../http/cookies.ts';
 import { getRequestId } from '../http/errors.ts';
 import type { FailureLimit } from '../http/failure-limit.ts';
+import type { TopicNotifications } from '../http/topic-notifications.ts';
 import type { SendCodeMail } from '../mail/index.ts';
 import {
   type nameCustomers,
@@ -36,6 +39,11 @@ export type Room = VisitSources & {
   readonly sendMail: SendCodeMail;
   readonly loadRenderer: LoadRenderer;
   readonly hasRecords: HasRecords;
+  /** Of the pages that follow a payment, by session. */
+  readonly streams: Semaphore;
+  readonly notices: TopicNotifications;
+  /** Aborted when the service stops. */
+  readonly stopping: AbortSignal;
   readonly nameCustomers: typeof nameCustomers;
 };
 
@@ -46,6 +54,9 @@ export type At = {
   readonly req: Request;
   readonly res: Response;
 };
+
+/** Throws 403 for a form of another site. */
+export const assertOwnForm = ({ req, site }: At): void => assertSameOrigin(req, site.origin);
 
 /** A page before sign-in, or without records. */
 export async function sendPlainPage(at: At, page: Page, portal?: Portal, isFramed = false): Promise<void> {

@@ -18,6 +18,10 @@ import { readHome } from './pages/home.ts';
 import { readList, readListRequest } from './pages/list.ts';
 import { readProfile } from './pages/profile.ts';
 import { readRecord } from './pages/record.ts';
+import { followPayment } from './pay/follow-payment.ts';
+import { readPayPage } from './pay/pay-page.ts';
+import { endPayment, readPayment, readPayments } from './pay/payment-page.ts';
+import { readPayForm, startPayment } from './pay/start-payment.ts';
 import { finishAtProvider, startAtProvider } from './provider.ts';
 import { sendPage } from './renderer.ts';
 import { type At, type Room, sendProblem } from './room.ts';
@@ -98,15 +102,23 @@ const visiting = (work: (at: At, visit: Visit) => Promise<void>) =>
     await sendPage(res, room.loadRenderer, { page, frame }, { isFramed: isFramed(visitor) });
   });
 
-type Read = (visit: Visit, req: Request) => Promise<{ page: Page; pictures?: readonly string[] }>;
+type Read = (
+  visit: Visit,
+  req: Request,
+  at: At,
+) => Promise<{ page: Page; pictures?: readonly string[]; status?: number } | { readonly seeOther: string }>;
 const showing = (read: Read) =>
-  visiting(async ({ room, ctx, site, req, res }, visit) => {
+  visiting(async (at, visit) => {
+    const { room, ctx, site, req, res } = at;
     const path = `${site.base}${req.path}`;
-    const [{ page, pictures = [] }, places, named] = await Promise.all([
-      read(visit, req),
+    const [shown, places, named] = await Promise.all([
+      read(visit, req, at),
       listPlaces(visit, room.hasRecords, path),
       room.nameCustomers(ctx, visit.portal, visit.customers),
     ]);
+    if ('seeOther' in shown) return res.redirect(303, shown.seeOther);
+    const { page, pictures = [], status = 200 } = shown;
+    res.status(status);
     const { branding } = visit.content;
     const around = { site, req, files: room.files, offer: visit.portal.settings, branding };
     const frame = visitorFrame(around, visit, named, places);
@@ -126,6 +138,10 @@ const pages: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/files/:recordType.:form': visiting(sendListFile),
   '/pages/:slug': showing((visit, req) => readConfiguredPage(visit, param(req, 'slug'))),
   '/views/:id': showing(async (visit, req) => ({ page: await readViewPage(visit, param(req, 'id')) })),
+  '/pay': showing(async (visit, req) => ({ page: await readPayPage(visit, req) })),
+  '/payments': showing(async (visit, req) => ({ page: await readPayments(visit, req) })),
+  '/payments/:id': showing(async (visit, req) => ({ page: await readPayment(visit, req) })),
+  '/payments/:id/events': visiting(followPayment),
   '/profile': showing(async (visit) => ({ page: await readProfile(visit) })),
   '/sign-in': forms.showSignIn,
   '/sign-in/provider': startAtProvider,
@@ -138,6 +154,8 @@ const submitted: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/sign-in': forms.signIn,
   '/code': forms.countingSignIn(forms.enterCode),
   '/demo': forms.countingSignIn(forms.signInAsDemo),
+  '/pay': showing(async (visit, _req, at) => startPayment(at, visit)),
+  '/payments/:id/end': visiting(endPayment),
   '/sign-out': forms.signOut,
   '/view-as': forms.startViewAs,
   '/language': forms.setLanguage,
@@ -166,7 +184,8 @@ export function createPortalRouter(room: Room): Router {
       return work(toAt(room, req, res));
     };
   for (const [path, work] of Object.entries(pages)) router.get(path, serve(path, work));
-  for (const [path, work] of Object.entries(submitted)) router.post(path, readForm, serve(path, work));
+  for (const [path, work] of Object.entries(submitted))
+    router.post(path, path === '/pay' ? readPayForm : readForm, serve(path, work));
   for (const path of new Set([...Object.keys(pages), ...Object.keys(submitted)])) {
     const methods = [...(path in pages ? ['GET', 'HEAD'] : []), ...(path in submitted ? ['POST'] : [])];
     router.all(path, methodNotAllowed(methods.join(', ')));

@@ -82,7 +82,7 @@ const dayMs = 86_400_000;
 export const daysBetween = (from: string, to: string): number =>
   Math.round((Date.parse(to) - Date.parse(from)) / dayMs);
 
-const isPositive = (value: unknown): boolean =>
+export const isPositive = (value: unknown): boolean =>
   value != null && /[1-9]/.test(toDigits(value)) && !toDigits(value).startsWith('-');
 
 type Reading = {

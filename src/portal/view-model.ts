@@ -10,7 +10,7 @@ export type Label =
   | { readonly meaning: (typeof meanings)[number] }
   | { readonly role: (typeof recordRoles)[number] }
   | { readonly line: 'item' | 'text' | 'quantity' | 'rate' | 'amount' }
-  | { readonly own: 'home' | 'profile' };
+  | { readonly own: 'home' | 'profile' | 'pay' | 'payments' };
 
 /** Exact digits as text: never a JavaScript number. `currency`: as the ERP names it, by ISO 4217 where it does so; null where it is not known. */
 export type Money = { readonly amount: string; readonly currency: string | null };
@@ -116,6 +116,8 @@ export type Balance = {
 
 export type HomePage = {
   readonly kind: 'home';
+  /** Where open invoices can be paid. */
+  readonly pay: string | null;
   /** Of the oldest sync that was used; RFC 3339. */
   readonly asOf: string | null;
   readonly balances: readonly Balance[];
@@ -176,6 +178,108 @@ export type RecordPage = {
   readonly fields: readonly { readonly label: Label; readonly value: Value }[];
   readonly lines: Table | null;
   readonly related: readonly { readonly title: Label; readonly table: Table }[];
+  /** Where it can be paid. */
+  readonly pay: string | null;
+};
+
+/** Of the pay form; `says`: in the provider's words. */
+export type PayProblem = {
+  readonly code:
+    | 'nothing_chosen'
+    | 'several_customers'
+    | 'changed'
+    | 'amount'
+    | 'more_than_due'
+    | 'in_flight'
+    | 'paid'
+    | 'not_payable'
+    | 'too_many'
+    | 'rejected'
+    | 'unavailable';
+  readonly says?: string;
+};
+
+export type PayPage = {
+  readonly kind: 'pay';
+  readonly asOf: string | null;
+  /** ISO 4217; of everything that can be paid. */
+  readonly currency: string;
+  readonly digits: number;
+  readonly address: string;
+  readonly rows: readonly {
+    readonly id: string;
+    readonly href: string;
+    readonly number: string;
+    readonly date: Value;
+    readonly dueDate: Value;
+    readonly due: Money;
+    /** Decimal text: less than `due` while other payments are in progress. */
+    readonly left: string;
+    readonly isChosen: boolean;
+    readonly typed: string | null;
+    readonly problem: PayProblem | null;
+  }[];
+  readonly total: Money;
+  /** Open invoices that can't be paid here, in other currencies; and those beyond the first. */
+  readonly others: number;
+  readonly notShown: number;
+  readonly credits: readonly Money[];
+  /** Payments that were started and not paid yet. */
+  readonly pending: readonly { readonly href: string; readonly amount: Money; readonly createdAt: string }[];
+  readonly payments: string;
+  readonly problem: PayProblem | null;
+  readonly canPay: boolean;
+  /** No money moves. */
+  readonly isTest: boolean;
+};
+
+export type ShownPayment = {
+  readonly id: string;
+  readonly href: string;
+  readonly status:
+    | 'PENDING'
+    | 'PROCESSING'
+    | 'FAILED'
+    | 'CANCELED'
+    | 'SUCCEEDED'
+    | 'PARTIALLY_REFUNDED'
+    | 'REFUNDED';
+  readonly amount: Money;
+  readonly refunded: Money | null;
+  readonly invoices: readonly {
+    readonly number: string;
+    readonly href: string | null;
+    readonly amount: Money;
+  }[];
+  readonly createdAt: string;
+  readonly succeededAt: string | null;
+  /** Whether the company's books have it; null where no one says so. */
+  readonly books: 'waiting' | 'entered' | null;
+};
+
+export type PaymentPage = {
+  readonly kind: 'payment';
+  readonly payment: ShownPayment;
+  readonly method: { readonly type: string; readonly last4: string | null } | null;
+  readonly failure: string | null;
+  /** The provider's page, while it can be paid. */
+  readonly url: string | null;
+  /** The browser goes to the provider's page at once. */
+  readonly isBegun: boolean;
+  /** The provider has sent the visitor back, and hasn't said yet that it was paid. */
+  readonly isBack: boolean;
+  /** Where a form ends it, while it can be paid. */
+  readonly end: string | null;
+  /** Server-sent events; null once nothing more is waited for. */
+  readonly events: string | null;
+  readonly list: string;
+};
+
+export type PaymentsPage = {
+  readonly kind: 'payments';
+  readonly payments: readonly ShownPayment[];
+  readonly pay: string | null;
+  readonly pages: Pages;
 };
 
 export type Block =
@@ -259,6 +363,9 @@ export type Page =
   | ListPage
   | RecordPage
   | ConfiguredPage
+  | PayPage
+  | PaymentPage
+  | PaymentsPage
   | ProfilePage
   | ProblemPage
   | SignInPage
@@ -277,11 +384,31 @@ export type CodeMailTexts = {
   readonly notes: readonly string[];
 };
 
+export type ReceiptTexts = {
+  readonly subject: string;
+  readonly title: string;
+  readonly paragraphs: readonly string[];
+  readonly headings: readonly [invoice: string, amount: string];
+  readonly rows: readonly (readonly [string, string])[];
+  readonly action: string;
+  readonly openAddress: string;
+  readonly notes: readonly string[];
+};
+
 /** What web/portal is built into. */
 export type Renderer = {
   /** The whole document. */
   renderPage(page: Page, frame: Frame): string;
   labelText(label: Label, language: Language): string;
+  receiptTexts(
+    language: Language,
+    about: {
+      readonly company: string;
+      readonly payment: Pick<ShownPayment, 'amount' | 'invoices'>;
+      readonly paidAt: string;
+      readonly method: PaymentPage['method'];
+    },
+  ): ReceiptTexts;
   codeMailTexts(
     language: Language,
     about: { readonly company: string; readonly browser: string | null; readonly requestedAt: Date },

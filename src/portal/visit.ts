@@ -8,10 +8,13 @@ import { inTransaction } from '../db/transaction.ts';
 import { listCookieValues } from '../http/cookies.ts';
 import { rateLimitExceeded } from '../http/rate-limit.ts';
 import {
-  accessOfCustomer,
+  accessOfFamily,
+  findPayOffer,
   findPersonOf,
   findPortal,
   findVisit,
+  listFamily,
+  type PayOffer,
   type Portal,
   type PortalCtx,
   type PortalReader,
@@ -40,11 +43,15 @@ export type SignedIn = {
 
 export type Visit = SignedIn & {
   readonly customer: string;
+  /** The customer, and those below it whose records the visitor sees too. */
+  readonly family: readonly string[];
   readonly reads: RecordAccess;
   readonly reader: PortalReader;
   /** For access that leaves less than `reads`. What any of them reads is counted. */
   readonly openReader: (access: RecordAccess) => PortalReader;
   readonly endpoints: Endpoints;
+  /** Looked up once. */
+  readonly findPayOffer: () => Promise<PayOffer | undefined>;
   /** The record types of which the request has read something. */
   readonly readTypes: Set<string>;
   /** `YYYY-MM-DD` in UTC. */
@@ -115,16 +122,17 @@ export type VisitSources = {
   readonly now: () => Date;
 };
 
-/** What pages read. Rejects as `accessOfCustomer` does. */
+/** What pages read. Rejects as `listFamily` does. */
 export async function openVisit(
   signedIn: SignedIn & { readonly customer: string },
   { loadEndpoints, now }: VisitSources,
 ): Promise<Visit> {
   const { ctx, portal, customer } = signedIn;
-  const [reads, endpoints] = await Promise.all([
-    accessOfCustomer(ctx, portal, customer),
+  const [family, endpoints] = await Promise.all([
+    listFamily(ctx, portal, customer),
     loadEndpoints(ctx, portal),
   ]);
+  const reads = accessOfFamily(portal, family);
   const today = now().toISOString().slice(0, 10);
   const readTypes = new Set<string>();
   const noteRead = (resource: string): void => {
@@ -132,5 +140,17 @@ export async function openVisit(
     if (recordType !== undefined) readTypes.add(recordType);
   };
   const openReader = (access: RecordAccess) => readPortal(ctx, portal, access, noteRead);
-  return { ...signedIn, reads, openReader, reader: openReader(reads), endpoints, readTypes, today };
+  let offer: Promise<PayOffer | undefined> | undefined;
+  const findOffer = () => (offer ??= findPayOffer(ctx));
+  return {
+    ...signedIn,
+    findPayOffer: findOffer,
+    family,
+    reads,
+    openReader,
+    reader: openReader(reads),
+    endpoints,
+    readTypes,
+    today,
+  };
 }

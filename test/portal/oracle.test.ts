@@ -3,9 +3,10 @@
 import { beforeAll, expect, it } from 'vitest';
 import type { ReadEngine } from '../../src/core/ctx.ts';
 import {
-  accessOfCustomer,
+  accessOfFamily,
   findPerson,
   findPortal,
+  listFamily,
   type Portal,
   readPortal,
 } from '../../src/platform/portal/visitor-scope.ts';
@@ -150,7 +151,7 @@ async function compare(
   const problems =
     JSON.stringify(found) === JSON.stringify(wanted) ? [] : [`${address}: ${found}, not ${wanted}`];
   for (const customer of found) {
-    const access = await accessOfCustomer(tenant(), portal, customer);
+    const access = accessOfFamily(portal, await listFamily(tenant(), portal, customer));
     const family = familyOf(Number(customer), variant.includeChildren === true);
     for (let request = 0; request < requests; request += 1) {
       const { query, fits } = random.pick(checks)();

@@ -219,8 +219,11 @@ const tooManyCustomers = (): AppError =>
     ],
   });
 
-/** The customer and, where the portal includes them, all customers below it. Throws 403 for more than 100. */
-async function listFamily(ctx: PortalCtx, portal: Portal, customer: string): Promise<string[]> {
+/**
+ * The customer and, where the portal includes them, all customers below it. Rejects as `findPerson` does, and with 403
+ * `too_many_customers` for more than 100.
+ */
+export async function listFamily(ctx: PortalCtx, portal: Portal, customer: string): Promise<string[]> {
   const { includeChildren, customerType } = portal.settings;
   if (!includeChildren || customerType === undefined) return [customer];
   const family = [customer];
@@ -237,17 +240,9 @@ async function listFamily(ctx: PortalCtx, portal: Portal, customer: string): Pro
   return family;
 }
 
-/**
- * Access to the records of one customer, and to what the customer's record says. Rejects as `findPerson`
- * does, and with 403 `too_many_customers`.
- */
-export async function accessOfCustomer(
-  ctx: PortalCtx,
-  portal: Portal,
-  customer: string,
-): Promise<RecordAccess> {
-  const { records, customerType } = portal.settings;
-  const family = await listFamily(ctx, portal, customer);
+/** Access to the records of these customers, and to what the customers' own records say. */
+export function accessOfFamily({ settings }: Portal, family: readonly string[]): RecordAccess {
+  const { records, customerType } = settings;
   return accessTo(
     [
       ...records.map(({ recordType, customerField, conditions }) => ({

@@ -4,6 +4,7 @@ import { AppError } from '../../core/errors.ts';
 import { parseExact } from '../../core/text/exact-json.ts';
 import { recordsEndpoint } from '../../platform/index.ts';
 import { nameType } from '../navigation.ts';
+import { findOffer } from '../offer.ts';
 import { listAddress, pickMeanings, readTable } from '../record-table.ts';
 import { daysBetween, findMeaning, openQuery } from '../shown-fields.ts';
 import type { Balance, HomePage } from '../view-model.ts';
@@ -180,7 +181,8 @@ const unlessMasked = <T>(reading: Promise<T>): Promise<T | null> =>
 
 /** Rejects with 503 while the records can't be read. */
 export async function readHome(visit: Visit): Promise<HomePage> {
-  const [sums, open, payments, news] = await Promise.all([
+  const [offer, sums, open, payments, news] = await Promise.all([
+    findOffer(visit),
     unlessMasked(readBalances(visit)),
     unlessMasked(readOpen(visit)),
     readPayments(visit),
@@ -190,5 +192,6 @@ export async function readHome(visit: Visit): Promise<HomePage> {
     kind: 'home',
     ...{ asOf: sums?.syncedAt ?? null, balances: sums?.balances ?? [] },
     ...{ open, payments, news },
+    pay: offer === undefined ? null : `${visit.site.base}/pay`,
   };
 }

@@ -6,10 +6,12 @@ import { parseExact } from '../../core/text/exact-json.ts';
 import type { Meaning } from '../../core/text/portal-terms.ts';
 import { recordsEndpoint } from '../../platform/index.ts';
 import { nameType } from '../navigation.ts';
+import { findOffer } from '../offer.ts';
 import { listAddress, readTable } from '../record-table.ts';
 import {
   findMeaning,
   findShown,
+  isPositive,
   listShownFields,
   type RecordRow,
   readingOf,
@@ -148,6 +150,14 @@ async function readRelated(visit: Visit, recordType: string, row: RecordRow): Pr
 const large: readonly Meaning[] = ['amount', 'amountDue'];
 const isLarge = ({ meaning }: ShownField): boolean => meaning !== undefined && large.includes(meaning);
 
+/** Null where nothing is open, and for a record that visitors don't pay. */
+async function findPayAddress(visit: Visit, recordType: string, row: RecordRow): Promise<string | null> {
+  if (findShown(visit, recordType)?.role !== 'invoice') return null;
+  const offer = await findOffer(visit);
+  if (offer?.recordType !== recordType || !isPositive(row[offer.amountDue])) return null;
+  return `${visit.site.base}/pay?invoice=${encodeURIComponent(String(row.id))}`;
+}
+
 /** Rejects with 404 for a record type that the portal doesn't show and a record that isn't the customer's. */
 export async function readRecord(visit: Visit, recordType: string, id: string): Promise<RecordPage> {
   if (findShown(visit, recordType) === undefined) throw notFoundHere();
@@ -174,5 +184,6 @@ export async function readRecord(visit: Visit, recordType: string, id: string): 
       .map(({ field, value }) => ({ label: field.label, value })),
     lines: toLines(visit, recordType, row),
     related: await readRelated(visit, recordType, row),
+    pay: await findPayAddress(visit, recordType, row),
   };
 }

@@ -2,9 +2,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReadEngine } from '../../../src/core/ctx.ts';
 import {
-  accessOfCustomer,
+  accessOfFamily,
   findPerson,
   findPortal,
+  listFamily,
   readPortal,
 } from '../../../src/platform/portal/visitor-scope.ts';
 import { createReadEngine, findLivingMasks } from '../../../src/public/index.ts';
@@ -126,7 +127,7 @@ describe('a portal that is ready', () => {
   it('shows the records of the customer, and of customers below it where that is set', async () => {
     const read = async (customer: string, query = {}) => {
       const portal = await getPortal();
-      const access = await accessOfCustomer(tenant(), portal, customer);
+      const access = accessOfFamily(portal, await listFamily(tenant(), portal, customer));
       const { records, total } = await readPortal(tenant(), portal, access).list('r-invoice', query);
       return {
         total,

@@ -58,12 +58,49 @@ export function makeFrame(language: Language, text: string, change: Partial<Fram
   };
 }
 
+function listPayPages(text: string): Page[] {
+  const money = { amount: text, currency: text };
+  const createdAt = '2026-11-29T10:00:00Z';
+  const row = { href: address(text), number: text, date: null, dueDate: null, due: money, left: text };
+  const payment = { href: address(text), amount: money, refunded: money, createdAt, succeededAt: createdAt };
+  const invoices = [{ number: text, href: address(text), amount: money }];
+  return [
+    {
+      kind: 'pay',
+      ...{ asOf: createdAt, currency: 'EUR', digits: 2, address: address(text), total: money },
+      rows: ['1', '0'].map((id) => ({
+        ...{ ...row, id: id + text, isChosen: true, typed: text },
+        problem: { code: 'rejected', says: text },
+      })),
+      ...{ others: 2, notShown: 1, credits: [money], canPay: true, isTest: true },
+      pending: [{ href: address(text), amount: money, createdAt }],
+      ...{ payments: address(text), problem: { code: 'rejected', says: text } },
+    },
+    {
+      kind: 'payment',
+      payment: { ...payment, id: text, invoices, status: 'PENDING', books: null },
+      ...{ method: { type: text, last4: text }, failure: text, isBegun: true, isBack: true },
+      ...{ url: address(text), end: address(text), events: address(text), list: address(text) },
+    },
+    {
+      kind: 'payments',
+      payments: (['SUCCEEDED', 'REFUNDED'] as const).map((status) => ({
+        ...{ ...payment, id: status, invoices, status },
+        books: 'entered',
+      })),
+      pay: address(text),
+      pages: { page: 2, totalPages: 3, total: 60, previous: address(text), next: address(text) },
+    },
+  ];
+}
+
 function listAccountPages(text: string): Page[] {
   const table = makeTable(text);
   const instant = '2026-11-29T10:00:00Z';
   return [
     {
       kind: 'home',
+      pay: address(text),
       asOf: text,
       balances: ['EUR', text].map((currency) => ({
         currency,
@@ -106,6 +143,7 @@ function listAccountPages(text: string): Page[] {
       fields: listFields(text),
       lines: table,
       related: [{ title: text, table }],
+      pay: address(text),
     },
     {
       kind: 'profile',
@@ -154,6 +192,7 @@ const formProblems = [
 /** Each kind of page, those of problems with each problem. */
 export const listPages = (text: string): Page[] => [
   ...listAccountPages(text),
+  ...listPayPages(text),
   makeConfiguredPage(text),
   ...problemCodes.map((code): Page => ({ kind: 'problem', code, completeAt: text, requestId: text })),
   {

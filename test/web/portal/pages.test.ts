@@ -91,6 +91,7 @@ function show(language: (typeof languages)[number], amount: string, currency: st
     fields: [],
     lines: null,
     related: [],
+    pay: null,
   };
   const texts = readMarkup(renderer.renderPage(page, makeFrame(language, plain))).texts.filter(Boolean);
   return (texts[texts.indexOf('amount-here') + 1] ?? '').replaceAll(/[\u00a0\u202f]/g, ' ');

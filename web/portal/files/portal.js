@@ -53,3 +53,85 @@
     for (const button of document.querySelectorAll('[data-prints]')) button.hidden = false;
   });
 })();
+
+/** What is chosen to be paid, added up as it is typed: in whole units of the smallest coin, so that nothing is rounded. */
+const payForm = (() => {
+  /** Undefined for a text that isn't written as the language writes amounts: then no sum is shown. */
+  const toUnits = (typed, digits, decimal) => {
+    const text = typed
+      .replace(/[\s'’]/g, '')
+      .replaceAll(/[.,](?=\d{3}(?!\d))/g, (mark) => (mark === decimal ? mark : ''));
+    const [whole, fraction = '', more] = text.split(decimal);
+    const units = whole + fraction.padEnd(digits, '0');
+    return more === undefined && fraction.length <= digits && /^\d{1,18}$/.test(units)
+      ? BigInt(units)
+      : undefined;
+  };
+  const format = (units, digits, language, currency) => {
+    const total = String(units).padStart(digits + 1, '0');
+    const amount = digits === 0 ? total : `${total.slice(0, -digits)}.${total.slice(-digits)}`;
+    const style = {
+      style: 'currency',
+      currency,
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    };
+    return new Intl.NumberFormat(language, style).format(amount);
+  };
+  const showSum = (form) => {
+    const output = form.querySelector('[data-sum]');
+    if (output === null) return;
+    const { sum, currency } = output.dataset;
+    const digits = Number(sum);
+    const decimal = form.dataset.pays === 'en' ? '.' : ',';
+    const typed = [...form.querySelectorAll('[name=invoice]:checked')].map(
+      ({ value }) => form.elements[`amount.${value}`]?.value ?? '',
+    );
+    const units = typed.map((text) => toUnits(text, digits, decimal));
+    output.hidden = units.length === 0 || units.includes(undefined);
+    if (output.hidden) return;
+    const total = units.reduce((all, one) => all + one, 0n);
+    output.textContent = format(total, digits, form.dataset.pays, currency);
+  };
+  return { showSum };
+})();
+
+(() => {
+  const { showSum } = payForm;
+  /** Who types an amount means to pay it. */
+  const choose = ({ target }) => {
+    const form = target.form;
+    if (form?.dataset.pays === undefined) return;
+    const id = target.name?.startsWith('amount.') ? target.name.slice('amount.'.length) : undefined;
+    const box = [...form.querySelectorAll('[name=invoice]')].find(({ value }) => value === id);
+    if (box !== undefined) box.checked = true;
+    showSum(form);
+  };
+  addEventListener('input', choose);
+  addEventListener('click', ({ target }) => {
+    const button = target.closest?.('[data-chooses-all]');
+    if (button === null || button === undefined) return;
+    for (const box of button.form.querySelectorAll('[name=invoice]:enabled')) box.checked = true;
+    showSum(button.form);
+  });
+
+  addEventListener('DOMContentLoaded', () => {
+    for (const form of document.querySelectorAll('[data-pays]')) {
+      for (const button of form.querySelectorAll('[data-chooses-all]')) button.hidden = false;
+      showSum(form);
+    }
+  });
+})();
+
+(() => {
+  /** The page of a payment loads itself again when it has changed; now and then where events don't arrive. */
+  addEventListener('DOMContentLoaded', () => {
+    const followed = document.querySelector('[data-events]');
+    if (followed === null) return;
+    const events = new EventSource(followed.dataset.events);
+    events.addEventListener('changed', () => location.reload());
+    events.addEventListener('error', () => {
+      if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 15_000);
+    });
+  });
+})();

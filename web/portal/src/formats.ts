@@ -70,6 +70,10 @@ export function formatMoney(
   return currency === null ? number : `${number}\u00a0${currency}`;
 }
 
+/** An amount as one types it: no currency, no thousands. */
+export const plainAmount = (language: Language, amount: string): string =>
+  language === 'en' ? amount : amount.replace('.', ',');
+
 /** `date`: a day such as 2026-11-29. */
 export const formatDate = (language: Language, date: string, style: DateStyle): string =>
   style === 'iso' || !isDay.test(date) || Number.isNaN(Date.parse(date))

@@ -3,6 +3,7 @@ import { renderToString } from 'preact-render-to-string';
 import type { Frame, Page, Renderer } from '../../../src/portal/view-model.ts';
 import { codeMailTexts } from './code-mail.ts';
 import { Document } from './parts/document.tsx';
+import { receiptTexts } from './receipt.ts';
 import { createTexts, labelText } from './texts.ts';
 import { ViewContext } from './view.ts';
 
@@ -15,4 +16,4 @@ function renderPage(page: Page, frame: Frame): string {
   )}\n`;
 }
 
-export const renderer: Renderer = { renderPage, labelText, codeMailTexts };
+export const renderer: Renderer = { renderPage, labelText, codeMailTexts, receiptTexts };

@@ -1,7 +1,7 @@
 // Checkouts. A payer is never asked for more than the ERP shows as due, less the amounts that other payments
 // have in flight. The amounts are decided and the payment is stored in one transaction, serialized with all
 // other checkouts of the organization. The provider is called after it.
-import type { RequestCtx } from '../../../core/ctx.ts';
+import type { RequestCtx, TenantCtx } from '../../../core/ctx.ts';
 import { invalid, notFound, unavailable } from '../../../core/errors.ts';
 import { createId } from '../../../core/id.ts';
 import { isLoopbackHttp } from '../../../core/network/loopback.ts';
@@ -26,7 +26,8 @@ import { toCheckoutOrder } from '../provider/checkout-order.ts';
 import { failPayment } from '../provider/merge.ts';
 import { enqueueTask } from '../provider/tasks.store.ts';
 import { type OpenInvoices, readOpenInvoices } from './open-invoices.ts';
-import { type Line, type PricedLine, priceLines } from './price-lines.ts';
+import type { PayerCtx } from './payer.ts';
+import { type CheckoutOrder, type Line, type PricedLine, priceLines } from './price-lines.ts';
 
 /** The 30 minutes that providers require as a minimum, plus a minute for delays on the way. */
 const lifetimeMs = 31 * 60_000;
@@ -82,7 +83,7 @@ async function assertReturnUrls(ctx: RequestCtx, { successUrl, cancelUrl }: Chec
 type PaySetup = { readonly config: PayConfigRow; readonly erpAccount: string | null };
 
 /** Throws 422 `pay_not_set_up`, `pay_disabled` or `provider_not_offered` when no checkouts can be created. */
-async function getActiveSetup(ctx: RequestCtx): Promise<PaySetup> {
+async function getActiveSetup(ctx: TenantCtx): Promise<PaySetup> {
   const { config, account, erpAccount } = await inTransaction(ctx, async (tx) => {
     const found = await findPayConfig(tx, ctx.organizationId);
     return {
@@ -104,6 +105,12 @@ async function getActiveSetup(ctx: RequestCtx): Promise<PaySetup> {
 const checkoutTitle = (lines: readonly Line[]): string =>
   lines.length === 1 ? `Invoice ${lines[0]?.number ?? ''}` : `${lines.length} invoices`;
 
+/** `returnUrls`: where the provider sends the payer, who is a visitor of the portal if there is one. */
+export type NewCheckout = CheckoutOrder & {
+  readonly returnUrls: (paymentId: string) => Pick<CheckoutInput, 'successUrl' | 'cancelUrl'>;
+  readonly visitor?: store.PayingVisitor | null;
+};
+
 type StoredCheckout = {
   readonly payment: store.PaymentRow;
   readonly checkout: store.CheckoutRow;
@@ -112,8 +119,8 @@ type StoredCheckout = {
 
 async function insertPayment(
   tx: Tx,
-  ctx: RequestCtx,
-  input: CheckoutInput,
+  ctx: PayerCtx,
+  { customerId, visitor = null, returnUrls }: NewCheckout,
   { config, erpAccount }: PaySetup,
   priced: readonly PricedLine[],
   readAt: Date,
@@ -122,12 +129,14 @@ async function insertPayment(
   const [paymentId, checkoutId] = [createId(), createId()];
   const { account_id: accountId, currency } = config;
   const total = priced.reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
+  const { successUrl, cancelUrl } = returnUrls(paymentId);
   const amounts = { currency, amount_minor: String(total) };
   const row = {
     id: paymentId,
     account_id: accountId,
     erp_account: erpAccount,
-    customer_id: input.customerId,
+    customer_id: customerId,
+    visitor,
     ...amounts,
   };
   await assertQuota(tx, ctx, 'checkouts');
@@ -136,8 +145,8 @@ async function insertPayment(
     id: checkoutId,
     payment_id: paymentId,
     title: checkoutTitle(priced.map(({ line }) => line)),
-    success_url: input.successUrl,
-    cancel_url: input.cancelUrl,
+    success_url: successUrl,
+    cancel_url: cancelUrl,
     // Whole seconds: providers keep no fractions.
     expires_at: new Date(Math.floor((ctx.clock.now().getTime() + lifetimeMs) / 1000) * 1000),
     record_kept: true,
@@ -161,16 +170,29 @@ async function insertPayment(
   return { payment, checkout, invoices };
 }
 
+/** Each holds the amounts of its invoices until it is paid or has expired. */
+const maxPendingOfCustomer = 10;
+
+async function assertFewPending(tx: Tx, organizationId: string, customerId: string): Promise<void> {
+  const page = { page: 1, pageSize: 1 };
+  const { total } = await store.listPaymentsOf(tx, organizationId, [customerId], page, 'PENDING');
+  if (total >= maxPendingOfCustomer)
+    throw invalid('Too many payments have been started', [
+      { path: '', code: 'too_many_open', message: 'End or finish one of them first' },
+    ]);
+}
+
 /**
  * Decides the amounts and stores the payment, under the lock of the configuration. Throws 503 when the
  * configuration changed since it was read or payments may be missing after a failover or restore, and 422 for
- * invoices that can't be paid or a full quota.
+ * invoices that can't be paid, a full quota or too many payments of a visitor in progress.
  */
-const storeCheckout = (ctx: RequestCtx, input: CheckoutInput, setup: PaySetup, read: OpenInvoices) =>
+const storeCheckout = (ctx: PayerCtx, input: NewCheckout, setup: PaySetup, read: OpenInvoices) =>
   inTransaction(ctx, async (tx) => {
     await assertChecked(tx, ctx.organizationId, setup.config.account_id);
     const now = await lockPayConfig(tx, ctx.organizationId);
     const { config } = setup;
+    if (input.visitor != null) await assertFewPending(tx, ctx.organizationId, input.customerId);
     if (now?.updated_at.getTime() !== config.updated_at.getTime())
       throw unavailable('The payment configuration has just changed; try again', 1);
     const { erpAccount } = setup;
@@ -202,7 +224,7 @@ const storeCheckout = (ctx: RequestCtx, input: CheckoutInput, setup: PaySetup, r
  * Throws 422 when the provider rejects the checkout, else 503; then the queue finds out what the provider
  * did, and expires the checkout.
  */
-async function createSession(ctx: RequestCtx, { payment, checkout, invoices }: StoredCheckout) {
+async function createSession(ctx: TenantCtx, { payment, checkout, invoices }: StoredCheckout) {
   try {
     const provider = await getProvider(ctx, payment.account_id);
     return await provider.createCheckout(toCheckoutOrder(payment, checkout, invoices), providerSignal());
@@ -220,23 +242,32 @@ const paymentTask = ({ id, account_id: accountId }: store.PaymentRow) => ({
 });
 
 /**
+ * Creates a payment and a checkout page at the provider; returns the payment's id. Throws as `createCheckout` does, but
+ * not for return URLs.
+ */
+export async function startCheckout(ctx: PayerCtx, input: NewCheckout) {
+  const setup = await getActiveSetup(ctx);
+  const { invoices, currency } = setup.config;
+  const ids = [...new Set(input.invoices.map(({ recordId }) => recordId))];
+  const read = await readOpenInvoices(ctx, { mapping: invoices, currency }, ids, input.allowStale);
+  const stored = await storeCheckout(ctx, input, setup, read);
+  const session = await createSession(ctx, stored);
+  await inTransaction(ctx, async (tx) => {
+    // The response came so late that the queue has already expired the checkout: no payer may be sent there.
+    if (!(await store.saveSession(tx, ctx.organizationId, stored.payment.id, session.id)))
+      throw unavailable('The payment provider responded too late; try again', 1);
+    await store.saveCheckoutUrl(tx, ctx.organizationId, stored.checkout.id, session.url, session.expiresAt);
+  });
+  return { paymentId: stored.payment.id, checkoutId: stored.checkout.id };
+}
+
+/**
  * Creates a payment and a checkout page at the provider. Throws 422 when payments are off, a return URL is
  * foreign, an invoice can't be paid, the quota is full or the provider rejects the checkout; 503 when the ERP
  * (without `allowStale`) or the provider doesn't respond.
  */
 export async function createCheckout(ctx: RequestCtx, input: CheckoutInput): Promise<Checkout> {
-  const setup = await getActiveSetup(ctx);
-  const { invoices, currency } = setup.config;
   await assertReturnUrls(ctx, input);
-  const ids = [...new Set(input.invoices.map(({ recordId }) => recordId))];
-  const read = await readOpenInvoices(ctx, { mapping: invoices, currency }, ids, input.allowStale);
-  const stored = await storeCheckout(ctx, input, setup, read);
-  const session = await createSession(ctx, stored);
-  return inTransaction(ctx, async (tx) => {
-    // The response came so late that the queue has already expired the checkout: no payer may be sent there.
-    if (!(await store.saveSession(tx, ctx.organizationId, stored.payment.id, session.id)))
-      throw unavailable('The payment provider responded too late; try again', 1);
-    await store.saveCheckoutUrl(tx, ctx.organizationId, stored.checkout.id, session.url, session.expiresAt);
-    return readCheckout(tx, ctx, stored.checkout.id);
-  });
+  const { checkoutId } = await startCheckout(ctx, { ...input, returnUrls: () => input });
+  return getCheckout(ctx, checkoutId);
 }

@@ -2,7 +2,7 @@
 // data is used only when the caller allows it and the ERP does not respond.
 import { ErpError, type RecordTypeMetadata } from '../../../connectors/connector.ts';
 import type { SourceValue } from '../../../connectors/source-records.ts';
-import type { RequestCtx } from '../../../core/ctx.ts';
+import type { TenantCtx } from '../../../core/ctx.ts';
 import { AppError, invalid, unavailable } from '../../../core/errors.ts';
 import { parseExact } from '../../../core/text/exact-json.ts';
 import { isCurrency, readAmount } from '../../../core/text/money.ts';
@@ -12,6 +12,7 @@ import { createTenantConnector, findDescription, listMaskedSources } from '../..
 import { filterRejectedIds } from '../../../warehouse/rejections.ts';
 import type { InvoiceMapping } from '../ledger/config.schemas.ts';
 import { databaseTime } from '../ledger/database-time.ts';
+import type { PayerCtx } from './payer.ts';
 
 /**
  * The record's values as text. `currencyNames` are the codes and names of its currency; null when the mapping
@@ -47,7 +48,7 @@ const staleBatchSize = 100;
 const englishNames = new Intl.DisplayNames('en', { type: 'currency' });
 
 /** Whether one of these names is the currency's code or its English name, in any case. */
-function matchesCurrency(currency: string, names: readonly string[]): boolean {
+export function matchesCurrency(currency: string, names: readonly string[]): boolean {
   const upperCased = names.map((name) => name.trim().toUpperCase());
   // The currency's record id in the ERP may look like anything, so if there is any currency code among the
   // names, codes decide.
@@ -77,7 +78,7 @@ const withValidIds = (ids: readonly string[], { idType }: RecordTypeMetadata): s
   ids.filter((id) => (idType === 'integer' ? /^[1-9]\d{0,14}$/.test(id) : true));
 
 async function readFromErp(
-  ctx: RequestCtx,
+  ctx: PayerCtx,
   mapping: InvoiceMapping,
   ids: readonly string[],
 ): Promise<RawInvoice[]> {
@@ -109,7 +110,7 @@ const toText = (value: unknown): SourceValue =>
   value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value);
 
 async function readFromWarehouse(
-  ctx: RequestCtx,
+  ctx: PayerCtx,
   mapping: InvoiceMapping,
   ids: readonly string[],
 ): Promise<RawInvoice[]> {
@@ -146,7 +147,7 @@ async function readFromWarehouse(
  * Start of the last run that succeeded, at least in part: synced data was read from the ERP no earlier than
  * that.
  */
-const syncedSince = (ctx: RequestCtx, recordType: string): Promise<Date> =>
+export const syncedSince = (ctx: TenantCtx, recordType: string): Promise<Date> =>
   inTransaction(ctx, async (tx) => {
     const run = await tx('sync_runs')
       .where({ organization_id: ctx.organizationId, record_type: recordType })
@@ -169,7 +170,7 @@ const erpUnavailable = (error: ErpError): AppError =>
  * invoices.
  */
 export async function readOpenInvoices(
-  ctx: RequestCtx,
+  ctx: PayerCtx,
   { mapping, currency }: { readonly mapping: InvoiceMapping; readonly currency: string },
   ids: readonly string[],
   allowStale: boolean,

@@ -6,9 +6,11 @@ import type { Tx } from '../../../db/transaction.ts';
 import { listErpStates } from '../ledger/erp-states.store.ts';
 import { listShares, type ShareRow } from '../ledger/payments.store.ts';
 import type { CheckoutInput } from '../pay.schemas.ts';
-import { amountInFlight, type Share } from './in-flight.ts';
+import { amountInFlight, type CurrentDue, type Share } from './in-flight.ts';
 import type { OpenInvoices } from './open-invoices.ts';
 
+/** What is to be paid, and by which customer. */
+export type CheckoutOrder = Pick<CheckoutInput, 'customerId' | 'invoices' | 'allowStale'>;
 type RequestedInvoice = CheckoutInput['invoices'][number];
 export type Line = {
   readonly recordId: string;
@@ -27,7 +29,7 @@ const detailAt = (
 function checkLine(
   requested: RequestedInvoice,
   index: number,
-  { customerId, invoices }: CheckoutInput,
+  { customerId, invoices }: CheckoutOrder,
   { byId }: OpenInvoices,
   currency: string,
 ): Line | ErrorDetail {
@@ -65,7 +67,7 @@ function checkLine(
   return { recordId, number: invoice.number, dueMinor: invoice.dueMinor, requestedMinor };
 }
 
-function getLines(input: CheckoutInput, read: OpenInvoices, currency: string): Line[] {
+function getLines(input: CheckoutOrder, read: OpenInvoices, currency: string): Line[] {
   const lines = input.invoices.map((requested, index) => checkLine(requested, index, input, read, currency));
   const details = lines.filter((line) => 'code' in line);
   if (details.length > 0) throw invalid("These invoices can't be paid", details.slice(0, 100));
@@ -108,6 +110,36 @@ async function listSharesByInvoice(
   return Map.groupBy(shares, ({ recordId }) => recordId);
 }
 
+/**
+ * What can still be paid of an open amount. Amounts in another currency can't be compared, so with any of them in flight
+ * nothing is free. Pure.
+ */
+function freeMinor(
+  shares: readonly (Share & { currency: string })[],
+  now: CurrentDue,
+  currency: string,
+): bigint {
+  const taken = amountInFlight(shares, now);
+  const mixed = taken > 0n && shares.some((share) => share.currency !== currency);
+  return mixed || taken >= now.dueMinor ? 0n : now.dueMinor - taken;
+}
+
+type Books = { readonly currency: string; readonly erpAccount: string | null };
+
+/** By record id, what can still be paid of the open amounts that were read from the ERP no earlier than `readAt`. */
+export async function readFreeAmounts(
+  tx: Tx,
+  organizationId: string,
+  { currency, erpAccount }: Books,
+  dues: ReadonlyMap<string, bigint>,
+  readAt: Date,
+): Promise<ReadonlyMap<string, bigint>> {
+  const shares = await listSharesByInvoice(tx, organizationId, erpAccount, [...dues.keys()]);
+  return new Map(
+    [...dues].map(([id, dueMinor]) => [id, freeMinor(shares.get(id) ?? [], { dueMinor, readAt }, currency)]),
+  );
+}
+
 export type PricedLine = { readonly line: Line; readonly amountMinor: bigint };
 
 /**
@@ -117,19 +149,16 @@ export type PricedLine = { readonly line: Line; readonly amountMinor: bigint };
 export async function priceLines(
   tx: Tx,
   organizationId: string,
-  { currency, erpAccount }: { readonly currency: string; readonly erpAccount: string | null },
-  input: CheckoutInput,
+  { currency, erpAccount }: Books,
+  input: CheckoutOrder,
   read: OpenInvoices,
 ): Promise<PricedLine[]> {
   const lines = getLines(input, read, currency);
   const recordIds = lines.map(({ recordId }) => recordId);
   const shares = await listSharesByInvoice(tx, organizationId, erpAccount, recordIds);
   const priced = lines.map((line, index): PricedLine | ErrorDetail => {
-    const others = shares.get(line.recordId) ?? [];
-    const taken = amountInFlight(others, { dueMinor: line.dueMinor, readAt: read.readAt });
-    // Amounts in another currency can't be compared, so with any of them in flight nothing counts as free.
-    const mixed = taken > 0n && others.some((share) => share.currency !== currency);
-    const free = mixed || taken >= line.dueMinor ? 0n : line.dueMinor - taken;
+    const now = { dueMinor: line.dueMinor, readAt: read.readAt };
+    const free = freeMinor(shares.get(line.recordId) ?? [], now, currency);
     const left = formatAmount({ amountMinor: free, currency });
     if (free === 0n)
       return detailAt(

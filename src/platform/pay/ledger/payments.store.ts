@@ -6,8 +6,16 @@ import type { Tx } from '../../../db/transaction.ts';
 import type { RefundState } from '../../../gateways/payments/provider.ts';
 import type { ProviderName } from '../../../gateways/payments/providers.ts';
 import type { PageQuery } from '../../../http/page.ts';
+import { notifyTopic } from '../../../http/topic-notifications.ts';
 import { type ErpState, filterByErpStatus } from './erp-states.store.ts';
 import type { PaymentStatus } from './payment-state.ts';
+
+/** A visitor of the portal who pays. `address`: of the receipt, as the ERP or the organization wrote it. */
+export type PayingVisitor = {
+  readonly email: string;
+  readonly address: string;
+  readonly language: string;
+};
 
 export type PaymentRow = {
   id: string;
@@ -16,6 +24,8 @@ export type PaymentRow = {
   /** Of the invoices; null for a payment of an earlier version. */
   erp_account: string | null;
   customer_id: string;
+  /** Null where an API caller created the checkout. */
+  visitor: PayingVisitor | null;
   currency: string;
   /** Integer minor units as text, since the column is a bigint. */
   amount_minor: string;
@@ -37,6 +47,7 @@ const paymentColumns = [
   'status',
   'erp_account',
   'customer_id',
+  'visitor',
   'currency',
   'amount_minor',
   'received_minor',
@@ -148,6 +159,26 @@ export function listPayments(tx: Tx, organizationId: string, page: PageQuery, fi
   return readPage<PaymentRow>(query, page);
 }
 
+/** Payments for these customers, newest first, without canceled ones. */
+export function listPaymentsOf(
+  tx: Tx,
+  organizationId: string,
+  customers: readonly string[],
+  page: PageQuery,
+  status: PaymentStatus | undefined,
+) {
+  const query = payments(tx, organizationId)
+    .whereIn('customer_id', customers)
+    .whereNot({ status: 'CANCELED' })
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+    .select(...paymentColumns);
+  if (status !== undefined) query.where({ status });
+  return readPage<PaymentRow>(query, page);
+}
+
 export const findPayment = async (tx: Tx, organizationId: string, id: string) =>
   payments(tx, organizationId)
     .where({ id })
@@ -196,7 +227,8 @@ export const findNewestSession = async (
 type NewPayment = Pick<
   PaymentRow,
   'id' | 'account_id' | 'erp_account' | 'customer_id' | 'currency' | 'amount_minor'
->;
+> &
+  Partial<Pick<PaymentRow, 'visitor'>>;
 export const insertPayment = (tx: Tx, organizationId: string, row: NewPayment) =>
   tx('pay_payments').insert({ organization_id: organizationId, ...row });
 
@@ -210,20 +242,25 @@ export const insertLostPayment = async (tx: Tx, organizationId: string, row: New
       .returning('id')
   ).length === 1;
 
-export const updatePayment = (
+/** What streams about a payment follow. */
+export const paymentTopic = (id: string): string => `payment:${id}`;
+
+export async function updatePayment(
   tx: Tx,
   organizationId: string,
   id: string,
   change: Partial<Omit<PaymentRow, 'id' | 'updated_at' | 'succeeded_at'>>,
   succeeds: boolean,
-) =>
-  payments(tx, organizationId)
+): Promise<void> {
+  await payments(tx, organizationId)
     .where({ id })
     .update({
       ...change,
       updated_at: tx.raw('clock_timestamp()'),
       ...(succeeds && { succeeded_at: tx.raw('clock_timestamp()') }),
     });
+  await notifyTopic(tx, paymentTopic(id));
+}
 
 /** Stores the provider's session id. False when the payment has another session or is no longer pending. */
 export const saveSession = async (tx: Tx, organizationId: string, id: string, sessionId: string) =>
@@ -247,6 +284,22 @@ export const findCheckout = async (
   tx('pay_checkouts')
     .where({ organization_id: organizationId, ...by })
     .first<CheckoutRow | undefined>(...checkoutColumns);
+
+/** By payment, where it can be paid until its checkout expires. */
+export async function listPayableUrls(
+  tx: Tx,
+  organizationId: string,
+  paymentIds: readonly string[],
+  now: Date,
+): Promise<ReadonlyMap<string, string>> {
+  const rows: { payment_id: string; url: string }[] = await tx('pay_checkouts')
+    .where({ organization_id: organizationId })
+    .whereIn('payment_id', paymentIds)
+    .whereNotNull('url')
+    .where('expires_at', '>', now)
+    .select('payment_id', 'url');
+  return new Map(rows.map(({ payment_id: id, url }) => [id, url]));
+}
 
 export const insertInvoices = (
   tx: Tx,

@@ -4,6 +4,7 @@
 import type { TenantCtx } from '../../../core/ctx.ts';
 import { deriveId } from '../../../core/id.ts';
 import type { Money } from '../../../core/text/money.ts';
+import { enqueueJob } from '../../../db/jobs.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
 import {
   type Failure,
@@ -106,14 +107,16 @@ async function mergeRefunds(context: MergeContext, snapshots: readonly RefundSna
   return succeeded;
 }
 
-/** Enqueues the ERP documents of a payment that newly succeeded and of its newly succeeded refunds. */
-async function enqueueErpDocuments(
+/** Enqueues the receipt and the ERP document of a payment that newly succeeded, and the documents of its newly succeeded refunds. */
+async function enqueueDocuments(
   { tx, ctx, payment }: MergeContext,
   status: store.PaymentRow['status'],
   newRefunds: readonly string[],
 ): Promise<void> {
   const document = { organizationId: ctx.organizationId, paymentId: payment.id };
   const succeeds = payment.succeeded_at === null && hasSucceeded(status);
+  if (succeeds && payment.visitor !== null)
+    await enqueueJob(tx, { kind: 'receipts', organizationId: ctx.organizationId, key: payment.id });
   if (succeeds && (await isWriteBackEnabled(tx, ctx.organizationId)))
     await enqueueErpDocument(tx, { ...document, refundId: null });
   if (newRefunds.length === 0) return;
@@ -181,7 +184,7 @@ export const mergePayment = (ctx: TenantCtx, accountId: string, snapshot: Paymen
         change,
         payment.succeeded_at === null && hasSucceeded(status),
       );
-    await enqueueErpDocuments(context, status, newRefunds);
+    await enqueueDocuments(context, status, newRefunds);
     if (status !== payment.status)
       ctx.log.info(
         { organizationId: ctx.organizationId, paymentId: payment.id, from: payment.status, to: status },
@@ -212,7 +215,7 @@ export const mergeRefundSnapshot = (ctx: TenantCtx, paymentId: string, snapshot:
       { status, refunded_minor: String(refunded) },
       false,
     );
-    await enqueueErpDocuments(context, status, newRefunds);
+    await enqueueDocuments(context, status, newRefunds);
   });
 
 /**

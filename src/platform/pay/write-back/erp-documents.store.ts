@@ -15,8 +15,10 @@ import {
   wakeJobs,
 } from '../../../db/jobs.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
+import { notifyTopic } from '../../../http/topic-notifications.ts';
 import { isWriteBackEnabled } from '../ledger/config.store.ts';
 import type { ErpProblem, ErpState } from '../ledger/erp-states.store.ts';
+import { paymentTopic } from '../ledger/payments.store.ts';
 
 const jobOf = (organizationId: string, paymentId: string): JobKey => ({
   kind: 'pay_erp_documents',
@@ -259,6 +261,7 @@ const finishAttempt = (ctx: Pick<Ctx, 'db'>, job: Job, work: (tx: Tx) => Promise
     if ((await lockOwn(tx, job)) === undefined) return false;
     await work(tx);
     await settleJob(tx, job);
+    await notifyTopic(tx, paymentTopic(job.key));
     return true;
   });
 

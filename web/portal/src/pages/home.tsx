@@ -121,7 +121,7 @@ const News = ({ news: { since, counts } }: { news: NonNullable<HomePage['news']>
   );
 };
 
-export const Home = ({ page: { asOf, balances, open, payments, news } }: { page: HomePage }) => {
+export const Home = ({ page: { asOf, balances, open, payments, news, pay } }: { page: HomePage }) => {
   const view = useView();
   const customer = view.frame.visitor?.customer?.name;
   const hasSide = payments !== null || news !== null;
@@ -137,7 +137,13 @@ export const Home = ({ page: { asOf, balances, open, payments, news } }: { page:
             {asOf !== null && <AsOf instant={asOf} />}
           </>
         }
-      />
+      >
+        {pay !== null && open !== null && open.total > 0 && (
+          <a class="button primary" href={pay}>
+            {view.text('own.pay')}
+          </a>
+        )}
+      </Title>
       {balances.length > 0 && (
         <div class={balances.length === 1 ? 'balances one' : 'balances'}>
           {balances.map((balance, at) => (

@@ -1,8 +1,9 @@
 // A list of records of one type: filters, sums, a sortable table, pages and downloads.
-import type { ListPage, Pages } from '../../../../src/portal/view-model.ts';
+import type { ListPage } from '../../../../src/portal/view-model.ts';
 import { Empty } from '../parts/card.tsx';
 import { Filters } from '../parts/filters.tsx';
 import { Icon } from '../parts/icon.tsx';
+import { Paging } from '../parts/paging.tsx';
 import { TableView } from '../parts/table.tsx';
 import { AsOf, Title } from '../parts/title.tsx';
 import { useView } from '../view.ts';
@@ -38,27 +39,6 @@ const Sums = ({ sums }: Pick<ListPage, 'sums'>) => {
         ))}
       </dl>
     </section>
-  );
-};
-
-const Paging = ({ pages: { page, totalPages, previous, next } }: { pages: Pages }) => {
-  const view = useView();
-  return (
-    <nav class="paging" aria-label={view.text('list.pages')}>
-      {previous !== null && (
-        <a class="button" href={previous} rel="prev">
-          <Icon name="left" />
-          {view.text('list.previous')}
-        </a>
-      )}
-      <span>{view.text('list.page', { page, totalPages })}</span>
-      {next !== null && (
-        <a class="button" href={next} rel="next">
-          {view.text('list.next')}
-          <Icon name="right" />
-        </a>
-      )}
-    </nav>
   );
 };
 

@@ -26,7 +26,7 @@ const Amounts = ({ amounts }: Pick<RecordPage, 'amounts'>) => {
 
 export const RecordView = ({ page }: { page: RecordPage }) => {
   const view = useView();
-  const { type, title, list, asOf, status, amounts, fields, lines, related } = page;
+  const { type, title, list, asOf, status, amounts, fields, lines, related, pay } = page;
   const typeName = view.label(type);
   const linesTitle = view.text('record.lines');
   return (
@@ -42,6 +42,11 @@ export const RecordView = ({ page }: { page: RecordPage }) => {
         status={status !== null && status !== '' && <Status text={status} />}
         below={asOf === null ? undefined : <AsOf instant={asOf} />}
       >
+        {pay !== null && (
+          <a class="button primary" href={pay}>
+            {view.text('own.pay')}
+          </a>
+        )}
         <button type="button" class="button" data-prints hidden>
           <Icon name="print" />
           {view.text('record.print')}

@@ -5,6 +5,8 @@ import { ChooseCustomer } from '../pages/choose-customer.tsx';
 import { Configured } from '../pages/configured.tsx';
 import { Home } from '../pages/home.tsx';
 import { List } from '../pages/list.tsx';
+import { Pay } from '../pages/pay.tsx';
+import { Payments, PaymentView } from '../pages/payment.tsx';
 import { ProblemView, problemTitle } from '../pages/problem.tsx';
 import { Profile } from '../pages/profile.tsx';
 import { RecordView } from '../pages/record.tsx';
@@ -32,6 +34,12 @@ const Content = ({ page }: { page: Page }): ComponentChildren => {
       return <RecordView page={page} />;
     case 'page':
       return <Configured page={page} />;
+    case 'pay':
+      return <Pay page={page} />;
+    case 'payment':
+      return <PaymentView page={page} />;
+    case 'payments':
+      return <Payments page={page} />;
     case 'profile':
       return <Profile page={page} />;
     case 'problem':
@@ -56,6 +64,12 @@ function pageTitle(page: Page, view: View): string {
     case 'record':
     case 'page':
       return page.title;
+    case 'pay':
+      return view.text('own.pay');
+    case 'payment':
+      return view.text('payment.title', { amount: view.money(page.payment.amount) });
+    case 'payments':
+      return view.text('own.payments');
     case 'profile':
       return view.text('own.profile');
     case 'problem':
@@ -71,7 +85,22 @@ function pageTitle(page: Page, view: View): string {
   }
 }
 
-const Head = ({ title }: { title: string }) => {
+/**
+ * To the provider's page, which a form must not lead to by itself: the page's own address is all that it may be sent
+ * to. Without scripts a page that follows a payment loads itself again.
+ */
+const Refresh = ({ page }: { page: Page }) => {
+  if (page.kind !== 'payment') return null;
+  if (page.isBegun && page.url !== null) return <meta http-equiv="refresh" content={`0;url=${page.url}`} />;
+  if (page.events === null || page.url !== null) return null;
+  return (
+    <noscript>
+      <meta http-equiv="refresh" content="10" />
+    </noscript>
+  );
+};
+
+const Head = ({ title, page }: { title: string; page: Page }) => {
   const { files, brand } = useView().frame;
   return (
     <head>
@@ -80,6 +109,7 @@ const Head = ({ title }: { title: string }) => {
       <meta name="color-scheme" content="light dark" />
       <meta name="robots" content="noindex" />
       <meta name="format-detection" content="telephone=no" />
+      <Refresh page={page} />
       <title>{title === brand.name ? title : `${title} · ${brand.name}`}</title>
       <link rel="icon" href={files.icon} />
       {files.stylesheets.map((address) => (
@@ -112,7 +142,7 @@ export const Document = ({ page }: { page: Page }) => {
   const small = smallKinds.includes(page.kind);
   return (
     <html lang={view.language}>
-      <Head title={pageTitle(page, view)} />
+      <Head title={pageTitle(page, view)} page={page} />
       <body>
         <a class="skip" href="#content">
           {view.text('frame.skip')}

@@ -1,0 +1,153 @@
+// The page where a visitor chooses what to pay: open invoices in the currency of the organization's payments, with what
+// is left to pay of each. What is charged is decided by `startCheckout`, from the ERP itself.
+import Big from 'big.js';
+import type { Request } from 'express';
+import { parseExact } from '../../core/text/exact-json.ts';
+import { currencyDigits } from '../../core/text/money.ts';
+import { listVisitorPayments, readLeftToPay, recordsEndpoint } from '../../platform/index.ts';
+import { findOffer, type Offer } from '../offer.ts';
+import { fieldsToRead, recordAddress } from '../record-table.ts';
+import {
+  findMeaning,
+  listShownFields,
+  openQuery,
+  type RecordRow,
+  readingOf,
+  toMoney,
+  toValue,
+} from '../shown-fields.ts';
+import type { PayPage, PayProblem, Value } from '../view-model.ts';
+import { notFoundHere, type Visit } from '../visit.ts';
+
+/** As many invoices as one checkout takes. */
+const maxInvoices = 200;
+
+/** What the form says: of each chosen invoice the typed amount, null where none was. */
+export type Chosen = ReadonlyMap<string, string | null>;
+
+export type Payable = PayPage['rows'][number] & { readonly customer: string; readonly number: string };
+export type PayRead = {
+  readonly offer: Offer;
+  readonly payable: readonly Payable[];
+  readonly page: (chosen: Chosen, problems?: Problems) => PayPage;
+};
+export type Problems = { readonly form: PayProblem | null; readonly rows: ReadonlyMap<string, PayProblem> };
+export const noProblems: Problems = { form: null, rows: new Map() };
+
+const textOf = (value: unknown): string | null =>
+  value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value);
+
+async function readInvoices(visit: Visit, { recordType, customer, amountDue, currencyField }: Offer) {
+  const dueDate = findMeaning(visit, recordType, 'dueDate');
+  const meanings = ['number', 'date', 'dueDate'] as const;
+  const shown = listShownFields(visit, recordType).filter(({ meaning }) =>
+    meanings.some((one) => one === meaning),
+  );
+  const names = fieldsToRead(visit, recordType, shown).split(',');
+  const page = await visit.reader.list(recordsEndpoint(recordType), {
+    ...openQuery(visit, recordType),
+    ...(dueDate !== undefined && { sort: dueDate, order: 'asc' }),
+    pageSize: String(maxInvoices),
+    fields: [...new Set([...names, ...(customer === undefined ? [] : [customer])])].join(','),
+  });
+  const reading = readingOf(visit, recordType, page.fields);
+  const rows = (parseExact(page.records) as RecordRow[]).map((row) => {
+    const meant = (meaning: (typeof meanings)[number]): Value => {
+      const field = shown.find((one) => one.meaning === meaning);
+      return field === undefined ? null : toValue(field, row, reading);
+    };
+    const number = meant('number');
+    return {
+      id: String(row.id),
+      customer: textOf(customer === undefined ? null : row[customer]) ?? visit.customer,
+      number: number !== null && 'text' in number ? number.text : String(row.id),
+      ...{ date: meant('date'), dueDate: meant('dueDate') },
+      due: textOf(row[amountDue]) ?? '0',
+      currency: currencyField === undefined ? null : textOf(row[currencyField]),
+    };
+  });
+  return { rows, total: page.total, syncedAt: page.syncedAt };
+}
+
+/** What is open as credit, by currency: shown, never applied. */
+async function readCredits(visit: Visit): Promise<PayPage['credits']> {
+  const credits = visit.portal.settings.records.filter(
+    ({ role, fields }) => role === 'credit' && fields.amountDue !== undefined,
+  );
+  const found = await Promise.all(
+    credits.map(async ({ recordType }) => {
+      const amountDue = findMeaning(visit, recordType, 'amountDue') ?? '';
+      const currency = findMeaning(visit, recordType, 'currency');
+      const { rows } = await visit.reader.summarize(recordsEndpoint(recordType), {
+        ...openQuery(visit, recordType),
+        sum: amountDue,
+        ...(currency !== undefined && { by: currency }),
+      });
+      return (parseExact(rows) as Record<string, unknown>[]).map((row) =>
+        toMoney((row['sum'] as Record<string, unknown> | undefined)?.[amountDue], currency && row[currency]),
+      );
+    }),
+  );
+  return found
+    .flat()
+    .map((money) => ({ ...money, amount: money.amount.replace(/^-/, '') }))
+    .filter(({ amount }) => Number(amount) !== 0);
+}
+
+/** Throws 404 where visitors can't pay, and rejects as lists do. */
+export async function readPay(visit: Visit): Promise<PayRead> {
+  const offer = await findOffer(visit);
+  if (offer === undefined) throw notFoundHere();
+  const [{ rows, total, syncedAt }, credits, pending] = await Promise.all([
+    readInvoices(visit, offer),
+    readCredits(visit),
+    listVisitorPayments(visit.ctx, visit.family, { page: 1, pageSize: 20 }, 'PENDING'),
+  ]);
+  const left = await readLeftToPay(visit.ctx, offer, rows);
+  const { currency, recordType, isTest } = offer;
+  const payable = rows.flatMap(({ id, customer, number, date, dueDate, due }): Payable[] => {
+    const free = left.get(id);
+    if (free === undefined) return [];
+    const href = recordAddress(visit, recordType, id);
+    const shown = { id, href, number, customer, date, dueDate, due: toMoney(due, currency), left: free };
+    return [{ ...shown, isChosen: false, typed: null, problem: null }];
+  });
+  const page = (chosen: Chosen, { form, rows: problems }: Problems = noProblems): PayPage => ({
+    kind: 'pay',
+    asOf: syncedAt,
+    ...{ currency, digits: currencyDigits(currency), credits, isTest },
+    address: `${visit.site.base}/pay`,
+    payments: `${visit.site.base}/payments`,
+    rows: payable.map(({ customer: _, ...row }) => ({
+      ...row,
+      isChosen: chosen.has(row.id),
+      typed: chosen.get(row.id) ?? null,
+      problem: problems.get(row.id) ?? null,
+    })),
+    others: rows.length - payable.length,
+    notShown: total - rows.length,
+    pending: pending.payments.map(({ id, amount, currency: of, createdAt }) => ({
+      href: `${visit.site.base}/payments/${id}`,
+      ...{ amount: { amount, currency: of }, createdAt },
+    })),
+    problem: form,
+    canPay: visit.session.viewer_id === null,
+    total: sumOf(payable, chosen, currency),
+  });
+  return { offer, payable, page };
+}
+
+/** Of the chosen invoices, where no script adds up what is typed. */
+function sumOf(payable: readonly Payable[], chosen: Chosen, currency: string): PayPage['total'] {
+  const sum = payable
+    .filter(({ id }) => chosen.has(id))
+    .reduce((total, { left }) => total.plus(left), new Big(0));
+  return { amount: sum.toFixed(currencyDigits(currency)), currency };
+}
+
+/** The address may name an invoice to begin with: `?invoice=`. */
+export async function readPayPage(visit: Visit, { query }: Request): Promise<PayPage> {
+  const { page } = await readPay(visit);
+  const asked = query['invoice'];
+  return page(new Map(typeof asked === 'string' ? [[asked, null]] : []));
+}
