@@ -1,6 +1,5 @@
-// Defines operators' commands as values, from which the help text, the argument parser and the execution are
-// derived. The options of a command are one zod schema; the metadata of an option define how it is written on
-// the command line.
+// Operators' commands as values, from which help, argument parser and execution are derived. The options of a
+// command are one zod schema; the metadata of an option define how it is written on the command line.
 import { parseArgs } from 'node:util';
 import type { Knex } from 'knex';
 import { z } from 'zod';
@@ -20,19 +19,13 @@ export class BadArguments extends Error {
 
 export type Admin = {
   readonly ctx: Ctx;
-  /**
-   * Connected as portal_owner: sees the rows of every organization in schema public, but none of their synced
-   * records.
-   */
+  /** As portal_owner: sees all organizations' rows in schema public, but none of their synced records. */
   readonly owner: Knex;
   /** Reports progress to people on standard error; never part of the outcome. */
   readonly progress: (line: string) => void;
 };
 
-/**
- * `json` is printed with --json, else `text`. `incomplete`: the command did its work, but something remains
- * for the operator to do.
- */
+/** `json` is printed with --json, else `text`. `incomplete`: done, but something remains for the operator. */
 export type Outcome = { readonly json: unknown; readonly text: string; readonly incomplete?: boolean };
 
 /** The addresses for a command that works on database servers which the service can't use yet. */
@@ -57,10 +50,7 @@ type Described = {
 
 /** A command that works on the database of the service. */
 type DatabaseCommand = Described & {
-  /**
-   * `migrate` migrates the database first, as the service does at its start; `check` rejects a database of
-   * another version.
-   */
+  /** `migrate` migrates first, as the service does at start; `check` rejects one of another version. */
   readonly database: 'migrate' | 'check';
   /** Only one command with this flag may run at a time. */
   readonly exclusive: boolean;

@@ -144,17 +144,11 @@ export const writeEncryptedValue = (
     .where(Object.fromEntries(key.map((name, index) => [name, row.key[index]])))
     .update({ [column]: ciphertext });
 
-/**
- * Regular expression for a ciphertext anywhere in a text. The key ids come from ENCRYPTION_KEY and contain no
- * special characters.
- */
+/** A ciphertext anywhere in a text. Key ids come from ENCRYPTION_KEY and contain no special characters. */
 const ciphertextPattern = (keyIds: readonly string[]): string =>
   `(^|[^A-Za-z0-9_-])(${keyIds.join('|')})[.][A-Za-z0-9_-]{16}[.][A-Za-z0-9_-]{22}[.]`;
 
-/**
- * Columns of schema public, as `table.column`, that contain values encrypted with these keys but aren't
- * listed above. Reads every row.
- */
+/** Unlisted columns of schema public with values under these keys, as `table.column`. Reads every row. */
 export async function findUnlistedColumns(owner: Knex, keyIds: readonly string[]): Promise<string[]> {
   const { rows } = await owner.raw<{ rows: { table: string; column: string }[] }>(
     `select c.relname as table, a.attname as column from pg_class c join pg_attribute a on a.attrelid = c.oid

@@ -34,10 +34,7 @@ async function databaseNow(owner: Knex): Promise<Date> {
   return rows[0]?.now ?? new Date(0);
 }
 
-/**
- * Restarts the syncs of one organization, and changes everything else of it outside its schema of records in
- * one transaction.
- */
+/** Restarts an organization's syncs, and changes the rest of it, but for its records, in one transaction. */
 async function finishOrganization(
   { ctx }: Admin,
   { id, slug }: NamedOrganization,

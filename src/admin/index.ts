@@ -53,10 +53,7 @@ export const commands: readonly Command[] = [
   moveToCitusCommand,
 ];
 
-/**
- * 0: done. 1: rejected or failed. 2: invalid arguments. 3: done, but something remains for the operator to
- * do.
- */
+/** 0: done. 1: rejected or failed. 2: invalid arguments. 3: done, but something remains for the operator. */
 type ExitCode = 0 | 1 | 2 | 3;
 
 const contents = `Commands for operators; they work whether or not the service is running:
@@ -83,9 +80,8 @@ async function runOnServers(
 }
 
 /**
- * Opens what a command needs, with few connections, because the service needs the others. Rejects with
- * RefusedCommand when another command with the flag `alone` is running, and with UnusableDatabase when the
- * database can't be used.
+ * Opens what a command needs, with few connections: the service needs the others. Rejects with RefusedCommand
+ * while another command with the flag `alone` runs, with UnusableDatabase for an unusable one.
  */
 async function openAdmin(
   config: Config,
@@ -144,10 +140,7 @@ async function execute(
   return outcome.incomplete === true ? 3 : 0;
 }
 
-/**
- * Runs one command and returns the exit code. Reports errors on standard error. Rejects with Stopped when a
- * signal ends the process.
- */
+/** Runs a command; reports errors on standard error. Rejects with Stopped when a signal ends the process. */
 export async function runAdmin(config: Config, life: Lifecycle, args: readonly string[]): Promise<ExitCode> {
   const [name, ...rest] = args;
   const command = commands.find((candidate) => candidate.name === name);

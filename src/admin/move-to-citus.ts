@@ -31,10 +31,7 @@ type Connections = Databases & {
   readonly records: { readonly source: Databases['source']; readonly target: Databases['target'] };
 };
 
-/**
- * Runs `work` with connections to both databases, which are closed afterwards. Rejects with the errors of
- * both, and of `work`.
- */
+/** Runs `work` with connections to both databases, then closes them. Rejects as these and `work` do. */
 async function withConnections<T>(
   { former, owner }: Addresses,
   work: (connections: Connections) => Promise<T>,

@@ -18,10 +18,7 @@ export const organizationOption = option(z.string().min(1), 'slug or id', 'the o
 
 export type NamedOrganization = { id: string; slug: string; name: string };
 
-/**
- * Rejects with RefusedCommand when there is no organization with this slug or id, or when it is being
- * deleted.
- */
+/** Rejects with RefusedCommand when no organization has this slug or id, or when it is being deleted. */
 export async function getNamedOrganization(
   { owner }: Pick<Admin, 'owner'>,
   slugOrId: string,

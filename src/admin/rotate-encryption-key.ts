@@ -1,7 +1,6 @@
 // Re-encrypts all encrypted values with the first key of ENCRYPTION_KEY while services run. Rows are locked
-// only while their batch is written, and each batch is committed, so the command may be interrupted and run
-// again. It starts only when every running process has the new key: a process without it couldn't decrypt the
-// re-encrypted values.
+// only while their batch is written, and each batch is committed: it may be interrupted and run again. It
+// starts only when every running process has the new key: others couldn't decrypt the new values.
 import type { Knex } from 'knex';
 import { z } from 'zod';
 import { DecryptionError, type Keyring } from '../core/secrets/keyring.ts';
@@ -19,10 +18,7 @@ import {
 import { auditOperatorIn } from './operator.ts';
 import { textTable } from './text-table.ts';
 
-/**
- * Values that a process encrypted with an old key in the meantime are found by another pass; after this many
- * it keeps doing so.
- */
+/** Another pass finds what a process encrypted with an old key meanwhile; after these, one keeps doing it. */
 const maxPasses = 3;
 
 type Progress = { count: number; readonly organizations: Map<string, number> };
@@ -37,10 +33,7 @@ function reencrypt(keyring: Keyring, { ciphertext, bindTo }: EncryptedRow): stri
   }
 }
 
-/**
- * Re-encrypts one batch in a transaction of its own. Returns its last row, or undefined when no rows were
- * left.
- */
+/** Re-encrypts one batch in a transaction of its own. Returns its last row; undefined when none were left. */
 async function reencryptBatch(
   owner: Knex,
   keyring: Keyring,
@@ -172,9 +165,7 @@ async function reencryptAll(admin: Admin, organizations: Progress['organizations
   }
 }
 
-/**
- * Records the number of values in the audit log of each organization, also when the rotation was interrupted.
- */
+/** Records the number of values in each organization's audit log, also when the rotation was interrupted. */
 async function rotate(admin: Admin): Promise<Rotated> {
   const organizations = new Map<string, number>();
   const [to] = admin.ctx.keyring.keyIds;

@@ -1,5 +1,4 @@
-// Formats rows as a text table for a terminal: a header line, column widths fitted to the content, numbers
-// aligned to the right.
+// Rows as a text table for a terminal: a header, columns fitted to the content, numbers to the right.
 
 export type Cell = string | number | null;
 

@@ -1,5 +1,4 @@
-// Lists the mails of which no one knows whether they were sent, and sends them again. The service never does
-// so by itself.
+// Lists mails that may or may not have been sent, and sends them again, as the service never does itself.
 import type { Knex } from 'knex';
 import { z } from 'zod';
 import { isId } from '../core/id.ts';

@@ -11,18 +11,13 @@ import { createSigningKeys } from './signing-keys.ts';
 export type TokenClaims = {
   readonly issuer: string;
   readonly subject: string;
-  /**
-   * The e-mail address that the token itself, or else the issuer's userinfo endpoint, states to be verified.
-   * Never rejects.
-   */
+  /** The verified e-mail address in the token, else from the issuer's userinfo endpoint. Never rejects. */
   verifiedEmail(): Promise<string | null>;
   /** Whether the token has the scope that restricts it to reading. */
   readonly readOnly: boolean;
 };
 
-/**
- * Resolves with undefined for an invalid token. Rejects with 503 while the provider's keys are unavailable.
- */
+/** Undefined for an invalid token. Rejects with 503 while the provider's keys are unavailable. */
 export type VerifyToken = (token: string) => Promise<TokenClaims | undefined>;
 
 type Oidc = NonNullable<Settings['oidc']>;
@@ -42,10 +37,7 @@ const parseScopes = (payload: JwtPayload): string[] =>
     .flat()
     .flatMap((value) => (typeof value === 'string' ? value.split(' ') : []));
 
-/**
- * The verified e-mail address from the provider's userinfo; null when it returns none for this token or the
- * request fails.
- */
+/** The verified e-mail address from the provider's userinfo; null when it has none or the request fails. */
 async function fetchUserinfo(uri: string, token: string, subject: string, log: Log): Promise<string | null> {
   try {
     const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
@@ -96,9 +88,8 @@ function usableHeader(token: string): (JwtHeader & { kid: string }) | undefined 
 }
 
 /**
- * Creates the verifier; without `oidc` it rejects all tokens. `alsoFor` are further accepted audiences: other
- * names of this service as a resource. Rejects with 503, from the returned function, while the provider's
- * keys are unavailable.
+ * Creates the verifier; without `oidc` it rejects all tokens. `alsoFor`: further accepted audiences, other
+ * names of this service as a resource. The returned function rejects with 503 while keys are unavailable.
  */
 export function createTokenVerifier(
   oidc: Settings['oidc'],

@@ -23,10 +23,7 @@ export type FoundApiKey = {
     readonly builtIn: boolean;
     readonly permissions: readonly string[];
   } | null;
-  /**
-   * The permissions that the key had when it was reassigned to another person, as an upper limit; null when
-   * it never was.
-   */
+  /** Upper limit: the permissions it had when it was reassigned to another person; null when it never was. */
   readonly ceiling: readonly string[] | null;
   /** When this secret stops working; null when it has no end. */
   readonly expiresAt: Date | null;
@@ -56,10 +53,7 @@ type FoundRow = {
   use_noted: boolean;
 };
 
-/**
- * The active key with this secret; undefined when malformed, unknown, expired (by the database's clock) or
- * revoked.
- */
+/** The active key; undefined when malformed, unknown, revoked, or expired by the database's clock. */
 export async function findApiKey(ctx: Pick<Ctx, 'db'>, secret: string): Promise<FoundApiKey | undefined> {
   if (!hasApiKeyFormat(secret)) return undefined;
   const { rows } = await ctx.db.control.raw<{ rows: FoundRow[] }>(

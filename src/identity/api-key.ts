@@ -6,9 +6,7 @@ import { crc32 } from 'node:zlib';
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const prefix = 'psk_';
 const pattern = /^psk_[0-9A-Za-z]{49}$/;
-/**
- * Length of the prefix that is stored and displayed: enough to distinguish keys, far too little to guess one.
- */
+/** Of the prefix that is stored and displayed: enough to distinguish keys, far too little to guess one. */
 const prefixLength = 12;
 
 function base62(value: bigint, length: number): string {
@@ -39,9 +37,6 @@ export function generateApiKey(): GeneratedApiKey {
   return { secret, prefix: secret.slice(0, prefixLength), hash: hashApiKey(secret) };
 }
 
-/**
- * Whether the text is formatted like an API key and its checksum is correct; doesn't look up whether the key
- * exists.
- */
+/** Whether the text has the form of an API key and a correct checksum; doesn't look up whether it exists. */
 export const hasApiKeyFormat = (text: string): boolean =>
   pattern.test(text) && text.slice(-6) === checksum(text.slice(0, -6));

@@ -59,10 +59,7 @@ export async function writeAudit(
   if (ctx.claim?.isHeld() === true) await recordWrite(tx, ctx.claim, { action, target: { type, id } });
 }
 
-/**
- * Rejects with 503, so that the transaction rolls back, when another request has taken over the
- * Idempotency-Key.
- */
+/** Rejects with 503, which rolls back, when another request has taken over the Idempotency-Key. */
 async function recordWrite(tx: Tx, claim: IdempotencyClaim, write: object): Promise<void> {
   const { rows } = await tx.raw<{ rows: { held: boolean }[] }>('select note_write(?, ?::jsonb) as held', [
     claim.id,

@@ -203,10 +203,7 @@ const wrongCode = (triesLeft: number): AppError =>
     ],
   });
 
-/**
- * Uses the code up. Rejects with 400 `sign_in_expired` or `wrong_code`, 422 for a text that is no code, and 429
- * after too many tries.
- */
+/** Uses it up. Rejects with 400 `sign_in_expired`, `wrong_code`, 422 for no code, 429 after many tries. */
 export async function verifyCode(
   ctx: Ctx,
   { code: typed, cookies }: TypedCode,

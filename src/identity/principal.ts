@@ -42,10 +42,7 @@ export function permissionsOfRole(role: {
 const isPublicOnly = ({ permissions }: Pick<FoundApiKey['scopes'], 'permissions'>): boolean =>
   permissions.includes('none');
 
-/**
- * An API key's permissions: its creator's, limited by the key's access level and, if it was reassigned, by
- * what it could do at that time.
- */
+/** Its creator's, limited by the key's access level and, if it was reassigned, by what it could do then. */
 export function keyPermissions({
   role,
   scopes,
@@ -147,10 +144,7 @@ const noOrganization = ({ settings }: Pick<Ctx, 'settings'>): AppError =>
 
 type Person = Pick<Caller, 'user' | 'credential' | 'readOnly'>;
 
-/**
- * Turns a person into a principal, for tokens and sessions alike. Also records the person as active in this
- * month.
- */
+/** A person as a principal, for tokens and sessions alike. Also records them as active in this month. */
 function asMember(ctx: Ctx, person: Person, membership: Membership): Principal {
   recordActivity(ctx, membership.organization.id, person.user.id);
   const permissions: Permission[] = [
@@ -173,10 +167,7 @@ function asMember(ctx: Ctx, person: Person, membership: Membership): Principal {
 
 type Choice = { readonly requestedId: string | undefined; readonly activeId: string | null };
 
-/**
- * Resolves the organization of a person: the one that the header names, else the session's active one, else
- * the only one.
- */
+/** A person's organization: the one that the header names, else the session's active one, else the only. */
 async function inOrganization(ctx: Ctx, person: Person, { requestedId, activeId }: Choice): Promise<Caller> {
   const memberships = await findMemberships(ctx, person.user.id);
   const chosen =
@@ -242,9 +233,8 @@ export type Credentials = {
 };
 
 /**
- * Resolves the credential of a request. An `Authorization` header, even an invalid one, takes precedence over
- * a cookie. Rejects with 401 for a missing or invalid credential, and with 503 while the identity provider's
- * keys are unavailable.
+ * Resolves the credential of a request. An `Authorization` header, even an invalid one, precedes a cookie.
+ * Rejects with 401 for a missing or invalid credential, 503 while the provider's keys are unavailable.
  */
 export async function identify(ctx: Ctx, given: Credentials, verify: VerifyToken): Promise<Caller> {
   if (given.authorization === undefined && given.sessions.length > 0)

@@ -8,10 +8,7 @@ import { AppError, unavailable } from '../core/errors.ts';
 import type { GuardedFetch } from '../core/network/guarded-fetch.ts';
 import { isLoopbackHttp } from '../core/network/loopback.ts';
 
-/**
- * Ties the provider's response to the browser that started the sign-in; secret until the response has been
- * checked.
- */
+/** Ties the provider's response to the browser that began the sign-in; secret until that was checked. */
 export type SignInAttempt = { readonly state: string; readonly nonce: string; readonly verifier: string };
 
 export const prompts = ['login', 'select_account'] as const;
@@ -19,10 +16,7 @@ export type Prompt = (typeof prompts)[number];
 
 export type Profile = { readonly verifiedEmail: string | null; readonly name: string | null };
 
-/**
- * The identity that the provider confirmed. `profile` may request the userinfo endpoint, and rejects with 400
- * or 503 when that fails.
- */
+/** As the provider confirmed it. `profile` may request userinfo: rejects with 400 or 503 when that fails. */
 export type ProvenIdentity = {
   readonly issuer: string;
   readonly subject: string;
@@ -30,20 +24,14 @@ export type ProvenIdentity = {
 };
 
 export type IdentityProvider = {
-  /**
-   * `prompt` makes the provider ask for the identity even when it has a session. Rejects with 503 while the
-   * provider is unreachable.
-   */
+  /** `prompt`: the provider asks even when it has a session. Rejects with 503 while it is unreachable. */
   start(prompt: Prompt | undefined): Promise<{ attempt: SignInAttempt; url: URL }>;
   /**
    * `callbackQuery` is what the provider added to the redirect URL. Rejects with 400 `provider_refused` or
    * `not_confirmed` when it doesn't prove an identity, and with 503 while the provider is unreachable.
    */
   finish(attempt: SignInAttempt, callbackQuery: URLSearchParams): Promise<ProvenIdentity>;
-  /**
-   * The URL that signs the person out of the provider too; null if it has none. Rejects with 503 while the
-   * provider is unreachable.
-   */
+  /** Signs the person out of the provider too; null if it can't. Rejects with 503 while it is unreachable. */
   endSessionUrl(): Promise<URL | null>;
 };
 
@@ -64,10 +52,7 @@ const metadataTtlMs = 3_600_000;
 const maxSkewChangeSeconds = 5;
 const retryAfterSeconds = 10;
 
-/**
- * Uses a method that the provider supports; client_secret_basic is the default when its metadata doesn't list
- * any.
- */
+/** A method that the provider supports; client_secret_basic is the default when its metadata lists none. */
 function clientAuthentication({ secret }: ProviderClient): client.ClientAuth {
   if (secret === null) return client.None();
   return (server, metadata, body, headers) => {
@@ -176,10 +161,7 @@ type Discovered = {
   readonly skewSeconds: number;
 };
 
-/**
- * The provider's metadata; concurrent callers share one discovery. The returned function rejects with 503
- * when discovery fails.
- */
+/** The provider's metadata; concurrent callers share one discovery, which rejects with 503 when it fails. */
 function createDiscovery(
   ctx: ProviderCtx,
   registration: ProviderClient,

@@ -1,5 +1,4 @@
-// Looks up what decides whether a token of an API key is valid, and creates and replaces the organizations'
-// signing keys.
+// Looks up what makes a token of an API key valid, and creates and replaces organizations' signing keys.
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { Ctx, TenantCtx } from '../core/ctx.ts';
 import { createId } from '../core/id.ts';
@@ -10,10 +9,7 @@ import { parseToken, type TokenClaims, verifyToken } from './record-token.ts';
 
 export type TokenVerifier = { readonly organizationId: string; readonly key: KeyObject };
 
-/**
- * The key that verifies tokens with this key id. Undefined when there is none, or it was replaced more than
- * an hour ago.
- */
+/** The key that verifies tokens with this id; undefined for none, or one replaced more than an hour ago. */
 export async function findTokenVerifier(
   ctx: Pick<Ctx, 'db'>,
   kid: string,
@@ -37,17 +33,11 @@ export const toKeyReference = ({ key, mark, mintedBy }: TokenClaims, subject = '
 const wasIssuedBefore = (at: Date | null, { sub, iat }: Pick<TokenClaims, 'sub' | 'iat'>): boolean =>
   sub !== '' && at !== null && at.getTime() >= Math.floor(iat * 1_000);
 
-/**
- * Whether the state by the token's own subject must be looked up: some tokens of the key were revoked since
- * it was issued.
- */
+/** Whether to look up the token's own subject: some tokens of the key were revoked since it was issued. */
 export const mayBeRevoked = ({ anyRevokedAt }: TokenKey, claims: Pick<TokenClaims, 'sub' | 'iat'>): boolean =>
   wasIssuedBefore(anyRevokedAt, claims);
 
-/**
- * What a token may do: at most what its key may at present, narrowed further. Undefined for one that is no
- * longer valid.
- */
+/** What a token may do: at most what its key may now, narrowed further. Undefined when no longer valid. */
 export function narrowToToken(
   { key, subjectRevokedAt }: TokenKey,
   claims: TokenClaims,
@@ -114,9 +104,7 @@ type SigningCtx = Pick<TenantCtx, 'keyring' | 'organizationId'>;
 
 const maxSignerDays = 30;
 
-/**
- * Undefined when there is none, it is older than 30 days, or the encryption key of its private key is lost.
- */
+/** Undefined when there is none, it is over 30 days old, or the encryption key of its private key is lost. */
 async function findSigner(tx: Tx, { keyring, organizationId }: SigningCtx): Promise<TokenSigner | undefined> {
   const row = await tx('token_signing_keys')
     .where('organization_id', organizationId)
@@ -137,10 +125,7 @@ async function findSigner(tx: Tx, { keyring, organizationId }: SigningCtx): Prom
   }
 }
 
-/**
- * The organization's signing key. Makes one on first use, and replaces one that is too old; that one verifies
- * for another hour.
- */
+/** The signing key. Makes one on first use, and replaces one that is too old; that verifies one more hour. */
 export async function getTokenSigner(tx: Tx, ctx: SigningCtx): Promise<TokenSigner> {
   const { keyring, organizationId } = ctx;
   const current = await findSigner(tx, ctx);

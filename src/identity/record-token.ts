@@ -9,9 +9,7 @@ import type { AccessLayer } from '../core/record-access.ts';
 import { findJson } from '../core/text/parse-json.ts';
 
 const prefix = 'pst_';
-/**
- * Longest token, in characters: with the other headers it fits into those that servers and proxies accept.
- */
+/** Characters of a token: with the other headers it fits into those that servers and proxies accept. */
 export const maxTokenLength = 6_000;
 export const maxTokenSeconds = 3_600;
 
@@ -93,10 +91,7 @@ export type UnverifiedToken = {
   readonly signature: string;
 };
 
-/**
- * Undefined when the text doesn't have the form of a token. Nothing in the result is proven before
- * `verifyToken`.
- */
+/** Undefined for a text of another form. Nothing in the result is proven before `verifyToken`. */
 export function parseToken(text: string): UnverifiedToken | undefined {
   if (text.length > maxTokenLength) return undefined;
   const parts = form.exec(text);
@@ -115,10 +110,7 @@ export function parseToken(text: string): UnverifiedToken | undefined {
 export const claimsOfVerified = (text: string): TokenClaims =>
   JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString()) as TokenClaims;
 
-/**
- * The claims; undefined for another signature, issuer or form, and once the token has expired by the clock of
- * this process.
- */
+/** The claims; undefined for another signature, issuer or form, and once expired by this process's clock. */
 export function verifyToken(
   ctx: IssuerCtx & Pick<Ctx, 'clock'>,
   { signed, payload, signature }: UnverifiedToken,

@@ -11,10 +11,7 @@ import type { User } from './users.store.ts';
 
 export type Session = { readonly id: string; readonly user: User; readonly organizationId: string | null };
 
-/**
- * Runs `work` in a transaction that row-level security restricts to one person's own rows. Rolls back and
- * rejects when `work` rejects.
- */
+/** A transaction that row-level security restricts to one person's own rows. Rejects when `work` rejects. */
 export function inUserTransaction<T>(
   ctx: Pick<Ctx, 'db'>,
   userId: string,
@@ -26,9 +23,7 @@ export function inUserTransaction<T>(
   });
 }
 
-/**
- * Lets a person's transaction also write to an organization that the person belongs to, for its audit log.
- */
+/** Lets a person's transaction also write to an organization of theirs, for its audit log. */
 export const bindOrganization = (tx: Tx, organizationId: string) =>
   tx.raw("select set_config('portal.organization_id', ?, true)", [organizationId]);
 
@@ -40,10 +35,7 @@ type FoundRow = {
   active_organization_id: string | null;
 };
 
-/**
- * The active sessions of cookies; none of one that is malformed, unknown, idle for too long or too old, by
- * the database's clock.
- */
+/** Active sessions of cookies; none malformed, unknown, idle too long or too old by the database's clock. */
 export async function findSessions(
   ctx: Pick<Ctx, 'db' | 'settings'>,
   tokens: readonly string[],
@@ -63,10 +55,7 @@ export async function findSessions(
   }));
 }
 
-/**
- * The active session of cookies. Of several none can be trusted, because another domain may have set one:
- * then it is undefined too.
- */
+/** The active session. Undefined for several: none can be trusted, as another domain may have set one. */
 export async function findSession(
   ctx: Pick<Ctx, 'db' | 'settings'>,
   tokens: readonly string[],
@@ -75,10 +64,7 @@ export async function findSession(
   return others.length === 0 ? session : undefined;
 }
 
-/**
- * Whether the person's session still exists, in any transaction; whether it has been idle for too long is not
- * looked at.
- */
+/** Whether the person's session still exists, in any transaction, however long it has been idle. */
 export async function hasSession(tx: Tx, userId: string, id: string): Promise<boolean> {
   await tx.raw("select set_config('portal.user_id', ?, true)", [userId]);
   return (await tx('sessions').where({ id }).first<{ id: string } | undefined>('id')) !== undefined;
@@ -175,9 +161,6 @@ export function listSessions(
   return readPage<SessionRow>(query, page);
 }
 
-/**
- * Deletes all people's sessions that were created until then, and returns how many. Needs a connection as the
- * tables' owner.
- */
+/** Deletes all sessions created until then, and returns how many. Needs a connection as the tables' owner. */
 export const endSessionsBefore = (owner: Knex, before: Date): Promise<number> =>
   owner('sessions').where('created_at', '<=', before).delete();

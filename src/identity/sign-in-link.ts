@@ -50,10 +50,7 @@ function openLink(ctx: Ctx, token: string): { readonly id: string; readonly emai
   return found;
 }
 
-/**
- * Whose link it is. Rejects with 400 `sign_in_expired` for a link that is too old, used, or not of this
- * service.
- */
+/** Whose link it is. Rejects with 400 `sign_in_expired` when it is too old, used, or not of this service. */
 export async function readSignInLink(ctx: Ctx, token: string): Promise<string> {
   const { id, email } = openLink(ctx, token);
   if (await isUsed(ctx, id)) throw expiredLink();

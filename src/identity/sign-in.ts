@@ -112,10 +112,7 @@ export async function isUsed(ctx: Ctx, state: string): Promise<boolean> {
   return row !== undefined;
 }
 
-/**
- * Lets only one request per attempt or link continue, across all processes. Rejects with 400
- * `sign_in_expired` for the others.
- */
+/** Lets one request per attempt or link continue, of all processes. Rejects with 400 `sign_in_expired`. */
 export async function assertFirstUse(ctx: Ctx, state: string, problem = expiredSignIn): Promise<void> {
   const { rowCount } = await ctx.db.control.raw<{ rowCount: number }>(
     'insert into used_sign_ins (state_hash) values (?) on conflict do nothing',
@@ -255,10 +252,7 @@ export type DemoPerson = {
 const ensureDemoUser = (ctx: Ctx, person: DemoPerson): Promise<User> =>
   registerRecipient(ctx, { ...person, id: null });
 
-/**
- * The slug of the person's organization: undefined while the demo is set up for the first time. Creates the
- * person if necessary.
- */
+/** The person's organization: undefined while the demo is first set up. Creates the person if necessary. */
 export const findDemoSlug = async (ctx: Ctx, person: DemoPerson): Promise<string | undefined> =>
   (await findMemberships(ctx, (await ensureDemoUser(ctx, person)).id))[0]?.organization.slug;
 

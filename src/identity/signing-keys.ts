@@ -72,9 +72,7 @@ class LenientJwksClient extends JwksClient {
   }
 }
 
-/**
- * Makes no request before the first `find`, which rejects with 503 while the provider's keys are unavailable.
- */
+/** No request before the first `find`, which rejects with 503 while the provider's keys are unavailable. */
 export function createSigningKeys(jwksUri: string, { clock, log }: Pick<Ctx, 'clock' | 'log'>): SigningKeys {
   const client = new LenientJwksClient({
     jwksUri,

@@ -28,10 +28,7 @@ export async function findLinkedUser(
   return rows[0];
 }
 
-/**
- * The user linked to the token's subject. On first use the user is linked by an e-mail address that the
- * issuer verified.
- */
+/** The user of the token's subject, linked on first use by an e-mail address that the issuer verified. */
 export async function findUserByToken(
   ctx: Pick<Ctx, 'db'>,
   claims: Pick<TokenClaims, 'issuer' | 'subject' | 'verifiedEmail'>,
@@ -150,10 +147,7 @@ export async function findMemberships(ctx: Pick<Ctx, 'db'>, userId: string): Pro
   }));
 }
 
-/**
- * The membership in which a person works: in the selected organization, or in the only one. Undefined when a
- * choice is needed.
- */
+/** The membership of the selected organization, or the only one. Undefined when a choice is needed. */
 export const activeMembership = (memberships: readonly Membership[], chosenId: string | null) =>
   memberships.length === 1
     ? memberships[0]

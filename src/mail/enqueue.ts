@@ -14,10 +14,7 @@ export type NewMail = Pick<
 > & {
   /** Which feature sends it, such as `invitation`; for operators. */
   readonly kind: string;
-  /**
-   * Deduplicates: a second mail with the same Message-ID is not queued. With its angle brackets; generated
-   * unless given.
-   */
+  /** With angle brackets; generated unless given. A second mail with the same Message-ID is not queued. */
   readonly messageId?: string;
   /** Id of an attachment that several mails share, from `storeAttachment`. */
   readonly sharedAttachmentId?: string;
@@ -35,18 +32,12 @@ type Body = {
   attachments: { filename: string; contentType: string; content: string }[];
 };
 
-/**
- * What a mail's encrypted body, or a shared attachment's encrypted content, is bound to (additional
- * authenticated data).
- */
+/** Additional authenticated data of a mail's encrypted body, or of a shared attachment's content. */
 export const mailBinding = (id: string): string => `outgoing_mails:${id}`;
 export const attachmentBinding = (id: string): string => `mail_attachments:${id}`;
 const [pack, unpack] = [promisify(gzip), promisify(gunzip)];
 
-/**
- * A Message-ID with angle brackets: `local` at this service's host name. `local` has up to 240 letters,
- * digits and dots.
- */
+/** With angle brackets: `local`, of up to 240 letters, digits and dots, at this service's host name. */
 export function messageIdFor(settings: TenantCtx['settings'], local: string): string {
   const host = new URL(settings.publicUrl).hostname;
   return `<${local}@${/^[a-z0-9.-]+$/.test(host) ? host : 'portal-service.invalid'}>`;
@@ -88,10 +79,7 @@ export async function enqueueMail(tx: Tx, ctx: Queue, mail: NewMail): Promise<st
   return existingId;
 }
 
-/**
- * Stores an attachment once for several mails; it is deleted when none of them is waiting to be sent. Returns
- * its id.
- */
+/** Stores an attachment for several mails; deleted when none of them waits to be sent. Returns its id. */
 export async function storeAttachment(tx: Tx, ctx: Queue, attachment: Attachment): Promise<string> {
   const id = createId();
   const packed = (await pack(attachment.content)).toString('base64');
@@ -111,10 +99,7 @@ async function decryptAttachment(ctx: Pick<TenantCtx, 'keyring'>, row: Attachmen
   return { filename: row.filename, contentType: row.content_type, content: await unpack(packed) };
 }
 
-/**
- * How many mails of this kind were queued in the last 24 hours, whatever their status; counts no further than
- * `max`.
- */
+/** Mails of this kind queued in the last 24 hours, whatever their status; counts no further than `max`. */
 export const countMailsInLastDay = (
   tx: Tx,
   ctx: Pick<TenantCtx, 'organizationId'>,
@@ -126,10 +111,7 @@ export const countMailsInLastDay = (
 export const cancelQueuedMail = async (tx: Tx, ctx: Pick<TenantCtx, 'organizationId'>, id: string) =>
   (await store.deleteQueued(tx, ctx.organizationId, id)) === 1;
 
-/**
- * The mail to send. Throws DecryptionError when its encryption key is missing, and an Error when its shared
- * attachment was deleted.
- */
+/** Throws DecryptionError without its encryption key, and an Error when its shared attachment was deleted. */
 export async function decryptMail(
   ctx: Pick<TenantCtx, 'keyring'>,
   row: MailRow,

@@ -1,6 +1,5 @@
-// The layout of all mails: a text part and an HTML part from the same content. All content is escaped here.
-// Styles are inline because many mail clients drop style sheets; the dark styles are in a style sheet, for
-// clients that keep it.
+// The layout of all mails: text and HTML of the same content. All content is escaped here. Styles are inline,
+// as many mail clients drop style sheets; the dark ones are in a sheet, for clients that keep it.
 import { escapeHtml } from '../core/text/escape-html.ts';
 import { type RecordTable, recordTableHtml, recordTableStyles, recordTableText } from './record-table.ts';
 import { font, wrap } from './style.ts';

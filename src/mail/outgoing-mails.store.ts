@@ -166,10 +166,7 @@ export const markDataStarted = (ctx: Pick<Ctx, 'db'>, job: Job): Promise<boolean
     );
   });
 
-/**
- * The mail server's reply counts even when the mail was marked `unknown` in the meantime because its lease
- * had expired.
- */
+/** The mail server's reply counts even when the mail was marked `unknown` because its lease had expired. */
 export const markSent = (ctx: Pick<Ctx, 'db'>, job: Job): Promise<boolean> =>
   endAttempts(ctx, job, (tx) => ({
     status: 'sent',
@@ -201,9 +198,8 @@ export const releaseMail = (ctx: Pick<Ctx, 'db'>, job: Job): Promise<boolean> =>
   );
 
 /**
- * After a restore from a backup: mails that were unsent in the backup may have been sent after it, so they
- * are marked `unknown` instead of being sent again. Their bodies stay, so that a person can send them.
- * Returns how many.
+ * After a restore from a backup: mails that were unsent in it may have been sent since, so they are marked
+ * `unknown` instead of being sent again. Their bodies stay, for people to send. Returns how many.
  */
 export const markUnsentUnknown = (tx: Tx, organizationId: string, before: Date): Promise<number> =>
   tx('outgoing_mails')
@@ -218,16 +214,11 @@ export const markUnsentUnknown = (tx: Tx, organizationId: string, before: Date):
 const undecided = (tx: Tx, organizationId: string, id: string) =>
   tx('outgoing_mails').where({ organization_id: organizationId, id, status: 'unknown' }).whereNotNull('body');
 
-/**
- * Deletes the body of an `unknown` mail, so that it can't be sent any more. False when there is no such mail.
- */
+/** Deletes the body of an `unknown` mail, so that it can't be sent. False when there is no such mail. */
 export const discardUnknownMail = async (tx: Tx, organizationId: string, id: string): Promise<boolean> =>
   (await undecided(tx, organizationId, id).update({ body: null })) === 1;
 
-/**
- * Queues a mail again that is `unknown` and still has its body, under the same Message-ID. False when there
- * is no such mail.
- */
+/** Queues an `unknown` mail with its body again, under the same Message-ID. False when there is none. */
 export async function sendUnknownMail(tx: Tx, organizationId: string, id: string): Promise<boolean> {
   const queued = await undecided(tx, organizationId, id).update({
     data_begun_at: null,

@@ -28,10 +28,7 @@ export type MailSenderOptions = {
 const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
-/**
- * Eight attempts within a day: frequent at first, for servers that greylist, then rare, for servers that are
- * down.
- */
+/** Eight attempts within a day: frequent at first, for greylisting, then rare, for servers that are down. */
 const defaultRetryDelaysMs = [30 * second, 2 * minute, 10 * minute, hour, 3 * hour, 6 * hour, 12 * hour];
 const defaults = { pollMs: 5 * second, leaseMs: minute, retryDelaysMs: defaultRetryDelaysMs, limits: {} };
 /** Mails in flight at once per process, so that a slow mail server holds up at most three. */
@@ -85,9 +82,8 @@ async function attempt(ctx: Ctx, job: Job, options: Options, stop: AbortSignal):
 }
 
 /**
- * Starts sending due mails: as soon as a transaction that queued a mail commits, and by polling every few
- * seconds. On `stop`, mails whose message isn't under way yet go back to the queue; others get a few seconds
- * to finish.
+ * Starts sending due mails: when a transaction that queued one commits, and by polling every few seconds. On
+ * `stop`, mails whose message isn't under way go back to the queue; others get a few seconds.
  */
 export function startMailSender(ctx: Ctx, given: MailSenderOptions = {}): JobWorker {
   const options: Options = { ...defaults, ...given };

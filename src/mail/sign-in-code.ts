@@ -12,10 +12,7 @@ const browsers = ['Edg', 'Firefox', 'Chrome', 'Safari'];
 const systems = ['Android', 'iPhone', 'iPad', 'Windows', 'Mac OS X', 'Linux'];
 const commonNames: Readonly<Record<string, string>> = { Edg: 'Edge', 'Mac OS X': 'macOS' };
 
-/**
- * Browser and system that a User-Agent header names, null for neither. It may hold anything, so nothing else of
- * it is shown.
- */
+/** Browser and system of a User-Agent, null for neither. It may hold anything: no more of it is shown. */
 export function describeBrowser(userAgent: string | null, joint = ' · '): string | null {
   const found = [browsers, systems].map((known) => known.find((name) => userAgent?.includes(name)));
   return found.flatMap((name) => (name === undefined ? [] : [commonNames[name] ?? name])).join(joint) || null;

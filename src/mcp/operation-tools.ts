@@ -41,10 +41,7 @@ const asStrings = (
     ),
   );
 
-/**
- * The response as JSON text of bounded length: a list is cut after whole items, anything else to the
- * beginning of its text.
- */
+/** JSON text of bounded length: a list is cut after whole items, all else to the beginning of its text. */
 export function responseText(status: number, body: unknown, replayed: boolean): string {
   const head = JSON.stringify({ status, ...(replayed && { replayed }) }).slice(0, -1);
   const text = JSON.stringify(body ?? null);
@@ -139,10 +136,7 @@ const callTool = (find: Find): Tool =>
     },
   });
 
-/**
- * `describeAll` returns the OpenAPI document that contains the routes. The tools throw 404 for an unknown
- * operation id.
- */
+/** `describeAll`: the OpenAPI document of the routes. The tools throw 404 for an unknown operation id. */
 export function operationTools(
   routes: readonly Route[],
   describeAll: () => Readonly<Record<string, unknown>>,

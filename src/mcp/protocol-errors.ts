@@ -1,6 +1,5 @@
-// The errors of the protocol in this service's words. The protocol library fills them with the texts of its
-// validator and its exceptions; callers get the names of the parameters that are wrong, or one text for each
-// error code.
+// The protocol's errors in this service's words. The library fills them with texts of its validator and
+// exceptions; callers get the names of the parameters that are wrong, or one text for each error code.
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,

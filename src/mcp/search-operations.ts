@@ -1,5 +1,4 @@
-// Finds operations by keywords. Pure. Matches in an operation's id and path weigh most, in its summary less,
-// in its description least.
+// Finds operations by keywords. Pure. Id and path weigh most, the summary less, the description least.
 import type { Route } from '../http/route/route.ts';
 
 const splitWords = (text: string): string[] =>

@@ -1,6 +1,5 @@
-// The Model Context Protocol behind `/mcp`: one message or batch in, one JSON response out, and no state
-// between requests, so any process can serve any of them. Supports clients of revision 2026-07-28 and of
-// 2024-10-07 to 2025-11-25.
+// The Model Context Protocol behind `/mcp`: one message or batch in, one JSON response out, no state between
+// requests: any process can serve any. Supports clients of revision 2026-07-28, and 2024-10-07 to 2025-11-25.
 import {
   createMcpHandler,
   isLegacyRequest,

@@ -37,10 +37,7 @@ function withoutNulls({ shape }: z.ZodObject, raw: unknown): unknown {
   return Object.fromEntries(Object.entries(raw).filter((entry) => !isLeftOut(entry)));
 }
 
-/**
- * The tool's `run` parses its arguments strictly: it rejects with 422 for invalid ones, and with what
- * `spec.run` throws.
- */
+/** `run` parses strictly: it rejects with 422 for invalid arguments, and with what `spec.run` throws. */
 export const defineTool = <I extends z.ZodObject>(spec: Spec<I>): Tool => ({
   ...spec,
   run: (ctx, raw) => spec.run(ctx, parseArguments(spec.input, withoutNulls(spec.input, raw))),
@@ -48,9 +45,7 @@ export const defineTool = <I extends z.ZodObject>(spec: Spec<I>): Tool => ({
 
 const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;
 
-/**
- * A value or a list of such values, in fewer characters. Some clients refuse a list whose items have no type.
- */
+/** A value or a list of such values, in fewer characters. Some clients refuse lists with untyped items. */
 function mergeList({ anyOf, ...rest }: Json): Json {
   const [one, list, ...others] = (anyOf ?? []) as Json[];
   if (one === undefined || list?.['type'] !== 'array' || others.length > 0)
@@ -58,10 +53,7 @@ function mergeList({ anyOf, ...rest }: Json): Json {
   return { ...rest, type: [one['type'], 'array'].flat(), items: list['items'] };
 }
 
-/**
- * Whether the keyword says nothing about the value, or only sets a limit that no ordinary call reaches: the
- * list stays short.
- */
+/** Whether the keyword says nothing about the value, or sets a limit that no ordinary call reaches. */
 function isNoise(key: string, value: unknown): boolean {
   if (key === 'additionalProperties' || key === 'properties') return isEmpty(value);
   if (key === 'maxItems') return Number(value) >= 100;

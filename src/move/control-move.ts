@@ -46,10 +46,7 @@ async function assertEmpty({ target, names }: Databases): Promise<void> {
     throw new CannotMove(`${names.target} already has organizations or users: move to an empty database`);
 }
 
-/**
- * An earlier move to the former database must be complete: the records of its organizations would be on a
- * third server.
- */
+/** An earlier move to the former database must be complete, or its records would be on a third server. */
 async function assertNoneElsewhere({ source, names }: Databases): Promise<void> {
   const { rowCount } = await source.query('select from organizations_elsewhere()');
   if (rowCount !== 0)
@@ -78,10 +75,7 @@ async function findOrCreateMove(
   return { id: left?.id ?? createId(), isLeft: left?.isDone === true, isDone: arrived?.isDone === true };
 }
 
-/**
- * The processes that use the former database and have not confirmed the pause, by name; all of them without
- * an id.
- */
+/** Processes that use the former database and have not confirmed the pause, by name; all without an id. */
 async function listWriting(source: ClientBase, id: string | null): Promise<string[]> {
   const { rows } = await source.query<{ name: string }>(
     `select distinct replace(a.application_name, 'portal-service ', '') as name from pg_locks l join pg_stat_activity a using (pid)
@@ -94,10 +88,7 @@ async function listWriting(source: ClientBase, id: string | null): Promise<strin
   return rows.map(({ name }) => name);
 }
 
-/**
- * The processes that still use the former database, by name: they would read there what the new one has moved
- * on from.
- */
+/** Processes that still use the former database, by name: they would read there what is out of date. */
 export const listProcesses = (source: ClientBase): Promise<string[]> => listWriting(source, null);
 
 export type Pace = { readonly waitSeconds: number; readonly progress: (line: string) => void };
@@ -132,8 +123,7 @@ async function announcePause({ source, names }: Databases, id: string): Promise<
 async function copyAll({ source, target, names }: Databases, id: string): Promise<number> {
   await beginCopy(source);
   await lockControlTables(source);
-  // A failover of the former server that no one has noted would be unknown to the new one: mails and payments
-  // might be repeated.
+  // A failover that no one noted would be unknown to the new server: mails and payments might repeat.
   await source.query('select note_server_timeline()');
   await beginCopy(target);
   const rows = await copyControlTables(source, target);

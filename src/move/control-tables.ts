@@ -8,9 +8,7 @@ const ownTables = ['control_moves', 'paused_processes', 'function_release'];
 
 type TableRow = { name: string; columns: string[]; forced: boolean };
 
-/**
- * What portal_owner owns in schema public, by name. Generated columns are left out: the target computes them.
- */
+/** What portal_owner owns in schema public, by name, without generated columns: the target computes them. */
 async function listTables(client: ClientBase): Promise<TableRow[]> {
   const { rows } = await client.query<TableRow>(
     `select c.relname as name, c.relforcerowsecurity as forced,
@@ -23,9 +21,7 @@ async function listTables(client: ClientBase): Promise<TableRow[]> {
   return rows;
 }
 
-/**
- * Lets no one write the tables until the transaction ends; reads go on. Rejects with 55P03 after ten seconds.
- */
+/** Blocks writes to the tables until the transaction ends; reads go on. Rejects with 55P03 after 10 s. */
 export async function lockControlTables(source: ClientBase): Promise<void> {
   const names = (await listTables(source)).map(({ name }) => escapeIdentifier(name));
   await source.query("set local lock_timeout = '10s'");

@@ -20,10 +20,7 @@ const quoteTable = ({ schema, name }: CopiedTable): string => `${schema}.${escap
 const buildColumnList = ({ columns }: CopiedTable): string =>
   columns.map((column) => escapeIdentifier(column)).join(', ');
 
-/**
- * Begins a transaction that waits for another server as long as a large table takes, whatever the settings of
- * its own allow.
- */
+/** Begins a transaction that waits for another server as long as a large table takes, without time limits. */
 export async function beginCopy(client: ClientBase): Promise<void> {
   await client.query('begin');
   for (const limit of ['idle_in_transaction_session_timeout', 'transaction_timeout'])
@@ -42,10 +39,7 @@ async function readChecksum(
   return { rows: Number(rows[0]?.rows), checksum: rows[0]?.checksum ?? '' };
 }
 
-/**
- * Reads to the end even if the other server refuses the rows: until then the connection can't be used for
- * anything else.
- */
+/** Reads to the end even if the other server refuses the rows: until then the connection is in use. */
 async function* readToEnd(pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   const next = async (): Promise<Buffer | undefined> => (await pieces.next()).value ?? undefined;
   try {

@@ -1,6 +1,5 @@
-// Moves the organizations whose records are on the former server, one after the other. Each is read from the
-// former server until its copy is complete; an attempt that was interrupted or replaced by another one can't
-// make its copy count.
+// Moves the organizations whose records are on the former server, one by one. Each is read from there until
+// its copy is complete; an attempt that was interrupted or replaced can't make its copy count.
 import type { ClientBase } from 'pg';
 import { errorMessage } from '../core/errors.ts';
 import { createId } from '../core/id.ts';
@@ -72,10 +71,7 @@ export type Moves = {
   readonly dropped: number;
 };
 
-/**
- * A failure leaves its organization where it is, and the next one is moved. Rejects with errors of the
- * control database.
- */
+/** A failure leaves its organization where it is; the next is moved. Rejects with control database errors. */
 export async function moveOrganizations(servers: Servers, progress: (line: string) => void): Promise<Moves> {
   const moved: MovedOrganization[] = [];
   const failed: { id: string; slug: string; reason: string }[] = [];

@@ -52,10 +52,7 @@ type TableRow = {
   indexes: string[] | null;
 };
 
-/**
- * The tables of the schema, by name; none when it doesn't exist. Rejects with UnknownStructure when it holds
- * anything else.
- */
+/** Tables of the schema, by name; none when it doesn't exist. Rejects with UnknownStructure for others. */
 export async function readStructure(client: ClientBase, schema: string): Promise<TableStructure[]> {
   const { rows: unknown } = await client.query<{ what: string }>(readUnknown, [schema]);
   if (unknown.length > 0)

@@ -1,5 +1,4 @@
-// Statistics from the database for the metrics. Concurrent callers share one query, and its result is cached
-// for a few seconds.
+// Database statistics for the metrics. Concurrent callers share one query, cached for a few seconds.
 import type { Pool } from 'pg';
 import type { Clock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';

@@ -1,6 +1,5 @@
-// The HTTP server for the operator's own programs, on a port of its own: metrics for Prometheus, and the question
-// of a proxy whether it may obtain a certificate. Not reachable for API clients, and open until the end of a
-// shutdown.
+// The HTTP server for the operator's programs, on a port of its own: metrics for Prometheus, and whether a
+// proxy may obtain a certificate. Not reachable for API clients, and open until the end of a shutdown.
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Log } from '../core/log.ts';
 import type { Metrics } from './metrics.ts';

@@ -146,10 +146,7 @@ function registerReplicaMetrics({ gauge, counter }: Registers, { reads, replicas
   );
 }
 
-/**
- * By statistic: metric name, help text, label name, and the label values that are reported as 0 when the
- * database returns no row for them.
- */
+/** By statistic: name, help text, label name, and the label values that are 0 when they have no row. */
 const databaseMetrics: Readonly<
   Record<string, readonly [name: string, help: string, label: string | null, always?: readonly string[]]>
 > = {

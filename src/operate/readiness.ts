@@ -1,6 +1,5 @@
-// The readiness check: whether this process should receive requests. It queries the database on a reserved
-// connection, so that a busy service isn't mistaken for a broken one, and at most once a second however often
-// it is called.
+// The readiness check: whether this process should receive requests. It queries on a reserved connection, so
+// that a busy service isn't taken for a broken one, and at most once a second however often it is called.
 import type { Pool } from 'pg';
 import type { Clock } from '../core/clock.ts';
 import type { Replica } from '../core/ctx.ts';
@@ -13,9 +12,7 @@ export type ReadinessOptions = {
   readonly control: Pick<Pool, 'query'>;
   /** The database of the records, if it is a different one. */
   readonly warehouse: Pick<Pool, 'query'> | undefined;
-  /**
-   * Whether known API keys are trusted although the database can't be reached, so that records are served.
-   */
+  /** Whether known API keys are trusted while the database can't be reached, so that records are served. */
   readonly isTrusting: () => boolean;
   /** The read replicas. */
   readonly replicas: readonly Pick<Replica, 'isInUse'>[];
@@ -23,10 +20,7 @@ export type ReadinessOptions = {
   readonly migrationStatus: (applied: readonly string[]) => 'behind' | 'level' | 'ahead';
   /** Milliseconds since the scheduler last completed a tick. */
   readonly sinceTickMs: () => number;
-  /**
-   * `paused` or `moved` while the service moves to another database, else undefined. Not a failure: public
-   * reads go on.
-   */
+  /** `paused` or `moved` during a move to another database, else undefined. No failure: public reads work. */
   readonly pauseState: () => string | undefined;
   /** Aborted when the process starts to shut down. */
   readonly stopping: AbortSignal;
@@ -39,10 +33,7 @@ const maxBytes = 64 * 1024;
 /** The scheduler ticks each minute; a long tick may take another one. */
 const maxSinceTickMs = 180_000;
 const ok = 'ok';
-/**
- * Not a failure: each migration leaves what the previous version needs, so during a deployment both versions
- * serve.
- */
+/** Not a failure: migrations leave what the previous version needs, so both serve during a deployment. */
 const ahead = 'ahead of this version';
 const readOnly = 'is read-only';
 const unreachable = "can't be reached";

@@ -6,10 +6,7 @@ import type { Log } from '../core/log.ts';
 export type ShutdownDeadline = {
   /** Aborted at the deadline. */
   readonly signal: AbortSignal;
-  /**
-   * Waits for `work`, at most until one second after the deadline, and logs when it is abandoned or fails.
-   * Never rejects.
-   */
+  /** Waits for `work` until a second after the deadline; logs if it is abandoned or fails. Never rejects. */
   within(what: string, work: Promise<unknown>): Promise<void>;
   clear(): void;
 };

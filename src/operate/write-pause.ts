@@ -69,10 +69,7 @@ async function findMove(db: Ctx['db']): Promise<Move | undefined> {
   return rows[0];
 }
 
-/**
- * Reads the current state. `process` is this process's name in pg_stat_activity. Rejects with errors of the
- * database.
- */
+/** Reads the current state. `process`: this one's name in pg_stat_activity. Rejects with database errors. */
 export async function openWritePause<B extends Work>(
   { db, log }: Pick<Ctx, 'db' | 'log'>,
   process: string,

@@ -1,5 +1,4 @@
-// Callers can grant only permissions that they hold themselves, whether by a role, a membership or an
-// invitation.
+// Callers can grant only permissions that they hold, whether by a role, a membership or an invitation.
 import type { RequestCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { Permission } from '../core/permissions.ts';

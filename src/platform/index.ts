@@ -194,10 +194,7 @@ export function describePlatform(publicUrl: string): Record<string, unknown> {
   return document;
 }
 
-/**
- * The Express router of the management interface. Throws when the route definitions are inconsistent, such as
- * duplicate ids or paths.
- */
+/** The Express router. Throws when the route definitions are inconsistent, such as duplicate ids or paths. */
 export function platformRouter(
   ctx: ReadingCtx,
   verify: VerifyToken,

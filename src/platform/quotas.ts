@@ -50,8 +50,7 @@ export async function readQuotaLeft(
 
 /**
  * Call before inserting a row of this kind, in the same transaction. An advisory lock per organization and
- * kind makes concurrent inserts wait, so the quota is exact. Throws 422 `limit_reached` when the organization
- * is at its quota.
+ * kind makes concurrent inserts wait: the quota is exact. Throws 422 `limit_reached` at the quota.
  */
 export async function assertQuota(
   tx: Tx,

@@ -1,5 +1,4 @@
-// The files of the company's branding. What an address holds never changes: a change has a new revision, and its
-// files new addresses.
+// Files of the company's branding. What an address holds never changes: a new revision has new addresses.
 import type { Response } from 'express';
 import { type Accent, accentColors } from '../core/contrast.ts';
 import { readShownBranding, readShownLogo } from '../platform/index.ts';

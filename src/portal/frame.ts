@@ -1,5 +1,4 @@
-// What surrounds the pages: the company, the visitor, the navigation, and the language, which the visitor chose or the
-// browser prefers.
+// What surrounds the pages: company, visitor, navigation, and the language, chosen or of the browser.
 import type { Request } from 'express';
 import { languages } from '../core/text/portal-terms.ts';
 import { listCookieValues } from '../http/cookies.ts';

@@ -83,8 +83,7 @@ async function render<Name extends string>(
 
 /**
  * The rendered texts by the names of their parts. A missing variable renders as empty. Rejects with
- * TemplateError when a part can't be rendered, and with 503 `unavailable` when too many tasks wait for the
- * thread.
+ * TemplateError when a part can't be rendered, with 503 `unavailable` when too many tasks wait.
  */
 export async function renderTemplate<Name extends string>(
   request: RenderRequest<Name>,
@@ -95,9 +94,8 @@ export async function renderTemplate<Name extends string>(
 }
 
 /**
- * As `renderTemplate`, for the author of the template: returns all problems, missing variables included,
- * instead of throwing, and leaves out the texts that failed. Rejects with 503 `unavailable` when too many
- * tasks wait for the thread.
+ * As `renderTemplate`, for the template's author: returns all problems, missing variables included, instead
+ * of throwing, without the texts that failed. Rejects with 503 `unavailable` when too many tasks wait.
  */
 export async function previewTemplate<Name extends string>(
   request: RenderRequest<Name>,

@@ -1,14 +1,11 @@
-// The types that the service and the template thread share: templates, their limits, their problems, and the
-// tasks of the thread.
+// Types shared by service and template thread: templates, limits, problems, and tasks of the thread.
 
 export const templateLimits = {
   /** Characters of one text of a template. */
   maxSourceLength: 65_536,
   /** Characters that one rendering outputs, all its texts together. */
   maxOutputLength: 1_048_576,
-  /**
-   * Characters and list items that filters, loops and captures of one text may produce while it is rendered.
-   */
+  /** Characters and list items that filters, loops and captures of one text may produce in a rendering. */
   maxWork: 4_000_000,
   /** Bytes of the data as JSON. */
   maxDataBytes: 4_194_304,

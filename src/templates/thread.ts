@@ -35,10 +35,7 @@ const defaults: ThreadOptions = {
 
 const findErrorCode = (error: unknown): string | undefined => (error as { code?: string }).code;
 
-/**
- * The deadline counts timer ticks instead of elapsed time, so that a process that was suspended itself
- * doesn't blame the template.
- */
+/** Timer ticks instead of elapsed time, so that a process that was suspended doesn't blame the template. */
 const ticksPerDeadline = 10;
 
 /**

@@ -1,5 +1,4 @@
-// The worker thread that parses and renders templates. It keeps no state between tasks and has no access to
-// the service.
+// The thread that parses and renders templates: no state between tasks, no access to the service.
 import { parentPort } from 'node:worker_threads';
 import { measureCpuTime } from './liquid/cpu-time.ts';
 import { runTask } from './run-task.ts';

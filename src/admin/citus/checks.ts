@@ -13,10 +13,7 @@ export type Check = {
 /** The message of the error in one line. */
 export const formatError = (error: unknown): string => errorMessage(error).replaceAll(/\s+/g, ' ').trim();
 
-/**
- * Runs `work`, which resolves with what it did. Never rejects: on failure the check is missing, with `toDo`
- * and the reason.
- */
+/** Runs `work`, which returns what it did. Never rejects: a failure is missing, with `toDo` and reason. */
 export async function attempt(
   node: string,
   check: string,

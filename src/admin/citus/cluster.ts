@@ -55,10 +55,7 @@ export async function listClusterNodes(coordinator: Knex): Promise<ClusterNode[]
   return rows;
 }
 
-/**
- * Returns the first column of the first row as text. Rejects with an Error that has the node's message when
- * it refuses or can't be reached.
- */
+/** First column of the first row as text. Rejects with the node's message if it refuses or is unreachable. */
 export async function runOnNode(coordinator: Knex, node: ClusterNode, sql: string): Promise<string> {
   if (node.isCoordinator) {
     const { rows } = await coordinator.raw<{ rows?: Readonly<Record<string, unknown>>[] }>(
@@ -96,10 +93,7 @@ export async function findServer(url: string): Promise<Address> {
   return { host, port };
 }
 
-/**
- * The same login, database and settings at another server; `database` replaces the database. Throws an Error
- * when `url` is no address.
- */
+/** The same login and settings at another server, with `database` if given. Throws if `url` is no address. */
 export function urlAt(url: string, server: Address, database?: string): string {
   const parsed = parseDatabaseUrl(url);
   if (typeof parsed === 'string') throw new Error(`The address of the database ${parsed}`);

@@ -1,6 +1,5 @@
-// The facts about a node of a Citus cluster that matter to the service, read in one statement, and the rules
-// that the node must meet. A rule that isn't met is either repaired on that node or left to the operator,
-// with instructions.
+// Facts about a node of a Citus cluster that matter to the service, read in one statement, and the rules that
+// it must meet. A rule that isn't met is repaired on the node or left to the operator, with instructions.
 import { escapeIdentifier, escapeLiteral } from 'pg';
 import { z } from 'zod';
 import { nodeSettings } from '../../db/migrate.ts';
@@ -184,10 +183,7 @@ const loginRule = (login: ServiceLogin): Rule => ({
     `create the login ${login.user} there, as a member of portal_service: docs/operations.md#database-logins`,
 });
 
-/**
- * What each node must have, in the order in which it is repaired. `login`: the service's own, if it isn't the
- * one that migrates.
- */
+/** What each node must have, in order of repair. `login`: the service's, if another than this command's. */
 export const nodeRules = (database: string, login: ServiceLogin | undefined): readonly Rule[] => [
   byOperator(
     'PostgreSQL 17 or later',

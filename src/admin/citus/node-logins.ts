@@ -10,10 +10,7 @@ import { type ClusterNode, runOnNode, withoutPropagation } from './cluster.ts';
 
 type Link = { readonly from: string; readonly to: string };
 
-/**
- * The pairs of nodes of which the first can't log in to the second as this role; null: as the login of this
- * command.
- */
+/** Pairs of nodes: the first can't log in to the second as this role; null: as the login of this command. */
 async function brokenLinks(coordinator: Knex, role: string | null): Promise<Link[]> {
   return coordinator.transaction(async (tx) => {
     if (role !== null) await tx.raw(`set local role ${escapeIdentifier(role)}`);
@@ -58,9 +55,7 @@ async function checkRole(coordinator: Knex, nodes: readonly ClusterNode[], role:
   });
 }
 
-/**
- * Checks the login of this command, which only the operator can let in, and then both roles. Never rejects.
- */
+/** Checks the login of this command, which only the operator can let in, then both roles. Never rejects. */
 export async function checkNodeLogins(
   coordinator: Knex,
   nodes: readonly ClusterNode[],

@@ -52,9 +52,7 @@ export async function nodeResponds(
   return rows[0]?.responds === true;
 }
 
-/**
- * Rejects with RefusedCommand when one of these nodes doesn't respond: Citus would fail in words of its own.
- */
+/** Rejects with RefusedCommand if one of these nodes doesn't respond: Citus would fail in its own words. */
 export async function assertNodesRespond(owner: Knex, nodes: readonly WarehouseNode[]): Promise<void> {
   for (const node of nodes)
     if (!(await nodeResponds(owner, node)))

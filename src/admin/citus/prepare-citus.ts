@@ -89,10 +89,7 @@ async function checkNodes(
   return checks;
 }
 
-/**
- * Creates the extension unless it exists. Rejects with RefusedCommand when the login is no superuser or Citus
- * isn't loaded.
- */
+/** Creates the extension if missing. Rejects with RefusedCommand without a superuser or without Citus. */
 async function prepareCoordinator(coordinator: Knex): Promise<{ database: string; login: string }> {
   const { rows } = await coordinator.raw<{
     rows: { database: string; login: string; superuser: boolean; facts: string }[];

@@ -1,5 +1,4 @@
-// Agents: their instructions, model and version. The state machine in agent-state.ts and background checks
-// decide whether an agent runs.
+// Agents: instructions, model and version. agent-state.ts and background checks decide whether one runs.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type AppError, invalid, notFound, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -92,9 +91,7 @@ export const listAgents = (ctx: RequestCtx, page: PageQuery, filters: store.Agen
 export const getAgent = (ctx: RequestCtx, id: string): Promise<Agent> =>
   inTransaction(ctx, async (tx) => agentView(await getAgentRow(tx, ctx, id)));
 
-/**
- * Starts a background check. Throws 422 for an unknown model or version, a duplicate name, or at the quota.
- */
+/** Starts a check. Throws 422 for an unknown model or version, a duplicate name, or at the quota. */
 export async function createAgent(ctx: RequestCtx, input: NewAgent): Promise<Agent> {
   const { apiVersion, model = modelNames(ctx.settings)[0] ?? offlineModelName, ...texts } = input;
   return inAgentTransaction(ctx, async (tx) => {
@@ -107,10 +104,7 @@ export async function createAgent(ctx: RequestCtx, input: NewAgent): Promise<Age
   });
 }
 
-/**
- * Another model or version restarts the agent. Throws 404, 422 for an unknown model or version, a duplicate
- * name, or a concurrent change.
- */
+/** Another model or version restarts it. Throws 404, 422 if unknown, a taken name, a concurrent change. */
 export async function updateAgent(ctx: RequestCtx, id: string, change: AgentPatch): Promise<Agent> {
   const { name, description, instructions, model, apiVersion } = change;
   return inAgentTransaction(ctx, async (tx) => {

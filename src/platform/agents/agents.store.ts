@@ -1,5 +1,4 @@
-// Rows of agents. State changes go through `updateAgentState` only, which reports whether the state was still
-// the expected one.
+// Rows of agents. State changes go through `updateAgentState`, which reports whether the expected state held.
 import type { Knex } from 'knex';
 import { containsSql } from '../../core/text/folded-text.ts';
 import { rescheduleJob } from '../../db/jobs.ts';

@@ -153,10 +153,7 @@ export const ApiKeyWithSecret = ApiKey.extend({
 }).meta({ id: 'ApiKeyWithSecret' });
 
 const count = z.int().describe('Number of requests');
-/**
- * Fields that the usage is not grouped by are null, and so are version and resource of requests that named no
- * existing one.
- */
+/** Fields not grouped by are null; so are version and resource of requests that named no existing one. */
 export const ApiKeyUsage = z
   .object({
     day: Day.nullable().describe('UTC'),

@@ -113,9 +113,8 @@ function accessLevel({ scope_permissions: permissions }: ApiKeyRow): number {
 }
 
 /**
- * Scopes apply to every secret of the key, so they cannot be widened while a former holder's secret works: an
- * old one in its grace period, or that of a transferred key until it ends, is replaced, or is kept. Throws
- * 422 `grace_running`.
+ * Scopes apply to every secret of the key: they cannot be widened while a former holder's works, in its grace
+ * period, or after a transfer until it ends, is replaced or kept. Throws 422 `grace_running`.
  */
 function assertNotWidened(after: ApiKeyRow, before: ApiKeyRow): void {
   const { former_secret_until: until } = before;
@@ -181,8 +180,7 @@ type Issuer = Pick<RequestCtx, 'organizationId' | 'clock'> & { readonly userId: 
 /**
  * Creates a key that acts for this member; the caller must have locked the membership in `tx`. `admit`
  * refuses the new key or writes the audit entry, before a refusal says which versions and resources exist.
- * The returned secret is not stored. Throws 422 for a past expiry, and for scopes that name what does not
- * exist or is not scopable.
+ * The secret is not stored. Throws 422 for a past expiry, and scopes that do not exist or are not scopable.
  */
 export async function issueApiKey(
   tx: Tx,
@@ -214,9 +212,7 @@ export async function issueApiKey(
   return { id, prefix: key.prefix, secret: key.secret };
 }
 
-/**
- * Throws 403 `escalation` or `handed_over`, 422 for a past expiry, scopes that don't fit, or at the quota.
- */
+/** Throws 403 `escalation` or `handed_over`, 422 for a past expiry, unfit scopes, or at the quota. */
 export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
   assertNotTransferredKey(ctx);
   return inTransaction(ctx, async (tx) => {
@@ -242,10 +238,7 @@ function withKept(given: NonNullable<ApiKeyPatch['scopes']>, row: ApiKeyRow): Ne
   };
 }
 
-/**
- * Throws 404, 403 `escalation` or `handed_over`, 422 for a revoked key, a past expiry, unknown scopes, or a
- * running grace period.
- */
+/** Throws 404, 403 `escalation`, `handed_over`, 422 `revoked`, `in_the_past`, `grace_running`, for scopes. */
 export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPatch) {
   if (change.scopes !== undefined || change.expiresAt !== undefined) assertNotTransferredKey(ctx);
   assertFutureExpiry(ctx, change.expiresAt);
@@ -276,10 +269,7 @@ export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPa
   });
 }
 
-/**
- * The row stays for the history. The secret stops working everywhere within a second. Throws 404 for an
- * unknown key.
- */
+/** The row stays for the history; the secret stops working everywhere within a second. Throws 404. */
 export const revokeApiKey = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const row = await getRow(tx, ctx, id);
@@ -288,10 +278,7 @@ export const revokeApiKey = (ctx: RequestCtx, id: string) =>
     await writeAudit(tx, ctx, 'api-key.revoke', ['api-key', id], { name: row.name, prefix: row.prefix });
   });
 
-/**
- * The locked row. Throws 404, 403 when the caller is no longer a member or `handed_over`, 422 for a revoked
- * or expired key.
- */
+/** The locked row. Throws 404, 403 for a former member or `handed_over`, 422 for a revoked or expired key. */
 async function lockUsableKey(tx: Tx, ctx: RequestCtx, id: string): Promise<ApiKeyRow> {
   assertNotTransferredKey(ctx);
   await assertCallerIsMember(tx, ctx);

@@ -35,17 +35,11 @@ export type ApiKeyRow = {
   role_name: string | null;
   role_built_in: boolean | null;
   role_permissions: string[] | null;
-  /**
-   * Maximum permissions of a transferred key: what it could do at the transfer. Null when it was never
-   * transferred.
-   */
+  /** Maximum permissions of a transferred key: what it could do then. Null when it was never transferred. */
   ceiling: string[] | null;
   previous_created_by: string | null;
   previous_ceiling: string[] | null;
-  /**
-   * Until when a secret of a former holder works: an old one in its grace period, or that of a transferred
-   * key. Null when none does.
-   */
+  /** Until when a former holder's secret works, in its grace period or after a transfer. Null for none. */
   former_secret_until: Date | null;
   /** Until when the secret before the last rotation works too; null outside of a grace period. */
   grace_ends_at: Date | null;
@@ -127,10 +121,7 @@ export function listApiKeyRows(tx: Tx, organizationId: string, page: PageQuery, 
 export const findApiKeyRow = async (tx: Tx, organizationId: string, id: string) =>
   (await select(tx, organizationId).where('k.id', id).first()) as ApiKeyRow | undefined;
 
-/**
- * Keys that are not revoked and whose current secret, or old secret in its grace period, belongs to this
- * person.
- */
+/** Keys that are not revoked whose current secret, or old one in its grace period, is this person's. */
 const selectKeys = (tx: Tx, organizationId: string, userId: string) =>
   select(tx, organizationId)
     .whereNull('k.revoked_at')
@@ -140,10 +131,7 @@ const selectKeys = (tx: Tx, organizationId: string, userId: string) =>
 export const lockKeys = async (tx: Tx, organizationId: string, userId: string): Promise<ApiKeyRow[]> =>
   (await selectKeys(tx, organizationId, userId).orderBy('k.id').forUpdate('k')) as ApiKeyRow[];
 
-/**
- * Whether the person's secret of this key works: the current one, or the old one if someone else has rotated
- * the key.
- */
+/** Whether the person's secret of this key works: the current, or the old one if another has rotated it. */
 export const actsFor = (key: ApiKeyRow, userId: string): boolean =>
   key.user_id === userId ? key.status === 'active' : !key.has_expired;
 
@@ -189,10 +177,7 @@ export const restrictOldSecret = (tx: Tx, organizationId: string, id: string, gr
     .where({ organization_id: organizationId, id })
     .update({ previous_ceiling: [], previous_expires_at: endBy(tx, 'previous_expires_at', graceSeconds) });
 
-/**
- * Share lock on the membership, so that no key is created for a leaving member. False when the person is not
- * a member.
- */
+/** Share lock on the membership: no key is created for a leaving member. False when they are no member. */
 export async function keepMembership(tx: Tx, organizationId: string, userId: string): Promise<boolean> {
   const locked = await tx('memberships')
     .where({ organization_id: organizationId, user_id: userId })

@@ -1,6 +1,5 @@
 // The ceiling of API keys: one rule for every operation that makes a key, widens it, or gives its secret to
-// someone. What the key gains, the caller must be able to do with the credential of the request, for at least
-// as long.
+// someone. What the key gains, the caller's credential must be able to do for at least as long.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Permission } from '../../core/permissions.ts';

@@ -36,10 +36,7 @@ export type KeyTransfer = {
   readonly graceSeconds: number;
 };
 
-/**
- * Call before the membership is deleted: the ceiling is what each key can do now, or nothing when the
- * recipient has not agreed.
- */
+/** Call before the membership is deleted: the ceiling is what a key can do now; nothing unless `agreed`. */
 export async function handOverKeys(
   tx: Tx,
   organizationId: string,

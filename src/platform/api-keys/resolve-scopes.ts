@@ -1,6 +1,5 @@
-// Turns the scopes that a caller gives into those that are stored: names of fields become fields of record
-// types, values become texts that fit their type. Names mean what they mean in the versions that exist when
-// the scopes are written.
+// Turns the scopes that a caller gives into those that are stored: field names become fields of record types,
+// values become texts that fit their type. Names mean what they mean in the versions of that time.
 import { type ErrorDetail, invalid } from '../../core/errors.ts';
 import {
   type AccessLayer,
@@ -168,10 +167,7 @@ function considered(
 
 const listValues = ({ in: values, eq }: Condition) => values ?? (eq === undefined ? [] : [eq]);
 
-/**
- * Conditions that are given again for the same versions keep their meaning, also when no version has their
- * fields any more.
- */
+/** Conditions given again for the same versions keep their meaning, even when no version has their fields. */
 function findKept(
   before: AccessLayer,
   name: string,
@@ -187,10 +183,7 @@ function findKept(
   return isSame ? kept : undefined;
 }
 
-/**
- * The field of the record type behind a name, and the type of its values; null type where a draft leaves it
- * open.
- */
+/** The record type's field behind a name, and the type of its values; null where a draft leaves it open. */
 type Source = { readonly source: string; readonly type: Parameters<typeof parseFilterValue>[0] | null };
 
 function scopableSource({ endpoint, binding }: ScopeTarget, name: string): Source | undefined {

@@ -1,5 +1,4 @@
-// Tokens of API keys: each reads at most what its key reads at the time of a request, and ends with the
-// secret that minted it.
+// Tokens of API keys: each reads at most what its key reads then, and ends with the secret that minted it.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -102,10 +101,7 @@ function beyondKey({ scopes }: NewToken, path: string, access: RecordAccess): Er
 
 const toScopesPath = (index: number): string => `tokens[${index}].scopes`;
 
-/**
- * Throws 403 `escalation` for unmasked reading that the key or the person doesn't have, 422 for scopes that
- * don't fit.
- */
+/** Throws 403 `escalation` for unmasked reading that key or person lacks, 422 for scopes that don't fit. */
 async function resolveTokens(
   tx: Tx,
   ctx: RequestCtx,
@@ -140,9 +136,8 @@ async function resolveTokens(
 }
 
 /**
- * Mints tokens for the key itself, or for a person who may update it. Throws 404 for an unknown key, 403
- * `escalation` or `handed_over`, 422 for a revoked or expired key, scopes that don't fit, and a token of more
- * than 6,000 characters.
+ * Mints tokens for the key itself, or for a person who may update it. Throws 404, 403 `escalation` or
+ * `handed_over`, 422 for a revoked or expired key, scopes that don't fit, a token of over 6,000 characters.
  */
 export const mintTokens = (ctx: RequestCtx, keyId: string, { tokens }: NewTokens): Promise<MintedTokens> =>
   inTransaction(ctx, async (tx) => {
@@ -178,10 +173,7 @@ export const mintTokens = (ctx: RequestCtx, keyId: string, { tokens }: NewTokens
     return { tokens: minted };
   });
 
-/**
- * The tokens of the subject stop working everywhere within a second; those minted later work. Throws 404 for
- * an unknown key.
- */
+/** The subject's tokens stop working everywhere within a second; those minted later work. Throws 404. */
 export const revokeTokens = (ctx: RequestCtx, keyId: string, subject: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     if ((await findApiKeyRow(tx, ctx.organizationId, keyId)) === undefined) throw notFound('API key');

@@ -1,5 +1,4 @@
-// Contents of the mails about secrets that a former member may know: that they will end, and that they have
-// ended. Pure.
+// Mails about secrets that a former member may know: that they will end, and that they have ended. Pure.
 import { countRowsThatFit, type MailContent, type RecordTable } from '../../mail/index.ts';
 
 export type EndingSecret = {

@@ -1,5 +1,4 @@
-// Reads the usage counters of API keys. src/public/serve/usage.ts counts requests; the database aggregates
-// them.
+// Reads the usage counters of API keys. src/public/serve/usage.ts counts; the database aggregates them.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { notFound } from '../../core/errors.ts';
 import { containsSql } from '../../core/text/folded-text.ts';

@@ -1,5 +1,4 @@
-// Versions of the public interface: drafts can change, published versions never do, and only valid drafts can
-// be published.
+// Versions of the public interface: drafts can change, published ones never; only valid drafts are published.
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { type AppError, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -58,10 +57,7 @@ export async function getApiSchemaRow(
   return row;
 }
 
-/**
- * Locks the row. Throws 404 for an unknown version, 422 `immutable` when it is no draft, 422 `publishing`
- * while it is being published.
- */
+/** Locks the row. Throws 404, 422 `immutable` when no draft, `publishing` while it is being published. */
 export async function getDraft(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ApiSchemaRow> {
   const row = await getApiSchemaRow(tx, ctx, id, true);
   if (row.status !== 'draft')
@@ -152,10 +148,7 @@ export const createApiSchemaVersion = (ctx: RequestCtx, id: string) =>
     return insertDraft(tx, ctx, { name, notes, endpoints }, version);
   });
 
-/**
- * Throws 404, 422 when the version is no draft, is being published or at another revision, or the definition
- * is not valid.
- */
+/** Throws 404, 422 when it is no draft, being published or at another revision, or not valid. */
 export async function updateApiSchema(
   ctx: RequestCtx,
   id: string,
@@ -183,10 +176,7 @@ export async function updateApiSchema(
   });
 }
 
-/**
- * Also cancels its publication: who works on it ends it once the draft is gone. Throws 404, 422 `immutable`
- * when the version is no draft.
- */
+/** Cancels its publication: who works on it ends it once the draft is gone. Throws 404, 422 `immutable`. */
 export const deleteApiSchema = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     // The lock waits for a publication that is about to commit.

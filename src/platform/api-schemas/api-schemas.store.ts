@@ -1,5 +1,4 @@
-// Rows of api_schemas and publication_reports. Only this file writes these tables. A database trigger keeps
-// published rows immutable.
+// Rows of api_schemas and publication_reports: their only writer. A trigger keeps published rows immutable.
 
 import type { AccessLayer } from '../../core/record-access.ts';
 import { containsSql } from '../../core/text/folded-text.ts';
@@ -143,10 +142,7 @@ export const setPublication = (
   tx('api_schemas')
     .where({ organization_id: organizationId, id, revision, status: 'draft' })
     .update({ publication: JSON.stringify(publication) });
-/**
- * Saves progress or failure of a running publication; updates nothing when it has ended, also if another
- * process ended it.
- */
+/** Saves progress or failure of a running publication; nothing when it has ended, also by another process. */
 export const updateRunningPublication = (
   tx: Tx,
   organizationId: string,
@@ -196,10 +192,7 @@ export const setStatus = (
       ...(status === 'deprecated' && { deprecated_at: tx.raw('coalesce(deprecated_at, now())') }),
     });
 
-/**
- * Versions that need their indexes: published, deprecated, being published, or retired less than a day ago
- * (that can be undone).
- */
+/** Published, deprecated, being published, or retired less than a day ago (that can be undone). */
 export const listVersionsNeedingIndexes = (
   tx: Tx,
   organizationId: string,

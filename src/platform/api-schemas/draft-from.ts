@@ -19,10 +19,7 @@ import { readRecordTypes, type StoredRecordType } from '../../sync/index.ts';
 import type { DraftFrom } from './api-schemas.schemas.ts';
 import * as store from './api-schemas.store.ts';
 
-/**
- * Sources that a published or deprecated version masks, with the mask of the newest; those of lines as
- * `lines.<source>`.
- */
+/** Sources that published or deprecated versions mask, with the newest mask; of lines as `lines.<source>`. */
 async function readMasks(ctx: RequestCtx, recordType: string): Promise<DraftSource['masks']> {
   const published = await inTransaction(ctx, (tx) =>
     store.listEndpointsOfRecordType(tx, ctx.organizationId, recordType),

@@ -17,10 +17,7 @@ import { enterVersions } from './shown-columns.ts';
 
 type Needed = ReturnType<typeof listIndexes>;
 
-/**
- * Throws while a version is being published whose fields no longer exist: its indexes are unknown until that
- * publication has failed.
- */
+/** Throws while a version whose fields are gone is being published: its indexes are known once it fails. */
 async function readNeeded(tx: Tx, organizationId: string, available: Available): Promise<Needed> {
   const found = new Map<string, Map<string, NonNullable<ReturnType<Needed['get']>>[number]>>();
   for (const { endpoints, bindings } of await store.listVersionsNeedingIndexes(tx, organizationId)) {

@@ -1,5 +1,4 @@
-// Turns the measured reads of a version into warnings (slow) and problems (slower than the read timeout).
-// Pure functions.
+// Turns measured reads of a version into warnings (slow) and problems (slower than the read timeout). Pure.
 import type { DefinitionProblem, EndpointDefinition, GroupDefinition, Proof } from '../../public/index.ts';
 import type { ProofSummary } from './api-schemas.schemas.ts';
 
@@ -30,10 +29,7 @@ const namesGroup = (group: GroupDefinition, name: string): boolean =>
     ? group === name
     : group.periods.some((period) => `${group.field}.${period}` === name);
 
-/**
- * Path in the definition: the group of the summary, the field of the row scope, the operator of the filter,
- * or else the sort.
- */
+/** In the definition: the summary's group, the row scope's field, the filter's operator, else the sort. */
 function toReadPath(
   endpoints: readonly EndpointDefinition[],
   { resource, filter, scope, group, sort }: Read,
@@ -82,10 +78,7 @@ export function summarizeProof(
   };
 }
 
-/**
- * Problems that block publishing; empty when every read stayed within the timeout and cost no more than reads
- * may.
- */
+/** They block publishing; empty when each read stayed within the timeout and cost no more than reads may. */
 export const findTooSlowReads = (
   proof: Proof,
   endpoints: readonly EndpointDefinition[],

@@ -50,8 +50,7 @@ export async function proveApiSchema(ctx: RequestCtx, id: string) {
     await writeAudit(tx, ctx, 'api-schema.prove', ['api-schema', id], { version: found.version });
     return { ...found, bindings: found.bindings };
   });
-  // Read before the work starts: later this might be the new report already, and a client polling for a newer
-  // one would never end.
+  // Read before the work starts: later it might be the new report, for which a client would poll forever.
   const before = await getPublication(ctx, id);
   // Once at a time: two measurements of a version would distort each other.
   ctx.work.trackOnce('publications', `prove ${id}`, (signal) =>

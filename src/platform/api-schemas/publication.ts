@@ -164,9 +164,7 @@ export const getPublication = (ctx: RequestCtx, id: string) =>
     };
   });
 
-/**
- * A publication that has ended, also in another process, must not continue: its draft may have changed since.
- */
+/** One that has ended, also in another process, must not continue: its draft may have changed since. */
 const isRunning = ({ status, publication }: store.ApiSchemaRow): boolean =>
   status === 'draft' && publication?.status === 'running';
 
@@ -208,8 +206,7 @@ async function prepareVersion(
   bindings: Bindings,
   available: Available,
 ): Promise<NonNullable<Content['examples']>> {
-  // Before it goes live, so that no change of what it shows goes without a number. Harmless when it is not
-  // published after all.
+  // Before it goes live, so that no change of what it shows goes unnumbered. Harmless if not published.
   await enterVersions(ctx, [{ version, endpoints: document.endpoints, bindings }]);
   return sampleExamples(ctx, document, bindings, available);
 }
@@ -312,10 +309,7 @@ async function finishUnderLease(ctx: TenantCtx, job: Job, stopping: AbortSignal)
   if (isCancelled(await findRow(ctx, id))) void startIndexMaintenance(ctx);
 }
 
-/**
- * Rebuilds the indexes of a restored version in the background. If that is interrupted, the hourly
- * maintenance completes it.
- */
+/** Rebuilds a restored version's indexes in the background; the hourly maintenance completes what is left. */
 export const startIndexMaintenance = (ctx: TenantCtx): Promise<void> =>
   ctx.work.track('publications', (signal) =>
     maintainIndexes(ctx, signal).catch((error: unknown) => {

@@ -1,6 +1,5 @@
-// Enters the columns that the versions of the public interface show in the organization's warehouse: a synced
-// row takes a new change number only when one of them changes. Retired versions count too, because they can
-// be published again.
+// Enters the columns that versions of the public interface show in the organization's warehouse: a synced row
+// takes a new change number only when one changes. Retired versions count: they can be published again.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { type Bindings, type EndpointDefinition, listShownColumns } from '../../public/index.ts';
@@ -26,9 +25,8 @@ function groupShownColumns(versions: readonly Shows[]): EnteredColumns {
 }
 
 /**
- * Enters the columns of every version that was ever published, and of `added`, which must be entered before
- * it is published. Idempotent; entries are never removed. Waits while a run of one of the record types is
- * being published.
+ * Enters the columns of every version that was ever published, and of `added`, before it is published.
+ * Idempotent; entries are never removed. Waits while a run of one of the record types is being published.
  */
 export async function enterVersions(ctx: TenantCtx, added: readonly Shows[] = []): Promise<void> {
   const published = await inTransaction(ctx, (tx) => store.listBoundVersions(tx, ctx.organizationId));

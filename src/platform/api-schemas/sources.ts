@@ -90,9 +90,7 @@ function describeSources(
   });
 }
 
-/**
- * Throws 404 for an unknown version or a record type that isn't synced, 503 while its records can't be read.
- */
+/** Throws 404 for an unknown version or a type that isn't synced, 503 while its records can't be read. */
 export async function listApiSchemaSources(ctx: RequestCtx, id: string, recordType: string) {
   await inTransaction(ctx, (tx) => getApiSchemaRow(tx, ctx, id));
   const available = await readAvailable(ctx);

@@ -1,5 +1,4 @@
-// Warns of fields with personal or confidential values that a version would show as they are to API keys
-// without a list of fields.
+// Warns of personal or confidential fields that a version shows unmasked to keys without a list of fields.
 import type { z } from 'zod';
 import { type AccessLayer, allowsResource, allowsVersion } from '../../core/record-access.ts';
 import type { Tx } from '../../db/transaction.ts';
@@ -38,9 +37,7 @@ const readsAll = (layer: AccessLayer, version: string, resource: string): boolea
   return !isLimited && allowsVersion(access, version) && allowsResource(access, resource);
 };
 
-/**
- * At most 100 warnings, in the order of the definition; none when no active API key can read such a field.
- */
+/** At most 100, in the order of the definition; none when no active API key can read such a field. */
 export async function warnOfTaggedFields(
   tx: Tx,
   organizationId: string,

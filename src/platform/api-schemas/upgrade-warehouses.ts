@@ -26,10 +26,7 @@ async function upgradeWarehouses(ctx: Ctx, stopping: AbortSignal): Promise<void>
   }
 }
 
-/**
- * One pass over all warehouses, before requests are served. Ends early after 15 s: the rest follows in the
- * background. Never rejects.
- */
+/** One pass over all warehouses before requests are served, of 15 s: the rest follows. Never rejects. */
 export const upgradeWarehousesAtStart = (ctx: Ctx): Promise<void> =>
   upgradeWarehouses(ctx, AbortSignal.timeout(maxStartDelayMs)).catch((error: unknown) =>
     ctx.log.warn({ err: error }, 'warehouses could not be upgraded; will retry'),

@@ -1,5 +1,4 @@
-// Ends versions: deprecate, retire, and undo retirement. A version ends only by an explicit request, never by
-// its sunset date alone.
+// Ends versions: deprecate, retire, undo. One ends only by an explicit request, never by its sunset date.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -38,10 +37,7 @@ async function changeStatus(
   return apiSchemaView(await getApiSchemaRow(tx, ctx, id));
 }
 
-/**
- * Throws 404, 422 `in_the_past` for a past sunset, 422 `illegal_transition` unless the version is published
- * or deprecated.
- */
+/** Throws 404, 422 `in_the_past` for the sunset, `illegal_transition` unless published or deprecated. */
 export function deprecateApiSchema(ctx: RequestCtx, id: string, sunsetAt: string | null) {
   if (sunsetAt !== null && new Date(sunsetAt) <= ctx.clock.now())
     throw invalid('The sunset must be in the future', [

@@ -1,5 +1,4 @@
-// What reads of the records of a version share on the management interface: their parameters, which versions
-// have records, and their errors.
+// What reads of a version's records share here: parameters, which versions have records, and errors.
 import { z } from 'zod';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid } from '../../core/errors.ts';
@@ -63,10 +62,7 @@ export async function toVersionQuery(ctx: RequestCtx, { params: { id, resource }
   };
 }
 
-/**
- * Throws the error. As everywhere on the management interface, the code for an unknown parameter is
- * `unknown_field`.
- */
+/** Throws the error; as all over the management interface, an unknown parameter is `unknown_field`. */
 export function rethrowInOwnTerms(error: unknown): never {
   if (!(error instanceof AppError) || !error.details.some(({ code }) => code === 'unknown_parameter'))
     throw error;

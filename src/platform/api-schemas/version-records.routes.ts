@@ -18,9 +18,7 @@ import {
   type VersionRequest,
 } from './version-query.ts';
 
-/**
- * The largest page is that of every list of this interface; the version decides what else the value may be.
- */
+/** The largest page is that of every list here; the version decides what else the value may be. */
 function assertPageSize({ value, issues }: z.core.ParsePayload<string | string[] | undefined>): void {
   const isTooLarge = [value ?? []].flat().some((text) => /^\d+$/.test(text) && Number(text) > maxPageSize);
   if (isTooLarge)

@@ -40,10 +40,7 @@ const columns: Readonly<Record<string, Read>> = {
 
 const line = (cells: readonly (string | null)[]): string => csvLine(cells, { guardFormulas: true });
 
-/**
- * A permit of the exports, until `end` or until the time is over or the client has gone. `signal` is aborted
- * then.
- */
+/** A permit of the exports, until `end`, or until time is over or the client has gone: `signal` aborts. */
 type Permit = { readonly signal: AbortSignal; readonly end: () => void };
 
 async function startExport(ctx: RequestCtx, gone: AbortSignal): Promise<Permit> {

@@ -1,5 +1,4 @@
-// Reads the audit log. identity/audit.store.ts writes it; the database role of the service can neither change
-// nor delete rows.
+// Reads the audit log. identity/audit.store.ts writes it; the service can neither change nor delete rows.
 import { containsSql } from '../../core/text/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';

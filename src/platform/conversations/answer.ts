@@ -221,10 +221,7 @@ const hasMasks = (ctx: RequestCtx): Promise<boolean> =>
     () => true,
   );
 
-/**
- * Undefined when the conversation was deleted. Changes nothing when the message was already failed because
- * its lease had expired.
- */
+/** Undefined for a deleted conversation. No change when the message has failed: its lease had expired. */
 async function saveOutcome(
   ctx: RequestCtx,
   { running }: StartedAnswer,
@@ -250,10 +247,7 @@ async function saveOutcome(
   });
 }
 
-/**
- * Renews the lease of the answer. Aborts `lost` when this process no longer owns it, `denied` when the asker
- * may no longer read.
- */
+/** Renews the lease. Aborts `lost` when another process owns it, `denied` when the asker may not read now. */
 const keepAnswerLease = (ctx: RequestCtx, messageId: string, { lost, denied }: Ends): Recurring =>
   startRecurring(
     ctx.settings.agents.leaseMs / 3,

@@ -59,10 +59,7 @@ export const Message = z
   .meta({ id: 'Message' });
 export const AnsweredMessage = z.object({ message: Message });
 
-/**
- * Events of an answer stream: `started` first and `message` last; text and tool events in between, in any
- * order.
- */
+/** Of an answer stream: `started` first and `message` last; text and tool events between, in any order. */
 export const answerEvents = {
   started: z.object({ question: Message, message: Message }).describe('Question and answer are stored'),
   text: z.object({ text: z.string() }),

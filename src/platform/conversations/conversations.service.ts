@@ -106,10 +106,7 @@ function answeredView(row: MessageRow | undefined): { message: Message } {
   return { message: messageView(row) };
 }
 
-/**
- * Resolves when the answer is complete. Throws as `startAnswer`, and 404 when the conversation is deleted
- * meanwhile.
- */
+/** Waits for the answer. Throws as `startAnswer`, and 404 when the conversation is deleted meanwhile. */
 export async function createMessage(
   ctx: RequestCtx,
   id: string,

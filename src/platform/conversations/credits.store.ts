@@ -45,10 +45,7 @@ export type RunningAnswer = {
   readonly credits: number;
 };
 
-/**
- * Rejects with a violation of `one_answer_at_a_time` while another message of the conversation is being
- * answered.
- */
+/** Rejects with `one_answer_at_a_time` while another message of the conversation is being answered. */
 export const reserveCredits = (
   tx: Tx,
   organizationId: string,
@@ -105,9 +102,7 @@ export async function chargeCredits(
   return true;
 }
 
-/**
- * Fails running answers of all organizations whose lease has expired, and releases their reserved credits.
- */
+/** Fails answers of all organizations whose lease has expired, and releases their reserved credits. */
 export const failLostAnswers = async (ctx: Pick<Ctx, 'db'>): Promise<void> => {
   await ctx.db.control.raw('select end_lost_answers()');
 };

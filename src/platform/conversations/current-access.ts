@@ -1,5 +1,4 @@
-// What the person or key that asked may read now: an answer takes up to minutes, and a credential, role or
-// key may change meanwhile.
+// What the person or key that asked may read now: during an answer a credential, role or key may change.
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { Permission } from '../../core/permissions.ts';
 import { accessOfPerson, isRestricted, type RecordAccess, unlimitedLayer } from '../../core/record-access.ts';

@@ -42,10 +42,7 @@ const select = (tx: Tx, organizationId: string): Knex.QueryBuilder =>
 
 const maskedAnswer = { code: 'field_masked', message: 'This answer may show values that are masked for you' };
 
-/**
- * The message as the reader may see it: an answer with unmasked values has no content for readers who see
- * fields masked.
- */
+/** An answer with unmasked values has no content for readers who see fields masked. */
 export const maskAnswer = (row: MessageRow, { unmasked }: Pick<RecordAccess, 'unmasked'>): MessageRow =>
   unmasked || !row.unmasked ? row : { ...row, content: '', tool_calls: [], error: maskedAnswer };
 

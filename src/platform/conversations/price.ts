@@ -10,17 +10,11 @@ const tokensPerCredit = 1_000;
 const creditsFor = ({ inputTokens, outputTokens }: Tokens): number =>
   Math.ceil((inputTokens + outputTokens) / tokensPerCredit);
 
-/**
- * The maximum cost of an answer. The built-in model uses no tokens, but still reserves one credit, which is
- * released afterwards.
- */
+/** Maximum cost of an answer. The built-in model uses no tokens, but reserves one credit until it ends. */
 export const maxCredits = (model: string, limits: Limits): number =>
   model === offlineModelName ? 1 : creditsFor(limits);
 
-/**
- * At most the reserved credits: providers count tokens only after a step, and any excess is not charged to
- * the organization.
- */
+/** At most the reserved credits: providers count tokens only after a step, and any excess is not charged. */
 export const creditsToCharge = (used: Tokens, reserved: number): number =>
   Math.min(reserved, creditsFor(used));
 

@@ -1,5 +1,4 @@
-// Builds the model input around the question: instructions, and as much conversation history as fits. Pure
-// functions.
+// Builds the model input around the question: instructions, and as much history as fits. Pure functions.
 import type { ModelMessage } from '../../gateways/model/model.ts';
 import type { MessageRow } from './messages.store.ts';
 
@@ -8,10 +7,7 @@ const maxTitleCharacters = 80;
 
 type InstructionsInput = { readonly version: string; readonly instructions: string; readonly today: string };
 
-/**
- * The organization's instructions come last and in tags; the rules above them say that they cannot lift the
- * rules.
- */
+/** The organization's instructions come last and in tags; the rules say that these cannot lift them. */
 export function buildInstructions({ version, instructions, today }: InstructionsInput): string {
   const rules = `You answer questions about a company's business records. You read them with the tools describe, query, get and aggregate,
 which reach version ${version} of the company's data and nothing else. You cannot change, send or look up anything by other means.
@@ -61,10 +57,7 @@ export function buildHistory(newestFirst: readonly MessageRow[], maxTokens: numb
   return kept.reverse().flat();
 }
 
-/**
- * Title of a conversation: the beginning of the first message on one line, cut between words when it is too
- * long.
- */
+/** The beginning of the first message on one line, cut between words when it is too long. */
 export function deriveTitle(content: string): string {
   const line = content.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Z}]+/gu, ' ').trim();
   const characters = [...line];

@@ -1,6 +1,5 @@
-// Accepts a message: in one transaction, stores the question and the row of its answer and reserves the
-// credits that the answer may cost, before the model is called. An agent that can no longer work is set to
-// `failed` here.
+// Accepts a message: in one transaction, stores question and answer row and reserves the credits that the
+// answer may cost, before the model is called. An agent that can no longer work is set to `failed` here.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -67,10 +66,7 @@ function creditsExhausted(reserved: number, resetsAt: Date): AppError {
   return new AppError('FORBIDDEN', 'Agent credits exhausted', { details: [{ path: '', code, message }] });
 }
 
-/**
- * The maximum cost of an answer, or what is left of the month's credits if less. Throws 403 when nothing is
- * left.
- */
+/** An answer's maximum cost, or what is left of the month's credits if less. Throws 403 when none is left. */
 async function readCreditsToReserve(
   tx: Tx,
   ctx: RequestCtx,

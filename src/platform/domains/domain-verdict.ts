@@ -1,5 +1,4 @@
-// Decides what the result of a DNS lookup means for a domain. Pure functions: no clock, no network, no
-// database.
+// Decides what the result of a DNS lookup means for a domain. Pure: no clock, no network, no database.
 import type { TxtAnswer } from '../../gateways/dns.ts';
 import type { DomainStatus } from './domains.schemas.ts';
 import { challengePrefix } from './hostname.ts';

@@ -109,9 +109,7 @@ const notVerified = () =>
     { path: 'isPrimary', code: 'not_verified', message: 'Verify the domain first' },
   ]);
 
-/**
- * Throws 404 for an unknown domain, 422 `not_verified` when it is to become primary without being verified.
- */
+/** Throws 404, 422 `not_verified` when it is to become primary without being verified. */
 export const updateDomain = (ctx: RequestCtx, id: string, change: DomainPatch) =>
   inTransaction(ctx, async (tx) => {
     await lockOrganizationDomains(tx, ctx.organizationId);
@@ -141,10 +139,7 @@ export const deleteDomain = (ctx: RequestCtx, id: string) =>
     await writeAudit(tx, ctx, 'domain.delete', ['domain', id], changes);
   });
 
-/**
- * Saves the verdict. A unique constraint allows only one organization to verify a hostname; for a second one
- * the domain fails.
- */
+/** A unique constraint lets only one organization verify a hostname; for a second one the domain fails. */
 async function saveVerdict(tx: Tx, ctx: TenantCtx, id: string, verdict: DomainVerdict): Promise<void> {
   try {
     await tx.transaction((point) => saveCheck(point, ctx.organizationId, id, verdict));

@@ -12,10 +12,7 @@ export const challengePrefix = '_portal-challenge.';
 const maxHostnameLength = 253 - challengePrefix.length;
 const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/**
- * Top-level names outside the public DNS (RFC 6761, 6762, 7686, 9476, and ICANN's .internal) or not for
- * hosts.
- */
+/** Top-level names outside public DNS (RFC 6761, 6762, 7686, 9476, ICANN's .internal) or not for hosts. */
 const special = new Set(['alt', 'arpa', 'internal', 'invalid', 'local', 'localhost', 'onion']);
 
 const problem = (code: string, message: string): ParsedHostname => ({ problem: { code, message } });

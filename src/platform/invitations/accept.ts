@@ -42,10 +42,7 @@ const closed = {
   revoked: () => invalidToken('The invitation was revoked', 'revoked', 'Ask for a new invitation'),
 };
 
-/**
- * The role to grant. Throws 422 `no_longer_valid` unless the sender is still a member who holds every
- * permission of the role.
- */
+/** The role to grant. Throws 422 `no_longer_valid` unless the sender still holds every permission of it. */
 async function getRoleStillGrantable(tx: Tx, organizationId: string, row: InvitationRow) {
   const role = await lockRole(tx, organizationId, row.role_id);
   const sender = await lockRoleOfMember(tx, organizationId, row.user_id);

@@ -157,9 +157,8 @@ export const getInvitation = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
 
 /**
- * If the address has an open invitation, that one gets the new role and a new mail. Throws 422 for an unknown
- * role, an existing member, or at the quota; 403 when the caller may not grant the role; 429 when too many
- * mails were sent.
+ * An open invitation to the address gets the new role and a new mail. Throws 422 for an unknown role, an
+ * existing member, or at the quota; 403 when the caller may not grant the role; 429 after too many mails.
  */
 export const createInvitation = (
   ctx: RequestCtx,

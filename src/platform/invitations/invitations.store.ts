@@ -73,10 +73,7 @@ export const findInvitation = async (tx: Tx, organizationId: string, id: string)
 export const lockInvitation = (tx: Tx, organizationId: string, id: string) =>
   select(tx, organizationId).where('i.id', id).forUpdate('i').first() as Promise<InvitationRow | undefined>;
 
-/**
- * The open invitation of an address. An advisory lock keeps two concurrent requests from both creating the
- * first one.
- */
+/** An address's open invitation. An advisory lock keeps concurrent requests from both creating the first. */
 export async function lockOpenInvitationTo(
   tx: Tx,
   organizationId: string,
@@ -187,10 +184,7 @@ export async function insertMembership(
   return rowCount === 1;
 }
 
-/**
- * Makes the organization active in the session, unless the session already has an active organization of the
- * person.
- */
+/** Makes the organization active in the session, unless one of the person's organizations already is. */
 export async function activateIfNoneChosen(
   tx: Tx,
   userId: string,
@@ -213,9 +207,7 @@ export const readOrganization = async (
 ): Promise<{ id: string; slug: string; name: string }> =>
   tx('organizations').where({ id }).first('id', 'slug', 'name');
 
-/**
- * Queued invitation mails: to this address within the last hour, and of the organization within the last day.
- */
+/** Queued invitations: to this address within the last hour, and of the organization within the last day. */
 export async function countInvitationMails(
   tx: Tx,
   organizationId: string,

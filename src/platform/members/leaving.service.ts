@@ -1,5 +1,4 @@
-// Ends a membership: a member is removed by someone else or leaves. In the same transaction their keys are
-// revoked or transferred.
+// Ends a membership: a member is removed or leaves. Their keys are revoked or transferred with it.
 import type { CallerCtx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';

@@ -52,10 +52,7 @@ export function listMembers(
 export const findMember = async (tx: Tx, organizationId: string, userId: string) =>
   (await select(tx, organizationId).where('m.user_id', userId).first()) as MemberRow | undefined;
 
-/**
- * Locks the membership row: waits for keys that are being created for the member, and blocks new ones until
- * the transaction ends.
- */
+/** Waits for keys that are being created for the member, and blocks new ones until the transaction ends. */
 export const lockMembership = (tx: Tx, organizationId: string, userId: string) =>
   tx('memberships').where({ organization_id: organizationId, user_id: userId }).forUpdate().select('user_id');
 

@@ -1,5 +1,4 @@
-// Activates a certificate: decides which of the two slots an id means that NetSuite assigned to an uploaded
-// certificate. Key pairs stay.
+// Activates a certificate: which of the two slots is meant by an id that NetSuite assigned. Key pairs stay.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import type { Tx } from '../../db/transaction.ts';

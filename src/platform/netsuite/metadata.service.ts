@@ -1,5 +1,4 @@
-// The record types and fields of the ERP, as they were when the account was last listed and each record type
-// last described.
+// The ERP's record types and fields, as when the account was last listed and each type last described.
 import type { RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { errorMessage, notFound } from '../../core/errors.ts';
@@ -38,9 +37,7 @@ const headView = (head: StoredHead, syncConfigIds: SyncConfigIds) => ({
   syncConfigId: syncConfigIds.get(head.name) ?? null,
 });
 
-/**
- * The ERP's own numbers of records, by record type; those that can't be counted, or not in time, are absent.
- */
+/** The ERP's own numbers by record type; those that can't be counted, or not in time, are absent. */
 async function countRecords(
   ctx: RequestCtx,
   heads: readonly StoredHead[],
@@ -77,10 +74,7 @@ async function countRecords(
   return new Map(await count().catch(uncounted));
 }
 
-/**
- * What is known best first, then in the order of the ERP. Empty, with the reason, until the account was
- * listed for the first time.
- */
+/** Best known first, then in the ERP's order. Empty, with the reason, until the account was listed. */
 export async function listErpRecordTypes(
   ctx: RequestCtx,
   { page, pageSize, counts, syncable, ...filter }: MetadataQuery,

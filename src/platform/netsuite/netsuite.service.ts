@@ -1,5 +1,4 @@
-// Manages the ERP connection: seals secrets, refuses another account while synced records exist, tests with a
-// real round trip.
+// Manages the ERP connection: seals secrets, refuses another account while records exist, runs its test.
 import type { ConnectionProblem, ConnectionReport } from '../../connectors/connector.ts';
 import { accountRealm, findBaseUrlProblem, restHost } from '../../connectors/netsuite/connection.ts';
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
@@ -119,10 +118,7 @@ function toSettings(
   return { accountId, baseUrl, authentication: plain };
 }
 
-/**
- * The origin of the given base URL. Throws 422 `host_not_allowed`, or `other_account` for the address of
- * another account.
- */
+/** The base URL's origin. Throws 422 `host_not_allowed`, or `other_account` for another account's address. */
 function parseBaseUrl(ctx: RequestCtx, { baseUrl, accountId }: ErpConnectionInput): string | null {
   if (baseUrl === null) return null;
   const problem = findBaseUrlProblem(baseUrl, ctx.settings.erp.allowedHosts);
@@ -301,10 +297,7 @@ async function runTest(ctx: RequestCtx, account: string): Promise<ConnectionRepo
   }
 }
 
-/**
- * A problem counts when a sync that is enabled reads a record type that it hides; of a hidden part, such as
- * lines, when it reads that.
- */
+/** Whether the sync reads a record type that the problem hides; of a hidden part, such as lines, that one. */
 const concerns = ({ recordTypes, fields }: ConnectionProblem, sync: store.EnabledSync): boolean =>
   recordTypes?.includes(sync.record_type) === true &&
   (fields === undefined ||

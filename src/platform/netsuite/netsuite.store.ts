@@ -40,9 +40,7 @@ export const findConnection = async (tx: Tx, organizationId: string): Promise<Co
     .where({ organization_id: organizationId })
     .first<ConnectionRow | undefined>(...connectionColumns);
 
-/**
- * Locks the connection before its certificates, as deleting it does, so that the two can't block each other.
- */
+/** Locks the connection before its certificates, as deleting it does, so that neither blocks the other. */
 export const lockConnection = async (tx: Tx, organizationId: string): Promise<ConnectionRow | undefined> =>
   tx('erp_connections')
     .where({ organization_id: organizationId })
@@ -96,10 +94,7 @@ export const lockCertificates = async (tx: Tx, organizationId: string): Promise<
     .forUpdate()
     .select<CertificateRow[]>(...certificateColumns);
 
-/**
- * Activates the certificate in this slot under this id. An id belongs to one certificate: the other one loses
- * it.
- */
+/** Activates this slot's certificate under this id. An id belongs to one certificate: the other loses it. */
 export async function activateCertificate(
   tx: Tx,
   organizationId: string,

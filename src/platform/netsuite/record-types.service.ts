@@ -1,5 +1,4 @@
-// Record types with their fields, described when they are needed for the first time and again after the
-// account was listed again.
+// Record types with their fields, described when first needed and again after the account was listed again.
 import { ErpError, type RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, unavailable } from '../../core/errors.ts';
@@ -10,10 +9,7 @@ export const metadataTimeoutMs = 300_000;
 /** Stored together, so that a request that runs out of time leaves less for the next one. */
 const describedAtOnce = 20;
 
-/**
- * Failures that a retry cannot fix (credentials, permissions, queries) are 422; all others mean that the ERP
- * is unavailable: 503.
- */
+/** What a retry can't fix (credentials, permissions, queries) is 422; all else means unavailable: 503. */
 export function metadataFailure(error: unknown, timedOut: boolean): unknown {
   if (timedOut) return unavailable('The ERP did not respond in time', 60, error);
   if (!(error instanceof ErpError)) return error;

@@ -73,8 +73,7 @@ const pendingMessage =
 
 /**
  * Throws 404 for an unknown organization, 400 without the matching `confirm` slug, 503 while a sync still
- * writes after all attempts, and while a server of the warehouse doesn't respond. Safe to repeat after any
- * error.
+ * writes after all attempts, and while a server of the warehouse doesn't respond. Safe to repeat.
  */
 export async function deleteOrganization(ctx: RequestCtx, confirm: string | undefined): Promise<void> {
   await retryWhileLocked(() => startDeleting(ctx, confirm));

@@ -1,5 +1,4 @@
-// Finishes deletions of organizations that were interrupted, or that waited for a server of the warehouse:
-// every minute, on any process.
+// Finishes interrupted deletions, and those that waited for a warehouse server: each minute, on any process.
 import type { Ctx } from '../../core/ctx.ts';
 import { type Recurring, startRecurring } from '../../core/work/recurring.ts';
 import { TablesPending } from '../../warehouse/tables-pending.ts';

@@ -1,5 +1,4 @@
-// Creates organizations with their built-in roles, first owner and warehouse schema; lists, reads and renames
-// them.
+// Creates organizations with built-in roles, first owner and warehouse schema; lists, reads and renames them.
 import type { CallerCtx, Ctx, RequestCtx } from '../../core/ctx.ts';
 import { invalid, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -88,10 +87,7 @@ const slugTaken = () =>
     { path: 'slug', code: 'taken', message: 'Another organization has this slug' },
   ]);
 
-/**
- * A taken slug gets a number; from attempt 10 on a random suffix, because thousands of organizations may
- * share a name.
- */
+/** A taken slug gets a number, from attempt 10 on a random suffix: thousands may share a name. */
 const derivedSlug = (wanted: string, attempt: number): string =>
   attempt === 1 ? wanted : `${wanted}-${attempt < 10 ? attempt : createId().slice(-8)}`;
 
@@ -150,8 +146,7 @@ function describeNextStep(credential: string, active: boolean, isPending: boolea
 
 /**
  * The creator becomes the owner. A session without an active organization switches to the new one. Throws 422
- * `limit_reached` when the person already belongs to the maximum number of organizations, 422 `taken` when
- * the slug is taken.
+ * `limit_reached` when the person belongs to the maximum number of organizations, `taken` for the slug.
  */
 export async function createOwnOrganization(ctx: CallerCtx, input: NewOrganization) {
   const { user, credential } = ctx.caller;

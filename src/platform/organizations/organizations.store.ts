@@ -9,10 +9,7 @@ export type OrganizationRow = { id: string; slug: string; name: string; created_
 export const findOrganization = async (tx: Tx, id: string): Promise<OrganizationRow | undefined> =>
   tx('organizations').where({ id }).first<OrganizationRow | undefined>('id', 'slug', 'name', 'created_at');
 
-/**
- * Locks the row: serializes changes of members, roles and the organization. Inserts that only reference it
- * are not blocked.
- */
+/** Serializes changes of members, roles and the organization. Inserts that reference it are not blocked. */
 export const lockOrganization = async (tx: Tx, id: string): Promise<OrganizationRow | undefined> =>
   tx('organizations')
     .where({ id })
@@ -81,10 +78,7 @@ export async function stopSyncs(tx: Tx, id: string): Promise<void> {
     });
 }
 
-/**
- * Foreign keys cascade to everything except the audit log. Idempotency keys have no foreign key and are
- * deleted explicitly.
- */
+/** Foreign keys cascade to all but the audit log and idempotency keys: the latter are deleted explicitly. */
 export async function deleteOrganizationRow(tx: Tx, id: string): Promise<void> {
   await tx('idempotency_keys').where({ organization_id: id }).delete();
   await tx('organizations').where({ id }).delete();

@@ -1,5 +1,4 @@
-// One answer for the first screen of a console: each part that the caller may read, from a few statements.
-// Nothing here calls the ERP.
+// One answer for a console's first screen: each part that the caller may read. Nothing here calls the ERP.
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { Permission } from '../../core/permissions.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';

@@ -1,5 +1,4 @@
-// What the overview reads of schema public: one statement for each part, each with the organization in every
-// condition.
+// What the overview reads of schema public: one statement per part, with the organization in every condition.
 import type { Tx } from '../../db/transaction.ts';
 import type { RunRow, SyncConfigRow } from '../../sync/index.ts';
 import { keyStatus } from '../api-keys/api-keys.store.ts';

@@ -186,9 +186,7 @@ function findings({
   return found;
 }
 
-/**
- * Syncs that fail with `connectionError` are only counted, as `stopped`: it is a problem of the connection.
- */
+/** Syncs that fail with `connectionError` are only counted, as `stopped`: the connection has that problem. */
 export function syncProblems(
   rows: readonly SyncRow[],
   syncs: readonly SyncOverview[],

@@ -86,9 +86,7 @@ const acceptedTypes: Readonly<Record<Exclude<keyof InvoiceMapping, 'recordType'>
   customer: ['text', 'integer'],
 };
 
-/**
- * Throws 422 when the record type or a mapped field is not synced, or a field has a type that doesn't fit.
- */
+/** Throws 422 when the record type or a mapped field is not synced, or a field's type doesn't fit. */
 async function assertMapping(ctx: RequestCtx, { recordType, ...fields }: InvoiceMapping): Promise<void> {
   const sources = sourceTypes(await readAvailable(ctx), recordType);
   if (sources.size === 0)
@@ -119,10 +117,7 @@ async function assertMapping(ctx: RequestCtx, { recordType, ...fields }: Invoice
   if (details.length > 0) throw invalid('The invoice mapping is not valid', details);
 }
 
-/**
- * The given secrets, parsed by the provider's schema; undefined keeps the stored ones. Throws 422 when they
- * don't match the schema.
- */
+/** By the provider's schema; undefined keeps the stored ones. Throws 422 when they don't match the schema. */
 function parseSecrets({ provider, secrets }: PayConfigInput, hasStoredSecrets: boolean): unknown {
   if (secrets === undefined && hasStoredSecrets) return undefined;
   const read = findProviderKind(provider)?.secrets.safeParse(secrets ?? {}, { error: validationMessage });

@@ -60,10 +60,7 @@ export const PayConfig = z
   .meta({ id: 'PayConfig' });
 export type PayConfig = z.input<typeof PayConfig>;
 
-/**
- * Checked as it was given: `z.url` drops some characters, and accepts what a browser would drop or send
- * elsewhere.
- */
+/** As given: `z.url` drops some characters, and accepts what a browser would drop or send elsewhere. */
 const returnUrl = z
   .string()
   .max(2000)

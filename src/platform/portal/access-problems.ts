@@ -1,5 +1,4 @@
-// What keeps the settings of the portal from being used: names that aren't synced, and fields whose values
-// can't mean what they should.
+// What keeps portal settings from being used: names that aren't synced, fields whose values can't fit.
 import type { Meaning } from '../../core/text/portal-terms.ts';
 import { type Available, parseFilterValue } from '../../public/index.ts';
 import type { PortalSettings } from './access.schemas.ts';

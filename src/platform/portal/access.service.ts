@@ -1,6 +1,5 @@
-// Settings of the portal: whom it knows and what it shows them. Enabled settings compile into a document that is
-// proved and gets its indexes as a version of the public interface does; until it is ready, visitors see what was
-// ready before.
+// Settings of the portal: whom it knows and what it shows. Enabled ones compile into a document that is
+// proved and indexed as a version of the public interface is; until then, visitors see what was ready before.
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -122,10 +121,7 @@ async function save(
   return getAccess(ctx);
 }
 
-/**
- * Throws 422 for enabled settings with problems, and `stale_revision` when they are at another revision than
- * the given one.
- */
+/** Throws 422 for enabled settings with problems, `stale_revision` when they are at another revision. */
 export async function putAccess(ctx: RequestCtx, { revision: expected, ...settings }: PortalAccessInput) {
   const compiled = settings.enabled ? await compile(ctx, settings) : undefined;
   return save(ctx, 'portal.update-access', expected, async (tx, _, revision) => {
@@ -137,10 +133,7 @@ export async function putAccess(ctx: RequestCtx, { revision: expected, ...settin
   });
 }
 
-/**
- * Goes back to the settings in use; without any, the portal is off. Throws 422 `not_preparing` when nothing is
- * being made ready.
- */
+/** Back to the settings in use; without any, the portal is off. Throws 422 `not_preparing` if none wait. */
 export const cancelPreparation = (ctx: RequestCtx) =>
   save(ctx, 'portal.cancel-preparation', undefined, async (tx, rows) => {
     const label = rows?.newest.document ?? null;

@@ -49,10 +49,7 @@ type Change = {
   readonly logo: Picture | null | undefined;
 };
 
-/**
- * Returns the new revision; undefined, and stores nothing, when the current revision differs from `expected`.
- * 0 expects no branding.
- */
+/** As `saveRevision`. */
 export async function saveBranding(
   tx: Tx,
   organizationId: string,

@@ -1,5 +1,4 @@
-// Field mappings. Fields are checked when a mapping is written. Fields that vanished from the ERP since then
-// are reported as problems and kept.
+// Field mappings. Fields are checked on writing; those that vanished since are reported as problems and kept.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid, notFound, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -124,9 +123,7 @@ export async function getFieldMapping(ctx: RequestCtx, id: string) {
   return toFieldMapping(row, await readAvailable(ctx));
 }
 
-/**
- * Throws 422 for fields that are not valid, a record type that is already mapped (`taken`), or a full quota.
- */
+/** Throws 422 for invalid fields, a record type that is already mapped (`taken`), or a full quota. */
 export async function createFieldMapping(
   ctx: RequestCtx,
   { recordType, fields: newFields }: NewFieldMapping,

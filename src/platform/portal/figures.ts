@@ -1,5 +1,4 @@
-// Counts who can sign in to the portal: in the background, when the portal has become ready and at most once an hour
-// when someone asks.
+// Counts who can sign in to the portal: in the background, once it is ready and at most hourly when asked.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';

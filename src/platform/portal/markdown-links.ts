@@ -1,14 +1,10 @@
-// Which links a Markdown text may have: http, https, mailto, and addresses without a scheme. Renderers of
-// Markdown differ, so this errs on the safe side: what any of them could take for a link to something else is
-// forbidden, also in code.
+// Which links a Markdown text may have: http, https, mailto, and addresses without a scheme. Renderers
+// differ, so this is strict: what any of them could take for a link elsewhere is forbidden, also in code.
 
 /** What comes before the destination of an inline link or image, of a link definition, and of an autolink. */
 const starts =
   /(?<inline>\]\(\s*<?[\s\p{C}]*)|^[ \t>*+\d.)-]*\[(?:\\[\s\S]|[^[\]\\])+\]:\s*<?|<(?=[a-z][a-z0-9+.-]{1,31}:[^\s<>]*>)/gimu;
-/**
- * A scheme ends before the first of these. Some renderers allow white space in the destination of an inline
- * link, and browsers drop it.
- */
+/** A scheme ends before these. Some renderers allow white space in an inline link; browsers drop it. */
 const [inlineEnd, end] = [/[)>/?#([\]]/, /[\s)>/?#([\]]/];
 /** The marks of a quotation: a link may go on in its next line, after them. */
 const quoteMarks = /^(?:[ \t]*>)+/gm;

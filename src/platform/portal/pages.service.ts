@@ -93,10 +93,7 @@ async function getRow(tx: Tx, ctx: RequestCtx, id: string, lock = false): Promis
   return orNotFound(await store.findPage(tx, ctx.organizationId, id, lock), 'Page');
 }
 
-/**
- * Locks the page until the transaction ends. Throws 404 for an unknown page, and 422 `stale_revision` when it
- * is at another revision.
- */
+/** Locks the page until the transaction ends. Throws 404, and 422 `stale_revision` at another revision. */
 async function lockAtRevision(tx: Tx, ctx: RequestCtx, id: string, revision: number | undefined) {
   const row = await getRow(tx, ctx, id, true);
   if (revision !== undefined && revision !== row.revision)
@@ -106,10 +103,7 @@ async function lockAtRevision(tx: Tx, ctx: RequestCtx, id: string, revision: num
   return row;
 }
 
-/**
- * Runs `work` in a transaction. Throws 422 `taken` or `slug_published` when it violates the uniqueness of
- * slugs.
- */
+/** Runs `work` in a transaction. Throws 422 `taken` or `slug_published` when slugs would not be unique. */
 const inPageTransaction = <T>(ctx: RequestCtx, work: (tx: Tx, available: Available) => Promise<T>) =>
   readAvailable(ctx)
     .then((available) => inTransaction(ctx, (tx) => work(tx, available)))
@@ -134,10 +128,7 @@ export const listPages = (ctx: RequestCtx, page: PageQuery, filter: store.PageFi
 export const getPage = (ctx: RequestCtx, id: string) =>
   inPageTransaction(ctx, (tx, available) => readPortalPage(tx, ctx, id, available));
 
-/**
- * Throws 422 for blocks that are too large, show what does not exist or have forbidden links, a slug that is
- * taken, or a full quota.
- */
+/** Throws 422 for blocks too large, of what doesn't exist, with forbidden links, a taken slug, the quota. */
 export const createPage = (ctx: RequestCtx, input: NewPage) =>
   inPageTransaction(ctx, async (tx, available) => {
     await assertBlocks(tx, ctx, input.blocks, available);
@@ -149,10 +140,7 @@ export const createPage = (ctx: RequestCtx, input: NewPage) =>
     return readPortalPage(tx, ctx, id, available);
   });
 
-/**
- * Throws 404 for an unknown page, and 422 for a stale revision, a slug that is taken, or blocks as in
- * `createPage`.
- */
+/** Throws 404, and 422 for a stale revision, a slug that is taken, or blocks as in `createPage`. */
 export const updatePage = (
   ctx: RequestCtx,
   id: string,
@@ -179,10 +167,7 @@ export const updatePage = (
     return after;
   });
 
-/**
- * Throws 404 for an unknown page, and 422 for a stale revision, blocks as in `createPage`, or a published
- * slug.
- */
+/** Throws 404, and 422 for a stale revision, blocks as in `createPage`, or a published slug. */
 export const publishPage = (ctx: RequestCtx, id: string, revision: number) =>
   inPageTransaction(ctx, async (tx, available) => {
     const { slug, blocks } = await lockAtRevision(tx, ctx, id, revision);

@@ -117,10 +117,7 @@ export async function getSidebar(ctx: RequestCtx) {
   };
 }
 
-/**
- * Throws 422 for items that are not valid or too large, and `stale_revision` when the sidebar is not at the
- * given revision.
- */
+/** Throws 422 for invalid or too large items, and `stale_revision` when it is not at the given revision. */
 export async function putSidebar(ctx: RequestCtx, { items: newItems, revision }: SidebarInput) {
   const items = await resolveItems(ctx, newItems);
   await inTransaction(ctx, async (tx) => {

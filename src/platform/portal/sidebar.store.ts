@@ -8,10 +8,7 @@ export const findSidebar = async (tx: Tx, organizationId: string): Promise<Sideb
     .where('organization_id', organizationId)
     .first<SidebarRow | undefined>('items', 'revision', 'updated_at');
 
-/**
- * Returns the new revision; undefined, and stores nothing, when the current revision differs from `expected`.
- * 0 expects no sidebar.
- */
+/** As `saveRevision`. */
 export async function saveSidebar(
   tx: Tx,
   organizationId: string,

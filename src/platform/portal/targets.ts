@@ -1,6 +1,5 @@
-// Targets of sidebars and pages: views, pages and record types of the organization, and external addresses. A
-// view counts only when everyone in the organization can see it, so that no one learns of another person's
-// private view.
+// Targets of sidebars and pages: views, pages, record types, and external addresses. A view counts only when
+// everyone in the organization can see it, so that no one learns of another person's private view.
 import { z } from 'zod';
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { ErrorDetail } from '../../core/errors.ts';
@@ -60,10 +59,7 @@ async function findPageTargets(tx: Tx, organizationId: string, names: readonly s
   ]);
 }
 
-/**
- * Which of these targets exist, and all record types. A view must be named by its id; other names are not
- * found.
- */
+/** Which of these targets exist, and all record types. A view must be named by its id. */
 export async function readTargets(
   ctx: RequestCtx,
   named: { views: readonly string[]; pages: readonly string[] },

@@ -1,5 +1,4 @@
-// The variables that templates of the organization can use: a record, and what subscription mails say of a
-// view. Pure.
+// Variables that templates can use: a record, and what subscription mails say of a view. Pure.
 import { recordCell, type ViewTable } from '../views/view-table.ts';
 
 type Values = Readonly<Record<string, unknown>>;

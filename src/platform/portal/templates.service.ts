@@ -1,5 +1,4 @@
-// Templates of an organization. A template with syntax errors is never stored, so that rendering can only
-// fail because of the data.
+// Templates. One with syntax errors is never stored, so that rendering can fail only because of the data.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { type ErrorDetail, invalid, notFound, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';

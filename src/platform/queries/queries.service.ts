@@ -1,5 +1,4 @@
-// Queries that define record types. The ERP runs a query before it is stored, so a stored one could be read
-// at least once.
+// Queries that define record types. The ERP runs one before it is stored, so it could be read at least once.
 import { ErpError, type RecordTypeMetadata } from '../../connectors/connector.ts';
 import { type QuerySource, querySourceRefusals } from '../../connectors/discovery.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
@@ -63,10 +62,7 @@ const paths = new Map<string, keyof typeof querySourceRefusals>([
   [querySourceRefusals.modifiedColumn, 'modifiedColumn'],
 ]);
 
-/**
- * Runs the query in the ERP. Throws 422 for a query or a column that isn't suitable and as refreshing the
- * metadata does, 503 likewise.
- */
+/** Runs the query in the ERP. Throws 422 for an unsuitable query or column; 422 and 503 as a refresh does. */
 async function describe(ctx: RequestCtx, source: QuerySource, last: RecordTypeMetadata | null) {
   const connector = await getConnector(ctx);
   const timeout = AbortSignal.timeout(metadataTimeoutMs);
@@ -99,9 +95,7 @@ async function assertNameIsFree(tx: Tx, ctx: RequestCtx, name: string): Promise<
 const missingMetadata = (reason: Omit<ErrorDetail, 'path'>) =>
   invalid("The ERP's record types are not known yet", [{ path: '', ...reason }]);
 
-/**
- * Throws 422 for a name that is taken or reserved, a full quota, or as `describe` does, which may throw 503.
- */
+/** Throws 422 for a taken or reserved name, a full quota, or as `describe` does, which may throw 503. */
 export async function createErpQuery(ctx: RequestCtx, { name, ...input }: NewErpQuery) {
   if ((await readMetadataStatus(ctx)) === undefined) throw missingMetadata(await explainMissingMetadata(ctx));
   await inTransaction(ctx, (tx) => assertNameIsFree(tx, ctx, name));
@@ -118,10 +112,7 @@ export async function createErpQuery(ctx: RequestCtx, { name, ...input }: NewErp
   });
 }
 
-/**
- * Throws 422 `in_use` when the key changes under a sync configuration, and 422 `run_open` while a run may
- * read by the former query.
- */
+/** Throws 422 `in_use` for another key under a sync, `run_open` while a run may read by the former query. */
 async function assertMayChange(
   tx: Tx,
   ctx: RequestCtx,

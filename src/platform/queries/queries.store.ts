@@ -62,19 +62,14 @@ export const updateQuery = (
 export const deleteQuery = (tx: Tx, organizationId: string, name: string): Promise<number> =>
   tx('erp_queries').where({ organization_id: organizationId, name }).delete();
 
-/**
- * The sync configuration that reads the query's rows, locked: no run of it begins until the transaction ends.
- */
+/** The configuration that reads the query's rows, locked: no run of it begins until the transaction ends. */
 export const lockConfig = async (tx: Tx, organizationId: string, name: string) =>
   tx('sync_configs')
     .where({ organization_id: organizationId, record_type: name })
     .forUpdate()
     .first<{ id: string; name: string } | undefined>('id', 'name');
 
-/**
- * Whether a run of the configuration has begun and not ended. Those that wait are locked, so that none begins
- * meanwhile.
- */
+/** Whether a run has begun and not ended. Those that wait are locked, so that none begins meanwhile. */
 export async function hasBegunRun(tx: Tx, organizationId: string, configId: string): Promise<boolean> {
   const open = await tx('sync_runs')
     .where({ organization_id: organizationId, sync_config_id: configId })

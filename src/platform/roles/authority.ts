@@ -1,6 +1,5 @@
-// Callers who change other people's permissions must still have their own when the change is made. Such
-// changes are serialized per organization, so that of two concurrent requests neither relies on a permission
-// that the other removes.
+// Callers who change others' permissions must still have their own at that time. Such changes are serialized
+// per organization, so that neither of two concurrent requests relies on what the other removes.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid } from '../../core/errors.ts';
 import { signUpPermission } from '../../core/permissions.ts';
@@ -16,10 +15,7 @@ export const permissionsOfRow = ({
   built_in: builtIn,
 }: Pick<RoleRow, 'name' | 'permissions' | 'built_in'>) => permissionsOfRole({ name, builtIn, permissions });
 
-/**
- * True for the built-in owner role; custom roles cannot take its name. A transferred key never acts as an
- * owner.
- */
+/** The built-in owner role; custom roles cannot take its name. A transferred key never acts as an owner. */
 export const actsAsOwner = ({ principal }: Pick<RequestCtx, 'principal'>): boolean =>
   principal.role.name === 'owner' && !principal.isTransferredKey;
 

@@ -61,10 +61,7 @@ export const roleRoutes = inGroup('Organizations', [
   }),
 ]);
 
-/**
- * `allRoutes` is a function because the permission list names every operation, including this one; it is
- * called per request.
- */
+/** `allRoutes` is a function, called per request: the list names every operation, including this one. */
 export const permissionRoutes = (allRoutes: () => readonly AnyRoute[]) =>
   inGroup('Organizations', [
     defineRoute('listPermissions', 'GET /organizations/{id}/permissions', {

@@ -65,10 +65,7 @@ export const listRoles = (ctx: RequestCtx, page: PageQuery, q: string | undefine
 export const getRole = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, id)));
 
-/**
- * Throws 403 `escalation` when the caller lacks a permission of the role, 422 `taken` for the name,
- * `limit_reached` at the quota.
- */
+/** Throws 403 `escalation` when the caller lacks one of the permissions, 422 `taken`, `limit_reached`. */
 export const createRole = (ctx: RequestCtx, { name, description, permissions }: NewRole) =>
   inTransaction(ctx, async (tx) => {
     await assertStillAuthorized(tx, ctx);
@@ -83,10 +80,7 @@ export const createRole = (ctx: RequestCtx, { name, description, permissions }: 
     throw toClientError(error);
   });
 
-/**
- * Throws 404 for an unknown role, 403 `escalation` when the caller lacks an added permission, 422 `built_in`
- * or `taken`.
- */
+/** Throws 404, 403 `escalation` when the caller lacks an added permission, 422 `built_in` or `taken`. */
 export const updateRole = (ctx: RequestCtx, id: string, change: RolePatch) =>
   inTransaction(ctx, async (tx) => {
     await assertStillAuthorized(tx, ctx);
@@ -113,9 +107,7 @@ export const updateRole = (ctx: RequestCtx, id: string, change: RolePatch) =>
     throw toClientError(error);
   });
 
-/**
- * Throws 404 for an unknown role, 422 `built_in`, or `in_use` while a member or an open invitation has it.
- */
+/** Throws 404, 422 `built_in`, or `in_use` while a member or an open invitation has it. */
 export const deleteRole = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     await assertStillAuthorized(tx, ctx);

@@ -39,10 +39,7 @@ export async function getSubscriptionRow(
   return orNotFound(await findVisibleSubscription(tx, ctx.organizationId, toViewer(ctx), id), 'Subscription');
 }
 
-/**
- * Locks the subscription until the transaction ends. Throws 404 when the caller can't see it and 403 when
- * they may not change it.
- */
+/** Locks the subscription. Throws 404 when the caller can't see it and 403 when they may not change it. */
 export async function lockEditableSubscription(
   tx: Tx,
   ctx: RequestCtx,
@@ -54,10 +51,7 @@ export async function lockEditableSubscription(
   return row;
 }
 
-/**
- * The view, if the owner of a subscription still sees it; their role must still have `view:read` and
- * `record:read`.
- */
+/** The view, if a subscription's owner still sees it; their role must have `view:read` and `record:read`. */
 export async function findViewForOwner(
   tx: Tx,
   organizationId: string,

@@ -98,10 +98,7 @@ export const tableContent = (view: ViewTable, context: MailContext): SlotContent
   layout: layoutFor(tableBody(view, context), context),
 });
 
-/**
- * Subject and HTML from a rendered template, with our footer; the plain text part shows the records in our
- * layout.
- */
+/** Subject and HTML from a rendered template, with our footer; plain text shows the records in our layout. */
 export function templateContent(
   view: ViewTable,
   context: MailContext,

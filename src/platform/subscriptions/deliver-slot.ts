@@ -35,16 +35,10 @@ export type SlotWork = {
 /** `stop` is aborted when the process shuts down; the result is then discarded. */
 export type ReadSlotContent = (tenant: TenantCtx, work: SlotWork, stop: AbortSignal) => Promise<SlotContent>;
 
-/**
- * Delays after failed attempts. The slot fails after one more attempt, or when the next slot is due before
- * the retry.
- */
+/** After failed attempts. The slot fails after one more, or when the next slot is due before the retry. */
 const retryDelaysMs = [5_000, 30_000, 120_000, 300_000];
 
-/**
- * Whether a later slot is already due, such as after downtime. A superseded slot is not sent, so that mails
- * don't pile up. Pure.
- */
+/** Whether a later slot is due, such as after downtime; then this isn't sent, so that mails don't pile up. */
 export function isSuperseded(
   { trigger, slot }: Pick<store.SlotRow, 'trigger' | 'slot'>,
   row: Pick<SubscriptionRow, 'schedule' | 'timezone'>,

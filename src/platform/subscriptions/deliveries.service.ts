@@ -83,8 +83,7 @@ const maxManualSlotsPerHour = 10;
 
 /**
  * Sends a subscription now. Throws 404 when the caller can't see it, 403 when they may not change it, 422
- * when its view or owner is gone, and 429 when the hourly limit of this or the organization's daily limit is
- * reached.
+ * when its view or owner is gone, 429 when its hourly or the organization's daily limit is reached.
  */
 export const sendSubscription = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
@@ -131,10 +130,7 @@ export const listDeliveries = (
     return viewPage(await store.listDeliveryRows(tx, ctx.organizationId, id, page, status), page, toDelivery);
   });
 
-/**
- * Cancels the subscription's mails that are still queued, for one recipient or for all. Mails being sent are
- * not affected.
- */
+/** Cancels queued mails of the subscription, to one recipient or all; not those that are being sent. */
 export async function cancelQueuedMails(
   tx: Tx,
   organizationId: string,

@@ -114,10 +114,7 @@ export const retrySlot = (tx: Tx, job: Job, error: string, waitMs: number) =>
 
 export const finishSlot = (tx: Tx, job: Job) => updateSlot(tx, job, { status: 'done', error: null });
 
-/**
- * Fails the slot and its queued deliveries: nothing more of it will be sent. No effect when the lease was
- * lost.
- */
+/** Fails the slot and its queued deliveries: no more of it is sent. No effect when the lease was lost. */
 export async function failSlot(tx: Tx, job: Job, error: string): Promise<void> {
   if (!(await updateSlot(tx, job, { status: 'failed', error }))) return;
   await tx('subscription_deliveries')
@@ -134,10 +131,7 @@ export type WaitingDelivery = {
   removed_at: Date | null;
 };
 
-/**
- * Deliveries of a slot without a mail yet. The recipients are locked, so that none of them unsubscribes in
- * between.
- */
+/** Deliveries of a slot without a mail. The recipients are locked, so that none unsubscribes in between. */
 export const lockWaitingDeliveries = (tx: Tx, { organizationId, key }: Job): Promise<WaitingDelivery[]> =>
   tx('subscription_deliveries as d')
     .join('subscription_recipients as r', 'r.id', 'd.recipient_id')

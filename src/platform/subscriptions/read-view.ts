@@ -71,10 +71,7 @@ async function readCsv(
   }
 }
 
-/**
- * Creates the content of a slot's mails. Throws 503 while the records can't be read, and UndeliverableError
- * when a retry would not help.
- */
+/** Creates a slot's mails. Throws 503 while records can't be read, UndeliverableError where that is final. */
 export async function readContent(
   records: RecordReader,
   tenant: TenantCtx,

@@ -1,6 +1,5 @@
-// Sends subscriptions in this process: each minute it creates the slots that are due, and every few seconds
-// it polls for waiting slots. Any number of processes may do so on one database: a slot is created once and
-// worked on under a lease.
+// Sends subscriptions in this process: each minute it creates due slots, and every few seconds it polls for
+// waiting ones. Any number of processes may: a slot is created once and worked on under a lease.
 import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
 import { startEveryMinute } from '../../core/work/recurring.ts';
 import { startJobWorker } from '../../db/job-worker.ts';
@@ -39,10 +38,7 @@ const maybeSent = 'The database server failed over: this slot may have been sent
 const mayBeLost = (slot: Date, { usedUntil, seenAt }: Failover): boolean =>
   slot.getTime() > usedUntil.getTime() - createdWithinMs && slot <= seenAt;
 
-/**
- * Creates the subscription's due slot, and before it the last one that was due before a failover and may be
- * lost.
- */
+/** Creates the due slot, and before it the last one that was due before a failover and may be lost. */
 async function createDueSlot(ctx: Ctx, row: ScheduledRow): Promise<boolean> {
   const { organization_id: organizationId, id: subscriptionId, schedule, timezone } = row;
   const dueAt = (now: Date) =>
@@ -67,10 +63,7 @@ async function createDueSlot(ctx: Ctx, row: ScheduledRow): Promise<boolean> {
   });
 }
 
-/**
- * Creates a slot for each subscription whose latest due time has none; a unique index decides between
- * processes. Returns their number.
- */
+/** Creates a slot for each latest due time without one; a unique index decides between processes. */
 async function createDueSlots(ctx: Ctx): Promise<number> {
   let created = 0;
   for (const row of await listScheduledSubscriptions(ctx)) {

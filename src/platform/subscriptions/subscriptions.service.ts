@@ -168,8 +168,7 @@ export async function createSubscription(ctx: RequestCtx, input: NewSubscription
 
 /** Rethrows constraint violations as 422 or 404, other errors unchanged. */
 function rethrow(error: unknown): never {
-  // An API key may outlive the membership of its creator, but a subscription needs an owner who sees the
-  // view.
+  // A key may outlive its creator's membership, but a subscription needs an owner who sees the view.
   if (violatesConstraint(error, 'subscription_owner_is_a_member'))
     throw invalid('Not a member of the organization', [
       {
@@ -184,10 +183,7 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
-/**
- * The row after the update. Enabling clears the disabled reason, and makes the caller the owner if there is
- * none. Throws 422.
- */
+/** Enabling clears the disabled reason, and makes the caller the owner if there is none. Throws 422. */
 async function toUpdatedColumns(
   tx: Tx,
   ctx: RequestCtx,
@@ -242,8 +238,7 @@ export async function updateSubscription(
   if (change.recipients !== undefined) assertUniqueRecipients(change.recipients);
   return inTransaction(ctx, async (tx) => {
     const row = await lockEditableSubscription(tx, ctx, id);
-    // Its mails are read with the owner's permission: redirecting them to oneself would be reading without
-    // one's own.
+    // Its mails are read with the owner's permission: redirecting them would be reading without one's own.
     if (row.owner_id !== ctx.principal.user.id) {
       if (!ctx.principal.permissions.has('view:read')) throw missingPermission('view:read');
       assertReadsRecords(ctx);
@@ -258,10 +253,7 @@ export async function updateSubscription(
   }).catch(rethrow);
 }
 
-/**
- * Cancels its queued mails as well. Throws 404 when the caller can't see the subscription, and 403 when they
- * may not change it.
- */
+/** Cancels queued mails too. Throws 404 when the caller can't see it, and 403 when they may not change it. */
 export const deleteSubscription = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const { view_id: viewId } = await lockEditableSubscription(tx, ctx, id);

@@ -118,10 +118,7 @@ export const listRecipients = (
     .orderBy('id')
     .select<RecipientRow[]>('id', 'subscription_id', 'email', 'unsubscribed_at');
 
-/**
- * Replaces the list of recipients. A recipient who is added again keeps their state: one who unsubscribed
- * stays unsubscribed.
- */
+/** Replaces the recipients. One who is added again keeps their state: who unsubscribed stays unsubscribed. */
 export async function setRecipients(
   tx: Tx,
   organizationId: string,

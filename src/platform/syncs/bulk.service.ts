@@ -151,9 +151,7 @@ function plannedEntry({ name, recordType }: Chosen, { loads, latencyMs }: LoadEs
     : entry(name, 'planned', { fields, code: problem.code, reason: problem.message });
 }
 
-/**
- * Throws 422 without usable credentials or when the ERP refuses them, 503 when it doesn't respond in time.
- */
+/** Throws 422 without usable credentials or when the ERP refuses, 503 when it doesn't respond in time. */
 async function estimateChosen(ctx: RequestCtx, choices: readonly Choice[], filter: Defaults['filter']) {
   const recordTypes = choices.filter(isChosen).map(({ recordType }) => withFilter(recordType, filter));
   const timeout = AbortSignal.timeout(metadataTimeoutMs);

@@ -1,5 +1,4 @@
-// What a sync configuration must fulfil: a schedule that can be due, and a record type, fields and a filter
-// that the ERP has.
+// What a sync configuration must fulfil: a schedule that can be due; a type, fields and filter of the ERP.
 import type { RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { RecordFilter } from '../../connectors/discovery.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
@@ -50,9 +49,8 @@ export function explainUnsyncable(
 }
 
 /**
- * The description of a record type that can be synced, read from the ERP when that was not done yet. Throws
- * 422 `unknown_record_type`, `unsyncable_record_type`, or why no record types are known; otherwise as
- * `describeRecordTypes`.
+ * The description of a record type that can be synced, read from the ERP when needed. Throws 422
+ * `unknown_record_type`, `unsyncable_record_type`, or why none are known; else as `describeRecordTypes`.
  */
 export async function getSyncableType(ctx: RequestCtx, recordType: string): Promise<RecordTypeMetadata> {
   const found = (await describeRecordTypes(ctx, [recordType])).get(recordType);

@@ -27,10 +27,7 @@ function parseLastEventId({ lastEventId }: EventChannel): string {
   });
 }
 
-/**
- * Resolves when the run has ended or the stream is closed. Throws 404 for an unknown run, 400 for an invalid
- * Last-Event-ID.
- */
+/** Resolves when the run has ended or the stream is closed. Throws 404, 400 for an invalid Last-Event-ID. */
 export async function followRun(ctx: RequestCtx, runId: string, channel: EventChannel): Promise<void> {
   let seen = parseLastEventId(channel);
   let shown = '';

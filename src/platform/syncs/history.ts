@@ -1,5 +1,4 @@
-// The runs of a sync over a period, for plots: one point for each run or, when there are many, one for each
-// equal slice of the period.
+// Runs of a sync over a period, for plots: a point for each run or, of many, for each slice of the period.
 import { z } from 'zod';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';

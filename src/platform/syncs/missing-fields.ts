@@ -1,5 +1,4 @@
-// Accepts that fields are missing in the ERP for good. Until then every run is partial while an API version
-// shows them.
+// Accepts that fields are missing in the ERP for good. Until then, runs are partial while versions show them.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';

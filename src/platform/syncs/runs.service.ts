@@ -1,5 +1,4 @@
-// Runs of syncs: at most one open run per configuration, except for a full run that is queued after an
-// incremental one.
+// Runs of syncs: at most one open per configuration, but for a full one that is queued after an incremental.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, orNotFound } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -122,10 +121,7 @@ export const cancelSyncRun = (ctx: RequestCtx, id: string) =>
     return runView(ctx, await getRunRow(tx, ctx, id));
   });
 
-/**
- * Throws 404, 422 `not_retryable` unless the run failed, was partial or cancelled, 422 `run_open` when a run
- * is already queued.
- */
+/** Throws 404, 422 `not_retryable` unless failed, partial or cancelled, `run_open` when one is queued. */
 export const retrySyncRun = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const run = await getRunRow(tx, ctx, id);

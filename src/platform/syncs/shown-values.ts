@@ -1,6 +1,5 @@
-// What callers see of synced values outside of reads: of rejected records and of deletion proposals. Without
-// `record:read` they see no value, and without `unmasked:read` what any published or deprecated version masks
-// is masked.
+// What callers see of synced values of rejected records and deletion proposals. Without `record:read` they
+// see no value; without `unmasked:read`, what any published or deprecated version masks is masked.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { findLivingMasks, maskedSql } from '../../public/index.ts';
 import type { ShowValue } from '../../sync/index.ts';
@@ -26,10 +25,7 @@ export async function findShowValue(ctx: RequestCtx, recordType: string): Promis
   };
 }
 
-/**
- * Rejections whose message names a field and what is wrong with its value, or nothing of the record, but
- * never a value.
- */
+/** Their message may name a field and what is wrong with its value, but never a value of the record. */
 const withoutValues = new Set([
   ...['VALUE_UNREADABLE', 'LINE_UNREADABLE', 'RECORD_UNREADABLE', 'FIELD_TOO_LARGE', 'RECORD_TOO_LARGE'],
   ...['DUPLICATE_ID', 'CHANGED_WHILE_READ'],
@@ -39,10 +35,7 @@ const hiddenMessage = 'A value of the record could not be stored; you may not re
 /** How a message names the source: without `lines.`, and a label by its field. */
 const toFieldName = (source: string): string => source.replace(/^lines\./, '').replace(/\.name$/, '');
 
-/**
- * Replaces messages that may hold a value which the caller may not see, by a sentence without one. Rejects
- * with database errors.
- */
+/** Replaces messages that may hold a value which the caller may not see. Rejects with database errors. */
 export async function hideRejectedValues<R extends { readonly code: string; readonly message: string }>(
   ctx: RequestCtx,
   recordType: string,

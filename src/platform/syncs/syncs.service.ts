@@ -1,5 +1,4 @@
-// Sync configurations: one per record type, valid schedules, and no removal of fields that a published
-// version uses.
+// Sync configurations: one per type, valid schedules, no removal of fields that a published version uses.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -207,10 +206,7 @@ export async function createSyncConfig(ctx: RequestCtx, input: NewSyncConfig) {
   return getSyncConfig(ctx, await insertSyncConfig(ctx, input));
 }
 
-/**
- * Throws 404, 422 for an invalid schedule, an unknown field, a filter that the type can't have, or when a
- * removed field is in use.
- */
+/** Throws 404, 422 for an invalid schedule, an unknown field, an unfit filter, or a removed field in use. */
 export async function updateSyncConfig(ctx: RequestCtx, id: string, change: SyncConfigPatch) {
   const before = await inTransaction(ctx, (tx) => getConfigRow(tx, ctx, id));
   assertSchedule(

@@ -1,5 +1,4 @@
-// Rows of sync configurations, and lists of runs and their events. Runs change state in the sync engine only,
-// except for cancelling.
+// Rows of sync configurations; lists of runs and events. The sync engine changes runs, but for cancelling.
 import { containsSql } from '../../core/text/folded-text.ts';
 import { newestFirst, readPage, type SortRequest, sortList } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';

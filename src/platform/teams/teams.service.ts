@@ -1,5 +1,4 @@
-// Teams. A foreign key and a unique constraint ensure that only members of the organization are in a team,
-// and each only once.
+// Teams. Constraints ensure that only members of the organization are in a team, and each only once.
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, notFound, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -98,10 +97,7 @@ export const listTeamMembers = (ctx: RequestCtx, id: string, page: PageQuery, q:
     return viewPage(await store.listTeamMembers(tx, ctx.organizationId, id, page, q), page, memberView);
   });
 
-/**
- * Throws 404 for an unknown team, 422 when the person is not a member of the organization or is already in
- * the team.
- */
+/** Throws 404, 422 when the person is not a member of the organization or is already in the team. */
 export const addTeamMember = (ctx: RequestCtx, id: string, userId: string) =>
   inTeamTransaction(ctx, async (tx) => {
     await getRow(tx, ctx, id);

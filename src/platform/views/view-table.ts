@@ -1,5 +1,4 @@
-// A view as people see it in a mail: its first records under the ERP's labels, or the rows of its summary,
-// and its values as text.
+// A view in a mail: its first records under the ERP's labels, or its summary's rows, and values as text.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { parseExact } from '../../core/text/exact-json.ts';
 import type { CallerRights, RecordReader } from '../../public/index.ts';
@@ -35,10 +34,7 @@ export const maxRecordsInMail = 50;
 
 export type Fields = NonNullable<Awaited<ReturnType<typeof findDescription>>>['fields'];
 
-/**
- * The ERP's label of a field. A reference has one label for its id and its name; when the view has both, the
- * id's label gets "(id)".
- */
+/** The ERP's label. A reference has one for id and name; when the view has both, the id's gets "(id)". */
 export function createLabeler(
   fields: Fields,
   { columns }: Pick<ViewRow, 'columns'>,
@@ -110,10 +106,7 @@ function countDecimals(currency: string | null): number {
   );
 }
 
-/**
- * `1,234.50`, exact: at least the currency's decimal places, so that amounts line up, and no digit less than
- * the value has.
- */
+/** `1,234.50`, exact: at least the currency's decimals, so that amounts line up, and all of the value's. */
 function amountText(value: unknown, currency: string | null): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value); // large integers are texts
   const own = /\.(\d*?)0*$/.exec(text)?.[1]?.length ?? 0;

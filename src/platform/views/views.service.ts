@@ -74,10 +74,7 @@ async function getVisibleView(tx: Tx, ctx: RequestCtx, id: string): Promise<stor
   return orNotFound(await findViewForCaller(tx, ctx, id), 'View');
 }
 
-/**
- * Throws 404 for a view that the caller may not see, 403 `view_owner_needed` for one that they may not
- * change.
- */
+/** Throws 404 when the caller may not see the view, 403 `view_owner_needed` when they may not change it. */
 async function getEditableView(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ViewRow> {
   const row = await getVisibleView(tx, ctx, id);
   const { userId, managesOrphans: keeper } = toViewer(ctx);
@@ -98,10 +95,7 @@ const findDuplicates = (names: readonly string[], path: (index: number) => strin
 
 type ViewQuery = Pick<store.ViewRow, 'record_type' | 'columns' | 'filters' | 'sort' | 'summary'>;
 
-/**
- * Throws 422 for problems that no later sync can resolve, only in the given `parts`: the other parts were
- * checked when they were saved.
- */
+/** Throws 422 for problems in `parts` that no later sync can resolve: other parts were checked when saved. */
 async function assertQueryIsValid(ctx: RequestCtx, query: ViewQuery, parts: readonly string[]) {
   const reserved = query.columns.flatMap((name, index) =>
     name === 'id'
@@ -165,10 +159,7 @@ async function readBack(tx: Tx, ctx: RequestCtx, id: string): Promise<View> {
 const toJson = (summary: store.ViewRow['summary']): string | null =>
   summary === null ? null : JSON.stringify(summary);
 
-/**
- * More people can read the audit log than a private or team view, so for those it names only the changed
- * fields.
- */
+/** More people can read the audit log than a private or team view: for those it names only changed fields. */
 const forAudit = (
   view: Pick<store.ViewRow, 'visibility' | 'record_type'>,
   change: object,

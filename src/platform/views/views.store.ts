@@ -1,5 +1,4 @@
-// Rows of views. Every query for a caller filters by visibility, so a view that the caller may not see does
-// not exist for them.
+// Rows of views. Queries for a caller filter by visibility: a view that they may not see doesn't exist.
 import type { Knex } from 'knex';
 import { containsSql } from '../../core/text/folded-text.ts';
 import { newestFirst, readPage } from '../../db/page.ts';

@@ -18,9 +18,7 @@ import { findMemberships } from '../../identity/users.store.ts';
 import { scopesView } from '../api-keys/resolve-scopes.ts';
 import { readMetrics } from './whoami.store.ts';
 
-/**
- * A restricted key is often given to another company, which needs no address of the person who created it.
- */
+/** A restricted key is often given to another company, which needs no address of the key's creator. */
 function describeUser({ user, isRestrictedKey }: Principal) {
   if (!isRestrictedKey) return user;
   // People whose name isn't known have their address as name.
@@ -74,10 +72,7 @@ const currentSession = ({ caller }: CallerCtx): string | undefined =>
 
 type Selection = { readonly from: string | null; readonly to: string };
 
-/**
- * Makes it the session's active organization, of which the caller must be a member. Throws 401 when the
- * session has ended meanwhile.
- */
+/** Makes it the session's active one; the caller must be a member. Throws 401 when the session has ended. */
 const selectOrganization = (ctx: CallerCtx, sessionId: string, organizationId: Selection): Promise<void> =>
   inUserTransaction(ctx, ctx.caller.user.id, async (tx) => {
     const { user, credential } = ctx.caller;
@@ -88,10 +83,7 @@ const selectOrganization = (ctx: CallerCtx, sessionId: string, organizationId: S
     await writeAudit(tx, author, 'session.choose-organization', target, { organizationId });
   });
 
-/**
- * Also selects the organization that is left when the active one of the session is gone. Throws 401 when the
- * session has ended meanwhile.
- */
+/** Also selects the organization left when the active one is gone. Throws 401 when the session has ended. */
 export async function describeCaller(ctx: CallerCtx) {
   const { principal, refusal, writeRefusal } = ctx.caller;
   if (principal === undefined || refusal !== undefined) return describeUnselected(ctx, refusal);
@@ -154,10 +146,7 @@ export async function listOwnOrganizations(ctx: CallerCtx, query: NamedPageQuery
   return findPage(shown, query, ({ name }) => [name]);
 }
 
-/**
- * Throws 422 when the credential is not a session or the caller is not a member, 401 when the session has
- * ended meanwhile.
- */
+/** Throws 422 without a session or when the caller is not a member, 401 when the session has ended. */
 export async function chooseActiveOrganization(ctx: CallerCtx, organizationId: string) {
   const { user, principal, writeRefusal } = ctx.caller;
   const sessionId = currentSession(ctx);

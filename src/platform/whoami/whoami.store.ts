@@ -8,10 +8,7 @@ type Counted = { active_users: string; active_visitors: string; active_keys: str
 
 const thisMonth = "organization_id = :id and month = date_trunc('month', now() at time zone 'UTC')::date";
 
-/**
- * Warehouse size, active people, visitors and keys, and credits of the organization. Throws only if PostgreSQL returns
- * no row.
- */
+/** Warehouse size, active people, visitors, keys, and credits. Throws only if PostgreSQL returns no row. */
 export async function readMetrics(ctx: TenantCtx) {
   const storage = await measureTenantStorage(ctx);
   const counted = await inTransaction(ctx, async (tx) => {

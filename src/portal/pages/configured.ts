@@ -1,5 +1,4 @@
-// Pages that the company wrote, and views that it shows. A view shows the visitor's records alone, like everything
-// else.
+// Pages that the company wrote, and views that it shows: of the visitor's records alone, like all else.
 import { AppError } from '../../core/errors.ts';
 import { isId } from '../../core/id.ts';
 import {

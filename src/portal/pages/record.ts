@@ -1,5 +1,4 @@
-// One record: its fields, its lines, and the records that it refers to or that refer to it. A record of someone else
-// is none.
+// One record: fields, lines, and records that it refers to or that refer to it. Someone else's is none.
 import Big from 'big.js';
 import { AppError } from '../../core/errors.ts';
 import { parseExact } from '../../core/text/exact-json.ts';

@@ -33,10 +33,7 @@ type EngineOptions = {
   readonly strict: boolean;
 };
 
-/**
- * Counts the output towards the memory limit, whether it goes into a capture or the result: Liquid counts
- * neither.
- */
+/** Counts output towards the memory limit, into a capture or the result: Liquid counts neither. */
 function countOutput(liquid: Liquid): void {
   const { renderer } = liquid;
   const render = renderer.renderTemplates.bind(renderer);

@@ -1,6 +1,5 @@
-// The filters that templates may use: Liquid's pure ones, and replacements for those that escape, format,
-// calculate or compare. None reads the clock, uses randomness, evaluates an expression from data or turns
-// escaping off.
+// The filters of templates: Liquid's pure ones, and replacements for those that escape, format, calculate or
+// compare. None reads the clock, uses randomness, evaluates an expression of data or turns escaping off.
 import { type Context, type FilterImplOptions, filters } from 'liquidjs';
 import { escapeHtml } from '../../core/text/escape-html.ts';
 import { calculations, compareNumbers, ExactNumber, sumValues } from './numbers.ts';
@@ -72,10 +71,7 @@ const toText = (value: unknown): string =>
       ? value.map(toText).join('')
       : String(value);
 
-/**
- * Converts and escapes an output value. Every output passes through here, or through a filter below that is
- * raw because it escapes.
- */
+/** Converts and escapes a value. All output passes through here, or through a raw filter that escapes. */
 export const createOutputFilter = (as: 'html' | 'text') =>
   charged((value) => (as === 'html' ? escapeHtml(toText(value)) : toText(value))) as (
     value: unknown,
@@ -83,20 +79,14 @@ export const createOutputFilter = (as: 'html' | 'text') =>
 
 const day = /^\d{4}-\d{2}-\d{2}$/;
 
-/**
- * `now` is the instant that the service passed, never the machine's clock. A calendar date is the same date
- * in every time zone.
- */
+/** `now` is passed by the service, never the machine's clock. A calendar date is the same in all zones. */
 const createDateFilter = (now: string, original: Handler): Handler =>
   function (value, format, zone) {
     const given = value === 'now' || value === 'today' ? now : value;
     return original.call(this, given, format, typeof given === 'string' && day.test(given) ? 0 : zone);
   };
 
-/**
- * `{{ amount | number: 2 }}` formats as `1,234.50`, exactly for decimal texts of up to 40 digits. Anything
- * else is returned unchanged.
- */
+/** `{{ amount | number: 2 }}`: `1,234.50`, exact for texts of up to 40 digits. All else stays unchanged. */
 const number: Handler = (value, digits) => {
   const text = toText(value).trim();
   if (!/^-?\d{1,40}(\.\d{1,40})?$/.test(text)) return value;

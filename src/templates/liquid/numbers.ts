@@ -7,10 +7,7 @@ import { exactNumber } from '../../core/text/exact-json.ts';
 const maxDigits = 1_000;
 Big.DP = 20;
 
-/**
- * Compared by Liquid through the methods of its `Comparable`. A template sees own properties of values: it
- * has none.
- */
+/** Compared by Liquid through its `Comparable` methods. A template sees own properties: it has none. */
 export class ExactNumber {
   readonly #value: Big;
   readonly #text: string;
@@ -63,9 +60,7 @@ function toDecimal(value: unknown): Big | undefined {
     : undefined;
 }
 
-/**
- * A number of JSON or of a template as it is written there; it keeps its digits, unless it has an exponent.
- */
+/** A number of JSON or of a template as written there; it keeps its digits, unless it has an exponent. */
 export const parseNumber = (text: string): number | ExactNumber | string => {
   const value = toDecimal(text);
   return value === undefined ? text : toNumber(value, /e/i.test(text) ? undefined : text);
@@ -127,10 +122,7 @@ export const calculations: Readonly<Record<string, Calculation>> = {
 export const sumValues = (values: readonly unknown[]): number | ExactNumber =>
   toNumber(values.reduce<Big>((sum, value) => sum.plus(operand(value)), new Big(0)));
 
-/**
- * For `sort`: by value where all are numbers or texts of numbers, otherwise undefined. Missing values are
- * last.
- */
+/** For `sort`: by value where all are numbers or texts of numbers, else undefined. Missing ones are last. */
 export function compareNumbers(values: readonly unknown[]): ((a: unknown, b: unknown) => number) | undefined {
   const decimals = new Map<unknown, Big>();
   for (const value of values) {

@@ -1,5 +1,4 @@
-// Turns what LiquidJS throws into the problems of a template, each with its line. LiquidJS reports the limits
-// by their messages only.
+// Turns LiquidJS errors into problems of a template with lines. Limits are known by their messages only.
 import type { LiquidError } from 'liquidjs';
 import { type TemplateProblem, templateLimits } from '../template.ts';
 
@@ -19,10 +18,7 @@ const isErrorList = (error: unknown): error is Error & { errors: readonly unknow
   error.name === 'LiquidErrors' &&
   Array.isArray((error as { errors?: unknown }).errors);
 
-/**
- * `phase` is the code for a problem without a code of its own: `syntax` while parsing, `failed` while
- * rendering.
- */
+/** `phase` is the code for a problem without one: `syntax` while parsing, `failed` while rendering. */
 export function toProblems(part: string, error: unknown, phase: 'syntax' | 'failed'): TemplateProblem[] {
   if (isErrorList(error)) return error.errors.flatMap((one) => toProblems(part, one, phase));
   const { token, originalError, message, name } = error as Partial<LiquidError>;

@@ -31,10 +31,7 @@ import { type CheckoutOrder, type Line, type PricedLine, priceLines } from './pr
 
 /** The 30 minutes that providers require as a minimum, plus a minute for delays on the way. */
 const lifetimeMs = 31 * 60_000;
-/**
- * A checkout without a session by then was abandoned by its process, and the queue expires it. Longer than
- * any provider request takes.
- */
+/** A checkout without a session by then is abandoned: the queue expires it. Longer than provider requests. */
 const abandonedAfterMs = 120_000;
 
 const toCheckout = (ctx: RequestCtx, payment: store.PaymentRow, checkout: store.CheckoutRow): Checkout => ({
@@ -220,10 +217,7 @@ const storeCheckout = (ctx: PayerCtx, input: NewCheckout, setup: PaySetup, read:
     return stored;
   });
 
-/**
- * Throws 422 when the provider rejects the checkout, else 503; then the queue finds out what the provider
- * did, and expires the checkout.
- */
+/** Throws 422 when the provider rejects it, else 503: the queue finds out what it did, and expires it. */
 async function createSession(ctx: TenantCtx, { payment, checkout, invoices }: StoredCheckout) {
   try {
     const provider = await getProvider(ctx, payment.account_id);

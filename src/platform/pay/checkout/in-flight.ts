@@ -11,9 +11,7 @@ export type Share = {
   /** The invoice's open amount at that payment's checkout, read from the ERP no earlier than `readAt`. */
   readonly dueMinor: bigint;
   readonly readAt: Date;
-  /**
-   * The payment's document in the ERP; null when it is not written back, so that a person enters it by hand.
-   */
+  /** The payment's document in the ERP; null when it is not written back: a person enters it by hand. */
   readonly erp: { readonly writtenAt: Date | null } | null;
 };
 

@@ -14,10 +14,7 @@ import type { InvoiceMapping } from '../ledger/config.schemas.ts';
 import { databaseTime } from '../ledger/database-time.ts';
 import type { PayerCtx } from './payer.ts';
 
-/**
- * The record's values as text. `currencyNames` are the codes and names of its currency; null when the mapping
- * has no currency field.
- */
+/** Values as text. `currencyNames`: codes and names of its currency; null when the mapping has none. */
 type RawInvoice = {
   readonly id: string;
   readonly number: SourceValue;
@@ -50,8 +47,7 @@ const englishNames = new Intl.DisplayNames('en', { type: 'currency' });
 /** Whether one of these names is the currency's code or its English name, in any case. */
 export function matchesCurrency(currency: string, names: readonly string[]): boolean {
   const upperCased = names.map((name) => name.trim().toUpperCase());
-  // The currency's record id in the ERP may look like anything, so if there is any currency code among the
-  // names, codes decide.
+  // Record ids of currencies may look like anything: with any currency code among the names, codes decide.
   const codes = upperCased.filter(isCurrency);
   return codes.length > 0
     ? codes.includes(currency)
@@ -143,10 +139,7 @@ async function readFromWarehouse(
   });
 }
 
-/**
- * Start of the last run that succeeded, at least in part: synced data was read from the ERP no earlier than
- * that.
- */
+/** Start of the last run that succeeded, at least in part: synced data was read no earlier than that. */
 export const syncedSince = (ctx: TenantCtx, recordType: string): Promise<Date> =>
   inTransaction(ctx, async (tx) => {
     const run = await tx('sync_runs')
@@ -166,8 +159,7 @@ const erpUnavailable = (error: ErpError): AppError =>
 
 /**
  * Throws 422 when the ERP is not connected or lacks the record type, and 503 when it does not respond; with
- * `allowStale` synced data is used instead, and 503 is thrown only when the last sync rejected one of the
- * invoices.
+ * `allowStale` synced data is used, and 503 only thrown when the last sync rejected one of the invoices.
  */
 export async function readOpenInvoices(
   ctx: PayerCtx,

@@ -1,5 +1,4 @@
-// How much is paid on each invoice of a checkout: what the caller requests, or all that is due and not in
-// flight.
+// How much is paid on each invoice of a checkout: what is requested, or all that is due and not in flight.
 import { type ErrorDetail, invalid } from '../../../core/errors.ts';
 import { formatAmount, parseAmount } from '../../../core/text/money.ts';
 import type { Tx } from '../../../db/transaction.ts';

@@ -1,5 +1,4 @@
-// Parts of the payment configuration that are stored as JSON: where invoices are read, and how payments are
-// written to the ERP.
+// Parts of the payment configuration stored as JSON: where invoices are read, how payments reach the ERP.
 import { z } from 'zod';
 
 const source = z.string().min(1).max(120);

@@ -18,10 +18,7 @@ const configs = (tx: Tx, organizationId: string) =>
 export const findPayConfig = async (tx: Tx, organizationId: string): Promise<PayConfigRow | undefined> =>
   configs(tx, organizationId).first<PayConfigRow | undefined>(...columns);
 
-/**
- * Serializes an organization's checkouts and changes of its payment configuration, until the transaction
- * ends.
- */
+/** Serializes the organization's checkouts and changes of its configuration, until the transaction ends. */
 export const lockPayConfig = async (tx: Tx, organizationId: string): Promise<PayConfigRow | undefined> =>
   configs(tx, organizationId)
     .forUpdate()

@@ -8,19 +8,13 @@ export const erpStatuses = ['OFF', 'PENDING', 'LANDED', 'PARTLY_APPLIED', 'FAILE
 
 export type ErpProblem = { readonly code: string; readonly message: string; readonly fix: string };
 
-/**
- * A payment's state in the ERP. `OFF`: it is not written back. Amounts in minor units of the payment's
- * currency.
- */
+/** A payment's state in the ERP. `OFF`: not written back. Amounts in minor units of its currency. */
 export type ErpState = {
   readonly status: (typeof erpStatuses)[number];
   readonly recordId: string | null;
   readonly problem: ErpProblem | null;
   readonly unappliedMinor: bigint;
-  /**
-   * When the payment's own document was first confirmed to be in the ERP, by the database's clock; null
-   * before.
-   */
+  /** When its own document was first confirmed to be in the ERP, by the database's clock; null before. */
   readonly writtenAt: Date | null;
 };
 

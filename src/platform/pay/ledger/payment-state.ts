@@ -44,10 +44,7 @@ const withoutMoney: Readonly<Record<Exclude<PaymentSnapshot['state'], 'SUCCEEDED
   CANCELED: 'CANCELED',
 };
 
-/**
- * The status that the provider's state and amounts amount to, regardless of the stored status. Amounts in
- * minor units.
- */
+/** What the provider's state and amounts amount to, whatever status is stored. Amounts in minor units. */
 export function computePaymentStatus(
   state: PaymentSnapshot['state'],
   received: bigint,

@@ -1,5 +1,4 @@
-// Rows of payments with their checkouts, invoices and refunds; the only writer of those tables. Amounts are
-// integer minor units as text.
+// Payments with their checkouts, invoices and refunds; the only writer. Amounts: integer minor units as text.
 import { accountRealm } from '../../../connectors/netsuite/connection.ts';
 import { readPage, type SortRequest, sortList } from '../../../db/page.ts';
 import type { Tx } from '../../../db/transaction.ts';
@@ -315,10 +314,7 @@ export const listInvoices = async (tx: Tx, organizationId: string, paymentIds: r
 
 export type ShareRow = InvoiceRow &
   Pick<PaymentRow, 'status' | 'currency' | 'received_minor' | 'refunded_minor'>;
-/**
- * Shares of all payments, of any provider account, in these invoices of one ERP account. Failed and canceled
- * payments are left out.
- */
+/** Shares of payments, of any provider account, in one ERP account's invoices; no failed or canceled ones. */
 export const listShares = async (
   tx: Tx,
   organizationId: string,

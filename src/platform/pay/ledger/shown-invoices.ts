@@ -5,10 +5,7 @@ import { listMaskedSources } from '../../../sync/index.ts';
 import { findPayConfig } from './config.store.ts';
 import { type InvoiceRow, listInvoices } from './payments.store.ts';
 
-/**
- * Whether a published or deprecated version masks the fields of the payment configuration. Rejects with
- * database errors.
- */
+/** Whether a published or deprecated version masks the configured fields. Rejects with database errors. */
 export async function findMaskedParts(
   tx: Tx,
   organizationId: string,

@@ -50,10 +50,7 @@ export const updateSecrets = (
   tx('pay_accounts')
     .where({ organization_id: organizationId, id })
     .update({ ...sealed, updated_at: tx.raw('clock_timestamp()') });
-/**
- * Changes nothing when the account must be checked from an earlier time than `from`, because the database
- * failed over meanwhile.
- */
+/** No change when the account must be checked from before `from`: the database failed over meanwhile. */
 export const saveCheckedUntil = (tx: Tx, organizationId: string, id: string, from: Date, until: Date) =>
   tx('pay_accounts')
     .where({ organization_id: organizationId, id })

@@ -1,6 +1,5 @@
-// The client of an organization's account at a payment provider, and what the provider's errors mean to
-// callers. Secrets are encrypted with the account's id as additional data, so a ciphertext copied to another
-// row can't be decrypted.
+// The client of an organization's account at a payment provider, and what its errors mean to callers. Secrets
+// are encrypted with the account's id as additional data: copied to another row, they can't be decrypted.
 import type { Ctx, TenantCtx } from '../../../core/ctx.ts';
 import { AppError, invalid, unavailable } from '../../../core/errors.ts';
 import { inTransaction } from '../../../db/transaction.ts';
@@ -14,17 +13,11 @@ const providerTimeoutMs = 20_000;
 /** A shorter secret gets no hint: four of its characters would reveal too much. */
 const minHintedLength = 16;
 
-/**
- * Additional authenticated data of an account's encrypted secrets. Changing it makes stored secrets
- * unreadable.
- */
+/** Additional authenticated data of encrypted secrets. Changing it makes stored secrets unreadable. */
 export const payAccountBinding = (organizationId: string, accountId: string): string =>
   `${organizationId}/pay-account/${accountId}`;
 
-/**
- * `secrets` is the output of the provider's own schema. The hint is the last four characters of the first
- * secret that is text.
- */
+/** `secrets`: output of the provider's schema. The hint: the last four characters of the first text in it. */
 export function sealSecrets(
   ctx: TenantCtx,
   accountId: string,
@@ -51,10 +44,7 @@ export async function createProvider(
   return kind.create(ctx, { id, secrets, publicUrl: ctx.settings.publicUrl });
 }
 
-/**
- * A provider client with the account's stored secrets. Throws DecryptionError when the encryption key is
- * missing.
- */
+/** A client with the account's stored secrets. Throws DecryptionError when the encryption key is missing. */
 export const createAccountProvider = async (ctx: TenantCtx, row: PayAccountRow): Promise<PaymentProvider> =>
   createProvider(
     ctx,
@@ -95,10 +85,7 @@ export const isProviderRefusal = (error: unknown): error is ProviderError =>
   error instanceof ProviderError &&
   ['rejected', 'refused-credentials', 'too-much-refunded'].includes(error.kind);
 
-/**
- * The response to a failed provider request: 422 with the provider's message when it rejected the request,
- * else 503 with Retry-After.
- */
+/** A failed provider request: 422 with the provider's message when it rejected, else 503 with Retry-After. */
 export function providerErrorToAppError(error: unknown, path: string): AppError {
   if (error instanceof AppError) return error;
   if (isProviderRefusal(error))

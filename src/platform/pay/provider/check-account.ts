@@ -18,10 +18,7 @@ const pollIntervalMs = 5 * minuteMs;
 /** The provider's clock may differ from ours, and its lists may lag behind. */
 const overlapMs = 15 * minuteMs;
 const payoutPollIntervalMs = 60 * minuteMs;
-/**
- * Delays between attempts for an object that the provider or this service doesn't know yet. After the last
- * one it is recorded as unknown.
- */
+/** Delays for what either side doesn't know yet. After the last one it is recorded as unknown. */
 const unknownRetryDelaysMs = [10_000, minuteMs, 10 * minuteMs, 60 * minuteMs];
 const enqueueBatchSize = 200;
 const accountCheckTimeoutMs = 10 * minuteMs;
@@ -128,9 +125,7 @@ export async function checkAccount(ctx: TenantCtx, accountId: string, stop: Abor
   return pollIntervalMs;
 }
 
-/**
- * Why a task failed, as text without secrets. It is stored, and shown as `lastError` of the configuration.
- */
+/** Why a task failed, without secrets. It is stored, and shown as `lastError` of the configuration. */
 export const describeTaskError = (error: unknown): string =>
   error instanceof ProviderError
     ? `${error.kind}: ${error.message}`.slice(0, 500)

@@ -79,10 +79,7 @@ async function fetchSnapshot(
   return snapshot;
 }
 
-/**
- * Call after the provider's own list of refunds was merged, so that a refund that it made is not requested
- * again.
- */
+/** Call after the provider's list of refunds was merged, so that none that it made is requested again. */
 async function requestMissingRefunds(
   ctx: TenantCtx,
   provider: PaymentProvider,

@@ -44,9 +44,7 @@ const getAmountMinor = ({ payment }: MergeContext, { amountMinor, currency }: Mo
   return amountMinor;
 };
 
-/**
- * Inserts or updates one refund. `first` is true when this snapshot is the first to report that it succeeded.
- */
+/** Inserts or updates one refund. `first`: this snapshot is the first to report that it succeeded. */
 async function mergeRefund(
   context: MergeContext,
   snapshot: RefundSnapshot,
@@ -69,8 +67,7 @@ async function mergeRefund(
     });
     return { id, first: snapshot.state === 'SUCCEEDED' };
   }
-  // A refund that failed here before it had a provider id takes the provider's state: money that was paid out
-  // is never dropped.
+  // A refund that failed before it had a provider id takes the provider's state: no paid money is dropped.
   const before = stored.provider_refund_id === null ? 'PENDING' : stored.status;
   const status = advanceRefundState(before, snapshot.state);
   if (status !== stored.status || stored.provider_refund_id === null) {
@@ -193,10 +190,7 @@ export const mergePayment = (ctx: TenantCtx, accountId: string, snapshot: Paymen
     return store.findPayment(tx, ctx.organizationId, payment.id);
   });
 
-/**
- * Merges the provider's response to one refund, and updates the payment. Throws ProviderError for a snapshot
- * in another currency.
- */
+/** Merges a refund's snapshot, and updates the payment. Throws ProviderError for one in another currency. */
 export const mergeRefundSnapshot = (ctx: TenantCtx, paymentId: string, snapshot: RefundSnapshot) =>
   inTransaction(ctx, async (tx) => {
     const payment = await store.lockPayment(tx, ctx.organizationId, paymentId);
@@ -218,10 +212,7 @@ export const mergeRefundSnapshot = (ctx: TenantCtx, paymentId: string, snapshot:
     await enqueueDocuments(context, status, newRefunds);
   });
 
-/**
- * Marks a refund as failed that the provider rejected. No effect once the provider knows it or it is no
- * longer pending.
- */
+/** For a refund that the provider rejected. No effect once the provider knows it or it isn't pending. */
 export const failRefund = (ctx: TenantCtx, paymentId: string, refundId: string, failure: Failure) =>
   inTransaction(ctx, async (tx) => {
     await store.lockPayment(tx, ctx.organizationId, paymentId);
@@ -235,10 +226,7 @@ export const failRefund = (ctx: TenantCtx, paymentId: string, refundId: string, 
     });
   });
 
-/**
- * Marks a payment as failed whose checkout the provider rejected, so that it can never be paid. No effect
- * once it has a session.
- */
+/** For a rejected checkout, so that the payment can never be paid. No effect once it has a session. */
 export const failPayment = (ctx: TenantCtx, paymentId: string, failure: Failure): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const payment = await store.lockPayment(tx, ctx.organizationId, paymentId);

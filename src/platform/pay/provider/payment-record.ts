@@ -44,10 +44,7 @@ function parsePaymentRecord(text: string | null): z.output<typeof PaymentRecord>
   }
 }
 
-/**
- * Inserts the payment with its checkout and invoices. Undefined when the provider has no record of it that
- * can be read.
- */
+/** Inserts payment, checkout and invoices. Undefined when the provider has no record that can be read. */
 export async function enterLostPayment(
   tx: Tx,
   ctx: TenantCtx,

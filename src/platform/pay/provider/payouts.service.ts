@@ -1,5 +1,4 @@
-// Payouts: transfers from the provider to the organization's bank, and the payments in them. The entries
-// always add up to the amount.
+// Payouts: transfers from provider to bank, and the payments in them. Entries always add up to the amount.
 import type { RequestCtx, TenantCtx } from '../../../core/ctx.ts';
 import { notFound } from '../../../core/errors.ts';
 import { createId, isId } from '../../../core/id.ts';
@@ -80,10 +79,7 @@ export const getPayout = (ctx: RequestCtx, id: string): Promise<Payout> =>
     return view;
   });
 
-/**
- * Stores the payout and replaces its entries. Throws ProviderError when an entry has another currency or the
- * sums don't add up.
- */
+/** Stores the payout, replaces its entries. Throws ProviderError for another currency or sums that differ. */
 export async function mergePayout(
   ctx: TenantCtx,
   accountId: string,

@@ -95,9 +95,7 @@ export const upsertPayout = (
     .onConflict('id')
     .merge();
 
-/**
- * Replaces all entries of a payout. Payments that don't belong to this organization are stored without an id.
- */
+/** Replaces a payout's entries. Payments that don't belong to this organization are stored without an id. */
 export async function replaceEntries(
   tx: Tx,
   organizationId: string,

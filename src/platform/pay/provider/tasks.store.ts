@@ -28,10 +28,7 @@ export const toTask = ({ payload }: Job): PayTask => payload as PayTask;
 const ofAccount = (tx: Tx, organizationId: string, accountId: string) =>
   tx('jobs').where({ organization_id: organizationId, kind: 'pay_tasks' }).whereLike('key', `${accountId}/%`);
 
-/**
- * Makes the account's failed tasks due now, since new credentials may work. Tasks that have not failed keep
- * their time.
- */
+/** Makes the account's failed tasks due now: new credentials may work. Others keep their time. */
 export async function retryFailedTasks(tx: Tx, organizationId: string, accountId: string): Promise<void> {
   const failed = ofAccount(tx, organizationId, accountId).whereNotNull('error');
   const free: { key: string }[] = await failed.clone().forUpdate().skipLocked().select('key');
@@ -56,10 +53,7 @@ export async function findTaskError(tx: Tx, organizationId: string, task: PayTas
   return row?.error ?? null;
 }
 
-/**
- * Whether checks of the account's payments and payouts are due, in progress, or to be repeated because they
- * failed.
- */
+/** Whether checks of payments and payouts are due, in progress, or to be repeated because they failed. */
 export const hasUnfinishedChecks = async (tx: Tx, organizationId: string, accountId: string) =>
   (await ofAccount(tx, organizationId, accountId)
     .whereRaw(

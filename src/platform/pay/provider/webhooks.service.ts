@@ -1,6 +1,5 @@
-// Webhook events from payment providers. An event is only a hint: its signature is verified, it is stored
-// once, and a check of the object that it names is enqueued. The state in the event is never used; the
-// provider is queried instead.
+// Webhook events of payment providers. An event is only a hint: its signature is verified, it is stored once,
+// and a check of the named object is enqueued. Its state is never used; the provider is queried instead.
 import type { Ctx, TenantCtx } from '../../../core/ctx.ts';
 import { AppError, notFound } from '../../../core/errors.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';

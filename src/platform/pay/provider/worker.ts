@@ -1,5 +1,4 @@
-// Checks at payment providers in this process. Any number of processes may do so: a check is a job, and its work
-// is idempotent.
+// Checks at payment providers. Any number of processes may run them: a check is a job, its work idempotent.
 import type { Ctx } from '../../../core/ctx.ts';
 import { type JobWorker, startJobWorker } from '../../../db/job-worker.ts';
 import { type Job, releaseJob } from '../../../db/jobs.ts';

@@ -59,19 +59,15 @@ export const enqueueWaitingDocuments = (tx: Tx, organizationId: string): Promise
     [organizationId],
   );
 
-/**
- * After a restore: counts the documents that are not written yet as attempted, so that the ERP is asked
- * whether it has them.
- */
+/** After a restore: unwritten documents count as attempted, so that the ERP is asked whether it has them. */
 export const askErpFirst = (tx: Tx, organizationId: string) =>
   tx('pay_erp_documents')
     .where({ organization_id: organizationId, status: 'PENDING' })
     .update({ attempts: tx.raw('greatest(attempts, 1)') });
 
 /**
- * Call it in the transaction in which the bank returns a refund that had succeeded. Results from the ERP are
- * recorded under the same lock, on the payment's own document, so a worker can't record the refund as
- * successful afterwards.
+ * Call it in the transaction in which the bank returns a succeeded refund. Results from the ERP are recorded
+ * under the same lock, on the payment's own document, so no worker records the refund as successful later.
  */
 export async function enqueueReturnedRefund(
   tx: Tx,
@@ -98,8 +94,7 @@ export async function enqueueReturnedRefund(
  */
 export async function retryErpDocuments(tx: Tx, organizationId: string, paymentId: string): Promise<number> {
   const documents = () => tx('pay_erp_documents').where({ organization_id: organizationId });
-  // Lock in id order, like the code that records results: a payment's own document is the oldest of its
-  // documents.
+  // Lock in id order, like the code that records results: a payment's own document is its oldest.
   await documents()
     .where((either) => either.where({ payment_id: paymentId }).orWhereNotNull('holds_account_until'))
     .orderBy('id')
@@ -217,9 +212,7 @@ async function settleJob(tx: Tx, job: Job): Promise<void> {
   else await retryJob(tx, job, waitMs);
 }
 
-/**
- * The payment's next due document, with its attempt counted. Undefined when none is due or the lease was lost.
- */
+/** The next due document, with its attempt counted. Undefined when none is due or the lease was lost. */
 export const startErpAttempt = (ctx: Pick<Ctx, 'db'>, job: Job): Promise<DueDocument | undefined> =>
   inTenantTransaction(ctx, job, async (tx) => {
     const own = await lockOwn(tx, job);
@@ -252,10 +245,7 @@ export const startErpAttempt = (ctx: Pick<Ctx, 'db'>, job: Job): Promise<DueDocu
 /** How much of the payment the ERP shows as applied to invoices and as unapplied, in minor units. */
 export type ErpAmounts = { readonly appliedMinor: bigint; readonly unappliedMinor: bigint };
 
-/**
- * Runs `work` under the lease and ends it, in one transaction. False, without running it, when the lease was
- * lost.
- */
+/** Runs `work` and ends the lease, in one transaction. False, without running it, when the lease was lost. */
 const finishAttempt = (ctx: Pick<Ctx, 'db'>, job: Job, work: (tx: Tx) => Promise<unknown>) =>
   inTenantTransaction(ctx, job, async (tx) => {
     if ((await lockOwn(tx, job)) === undefined) return false;
@@ -290,10 +280,7 @@ type Written = {
   readonly problemIfUnapplied: ErpProblem;
 };
 
-/**
- * Records that a document is in the ERP. False when the lease was lost: the worker that took over will find
- * the document in the ERP.
- */
+/** The document is in the ERP. False when the lease was lost: the worker that took over will find it. */
 export const recordWritten = (ctx: Pick<Ctx, 'db'>, job: Job, due: DueDocument, written: Written) =>
   finishAttempt(ctx, job, async (tx) => {
     const writtenColumns = {
@@ -305,8 +292,7 @@ export const recordWritten = (ctx: Pick<Ctx, 'db'>, job: Job, due: DueDocument, 
     if (due.kind === 'refund') {
       const document = tx('pay_erp_documents').where({ organization_id: job.organizationId, id: due.id });
       const refund = tx('pay_refunds').where({ organization_id: job.organizationId, id: due.refund_id });
-      // When the bank returned the refund while it was being entered, the document stays due, and the next
-      // attempt handles that.
+      // Returned by the bank while being entered: the document stays due, and the next attempt handles that.
       const isStillSucceeded =
         (await refund.first<{ status: string } | undefined>('status'))?.status === 'SUCCEEDED';
       if (written.recordId === null) await document.delete();
@@ -369,10 +355,7 @@ export type PendingAlertRow = { readonly id: string; readonly payment_id: string
 /** Documents per alert mail; the rest go into the next one. */
 const maxAlertsPerMail = 200;
 
-/**
- * Locks the documents that need an alert. A concurrent caller waits for the transaction, then gets the
- * remaining ones.
- */
+/** Locks documents that need an alert. A concurrent caller waits for the transaction, then gets the rest. */
 export const lockPendingAlerts = async (tx: Tx, organizationId: string): Promise<PendingAlertRow[]> =>
   tx('pay_erp_documents as d')
     .where('d.organization_id', organizationId)

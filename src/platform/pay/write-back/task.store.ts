@@ -1,5 +1,4 @@
-// The current content of an ERP document: the payment, its invoices, a refund, and the organization's
-// write-back settings.
+// Current content of an ERP document: payment, invoices, a refund, and the organization's settings.
 import { ErpError } from '../../../connectors/connector.ts';
 import type { Tx } from '../../../db/transaction.ts';
 import { WriteBack } from '../ledger/config.schemas.ts';

@@ -40,10 +40,7 @@ const defaults = {
   createConnector: (ctx: TenantCtx) => createTenantConnector(ctx),
 };
 type Options = Required<WriteBackOptions>;
-/**
- * Payments worked on at once in one process. The connector enforces the ERP's own concurrency limit, syncs
- * included.
- */
+/** Payments at once in one process. The connector enforces the ERP's own limit, syncs included. */
 const concurrency = 2;
 
 /** Exponential backoff with jitter, at least `minMs` and at most `maxWaitMs`; attempts never end. */
@@ -55,16 +52,10 @@ function backoffMs(failures: number, minMs: number, { firstWaitMs, maxWaitMs }: 
 /** A problem that may resolve itself is reported when it has lasted this long. */
 const alertDelayMs = hour;
 
-/**
- * What looks like an outage may concern one document only, so the organization's other documents are
- * attempted after this at the latest.
- */
+/** What looks like an outage may concern one document only: others are attempted after this at the latest. */
 const maxOutagePauseMs = 60 * second;
 
-/**
- * How to continue after an error from the ERP or about its connection. Undefined for any other error, which
- * the caller rethrows.
- */
+/** How to continue after an error of the ERP or its connection; undefined for others, which are rethrown. */
 function toFailedAttempt(
   error: unknown,
   failures: number,
@@ -126,10 +117,7 @@ async function write(
   return { recordId, ...toWritten(payment, task.currency) };
 }
 
-/**
- * The payment's state after a failed refund, which may already have unapplied the payment from invoices. Null
- * when it can't be read.
- */
+/** After a failed refund, which may have unapplied the payment from invoices. Null when it can't be read. */
 async function stateAfterFailure(
   writer: PaymentWriter,
   { kind, task }: WriteBackTask,
@@ -165,8 +153,7 @@ async function attempt(
   try {
     const { payments } = await options.createConnector(tenant);
     if (payments === undefined) throw noWriterError;
-    // Checked after the connector was created, so that the account compared is the one that it is connected
-    // to.
+    // After the connector was created, so that the compared account is the one that it is connected to.
     await inTransaction(tenant, (tx) => assertSameErpAccount(tx, job.organizationId, job.key));
     writer = payments;
     const written = await write(writer, task, { mayAlreadyExist: due.attempts > 1, signal });

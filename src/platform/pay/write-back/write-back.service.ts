@@ -1,5 +1,4 @@
-// Actions of people on the write-back: enabling it, retrying a payment, and taking a stuck payment over by
-// hand.
+// Actions of people on the write-back: enabling, retrying a payment, taking a stuck one over by hand.
 import type { Connector } from '../../../connectors/connector.ts';
 import type { RequestCtx, TenantCtx } from '../../../core/ctx.ts';
 import { invalid, notFound } from '../../../core/errors.ts';
@@ -9,10 +8,7 @@ import { createTenantConnector } from '../../../sync/index.ts';
 import { findPayment } from '../ledger/payments.store.ts';
 import { deleteStuckErpDocuments, retryErpDocuments } from './erp-documents.store.ts';
 
-/**
- * Throws 422 when the organization has no ERP connection (`no_connection`), or its ERP takes no payments
- * (`not_supported`).
- */
+/** Throws 422 `no_connection` without an ERP connection, `not_supported` when its ERP takes no payments. */
 export async function assertPaymentWriter(
   ctx: TenantCtx,
   createConnector: (ctx: TenantCtx) => Promise<Connector> = createTenantConnector,

@@ -67,10 +67,7 @@ function toErpPaymentState(record: PaymentRecord, currency: string): ErpPaymentS
   };
 }
 
-/**
- * How much of the payment each invoice can take now: no more than planned for it, its open amount, and what
- * is left of the payment.
- */
+/** What each invoice can take now: at most its planned and open amount, and what is left of the payment. */
 async function planApplications(
   writer: PaymentWriter,
   { invoices, amountMinor, currency }: PaymentTask,
@@ -93,10 +90,7 @@ async function planApplications(
   });
 }
 
-/**
- * Other payments may change an invoice's open amount between reading it and paying; after this many attempts
- * the refusal is final.
- */
+/** Open amounts may change between reading and paying; after this many attempts the refusal is final. */
 const maxRounds = 4;
 
 async function createPayment(writer: PaymentWriter, task: PaymentTask, signal: AbortSignal) {
