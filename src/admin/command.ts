@@ -72,10 +72,13 @@ type Definition<C extends Command, S extends Shape> = Omit<C, 'input' | 'run'> &
   run(opened: Parameters<C['run']>[0], input: z.output<S>): Promise<Outcome>;
 };
 
+type Needs = 'database' | 'exclusive';
 export const defineCommand = <S extends Shape>({
   run,
   ...command
-}: Definition<DatabaseCommand, S>): DatabaseCommand => ({
+}: Omit<Definition<DatabaseCommand, S>, Needs> & Partial<Pick<DatabaseCommand, Needs>>): DatabaseCommand => ({
+  database: 'check',
+  exclusive: false,
   ...command,
   run: (admin, input) => run(admin, input as z.output<S>),
 });

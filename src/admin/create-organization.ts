@@ -20,7 +20,6 @@ export const createOrganizationCommand = defineCommand({
   about:
     'The owner signs in with that address, or only uses the key. Without --slug, the slug is derived from the name.',
   database: 'migrate',
-  exclusive: false,
   input: z.strictObject({
     name: option(shortText(120), 'name', 'its name'),
     ownerEmail: option(Email, 'address', 'e-mail address of its owner, who is created if unknown'),

@@ -19,8 +19,6 @@ export const issueKeyCommand = defineCommand({
     "The key has its member's permissions, limited by its scopes: without any it may read everything, with `--permissions write` also\n" +
     'change it, and with `--permissions none`, versions or resources it may only use the public interface. It is valid until the\n' +
     'membership ends, --expires, or it is revoked.',
-  database: 'check',
-  exclusive: false,
   input: z.strictObject({
     organization: organizationOption,
     user: option(Email, 'address', 'the member for whom the key acts'),

@@ -77,8 +77,6 @@ export const listRunsCommand = defineCommand({
   about: `A run is stuck when it is due, or its worker is gone, and no worker claimed it for a minute; or when its worker holds it but wrote
 nothing for --idle minutes, which may be normal with a slow ERP. \`release-run\` lets another worker take the run, or ends it. If no run is
 claimed at all, no process is running with SYNC_WORKERS above 0.`,
-  database: 'check',
-  exclusive: false,
   input: z.strictObject({
     stuck: flag('only the stuck ones'),
     idle: option(minutes, 'minutes', 'how long a held run may write nothing; default: 15'),

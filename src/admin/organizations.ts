@@ -21,8 +21,6 @@ export const organizationsCommand = defineCommand({
   name: 'organizations',
   summary: 'Lists the organizations with the size of their data.',
   about: 'Records and size of the warehouse are those of the last measurement, or - before the first one.',
-  database: 'check',
-  exclusive: false,
   input: z.strictObject({}),
   async run({ owner }) {
     const { rows } = await owner.raw<{ rows: Row[] }>(

@@ -23,8 +23,6 @@ export const releaseRunCommand = defineCommand({
   about: `A released run resumes at once from its checkpoint on any free worker. Its former worker notices at its next step that it lost the
 run, and writes nothing more. With --fail the run ends, its staged records are deleted and its recipients are notified. A run that turns out to
 have been published already ends with that outcome.`,
-  database: 'check',
-  exclusive: false,
   input: z.strictObject({
     run: argument(Id, 'run id', 'as `list-runs` shows it'),
     fail: flag('end the run instead of releasing it'),

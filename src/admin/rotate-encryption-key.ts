@@ -225,7 +225,6 @@ While a running process lacks the new key, nothing is changed and the output lis
 a minute counts as ended; processes of versions without this protection are not detected.
 A key that the service created by itself (DATA_DIR/encryption-key, outside production) is written local:<text of that file>.
 Exit code 3: values remain that are encrypted with another key; the output says which.`,
-  database: 'check',
   exclusive: true,
   input: z.strictObject({ dryRun: flag('only count what would be re-encrypted') }),
   run: (admin, { dryRun }) => runRotation(admin, dryRun),

@@ -14,8 +14,6 @@ export const signInLinkCommand = defineCommand({
   summary: `Prints a link that signs an owner in to the console, once, within ${linkMinutes} minutes.`,
   about:
     'Only outside production, while HOST and PUBLIC_URL are on this machine and no identity provider is set. The owner is the one who has been longest in the organization.',
-  database: 'check',
-  exclusive: false,
   input: z.strictObject({
     organization: option(
       z.string().min(1).optional(),

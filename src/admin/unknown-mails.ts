@@ -42,8 +42,6 @@ export const listUnknownMailsCommand = defineCommand({
   summary: 'Lists the mails of which no one knows whether they were sent, and why.',
   about: `After a failover of the database server, or a restore, mails that were due may have been sent before. \`send-unknown-mails\` sends those
 whose content is kept. A mail whose sender died while the mail server was receiving it has no content any more.`,
-  database: 'check',
-  exclusive: false,
   input: z.strictObject({}),
   async run({ owner }) {
     const rows = await readUnknownMails(owner);
@@ -78,8 +76,6 @@ export const sendUnknownMailsCommand = defineCommand({
   summary: 'Sends mails of which no one knows whether they were sent before.',
   about: `Each is sent under the Message-ID that it had, by the next free sender. A recipient who has it already gets it twice. Ask them first, or
 look for the Message-ID in the log of your mail server. With --discard they are not sent: their content is deleted, and they stay unknown.`,
-  database: 'check',
-  exclusive: false,
   input: z.strictObject({
     mails: argument(
       commaList.refine((ids) => ids.length > 0 && ids.every(isId), 'must be mail ids, separated by commas'),

@@ -159,8 +159,6 @@ export const verifyRestoreCommand = defineCommand({
   about: `Compares the number of records in every table with the expected number, decrypts every encrypted value, and prints the SHA-256 of
 each published version's description. Keep the output of --json together with each backup, and pass it to --against after a restore:
 missing and differing versions are reported. Exit code 3: problems were found.`,
-  database: 'check',
-  exclusive: false,
   input: z.strictObject({
     against: option(z.string().min(1).optional(), 'file', 'an earlier output of --json to compare with'),
   }),

@@ -75,8 +75,6 @@ export const listPlacementCommand = defineCommand({
   about: `Records and size are measured now, one organization after the other. Records are - on a node that doesn't respond, and every size
 is - while a node doesn't respond. An organization without a node has no tables yet. One on the former server is moved by
 \`move-to-citus\`. Exit code 3: a node doesn't respond. On one server without Citus there is one node.`,
-  database: 'check',
-  exclusive: false,
   input: z.strictObject({}),
   async run(admin) {
     const responding = await listResponding(admin);

@@ -13,8 +13,6 @@ export const moveOrganizationCommand = defineCommand({
   about: `Reads and syncs of the organization go on: its tables are copied by logical replication, and writes wait only at its end. Its
 indexes and new tables wait until the move is done. A move that fails leaves the organization where it was; run it again. Both nodes must
 respond. When the command is interrupted, the move may still be completed: \`list-placement\` shows where the organization is.`,
-  database: 'check',
-  exclusive: false,
   input: z.strictObject({
     organization: argument(z.string().min(1), 'slug or id', 'the organization'),
     to: option(OneAddress.transform(formatAddress), 'host:port', 'the node, as `list-placement` shows it'),

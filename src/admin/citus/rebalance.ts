@@ -97,8 +97,6 @@ export const rebalanceCommand = defineCommand({
   about: `Needed after a node was added, which gets no records by itself. By size on disk, each organization counting as 100 MB at least. Citus moves one
 organization after the other as \`move-organization\` does, in the background: interrupting the command doesn't end it, and running the command
 again follows it. A move that fails is tried again by Citus; the command prints why. --stop ends the rebalance: what was moved stays moved.`,
-  database: 'check',
-  exclusive: false,
   input: z.strictObject({
     dryRun: flag('only shows what would be moved'),
     stop: flag('ends a rebalance that is running'),
