@@ -85,11 +85,9 @@ export const NewApiKey = z.strictObject({
   scopes: Scopes.prefault({}),
   expiresAt: bodyInstant.optional(),
 });
-export const ApiKeyPatch = z.strictObject({
-  name: shortText(120).optional(),
-  scopes: ScopesPatch.optional(),
-  expiresAt: bodyInstant.optional(),
-});
+export const ApiKeyPatch = z
+  .strictObject({ name: shortText(120), scopes: ScopesPatch, expiresAt: bodyInstant })
+  .partial();
 export const maxGracePeriodSeconds = 2_592_000;
 export const ApiKeyRotation = z.strictObject({
   gracePeriodSeconds: z

@@ -20,11 +20,7 @@ export const NewTemplate = z.strictObject({
   subject: subject.nullable().default(null),
   body,
 });
-export const TemplatePatch = z.strictObject({
-  key: key.optional(),
-  subject: subject.optional(),
-  body: body.optional(),
-});
+export const TemplatePatch = z.strictObject({ key, subject, body }).partial();
 
 export const Template = z
   .object({

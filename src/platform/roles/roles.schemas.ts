@@ -35,11 +35,9 @@ export const NewRole = z.strictObject({
   description: longText(500).default(''),
   permissions: Permissions,
 });
-export const RolePatch = z.strictObject({
-  name: roleName.optional(),
-  description: longText(500).nullable().optional(),
-  permissions: Permissions.optional(),
-});
+export const RolePatch = z
+  .strictObject({ name: roleName, description: longText(500).nullable(), permissions: Permissions })
+  .partial();
 
 export const Role = z
   .object({

@@ -36,17 +36,14 @@ export const NewSubscription = z.strictObject({
   templateId: shape.templateId.default(null),
   enabled: shape.enabled.default(true),
 });
-export const SubscriptionPatch = z.strictObject({
-  viewId: shape.viewId.optional(),
-  schedule: shape.schedule.optional(),
-  timezone: shape.timezone.optional(),
-  recipients: shape.recipients
-    .optional()
-    .describe('Replaces the whole list; a recipient who unsubscribed stays unsubscribed when listed again'),
-  format: shape.format.optional(),
-  templateId: shape.templateId.optional(),
-  enabled: shape.enabled.optional(),
-});
+export const SubscriptionPatch = z
+  .strictObject(shape)
+  .partial()
+  .extend({
+    recipients: shape.recipients
+      .optional()
+      .describe('Replaces the whole list; a recipient who unsubscribed stays unsubscribed when listed again'),
+  });
 export type NewSubscription = z.output<typeof NewSubscription>;
 export type SubscriptionPatch = z.output<typeof SubscriptionPatch>;
 

@@ -62,18 +62,7 @@ export const NewSyncConfig = z.strictObject({
   maxDeleteShare: shape.maxDeleteShare.default(0.02),
   alertRecipients: shape.alertRecipients.default([]),
 });
-export const SyncConfigPatch = z.strictObject({
-  name: shape.name.optional(),
-  mode: shape.mode.optional(),
-  schedule: shape.schedule.optional(),
-  timezone: shape.timezone.optional(),
-  enabled: shape.enabled.optional(),
-  fields: shape.fields.optional(),
-  filter: shape.filter.optional(),
-  deletions: shape.deletions.optional(),
-  maxDeleteShare: shape.maxDeleteShare.optional(),
-  alertRecipients: shape.alertRecipients.optional(),
-});
+export const SyncConfigPatch = z.strictObject(shape).partial();
 export type NewSyncConfig = z.output<typeof NewSyncConfig>;
 export type SyncConfigPatch = z.output<typeof SyncConfigPatch>;
 
