@@ -14,6 +14,7 @@ import { findCustomerType, listReferences, toDocument } from './access-document.
 import { listProblems } from './access-problems.ts';
 import { proposeSettings } from './access-proposal.ts';
 import { readFigures, startFigures } from './figures.ts';
+import { staleRevision } from './revisions.ts';
 
 type Publication = ReturnType<typeof publicationView>;
 type Ready = 'off' | 'preparing' | 'failed' | 'on';
@@ -96,9 +97,7 @@ async function save(
     const rows = await store.findAccess(tx, organizationId);
     const current = rows?.newest.revision ?? 0;
     if (expected !== undefined && expected !== current)
-      throw invalid('The settings have changed in the meantime', [
-        { path: 'revision', code: 'stale_revision', message: `They are at revision ${current}` },
-      ]);
+      throw staleRevision('The settings have changed in the meantime', `They are at revision ${current}`);
     const revision = current + 1;
     const { settings, document, endpoints } = await decide(tx, rows, revision);
     await store.insertAccess(tx, organizationId, { revision, settings, document });

@@ -8,6 +8,7 @@ import { writeAudit } from '../../identity/audit.store.ts';
 import type { BrandingInput, BrandingSettings } from './branding.schemas.ts';
 import * as store from './branding.store.ts';
 import { readLogo } from './logo.ts';
+import { staleRevision } from './revisions.ts';
 
 const unset: BrandingSettings = {
   name: null,
@@ -55,10 +56,7 @@ async function save(
   const revision = await store.saveBranding(tx, ctx.organizationId, change, expected);
   if (revision === undefined) {
     const current = (await store.findBranding(tx, ctx.organizationId))?.revision ?? 0;
-    const message = `The branding is at revision ${current}`;
-    throw invalid('The branding has changed in the meantime', [
-      { path: 'revision', code: 'stale_revision', message },
-    ]);
+    throw staleRevision('The branding has changed in the meantime', `The branding is at revision ${current}`);
   }
   const { settings, logo } = change;
   const changes = {

@@ -2,6 +2,7 @@
 import type { Tx } from '../../db/transaction.ts';
 import type { BrandingSettings } from './branding.schemas.ts';
 import type { Picture } from './logo-picture.ts';
+import { saveRevision } from './revisions.ts';
 
 export type BrandingRow = {
   readonly settings: BrandingSettings;
@@ -50,25 +51,12 @@ type Change = {
 };
 
 /** As `saveRevision`. */
-export async function saveBranding(
+export function saveBranding(
   tx: Tx,
   organizationId: string,
   { settings, logo }: Change,
   expected: number | undefined,
-): Promise<number | undefined> {
+) {
   const columns = { settings: JSON.stringify(settings), ...(logo !== undefined && logoColumns(logo)) };
-  if (expected === undefined || expected === 0) {
-    const [inserted] = await tx('portal_branding')
-      .insert({ organization_id: organizationId, ...columns })
-      .onConflict('organization_id')
-      .ignore()
-      .returning<{ revision: number }[]>('revision');
-    if (inserted !== undefined) return inserted.revision;
-  }
-  const updating = tx('portal_branding').where('organization_id', organizationId);
-  if (expected !== undefined) updating.where('revision', expected);
-  const [updated] = await updating
-    .update({ ...columns, revision: tx.raw('revision + 1'), updated_at: tx.fn.now() })
-    .returning<{ revision: number }[]>('revision');
-  return updated?.revision;
+  return saveRevision(tx, 'portal_branding', organizationId, columns, expected);
 }

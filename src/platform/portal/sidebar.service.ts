@@ -5,6 +5,7 @@ import { type ErrorDetail, invalid } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instantOrNull } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
+import { staleRevision } from './revisions.ts';
 import {
   maxSidebarBytes,
   maxSidebarItems,
@@ -124,10 +125,7 @@ export async function putSidebar(ctx: RequestCtx, { items: newItems, revision }:
     const stored = await store.saveSidebar(tx, ctx.organizationId, items, revision);
     if (stored === undefined) {
       const current = (await store.findSidebar(tx, ctx.organizationId))?.revision ?? 0;
-      const message = `The sidebar is at revision ${current}`;
-      throw invalid('The sidebar has changed in the meantime', [
-        { path: 'revision', code: 'stale_revision', message },
-      ]);
+      throw staleRevision('The sidebar has changed in the meantime', `The sidebar is at revision ${current}`);
     }
     const changes = { revision: stored, items: locateItems(items, '').length };
     await writeAudit(tx, ctx, 'portal.update-sidebar', ['sidebar', null], changes);
