@@ -1,14 +1,15 @@
 // Agents: instructions, model and version. agent-state.ts and background checks decide whether one runs.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { type AppError, invalid, notFound, orNotFound } from '../../core/errors.ts';
+import { type AppError, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { modelNames, offlineModelName } from '../../gateways/model/create-model.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { findPage, type NamedPageQuery, type PageQuery, viewPage } from '../../http/page.ts';
+import { findPage, type NamedPageQuery } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { assertQuota } from '../quotas.ts';
+import { getterOf, listerOf } from '../rows.ts';
 import { nextState } from './agent-state.ts';
 import type { Agent, AgentPatch, NewAgent } from './agents.schemas.ts';
 import * as store from './agents.store.ts';
@@ -29,9 +30,7 @@ const agentView = (row: store.AgentRow): Agent => ({
 });
 
 /** Throws 404 for an unknown agent. */
-export async function getAgentRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.AgentRow> {
-  return orNotFound(await store.findAgent(tx, ctx.organizationId, id), 'Agent');
-}
+export const getAgentRow = getterOf(store.findAgent, 'Agent');
 
 const changedMeanwhile = (): AppError =>
   invalid('The agent was changed concurrently', [
@@ -82,10 +81,7 @@ export function listAgentModels(ctx: RequestCtx, query: NamedPageQuery) {
   return findPage(models, query, ({ name }) => [name]);
 }
 
-export const listAgents = (ctx: RequestCtx, page: PageQuery, filters: store.AgentFilters) =>
-  inTransaction(ctx, async (tx) =>
-    viewPage(await store.listAgents(tx, ctx.organizationId, page, filters), page, agentView),
-  );
+export const listAgents = listerOf(store.listAgents, agentView);
 
 /** Throws 404 for an unknown agent. */
 export const getAgent = (ctx: RequestCtx, id: string): Promise<Agent> =>

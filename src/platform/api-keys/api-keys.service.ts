@@ -1,7 +1,7 @@
 // API keys: the secret is returned once, no key can do more than the caller who makes or widens it
 // (ceiling.ts), a revoked key stays revoked.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { AppError, invalid, orNotFound } from '../../core/errors.ts';
+import { AppError, invalid } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import type { Permission } from '../../core/permissions.ts';
 import { type AccessLayer, isRestricted } from '../../core/record-access.ts';
@@ -13,33 +13,22 @@ import { type AuditEntry, writeAudit } from '../../identity/audit.store.ts';
 import { keyPermissions } from '../../identity/principal.ts';
 import { assertNotTransferredKey } from '../grant.ts';
 import { assertQuota } from '../quotas.ts';
+import { getterOf } from '../rows.ts';
 import type { ApiKey, ApiKeyPatch, NewApiKey } from './api-keys.schemas.ts';
-import {
-  type ApiKeyFilter,
-  type ApiKeyRow,
-  findApiKeyRow,
-  insertApiKey,
-  keepMembership,
-  listApiKeyRows,
-  lockApiKey,
-  markApiKeyRevoked,
-  removeSecretEnd,
-  replaceSecret,
-  updateApiKeyRow,
-} from './api-keys.store.ts';
+import * as store from './api-keys.store.ts';
 import { assertWithinCeiling, coversReads, type KeyPower } from './ceiling.ts';
 import { assertResolved, resolveScopes, scopesView } from './resolve-scopes.ts';
 import { countRecentRequests } from './usage.ts';
 
 /** What the key reads on the public interface. */
-export const toLayer = (row: ApiKeyRow): AccessLayer => ({
+export const toLayer = (row: store.ApiKeyRow): AccessLayer => ({
   versions: row.scope_versions,
   resources: row.scope_resources,
   rows: row.scope_rows,
   fields: row.scope_fields,
 });
 
-const toApiKey = (row: ApiKeyRow, requestsLast7Days: number): ApiKey => ({
+const toApiKey = (row: store.ApiKeyRow, requestsLast7Days: number): ApiKey => ({
   id: row.id,
   name: row.name,
   prefix: row.prefix,
@@ -56,7 +45,7 @@ const toApiKey = (row: ApiKeyRow, requestsLast7Days: number): ApiKey => ({
   createdBy: { id: row.user_id, email: row.user_email, name: row.user_name },
 });
 
-async function viewAll(tx: Tx, ctx: RequestCtx, rows: readonly ApiKeyRow[]): Promise<ApiKey[]> {
+async function viewAll(tx: Tx, ctx: RequestCtx, rows: readonly store.ApiKeyRow[]): Promise<ApiKey[]> {
   const requests = await countRecentRequests(
     tx,
     ctx.organizationId,
@@ -65,18 +54,16 @@ async function viewAll(tx: Tx, ctx: RequestCtx, rows: readonly ApiKeyRow[]): Pro
   return rows.map((row) => toApiKey(row, requests.get(row.id) ?? 0));
 }
 
-async function view(tx: Tx, ctx: RequestCtx, row: ApiKeyRow): Promise<ApiKey> {
+async function view(tx: Tx, ctx: RequestCtx, row: store.ApiKeyRow): Promise<ApiKey> {
   const requests = await countRecentRequests(tx, ctx.organizationId, [row.id]);
   return toApiKey(row, requests.get(row.id) ?? 0);
 }
 
-async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<ApiKeyRow> {
-  return orNotFound(await findApiKeyRow(tx, ctx.organizationId, id), 'API key');
-}
+const getRow = getterOf(store.findApiKeyRow, 'API key');
 
 /** Locks the caller's membership. Throws 403 when they were removed from the organization meanwhile. */
 async function assertCallerIsMember(tx: Tx, ctx: RequestCtx): Promise<void> {
-  if (await keepMembership(tx, ctx.organizationId, ctx.principal.user.id)) return;
+  if (await store.keepMembership(tx, ctx.organizationId, ctx.principal.user.id)) return;
   throw new AppError('FORBIDDEN', 'You no longer belong to the organization');
 }
 
@@ -84,7 +71,10 @@ async function assertCallerIsMember(tx: Tx, ctx: RequestCtx): Promise<void> {
  * Permissions on the management interface of this creator's key. Keys restricted in what they read have none,
  * and neither have those with the scope `none`.
  */
-export function computeManagementPermissions(row: ApiKeyRow, ceiling = row.ceiling): ReadonlySet<Permission> {
+export function computeManagementPermissions(
+  row: store.ApiKeyRow,
+  ceiling = row.ceiling,
+): ReadonlySet<Permission> {
   if (row.role_name === null || isRestricted(toLayer(row))) return new Set();
   const role = {
     id: '',
@@ -99,7 +89,7 @@ export function computeManagementPermissions(row: ApiKeyRow, ceiling = row.ceili
   });
 }
 
-const toPower = (row: ApiKeyRow): KeyPower => ({
+const toPower = (row: store.ApiKeyRow): KeyPower => ({
   reads: toLayer(row),
   unmasked: row.scope_unmasked,
   manages: computeManagementPermissions(row),
@@ -107,7 +97,7 @@ const toPower = (row: ApiKeyRow): KeyPower => ({
 });
 
 /** How much the scopes allow on the management interface: 0 nothing, 1 reading, 2 also writing. */
-function accessLevel({ scope_permissions: permissions }: ApiKeyRow): number {
+function accessLevel({ scope_permissions: permissions }: store.ApiKeyRow): number {
   if (permissions.includes('none')) return 0;
   return permissions.includes('write') ? 2 : 1;
 }
@@ -116,18 +106,15 @@ function accessLevel({ scope_permissions: permissions }: ApiKeyRow): number {
  * Scopes apply to every secret of the key: they cannot be widened while a former holder's works, in its grace
  * period, or after a transfer until it ends, is replaced or kept. Throws 422 `grace_running`.
  */
-function assertNotWidened(after: ApiKeyRow, before: ApiKeyRow): void {
+function assertNotWidened(after: store.ApiKeyRow, before: store.ApiKeyRow): void {
   const { former_secret_until: until } = before;
   const gainsAccess = accessLevel(after) > accessLevel(before);
   const gainsUnmasked = after.scope_unmasked && !before.scope_unmasked;
   if (until === null || (!gainsAccess && !gainsUnmasked && coversReads(toLayer(before), toLayer(after))))
     return;
+  const message = `Widen the scopes after ${instant(until)}, or rotate the key without a grace period first`;
   throw invalid('An old secret of the key is still valid', [
-    {
-      path: 'scopes',
-      code: 'grace_running',
-      message: `Widen the scopes after ${instant(until)}, or rotate the key without a grace period first`,
-    },
+    { path: 'scopes', code: 'grace_running', message },
   ]);
 }
 
@@ -160,14 +147,14 @@ async function resolveKeyScopes(
   return { columns, problems };
 }
 
-function assertNotRevoked(row: ApiKeyRow): void {
+function assertNotRevoked(row: store.ApiKeyRow): void {
   if (row.status === 'revoked')
     throw invalid('The key is revoked', [{ path: '', code: 'revoked', message: 'Create a new key instead' }]);
 }
 
-export const listApiKeys = (ctx: RequestCtx, page: PageQuery, filter: ApiKeyFilter) =>
+export const listApiKeys = (ctx: RequestCtx, page: PageQuery, filter: store.ApiKeyFilter) =>
   inTransaction(ctx, async (tx) => {
-    const { rows, total } = await listApiKeyRows(tx, ctx.organizationId, page, filter);
+    const { rows, total } = await store.listApiKeyRows(tx, ctx.organizationId, page, filter);
     return toPage(await viewAll(tx, ctx, rows), total, page);
   });
 
@@ -192,7 +179,7 @@ export async function issueApiKey(
   const key = generateApiKey();
   const id = createId();
   const { columns, problems } = await resolveKeyScopes(tx, by.organizationId, input.scopes);
-  await insertApiKey(tx, by.organizationId, {
+  await store.insertApiKey(tx, by.organizationId, {
     id,
     name: input.name,
     prefix: key.prefix,
@@ -228,7 +215,7 @@ export async function createApiKey(ctx: RequestCtx, input: NewApiKey) {
 }
 
 /** The scopes after a change, of which absent rows, fields and `unmasked` stay as they are. */
-function withKept(given: NonNullable<ApiKeyPatch['scopes']>, row: ApiKeyRow): NewApiKey['scopes'] {
+function withKept(given: NonNullable<ApiKeyPatch['scopes']>, row: store.ApiKeyRow): NewApiKey['scopes'] {
   const { rows, fields } = scopesView(toLayer(row));
   return {
     ...given,
@@ -243,7 +230,7 @@ export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPa
   if (change.scopes !== undefined || change.expiresAt !== undefined) assertNotTransferredKey(ctx);
   assertFutureExpiry(ctx, change.expiresAt);
   return inTransaction(ctx, async (tx) => {
-    await lockApiKey(tx, ctx.organizationId, id);
+    await store.lockApiKey(tx, ctx.organizationId, id);
     const row = await getRow(tx, ctx, id);
     assertNotRevoked(row);
     const scopes =
@@ -254,7 +241,7 @@ export async function updateApiKey(ctx: RequestCtx, id: string, change: ApiKeyPa
       ...(change.expiresAt !== undefined && { expires_at: change.expiresAt }),
       ...scopes?.columns,
     };
-    if (Object.keys(columns).length > 0) await updateApiKeyRow(tx, ctx.organizationId, id, columns);
+    if (Object.keys(columns).length > 0) await store.updateApiKeyRow(tx, ctx.organizationId, id, columns);
     const changed = await getRow(tx, ctx, id);
     assertNotWidened(changed, row);
     // What has expired could do nothing; extending it grants everything again.
@@ -274,15 +261,15 @@ export const revokeApiKey = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     const row = await getRow(tx, ctx, id);
     if (row.status === 'revoked') return;
-    await markApiKeyRevoked(tx, ctx.organizationId, id);
+    await store.markApiKeyRevoked(tx, ctx.organizationId, id);
     await writeAudit(tx, ctx, 'api-key.revoke', ['api-key', id], { name: row.name, prefix: row.prefix });
   });
 
 /** The locked row. Throws 404, 403 for a former member or `handed_over`, 422 for a revoked or expired key. */
-async function lockUsableKey(tx: Tx, ctx: RequestCtx, id: string): Promise<ApiKeyRow> {
+async function lockUsableKey(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ApiKeyRow> {
   assertNotTransferredKey(ctx);
   await assertCallerIsMember(tx, ctx);
-  await lockApiKey(tx, ctx.organizationId, id);
+  await store.lockApiKey(tx, ctx.organizationId, id);
   const row = await getRow(tx, ctx, id);
   assertNotRevoked(row);
   if (row.has_expired)
@@ -300,7 +287,7 @@ export const rotateApiKey = (ctx: RequestCtx, id: string, gracePeriodSeconds: nu
   inTransaction(ctx, async (tx) => {
     const row = await lockUsableKey(tx, ctx, id);
     const key = generateApiKey();
-    await replaceSecret(
+    await store.replaceSecret(
       tx,
       ctx.organizationId,
       id,
@@ -329,7 +316,7 @@ export const keepApiKeySecret = (ctx: RequestCtx, id: string) =>
     if (row.secret_ends_at === null) throw refuse('no_end', 'The secret has no end');
     if (row.status === 'expired')
       throw refuse('secret_ended', 'The secret has ended. Rotate the key to get a new one.');
-    await removeSecretEnd(tx, ctx.organizationId, id);
+    await store.removeSecretEnd(tx, ctx.organizationId, id);
     const kept = await getRow(tx, ctx, id);
     assertWithinCeiling(ctx, toPower(kept), undefined);
     await writeAudit(tx, ctx, 'api-key.keep-secret', ['api-key', id], {

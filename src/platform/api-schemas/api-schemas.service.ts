@@ -4,7 +4,6 @@ import { type AppError, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
   type Available,
@@ -18,6 +17,7 @@ import {
   validateDocument,
 } from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
+import { listerOf } from '../rows.ts';
 import type { ApiSchemaPatch, NewApiSchema, ValidateInput } from './api-schemas.schemas.ts';
 import * as store from './api-schemas.store.ts';
 import { warnOfTaggedFields } from './tagged-fields.ts';
@@ -66,11 +66,7 @@ export async function getDraft(tx: Tx, ctx: RequestCtx, id: string): Promise<sto
     ]);
   if (row.publication?.status === 'running')
     throw invalid('The draft is being published', [
-      {
-        path: '',
-        code: 'publishing',
-        message: 'Wait until the publication has ended, or cancel it',
-      },
+      { path: '', code: 'publishing', message: 'Wait until the publication has ended, or cancel it' },
     ]);
   return row;
 }
@@ -90,10 +86,7 @@ function assertSavable(endpoints: store.ApiSchemaRow['endpoints'], available: Av
   if (problems.length > 0) throw invalid('The definition is not valid', problems);
 }
 
-export const listApiSchemas = (ctx: RequestCtx, page: PageQuery, filter: store.SchemaFilter) =>
-  inTransaction(ctx, async (tx) =>
-    viewPage(await store.listSchemas(tx, ctx.organizationId, page, filter), page, apiSchemaView),
-  );
+export const listApiSchemas = listerOf(store.listSchemas, apiSchemaView);
 
 /** Throws 404 for an unknown version. */
 export const getApiSchema = (ctx: RequestCtx, id: string) =>

@@ -12,6 +12,7 @@ import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, viewPage } from '../../http/page.ts';
 import { type Author, writeAudit } from '../../identity/audit.store.ts';
 import { assertQuota } from '../quotas.ts';
+import { getterOf } from '../rows.ts';
 import {
   challengeName,
   type DomainVerdict,
@@ -22,22 +23,10 @@ import {
   takenElsewhere,
 } from './domain-verdict.ts';
 import type { Domain, DomainPatch } from './domains.schemas.ts';
-import {
-  type DomainFilter,
-  type DomainRow,
-  deleteDomainRow,
-  findDomain,
-  insertDomain,
-  listDomainRows,
-  lockDomain,
-  lockOrganizationDomains,
-  saveCheck,
-  setPrimary,
-  unsetPrimary,
-} from './domains.store.ts';
+import * as store from './domains.store.ts';
 import { parseHostname } from './hostname.ts';
 
-const view = (row: DomainRow): Domain => ({
+const view = (row: store.DomainRow): Domain => ({
   id: row.id,
   hostname: row.hostname,
   status: row.status,
@@ -50,18 +39,16 @@ const view = (row: DomainRow): Domain => ({
   createdAt: instant(row.created_at),
 });
 
-async function getRow(tx: Tx, ctx: TenantCtx, id: string): Promise<DomainRow> {
-  return orNotFound(await findDomain(tx, ctx.organizationId, id), 'Domain');
-}
+const getRow = getterOf(store.findDomain, 'Domain');
 
 /** Hostnames are stored in punycode, so search texts in other scripts are converted too. */
 const toSearchText = (q: string): string =>
   /^[\x20-\x7e]*$/.test(q) ? q.toLowerCase() : domainToASCII(q) || q.toLowerCase();
 
-export const listDomains = (ctx: RequestCtx, page: PageQuery, { q, status }: DomainFilter) =>
+export const listDomains = (ctx: RequestCtx, page: PageQuery, { q, status }: store.DomainFilter) =>
   inTransaction(ctx, async (tx) => {
     const filter = { q: q === undefined ? undefined : toSearchText(q), status };
-    return viewPage(await listDomainRows(tx, ctx.organizationId, page, filter), page, view);
+    return viewPage(await store.listDomainRows(tx, ctx.organizationId, page, filter), page, view);
   });
 
 /** Throws 404 for an unknown domain. */
@@ -86,10 +73,15 @@ export async function createDomain(ctx: RequestCtx, given: string) {
   const id = createId();
   try {
     return await inTransaction(ctx, async (tx) => {
-      await lockOrganizationDomains(tx, ctx.organizationId);
+      await store.lockOrganizationDomains(tx, ctx.organizationId);
       await assertQuota(tx, ctx, 'domains');
       const value = `portal-verification=${randomBytes(16).toString('hex')}`;
-      await insertDomain(tx, ctx.organizationId, { id, hostname, verification_value: value }, nextCheckMs(0));
+      await store.insertDomain(
+        tx,
+        ctx.organizationId,
+        { id, hostname, verification_value: value },
+        nextCheckMs(0),
+      );
       await writeAudit(tx, ctx, 'domain.create', ['domain', id], { hostname });
       return view(await getRow(tx, ctx, id));
     });
@@ -112,15 +104,15 @@ const notVerified = () =>
 /** Throws 404, 422 `not_verified` when it is to become primary without being verified. */
 export const updateDomain = (ctx: RequestCtx, id: string, change: DomainPatch) =>
   inTransaction(ctx, async (tx) => {
-    await lockOrganizationDomains(tx, ctx.organizationId);
+    await store.lockOrganizationDomains(tx, ctx.organizationId);
     const row = await getRow(tx, ctx, id);
     let former: string | null = null;
     if (change.isPrimary === true) {
       if (row.status !== 'verified') throw notVerified();
-      former = await unsetPrimary(tx, ctx.organizationId);
-      await setPrimary(tx, ctx.organizationId, id);
+      former = await store.unsetPrimary(tx, ctx.organizationId);
+      await store.setPrimary(tx, ctx.organizationId, id);
     } else if (change.isPrimary === false && row.is_primary) {
-      former = await unsetPrimary(tx, ctx.organizationId);
+      former = await store.unsetPrimary(tx, ctx.organizationId);
     }
     const changes = {
       ...change,
@@ -133,8 +125,8 @@ export const updateDomain = (ctx: RequestCtx, id: string, change: DomainPatch) =
 /** Other organizations can verify the hostname afterwards. Throws 404 for an unknown domain. */
 export const deleteDomain = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
-    const row = orNotFound(await lockDomain(tx, ctx.organizationId, id), 'Domain');
-    await deleteDomainRow(tx, ctx.organizationId, id);
+    const row = orNotFound(await store.lockDomain(tx, ctx.organizationId, id), 'Domain');
+    await store.deleteDomainRow(tx, ctx.organizationId, id);
     const changes = { hostname: row.hostname, status: row.status, isPrimary: row.is_primary };
     await writeAudit(tx, ctx, 'domain.delete', ['domain', id], changes);
   });
@@ -142,15 +134,15 @@ export const deleteDomain = (ctx: RequestCtx, id: string) =>
 /** A unique constraint lets only one organization verify a hostname; for a second one the domain fails. */
 async function saveVerdict(tx: Tx, ctx: TenantCtx, id: string, verdict: DomainVerdict): Promise<void> {
   try {
-    await tx.transaction((point) => saveCheck(point, ctx.organizationId, id, verdict));
+    await tx.transaction((point) => store.saveCheck(point, ctx.organizationId, id, verdict));
   } catch (error) {
     if (!violatesConstraint(error, 'verified_hostname_has_one_organization')) throw error;
-    await saveCheck(tx, ctx.organizationId, id, takenElsewhere);
+    await store.saveCheck(tx, ctx.organizationId, id, takenElsewhere);
   }
 }
 
 /** What a background check saw of the domain before its DNS lookup. */
-export type SeenDomain = Pick<DomainRow, 'status' | 'last_checked_at'>;
+export type SeenDomain = Pick<store.DomainRow, 'status' | 'last_checked_at'>;
 
 const isUnchanged = (row: SeenDomain, seen: SeenDomain): boolean =>
   row.status === seen.status && row.last_checked_at?.getTime() === seen.last_checked_at?.getTime();
@@ -167,7 +159,7 @@ export const recordCheck = (
   seen?: SeenDomain,
 ) =>
   inTransaction(ctx, async (tx) => {
-    const before = await lockDomain(tx, ctx.organizationId, id);
+    const before = await store.lockDomain(tx, ctx.organizationId, id);
     if (before === undefined || (seen !== undefined && !isUnchanged(before, seen))) return undefined;
     const verdict = isOwnHost(ctx.settings, before.hostname) ? ownHost : decideVerdict(before, answer);
     await saveVerdict(tx, ctx, id, verdict);

@@ -8,17 +8,7 @@ import { writeAudit } from '../../identity/audit.store.ts';
 import { permissionsOfRow } from '../roles/authority.ts';
 import type { JoinedOrganization } from './invitations.schemas.ts';
 import { isOwnerRole } from './invitations.service.ts';
-import {
-  activateIfNoneChosen,
-  findInvitationByToken,
-  type InvitationRow,
-  insertMembership,
-  lockInvitation,
-  lockRole,
-  lockRoleOfMember,
-  markAccepted,
-  readOrganization,
-} from './invitations.store.ts';
+import * as store from './invitations.store.ts';
 
 const invalidToken = (message: string, code: string, advice: string): AppError =>
   invalid(message, [{ path: 'token', code, message: advice }]);
@@ -43,9 +33,9 @@ const closed = {
 };
 
 /** The role to grant. Throws 422 `no_longer_valid` unless the sender still holds every permission of it. */
-async function getRoleStillGrantable(tx: Tx, organizationId: string, row: InvitationRow) {
-  const role = await lockRole(tx, organizationId, row.role_id);
-  const sender = await lockRoleOfMember(tx, organizationId, row.user_id);
+async function getRoleStillGrantable(tx: Tx, organizationId: string, row: store.InvitationRow) {
+  const role = await store.lockRole(tx, organizationId, row.role_id);
+  const sender = await store.lockRoleOfMember(tx, organizationId, row.user_id);
   const holds = new Set(sender === undefined ? [] : permissionsOfRow(sender));
   const ownersOnly =
     role !== undefined && isOwnerRole(role) && (sender === undefined || !isOwnerRole(sender));
@@ -63,18 +53,19 @@ async function getRoleStillGrantable(tx: Tx, organizationId: string, row: Invita
  * invitation, 422 when the invitation is not open, is no longer valid, or the caller is already a member.
  */
 export async function acceptInvitation(ctx: CallerCtx, token: string): Promise<JoinedOrganization> {
-  const found = orNotFound(await findInvitationByToken(ctx, hashSecretToken(token)), 'Invitation');
+  const found = orNotFound(await store.findInvitationByToken(ctx, hashSecretToken(token)), 'Invitation');
   const { organizationId, id } = found;
   const { user, credential } = ctx.caller;
   return inTransaction({ db: ctx.db, organizationId }, async (tx) => {
-    const row = orNotFound(await lockInvitation(tx, organizationId, id), 'Invitation');
+    const row = orNotFound(await store.lockInvitation(tx, organizationId, id), 'Invitation');
     if (row.email !== user.email.toLowerCase()) throw anotherAddress();
     if (row.status !== 'pending') throw closed[row.status]();
     const role = await getRoleStillGrantable(tx, organizationId, row);
-    if (!(await insertMembership(tx, organizationId, user.id, role.id)))
+    if (!(await store.insertMembership(tx, organizationId, user.id, role.id)))
       throw invalidToken('You are already a member', 'already_member', 'Nothing left to do');
-    await markAccepted(tx, organizationId, id, user.id);
-    if (credential.kind === 'session') await activateIfNoneChosen(tx, user.id, credential.id, organizationId);
+    await store.markAccepted(tx, organizationId, id, user.id);
+    if (credential.kind === 'session')
+      await store.activateIfNoneChosen(tx, user.id, credential.id, organizationId);
     await writeAudit(
       tx,
       {
@@ -89,7 +80,7 @@ export async function acceptInvitation(ctx: CallerCtx, token: string): Promise<J
       { userId: user.id, email: row.email, role: { id: role.id, name: role.name } },
     );
     return {
-      organization: await readOrganization(tx, organizationId),
+      organization: await store.readOrganization(tx, organizationId),
       role: { id: role.id, name: role.name },
     };
   });

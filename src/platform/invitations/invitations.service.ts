@@ -1,12 +1,11 @@
 // Invitations: callers can grant only roles whose permissions they hold; each address has at most one open
 // invitation, and each invitation one valid token, which is sent by mail and stored only as a hash.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { AppError, invalid, orNotFound } from '../../core/errors.ts';
+import { AppError, invalid } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { createSecretToken, hashSecretToken } from '../../core/secrets/secret-token.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { cancelQueuedMail, enqueueMail, layoutMail } from '../../mail/index.ts';
 import { assertCanGrant } from '../grant.ts';
@@ -19,29 +18,15 @@ import {
   unknownRole,
 } from '../roles/authority.ts';
 import { findRoleId, type RoleReference } from '../roles/roles.store.ts';
+import { getterOf, listerOf } from '../rows.ts';
 import type { Invitation } from './invitations.schemas.ts';
-import {
-  countInvitationMails,
-  findInvitation,
-  type InvitationFilter,
-  type InvitationRow,
-  type InvitationTerms,
-  insertInvitation,
-  isMemberAddress,
-  type LockedRoleRow,
-  listInvitationRows,
-  lockInvitation,
-  lockOpenInvitationTo,
-  lockRole,
-  markRevoked,
-  renewInvitation,
-} from './invitations.store.ts';
+import * as store from './invitations.store.ts';
 
 /** Only the built-in role; a custom role with every permission is not the owner role. */
-export const isOwnerRole = (role: Pick<LockedRoleRow, 'name' | 'built_in'>): boolean =>
+export const isOwnerRole = (role: Pick<store.LockedRoleRow, 'name' | 'built_in'>): boolean =>
   role.built_in && role.name === 'owner';
 
-const view = (row: InvitationRow): Invitation => ({
+const view = (row: store.InvitationRow): Invitation => ({
   id: row.id,
   email: row.email,
   roleId: row.role_id,
@@ -56,18 +41,18 @@ const view = (row: InvitationRow): Invitation => ({
       : { status: row.mail_status === 'sending' ? 'queued' : row.mail_status, error: row.mail_error },
 });
 
-async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<InvitationRow> {
-  return orNotFound(await findInvitation(tx, ctx.organizationId, id), 'Invitation');
-}
+const getRow = getterOf(store.findInvitation, 'Invitation');
 
-async function lockRow(tx: Tx, ctx: RequestCtx, id: string): Promise<InvitationRow> {
-  return orNotFound(await lockInvitation(tx, ctx.organizationId, id), 'Invitation');
-}
+const lockRow = getterOf(store.lockInvitation, 'Invitation');
 
 /** Throws 422 `unknown_role`, 403 when the caller may not grant the role. */
-async function getGrantableRole(tx: Tx, ctx: RequestCtx, reference: RoleReference): Promise<LockedRoleRow> {
+async function getGrantableRole(
+  tx: Tx,
+  ctx: RequestCtx,
+  reference: RoleReference,
+): Promise<store.LockedRoleRow> {
   const id = await findRoleId(tx, ctx.organizationId, reference);
-  const role = id === undefined ? undefined : await lockRole(tx, ctx.organizationId, id);
+  const role = id === undefined ? undefined : await store.lockRole(tx, ctx.organizationId, id);
   if (role === undefined) throw unknownRole(reference);
   if (isOwnerRole(role) && !actsAsOwner(ctx))
     throw ownerNeeded('Only an owner can invite an owner', 'roleId');
@@ -76,7 +61,7 @@ async function getGrantableRole(tx: Tx, ctx: RequestCtx, reference: RoleReferenc
 }
 
 async function assertNotMember(tx: Tx, ctx: RequestCtx, email: string): Promise<void> {
-  if (await isMemberAddress(tx, ctx.organizationId, email))
+  if (await store.isMemberAddress(tx, ctx.organizationId, email))
     throw invalid('This person is already a member', [
       { path: 'email', code: 'already_member', message: 'Change their role instead' },
     ]);
@@ -87,7 +72,7 @@ const maxMailsPerDay = 1_000;
 
 /** Keeps callers from flooding a mailbox and from misusing the service for bulk mail. Throws 429. */
 async function assertMailQuota(tx: Tx, ctx: RequestCtx, email: string): Promise<void> {
-  const { toAddress, today } = await countInvitationMails(tx, ctx.organizationId, email);
+  const { toAddress, today } = await store.countInvitationMails(tx, ctx.organizationId, email);
   const exceeded = (message: string, seconds: number): AppError =>
     new AppError('RATE_LIMIT_EXCEEDED', message, { headers: { 'Retry-After': String(seconds) } });
   if (toAddress >= maxMailsPerAddressAndHour)
@@ -104,8 +89,8 @@ async function sendToken(
   tx: Tx,
   ctx: RequestCtx,
   email: string,
-  role: LockedRoleRow,
-): Promise<InvitationTerms> {
+  role: store.LockedRoleRow,
+): Promise<store.InvitationTerms> {
   await assertMailQuota(tx, ctx, email);
   const token = createSecretToken();
   const { organization, user } = ctx.principal;
@@ -138,8 +123,13 @@ async function sendToken(
 }
 
 /** Replaces role and token: the old token stops working, and its mail is withdrawn if it was not sent yet. */
-async function renewOpenInvitation(tx: Tx, ctx: RequestCtx, row: InvitationRow, role: LockedRoleRow) {
-  await renewInvitation(tx, ctx.organizationId, row.id, await sendToken(tx, ctx, row.email, role));
+async function renewOpenInvitation(
+  tx: Tx,
+  ctx: RequestCtx,
+  row: store.InvitationRow,
+  role: store.LockedRoleRow,
+) {
+  await store.renewInvitation(tx, ctx.organizationId, row.id, await sendToken(tx, ctx, row.email, role));
   if (row.mail_id !== null) await cancelQueuedMail(tx, ctx, row.mail_id);
   await writeAudit(tx, ctx, 'invitation.resend', ['invitation', row.id], {
     email: row.email,
@@ -147,10 +137,7 @@ async function renewOpenInvitation(tx: Tx, ctx: RequestCtx, row: InvitationRow, 
   });
 }
 
-export const listInvitations = (ctx: RequestCtx, page: PageQuery, filter: InvitationFilter) =>
-  inTransaction(ctx, async (tx) =>
-    viewPage(await listInvitationRows(tx, ctx.organizationId, page, filter), page, view),
-  );
+export const listInvitations = listerOf(store.listInvitationRows, view);
 
 /** Throws 404 for an unknown invitation. */
 export const getInvitation = (ctx: RequestCtx, id: string) =>
@@ -166,7 +153,7 @@ export const createInvitation = (
 ) =>
   inTransaction(ctx, async (tx) => {
     await assertStillAuthorized(tx, ctx);
-    const open = await lockOpenInvitationTo(tx, ctx.organizationId, email);
+    const open = await store.lockOpenInvitationTo(tx, ctx.organizationId, email);
     const role = await getGrantableRole(tx, ctx, reference);
     await assertNotMember(tx, ctx, email);
     if (open !== undefined) {
@@ -176,7 +163,7 @@ export const createInvitation = (
     const id = createId();
     await assertQuota(tx, ctx, 'members');
     await assertQuota(tx, ctx, 'invitations');
-    await insertInvitation(tx, ctx.organizationId, id, email, await sendToken(tx, ctx, email, role));
+    await store.insertInvitation(tx, ctx.organizationId, id, email, await sendToken(tx, ctx, email, role));
     await writeAudit(tx, ctx, 'invitation.create', ['invitation', id], {
       email,
       role: { id: role.id, name: role.name },
@@ -210,7 +197,7 @@ export const revokeInvitation = (ctx: RequestCtx, id: string) =>
       throw invalid('The invitation was accepted', [
         { path: '', code: 'accepted', message: 'Remove the member instead' },
       ]);
-    await markRevoked(tx, ctx.organizationId, id);
+    await store.markRevoked(tx, ctx.organizationId, id);
     if (row.mail_id !== null) await cancelQueuedMail(tx, ctx, row.mail_id);
     await writeAudit(tx, ctx, 'invitation.revoke', ['invitation', id], { email: row.email });
   });

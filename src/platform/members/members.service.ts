@@ -4,7 +4,6 @@ import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, orNotFound } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { listActiveKeys } from '../api-keys/api-keys.store.ts';
 import { assertCanGrant } from '../grant.ts';
@@ -16,6 +15,7 @@ import {
   unknownRole,
 } from '../roles/authority.ts';
 import { findRole, findRoleId, type RoleReference } from '../roles/roles.store.ts';
+import { listerOf } from '../rows.ts';
 import type { Member } from './members.schemas.ts';
 import * as store from './members.store.ts';
 
@@ -43,10 +43,7 @@ export async function assertOwnerRemains(tx: Tx, organizationId: string): Promis
   ]);
 }
 
-export const listMembers = (ctx: RequestCtx, page: PageQuery, filter: store.MemberFilter) =>
-  inTransaction(ctx, async (tx) =>
-    viewPage(await store.listMembers(tx, ctx.organizationId, page, filter), page, view),
-  );
+export const listMembers = listerOf(store.listMembers, view);
 
 async function viewWithKeys(tx: Tx, organizationId: string, userId: string) {
   const row = await getMemberRow(tx, organizationId, userId);

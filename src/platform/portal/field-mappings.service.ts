@@ -1,14 +1,15 @@
 // Field mappings. Fields are checked on writing; those that vanished since are reported as problems and kept.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { type ErrorDetail, invalid, notFound, orNotFound } from '../../core/errors.ts';
+import { type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
-import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
+import { getterOf } from '../rows.ts';
 import type {
   FieldFormat,
   FieldMapping,
@@ -104,9 +105,7 @@ const toFieldMapping = (row: store.FieldMappingRow, available: Available): Field
 
 const sourceNames = (fields: readonly MappedField[]): string[] => fields.map(({ source }) => source);
 
-async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.FieldMappingRow> {
-  return orNotFound(await store.findMapping(tx, ctx.organizationId, id), 'Field mapping');
-}
+const getRow = getterOf(store.findMapping, 'Field mapping');
 
 export async function listFieldMappings(ctx: RequestCtx, page: PageQuery, recordType: string | undefined) {
   const available = await readAvailable(ctx);

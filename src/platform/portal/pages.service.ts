@@ -5,10 +5,10 @@ import { createId } from '../../core/id.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { type Available, readAvailable } from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
+import { listerOf } from '../rows.ts';
 import { escapeMarkdown, hasForbiddenLink } from './markdown-links.ts';
 import {
   type Block,
@@ -19,6 +19,7 @@ import {
   type PortalPage,
 } from './pages.schemas.ts';
 import * as store from './pages.store.ts';
+import { staleRevision } from './revisions.ts';
 import { findSharedViews, unknownRecordTypeDetail, unknownViewDetail } from './targets.ts';
 
 const forbiddenLinkDetail = (path: string): ErrorDetail => ({
@@ -97,9 +98,7 @@ async function getRow(tx: Tx, ctx: RequestCtx, id: string, lock = false): Promis
 async function lockAtRevision(tx: Tx, ctx: RequestCtx, id: string, revision: number | undefined) {
   const row = await getRow(tx, ctx, id, true);
   if (revision !== undefined && revision !== row.revision)
-    throw invalid('The page has changed in the meantime', [
-      { path: 'revision', code: 'stale_revision', message: `The draft is at revision ${row.revision}` },
-    ]);
+    throw staleRevision('The page has changed in the meantime', `The draft is at revision ${row.revision}`);
   return row;
 }
 
@@ -119,10 +118,7 @@ const inPageTransaction = <T>(ctx: RequestCtx, work: (tx: Tx, available: Availab
       throw error;
     });
 
-export const listPages = (ctx: RequestCtx, page: PageQuery, filter: store.PageFilter) =>
-  inTransaction(ctx, async (tx) =>
-    viewPage(await store.listPages(tx, ctx.organizationId, page, filter), page, toPageSummary),
-  );
+export const listPages = listerOf(store.listPages, toPageSummary);
 
 /** Throws 404 when the organization has no such page. */
 export const getPage = (ctx: RequestCtx, id: string) =>

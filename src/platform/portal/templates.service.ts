@@ -1,14 +1,14 @@
 // Templates. One with syntax errors is never stored, so that rendering can fail only because of the data.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { type ErrorDetail, invalid, notFound, orNotFound } from '../../core/errors.ts';
+import { type ErrorDetail, invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { sqlState, violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { checkTemplate, type TemplatePart, type TemplateProblem } from '../../templates/index.ts';
 import { assertQuota } from '../quotas.ts';
+import { getterOf, listerOf } from '../rows.ts';
 import type { NewTemplate, Template, TemplatePatch } from './templates.schemas.ts';
 import * as store from './templates.store.ts';
 
@@ -31,9 +31,7 @@ const toTemplate = (row: store.TemplateRow): Template => ({
 });
 
 /** Throws 404 when the organization has no such template. */
-export async function getTemplateRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.TemplateRow> {
-  return orNotFound(await store.findTemplate(tx, ctx.organizationId, id), 'Template');
-}
+export const getTemplateRow = getterOf(store.findTemplate, 'Template');
 
 const toDetail = ({ part, code, line, column, message }: TemplateProblem): ErrorDetail => ({
   path: part,
@@ -68,10 +66,7 @@ const inTemplateTransaction = <T>(ctx: RequestCtx, work: (tx: Tx) => Promise<T>)
     throw error;
   });
 
-export const listTemplates = (ctx: RequestCtx, page: PageQuery, filter: store.TemplateFilter) =>
-  inTransaction(ctx, async (tx) =>
-    viewPage(await store.listTemplates(tx, ctx.organizationId, page, filter), page, toTemplate),
-  );
+export const listTemplates = listerOf(store.listTemplates, toTemplate);
 
 /** Throws 404 when the organization has no such template. */
 export const getTemplate = (ctx: RequestCtx, id: string) =>
@@ -121,11 +116,6 @@ export const deleteTemplate = (ctx: RequestCtx, id: string): Promise<void> =>
   }).catch((error: unknown) => {
     // Everything that uses a template refers to it by a foreign key.
     if (sqlState(error) !== '23503' && sqlState(error) !== '23001') throw error;
-    throw invalid('The template is in use', [
-      {
-        path: '',
-        code: 'in_use',
-        message: 'A subscription uses it: change or delete that subscription first',
-      },
-    ]);
+    const message = 'A subscription uses it: change or delete that subscription first';
+    throw invalid('The template is in use', [{ path: '', code: 'in_use', message }]);
   });

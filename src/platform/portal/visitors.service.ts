@@ -1,14 +1,14 @@
 // Visitors of the portal of whom something is known that the ERP doesn't know: customers by hand, a block, and when
 // they last signed in. Everyone else whom the ERP names is a visitor without a row.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { invalid, orNotFound } from '../../core/errors.ts';
+import { invalid } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
-import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { inTransaction } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { assertQuota } from '../quotas.ts';
+import { getterOf, listerOf } from '../rows.ts';
 import type { NewVisitor, VisitorPatch } from './visitors.schemas.ts';
 import * as store from './visitors.store.ts';
 
@@ -19,14 +19,9 @@ const view = ({ id, email, customers, blocked, reads, ...row }: store.ShownVisit
   createdAt: instant(row.created_at),
 });
 
-async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ShownVisitorRow> {
-  return orNotFound(await store.findShownVisitor(tx, ctx.organizationId, id), 'Visitor');
-}
+const getRow = getterOf(store.findShownVisitor, 'Visitor');
 
-export const listVisitors = (ctx: RequestCtx, page: PageQuery, filter: store.VisitorFilter) =>
-  inTransaction(ctx, async (tx) =>
-    viewPage(await store.listVisitors(tx, ctx.organizationId, page, filter), page, view),
-  );
+export const listVisitors = listerOf(store.listVisitors, view);
 
 /** Throws 404 for an unknown visitor. */
 export const getVisitor = (ctx: RequestCtx, id: string) =>

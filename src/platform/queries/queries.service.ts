@@ -2,17 +2,17 @@
 import { ErpError, type RecordTypeMetadata } from '../../connectors/connector.ts';
 import { type QuerySource, querySourceRefusals } from '../../connectors/discovery.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
-import { type ErrorDetail, invalid, orNotFound } from '../../core/errors.ts';
+import { type ErrorDetail, invalid } from '../../core/errors.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { findDescription, readMetadataStatus, requireFullRun, writeDescriptions } from '../../sync/index.ts';
 import { explainMissingMetadata } from '../netsuite/missing-metadata.ts';
 import { getConnector } from '../netsuite/netsuite.service.ts';
 import { metadataFailure, metadataTimeoutMs } from '../netsuite/record-types.service.ts';
 import { assertQuota } from '../quotas.ts';
+import { getterOf, listerOf } from '../rows.ts';
 import type { ErpQueryInput, NewErpQuery } from './queries.schemas.ts';
 import * as store from './queries.store.ts';
 
@@ -43,14 +43,9 @@ const taken = () =>
     'Another record type has this name; names that differ in case alone count as the same',
   );
 
-async function getRow(tx: Tx, ctx: RequestCtx, name: string): Promise<store.QueryRow> {
-  return orNotFound(await store.findQuery(tx, ctx.organizationId, name), 'Query');
-}
+const getRow = getterOf(store.findQuery, 'Query');
 
-export const listErpQueries = (ctx: RequestCtx, page: PageQuery, q: string | undefined) =>
-  inTransaction(ctx, async (tx) =>
-    viewPage(await store.listQueries(tx, ctx.organizationId, page, q), page, view),
-  );
+export const listErpQueries = listerOf(store.listQueries, view);
 
 /** Throws 404 for an unknown query. */
 export const getErpQuery = (ctx: RequestCtx, name: string) =>

@@ -1,7 +1,7 @@
 // Custom roles of an organization. Callers can add only permissions that they hold, so that they cannot
 // escalate their own, neither through a new role nor through the one that they have.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { invalid, orNotFound } from '../../core/errors.ts';
+import { invalid } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import {
   allPermissions,
@@ -11,13 +11,14 @@ import {
   type Permission,
 } from '../../core/permissions.ts';
 import { sqlState, violatesConstraint } from '../../db/pg-errors.ts';
-import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { inTransaction } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
-import { findPage, type NamedPageQuery, type PageQuery, viewPage } from '../../http/page.ts';
+import { findPage, type NamedPageQuery } from '../../http/page.ts';
 import type { AnyRoute } from '../../http/route/route.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { assertCanGrant } from '../grant.ts';
 import { assertQuota } from '../quotas.ts';
+import { getterOf, listerOf } from '../rows.ts';
 import { assertStillAuthorized, permissionsOfRow } from './authority.ts';
 import type { NewRole, PermissionEntry, Role, RolePatch } from './roles.schemas.ts';
 import * as store from './roles.store.ts';
@@ -32,9 +33,7 @@ const view = (row: store.RoleRow): Role => ({
   createdAt: instant(row.created_at),
 });
 
-async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.RoleRow> {
-  return orNotFound(await store.findRole(tx, ctx.organizationId, id), 'Role');
-}
+const getRow = getterOf(store.findRole, 'Role');
 
 /** In the order of `rolePermissions`, independent of the order in the request. */
 const sorted = (permissions: readonly Permission[]): Permission[] =>
@@ -56,10 +55,7 @@ function assertCustomRole(row: store.RoleRow): void {
   ]);
 }
 
-export const listRoles = (ctx: RequestCtx, page: PageQuery, q: string | undefined) =>
-  inTransaction(ctx, async (tx) =>
-    viewPage(await store.listRoles(tx, ctx.organizationId, page, q), page, view),
-  );
+export const listRoles = listerOf(store.listRoles, view);
 
 /** Throws 404 for an unknown role. */
 export const getRole = (ctx: RequestCtx, id: string) =>

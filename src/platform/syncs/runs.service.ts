@@ -1,6 +1,6 @@
 // Runs of syncs: at most one open per configuration, but for a full one that is queued after an incremental.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { invalid, orNotFound } from '../../core/errors.ts';
+import { invalid } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { type PageQuery, viewPage } from '../../http/page.ts';
@@ -13,14 +13,13 @@ import {
   insertRunOfEach,
   type RunRow,
 } from '../../sync/index.ts';
+import { getterOf } from '../rows.ts';
 import { runView } from './run-view.ts';
 import { getConfigRow } from './syncs.service.ts';
 import * as store from './syncs.store.ts';
 
 /** Throws 404 for an unknown run. */
-export async function getRunRow(tx: Tx, ctx: RequestCtx, id: string): Promise<RunRow> {
-  return orNotFound(await findRun(tx, ctx.organizationId, id), 'Sync run');
-}
+export const getRunRow = getterOf(findRun, 'Sync run');
 
 const auditTrigger = (tx: Tx, ctx: RequestCtx, run: RunRow) =>
   writeAudit(tx, ctx, 'sync-run.trigger', ['sync-run', run.id], {

@@ -1,6 +1,6 @@
 // Sync configurations: one per type, valid schedules, no removal of fields that a published version uses.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { invalid, orNotFound } from '../../core/errors.ts';
+import { invalid } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -22,6 +22,7 @@ import {
 import { listVersionSources } from '../api-schemas/api-schemas.store.ts';
 import { listPortalUses } from '../portal/portal-uses.ts';
 import { assertQuota } from '../quotas.ts';
+import { getterOf } from '../rows.ts';
 import { findViewUses } from '../views/view-uses.ts';
 import { assertFilter, assertSchedule, assertSyncableFields, getSyncableType } from './config-checks.ts';
 import { runView } from './run-view.ts';
@@ -87,9 +88,7 @@ function configView(
 }
 
 /** Throws 404 for an unknown sync. */
-export async function getConfigRow(tx: Tx, ctx: RequestCtx, id: string): Promise<SyncConfigRow> {
-  return orNotFound(await findSyncConfig(tx, ctx.organizationId, id), 'Sync configuration');
-}
+export const getConfigRow = getterOf(findSyncConfig, 'Sync configuration');
 const readConfigView = async (tx: Tx, ctx: RequestCtx, row: SyncConfigRow) =>
   configView(
     ctx,

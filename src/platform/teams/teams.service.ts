@@ -1,6 +1,6 @@
 // Teams. Constraints ensure that only members of the organization are in a team, and each only once.
 import type { RequestCtx } from '../../core/ctx.ts';
-import { invalid, notFound, orNotFound } from '../../core/errors.ts';
+import { invalid, notFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -8,6 +8,7 @@ import { instant } from '../../http/fields.ts';
 import { type PageQuery, viewPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { assertQuota } from '../quotas.ts';
+import { getterOf, listerOf } from '../rows.ts';
 import type { NewTeam, Team, TeamMember, TeamPatch } from './teams.schemas.ts';
 import * as store from './teams.store.ts';
 
@@ -23,9 +24,7 @@ const memberView = (row: store.TeamMemberRow): TeamMember => ({
   addedAt: instant(row.added_at),
 });
 
-async function getRow(tx: Tx, ctx: RequestCtx, id: string): Promise<store.TeamRow> {
-  return orNotFound(await store.findTeam(tx, ctx.organizationId, id), 'Team');
-}
+const getRow = getterOf(store.findTeam, 'Team');
 
 function toClientError(error: unknown): unknown {
   if (violatesConstraint(error, 'team_name_is_unique'))
@@ -49,10 +48,7 @@ const inTeamTransaction = <T>(ctx: RequestCtx, work: (tx: Tx) => Promise<T>): Pr
     throw toClientError(error);
   });
 
-export const listTeams = (ctx: RequestCtx, page: PageQuery, q: string | undefined) =>
-  inTransaction(ctx, async (tx) =>
-    viewPage(await store.listTeams(tx, ctx.organizationId, page, q), page, view),
-  );
+export const listTeams = listerOf(store.listTeams, view);
 
 /** Throws 404 when the organization has no such team. */
 export const getTeam = (ctx: RequestCtx, id: string) =>

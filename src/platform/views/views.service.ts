@@ -79,14 +79,9 @@ async function getEditableView(tx: Tx, ctx: RequestCtx, id: string): Promise<sto
   const row = await getVisibleView(tx, ctx, id);
   const { userId, managesOrphans: keeper } = toViewer(ctx);
   if (row.owner_id === userId || keeper) return row;
+  const message = 'Ask the owner, or someone with the permission member:update';
   throw new AppError('FORBIDDEN', 'Only the owner of the view can change it', {
-    details: [
-      {
-        path: '',
-        code: 'view_owner_needed',
-        message: 'Ask the owner, or someone with the permission member:update',
-      },
-    ],
+    details: [{ path: '', code: 'view_owner_needed', message }],
   });
 }
 
