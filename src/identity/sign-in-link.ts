@@ -36,11 +36,7 @@ export async function createOwnerLink(
 const expiredLink = (): AppError =>
   new AppError('BAD_REQUEST', 'This link has expired or was already used', {
     details: [
-      {
-        path: 'token',
-        code: 'sign_in_expired',
-        message: 'Print another one: npm run admin -- sign-in-link',
-      },
+      { path: 'token', code: 'sign_in_expired', message: 'Print another one: npm run admin -- sign-in-link' },
     ],
   });
 

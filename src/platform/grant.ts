@@ -9,14 +9,9 @@ import type { Permission } from '../core/permissions.ts';
  */
 export function assertNotTransferredKey({ principal }: Pick<RequestCtx, 'principal'>): void {
   if (!principal.isTransferredKey) return;
+  const message = 'This key was transferred from another member. Use a credential of your own.';
   throw new AppError('FORBIDDEN', 'You cannot grant what you do not hold', {
-    details: [
-      {
-        path: '',
-        code: 'handed_over',
-        message: 'This key was transferred from another member. Use a credential of your own.',
-      },
-    ],
+    details: [{ path: '', code: 'handed_over', message }],
   });
 }
 

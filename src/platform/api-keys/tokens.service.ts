@@ -109,16 +109,12 @@ async function resolveTokens(
   tokens: readonly NewToken[],
 ): Promise<AccessLayer[]> {
   const at = tokens.findIndex(({ scopes }) => scopes.unmasked && !unmasked);
-  if (at >= 0)
+  if (at >= 0) {
+    const message = 'The key and you must both read masked fields as they are';
     throw new AppError('FORBIDDEN', 'You cannot grant what you do not hold', {
-      details: [
-        {
-          path: `${toScopesPath(at)}.unmasked`,
-          code: 'escalation',
-          message: 'The key and you must both read masked fields as they are',
-        },
-      ],
+      details: [{ path: `${toScopesPath(at)}.unmasked`, code: 'escalation', message }],
     });
+  }
   const beyond = tokens.flatMap((token, index) =>
     beyondKey(token, toScopesPath(index), { layers: [layer], unmasked }),
   );

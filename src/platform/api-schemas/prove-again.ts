@@ -39,14 +39,12 @@ async function prove(ctx: TenantCtx, row: Published, signal: AbortSignal): Promi
 export async function proveApiSchema(ctx: RequestCtx, id: string) {
   const row = await inTransaction(ctx, async (tx) => {
     const found = await getApiSchemaRow(tx, ctx, id);
-    if ((found.status !== 'published' && found.status !== 'deprecated') || found.bindings === null)
+    if ((found.status !== 'published' && found.status !== 'deprecated') || found.bindings === null) {
+      const message = 'Publish the version first; publishing a draft measures its reads';
       throw invalid('Only published or deprecated versions can be measured', [
-        {
-          path: '',
-          code: 'illegal_transition',
-          message: 'Publish the version first; publishing a draft measures its reads',
-        },
+        { path: '', code: 'illegal_transition', message },
       ]);
+    }
     await writeAudit(tx, ctx, 'api-schema.prove', ['api-schema', id], { version: found.version });
     return { ...found, bindings: found.bindings };
   });

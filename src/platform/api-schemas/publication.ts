@@ -129,14 +129,10 @@ export const cancelPublication = (ctx: RequestCtx, id: string) =>
   inTransaction(ctx, async (tx) => {
     // The lock waits for a publication that is about to commit.
     const row = await getApiSchemaRow(tx, ctx, id, true);
-    if (!isRunning(row))
-      throw invalid('The version is not being published', [
-        {
-          path: '',
-          code: 'not_publishing',
-          message: row.status === 'draft' ? 'There is nothing to cancel' : `${row.version} is published`,
-        },
-      ]);
+    if (!isRunning(row)) {
+      const message = row.status === 'draft' ? 'There is nothing to cancel' : `${row.version} is published`;
+      throw invalid('The version is not being published', [{ path: '', code: 'not_publishing', message }]);
+    }
     const { organizationId } = ctx;
     await store.setPublication(tx, organizationId, id, row.revision, endedAs('cancelled', 'cancelled'));
     await cancelJob(tx, store.publicationJob(organizationId, id));

@@ -94,13 +94,8 @@ function secretsToStore(
     before.secrets !== null
   )
     return before;
-  throw invalid('Both secrets are required', [
-    {
-      path: 'authentication',
-      code: 'secrets_needed',
-      message: 'Send consumerSecret and tokenSecret together',
-    },
-  ]);
+  const message = 'Send consumerSecret and tokenSecret together';
+  throw invalid('Both secrets are required', [{ path: 'authentication', code: 'secrets_needed', message }]);
 }
 
 function toSettings(
@@ -128,12 +123,9 @@ function parseBaseUrl(ctx: RequestCtx, { baseUrl, accountId }: ErpConnectionInpu
     ]);
   const { origin, hostname } = new URL(baseUrl);
   if (hostname.endsWith('.netsuite.com') && hostname !== restHost(accountId)) {
+    const message = `The address of this account is https://${restHost(accountId)}`;
     throw invalid('The base URL belongs to another account', [
-      {
-        path: 'baseUrl',
-        code: 'other_account',
-        message: `The address of this account is https://${restHost(accountId)}`,
-      },
+      { path: 'baseUrl', code: 'other_account', message },
     ]);
   }
   return origin;
@@ -147,12 +139,9 @@ async function assertSameAccount(tx: Tx, ctx: RequestCtx, accountId: string, rec
   const current = await store.findAccountOfRecords(tx, ctx.organizationId);
   if (current === null || accountRealm(current) === accountRealm(accountId)) return;
   if (records > 0) {
+    const message = 'Delete the connection with ?purge=<slug> first: record ids of two accounts would mix';
     throw invalid('The account cannot change while its records are stored', [
-      {
-        path: 'accountId',
-        code: 'records_of_another_account',
-        message: 'Delete the connection with ?purge=<slug> first: record ids of two accounts would mix',
-      },
+      { path: 'accountId', code: 'records_of_another_account', message },
     ]);
   }
   if (await store.hasOpenRuns(tx, ctx.organizationId)) {
@@ -208,14 +197,9 @@ const connectionDeleted = {
  */
 export async function deleteErpConnection(ctx: RequestCtx, purge: string | undefined): Promise<void> {
   if (purge !== undefined && purge !== ctx.principal.organization.slug) {
+    const message = "Repeat the organization's slug in ?purge=<slug>.";
     throw new AppError('BAD_REQUEST', 'Deleting the synced records must be confirmed', {
-      details: [
-        {
-          path: 'purge',
-          code: 'confirmation_mismatch',
-          message: "Repeat the organization's slug in ?purge=<slug>.",
-        },
-      ],
+      details: [{ path: 'purge', code: 'confirmation_mismatch', message }],
     });
   }
   const leftOver = purge !== undefined && (await countSyncedRecords(ctx)) > 0;
@@ -264,13 +248,10 @@ export const getConnector = (ctx: TenantCtx) =>
   createTenantConnector(ctx).catch((error: unknown) => {
     if (!(error instanceof DecryptionError)) throw error;
     ctx.log.error({ err: error }, 'the credentials of the ERP connection cannot be decrypted');
+    const message =
+      'The encryption key has changed. Add the former key again next to the new one, or enter the credentials again.';
     throw invalid('The credentials of the connection cannot be decrypted', [
-      {
-        path: 'authentication',
-        code: 'credentials_unreadable',
-        message:
-          'The encryption key has changed. Add the former key again next to the new one, or enter the credentials again.',
-      },
+      { path: 'authentication', code: 'credentials_unreadable', message },
     ]);
   });
 

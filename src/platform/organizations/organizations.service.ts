@@ -153,14 +153,10 @@ export async function createOwnOrganization(ctx: CallerCtx, input: NewOrganizati
   const max = ctx.settings.maxOrganizationsPerPerson;
   const memberships = await findMemberships(ctx, user.id);
   // Not exact: two concurrent requests may both pass. The limit only has to prevent thousands.
-  if (memberships.length >= max)
-    throw invalid('Too many organizations', [
-      {
-        path: '',
-        code: 'limit_reached',
-        message: `You may belong to at most ${max} organizations. Leave or delete one first.`,
-      },
-    ]);
+  if (memberships.length >= max) {
+    const message = `You may belong to at most ${max} organizations. Leave or delete one first.`;
+    throw invalid('Too many organizations', [{ path: '', code: 'limit_reached', message }]);
+  }
   let active = memberships.length === 0;
   const created = await provisionOrganization(
     ctx,

@@ -89,14 +89,12 @@ const acceptedTypes: Readonly<Record<Exclude<keyof InvoiceMapping, 'recordType'>
 /** Throws 422 when the record type or a mapped field is not synced, or a field's type doesn't fit. */
 async function assertMapping(ctx: RequestCtx, { recordType, ...fields }: InvoiceMapping): Promise<void> {
   const sources = sourceTypes(await readAvailable(ctx), recordType);
-  if (sources.size === 0)
+  if (sources.size === 0) {
+    const message = 'No fields of this record type are synced';
     throw invalid('The invoice record type is not synced', [
-      {
-        path: 'invoices.recordType',
-        code: 'unknown_record_type',
-        message: 'No fields of this record type are synced',
-      },
+      { path: 'invoices.recordType', code: 'unknown_record_type', message },
     ]);
+  }
   const details = Object.entries(fields).flatMap(([name, field]): ErrorDetail[] => {
     if (field === null) return [];
     const type = field.endsWith('.name') ? undefined : sources.get(field);

@@ -43,13 +43,10 @@ async function assertIssuer(ctx: RequestCtx, { issuer, clientId: id }: OpenIdCon
     .start(undefined)
     .catch((cause: unknown) => {
       ctx.log.info({ err: cause }, 'the identity provider of a portal was not accepted');
+      const message =
+        'Its /.well-known/openid-configuration can not be read, or names another issuer: copy the issuer from there';
       throw invalid('There is no identity provider at this address', [
-        {
-          path: 'openIdConnect.issuer',
-          code: 'not_an_issuer',
-          message:
-            'Its /.well-known/openid-configuration can not be read, or names another issuer: copy the issuer from there',
-        },
+        { path: 'openIdConnect.issuer', code: 'not_an_issuer', message },
       ]);
     });
 }
@@ -63,12 +60,9 @@ function toSecret(
   if (clientSecret === null) return null;
   if (clientSecret !== undefined) return keyring.encrypt(clientSecret, signInBinding(organizationId));
   if (before?.issuer === issuer && before.client_id === clientId) return before.client_secret;
+  const message = 'Enter the secret of this client, or null for a client without one';
   throw invalid('The client secret is required', [
-    {
-      path: 'openIdConnect.clientSecret',
-      code: 'secret_needed',
-      message: 'Enter the secret of this client, or null for a client without one',
-    },
+    { path: 'openIdConnect.clientSecret', code: 'secret_needed', message },
   ]);
 }
 

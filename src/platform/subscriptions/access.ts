@@ -19,14 +19,9 @@ function assertMayUpdate(
 ): void {
   const { userId, managesOrphans } = toViewer(ctx);
   if (ownerId === userId || managesOrphans) return;
+  const message = 'Ask its owner, or someone with the permission member:update';
   throw new AppError('FORBIDDEN', 'Only the owner may change a subscription', {
-    details: [
-      {
-        path: '',
-        code: 'subscription_owner_needed',
-        message: 'Ask its owner, or someone with the permission member:update',
-      },
-    ],
+    details: [{ path: '', code: 'subscription_owner_needed', message }],
   });
 }
 

@@ -169,14 +169,10 @@ export async function createSubscription(ctx: RequestCtx, input: NewSubscription
 /** Rethrows constraint violations as 422 or 404, other errors unchanged. */
 function rethrow(error: unknown): never {
   // A key may outlive its creator's membership, but a subscription needs an owner who sees the view.
-  if (violatesConstraint(error, 'subscription_owner_is_a_member'))
-    throw invalid('Not a member of the organization', [
-      {
-        path: '',
-        code: 'not_a_member',
-        message: 'Only members can own a subscription: create it as a member',
-      },
-    ]);
+  if (violatesConstraint(error, 'subscription_owner_is_a_member')) {
+    const message = 'Only members can own a subscription: create it as a member';
+    throw invalid('Not a member of the organization', [{ path: '', code: 'not_a_member', message }]);
+  }
   if (violatesConstraint(error, 'subscription_of_view')) throw unknownView();
   // The template was deleted concurrently.
   if (violatesConstraint(error, 'subscription_uses_template')) throw notFound('Template');
@@ -200,14 +196,12 @@ async function toUpdatedColumns(
       viewId !== null &&
       ownerId !== null &&
       (await findViewForOwner(tx, ctx.organizationId, viewId, ownerId)) !== undefined;
-    if (!seen)
+    if (!seen) {
+      const message = 'Use a view that the owner can see';
       throw invalid("The subscription's owner does not see the view", [
-        {
-          path: viewId === null ? 'viewId' : 'enabled',
-          code: 'view_not_seen',
-          message: 'Use a view that the owner can see',
-        },
+        { path: viewId === null ? 'viewId' : 'enabled', code: 'view_not_seen', message },
       ]);
+    }
   }
   const format = change.format ?? row.format;
   const templateId = change.templateId === undefined ? row.template_id : change.templateId;

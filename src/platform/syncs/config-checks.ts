@@ -90,11 +90,8 @@ export function assertSyncableFields(
 /** Throws 422 `filter_not_supported` when the records of the type don't belong to one subsidiary each. */
 export function assertFilter(recordType: RecordTypeMetadata, filter: RecordFilter | null): void {
   if (filter === null || canFilterBySubsidiary(recordType)) return;
+  const message = `${recordType.name} has no field "subsidiary" that can be synced and names one subsidiary. Sync it without a filter.`;
   throw invalid('The record type cannot be filtered', [
-    {
-      path: 'filter.subsidiaries',
-      code: 'filter_not_supported',
-      message: `${recordType.name} has no field "subsidiary" that can be synced and names one subsidiary. Sync it without a filter.`,
-    },
+    { path: 'filter.subsidiaries', code: 'filter_not_supported', message },
   ]);
 }

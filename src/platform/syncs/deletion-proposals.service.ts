@@ -86,16 +86,12 @@ export async function getDeletionProposal(
     { after: after ?? null, limit: limit + 1 },
     show,
   );
-  if (found === undefined)
+  if (found === undefined) {
+    const message = `${after} is not the id of a record. Send \`nextAfter\` of the previous response`;
     throw new AppError('BAD_REQUEST', 'The query parameter after is not valid', {
-      details: [
-        {
-          path: 'after',
-          code: 'bad_id',
-          message: `${after} is not the id of a record. Send \`nextAfter\` of the previous response`,
-        },
-      ],
+      details: [{ path: 'after', code: 'bad_id', message }],
     });
+  }
   const records = found.slice(0, limit);
   return {
     ...proposalView(proposal, config.record_type),

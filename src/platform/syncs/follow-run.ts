@@ -16,14 +16,9 @@ const eventsPerRead = 200;
 function parseLastEventId({ lastEventId }: EventChannel): string {
   if (lastEventId === null) return '0';
   if (/^\d{1,18}$/.test(lastEventId)) return lastEventId;
+  const message = 'Send the id of the last event received, or omit the header';
   throw new AppError('BAD_REQUEST', 'The Last-Event-ID header is not valid', {
-    details: [
-      {
-        path: 'last-event-id',
-        code: 'bad_event_id',
-        message: 'Send the id of the last event received, or omit the header',
-      },
-    ],
+    details: [{ path: 'last-event-id', code: 'bad_event_id', message }],
   });
 }
 

@@ -79,14 +79,10 @@ async function readFromErp(
   ids: readonly string[],
 ): Promise<RawInvoice[]> {
   const recordType = await findDescription(ctx, mapping.recordType);
-  if (recordType === undefined)
-    throw invalid('Unknown invoice record type', [
-      {
-        path: '',
-        code: 'unknown_record_type',
-        message: `The ERP has no record type ${mapping.recordType}: change the mapping in the payment configuration`,
-      },
-    ]);
+  if (recordType === undefined) {
+    const message = `The ERP has no record type ${mapping.recordType}: change the mapping in the payment configuration`;
+    throw invalid('Unknown invoice record type', [{ path: '', code: 'unknown_record_type', message }]);
+  }
   const connector = await createTenantConnector(ctx);
   const signal = AbortSignal.any([ctx.disconnected, AbortSignal.timeout(erpTimeoutMs)]);
   const wanted = withValidIds(ids, recordType);

@@ -14,14 +14,12 @@ export async function assertPaymentWriter(
   createConnector: (ctx: TenantCtx) => Promise<Connector> = createTenantConnector,
 ): Promise<void> {
   const { payments } = await createConnector(ctx);
-  if (payments === undefined)
+  if (payments === undefined) {
+    const message = 'Payments cannot be written to this ERP: set writeBack to false';
     throw invalid('This ERP connection does not support payments', [
-      {
-        path: 'writeBack',
-        code: 'not_supported',
-        message: 'Payments cannot be written to this ERP: set writeBack to false',
-      },
+      { path: 'writeBack', code: 'not_supported', message },
     ]);
+  }
 }
 
 /**
@@ -31,14 +29,11 @@ export async function assertPaymentWriter(
 export const retryPaymentWriteBack = (ctx: RequestCtx, paymentId: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     if ((await findPayment(tx, ctx.organizationId, paymentId)) === undefined) throw notFound('Payment');
-    if ((await retryErpDocuments(tx, ctx.organizationId, paymentId)) === 0)
-      throw invalid('This payment has nothing to retry', [
-        {
-          path: '',
-          code: 'nothing_to_retry',
-          message: 'The payment and its refunds are already in the ERP, or the payment is not written back',
-        },
-      ]);
+    if ((await retryErpDocuments(tx, ctx.organizationId, paymentId)) === 0) {
+      const message =
+        'The payment and its refunds are already in the ERP, or the payment is not written back';
+      throw invalid('This payment has nothing to retry', [{ path: '', code: 'nothing_to_retry', message }]);
+    }
     await writeAudit(tx, ctx, 'payment.retry-write-back', ['payment', paymentId]);
   });
 
@@ -50,14 +45,10 @@ export const endPaymentWriteBack = (ctx: RequestCtx, paymentId: string): Promise
   inTransaction(ctx, async (tx) => {
     if ((await findPayment(tx, ctx.organizationId, paymentId)) === undefined) throw notFound('Payment');
     const externalIds = await deleteStuckErpDocuments(tx, ctx.organizationId, paymentId);
-    if (externalIds.length === 0)
-      throw invalid('This payment has nothing to end', [
-        {
-          path: '',
-          code: 'nothing_to_end',
-          message: 'Only a write-back that is FAILED, or PENDING while `writeBack` is off, can be ended',
-        },
-      ]);
+    if (externalIds.length === 0) {
+      const message = 'Only a write-back that is FAILED, or PENDING while `writeBack` is off, can be ended';
+      throw invalid('This payment has nothing to end', [{ path: '', code: 'nothing_to_end', message }]);
+    }
     const target = ['payment', paymentId] as const;
     await writeAudit(tx, ctx, 'payment.end-write-back', target, { externalIds });
   });
